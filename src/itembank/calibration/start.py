@@ -12,6 +12,10 @@ DENSE_SIZE = 600
 COLUMNS_AT_ONCE = 2048
 """Bounds the copy in double precision; with 256 or all 20,000 columns of 400 models at once it is no quicker."""
 
+DRAWN = 1.0
+"""Responses of size zero that every model's effect counts beside its own: groups of models without a common item are
+thereby centred, each by itself."""
+
 LEAST_FRACTION = 1e-3
 """Smaller probabilities count as this at the start, so that clipped zeros do not lead."""
 
@@ -74,6 +78,67 @@ def start_abilities(responses: FloatArray, observed: BoolArray | None, *, n_dims
     theta = np.zeros((n_models, n_dims))
     theta[:, :rank] = vectors * signs
     return theta
+
+
+def linked_abilities(responses: FloatArray, observed: BoolArray, *, n_dims: int) -> FloatArray:
+    """Effects of models beside those of items on the observed cells, then the leading directions of what they leave.
+
+    The effects solve the least squares of ``y_li = theta_l + b_i``. Models are thereby compared over the items that
+    they share, wherever cells are missing. `start_abilities` takes a missing cell for an average response: models
+    with few cells then come out near zero, and so do strong ones on items that only strong ones answered.
+
+    Parameters
+    ----------
+    responses, observed
+        As in `FitData`.
+    n_dims : int
+
+    Returns
+    -------
+    (n_models, n_dims)
+        Each of mean 0 and variance 1, or zero where the responses give no more directions.
+    """
+    weights = observed.astype(np.float64)
+    values = np.where(observed, responses, 0.0)
+    models, items = additive_effects(values, weights)
+    values -= (models[:, None] + items) * weights
+    theta = np.zeros((models.shape[0], n_dims))
+    centred = models - models.mean()
+    spread = centred.std()
+    theta[:, 0] = centred / (spread if spread > 0.0 else 1.0)
+    if n_dims > 1:
+        theta[:, 1:] = start_abilities(values, observed, n_dims=n_dims - 1)
+    return theta
+
+
+def additive_effects(values: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Effects of rows and columns whose sums are nearest to the cells, with ``DRAWN theta' theta`` added.
+
+    The normal equations are solved for the side with fewer effects, the other side eliminated.
+
+    Parameters
+    ----------
+    values : (n_models, n_items)
+        Zero where not observed.
+    weights : (n_models, n_items)
+        One where observed, else zero.
+
+    Returns
+    -------
+    theta : (n_models,)
+    b : (n_items,)
+    """
+    of_rows, of_columns = weights.sum(axis=1) + DRAWN, np.maximum(weights.sum(axis=0), 1.0)
+    row_sums, column_sums = values.sum(axis=1), values.sum(axis=0)
+    if weights.shape[0] <= weights.shape[1]:
+        shared = _gram(weights / np.sqrt(of_columns))
+        right = row_sums - weights @ (column_sums / of_columns)
+        rows = scipy.linalg.solve(np.diag(of_rows) - shared, right, assume_a="pos")
+        return rows, (column_sums - rows @ weights) / of_columns
+    shared = _gram((weights / np.sqrt(of_rows)[:, None]).T)
+    right = column_sums - (row_sums / of_rows) @ weights
+    columns = scipy.linalg.solve(np.diag(of_columns) - shared, right, assume_a="pos")
+    return (row_sums - weights @ columns) / of_rows, columns
 
 
 def _gram(values: FloatArray) -> FloatArray:

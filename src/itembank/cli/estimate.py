@@ -80,7 +80,12 @@ TITLES = {
     help="Score in place of the overall one: mean_win_rate, against the bank's models, or an external score that the "
     "bank keeps. Or NAME@1, the score that it gave before items were retired.",
 )
-@click.option("--win-rate", is_flag=True, help="Add the mean win rate with an interval of the item model's.")
+@click.option(
+    "--win-rate",
+    is_flag=True,
+    help="Add the mean win rate with an interval of the item model's, which any bank with responses can give. That of "
+    "--target needs past models to leave out.",
+)
 @report_option
 @reading_options(models_option)
 @seed_option

@@ -1,7 +1,7 @@
 """Variational calibration (tinyBenchmarks 4.4): start, ascent, result."""
 
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, TypedDict, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -9,36 +9,29 @@ from itembank.calibration.fits import Fit, FitData
 from itembank.calibration.orientation import Oriented, empirical_prior, reordered, standardise
 from itembank.calibration.precision_prior import START_PRECISION
 from itembank.calibration.specs import Variational
-from itembank.calibration.start import start_abilities, start_values
 from itembank.calibration.variational import positive
 from itembank.calibration.variational.ascent import Ascent, ascend
 from itembank.calibration.variational.beta_binomial_cells import BetaBinomialRule
 from itembank.calibration.variational.beta_cells import BetaRule, make_table
 from itembank.calibration.variational.blocks import Blocks, make_blocks, table_groups
 from itembank.calibration.variational.cells import jaakkola_jordan, normal_expectation
-from itembank.calibration.variational.covariates import start_covariates
 from itembank.calibration.variational.outlying import MOST_SDS, draw_in
 from itembank.calibration.variational.passes import CellRule, item_statistics
 from itembank.calibration.variational.precision import learn
 from itembank.calibration.variational.scale import in_general_axes, rescale
-from itembank.calibration.variational.state import CovariatePrior, Posterior, TaskPrior, start_posterior
-from itembank.calibration.variational.tasks import start_tasks
+from itembank.calibration.variational.starts import advice, from_nothing, start_of_centres
+from itembank.calibration.variational.state import Posterior, start_posterior
 from itembank.calibration.variational.updates import update_items
 from itembank.irt.family_names import WITH_PRECISION
 from itembank.irt.parameters import AbilityPrior
 from itembank.numerics.arrays import IntArray
 from itembank.progress import ProgressCallback, silent
 
-ROUGH_TOLERANCE = 1e-3
-"""Of the ascent by the bound, whose maximum is not the one that is wanted: it need only come near. From 0.1 to 1e-5
-simulated fits end within 0.03 of a bound of -12,613; the tighter tolerances cost up to ten sweeps more."""
 SUBSET_SIZE = 3000
 """Of many items, so many are fitted first: they determine abilities well enough for the others to need few sweeps."""
 ITEM_ROUNDS = 5
 """Updates of all items, from zero, before abilities move again. In simulations one to five take as long to the same
 end: the sweeps afterwards do what they leave."""
-START_VARIANCE = 0.1
-"""Of the abilities at the start: anything up to the prior's variance, one. From 0.01 to 1 the ends are the same."""
 LAST_CELLS = 20_000_000
 """Cells of each precision gone through at the end: they determine it to sqrt(2 / cells), 3 parts in 10,000."""
 DOUBLE_UP_TO = 1_000_000
@@ -59,13 +52,6 @@ class _Ended(NamedTuple):
     ascent: Ascent
     history: list[float]
     n_outlying: int = 0
-
-
-class _Centres(TypedDict, total=False):
-    """What the centres of the items' priors follow."""
-
-    tasks: TaskPrior
-    covariates: CovariatePrior
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,20 +105,22 @@ def _fit_in_order(data: FitData, spec: Variational, rules: Rules, progress: Prog
     blocks = make_blocks(data, single_precision=_is_single(data, spec))
     # little is saved where the subset would be most of the items
     if blocks.n_items <= 1.5 * SUBSET_SIZE:
-        rough = _from_nothing(blocks, data, spec, rules)
+        rough, is_determined = from_nothing(blocks, data, spec, rules.rough)
         ascent = _to_the_end(blocks, rough.posterior, spec, rules, _stage(progress, "fit", 0.1, 1.0))
         history = [*rough.history, *ascent.history]
-        return _fit(_robust(blocks, ascent, history, spec, rules), spec, rules, n_sweeps=len(history))
+        ended = _robust(blocks, ascent, history, spec, rules)
+        return _fit(ended, spec, rules, n_sweeps=len(history), is_determined=is_determined)
     chosen = spread_over_difficulty(blocks, SUBSET_SIZE)
     some = blocks.take_items(chosen)
-    rough = _from_nothing(some, data.take_items(chosen), spec, rules)
+    rough, is_determined = from_nothing(some, data.take_items(chosen), spec, rules.rough)
     first = _to_the_end(some, rough.posterior, spec, rules, _stage(progress, f"fit {SUBSET_SIZE} items", 0.1, 0.5))
     if rules.has_precision:
         rules = Rules(first.rule, first.rule, rules.precision_of_group)
     posterior = all_items(blocks, first.posterior, data, rules.rough)
     ascent = _to_the_end(blocks, posterior, spec, rules, _stage(progress, "fit all items", 0.5, 1.0))
     n_sweeps = len(rough.history) + len(first.history) + ITEM_ROUNDS + len(ascent.history)
-    return _fit(_robust(blocks, ascent, ascent.history, spec, rules), spec, rules, n_sweeps=n_sweeps)
+    ended = _robust(blocks, ascent, ascent.history, spec, rules)
+    return _fit(ended, spec, rules, n_sweeps=n_sweeps, is_determined=is_determined)
 
 
 def _is_single(data: FitData, spec: Variational) -> bool:
@@ -178,43 +166,12 @@ def all_items(blocks: Blocks, of_some: Posterior, data: FitData, rule: CellRule 
         has_common_slope=of_some.has_common_slope,
         is_nested=of_some.is_nested,
         is_positive=of_some.is_positive,
-        **_start_of_centres(data, of_some.n_dims),
+        **start_of_centres(data, of_some.n_dims),
     )
     full_steps = np.ones(blocks.n_items)
     for _ in range(ITEM_ROUNDS):
         posterior = update_items(posterior, item_statistics(blocks, posterior, rule), full_steps)
     return rescale(posterior)
-
-
-def _start_of_centres(data: FitData, n_dims: int) -> _Centres:
-    """Start of what the centres of the items' priors follow, if anything."""
-    if data.features is not None:
-        return {"covariates": start_covariates(data.features)}
-    return {} if data.task_index is None else {"tasks": start_tasks(data.task_index, n_dims + 1)}
-
-
-def _from_nothing(blocks: Blocks, data: FitData, spec: Variational, rules: Rules) -> Ascent:
-    """Start at the leading directions in which models differ and go part of the way."""
-    abilities = start_abilities(start_values(data), data.observed, n_dims=spec.n_dims)
-    covariance = np.tile(START_VARIANCE * np.eye(spec.n_dims), (len(abilities), 1, 1))
-    start = start_posterior(
-        abilities,
-        covariance,
-        blocks.n_items,
-        has_common_slope=spec.item_model == "1pl",
-        is_nested=spec.item_model == "nested",
-        is_positive=spec.positive_discrimination,
-        **_start_of_centres(data, spec.n_dims),
-    )
-    return ascend(
-        blocks,
-        start,
-        rules.rough,
-        tolerance=max(ROUGH_TOLERANCE, spec.tolerance),
-        max_sweeps=spec.max_iterations,
-        progress=silent,
-        is_rough=True,
-    )
 
 
 def _to_the_end(
@@ -251,7 +208,7 @@ def _stage(progress: ProgressCallback, name: str, first: float, last: float) -> 
     return lambda message, fraction: progress(f"{name} ({message})", first + fraction * (last - first))
 
 
-def _fit(ended: _Ended, spec: Variational, rules: Rules, *, n_sweeps: int) -> Fit:
+def _fit(ended: _Ended, spec: Variational, rules: Rules, *, n_sweeps: int, is_determined: bool) -> Fit:
     """Pack the result."""
     blocks, ascent, history, n_outlying = ended
     posterior = ascent.posterior
@@ -268,11 +225,13 @@ def _fit(ended: _Ended, spec: Variational, rules: Rules, *, n_sweeps: int) -> Fi
             "what the items expect and count as if at that distance"
         )
     message += positive.note(posterior)
+    if not is_determined:
+        message += advice(spec)
     oriented, prior = _oriented(posterior)
     return Fit(
         *oriented,
         prior=prior,
-        converged=ascent.converged,
+        converged=ascent.converged and is_determined,
         n_iterations=n_sweeps,
         message=message,
         history=np.asarray(history),
