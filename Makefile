@@ -29,6 +29,7 @@ quickstart: $(STAMPS)/plot,report
 # A worker for each core: more threads than that would only wait for each other.
 test test-slow test-kernels test-second-kernel mutations: export OMP_NUM_THREADS = 1
 test test-slow test-kernels test-second-kernel mutations: export OPENBLAS_NUM_THREADS = 1
+test test-slow test-kernels test-second-kernel mutations: export POLARS_MAX_THREADS = 1
 
 # Tests start many processes: where nothing compiled is kept, each compiles the package anew.
 test test-slow test-kernels test-second-kernel: export PYTHONDONTWRITEBYTECODE =

@@ -42,6 +42,8 @@ MOST_PANELS = 12
 N_COLUMNS = 3
 LONGEST_LINE = 23
 """Letters of a title that fit above one panel."""
+MANY_DECADES = 5
+"""From so many on every other one is labelled: the numbers below narrow panels would touch."""
 OBSERVED = "all samples"
 
 
@@ -119,7 +121,7 @@ def _draw(axes: "Axes", law: PassAtKLaw, curve: int) -> dict[str, Any]:
         )
     axes.set_xlim(law.k[0], law.k[-1])
     decades = np.arange(np.ceil(np.log10(law.k[0])), np.floor(np.log10(law.k[-1])) + 0.5)
-    put_counts(axes, (10.0**decades).tolist())
+    put_counts(axes, (10.0 ** decades[:: 1 if decades.size < MANY_DECADES else 2]).tolist())
     return handles
 
 

@@ -11,7 +11,8 @@ import pytest
 from itembank.adaptive import journal
 from itembank.banks import descendants
 from itembank.data import builtin
-from itembank.reports import canvas
+from itembank.publishing import tiny
+from itembank.reports import canvas, quickstart
 from tests.attacks.campaigns import import_everything
 from tests.cli.contract.calls import OUTPUT, carry_out, run
 from tests.cli.contract.cases import CASES
@@ -59,7 +60,7 @@ def world(tmp_path_factory, few_folds, remembered):
     folder = tmp_path_factory.mktemp("world")
     whole, parts = builtin.load_builtin, {}
 
-    def tiny(name="classifiers", *, response="correct"):
+    def few(name="classifiers", *, response="correct"):
         if (name, response) not in parts:
             parts[name, response] = small(name, whole(name, response=response))
         return parts[name, response]
@@ -69,8 +70,9 @@ def world(tmp_path_factory, few_folds, remembered):
         assert code == 0, f"{words}: {err}"
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(builtin, "load_builtin", tiny)
-        patch.setattr(canvas, "save_figure", written_plainly)
+        patch.setattr(builtin, "load_builtin", few)
+        for drawing in (canvas, quickstart, tiny):
+            patch.setattr(drawing, "save_figure", written_plainly)
         patch.setattr(descendants, "now", lambda: "2026-01-01T00:00:00Z")
         patch.setattr(journal, "_now", lambda: "2026-01-01T00:00:00Z")  # the time of day is no effect
         with pytest.MonkeyPatch.context() as place:
