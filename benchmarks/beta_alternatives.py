@@ -113,11 +113,8 @@ def data_sets(folder: Path) -> Iterator[tuple[str, FloatArray, bool]]:
     """Give preferences, pass rates in tenths, and probabilities; and whether they are rates."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ItembankWarning)
-        yield (
-            "AlpacaEval 2, preferences",
-            thinned(read_responses([folder / "alpacaeval2/responses.parquet"]).responses),
-            False,
-        )
+        preferences = read_responses([folder / "alpacaeval2/responses.parquet"]).responses
+        yield "AlpacaEval 2, preferences", thinned(preferences), False
         code = read_responses([folder / "livecodebench/responses.parquet"], spec=ReadingSpec(prefix_scenario=True))
     scenario = code.items["scenario"].to_numpy()
     for name in ("testoutputprediction", "codeexecution_cot"):
