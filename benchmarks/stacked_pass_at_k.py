@@ -4,7 +4,7 @@ The sets, splits and budgets are those of `benchmarks.test_time`: two thirds of 
 samples, and pass@k of the others is forecast from 50 samples of an item (5 of 10 on livecodebench). Errors are means
 over 25 values of k and over models, in points. How the weights are found was chosen on bytelms-samples alone.
 
-    ITEMBANK_SHARED=... python -m benchmarks.stacked_pass_at_k [--sources llmonkeys_pythia,livecodebench] [--splits 5]
+    ITEMBANK_SHARED=... python -m benchmarks.stacked_pass_at_k [--sources llmonkeys_pythia,livecodebench] [--splits 3]
 """
 
 import argparse
@@ -26,8 +26,8 @@ METHODS = ("beta-binomial", "irsl", "stacked")
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sources", default=",".join(SOURCES))
-    parser.add_argument("--splits", type=int, default=5)
+    parser.add_argument("--sources", default="llmonkeys_pythia,livecodebench", help=f"of {', '.join(SOURCES)}")
+    parser.add_argument("--splits", type=int, default=3)
     arguments = parser.parse_args()
     folder = Path(os.environ.get("ITEMBANK_SHARED", "../shared")) / "data"
     ratios = []
