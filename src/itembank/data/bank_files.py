@@ -176,7 +176,7 @@ def _record(bank: Bank) -> dict[str, Any]:
         "n_dims": calibration.n_dims,
         "parameterisation": PARAMETERISATION,
         "family": calibration.parameters.family,
-        **({} if calibration.parameters.steps is None else {"levels": calibration.parameters.steps.levels.tolist()}),
+        **_about_levels(calibration.parameters.steps),
         "ability_prior": {
             "mean": calibration.prior.mean.tolist(),
             "covariance": calibration.prior.covariance.tolist(),
@@ -302,7 +302,7 @@ def _calibration(
         items["upper_asymptote"],
         record.get("family", "bernoulli"),  # banks of earlier releases name none
         items.get("precision"),
-        _steps(record["levels"], items) if "levels" in record else None,
+        _steps(record, items) if "levels" in record else None,
     )
     prior = record["ability_prior"]
     about = record["calibration"]
@@ -331,9 +331,18 @@ def _step_columns(steps: Steps) -> dict[str, FloatArray]:
     return {f"step_{k + 1}": steps.places[:, k] for k in range(steps.places.shape[1])}
 
 
-def _steps(levels: list[float], items: dict[str, Any]) -> Steps:
+def _about_levels(steps: Steps | None) -> dict[str, Any]:
+    """State the levels of graded items, and their link where it is not the cumulative one."""
+    if steps is None:
+        return {}
+    return {"levels": steps.levels.tolist()} | ({} if steps.link == "cumulative" else {"link": steps.link})
+
+
+def _steps(record: dict[str, Any], items: dict[str, Any]) -> Steps:
     """Put the steps of graded items together."""
-    return Steps(_floats(levels), np.column_stack([items[f"step_{k}"] for k in range(1, len(levels))]))
+    levels = record["levels"]
+    places = np.column_stack([items[f"step_{k}"] for k in range(1, len(levels))])
+    return Steps(_floats(levels), places, record.get("link", "cumulative"))
 
 
 def _targets(about: dict[str, Any], items: pl.DataFrame, own: dict[str, Any]) -> ScoreTargets:

@@ -85,7 +85,9 @@ def _tables(folder):
         folder / "probabilities.csv"
     )
     past.with_columns(n_trials=4, response=pl.col("twice") / 2).write_csv(folder / "counts.csv")
-    past.filter(pl.col("item_id").str.len_chars() < 7).write_csv(folder / "tiny.csv")
+    tiny = past.filter(pl.col("item_id").str.len_chars() < 7)
+    tiny.write_csv(folder / "tiny.csv")
+    tiny.with_columns(response=pl.col("twice") / 2).write_csv(folder / "levels.csv")
     past.drop("model_id").filter(past["model_id"] == past["model_id"][0]).write_csv(folder / "nameless.csv")
     kept = past.sample(fraction=0.9, seed=1).with_columns(
         scenario=pl.when(pl.col("item_id") == "law/2").then(None).otherwise("scenario")

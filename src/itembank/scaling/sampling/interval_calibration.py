@@ -8,6 +8,7 @@ and as no samples show how rarely the items are solved that are never solved in 
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TypeAlias
 
 import numpy as np
@@ -95,6 +96,9 @@ class IntervalFactors:
 Refit: TypeAlias = Callable[[IntArray], ScenarioItemModel | None]
 """Fits the item model without the models at some rows; None where that cannot be done."""
 
+Parts: TypeAlias = Callable[[SampledScenario, IntArray], Iterator[tuple[SampledScenario, IntArray]]]
+"""Divides models into parts, each with the scenario that they are tried with."""
+
 
 def interval_factors(
     scenario: SampledScenario,
@@ -123,6 +127,46 @@ def interval_factors(
     reach : int
         The largest k that is tried is the samples over this.
     """
+    n_draws = min(spec.n_draws, N_DRAWS)
+    plain = replace(spec, methods=("irsl",), budget=budget, include_unsampled=False, n_draws=n_draws)
+    parts = None if refit is None else partial(parts_without, refit=refit)
+    found = tried_curves(scenario, known, rows, spec=plain, rng=rng, parts=parts, reach=reach)
+    if found is None:
+        return None
+    k, curves = found
+    factors = np.stack([_factors(curves, which, spec.level) for which in range(N_SETS)])
+    # the second set, without rarely solved items, may be empty; without the first nothing is known
+    return None if np.isnan(factors[0]).any() else IntervalFactors(k, factors, len(curves))
+
+
+def tried_curves(
+    scenario: SampledScenario,
+    known: SampleCounts,
+    rows: IntArray,
+    *,
+    spec: PassAtKSpec,
+    rng: np.random.Generator,
+    parts: Parts | None = None,
+    reach: int = REACH,
+) -> tuple[FloatArray, list[Curve]] | None:
+    """Find pass@k of models that are given few of their samples; None when there are too few such models.
+
+    Parameters
+    ----------
+    scenario, known, rows, reach
+        As for `interval_factors`.
+    spec : PassAtKSpec
+        Methods, and the budget that the models are given.
+    parts : callable, optional
+        Divides the models into parts, each with an item model that has not seen them; by default the scenario's item
+        model is tried with all.
+
+    Returns
+    -------
+    k, curves
+        (n_tried_k,), rising, and a curve for each model, with its truth by all samples.
+    """
+    budget = spec.budget or 1
     trials = known.n_trials[np.ix_(rows, scenario.columns)]
     fewest = np.where(trials > 0, trials, np.iinfo(np.int64).max).min(axis=1)
     is_fit = (trials > 0).any(axis=1) & (fewest >= TIMES_AS_MANY * budget)
@@ -135,19 +179,25 @@ def interval_factors(
     # even steps in log k, as curves of pass@k are smooth there; factors in between are interpolated
     k = np.unique(np.geomspace(1.0, max(most / reach, 2.0), N_K).astype(np.int64)).astype(np.float64)
     as_asked = replace(scenario, truth=known, used=cut_down(known, tried, budget, rng, columns=scenario.columns))
-    n_draws = min(spec.n_draws, N_DRAWS)
-    plain = replace(spec, methods=("irsl",), budget=budget, include_unsampled=False, n_draws=n_draws)
     curves = [
-        pass_at_k_curve(part_scenario, row, k, plain, rng)
-        for part_scenario, part in _parts(as_asked, tried, refit)
+        pass_at_k_curve(part_scenario, row, k, spec, rng)
+        for part_scenario, part in ([(as_asked, tried)] if parts is None else parts(as_asked, tried))
         for row in part.tolist()
         if part_scenario.used.n_trials[row, part_scenario.columns].any()
     ]
-    if len(curves) < FEWEST_TRIED:
-        return None
-    factors = np.stack([_factors(curves, which, spec.level) for which in range(N_SETS)])
-    # the second set, without rarely solved items, may be empty; without the first nothing is known
-    return None if np.isnan(factors[0]).any() else IntervalFactors(k, factors, len(curves))
+    return (k, curves) if len(curves) >= FEWEST_TRIED else None
+
+
+def parts_without(
+    scenario: SampledScenario, tried: IntArray, refit: Refit
+) -> Iterator[tuple[SampledScenario, IntArray]]:
+    """Give the models that are tried in parts, each with an item model that was fitted without them."""
+    for number in range(N_FOLDS):
+        part = tried[number::N_FOLDS]
+        item_model = refit(part)
+        if item_model is not None:
+            columns = np.intersect1d(scenario.columns, item_model.columns)
+            yield replace(scenario, item_model=item_model, columns=columns), part
 
 
 def factors_within(
@@ -180,21 +230,6 @@ def factors_within(
     if factors is None:
         return IntervalFactors(np.ones(1), np.full((N_SETS, 1), np.nan), 0, budget)
     return replace(factors, k=factors.k * (budget / given), n_samples=budget)
-
-
-def _parts(
-    scenario: SampledScenario, tried: IntArray, refit: Refit | None
-) -> Iterator[tuple[SampledScenario, IntArray]]:
-    """Give the models that are tried, in parts, each with an item model to try them with."""
-    if refit is None:
-        yield scenario, tried
-        return
-    for number in range(N_FOLDS):
-        part = tried[number::N_FOLDS]
-        item_model = refit(part)
-        if item_model is not None:
-            columns = np.intersect1d(scenario.columns, item_model.columns)
-            yield replace(scenario, item_model=item_model, columns=columns), part
 
 
 def widened(curve: Curve, middle: FloatArray, times: FloatArray) -> Curve:

@@ -34,6 +34,7 @@ _CALIBRATE = Case(
             "tiny.csv --method map", about=(*_FOR_ALL, "--dims", "--item-model"), values={"--dims": "--dims 3"}
         ),
         "mml": _calibrate("tiny.csv --method mml --dims 1", about=(*_FOR_ALL, "--family", "--item-model")),
+        "graded": _calibrate("levels.csv --method mml --family graded --dims 1", about=("--link",)),
         "nested": _calibrate("past.csv --method map --item-model nested --dims 2", about=(*_FOR_ALL, "--family")),
         "bifactor": _calibrate("past.csv --method map --item-model bifactor", about=(*_FOR_ALL, "--dims", "--family")),
         "probabilities": _calibrate("probabilities.csv --method map --dims 1 --family beta", about=_FOR_ALL),
@@ -63,6 +64,7 @@ _CALIBRATE = Case(
         "--by-task": "--by-task",
         "--item-covariate": "--item-covariate scenario --item-covariate weight",
         "--family": "--family beta",
+        "--link": "--link adjacent",
         "--precision": "--precision 5",
         "--positive-discrimination": "--positive-discrimination",
         "--within": "--within custom",
