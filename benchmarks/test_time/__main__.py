@@ -8,7 +8,7 @@ steps) and over models, of pass@k and of -log pass@k.
         [--asked all] [--interval model-based]
         [-o benchmarks/results/test_time] [--figure docs/figures/test-time-gaps.png]
 
-Without --splits 100 splits of llmonkeys_pythia and 20 of the others. With `--asked all` no model keeps all its samples:
+Without --splits 30 splits of llmonkeys_pythia and 10 of the others. With `--asked all` no model keeps all its samples:
 every model is asked about at once, and splits are draws of the budget. `--interval model-based` shows what intervals
 are before they are widened.
 """

@@ -41,7 +41,7 @@ SOURCES = {
 }
 """Budget, and scenarios (None: all); livecodebench has ten samples of an item, so that half of them is the budget."""
 
-SPLITS = {"llmonkeys_pythia": 100, "livecodebench": 20, "bytelms-samples": 20}
+SPLITS = {"llmonkeys_pythia": 30, "livecodebench": 10, "bytelms-samples": 10}
 """Of each source, unless told."""
 NAMES = {
     "llmonkeys_pythia: GSM8K": "Pythia on GSM8K",
