@@ -32,7 +32,7 @@ def main() -> None:
     parser.add_argument("--missing", type=float, default=0.0, help="share of rows that are left out")
     parser.add_argument("--shuffled", action="store_true", help="rows in random order (takes memory to write)")
     parser.add_argument("--csv", action="store_true", help="a CSV table in place of a Parquet one")
-    parser.add_argument("--keep", type=Path, help="folder for the files, where they stay; those that are there are used")
+    parser.add_argument("--keep", type=Path, help="folder where the files stay; those that are there are used")
     parser.add_argument("--no-read", action="store_true", help="leave out reading the response file back")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:

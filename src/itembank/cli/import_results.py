@@ -20,6 +20,7 @@ from itembank.cli.options import (
     items_option,
     models_option,
     output_option,
+    parallel_option,
     refuse_unread,
 )
 from itembank.cli.render import note, print_rows, progress, warnings_as_notes
@@ -164,6 +165,7 @@ def py_irt(**given: Any) -> None:
     model_id_from_option,
     OPTIONS_OF["ignore_content"],
 )
+@parallel_option
 def lm_eval(**given: Any) -> None:
     """Read logs of lm-evaluation-harness, written with --log_samples: folders or samples_*.jsonl.
 
@@ -173,6 +175,7 @@ def lm_eval(**given: Any) -> None:
       itembank import lm-eval output/ --response probability --choice-scores scores.parquet -o responses.parquet
       itembank import lm-eval output/ --filter gsm8k=flexible-extract --task gsm8k -o responses.parquet
       itembank import lm-eval output/ --exclude-task 'wmt*' --skip-unusable -o responses.parquet
+      itembank import lm-eval thousands/ --jobs -1 -o responses.parquet
 
     The scenario is the task, the item id task/doc_id. One metric and one filter are taken of each task: the only one
     that can be a response, else acc or exact_match and none or strict-match, with a warning. Averages are never used.
@@ -195,6 +198,7 @@ def lm_eval(**given: Any) -> None:
     model_id_from_option,
     OPTIONS_OF["ignore_content"],
 )
+@parallel_option
 def inspect(**given: Any) -> None:
     """Read logs of Inspect: folders, .eval or .json, finished or not.
 
@@ -303,7 +307,9 @@ def _import(given: dict[str, Any], form: str, *, choice_scores: Path | None = No
 
 
 def finish_import(
-    given: dict[str, Any], read: Callable[..., "ResponseMatrix | CodedResponses"], also: Callable[[], None] | None = None
+    given: dict[str, Any],
+    read: Callable[..., "ResponseMatrix | CodedResponses"],
+    also: Callable[[], None] | None = None,
 ) -> None:
     """Read with `read(models=..., items=..., progress=...)`, write, do `also`, and say what was read."""
     from itembank.data.overlap import warn_of_no_overlap  # noqa: PLC0415

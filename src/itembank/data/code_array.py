@@ -1,6 +1,9 @@
-"""`CodeArray`: numbers of (model, item) cells that come a few at a time, held as small codes of the values there are."""
+"""`CodeArray`: numbers of (model, item) cells, which come a few at a time, held as small codes of their values."""
+
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 
@@ -18,7 +21,7 @@ class CodeArray:
     """
 
     def __init__(self) -> None:
-        self._cells = np.full((_FIRST, _FIRST), 255, dtype=np.uint8)
+        self._cells: NDArray[Any] = np.full((_FIRST, _FIRST), 255, dtype=np.uint8)
         self._bits = np.empty(0, dtype=np.int64)  # of the known values, ascending
         self._codes = np.empty(0, dtype=np.int64)  # in the order of `_bits`
         self._values = np.empty(0)  # by code
@@ -28,9 +31,10 @@ class CodeArray:
         old = self._cells.shape
         if n_rows <= old[0] and n_columns <= old[1]:
             return
-        new = tuple(
-            size if needed <= size else needed + needed // 4 for needed, size in zip((n_rows, n_columns), old, strict=True)
-        )
+        new = [
+            size if needed <= size else needed + needed // 4
+            for needed, size in zip((n_rows, n_columns), old, strict=True)
+        ]
         cells = np.full(new, self._missing, dtype=self._cells.dtype)
         cells[: old[0], : old[1]] = self._cells
         self._cells = cells
@@ -64,18 +68,19 @@ class CodeArray:
         """What a cell without a value holds."""
         return int(np.iinfo(self._cells.dtype).max) if self._is_coded else np.nan
 
-    def _known(self, cells: np.ndarray) -> BoolArray:
+    def _known(self, cells: NDArray[Any]) -> BoolArray:
         result: BoolArray = cells != self._missing if self._is_coded else ~np.isnan(cells)
         return result
 
-    def _decoded(self, cells: np.ndarray) -> FloatArray:
+    def _decoded(self, cells: NDArray[Any]) -> FloatArray:
         if not self._is_coded:
             return np.array(cells)
         lookup = np.full(int(self._missing) + 1, np.nan)
         lookup[: self._values.size] = self._values
-        return lookup[cells]
+        result: FloatArray = lookup[cells]
+        return result
 
-    def _encoded(self, values: FloatArray) -> np.ndarray:
+    def _encoded(self, values: FloatArray) -> NDArray[Any]:
         """Return what the cells of these values hold, after learning the new ones."""
         if not self._is_coded:
             return values
@@ -86,9 +91,7 @@ class CodeArray:
         new = np.unique(bits[~(is_known | is_missing)])
         if new.size:
             self._learn(new)
-            if not self._is_coded:
-                return values
-            place, _ = self._place(bits)
+            return self._encoded(values)
         codes = self._codes[place] if self._codes.size else place
         return np.where(is_missing, int(self._missing), codes) if any_missing else codes
 
@@ -108,7 +111,8 @@ class CodeArray:
             return
         if np.dtype(kind).itemsize > self._cells.dtype.itemsize:
             is_known = self._known(self._cells)
-            self._cells = np.where(is_known, self._cells, np.iinfo(kind).max).astype(kind)
+            self._cells = self._cells.astype(kind)
+            self._cells[~is_known] = np.iinfo(kind).max
         together = np.concatenate([self._bits, bits])
         codes = np.concatenate([self._codes, np.arange(self._values.size, n_values)])
         order = np.argsort(together)

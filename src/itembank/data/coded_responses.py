@@ -75,7 +75,7 @@ class CodedResponses:
         for first, last in spans(self):
             block = self.block(first, last)
             responses[first:last] = block.responses
-            if n_trials is not None:
+            if n_trials is not None and block.n_trials is not None:
                 n_trials[first:last] = block.n_trials
             for name, cost in block.costs.items():
                 costs[name][first:last] = cost

@@ -16,7 +16,7 @@ from itembank.data.readers.opening import UNREADABLE, Table, file_kind
 from itembank.data.readers.repeats import tell_of_copies
 from itembank.data.readers.rows import ResponseRows, joined_source
 from itembank.data.readers.specs import ReadingSpec
-from itembank.data.readers.streamed import FileTotals, NotPlain, StreamedCells
+from itembank.data.readers.streamed import FileTotals, NotPlainError, StreamedCells
 from itembank.data.readers.table import layout_of
 from itembank.data.readers.table_batches import table_batches
 from itembank.data.response_files import OWN_COLUMNS, response_file_tables
@@ -56,7 +56,7 @@ def coded_responses(found: Found, spec: ReadingSpec, known: Known, progress: Pro
             _read_tables(paths, cells, spec, progress)
             tables = pl.DataFrame(schema={"model_id": pl.String}), _item_table(cells)
         observed = _observed(cells, spec)
-    except (NotPlain, DataError, ValueError, *UNREADABLE):
+    except (NotPlainError, DataError, ValueError, *UNREADABLE):
         return None
     rows = ResponseRows(
         joined_source([joined_source([str(path) for path in some]) for some in found.paths.values()]),
@@ -83,11 +83,11 @@ def _read_tables(paths: Sequence[Path], cells: StreamedCells, spec: ReadingSpec,
     for number, path in enumerate(paths):
         kind = file_kind(path)
         if kind == "json":
-            raise NotPlain
+            raise NotPlainError
 
         def keep(columns: Sequence[str], path: Path = path) -> Sequence[str]:
             if layout_of(columns, spec) != "long":
-                raise NotPlain
+                raise NotPlainError
             check_columns(str(path), columns, spec)
             return wanted_columns(columns, spec)
 
@@ -105,16 +105,16 @@ def _read_response_file(
     for known, names in ((cells.models, models["model_id"]), (cells.items, items["item_id"])):
         known.add(names)
         if known.n_names != names.len():
-            raise NotPlain
+            raise NotPlainError
     cells.files.append(FileTotals(str(path)))
     for batch in table_batches(path, "parquet", list):
         frame = batch.frame
         if "n_trials" in frame.columns and frame["n_trials"].null_count():
-            raise NotPlain
+            raise NotPlainError
         _tell_progress(progress, path, cells.files[-1].n_rows, batch.share)
         model, item = cells.models.add(frame["model_id"]), cells.items.add(frame["item_id"])
         if cells.models.n_names != models.height or cells.items.n_names != items.height:
-            raise NotPlain
+            raise NotPlainError
         trials = frame["n_trials"].to_numpy() if "n_trials" in frame.columns else None
         costs = {name: _floats(frame[name]) for name in frame.columns if name not in OWN_COLUMNS}
         cells.files[-1].units.update(dict.fromkeys(costs))  # also those that nobody knows
@@ -144,18 +144,18 @@ def _item_table(cells: StreamedCells) -> pl.DataFrame:
 
 
 def _observed(cells: StreamedCells, spec: ReadingSpec) -> BoolArray:
-    """Return where there are responses; `NotPlain` where there is something to say of those that are missing."""
+    """Return where there are responses; `NotPlainError` where there is something to say of those that are missing."""
     n_models, n_items = cells.models.n_names, cells.items.n_names
     if not n_models or not n_items:
-        raise NotPlain
+        raise NotPlainError
     cells.response.grow(n_models, n_items)
     observed = cells.response.known(n_models, n_items)
     is_empty = not (observed.any(axis=1).all() and observed.any(axis=0).all())
     if (is_empty and spec.empty != "keep") or (spec.missing == "forbid" and not observed.all()):
-        raise NotPlain
+        raise NotPlainError
     n_copies = _n_copies(cells, int(np.count_nonzero(observed)))
     if n_copies and (cells.has_attempts or spec.repeats == "mean"):
-        raise NotPlain
+        raise NotPlainError
     return observed
 
 
@@ -164,9 +164,7 @@ def _n_copies(cells: StreamedCells, n_known: int) -> int:
     return sum(file.n_rows - file.n_missing for file in cells.files) - n_known
 
 
-def _told(
-    cells: StreamedCells, rows: ResponseRows, spec: ReadingSpec, known: Known, n_known: int
-) -> CodedResponses:
+def _told(cells: StreamedCells, rows: ResponseRows, spec: ReadingSpec, known: Known, n_known: int) -> CodedResponses:
     """Give the warnings of reading, and join what is known of models and items."""
     for file in cells.files:
         tell_of_missing(file.source, file.n_missing, file.n_rows)

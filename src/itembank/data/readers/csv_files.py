@@ -14,6 +14,8 @@ from itembank.data.readers.opening import Keep, Table, encoding_problem, open_bi
 from itembank.errors import DataError, shown
 
 SEPARATORS = (",", "\t", ";")
+BYTES_AT_ONCE = 2**24
+"""Text of a part of a file."""
 
 
 def read_csv_file(path: Path, *, keep: Keep, text: Sequence[str] = (), infer: bool = False) -> Table:
@@ -43,10 +45,8 @@ def read_csv_file(path: Path, *, keep: Keep, text: Sequence[str] = (), infer: bo
     return Table(str(path), _without_blank_lines(frame), is_typed=False)
 
 
-def csv_batches(path: Path, *, keep: Keep, n_bytes: int = 1 << 24) -> Iterator[tuple[pl.DataFrame, int]]:
+def csv_batches(path: Path, *, keep: Keep) -> Iterator[tuple[pl.DataFrame, int]]:
     """Give the rows that `read_csv_file` reads a part at a time, all as text, each with the bytes of text before it.
-
-    Parts have about `n_bytes` of text.
 
     Raises
     ------
@@ -58,7 +58,7 @@ def csv_batches(path: Path, *, keep: Keep, n_bytes: int = 1 << 24) -> Iterator[t
     columns = [place for place, name in enumerate(header) if name in kept]
     with translated(path, "CSV file"), open_binary(path) as file:
         n_before, first_line = 0, b""
-        for records in _whole_records(file, n_bytes):
+        for records in _whole_records(file, BYTES_AT_ONCE):
             frame = pl.read_csv(
                 io.BytesIO(first_line + records), separator=separator, columns=columns, infer_schema=False
             )

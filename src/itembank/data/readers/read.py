@@ -147,8 +147,9 @@ def _read_whole(
 
     def read(item_ids: Sequence[str] | None) -> list[ResponseRows]:
         parts = read_rows(paths, spec, item_ids=item_ids, found=found, progress=progress)
-        for part in parts if told is not None else ():
-            told(part)
+        if told is not None:
+            for part in parts:
+                told(part)
         return parts
 
     return matrix_of_rows(read, spec, models=models, items=items)

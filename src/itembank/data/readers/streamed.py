@@ -1,8 +1,8 @@
 """Long tables and response files read a part at a time into codes, in little memory.
 
 What is read so is plain: numbers in range, one response a cell (or copies of it), names in every row. Where a file is
-not, `StreamedCells` raises `NotPlain`, and the readers that hold the whole table say what is wrong or settle it. So no
-message and no rule stands here a second time.
+not, `StreamedCells` raises `NotPlainError`, and the readers that hold the whole table say what is wrong or settle it.
+So no message and no rule stands here a second time.
 """
 
 import warnings
@@ -31,7 +31,7 @@ _ATTEMPTS = ("seed", "epoch")
 _NAMES = ("scenario", "subscenario")
 
 
-class NotPlain(Exception):
+class NotPlainError(Exception):
     """A file holds something that only the reader of whole tables settles."""
 
 
@@ -84,7 +84,7 @@ class StreamedCells:
 
         Raises
         ------
-        NotPlain
+        NotPlainError
             When they are not all plain.
         """
         model = self._ids(table, spec, "model_id", self.models)
@@ -120,7 +120,7 @@ class StreamedCells:
 
         Raises
         ------
-        NotPlain
+        NotPlainError
             When a number is out of range, or rows of one cell are no copies.
         """
         _check_range(response, trials, costs)
@@ -146,17 +146,17 @@ class StreamedCells:
         if self.repeats != "last" and not (whole and _is_ascending(model, item)):
             for array, (_, values) in zip(keys, columns, strict=False):
                 if np.any(np.abs(array.get(model, item) - values) > (SAME if array is self.response else 0.0)):
-                    raise NotPlain
+                    raise NotPlainError
 
     def _ids(self, table: Table, spec: ReadingSpec, name: str, known: NameCodes) -> IntArray:
         """Return the numbers of the ids of some rows."""
         column = spec.column(name)
         kind, problem = id_kind(table, column, name)
         if problem or (self.kinds.setdefault(name, kind) != kind):
-            raise NotPlain
+            raise NotPlainError
         codes = known.add(table.frame[column])
         if codes.size and codes.min() < 0:
-            raise NotPlain
+            raise NotPlainError
         return codes
 
     def _add_item_names(self, name: str, column: pl.Series, item: IntArray) -> None:
@@ -170,7 +170,7 @@ class StreamedCells:
         unknown = told[of_item[item[told]] < 0]
         of_item[item[unknown]] = codes[unknown]
         if np.any(of_item[item[told]] != codes[told]):
-            raise NotPlain
+            raise NotPlainError
         self.item_names[name] = (known, of_item)
 
     def _columns(
@@ -184,7 +184,7 @@ class StreamedCells:
             self.n_trials = self.n_trials or CodeArray()
             columns.append((self.n_trials, trials.astype(np.float64)))
         if self.n_trials is not None and self.has_parts_without_trials:
-            raise NotPlain
+            raise NotPlainError
         unknown = np.full(response.shape, np.nan)
         for unit, cost in {**dict.fromkeys(self.costs, unknown), **costs}.items():
             if unit in self.costs or not _is_unknown(cost):
@@ -194,7 +194,7 @@ class StreamedCells:
     def _make_room(self, columns: Sequence[tuple[CodeArray, FloatArray]]) -> None:
         n_cells = self.models.n_names * self.items.n_names
         if n_cells > max(MOST_CELLS, CELLS_A_ROW * self.n_rows) or 8.0 * n_cells > most_memory():
-            raise NotPlain
+            raise NotPlainError
         for array, _ in columns:
             array.grow(self.models.n_names, self.items.n_names)
 
@@ -206,7 +206,7 @@ def _numbers(table: Table, spec: ReadingSpec, name: str) -> FloatArray | None:
         return None
     values, bad = numbers(table.frame[[column]])
     if bad:
-        raise NotPlain
+        raise NotPlainError
     return values[:, 0]
 
 
@@ -223,9 +223,9 @@ def _settled(
         try:
             response, trials = settle_counts(values, spec, RowIds("", nobody, nobody), problems)
         except (DataWarning, pl.exceptions.PolarsError) as error:  # a message names rows, which have no names here
-            raise NotPlain from error
+            raise NotPlainError from error
     if problems:
-        raise NotPlain
+        raise NotPlainError
     return response, trials
 
 
@@ -238,15 +238,15 @@ def _check_range(response: FloatArray, trials: IntArray | None, costs: Mapping[s
         is_bad = bool(np.any((response < 0.0) | (response > 1.0)))
         is_bad |= any(bool(np.any((cost < 0.0) | np.isinf(cost))) for cost in costs.values())
     if is_bad or (trials is not None and bool(np.any((trials < 1) & ~np.isnan(response)))):
-        raise NotPlain
+        raise NotPlainError
 
 
 def _refuse_untold(missing: BoolArray, trials: IntArray | None, costs: Mapping[str, FloatArray]) -> None:
     """Refuse rows that tell trials or costs of no response: whether they stay depends on rows to come."""
     if trials is not None and np.any(trials[missing] != 0):
-        raise NotPlain
+        raise NotPlainError
     if any(np.any(~np.isnan(cost[missing])) for cost in costs.values()):
-        raise NotPlain
+        raise NotPlainError
 
 
 def _is_ascending(model: IntArray, item: IntArray) -> bool:

@@ -28,7 +28,7 @@ class NameCodes:
         if codes.size == 0:
             return np.empty(0, dtype=np.int64)
         self._make_room(int(codes.max()) + 1)
-        numbers = self._lookup[codes]
+        numbers: IntArray = self._lookup[codes]
         is_missing = text.is_null().to_numpy() if text.null_count() else None
         if is_missing is not None:
             numbers[is_missing] = _NONE
@@ -54,7 +54,7 @@ class NameCodes:
             self._lookup = np.concatenate([self._lookup, more])
 
     def _learn(self, text: pl.Series, codes: IntArray, rows: IntArray) -> None:
-        """Number the names of these rows, which are new."""
+        """Give numbers to the names of these rows, which are new."""
         new, first = np.unique(codes[rows], return_index=True)
         order = np.argsort(first)
         found = text.gather(rows[first[order]]).rename("name")
