@@ -9,6 +9,7 @@ from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 
 _KINDS = (np.uint8, np.uint16)
 """Kinds of codes, one after the other; the largest code of each says that a cell has no value."""
+_FEW = 4
 _FIRST = 64
 """Rows and columns that are made first."""
 
@@ -99,7 +100,12 @@ class CodeArray:
         """Place of each value among the known ones, and whether it is one of them."""
         if self._bits.size == 0:
             return np.zeros(bits.shape, dtype=np.int64), np.zeros(bits.shape, dtype=bool)
-        place = np.minimum(np.searchsorted(self._bits, bits), self._bits.size - 1)
+        if self._bits.size <= _FEW:  # comparisons take a fifth of the time of a search
+            place = np.zeros(bits.shape, dtype=np.int64)
+            for known in self._bits[1:]:
+                place += bits >= known
+        else:
+            place = np.minimum(np.searchsorted(self._bits, bits), self._bits.size - 1)
         return place, self._bits[place] == bits
 
     def _learn(self, bits: IntArray) -> None:

@@ -42,9 +42,9 @@ else:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the unit of the peak is Linux's")
 def test_a_table_of_many_rows_takes_little_more_than_its_cells(tmp_path):
-    run = {"cwd": tmp_path, "check": True, "capture_output": True, "env": {**os.environ, "POLARS_MAX_THREADS": "1"}}
-    subprocess.run([sys.executable, "-c", PROGRAM, "write"], **run)
+    run = {"cwd": tmp_path, "capture_output": True, "env": {**os.environ, "POLARS_MAX_THREADS": "1"}}
+    subprocess.run([sys.executable, "-c", PROGRAM, "write"], check=True, **run)
     (tmp_path / "table.parquet").rename(tmp_path / "big.parquet")
-    grown = json.loads(subprocess.run([sys.executable, "-c", PROGRAM, "read"], **run).stdout)
+    grown = json.loads(subprocess.run([sys.executable, "-c", PROGRAM, "read"], check=True, **run).stdout)
     # a million rows: a megabyte of codes and parts in passing took 10 MB; a table read whole took 90 MB
     assert grown < 40_000
