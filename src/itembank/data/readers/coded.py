@@ -82,7 +82,7 @@ def _read_tables(paths: Sequence[Path], cells: StreamedCells, spec: ReadingSpec,
     """Read long tables, one after the other."""
     for number, path in enumerate(paths):
         kind = file_kind(path)
-        if kind == "json":
+        if kind == "json" or path.suffix.lower() == ".gz":  # what a gzipped file grows to is looked at first
             raise NotPlainError
 
         def keep(columns: Sequence[str], path: Path = path) -> Sequence[str]:

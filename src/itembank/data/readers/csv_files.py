@@ -16,6 +16,8 @@ from itembank.errors import DataError, shown
 SEPARATORS = (",", "\t", ";")
 BYTES_AT_ONCE = 2**24
 """Text of a part of a file."""
+MOST_IN_RECORD = 4
+"""Parts that one row may fill; looking for the end of a longer one again and again would take long."""
 
 
 def read_csv_file(path: Path, *, keep: Keep, text: Sequence[str] = (), infer: bool = False) -> Table:
@@ -52,6 +54,8 @@ def csv_batches(path: Path, *, keep: Keep) -> Iterator[tuple[pl.DataFrame, int]]
     ------
     DataError
         As `read_csv_file`, when the part at fault is asked for.
+    ValueError
+        When a row is too long, as where a quote is never closed; `read_csv_file` may read the file.
     """
     header, separator = check_csv_file(path)
     kept = set(keep(header))
@@ -85,6 +89,8 @@ def _whole_records(file: IO[bytes], n_bytes: int) -> Iterator[bytes]:
         if end >= 0:
             yield left[: end + 1]
             left = left[end + 1 :]
+        elif len(left) > MOST_IN_RECORD * n_bytes:
+            raise ValueError("a row is too long to be read in parts.")
     if left:
         yield left
 
