@@ -120,13 +120,18 @@ def _near(name: str, known: dict[str, str]) -> str | None:
 
 
 @contextmanager
-def command_line_words() -> Iterator[None]:
+def command_line_words(*, are_used: bool = True) -> Iterator[None]:
     """Make messages name options of the command line instead of arguments in Python."""
-    token = _is_command_line.set(True)
+    token = _is_command_line.set(are_used)
     try:
         yield
     finally:
         _is_command_line.reset(token)
+
+
+def speaks_command_line() -> bool:
+    """Whether messages name options of the command line, to be said again in another process."""
+    return _is_command_line.get()
 
 
 def remedy(python: str, command_line: str) -> str:

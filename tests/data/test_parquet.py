@@ -20,10 +20,10 @@ def warned():
     return 1
 
 try:
-    parquet._quiet(panic)()
+    parquet.quiet(panic)()
 except Exception as error:
     print(type(error).__name__, error)
-print(parquet._quiet(warned)())
+print(parquet.quiet(warned)())
 """
 
 

@@ -20,6 +20,7 @@ from itembank.cli.options import (
     items_option,
     models_option,
     output_option,
+    parallel_option,
     refuse_unread,
 )
 from itembank.cli.render import note, print_rows, progress, warnings_as_notes
@@ -28,6 +29,7 @@ from itembank.data.readers.sources import LOGGED, SOURCES, Source
 from itembank.data.readers.specs import ReadingSpec
 
 if TYPE_CHECKING:
+    from itembank.data.coded_responses import CodedResponses
     from itembank.data.readers.rows import ResponseRows
     from itembank.data.responses import ResponseMatrix
 
@@ -163,6 +165,7 @@ def py_irt(**given: Any) -> None:
     model_id_from_option,
     OPTIONS_OF["ignore_content"],
 )
+@parallel_option
 def lm_eval(**given: Any) -> None:
     """Read logs of lm-evaluation-harness, written with --log_samples: folders or samples_*.jsonl.
 
@@ -172,6 +175,7 @@ def lm_eval(**given: Any) -> None:
       itembank import lm-eval output/ --response probability --choice-scores scores.parquet -o responses.parquet
       itembank import lm-eval output/ --filter gsm8k=flexible-extract --task gsm8k -o responses.parquet
       itembank import lm-eval output/ --exclude-task 'wmt*' --skip-unusable -o responses.parquet
+      itembank import lm-eval thousands/ --jobs -1 -o responses.parquet
 
     The scenario is the task, the item id task/doc_id. One metric and one filter are taken of each task: the only one
     that can be a response, else acc or exact_match and none or strict-match, with a warning. Averages are never used.
@@ -194,6 +198,7 @@ def lm_eval(**given: Any) -> None:
     model_id_from_option,
     OPTIONS_OF["ignore_content"],
 )
+@parallel_option
 def inspect(**given: Any) -> None:
     """Read logs of Inspect: folders, .eval or .json, finished or not.
 
@@ -275,7 +280,7 @@ def _import(given: dict[str, Any], form: str, *, choice_scores: Path | None = No
     )
     from itembank.data.readers.detection import find_sources  # noqa: PLC0415
     from itembank.data.readers.lm_eval_coverage import warn_of_partial_runs  # noqa: PLC0415
-    from itembank.data.readers.read import read_matrix  # noqa: PLC0415
+    from itembank.data.readers.read import read_coded, read_matrix  # noqa: PLC0415
 
     if choice_scores is not None:
         check_score_destination(choice_scores)
@@ -283,11 +288,13 @@ def _import(given: dict[str, Any], form: str, *, choice_scores: Path | None = No
     found = find_sources(given["paths"], spec) if tells_all else None  # a look at every file, which is not taken twice
     refuse_unread(spec, found)
 
-    def read(**known: Any) -> "ResponseMatrix":
-        if found is not None:
+    def read(**known: Any) -> "ResponseMatrix | CodedResponses":
+        responses: ResponseMatrix | CodedResponses
+        if found is None:
+            responses = read_coded(given["paths"], spec, **known)
+        else:
             _say_unknown(found.unknown)
-            known["told"] = _say_found
-        responses = read_matrix(given["paths"], spec, found=found, **known)
+            responses = read_matrix(given["paths"], spec, found=found, told=_say_found, **known)
         warn_of_partial_runs(responses.models)
         return responses
 
@@ -300,7 +307,9 @@ def _import(given: dict[str, Any], form: str, *, choice_scores: Path | None = No
 
 
 def finish_import(
-    given: dict[str, Any], read: Callable[..., "ResponseMatrix"], also: Callable[[], None] | None = None
+    given: dict[str, Any],
+    read: Callable[..., "ResponseMatrix | CodedResponses"],
+    also: Callable[[], None] | None = None,
 ) -> None:
     """Read with `read(models=..., items=..., progress=...)`, write, do `also`, and say what was read."""
     from itembank.data.overlap import warn_of_no_overlap  # noqa: PLC0415
@@ -332,19 +341,22 @@ def import_spec(
     )
 
 
-def _summary(responses: "ResponseMatrix", output: Path) -> dict[str, Any]:
+def _summary(responses: "ResponseMatrix | CodedResponses", output: Path) -> dict[str, Any]:
     """One row on the responses."""
-    observed = responses.observed
+    from itembank.data.coded_responses import summary  # noqa: PLC0415
+
+    found = summary(responses)
+    n_cells = responses.n_models * responses.n_items
     return {
         "file": str(output),
         "n_models": responses.n_models,
         "n_items": responses.n_items,
         "n_scenarios": responses.items["scenario"].n_unique(),
-        "n_responses": int(observed.sum()),
-        "n_missing": int((~observed).sum()),
-        "density": float(observed.mean()),
-        "mean_response": float(responses.responses[observed].mean()),
-        "is_binary": responses.is_binary,
-        "n_trials": None if responses.n_trials is None else int(responses.n_trials[observed].sum()),
+        "n_responses": found.n_responses,
+        "n_missing": n_cells - found.n_responses,
+        "density": found.n_responses / n_cells,
+        "mean_response": found.mean_response,
+        "is_binary": found.is_binary,
+        "n_trials": found.n_trials,
         "costs": ", ".join(responses.costs) or None,
     }

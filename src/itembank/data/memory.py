@@ -43,6 +43,11 @@ def allowing(max_memory: float | None) -> Iterator[None]:
         _allowed.reset(token)
 
 
+def allowed_memory() -> float | None:
+    """Return what `allowing` said, to say it again in another process."""
+    return _allowed.get()
+
+
 def most_memory() -> float:
     """Return the bytes that reading may take."""
     allowed = _allowed.get()

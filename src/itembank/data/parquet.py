@@ -18,7 +18,7 @@ _STANDARD_ERROR = 2
 _one_at_a_time = threading.Lock()
 
 
-def _quiet(read: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
+def quiet(read: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
     """Return a reader that raises an error of damaged files where Polars panics."""
 
     @wraps(read)
@@ -58,6 +58,6 @@ def _without_panic_on_terminal() -> Iterator[None]:
                 os.write(_STANDARD_ERROR, held.read())
 
 
-read_parquet = _quiet(pl.read_parquet)
-read_parquet_schema = _quiet(pl.read_parquet_schema)
-read_parquet_metadata = _quiet(pl.read_parquet_metadata)
+read_parquet = quiet(pl.read_parquet)
+read_parquet_schema = quiet(pl.read_parquet_schema)
+read_parquet_metadata = quiet(pl.read_parquet_metadata)

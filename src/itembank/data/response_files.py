@@ -8,13 +8,16 @@ digest of the whole file (`itembank.digest`) is checked before anything is read.
 
 import base64
 import io
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
+from polars.io.plugins import register_io_source
 
 from itembank.data.atomic import check_destination, replacing_file
+from itembank.data.coded_responses import CodedResponses, blocks
 from itembank.data.digests import BLANK, DIGEST_KEY, PARQUET_MARK, is_sealed, seal, seal_holds
 from itembank.data.parquet import read_parquet, read_parquet_metadata
 from itembank.data.readers.labels import Labels
@@ -23,21 +26,25 @@ from itembank.data.readers.parquet_files import read_parquet_file
 from itembank.data.readers.rows import ResponseRows
 from itembank.data.responses import DEFAULT_SCENARIO, ResponseMatrix
 from itembank.errors import DataError, ParameterError
-from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+from itembank.numerics.arrays import BoolArray, FloatArray
 
 SCHEMA_VERSION = "1"
 VERSION_KEY = "itembank.schema_version"
 MODELS_KEY = "itembank.models"
 ITEMS_KEY = "itembank.items"
+ROWS_IN_GROUP = 122_880
 OWN_COLUMNS = ("model_id", "item_id", "scenario", "subscenario", "response", "n_trials")
 
 
-def write_responses(responses: ResponseMatrix, path: str | Path) -> None:
+def write_responses(responses: ResponseMatrix | CodedResponses, path: str | Path) -> None:
     """Write a response file, whole or not at all; `read_responses` gives the same matrix back.
+
+    The rows are made and written a part at a time, so that the long table is never in memory.
 
     Parameters
     ----------
     responses : ResponseMatrix
+        Or the codes that `itembank import` holds.
     path : str or Path
         Must end in ``.parquet``.
 
@@ -62,9 +69,8 @@ def write_responses(responses: ResponseMatrix, path: str | Path) -> None:
         ITEMS_KEY: _packed_table(responses.items),
         DIGEST_KEY: BLANK,
     }
-    table = _long_table(responses)
     with replacing_file(path) as temporary:
-        table.write_parquet(temporary, metadata=metadata)
+        _write_rows(responses, temporary, metadata)
         seal(temporary)
 
 
@@ -96,6 +102,31 @@ def response_file_rows(path: Path) -> ResponseRows:
     DataError
         When the file is cut, is not what was written, or of a schema this release does not know.
     """
+    metadata = _checked_metadata(path)
+    table = read_parquet_file(path, keep=list).frame
+    try:
+        return _rows(str(path), table, _unpacked_table(metadata[MODELS_KEY]), _unpacked_table(metadata[ITEMS_KEY]))
+    except (pl.exceptions.PolarsError, KeyError, ValueError) as error:
+        raise _misfit(path, error) from error
+
+
+def response_file_tables(path: Path) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Return the tables of models and items of a response file, as `response_file_rows` does.
+
+    Raises
+    ------
+    DataError
+        As `response_file_rows`.
+    """
+    metadata = _checked_metadata(path)
+    try:
+        return _unpacked_table(metadata[MODELS_KEY]), _known_items(_unpacked_table(metadata[ITEMS_KEY]))
+    except (pl.exceptions.PolarsError, KeyError, ValueError) as error:
+        raise _misfit(path, error) from error
+
+
+def _checked_metadata(path: Path) -> dict[str, str]:
+    """Return the metadata of a response file that is whole, and of a schema that this release knows."""
     if is_sealed(path) and not seal_holds(path):  # files of earlier releases state no digest
         raise DataError(
             f"{path}: the response file is not the one that was written: it is damaged, or another program changed it. "
@@ -108,22 +139,68 @@ def response_file_rows(path: Path) -> ResponseRows:
             f"{path}: the response file must have schema version {SCHEMA_VERSION}, got {metadata.get(VERSION_KEY)!r}. "
             "Read it with the release of itembank that wrote it."
         )
-    table = read_parquet_file(path, keep=list).frame
-    try:
-        return _rows(str(path), table, _unpacked_table(metadata[MODELS_KEY]), _unpacked_table(metadata[ITEMS_KEY]))
-    except (pl.exceptions.PolarsError, KeyError, ValueError) as error:
-        raise DataError(f"{path}: the response file does not fit together ({error}). Import it again.") from error
+    return metadata
 
 
-def _long_table(responses: ResponseMatrix) -> pl.DataFrame:
-    """One row for every cell of which something is known."""
+def _misfit(path: Path, error: Exception) -> DataError:
+    return DataError(f"{path}: the response file does not fit together ({error}). Import it again.")
+
+
+def _known_items(items: pl.DataFrame) -> pl.DataFrame:
+    """Return what a file tells of items: where nobody named a scenario, other sources may."""
+    return items.drop("scenario") if (items["scenario"] == DEFAULT_SCENARIO).all() else items
+
+
+def _write_rows(responses: ResponseMatrix | CodedResponses, path: Path, metadata: dict[str, str]) -> None:
+    """Write one row for every cell of which something is known, group after group of rows."""
+    names = {
+        "model_id": _categories(responses.models["model_id"]),
+        **{column: _categories(responses.items[column]) for column in ("item_id", "scenario", "subscenario")},
+    }
+    parts = (_long_table(part, first, names) for first, part in _numbered(responses))
+    n_rows = sum(int(np.count_nonzero(_told(part))) for part in blocks(responses))
+    groups = _regrouped(parts, _group_sizes(n_rows))
+    first = next(groups)
+
+    def source(*_choices: object) -> Iterator[pl.DataFrame]:
+        yield first
+        yield from groups
+
+    register_io_source(source, schema=first.schema).sink_parquet(path, metadata=metadata)
+
+
+def _numbered(responses: ResponseMatrix | CodedResponses) -> Iterator[tuple[int, ResponseMatrix]]:
+    """Give parts of the models with the number of their first model."""
+    first = 0
+    for part in blocks(responses):
+        yield first, part
+        first += part.n_models
+
+
+def _group_sizes(n_rows: int) -> list[int]:
+    """Rows of each row group, as even as can be; the same on every machine, so that the bytes of the file are."""
+    n_groups = max(1, round(n_rows / ROWS_IN_GROUP))
+    size, more = divmod(n_rows, n_groups)
+    return [size + (number < more) for number in range(n_groups)]
+
+
+def _regrouped(parts: Iterator[pl.DataFrame], sizes: Sequence[int]) -> Iterator[pl.DataFrame]:
+    """Put tables together, and cut them into tables of these sizes."""
+    left = next(parts)
+    for size in sizes:
+        while left.height < size:
+            left = pl.concat([left, next(parts)])
+        yield left[:size].rechunk()
+        left = left[size:]
+
+
+def _long_table(responses: ResponseMatrix, first: int, names: Mapping[str, pl.Series]) -> pl.DataFrame:
+    """One row for every cell of which something is known, of models the first of which has this number."""
     told = _told(responses)
     model, item = np.nonzero(told)
     columns: dict[str, Any] = {
-        "model_id": _categories(responses.models["model_id"], model),
-        "item_id": _categories(responses.items["item_id"], item),
-        "scenario": _categories(responses.items["scenario"], item),
-        "subscenario": _categories(responses.items["subscenario"], item),
+        "model_id": names["model_id"].gather(model + first),
+        **{column: names[column].gather(item) for column in ("item_id", "scenario", "subscenario")},
         "response": pl.Series(responses.responses[told], nan_to_null=True),
     }
     if responses.n_trials is not None:
@@ -143,10 +220,9 @@ def _told(responses: ResponseMatrix) -> BoolArray:
     return told
 
 
-def _categories(names: pl.Series, index: IntArray) -> pl.Series:
-    """Names of rows, stored once each."""
-    known = names.drop_nulls().unique(maintain_order=True)
-    return names.cast(pl.Enum(known)).gather(index).cast(pl.Categorical)
+def _categories(names: pl.Series) -> pl.Series:
+    """Names that rows may repeat, stored once each."""
+    return names.cast(pl.Categorical)
 
 
 def _packed_table(table: pl.DataFrame) -> str:
@@ -162,8 +238,7 @@ def _unpacked_table(text: str) -> pl.DataFrame:
 
 def _rows(source: str, table: pl.DataFrame, models: pl.DataFrame, items: pl.DataFrame) -> ResponseRows:
     """Make rows; models and items keep their order, also those without rows."""
-    if (items["scenario"] == DEFAULT_SCENARIO).all():
-        items = items.drop("scenario")  # nobody named one, so other sources may
+    items = _known_items(items)
     return ResponseRows(
         source,
         _labels(table["model_id"], models["model_id"]),

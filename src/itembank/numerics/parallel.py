@@ -46,7 +46,7 @@ def in_parallel(
         For a number of processes that cannot be, or a backend of threads.
     """
     check_jobs(n_jobs)
-    if _is_here(parts, n_jobs):
+    if runs_here(len(parts), n_jobs):
         for number, part in enumerate(parts):
             with one_blas_thread():
                 result = function(*part)
@@ -77,7 +77,7 @@ def parts_with_progress(
     elsewhere : str
         Said of parts that run elsewhere, where it differs.
     """
-    n_parts, is_here = len(parts), _is_here(parts, None)
+    n_parts, is_here = len(parts), runs_here(len(parts))
 
     def own_progress(number: int) -> ProgressCallback:
         text = f"{label} {number + 1} of {n_parts}" if label else ""
@@ -90,9 +90,9 @@ def parts_with_progress(
         yield found
 
 
-def _is_here(parts: Sequence[tuple[Any, ...]], n_jobs: int | None) -> bool:
-    """Whether parts run one after another in this process."""
-    return len(parts) < 2 or _n_workers(n_jobs) == 1
+def runs_here(n_parts: int, n_jobs: int | None = None) -> bool:
+    """Whether so many parts run one after another in this process."""
+    return n_parts < 2 or _n_workers(n_jobs) == 1
 
 
 @contextmanager

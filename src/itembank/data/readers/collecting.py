@@ -4,9 +4,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
+from itembank.data.memory import allowed_memory, allowing
 from itembank.data.readers.detection import files_below
 from itembank.data.readers.sources import SOURCES, is_companion
-from itembank.errors import N_SHOWN, DataError
+from itembank.errors import N_SHOWN, DataError, command_line_words, speaks_command_line
+from itembank.numerics.parallel import in_parallel, runs_here
 from itembank.progress import ProgressCallback
 
 File = TypeVar("File")
@@ -26,9 +28,20 @@ def refuse(problems: Sequence[str]) -> None:
 
 
 def collect(
-    files: Sequence[File], read: Callable[[File], Part], progress: ProgressCallback, *, name: Callable[[File], str]
+    files: Sequence[File],
+    read: Callable[[File], Part],
+    progress: ProgressCallback,
+    *,
+    name: Callable[[File], str],
+    in_processes: bool = False,
 ) -> tuple[list[Part], list[str]]:
-    """Read each file, and return what was read and what is wrong with the others."""
+    """Read each file, and return what was read and what is wrong with the others.
+
+    With `in_processes`, files are read wherever joblib's configuration says (`itembank.numerics.parallel`); `read`
+    must then need nothing but its file, and leave nothing behind.
+    """
+    if in_processes and not runs_here(len(files)):
+        return _collect_elsewhere(files, read, progress)
     parts: list[Part] = []
     problems: list[str] = []
     for done, file in enumerate(files):
@@ -38,6 +51,31 @@ def collect(
         except DataError as error:
             problems.append(str(error))
     return parts, problems
+
+
+def _collect_elsewhere(
+    files: Sequence[File], read: Callable[[File], Part], progress: ProgressCallback
+) -> tuple[list[Part], list[str]]:
+    """Read files in other processes; what was read, and what is wrong, stands in the order of the files."""
+    shared = (read, allowed_memory(), speaks_command_line())
+    found: list[tuple[Part | None, str]] = [(None, "")] * len(files)
+    progress("reading files", 0.0)
+    for n_done, (number, one) in enumerate(in_parallel(_read_elsewhere, [(file, *shared) for file in files]), start=1):
+        found[number] = one
+        progress(f"reading files ({n_done:,} of {len(files):,})", n_done / len(files))
+    parts = [part for part, problem in found if part is not None and not problem]
+    return parts, [problem for _, problem in found if problem]
+
+
+def _read_elsewhere(
+    file: File, read: Callable[[File], Part], most_memory: float | None, is_command_line: bool
+) -> tuple[Part | None, str]:
+    """Read one file as the process that asked for it would; return what is wrong in place of an error."""
+    with allowing(most_memory), command_line_words(are_used=is_command_line):
+        try:
+            return read(file), ""
+        except DataError as error:
+            return None, str(error)
 
 
 def read_each(paths: Sequence[Path], read: Callable[[Path], Part], progress: ProgressCallback) -> list[Part]:

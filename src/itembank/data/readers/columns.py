@@ -21,7 +21,7 @@ def id_labels(table: Table, column: str, problems: list[str], *, name: str | Non
     """Return the ids of a column; None, with the reason added to `problems`, when they are none."""
     name = name or column
     series = table.frame[column]
-    kind, problem = _id_kind(table, column, name)
+    kind, problem = id_kind(table, column, name)
     if problem:
         problems.append(problem)
         return None
@@ -49,7 +49,7 @@ def optional_labels(table: Table, column: str) -> Labels | None:
     return Labels.of(series.cast(pl.String).replace("", None)) if labels.n_names > 1 else None
 
 
-def _id_kind(table: Table, column: str, name: str) -> tuple[IdKind | None, str | None]:
+def id_kind(table: Table, column: str, name: str) -> tuple[IdKind | None, str | None]:
     """Type of the ids, or what is wrong with it."""
     dtype = table.frame.schema[column]
     found = table.found.get(column)

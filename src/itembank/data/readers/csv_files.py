@@ -4,7 +4,7 @@ import csv
 import io
 import mmap
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO
 
@@ -14,6 +14,10 @@ from itembank.data.readers.opening import Keep, Table, encoding_problem, open_bi
 from itembank.errors import DataError, shown
 
 SEPARATORS = (",", "\t", ";")
+BYTES_AT_ONCE = 2**24
+"""Text of a part of a file."""
+MOST_IN_RECORD = 4
+"""Parts that one row may fill; looking for the end of a longer one again and again would take long."""
 
 
 def read_csv_file(path: Path, *, keep: Keep, text: Sequence[str] = (), infer: bool = False) -> Table:
@@ -26,11 +30,7 @@ def read_csv_file(path: Path, *, keep: Keep, text: Sequence[str] = (), infer: bo
     DataError
         When the file is not UTF-8, a column name is repeated, rows are longer than the first, or the end is cut.
     """
-    header, separator = _header(path)
-    repeated = [name for name, count in Counter(header).items() if count > 1]
-    if repeated:
-        raise DataError(f"{path}: column names must be unique, got {len(repeated)} more than once: {shown(repeated)}.")
-    _check_last_line(path, len(header), separator)
+    header, separator = check_csv_file(path)
     _check_growth(path)
     kept = set(keep(header))
     columns = [place for place, name in enumerate(header) if name in kept]  # names like ^x$ would be patterns
@@ -44,8 +44,73 @@ def read_csv_file(path: Path, *, keep: Keep, text: Sequence[str] = (), infer: bo
             schema_overrides={name: pl.String for name in text if name in header} if infer else None,
             glob=False,
         )
-    is_blank_line = pl.all_horizontal(pl.all().is_null())
-    return Table(str(path), frame.filter(~is_blank_line), is_typed=False)
+    return Table(str(path), _without_blank_lines(frame), is_typed=False)
+
+
+def csv_batches(path: Path, *, keep: Keep) -> Iterator[tuple[pl.DataFrame, int]]:
+    """Give the rows that `read_csv_file` reads a part at a time, all as text, each with the bytes of text before it.
+
+    Raises
+    ------
+    DataError
+        As `read_csv_file`, when the part at fault is asked for.
+    ValueError
+        When a row is too long, as where a quote is never closed; `read_csv_file` may read the file.
+    """
+    header, separator = check_csv_file(path)
+    kept = set(keep(header))
+    columns = [place for place, name in enumerate(header) if name in kept]
+    with translated(path, "CSV file"), open_binary(path) as file:
+        n_before, first_line = 0, b""
+        for records in _whole_records(file, BYTES_AT_ONCE):
+            frame = pl.read_csv(
+                io.BytesIO(first_line + records), separator=separator, columns=columns, infer_schema=False
+            )
+            first_line = first_line or records[: _end_of_record(records) + 1]
+            yield _without_blank_lines(frame), n_before
+            n_before += len(records)
+
+
+def _without_blank_lines(frame: pl.DataFrame) -> pl.DataFrame:
+    return frame.filter(~pl.all_horizontal(pl.all().is_null()))
+
+
+def _whole_records(file: IO[bytes], n_bytes: int) -> Iterator[bytes]:
+    """Cut a file at ends of lines that lie in no quoted field, about every `n_bytes`."""
+    left = b""
+    while part := file.read(n_bytes):
+        left += part
+        end = left.rfind(b"\n")
+        is_quoted = bool(left.count(b'"', 0, max(end, 0)) % 2)
+        while is_quoted and end >= 0:
+            before = left.rfind(b"\n", 0, end)
+            is_quoted ^= bool(left.count(b'"', max(before, 0), end) % 2)
+            end = before
+        if end >= 0:
+            yield left[: end + 1]
+            left = left[end + 1 :]
+        elif len(left) > MOST_IN_RECORD * n_bytes:
+            raise ValueError("a row is too long to be read in parts.")
+    if left:
+        yield left
+
+
+def _end_of_record(text: bytes) -> int:
+    """Place of the first end of a line that lies in no quoted field; that of the last character where there is none."""
+    end = text.find(b"\n")
+    while end >= 0 and text.count(b'"', 0, end) % 2:
+        end = text.find(b"\n", end + 1)
+    return end if end >= 0 else len(text) - 1
+
+
+def check_csv_file(path: Path) -> tuple[list[str], str]:
+    """Return column names and separator; `DataError` when a name is repeated, or the end is cut."""
+    header, separator = _header(path)
+    repeated = [name for name, count in Counter(header).items() if count > 1]
+    if repeated:
+        raise DataError(f"{path}: column names must be unique, got {len(repeated)} more than once: {shown(repeated)}.")
+    _check_last_line(path, len(header), separator)
+    return header, separator
 
 
 def _check_growth(path: Path) -> None:

@@ -72,7 +72,13 @@ def _read_all(
     files: Sequence[Path], spec: ReadingSpec, progress: ProgressCallback
 ) -> tuple[list[InspectRun], list[str]]:
     """Read every log of the tasks that are wanted, and collect what is wrong."""
-    runs, problems = collect(files, lambda path: run_of(read_log(path), spec), progress, name=lambda path: path.name)
+    runs, problems = collect(
+        files,
+        lambda path: run_of(read_log(path), spec),
+        progress,
+        name=lambda path: path.name,
+        in_processes=True,
+    )
     if not files:
         problems.append("there must be at least one log of Inspect (*.eval, or a .json that it wrote), got none.")
     return together(wanted(runs, spec)), problems

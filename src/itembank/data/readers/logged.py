@@ -71,10 +71,16 @@ class Logs:
 
 
 def read_each_log(
-    files: Sequence[SampleFile], read: Callable[[SampleFile], Samples], progress: ProgressCallback
+    files: Sequence[SampleFile],
+    read: Callable[[SampleFile], Samples],
+    progress: ProgressCallback,
+    *,
+    in_processes: bool = True,
 ) -> tuple[list[Samples], list[str]]:
-    """Read every file, and collect what is wrong."""
-    return collect(files, read, progress, name=lambda file: f"{file.model_id} on {file.task}")
+    """Read every file, and collect what is wrong; see `collect`."""
+    return collect(
+        files, read, progress, name=lambda file: f"{file.model_id} on {file.task}", in_processes=in_processes
+    )
 
 
 def logged_rows(logs: Logs, spec: ReadingSpec) -> ResponseRows:

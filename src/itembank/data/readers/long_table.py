@@ -73,10 +73,14 @@ def rows_of_long(table: Table, spec: ReadingSpec) -> ResponseRows:
     given = values["n_trials"]
     is_told = np.zeros(response.shape, dtype=bool) if given is None else given == 0.0  # zero trials
     n_missing = int(np.count_nonzero(np.isnan(response) & ~is_told))
-    if n_missing:
-        message = f"{table.source}: {n_missing} of {rows.n_rows} rows have no response and count as missing."
-        warn(message, DataWarning)
+    tell_of_missing(table.source, n_missing, rows.n_rows)
     return rows
+
+
+def tell_of_missing(source: str, n_missing: int, n_rows: int) -> None:
+    """Warn of rows without a response, where there are any."""
+    if n_missing:
+        warn(f"{source}: {n_missing} of {n_rows} rows have no response and count as missing.", DataWarning)
 
 
 def _attempts(table: Table, spec: ReadingSpec) -> Labels | None:

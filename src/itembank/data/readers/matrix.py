@@ -44,8 +44,8 @@ def to_matrix(
     cells = settle_repeats(rows, cell, shape[0] * shape[1], spec.repeats)
     matrix = ResponseMatrix.create(
         _scatter(cells.index, cells.response, shape),
-        models=_model_table(rows, models),
-        items=_item_table(rows, items, spec),
+        models=table_of_models(rows, models),
+        items=table_of_items(rows, items, spec),
         n_trials=_scatter_trials(cells, shape),
         costs={unit: _scatter(cells.index, cost, shape) for unit, cost in cells.costs.items()},
     )
@@ -68,14 +68,14 @@ def _scatter_trials(cells: Cells, shape: tuple[int, int]) -> IntArray | None:
     return flat.reshape(shape)
 
 
-def _model_table(rows: ResponseRows, known: pl.DataFrame | None) -> pl.DataFrame:
+def table_of_models(rows: ResponseRows, known: pl.DataFrame | None) -> pl.DataFrame:
     """Everything known of the models, in order of the matrix."""
     table = pl.DataFrame({"model_id": rows.models.names})
     table = table.join(rows.model_table, on="model_id", how="left", maintain_order="left")
     return table if known is None else add_known(table, known, "model_id", rows.source)
 
 
-def _item_table(rows: ResponseRows, known: pl.DataFrame | None, spec: ReadingSpec) -> pl.DataFrame:
+def table_of_items(rows: ResponseRows, known: pl.DataFrame | None, spec: ReadingSpec) -> pl.DataFrame:
     """Everything known of the items, in order of the matrix; every item gets a scenario."""
     table = pl.DataFrame({"item_id": rows.items.names})
     table = table.join(rows.item_table, on="item_id", how="left", maintain_order="left")

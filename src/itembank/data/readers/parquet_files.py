@@ -16,7 +16,7 @@ def read_parquet_file(path: Path, *, keep: Keep) -> Table:
     DataError
         When the file is cut or damaged.
     """
-    _check_end(path)
+    check_end(path)
     with translated(path, "Parquet file"):
         columns = list(read_parquet_schema(path))
         kept = set(keep(columns))
@@ -24,7 +24,7 @@ def read_parquet_file(path: Path, *, keep: Keep) -> Table:
         return Table(str(path), read_parquet(path, columns=places, glob=False))
 
 
-def _check_end(path: Path) -> None:
+def check_end(path: Path) -> None:
     """Refuse a file that was cut: the last bytes are the mark again."""
     size = path.stat().st_size
     with path.open("rb") as file:

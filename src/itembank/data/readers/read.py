@@ -5,10 +5,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import polars as pl
+
+from itembank.data.coded_responses import CodedResponses
 from itembank.data.memory import allowing
+from itembank.data.readers.coded import coded_responses, may_be_coded
 from itembank.data.readers.collecting import read_each, refuse
 from itembank.data.readers.detection import Found, find_sources
 from itembank.data.readers.known import check_kinds, read_known
+from itembank.data.readers.labels import Labels
 from itembank.data.readers.lm_eval_coverage import warn_of_partial_runs
 from itembank.data.readers.matrix import to_matrix
 from itembank.data.readers.rows import ResponseRows, join_rows, rename_model, rename_models
@@ -77,18 +82,74 @@ def read_matrix(
     items: str | Path | None = None,
     progress: ProgressCallback = silent,
     found: Found | None = None,
-    told: Callable[[ResponseRows], None] = lambda _rows: None,
+    told: Callable[[ResponseRows], None] | None = None,
 ) -> ResponseMatrix:
     """Read sources into one matrix, whether or not their models were run on all items; see `read_responses`.
 
     `found` is what `find_sources` told of the paths, where the caller has looked before. `told` is given the rows of
     each format before they are joined.
     """
+    found = _found(paths, spec) if found is None else found
+    if told is None:
+        coded = _read_coded(found, spec, models, items, progress)
+        if coded is not None:
+            return coded.to_matrix()
+    return _read_whole(paths, spec, models=models, items=items, progress=progress, found=found, told=told)
+
+
+def read_coded(
+    paths: Sequence[Path],
+    spec: ReadingSpec,
+    *,
+    models: str | Path | None = None,
+    items: str | Path | None = None,
+    progress: ProgressCallback = silent,
+) -> CodedResponses | ResponseMatrix:
+    """Read sources as `read_matrix` does; long tables, and a response file, in a byte or so a cell."""
+    found = _found(paths, spec)
+    coded = _read_coded(found, spec, models, items, progress)
+    if coded is not None:
+        return coded
+    return _read_whole(paths, spec, models=models, items=items, progress=progress, found=found)
+
+
+def _found(paths: Sequence[Path], spec: ReadingSpec) -> Found:
+    with allowing(spec.max_memory):
+        return find_sources(paths, spec)
+
+
+def _read_coded(
+    found: Found,
+    spec: ReadingSpec,
+    models: str | Path | None,
+    items: str | Path | None,
+    progress: ProgressCallback,
+) -> CodedResponses | None:
+    """Read long tables, or a response file, in little memory; None where they must be read whole."""
+    if not may_be_coded(found, spec):
+        return None
+    with allowing(spec.max_memory):
+        known = _known_tables(models, items)
+        return coded_responses(found, spec, lambda rows: _fitting(known, rows), progress)
+
+
+def _read_whole(
+    paths: Sequence[Path],
+    spec: ReadingSpec,
+    *,
+    models: str | Path | None,
+    items: str | Path | None,
+    progress: ProgressCallback,
+    found: Found,
+    told: Callable[[ResponseRows], None] | None = None,
+) -> ResponseMatrix:
+    """Read the rows of all sources, and make a matrix of them."""
 
     def read(item_ids: Sequence[str] | None) -> list[ResponseRows]:
         parts = read_rows(paths, spec, item_ids=item_ids, found=found, progress=progress)
-        for part in parts:
-            told(part)
+        if told is not None:
+            for part in parts:
+                told(part)
         return parts
 
     return matrix_of_rows(read, spec, models=models, items=items)
@@ -106,13 +167,27 @@ def matrix_of_rows(
     `read` is given the ids of the table of items, None where there is none.
     """
     with allowing(spec.max_memory):
-        known = {key: read_known(Path(path), key) for key, path in (("model_id", models), ("item_id", items)) if path}
-        frames = {key: frame for key, (frame, _) in known.items()}
-        rows = join_rows(read(frames["item_id"]["item_id"].to_list() if "item_id" in frames else None))
-        for key, labels in (("model_id", rows.models), ("item_id", rows.items)):
-            if key in known:
-                check_kinds(key, labels, known[key][1], rows.source)
-        return to_matrix(rows, spec, models=frames.get("model_id"), items=frames.get("item_id"))
+        known = _known_tables(models, items)
+        ids = known["item_id"][0]["item_id"].to_list() if "item_id" in known else None
+        rows = join_rows(read(ids))
+        of_models, of_items = _fitting(known, rows)
+        return to_matrix(rows, spec, models=of_models, items=of_items)
+
+
+def _known_tables(models: str | Path | None, items: str | Path | None) -> dict[str, tuple[pl.DataFrame, Labels]]:
+    """Read the tables of models and items that were given."""
+    return {key: read_known(Path(path), key) for key, path in (("model_id", models), ("item_id", items)) if path}
+
+
+def _fitting(
+    known: Mapping[str, tuple[pl.DataFrame, Labels]], rows: ResponseRows
+) -> tuple[pl.DataFrame | None, pl.DataFrame | None]:
+    """Return the tables of models and of items; `DataError` when their ids are of another kind than those of rows."""
+    for key, labels in (("model_id", rows.models), ("item_id", rows.items)):
+        if key in known:
+            check_kinds(key, labels, known[key][1], rows.source)
+    tables = {key: frame for key, (frame, _) in known.items()}
+    return tables.get("model_id"), tables.get("item_id")
 
 
 def paths_of(paths: Paths) -> list[Path]:

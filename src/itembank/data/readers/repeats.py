@@ -153,14 +153,18 @@ def _without_copies(rows: ResponseRows, cell: IntArray, repeated: IntArray, *, k
     if keep_seedless:
         is_copy &= pl.col("seed") >= 0
     kept = table.filter(~is_copy)["row"].to_numpy()
-    n_copies = repeated.size - kept.size
+    tell_of_copies(rows.source, repeated.size - kept.size)
+    return kept
+
+
+def tell_of_copies(source: str, n_copies: int) -> None:
+    """Warn of rows that are copies of others, where there are any."""
     if n_copies:
         message = (
-            f"{rows.source}: {n_copies} rows repeat an earlier row of the same model and item with the same response; "
+            f"{source}: {n_copies} rows repeat an earlier row of the same model and item with the same response; "
             "they count once. If they are repeated attempts, count them (repeats='count', --repeats count)."
         )
         warn(message, DataWarning)
-    return kept
 
 
 def _refuse(rows: ResponseRows, cell: IntArray, again: IntArray, repeats: Repeats) -> None:

@@ -97,7 +97,7 @@ def join_rows(parts: Sequence[ResponseRows]) -> ResponseRows:
     problems = [*_kind_problems(parts, "model_id"), *_kind_problems(parts, "item_id")]
     item_table, unchanging = _join_item_tables(parts)
     problems.extend(unchanging)
-    source = ", ".join(part.source for part in parts[:3]) + (", ..." if len(parts) > 3 else "")
+    source = joined_source([part.source for part in parts])
     if problems:
         raise DataError(f"{source}: " + " ".join(problems))
     if len(parts) == 1:
@@ -116,6 +116,11 @@ def join_rows(parts: Sequence[ResponseRows]) -> ResponseRows:
         _first_known([part.model_table for part in parts], "model_id"),
         item_table,
     )
+
+
+def joined_source(names: Sequence[str]) -> str:
+    """Name several sources."""
+    return ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
 
 
 def _trials(part: ResponseRows) -> IntArray:

@@ -25,7 +25,7 @@ def table_rows(path: Path, spec: ReadingSpec) -> ResponseRows:
     """Read one table file, long or wide."""
 
     def keep(columns: Sequence[str]) -> Sequence[str]:
-        if _layout(columns, spec) != "long":
+        if layout_of(columns, spec) != "long":
             return columns
         check_columns(str(path), columns, spec)
         return wanted_columns(columns, spec)
@@ -36,7 +36,7 @@ def table_rows(path: Path, spec: ReadingSpec) -> ResponseRows:
 
 def rows_of_table(table: Table, spec: ReadingSpec) -> ResponseRows:
     """Make rows of a table, long or wide."""
-    layout = _layout(table.frame.columns, spec)
+    layout = layout_of(table.frame.columns, spec)
     if layout is None:
         raise DataError(
             f"{table.source}: there must be a column model_id or item_id (both in a long table), got columns "
@@ -63,7 +63,7 @@ def _check_wide(table: Table, spec: ReadingSpec) -> None:
         )
 
 
-def _layout(columns: Sequence[str], spec: ReadingSpec) -> Format | None:
+def layout_of(columns: Sequence[str], spec: ReadingSpec) -> Format | None:
     """Which of the layouts a table with these columns has; None when none."""
     if spec.format in LAYOUTS:
         return spec.format

@@ -209,6 +209,7 @@ _LM_EVAL = Case(
         "--groups": "--groups",
         "--model-id-from": "--model-id-from args",
         "--ignore-content": "--ignore-content",
+        "--jobs": "--jobs 2",
     },
     no_effect={
         **settled("metrics", "--complete"),
@@ -220,6 +221,7 @@ _LM_EVAL = Case(
         "--repeats": "tests/data/readers/test_lm_eval_runs.py has runs that disagree",
         "--drop-empty": "a log without any response is refused before",
         "--ignore-content": "tests/data/readers/test_lm_eval_runs.py has logs whose content differs",
+        "--jobs": "responses do not depend on the number of processes",
     },
     stops={
         ("gaps", "--complete"): "every model must have a response to every item",
@@ -286,9 +288,13 @@ _INSPECT = Case(
         "--skip-unusable": "--skip-unusable",
         "--model-id-from": "--model-id-from args",
         "--ignore-content": "--ignore-content",
+        "--jobs": "--jobs 2",
     },
     no_effect=settled("logs", "--repeats", "--complete", "--drop-empty", "--skip-unusable", "--ignore-content"),
-    never={"--scenario": "the task is the scenario of every item of a log; the other readers use it"},
+    never={
+        "--scenario": "the task is the scenario of every item of a log; the other readers use it",
+        "--jobs": "responses do not depend on the number of processes",
+    },
     stops={("gaps", "--complete"): "every model must have a response to every item"},
 )
 _SIMULATE = Case(

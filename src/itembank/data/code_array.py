@@ -1,0 +1,126 @@
+"""`CodeArray`: numbers of (model, item) cells, which come a few at a time, held as small codes of their values."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+
+_KINDS = (np.uint8, np.uint16)
+"""Kinds of codes, one after the other; the largest code of each says that a cell has no value."""
+_FEW = 4
+_FIRST = 64
+"""Rows and columns that are made first."""
+
+
+class CodeArray:
+    """Numbers of cells (n_rows, n_columns), NaN where none was put, exact to the last bit.
+
+    Right and wrong take one byte a cell. With more than 255 different values a cell takes two bytes, with more than
+    65,535 it takes eight.
+    """
+
+    def __init__(self) -> None:
+        self._cells: NDArray[Any] = np.full((_FIRST, _FIRST), 255, dtype=np.uint8)
+        self._bits = np.empty(0, dtype=np.int64)  # of the known values, ascending
+        self._codes = np.empty(0, dtype=np.int64)  # in the order of `_bits`
+        self._values = np.empty(0)  # by code
+
+    def grow(self, n_rows: int, n_columns: int) -> None:
+        """Make room for so many rows and columns, and some more, so that growing by one at a time costs little."""
+        old = self._cells.shape
+        if n_rows <= old[0] and n_columns <= old[1]:
+            return
+        new = [
+            size if needed <= size else needed + needed // 4
+            for needed, size in zip((n_rows, n_columns), old, strict=True)
+        ]
+        cells = np.full(new, self._missing, dtype=self._cells.dtype)
+        cells[: old[0], : old[1]] = self._cells
+        self._cells = cells
+
+    def put(self, rows: IntArray, columns: IntArray, values: FloatArray) -> None:
+        """Put values into cells, NaN for none; of several for one cell the last stays."""
+        self._cells[rows, columns] = self._encoded(values)
+
+    def get(self, rows: IntArray, columns: IntArray) -> FloatArray:
+        """Return the values of cells, NaN where there are none."""
+        return self._decoded(self._cells[rows, columns])
+
+    def is_known(self, rows: IntArray, columns: IntArray) -> BoolArray:
+        """Whether these cells have a value."""
+        return self._known(self._cells[rows, columns])
+
+    def known(self, n_rows: int, n_columns: int) -> BoolArray:
+        """Where the first rows and columns have a value, (n_rows, n_columns)."""
+        return self._known(self._cells[:n_rows, :n_columns])
+
+    def block(self, first: int, last: int, n_columns: int) -> FloatArray:
+        """Return the values of rows `first` to `last` (not included), (last - first, n_columns)."""
+        return self._decoded(self._cells[first:last, :n_columns])
+
+    @property
+    def _is_coded(self) -> bool:
+        return self._cells.dtype != np.float64
+
+    @property
+    def _missing(self) -> float:
+        """What a cell without a value holds."""
+        return int(np.iinfo(self._cells.dtype).max) if self._is_coded else np.nan
+
+    def _known(self, cells: NDArray[Any]) -> BoolArray:
+        result: BoolArray = cells != self._missing if self._is_coded else ~np.isnan(cells)
+        return result
+
+    def _decoded(self, cells: NDArray[Any]) -> FloatArray:
+        if not self._is_coded:
+            return np.array(cells)
+        lookup = np.full(int(self._missing) + 1, np.nan)
+        lookup[: self._values.size] = self._values
+        result: FloatArray = lookup[cells]
+        return result
+
+    def _encoded(self, values: FloatArray) -> NDArray[Any]:
+        """Return what the cells of these values hold, after learning the new ones."""
+        if not self._is_coded:
+            return values
+        is_missing = np.isnan(values)
+        any_missing = bool(is_missing.any())
+        bits = np.ascontiguousarray(values, dtype=np.float64).view(np.int64)  # bits, as 0 and -0 are two values
+        place, is_known = self._place(bits)
+        new = np.unique(bits[~(is_known | is_missing)])
+        if new.size:
+            self._learn(new)
+            return self._encoded(values)
+        codes = self._codes[place] if self._codes.size else place
+        return np.where(is_missing, int(self._missing), codes) if any_missing else codes
+
+    def _place(self, bits: IntArray) -> tuple[IntArray, BoolArray]:
+        """Place of each value among the known ones, and whether it is one of them."""
+        if self._bits.size == 0:
+            return np.zeros(bits.shape, dtype=np.int64), np.zeros(bits.shape, dtype=bool)
+        if self._bits.size <= _FEW:  # comparisons take a fifth of the time of a search
+            place = np.zeros(bits.shape, dtype=np.int64)
+            for known in self._bits[1:]:
+                place += bits >= known
+        else:
+            place = np.minimum(np.searchsorted(self._bits, bits), self._bits.size - 1)
+        return place, self._bits[place] == bits
+
+    def _learn(self, bits: IntArray) -> None:
+        """Give codes to new values; where there are too many, take larger codes, or the numbers themselves."""
+        n_values = self._values.size + bits.size
+        kind = next((kind for kind in _KINDS if n_values <= np.iinfo(kind).max), None)
+        if kind is None:
+            self._cells = self._decoded(self._cells)
+            return
+        if np.dtype(kind).itemsize > self._cells.dtype.itemsize:
+            is_known = self._known(self._cells)
+            self._cells = self._cells.astype(kind)
+            self._cells[~is_known] = np.iinfo(kind).max
+        together = np.concatenate([self._bits, bits])
+        codes = np.concatenate([self._codes, np.arange(self._values.size, n_values)])
+        order = np.argsort(together)
+        self._values = np.concatenate([self._values, bits.view(np.float64)])
+        self._bits, self._codes = together[order], codes[order]
