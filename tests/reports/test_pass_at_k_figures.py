@@ -1,4 +1,5 @@
 import dataclasses
+import itertools
 
 import numpy as np
 import pytest
@@ -72,5 +73,5 @@ def test_numbers_below_narrow_panels_do_not_touch(law):
     for axes in figure.axes:
         places = [one.get_window_extent() for one in axes.get_xticklabels() if one.get_text()]
         assert len(places) == 3
-        assert all(left.x1 < right.x0 for left, right in zip(places, places[1:], strict=False))
+        assert all(left.x1 < right.x0 for left, right in itertools.pairwise(places))
     assert [one.get_text() for one in figure.axes[0].get_xticklabels()] == ["1", "100", "10,000"]
