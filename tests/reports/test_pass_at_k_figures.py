@@ -1,4 +1,5 @@
 import dataclasses
+import itertools
 
 import numpy as np
 import pytest
@@ -66,3 +67,12 @@ def test_what_was_not_estimated_is_not_drawn(law):
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["plug-in"]
     assert "Band" not in note_of(figure)
     assert message_of(figure).startswith("From 20 samples the plug-in law expects a pass@100 of ")
+
+
+def test_numbers_below_narrow_panels_do_not_touch(law):
+    figure = figure_pass_at_k(dataclasses.replace(law, k=np.array([1.0, 100.0, 10_000.0])))
+    for axes in figure.axes:
+        places = [one.get_window_extent() for one in axes.get_xticklabels() if one.get_text()]
+        assert len(places) == 3
+        assert all(left.x1 < right.x0 for left, right in itertools.pairwise(places))
+    assert [one.get_text() for one in figure.axes[0].get_xticklabels()] == ["1", "100", "10,000"]
