@@ -212,7 +212,7 @@ CASES = {
                 about=("--retries", "--max-failures"),
             ),
             "slow": Mode(
-                "out/run.jsonl --bank bank-2 --command 'sh -c \"sleep 0.05; echo 1\"' --format csv",
+                "out/run.jsonl --bank bank-2 --command 'sh -c \"sleep 0.4; echo 1\"' --format csv",
                 brings=("run.jsonl",),
                 then=_RAN,
                 codes=(0, 1),
