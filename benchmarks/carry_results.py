@@ -1,9 +1,9 @@
-"""Say of tables that the code changed and their numbers did not: ``python -m benchmarks.carry_results SNAPSHOT``.
+"""Say of tables that the code changed and their numbers did not: ``python -m benchmarks.carry_results SNAPSHOT...``.
 
-SNAPSHOT was written by scripts/snapshot.py with the code that made the tables. Its calls, over every method, family and
-law, are made again. Where all that a run's tables could use give the same numbers, its manifest takes over the code of
-today. It keeps the commit that made the tables, and names this one and the number of digits beside it. Tables show four
-digits at most: --digits 6 is for a change that moves what rounding leaves.
+A SNAPSHOT was written by scripts/snapshot.py with the code that made some of the tables. Its calls, over every method,
+family and law, are made again. Where all that a run's tables could use give the same numbers, its manifest takes over
+the code of today. It keeps the commit that made the tables, and names this one and the number of digits beside it.
+Tables show four digits at most: --digits 6 is for a change that moves what rounding leaves.
 """
 
 import argparse
@@ -21,17 +21,22 @@ DIGITS = 12
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("snapshot", type=Path)
+    parser.add_argument("snapshot", type=Path, nargs="+")
     parser.add_argument("--digits", type=int, default=DIGITS, choices=range(6, DIGITS + 1), metavar=f"6..{DIGITS}")
     arguments = parser.parse_args()
-    snapshot = json.loads(arguments.snapshot.read_text(encoding="utf-8"))
     if git("status", "--porcelain", "src"):
         sys.exit("commit first: a manifest names a commit.")
-    differences = changes(snapshot["calls"], record(), digits=arguments.digits)
-    print("\n".join(differences) or "all numbers are the same")
-    for run in load_runs().values():
-        used = [one for one in differences if not one.startswith(run.unused)]
-        print(f"{run.name:26}{'other numbers: ' + used[0] if used else carry(run, snapshot['code'], arguments.digits)}")
+    now = record()
+    for path in arguments.snapshot:
+        snapshot = json.loads(path.read_text(encoding="utf-8"))
+        differences = changes(snapshot["calls"], now, digits=arguments.digits)
+        print(f"{path}:", "\n".join(differences) or "all numbers are the same")
+        for run in load_runs().values():
+            used = [one for one in differences if not one.startswith(run.unused)]
+            print(
+                f"{run.name:26}"
+                f"{'other numbers: ' + used[0] if used else carry(run, snapshot['code'], arguments.digits)}"
+            )
 
 
 def carry(run: Run, code: dict[str, str], digits: int) -> str:
