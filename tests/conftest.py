@@ -58,6 +58,14 @@ def shared_dir() -> Path:
     return folder
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _cache_of_the_session(tmp_path_factory):
+    """Keep what fixtures of the whole session make out of the user's own cache, which other code may have filled."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("ITEMBANK_CACHE", str(tmp_path_factory.getbasetemp() / "caches" / "session"))
+        yield
+
+
 @pytest.fixture(scope="module", autouse=True)
 def user_cache(tmp_path_factory):
     """Give the tests of a module a cache folder of their own, and tables the width that they have in a pipe."""

@@ -175,7 +175,7 @@ def lm_eval(**given: Any) -> None:
       itembank import lm-eval output/ --response probability --choice-scores scores.parquet -o responses.parquet
       itembank import lm-eval output/ --filter gsm8k=flexible-extract --task gsm8k -o responses.parquet
       itembank import lm-eval output/ --exclude-task 'wmt*' --skip-unusable -o responses.parquet
-      itembank import lm-eval thousands/ --jobs -1 -o responses.parquet
+      itembank import lm-eval thousands/ --jobs 4 -o responses.parquet
 
     The scenario is the task, the item id task/doc_id. One metric and one filter are taken of each task: the only one
     that can be a response, else acc or exact_match and none or strict-match, with a warning. Averages are never used.
