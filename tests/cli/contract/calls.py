@@ -70,10 +70,10 @@ def run(words, stdin=""):
 
 @contextlib.contextmanager
 def _inside(world):
-    """Work in a folder, free of settings of the environment."""
+    """Work in a folder, free of settings of the environment, but for the cache folder of these tests."""
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(world)
-        for name in [one for one in os.environ if one.startswith("ITEMBANK_")]:
+        for name in [one for one in os.environ if one.startswith("ITEMBANK_") and one != "ITEMBANK_CACHE"]:
             patch.delenv(name)
         yield
 
