@@ -33,13 +33,18 @@ def _quick(request, monkeypatch):
         monkeypatch.setattr("itembank.crossfit.folds.N_FOLDS_MANY", N_FOLDS)
 
 
-@pytest.fixture(scope="module")
-def result(tmp_path_factory):
+def small_quickstart(folder, **choices):
+    """Run it on few models, with a quick fit."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(quickstart, "_spec", lambda _: QUICK)
         patched.setattr(quickstart, "load_builtin", load_few)
         patched.setattr("itembank.crossfit.folds.N_FOLDS_MANY", N_FOLDS)
-        return run_quickstart(tmp_path_factory.mktemp("quickstart"), n_items=60, n_repeats=1, rng=3)
+        return run_quickstart(folder, n_items=60, n_repeats=1, rng=3, **choices)
+
+
+@pytest.fixture(scope="module")
+def result(tmp_path_factory):
+    return small_quickstart(tmp_path_factory.mktemp("quickstart"))
 
 
 @pytest.fixture(scope="module")
@@ -154,7 +159,7 @@ def test_strategies_are_those_of_the_first_paper_and_the_default(result):
 @pytest.mark.slow
 def test_the_same_seed_gives_the_same_numbers_and_progress_rises_to_the_end(result, tmp_path):
     told = []
-    again = run_quickstart(tmp_path, n_items=60, n_repeats=1, rng=3, progress=lambda _, share: told.append(share))
+    again = small_quickstart(tmp_path, progress=lambda _, share: told.append(share))
     assert [one.row() for one in again.errors] == [one.row() for one in result.errors]
     assert again.first.bank.bank_id == result.first.bank.bank_id
     assert told == sorted(told)

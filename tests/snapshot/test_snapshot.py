@@ -15,6 +15,7 @@ FEWER_DIGITS = {"pretrain": 3, "pretrain comparison": 3}
 """The two-step law converges slowly."""
 OTHERS = {
     "estimate random-forest": "trees of scikit-learn split otherwise at ties",
+    "estimate knn": "with AVX-512 scikit-learn takes other neighbours of those as near",
     "calibrate mml-counts": "few models: acceleration stops after 13 or after 250 steps, at about the same items",
 }
 """Calls that another processor answers otherwise, and why."""
