@@ -55,7 +55,7 @@ def remake(run: Run) -> None:
     started = what_goes_in(run)
     output = ROOT / "benchmarks" / "results" / run.name / digest(json.dumps(started).encode())[:12]
     output.mkdir(parents=True, exist_ok=True)
-    command = run.command.replace("{output}", str(output.relative_to(ROOT)))
+    command = run.command.replace("{output}", shlex.quote(str(output)))
     clock = time.monotonic()
     print(f"{run.name}: {command} (about {run.cpu_minutes:g} CPU-minutes)", flush=True)
     subprocess.run([sys.executable, *shlex.split(command)[1:]], cwd=ROOT, check=True, env=_environment())
