@@ -9,6 +9,7 @@ from itembank.calibration.fits import Fit, FitData
 from itembank.calibration.orientation import Oriented, empirical_prior, reordered, standardise
 from itembank.calibration.precision_prior import START_PRECISION
 from itembank.calibration.specs import Variational
+from itembank.calibration.two_starts import advice
 from itembank.calibration.variational import positive
 from itembank.calibration.variational.ascent import Ascent, ascend
 from itembank.calibration.variational.beta_binomial_cells import BetaBinomialRule
@@ -19,7 +20,7 @@ from itembank.calibration.variational.outlying import MOST_SDS, draw_in
 from itembank.calibration.variational.passes import CellRule, item_statistics
 from itembank.calibration.variational.precision import learn
 from itembank.calibration.variational.scale import in_general_axes, rescale
-from itembank.calibration.variational.starts import advice, from_nothing, start_of_centres
+from itembank.calibration.variational.starts import from_nothing, start_of_centres
 from itembank.calibration.variational.state import Posterior, start_posterior
 from itembank.calibration.variational.updates import update_items
 from itembank.irt.family_names import WITH_PRECISION
@@ -226,7 +227,7 @@ def _fit(ended: _Ended, spec: Variational, rules: Rules, *, n_sweeps: int, is_de
         )
     message += positive.note(posterior)
     if not is_determined:
-        message += advice(spec)
+        message += advice(n_dims=spec.n_dims, may_be_positive=True)
     oriented, prior = _oriented(posterior)
     return Fit(
         *oriented,
