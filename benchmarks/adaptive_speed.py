@@ -43,7 +43,9 @@ def main() -> None:
     """Run what was asked for and print it."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.adaptive_speed", description=__doc__)
     parser.add_argument("--profile", action="store_true", help="only: where the time of a session's steps goes")
-    parser.add_argument("--rival-python", default=sys.executable, help="interpreter that has catsim and fluid-benchmarking")
+    parser.add_argument(
+        "--rival-python", default=sys.executable, help="interpreter that has catsim and fluid-benchmarking"
+    )
     parser.add_argument("--jobs", type=int, default=2, help="processes for many sessions")
     parser.add_argument("--only", choices=PARTS, help="one part alone")
     parser.add_argument("--part", nargs=2, metavar=("NAME", "SIZE"), help=argparse.SUPPRESS)

@@ -1,9 +1,9 @@
 """Other tools beside itembank on the same simulated responses, in one run: ``python -m benchmarks.rivals``.
 
-Three parts. `fits`: every tool calibrates the same matrices, a tenth of the cells hidden. `steps`: one step of an adaptive
-test. `growth`: itembank alone on ever more cells, beside the least that arithmetic and memory allow. Rivals run in the
-environment of ``--rival-python``, which ``make rivals`` sets up. What is measured is kept in a folder: a run that was
-stopped goes on with the same command.
+Three parts. `fits`: every tool calibrates the same matrices, a tenth of the cells hidden. `steps`: one step of an
+adaptive test. `growth`: itembank alone on ever more cells, beside the least that arithmetic and memory allow. Rivals
+run in the environment of ``--rival-python``, which ``make rivals`` sets up. What is measured is kept in a folder: a run
+that was stopped goes on with the same command, and only what is missing is measured.
 """
 
 import argparse

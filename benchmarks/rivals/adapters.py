@@ -1,7 +1,7 @@
 """One adapter a tool: responses (n_models, n_items) with NaN missing to ability and predicted probability.
 
-Abilities are (n_models, n_dims), probabilities (n_models, n_items), of all cells. Every tool runs with the choices that it
-comes with, and its probability is that at the estimated ability.
+Abilities are (n_models, n_dims), probabilities (n_models, n_items), of all cells. Every tool runs with the choices that
+it comes with, and its probability is that at the estimated ability.
 """
 
 import csv

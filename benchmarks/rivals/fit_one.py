@@ -36,8 +36,6 @@ def main() -> None:
 
 def fit(tool: Tool, responses: np.ndarray, n_dims: int) -> tuple[dict[str, object], adapters.Fitted | None]:
     """Return what the fit cost and what it found, or why there is none."""
-    if tool.most_dims is not None and n_dims > tool.most_dims:
-        return {"skipped": f"has {tool.most_dims} dimension{'s' if tool.most_dims > 1 else ''} at most"}, None
     if not is_installed(tool):
         return {"skipped": "not installed"}, None
     started = time.process_time()

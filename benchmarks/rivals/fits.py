@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from benchmarks.problems import Problem, judge, save_responses, simulate
 from benchmarks.rivals.tools import TOOLS, Tool
 from benchmarks.speed_commands import ONE_THREAD
 
-Row = dict[str, object]
+Row = dict[str, Any]
 ONE_THREAD_OF_JAX = {"XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false", "JAX_PLATFORMS": "cpu"}
 WALL_SECONDS_A_CPU_SECOND = 6
 """On a busy machine; a fit that waits instead of working is ended then."""
@@ -71,7 +71,8 @@ class Runner:
         if done.returncode in (-signal.SIGXCPU, -signal.SIGKILL):
             return {"skipped": f"no end in {self.limit} CPU-s"}
         if done.returncode:
-            return {"skipped": (done.stderr.strip().splitlines() or ["failed"])[-1]}
+            name, _, reason = (done.stderr.strip().splitlines() or ["failed"])[-1].partition(": ")
+            return {"skipped": reason or name}
         row: Row = json.loads(done.stdout.strip().splitlines()[-1])
         return row
 
@@ -89,7 +90,7 @@ def run(runner: Runner, shapes: tuple[Shape, ...], done: list[Row]) -> Iterator[
         truth: Row = {"version": "", **judge(problem, problem.theta, problem.chances)}
         name = f"{shape.n_models} x {shape.n_items:,}, {shape.n_dims} dimension{'s' if shape.n_dims > 1 else ''}"
         yield {"name": f"truth, {name}", "shape": name, "tool": "truth", **shape._asdict(), **truth}
-        for tool in TOOLS:
+        for tool in (one for one in TOOLS if one.fits(shape.n_dims)):
             row = known.get((name, tool.name))
             named: Row = {"name": f"{tool.name}, {name}", "shape": name, "tool": tool.name, **shape._asdict()}
             yield row or {**named, **runner.fit(tool, problem, shape.n_dims)}
@@ -103,7 +104,7 @@ def table(rows: list[Row]) -> Iterator[str]:
         yield from (f"\n**{shape}**\n", "| tool | CPU-s | import | peak MB | held-out log-likelihood | r(ability) |")
         yield "|---|---|---|---|---|---|"
         for row in these:
-            yield _line(row, float(str(ours.get("cpu_seconds", "nan"))))
+            yield _line(row, ours.get("cpu_seconds", "nan"))
 
 
 def _line(row: Row, ours: float) -> str:
@@ -113,13 +114,10 @@ def _line(row: Row, ours: float) -> str:
     judged = f"{_decimals(row['held_out_log_likelihood'], 5)} | {_decimals(row['r_ability'], 4)} |"
     if "cpu_seconds" not in row:
         return f"| {tool} | | | | {judged}"
-    seconds = float(str(row["cpu_seconds"]))
+    seconds = row["cpu_seconds"]
     times = "" if row["tool"] == "itembank" else f" ({seconds / ours:.1f}x)"
-    return (
-        f"| {tool} | {seconds:.1f}{times} | {_decimals(row['import_seconds'], 1)} | {_decimals(row['peak_megabytes'], 0)} "
-        f"| {judged}"
-    )
+    return f"| {tool} | {seconds:.1f}{times} | {row['import_seconds']:.1f} | {row['peak_megabytes']:,.0f} | {judged}"
 
 
-def _decimals(value: object, count: int) -> str:
-    return f"{float(str(value)):.{count}f}".replace("-0.", "-.").replace("nan", "NaN")
+def _decimals(value: float, count: int) -> str:
+    return f"{value:.{count}f}".replace("-0.", "-.").replace("nan", "NaN")

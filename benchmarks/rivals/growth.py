@@ -42,25 +42,23 @@ def table(rows: list[Row]) -> Iterator[str]:
     """Give the lines of a Markdown table, and of the floors before it."""
     floor = floor_of(rows)
     yield (
-        f"\nFloors: {floor.cell_ns:.1f} ns a cell and pass for the arithmetic, {floor.read_ns:.2f} ns to read a byte, "
+        f"\nFloors: {floor.cell_ns:.1f} ns a cell and pass for arithmetic, {floor.read_ns:.2f} ns to read a byte, "
         f"{floor.product_gigaflops:.0f} GFLOP/s in matrix products\n"
     )
     yield "| cells | dimensions | CPU-s | passes | ns a cell and pass | times the floor | peak MB, data | r(ability) |"
     yield "|---|---|---|---|---|---|---|---|"
     for row in rows[1:]:
-        value = {key: float(str(number)) for key, number in row.items() if key != "name"}
-        each = 1e9 * value["cpu_seconds"] / value["cells_passed"]
+        cells, each = row["n_models"] * row["n_items"], 1e9 * row["cpu_seconds"] / row["cells_passed"]
         yield (
-            f"| {value['n_models']:,.0f} x {value['n_items']:,.0f} | {value['n_dims']:.0f} | {value['cpu_seconds']:.2f} "
-            f"| {value['cells_passed'] / value['n_models'] / value['n_items']:.0f} | {each:.1f} "
-            f"| {each / floor.pass_ns(int(value['n_dims'])):.1f} | {value['peak_megabytes']:.0f}, "
-            f"{value['data_megabytes']:.0f} | {value['r_ability']:.4f} |"
+            f"| {row['n_models']:,} x {row['n_items']:,} | {row['n_dims']} | {row['cpu_seconds']:.2f} "
+            f"| {row['cells_passed'] / cells:.0f} | {each:.1f} | {each / floor.pass_ns(row['n_dims']):.1f} "
+            f"| {row['peak_megabytes']:,.0f}, {row['data_megabytes']:,.0f} | {row['r_ability']:.4f} |"
         )
 
 
 def floor_of(rows: list[Row]) -> floors.Floors:
     """Return the floors, which are the first row."""
-    return floors.Floors(**{key: float(str(value)) for key, value in rows[0].items() if key != "name"})
+    return floors.Floors(**{key: value for key, value in rows[0].items() if key != "name"})
 
 
 def _in_process(*arguments: str) -> Row:
@@ -102,7 +100,7 @@ def responses_and_truth(n_models: int, n_items: int, n_dims: int) -> tuple[np.nd
 
 
 def multiple_correlation(abilities: np.ndarray, theta: np.ndarray) -> float:
-    """Return the mean correlation of each true dimension with the best sum of the estimated ones, both (n_models, n_dims)."""
+    """Return the mean correlation of the true dimensions, each with the best sum of the estimated ones."""
     design = np.column_stack([np.ones(len(theta)), abilities])
     fitted = design @ np.linalg.lstsq(design, theta, rcond=None)[0]
     return float(np.mean([np.corrcoef(fitted[:, k], theta[:, k])[0, 1] for k in range(theta.shape[1])]))

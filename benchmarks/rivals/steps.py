@@ -49,8 +49,8 @@ def table(rows: list[Row]) -> Iterator[str]:
         if "skipped" in row:
             yield f"| {tool} | {row['n_items']:,} | {row['skipped']} | |"
             continue
-        seconds, own = (float(str(one["median_seconds"])) for one in (row, ours[row["n_items"]]))
-        yield f"| {tool} | {row['n_items']:,} | {1e3 * seconds:.2f} | {seconds / own:.0f} |"
+        seconds, own = (one["median_seconds"] for one in (row, ours[row["n_items"]]))
+        yield f"| {tool} | {row['n_items']:,} | {1e3 * seconds:.2f} | {seconds / own:.1f} |"
 
 
 def measure(n_items: int, n_steps: int) -> Row:

@@ -30,6 +30,10 @@ class Tool:
     most_dims: int | None = 1
     is_ours: bool = False
 
+    def fits(self, n_dims: int) -> bool:
+        """Tell whether it has so many dimensions."""
+        return self.most_dims is None or n_dims <= self.most_dims
+
 
 TOOLS = (
     Tool("itembank", "itembank.calibration.calibrate", "itembank", "fit_itembank", None, is_ours=True),
