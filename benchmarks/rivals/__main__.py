@@ -26,13 +26,15 @@ def main() -> None:
     if "fits" in options.parts:
         shapes = tuple(shape for shape in fits.SHAPES if shape.n_items <= options.items)
         runner = fits.Runner(options.rival_python, options.limit)
-        rows = _kept(options.output / "fits.json", fits.run(runner, shapes, _read(options.output / "fits.json")))
+        done = _read(options.output / "fits.json")
+        rows = _kept(options.output / "fits.json", fits.run(runner, shapes, done), done)
         _print(fits.table(rows))
     if "steps" in options.parts:
-        rows = _kept(options.output / "steps.json", steps.run(options.rival_python))
+        rows = _kept(options.output / "steps.json", steps.run(options.rival_python), [])
         _print(steps.table(rows))
     if "growth" in options.parts:
-        rows = _kept(options.output / "growth.json", growth.run(options.cells, _read(options.output / "growth.json")))
+        done = _read(options.output / "growth.json")
+        rows = _kept(options.output / "growth.json", growth.run(options.cells, done), done)
         _print(growth.table(rows))
     if options.figure is not None:
         figure.draw(_read(options.output / "growth.json"), _read(options.output / "fits.json"), options.figure)
@@ -62,12 +64,14 @@ def _read(path: Path) -> list[fits.Row]:
     return json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
 
 
-def _kept(path: Path, rows: Iterable[fits.Row]) -> list[fits.Row]:
-    """Write every row as soon as it is there."""
+def _kept(path: Path, rows: Iterable[fits.Row], done: list[fits.Row]) -> list[fits.Row]:
+    """Write every row as soon as it is there, before those that were there already and are still to come."""
     kept: list[fits.Row] = []
     for row in rows:
         kept.append(row)
-        path.write_text(json.dumps(kept, indent=1), encoding="utf-8")
+        names = {one["name"] for one in kept}
+        all_rows = kept + [one for one in done if one["name"] not in names]
+        path.write_text(json.dumps(all_rows, indent=1), encoding="utf-8")
         print(f"{row['name']} ...", file=sys.stderr, flush=True)
     return kept
 

@@ -8,6 +8,7 @@ import numpy as np
 from benchmarks.rivals.fits import Row
 from benchmarks.rivals.floors import Floors
 from benchmarks.rivals.growth import floor_of
+from itembank.reports import theme
 from itembank.reports.canvas import (
     INK,
     MAIN,
@@ -22,10 +23,15 @@ from itembank.reports.canvas import (
     put_message,
     save_figure,
 )
-from itembank.reports.labels import LineLabel, label_lines
+from itembank.reports.labels import LineLabel, darkened, label_lines
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+
+FIVE = "itembank, 5 abilities"
+APART = 1.15
+"""Factor between the cells at which points of two tools are drawn, so that none hides another."""
 
 
 def draw(growth: list[Row], fits: list[Row], path: Path) -> None:
@@ -37,7 +43,7 @@ def draw(growth: list[Row], fits: list[Row], path: Path) -> None:
     floor = floor_of(growth)
     one, five = (_sizes(growth, n_dims) for n_dims in (1, 5))
     lines = {
-        "itembank, 5 abilities": (five.cells, five.seconds, PALETTE[6], "-"),
+        FIVE: (five.cells, five.seconds, PALETTE[6], "-"),
         "itembank, 1 ability": (one.cells, one.seconds, MAIN, "-"),
         "arithmetic alone": (one.cells, 1e-9 * floor.cell_ns * one.cells_passed, INK, (0, (4, 2))),
         "reading alone": (one.cells, 1e-9 * floor.read_ns * one.cells_passed, MUTED, (0, (1, 1.5))),
@@ -49,14 +55,20 @@ def draw(growth: list[Row], fits: list[Row], path: Path) -> None:
     put_message(figure, _message(one, floor))
     put_foot(
         figure,
-        "Simulated responses, a tenth missing, one thread; other tools with one ability. What is least counts as many "
-        f"passes as the fit took: {floor.cell_ns:.1f} ns a cell for their arithmetic in C, {floor.read_ns:.2f} ns to "
-        "read a byte.",
+        "Simulated responses, a tenth missing, one thread. Other tools: one ability, set apart sideways. Broken lines "
+        f"count as many passes as the fit took: {floor.cell_ns:.1f} ns a cell for its arithmetic in C, and "
+        f"{floor.read_ns:.2f} ns to read its byte.",
         handles,
         names,
     )
-    figure.canvas.draw()
-    label_lines(axes, [LineLabel(name, seconds[-1], color) for name, (_, seconds, color, _) in lines.items()])
+    if five.cells.size:  # its line ends within the panel
+        axes.annotate(
+            FIVE, (five.cells[-1], five.seconds[-1]), xytext=(0, 9), textcoords="offset points", ha="center",
+            fontsize=theme.LABEL_SIZE, color=darkened(PALETTE[6]),
+        )  # fmt: skip
+    axes.set_ylim(axes.get_ylim())  # limits must be final before lines are labelled
+    ends = [LineLabel(name, seconds[-1], color) for name, (_, seconds, color, _) in lines.items() if name != FIVE]
+    label_lines(axes, ends)
     save_figure(figure, path)
 
 
@@ -71,7 +83,7 @@ class Sizes(NamedTuple):
 def _sizes(growth: list[Row], n_dims: int) -> Sizes:
     rows = [row for row in growth[1:] if row["n_dims"] == n_dims]
     values = [(row["n_models"] * row["n_items"], row["cpu_seconds"], row["cells_passed"]) for row in rows]
-    return Sizes(*np.array(values, dtype=float).T)
+    return Sizes(*np.array(values, dtype=float).reshape(-1, 3).T)
 
 
 def _rivals(axes: "Axes", fits: list[Row]) -> tuple[list[object], list[str]]:
@@ -84,7 +96,9 @@ def _rivals(axes: "Axes", fits: list[Row]) -> tuple[list[object], list[str]]:
     for number, name in enumerate(names):
         points = [(row["n_models"] * row["n_items"], row["cpu_seconds"]) for row in rows if row["tool"] == name]
         color, marker = PALETTE[1 + number % (len(PALETTE) - 1)], MARKERS[1 + number % (len(MARKERS) - 1)]
-        handles += axes.plot(*np.transpose(points), marker, color=color, markersize=6.5)
+        cells, seconds = np.transpose(points)
+        aside = APART ** (number - (len(names) - 1) / 2)
+        handles += axes.plot(cells * aside, seconds, marker, color=color, markersize=6.5)
     return handles, names
 
 

@@ -9,7 +9,8 @@ from scipy.special import expit
 
 from benchmarks.problems import held_out_log_likelihood, simulate
 from benchmarks.rivals import fit_one, fits, floors, growth, steps
-from benchmarks.rivals.__main__ import main
+from benchmarks.rivals.__main__ import _kept, main
+from benchmarks.rivals.adapters import _sigmoid
 from benchmarks.rivals.figure import draw
 from benchmarks.rivals.fits import Runner, Shape
 from benchmarks.rivals.tools import TOOLS, tool_named
@@ -194,7 +195,7 @@ def test_the_figure_says_how_far_from_the_floor(tmp_path, monkeypatch):
     lines = [line.get_xydata().tolist() for line in drawn[0].axes[0].get_lines()]
     assert [[4e5, 1.0], [2e6, 5.0]] in lines  # ours, 1 ability
     assert [[4e5, 0.02], [2e6, 0.1]] in lines  # 10,000 n_items cells of 2 ns
-    assert [[4e5, 9.0]] in lines
+    assert [[4e5, 9.0]] in lines  # of one other tool, not set aside
 
 
 def test_a_part_that_is_not_there_is_refused(monkeypatch, capsys):
@@ -204,8 +205,19 @@ def test_a_part_that_is_not_there_is_refused(monkeypatch, capsys):
     assert "a part must be one of fits, steps, growth, got fitts" in capsys.readouterr().err
 
 
-def test_logits_of_any_size_have_a_probability():
-    from benchmarks.rivals.adapters import _sigmoid
+def test_what_was_measured_before_outlives_a_stop(tmp_path):
+    def stopped():
+        yield {"name": "a", "new": True}
+        raise KeyboardInterrupt
 
+    with pytest.raises(KeyboardInterrupt):
+        _kept(tmp_path / "rows.json", stopped(), [{"name": "a"}, {"name": "b"}])
+    assert json.loads((tmp_path / "rows.json").read_text(encoding="utf-8")) == [
+        {"name": "a", "new": True},
+        {"name": "b"},
+    ]
+
+
+def test_logits_of_any_size_have_a_probability():
     logits = np.array([-1e5, -3.0, 0.0, 2.0, 1e5], dtype=np.float32)
     assert _sigmoid(logits) == pytest.approx(expit(logits.astype(float)))
