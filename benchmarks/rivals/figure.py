@@ -56,8 +56,8 @@ def draw(growth: list[Row], fits: list[Row], path: Path) -> None:
     put_foot(
         figure,
         "Simulated responses, a tenth missing, one thread. Other tools: one ability, set apart sideways. Broken lines "
-        f"count as many passes as the fit took: {floor.cell_ns:.1f} ns a cell for its arithmetic in C, and "
-        f"{floor.read_ns:.2f} ns to read its byte.",
+        f"count as many passes as the fit took: {floor.cell_ns:.1f} ns a cell for arithmetic in C, "
+        f"{floor.read_ns:.2f} ns to read a byte.",
         handles,
         names,
     )

@@ -66,7 +66,7 @@ class JointPrior:
 # What slopes exp(N(0, 0.5^2)) and intercepts -a N(0, 1) have for moments.
 SLOPE_MEAN, SLOPE_SD, INTERCEPT_SD = np.exp(0.125), np.exp(0.125) * np.sqrt(np.expm1(0.25)), np.exp(0.25)
 PRIORS = {
-    "log slopes, difficulties (the truth)": JointPrior(),
+    "log slopes, difficulties": JointPrior(),
     "normal slopes, difficulties": JointPrior(slope_mean=SLOPE_MEAN, slope_sd=SLOPE_SD, is_log_slope=False),
     "log slopes, intercepts": JointPrior(location_sd=INTERCEPT_SD, is_difficulty=False),
     "normal slopes, intercepts": JointPrior(1.0, INTERCEPT_SD, SLOPE_SD, SLOPE_MEAN, False, False),
