@@ -8,7 +8,7 @@ import pytest
 from scipy.special import expit
 
 from benchmarks.problems import held_out_log_likelihood, simulate
-from benchmarks.rivals import fit_one, fits, floors, growth, steps
+from benchmarks.rivals import adapters, fit_one, fits, floors, growth, steps
 from benchmarks.rivals.__main__ import _kept, main
 from benchmarks.rivals.adapters import _sigmoid
 from benchmarks.rivals.figure import draw
@@ -203,6 +203,27 @@ def test_a_part_that_is_not_there_is_refused(monkeypatch, capsys):
     with pytest.raises(SystemExit):
         main()
     assert "a part must be one of fits, steps, growth, got fitts" in capsys.readouterr().err
+
+
+def test_what_r_finds_is_put_together(tmp_path, monkeypatch):
+    """An item that all answered alike goes to no fit: mirt refuses it."""
+    script = """#!/bin/sh
+case "$1" in -e) printf 1.47;; *) cp "$2/responses.csv" "$SEEN"
+printf '0.5\\n-0.5\\n0\\n' > "$2/theta.csv"; printf '2,1\\n1,0\\n' > "$2/items.csv";; esac
+"""
+    (tmp_path / "Rscript").write_text(script, encoding="ascii")
+    (tmp_path / "Rscript").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    monkeypatch.setenv("SEEN", str(tmp_path / "seen.csv"))
+    adapters.r_mirt_version.cache_clear()
+    responses = np.array([[1.0, 1.0, 0.0], [0.0, 1.0, np.nan], [0.0, 1.0, 1.0]])
+    cost, (theta, chances) = fit_one.fit(tool_named("R mirt"), responses, 1)
+    adapters.r_mirt_version.cache_clear()
+    assert cost["version"] == "1.47"
+    assert (tmp_path / "seen.csv").read_text(encoding="ascii").split() == ["1,0", "0,", "0,1"]
+    assert theta.tolist() == [[0.5], [-0.5], [0.0]]
+    expected = np.column_stack([expit([2.0, 0.0, 1.0]), [3.5 / 4.0] * 3, expit([0.5, -0.5, 0.0])])
+    assert chances == pytest.approx(expected)
 
 
 def test_what_was_measured_before_outlives_a_stop(tmp_path):
