@@ -44,7 +44,7 @@ _CALIBRATE = Case(
         "logs": _calibrate("logs --method map --dims 1", about=tuple(RESPONSES)),
         "each": Mode(
             "past.csv probabilities.csv -o out/banks --each --method map --dims 1 --no-folds",
-            about=("--output", "--within", "--format", "--model-id"),
+            about=("--output", "--across", "--format"),
             then=(("info out/banks/past --format csv", ""), ("info out/banks/probabilities --format csv", "")),
             unseen=("bank.json",),
         ),
