@@ -90,11 +90,11 @@ def side_of(other: str) -> Iterator[Side]:
 
 
 Seconds = dict[str, tuple[np.ndarray, np.ndarray]]
-"""Of each call in each round, (n_rounds,) here and there."""
+"""Of each call in each round, (n_rounds,) here and there; none there for a call that the other version does not have."""
 
 
 def compare(here: Side, there: Side, n_rounds: int) -> Seconds:
-    """Return the seconds of the calls that both have; which side begins turns round by round."""
+    """Return the seconds of the calls; which side begins turns round by round."""
     sides = (here, there)
     rounds: tuple[list[dict[str, float]], list[dict[str, float]]] = ([], [])
     with tempfile.TemporaryDirectory() as folder:
@@ -104,9 +104,8 @@ def compare(here: Side, there: Side, n_rounds: int) -> Seconds:
                 rounds[which].append(sides[which].seconds(compiled[which]))
     ours, theirs = (of_side[1:] for of_side in rounds)
     return {
-        name: (np.array([one[name] for one in ours]), np.array([one[name] for one in theirs]))
+        name: (np.array([one[name] for one in ours]), np.array([one[name] for one in theirs if name in one]))
         for name in ours[0]
-        if name in theirs[0]
     }
 
 
@@ -114,6 +113,9 @@ def table(found: Seconds) -> Iterator[str]:
     """Give the lines of the table."""
     yield f"{'CPU seconds':44s} {'here':>8s} {'there':>8s}  ratio  (of the rounds)"
     for name, (ours, theirs) in found.items():
+        if not theirs.size:
+            yield f"{name:44s} {ours.min():8.3f} is not there, so that the next call pays for what it loads there"
+            continue
         ratios = ours / theirs
         best = ours.min() / theirs.min()
         mark = "  slower" if ratios.min() > SEEN else "  faster" if ratios.max() < 1.0 / SEEN else ""
