@@ -90,7 +90,7 @@ def side_of(other: str) -> Iterator[Side]:
 
 
 Seconds = dict[str, tuple[np.ndarray, np.ndarray]]
-"""Of each call in each round, (n_rounds,) here and there; none there for a call that the other version does not have."""
+"""Of each call in each round, (n_rounds,) here and there; none there for a call that the other version has not."""
 
 
 def compare(here: Side, there: Side, n_rounds: int) -> Seconds:
