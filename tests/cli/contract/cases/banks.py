@@ -42,6 +42,12 @@ _CALIBRATE = Case(
         "wide": _calibrate("wide.csv --method map --dims 1", about=("--items",)),
         "response file": _calibrate("past.parquet --method map --dims 1", about=tuple(RESPONSES)),
         "logs": _calibrate("logs --method map --dims 1", about=tuple(RESPONSES)),
+        "each": Mode(
+            "past.csv probabilities.csv -o out/banks --each --method map --dims 1 --no-folds",
+            about=("--output", "--across", "--format"),
+            then=(("info out/banks/past --format csv", ""), ("info out/banks/probabilities --format csv", "")),
+            unseen=("bank.json",),
+        ),
         "replacing": Mode(
             "past.csv --method map --dims 1 --no-folds -o out/two-bank",
             about=("--force",),
@@ -72,6 +78,7 @@ _CALIBRATE = Case(
         "--known-guessing": "--known-guessing",
         "--folds": "--folds",
         "--force": "--force",
+        "--each": "--each",
     },
     no_effect={
         ("map", "--force"): "nothing stands there",
