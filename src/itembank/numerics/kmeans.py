@@ -15,6 +15,8 @@ from itembank.numerics.ties import RELATIVE, first_largest, first_smallest
 
 MAX_ITERATIONS = 300
 """Never reached in trials: Lloyd's rounds ended after 8 to 101 with up to 10,000 points and 100 clusters."""
+FEW_DISTANCES = 20_000
+"""Distances of points to centroids up to which all are found anew each time: bounds would take as long."""
 NO_DISTANCE = 1e-12
 """Squared distance, as a fraction of the largest squared length, that counts as none: only rounding set them apart."""
 
@@ -62,8 +64,8 @@ def weighted_kmeans(
     n_restarts : int
         Starts to try; the smallest inertia wins.
     """
-    distinct, distinct_labels = np.unique(points, axis=0, return_inverse=True)
-    if distinct.shape[0] <= n_clusters:
+    if not _has_more(points, n_clusters):
+        distinct, distinct_labels = np.unique(points, axis=0, return_inverse=True)
         return Clustering(distinct, distinct_labels.reshape(-1).astype(np.int64), 0.0)
     middle = points.mean(axis=0, dtype=np.float64)  # distances by differences of squares keep their digits there
     centred = points - middle
@@ -72,14 +74,40 @@ def weighted_kmeans(
     return Clustering(best.centroids + middle, best.labels, best.inertia)
 
 
-def cluster_means(points: FloatArray, weights: FloatArray, labels: IntArray) -> FloatArray:
-    """Weighted mean of the points of each cluster, (n_clusters, n_features)."""
-    places, n_clusters = np.arange(points.shape[0] + 1), int(labels.max()) + 1
-    membership = scipy.sparse.csr_array(
-        (weights, labels, places), shape=(points.shape[0], n_clusters)
-    )  # adds up in their order
-    result: FloatArray = (membership.T @ points) / np.bincount(labels, weights, n_clusters)[:, None]
-    return result
+def _has_more(points: FloatArray, n: int) -> bool:
+    """Whether there are more than n distinct points; stops at the first that is one too many."""
+    seen: set[bytes] = set()
+    for point in points + 0.0:  # zero of either sign is the same
+        seen.add(point.tobytes())
+        if len(seen) > n:
+            return True
+    return False
+
+
+class ClusterMeans:
+    """Weighted means of the points of each cluster, for one labelling after the other of the same points.
+
+    Parameters
+    ----------
+    points : (n_points, n_features)
+    weights : (n_points,)
+    n_clusters : int
+        None of them may be empty.
+    """
+
+    def __init__(self, points: FloatArray, weights: FloatArray, n_clusters: int) -> None:
+        self.points, self.weights = points, weights
+        n_points = points.shape[0]
+        places, labels = np.arange(n_points + 1), np.zeros(n_points, dtype=np.int64)
+        # One entry a column, the weight in the row of the point's cluster; its product adds up in the points' order.
+        self.membership = scipy.sparse.csc_array((weights, labels, places), shape=(n_clusters, n_points))
+
+    def of(self, labels: IntArray) -> FloatArray:
+        """Return the means for this cluster of each point, (n_points,): (n_clusters, n_features)."""
+        self.membership.indices[:] = labels
+        totals = np.bincount(labels, self.weights, self.membership.shape[0])
+        result: FloatArray = (self.membership @ self.points) / totals[:, None]
+        return result
 
 
 def squared_distances_to_own(points: FloatArray, centroids: FloatArray, labels: IntArray) -> FloatArray:
@@ -129,13 +157,18 @@ def _draw(masses: FloatArray, uniform: FloatArray) -> list[int]:
 def _squared_distances(points: FloatArray, lengths: FloatArray, places: list[int], nothing: float) -> FloatArray:
     """Squared distances of all points from some of them, (n_places, n_points); zero below `nothing`."""
     # A matrix product instead of n_places times n_points differences; what cancels is cut off at `nothing`.
-    distances = lengths + lengths[places, None] - 2.0 * (points[places] @ points.T)
-    return np.where(distances > nothing, distances, 0.0)
+    products = points[places] @ points.T
+    products *= 2.0
+    distances: FloatArray = lengths + lengths[places, None]
+    distances -= products
+    distances[distances <= nothing] = 0.0
+    return distances
 
 
 def _lloyd(points: FloatArray, weights: FloatArray, centroids: FloatArray) -> Clustering:
     """Assign points and move centroids in turn until no point moves; an empty cluster takes the farthest point."""
     assigned = _Assignment(points)
+    means = ClusterMeans(points, weights, centroids.shape[0])
     # No point has the label -1, so the first round never counts as "no point moved".
     labels: IntArray = np.full(points.shape[0], -1)
     for _ in range(MAX_ITERATIONS):
@@ -145,7 +178,7 @@ def _lloyd(points: FloatArray, weights: FloatArray, centroids: FloatArray) -> Cl
         if np.array_equal(nearest, labels):
             break
         labels = nearest
-        centroids = cluster_means(points, weights, labels)
+        centroids = means.of(labels)
     inertia = float(weights @ squared_distances_to_own(points, centroids, labels))
     return Clustering(centroids, labels, inertia)
 
@@ -167,6 +200,8 @@ class _Assignment:
 
     def nearest(self, centroids: FloatArray) -> IntArray:
         """Index of the centroid nearest to each point, as `nearest_centroid`."""
+        if self.points.shape[0] * centroids.shape[0] <= FEW_DISTANCES:
+            return nearest_centroid(self.points, centroids)
         if self.centroids is not None:
             moved = np.sqrt(np.sum((centroids - self.centroids) ** 2, axis=1))
             # Triangle inequality: a distance changes by at most the move of its centroid.
