@@ -69,7 +69,8 @@ def weighted_kmeans(
         return Clustering(distinct, distinct_labels.reshape(-1).astype(np.int64), 0.0)
     middle = points.mean(axis=0, dtype=np.float64)  # distances by differences of squares keep their digits there
     centred = points - middle
-    tried = [_lloyd(centred, weights, _starts(centred, weights, n_clusters, rng)) for _ in range(n_restarts)]
+    means = ClusterMeans(centred, weights, n_clusters)
+    tried = [_lloyd(means, start) for start in _starts(centred, weights, n_clusters, n_restarts, rng)]
     best = tried[int(first_smallest(np.array([one.inertia for one in tried])))]
     return Clustering(best.centroids + middle, best.labels, best.inertia)
 
@@ -129,46 +130,57 @@ def _relative_distances(points: FloatArray, centroids: FloatArray) -> FloatArray
     return result
 
 
-def _starts(points: FloatArray, weights: FloatArray, n_clusters: int, rng: np.random.Generator) -> FloatArray:
-    """Points far from each other, (n_clusters, n_features): each the best of a few drawn by squared distance."""
+def _starts(
+    points: FloatArray, weights: FloatArray, n_clusters: int, n_restarts: int, rng: np.random.Generator
+) -> FloatArray:
+    """Points far from each other, (n_restarts, n_clusters, n_features): each the best of a few drawn by distance.
+
+    The restarts go on together, and draw what they would one after the other.
+    """
     # As many candidates a centre as scikit-learn draws.
     n_trials = 2 + int(np.log(n_clusters))
+    uniform = rng.random((n_restarts, 1 + (n_clusters - 1) * n_trials))
     lengths = np.sum(points**2, axis=1)
     nothing = NO_DISTANCE * lengths.max()
-    chosen = [_draw(weights, rng.random(1))[0]]
-    nearest = _squared_distances(points, lengths, chosen, nothing)[0]  # (n_points,)
-    for _ in range(n_clusters - 1):
-        candidates = _draw(weights * nearest, rng.random(n_trials))
-        closer = np.minimum(nearest, _squared_distances(points, lengths, candidates, nothing))
-        best = int(first_smallest(closer @ weights))
-        chosen.append(candidates[best])
-        nearest = closer[best]
+    restarts = np.arange(n_restarts)
+    chosen = np.empty((n_restarts, n_clusters), dtype=np.int64)
+    first = _draw(np.broadcast_to(weights, (n_restarts, weights.shape[0])), uniform[:, :1])
+    chosen[:, 0] = first[:, 0]
+    nearest = _squared_distances(points, lengths, first, nothing)[:, 0]  # (n_restarts, n_points)
+    for number, drawn in enumerate(np.split(uniform[:, 1:], n_clusters - 1, axis=1) if n_clusters > 1 else (), start=1):
+        candidates = _draw(weights * nearest, drawn)
+        closer = np.minimum(nearest[:, None], _squared_distances(points, lengths, candidates, nothing))
+        best = first_smallest(closer @ weights)
+        chosen[:, number] = candidates[restarts, best]
+        nearest = closer[restarts, best]
     return points[chosen]
 
 
-def _draw(masses: FloatArray, uniform: FloatArray) -> list[int]:
-    """Draw points with probability proportional to their masses, one for each uniform number."""
-    total = np.cumsum(masses)
-    drawn = np.searchsorted(total, uniform * total[-1], side="right")
+def _draw(masses: FloatArray, uniform: FloatArray) -> IntArray:
+    """Draw points with probability proportional to their masses (n, n_points), by uniform numbers (n, n_drawn)."""
+    total = np.cumsum(masses, axis=1)
+    wanted = uniform * total[:, -1:]
+    drawn = [np.searchsorted(row, one, side="right") for row, one in zip(total, wanted, strict=True)]
     # Rounding may take the product up to the total itself, beyond the last point.
-    return [int(place) for place in np.minimum(drawn, masses.shape[0] - 1)]
+    result: IntArray = np.minimum(drawn, masses.shape[1] - 1)
+    return result
 
 
-def _squared_distances(points: FloatArray, lengths: FloatArray, places: list[int], nothing: float) -> FloatArray:
-    """Squared distances of all points from some of them, (n_places, n_points); zero below `nothing`."""
+def _squared_distances(points: FloatArray, lengths: FloatArray, places: IntArray, nothing: float) -> FloatArray:
+    """Squared distances of all points from some of them, (..., n_places, n_points); zero below `nothing`."""
     # A matrix product instead of n_places times n_points differences; what cancels is cut off at `nothing`.
     products = points[places] @ points.T
     products *= 2.0
-    distances: FloatArray = lengths + lengths[places, None]
+    distances: FloatArray = lengths + lengths[places][..., None]
     distances -= products
     distances[distances <= nothing] = 0.0
     return distances
 
 
-def _lloyd(points: FloatArray, weights: FloatArray, centroids: FloatArray) -> Clustering:
+def _lloyd(means: ClusterMeans, centroids: FloatArray) -> Clustering:
     """Assign points and move centroids in turn until no point moves; an empty cluster takes the farthest point."""
+    points, weights = means.points, means.weights
     assigned = _Assignment(points)
-    means = ClusterMeans(points, weights, centroids.shape[0])
     # No point has the label -1, so the first round never counts as "no point moved".
     labels: IntArray = np.full(points.shape[0], -1)
     for _ in range(MAX_ITERATIONS):
