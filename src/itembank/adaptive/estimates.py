@@ -122,7 +122,7 @@ def session_abilities(
 
 
 def _size_if_plain(pool: SessionPool, state: SessionState) -> int:
-    """Number of answers; 0 where one of them is not simply right or wrong, or says nothing of ability."""
+    """Return the number of answers; 0 where one of them is not simply right or wrong, or says nothing of ability."""
     if not can_stand_side_by_side(pool.items.model):
         return 0
     if not {answer.n_trials for answer in state.answers.values()} <= {None, 1}:

@@ -11,6 +11,7 @@ from itembank.errors import ParameterError
 
 _inside = threading.local()
 
+
 def check_jobs(n_jobs: int | None) -> None:
     """Raise `ParameterError` unless a number of processes is -1, one a core, or at least 1, where it is given."""
     if n_jobs is not None and (n_jobs == 0 or n_jobs < -1):

@@ -50,9 +50,7 @@ class Abilities:
     def row(self, number: int) -> "Abilities":
         """Return one model alone."""
         own = slice(number, number + 1)
-        return Abilities(
-            self.theta[own], self.covariance[own], self.at_bound[own], self.converged[own], self.method
-        )
+        return Abilities(self.theta[own], self.covariance[own], self.at_bound[own], self.converged[own], self.method)
 
 
 def join(runs: Sequence[Abilities]) -> Abilities:
