@@ -11,7 +11,14 @@ from itembank.scaling.pretraining.trend_kernel import (
     prior_variances,
     score_of,
 )
-from itembank.scaling.pretraining.trend_law import TrendPosterior, TrendScores, TrendSpreads, fit_trends, log_posterior
+from itembank.scaling.pretraining.trend_law import (
+    TrendPosterior,
+    TrendScores,
+    TrendSpreads,
+    fewer_models,
+    fit_trends,
+    log_posterior,
+)
 
 
 def points_of(x):
@@ -94,3 +101,22 @@ def test_trends_that_made_the_scores_are_forecast_within_their_intervals(rng):
     assert np.mean(held) > 0.65  # 0.82 in the mean of six draws: floors are weighed where there is none
     assert np.mean(errors) < 0.06
     assert np.mean(errors) < 0.6 * np.mean(last)
+
+
+def test_spreads_are_learned_from_whole_recipes_where_models_are_many(rng):
+    points = points_of(rng.uniform(0.5, 4.0, (2, 6, 3)))
+    points.is_known[0, :3] = False  # the first recipe has no model in the first scenario
+    scores = rng.uniform(0.2, 0.9, points.x.shape)
+    assert fewer_models(points, scores, 18)[0] is points
+    fewer, kept = fewer_models(points, scores, 9)
+    assert kept.shape == (2, 9)
+    assert [sorted(set(row[known].tolist())) for row, known in zip(fewer.recipe, fewer.is_known, strict=True)] == [
+        [2, 5],
+        [0, 2, 5],
+    ]
+    for row in range(2):
+        whole = {(r, x): y for r, x, y in zip(points.recipe[row], points.x[row], scores[row], strict=True)}
+        of_kept = zip(fewer.recipe[row], fewer.x[row], kept[row], fewer.is_known[row], strict=True)
+        assert all(whole[r, x] == y for r, x, y, known in of_kept if known)
+    one_recipe = points_of(rng.uniform(0.5, 4.0, (1, 1, 30)))
+    assert fewer_models(one_recipe, scores[:1, :1] * np.ones((1, 30)), 10)[1].shape == (1, 10)

@@ -25,6 +25,8 @@ FLOOR_SHARES = np.array([0.0, 0.6, 0.85, 0.97])
 """Floors that are weighed for each scenario, as shares of the lowest mean score of a size."""
 MOST_SCENARIOS = 24
 """Scenarios that spreads are learned from, evenly chosen: their number tells spreads well enough, and work grows."""
+MOST_MODELS = 150
+"""Models of a scenario that spreads are learned from, of evenly chosen recipes: work grows with the cube."""
 LEAST_WEIGHT = 0.01
 """Pairs of floor and liveliness of less weight are left out of forecasts."""
 BEFORE = 0.5
@@ -194,7 +196,7 @@ def fit_trends(points: TrendPoints, scores: FloatArray, lowest: FloatArray) -> t
     found = TrendScores.of(points, scores, lowest)
     n_scenarios = len(scores)
     chosen = np.unique(np.linspace(0, n_scenarios - 1, min(MOST_SCENARIOS, n_scenarios)).astype(np.int64))
-    part = TrendScores.of(points.take(chosen), scores[chosen], lowest[chosen])
+    part = TrendScores.of(*fewer_models(points.take(chosen), scores[chosen], MOST_MODELS), lowest[chosen])
     parts = covariance_parts(part.points, part.points)
 
     def falling(values: FloatArray) -> tuple[float, FloatArray]:
@@ -206,6 +208,26 @@ def fit_trends(points: TrendPoints, scores: FloatArray, lowest: FloatArray) -> t
     spreads = TrendSpreads.of(best.x)
     every = covariance_parts(points, points)
     return tuple(_posterior(number, found, every[:, number], spreads) for number in range(n_scenarios))
+
+
+def fewer_models(points: TrendPoints, scores: FloatArray, most: int) -> tuple[TrendPoints, FloatArray]:
+    """Keep whole recipes, evenly chosen, of about `most` models; all where there are no more.
+
+    Of recipes that have more still, models are kept evenly, too. Scores are (n_scenarios, n_points).
+    """
+    width = scores.shape[1]
+    if width <= most:
+        return points, scores
+    n_recipes = int(points.recipe.max()) + 1
+    recipes = np.unique(np.linspace(0, n_recipes - 1, max(n_recipes * most // width, 1)).astype(np.int64))
+    is_kept = points.is_known & np.isin(points.recipe, recipes)
+    n_kept = int(is_kept.sum(axis=1).max())
+    places = np.argsort(~is_kept, axis=1, kind="stable")[:, :n_kept]
+    places = places[:, np.unique(np.linspace(0, n_kept - 1, min(n_kept, most)).astype(np.int64))]
+    known = np.take_along_axis(is_kept, places, axis=1)
+    x = np.where(known, np.take_along_axis(points.x, places, axis=1), 0.0)
+    recipe = np.take_along_axis(points.recipe, places, axis=1)
+    return TrendPoints(x, recipe, known), np.take_along_axis(scores, places, axis=1)
 
 
 def log_posterior(values: FloatArray, scores: TrendScores, parts: FloatArray) -> tuple[float, FloatArray]:
