@@ -3,6 +3,10 @@ import pytest
 from scipy.optimize import check_grad
 from scipy.special import expit, logit
 
+from itembank.data.compute import training_compute
+from itembank.scaling.pretraining.law_spec import TrendLaw
+from itembank.scaling.pretraining.pretraining_law import pretraining_law
+from itembank.scaling.pretraining.specs import PretrainingSettings
 from itembank.scaling.pretraining.trend_kernel import (
     TrendPoints,
     above_floor,
@@ -12,13 +16,17 @@ from itembank.scaling.pretraining.trend_kernel import (
     score_of,
 )
 from itembank.scaling.pretraining.trend_law import (
+    FLOOR_SHARES,
+    NO_FLOORS,
     TrendPosterior,
     TrendScores,
     TrendSpreads,
+    _cholesky,
     fewer_models,
     fit_trends,
     log_posterior,
 )
+from tests.scaling.simulated_suite import simulated_suite
 
 
 def points_of(x):
@@ -120,3 +128,32 @@ def test_spreads_are_learned_from_whole_recipes_where_models_are_many(rng):
         assert all(whole[r, x] == y for r, x, y, known in of_kept if known)
     one_recipe = points_of(rng.uniform(0.5, 4.0, (1, 1, 30)))
     assert fewer_models(one_recipe, scores[:1, :1] * np.ones((1, 30)), 10)[1].shape == (1, 10)
+
+
+def test_without_floors_a_single_component_of_floors_is_weighed(rng):
+    """Scores at chance that scatter: a floor just below them takes scatter for the beginning of growth."""
+    points = points_of(np.tile(np.arange(0.5, 5.5), (6, 4, 1)))
+    scores = np.clip(0.25 + 0.02 * rng.standard_normal(points.x.shape), 0.01, 0.99)
+    lowest = scores.reshape(6, 4, 5).mean(axis=1).min(axis=1)
+    ahead = points_of(np.full((1, 4, 1), 9.0))
+    raised = []
+    for shares in (FLOOR_SHARES, NO_FLOORS):
+        found = fit_trends(points, scores, lowest, shares)
+        raised.append(np.mean([one.mean_scores(*one.predict(ahead)) for one in found]) - 0.25)
+    assert np.all(found[0].floors == 0.0)
+    assert raised[0] > 2.0 * abs(raised[1])
+
+
+@pytest.mark.parametrize("floors", [True, False])
+def test_the_spec_says_whether_floors_are_weighed(floors):
+    suite = simulated_suite(np.random.default_rng(3), n_recipes=2, n_items=8, n_sizes=4, n_checkpoints=1)
+    settings = PretrainingSettings(laws=(TrendLaw(floors=floors),), n_checked=0)
+    law = pretraining_law(suite.probability, training_compute(suite.models), settings=settings)
+    found = np.concatenate([one.fitted["trend"].posterior.floors for one in law.scenarios])
+    assert bool((found > 0.0).any()) is floors
+
+
+def test_covariances_that_rounding_left_no_noise_are_factored():
+    ones = np.ones((1, 3, 3))
+    factor = _cholesky(ones * 1e3)
+    np.testing.assert_allclose(factor @ factor.transpose(0, 2, 1), ones * 1e3, rtol=1e-6)
