@@ -73,7 +73,7 @@ def _errors(result: PredictionResult) -> Iterator[tuple[str, dict[tuple[str, int
     for way in WAYS:
         for predictor in PREDICTORS:
             part = curves.filter(assessor=f"{predictor}, {way}")
-            cells = part.select("set", "budget", 100.0 * pl.col("mae"), 100.0 * pl.col("mae_se")).rows()
+            cells = part.select("set", "budget", pl.col("mae", "mae_se") * 100.0).rows()
             if cells:
                 yield (
                     f"{predictor}, {way}",
