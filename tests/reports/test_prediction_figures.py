@@ -41,7 +41,7 @@ def test_curves_are_those_of_the_summary(result):
     np.testing.assert_allclose(line.get_ydata(), 100.0 * rows["mae"].to_numpy())
     assert axes.get_xscale() == "log"
     assert names_of(axes) == ["2pl, fisher"]
-    assert axes.get_title(loc="left") == "extrapolation, 3 tasks"
+    assert axes.get_title(loc="left") == "extrapolation, 3 calibration tasks"
 
 
 def test_two_assessors_are_drawn_task_by_task(result):
