@@ -14,7 +14,7 @@ from itembank.calibration.fits import FitData
 from itembank.calibration.specs import Variational
 from itembank.calibration.start import linked_abilities, start_abilities, start_values
 from itembank.calibration.variational.ascent import SMALLEST_SIZE, Ascent, ascend
-from itembank.calibration.variational.blocks import Blocks
+from itembank.calibration.variational.blocks import ResponseBlocks
 from itembank.calibration.variational.covariates import start_covariates
 from itembank.calibration.variational.passes import CellRule, extended
 from itembank.calibration.variational.state import CovariatePrior, Posterior, TaskPrior, start_posterior
@@ -53,7 +53,7 @@ def start_of_centres(data: FitData, n_dims: int) -> Centres:
     return {} if data.task_index is None else {"tasks": start_tasks(data.task_index, n_dims + 1)}
 
 
-def from_nothing(blocks: Blocks, data: FitData, spec: Variational, rule: CellRule) -> Started:
+def from_nothing(blocks: ResponseBlocks, data: FitData, spec: Variational, rule: CellRule) -> Started:
     """Go part of the way from the leading directions in which models differ, or from scores that link models.
 
     The second start is tried where cells are missing and the first does not hold the scores.
@@ -87,7 +87,7 @@ def advice(spec: Variational) -> str:
     )
 
 
-def _part_of_the_way(blocks: Blocks, data: FitData, spec: Variational, rule: CellRule, abilities: FloatArray) -> Ascent:
+def _part_of_the_way(blocks: ResponseBlocks, data: FitData, spec: Variational, rule: CellRule, abilities: FloatArray) -> Ascent:
     """Ascend from these abilities, (n_models, n_dims), until the end is near."""
     covariance = np.tile(START_VARIANCE * np.eye(spec.n_dims), (len(abilities), 1, 1))
     start = start_posterior(
