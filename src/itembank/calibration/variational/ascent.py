@@ -15,7 +15,7 @@ from itembank.calibration.precision_prior import LEAST, MOST
 from itembank.calibration.variational.acceleration import Momentum
 from itembank.calibration.variational.beta_binomial_cells import BetaBinomialRule
 from itembank.calibration.variational.beta_cells import BetaRule
-from itembank.calibration.variational.blocks import ResponseBlocks
+from itembank.calibration.variational.blocks import Blocks, ResponseBlocks
 from itembank.calibration.variational.bound import divergence, item_divergence
 from itembank.calibration.variational.coupling import coupled_step
 from itembank.calibration.variational.passes import (
@@ -153,7 +153,7 @@ def _with_learned_precision(
     blocks: ResponseBlocks, posterior: Posterior, rule: CellRule, statistics: ItemStatistics, precision_of_group: IntArray
 ) -> tuple[CellRule, ItemStatistics]:
     """Give the rule with better precisions, and the statistics by it; both as they were where none is better."""
-    if not isinstance(rule, BetaRule | BetaBinomialRule):
+    if not isinstance(rule, BetaRule | BetaBinomialRule) or not isinstance(blocks, Blocks):
         return rule, statistics
     found = learn(blocks, posterior, rule, precision_of_group)
     old = np.log(rule.precision)

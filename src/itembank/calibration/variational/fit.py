@@ -13,8 +13,9 @@ from itembank.calibration.variational import positive
 from itembank.calibration.variational.ascent import Ascent, ascend
 from itembank.calibration.variational.beta_binomial_cells import BetaBinomialRule
 from itembank.calibration.variational.beta_cells import BetaRule, make_table
-from itembank.calibration.variational.blocks import Blocks, make_blocks, table_groups
+from itembank.calibration.variational.blocks import Blocks, ResponseBlocks, make_blocks, table_groups
 from itembank.calibration.variational.cells import jaakkola_jordan, normal_expectation
+from itembank.calibration.variational.coded_blocks import CodedBlocks, coded_blocks
 from itembank.calibration.variational.outlying import MOST_SDS, draw_in
 from itembank.calibration.variational.passes import CellRule, item_statistics
 from itembank.calibration.variational.precision import learn
@@ -29,6 +30,8 @@ from itembank.progress import ProgressCallback, silent
 
 SUBSET_SIZE = 3000
 """Of many items, so many are fitted first: they determine abilities well enough for the others to need few sweeps."""
+MOST_SUBSET_CELLS, LEAST_SUBSET_SIZE = 12_000_000, 1000
+"""Of very many models fewer items are fitted first: the start holds their cells as several matrices of numbers."""
 ITEM_ROUNDS = 5
 """Updates of all items, from zero, before abilities move again. In simulations one to five take as long to the same
 end: the sweeps afterwards do what they leave."""
@@ -48,7 +51,7 @@ DRAWING_ROUNDS = 2
 class _Ended(NamedTuple):
     """Responses as they were fitted in the end, the ascent and its history, and how many had been drawn in."""
 
-    blocks: Blocks
+    blocks: ResponseBlocks
     ascent: Ascent
     history: list[float]
     n_outlying: int = 0
@@ -102,18 +105,22 @@ def fit_variational(data: FitData, spec: Variational, *, progress: ProgressCallb
 
 def _fit_in_order(data: FitData, spec: Variational, rules: Rules, progress: ProgressCallback) -> Fit:
     """Fit items that stand in the order of their precisions."""
-    blocks = make_blocks(data, single_precision=_is_single(data, spec))
+    is_single = _is_single(data, spec)
+    blocks = _blocks(data, single_precision=is_single)
     # little is saved where the subset would be most of the items
-    if blocks.n_items <= 1.5 * SUBSET_SIZE:
+    if isinstance(blocks, Blocks) and blocks.n_items <= 1.5 * SUBSET_SIZE:
         rough, is_determined = from_nothing(blocks, data, spec, rules.rough)
         ascent = _to_the_end(blocks, rough.posterior, spec, rules, _stage(progress, "fit", 0.1, 1.0))
         history = [*rough.history, *ascent.history]
         ended = _robust(blocks, ascent, history, spec, rules)
         return _fit(ended, spec, rules, n_sweeps=len(history), is_determined=is_determined)
-    chosen = spread_over_difficulty(blocks, SUBSET_SIZE)
+    chosen = spread_over_difficulty(blocks, _subset_size(data))
+    of_some = data.take_items(chosen).decoded()
     some = blocks.take_items(chosen)
-    rough, is_determined = from_nothing(some, data.take_items(chosen), spec, rules.rough)
-    first = _to_the_end(some, rough.posterior, spec, rules, _stage(progress, f"fit {SUBSET_SIZE} items", 0.1, 0.5))
+    if isinstance(blocks, CodedBlocks) and blocks.is_complete:  # as numbers, for coupled steps
+        some = make_blocks(of_some, single_precision=is_single)
+    rough, is_determined = from_nothing(some, of_some, spec, rules.rough)
+    first = _to_the_end(some, rough.posterior, spec, rules, _stage(progress, f"fit {chosen.size} items", 0.1, 0.5))
     if rules.has_precision:
         rules = Rules(first.rule, first.rule, rules.precision_of_group)
     posterior = all_items(blocks, first.posterior, data, rules.rough)
@@ -123,18 +130,33 @@ def _fit_in_order(data: FitData, spec: Variational, rules: Rules, progress: Prog
     return _fit(ended, spec, rules, n_sweeps=n_sweeps, is_determined=is_determined)
 
 
+def _blocks(data: FitData, *, single_precision: bool) -> ResponseBlocks:
+    """Lay the responses out for the passes."""
+    if data.codes is None:
+        return make_blocks(data, single_precision=single_precision)
+    return coded_blocks(data.codes, data.lower_asymptote, np.dtype(np.float32 if single_precision else np.float64))
+
+
+def _subset_size(data: FitData) -> int:
+    """Return how many items are fitted first."""
+    if data.codes is None:
+        return SUBSET_SIZE
+    most = max(MOST_SUBSET_CELLS // data.codes.n_models, LEAST_SUBSET_SIZE)
+    return min(most, SUBSET_SIZE, data.codes.n_items)
+
+
 def _is_single(data: FitData, spec: Variational) -> bool:
     """Whether the passes are float32."""
-    is_large = data.responses.size > DOUBLE_UP_TO
+    is_large = data.n_cells > DOUBLE_UP_TO
     return is_large if isinstance(spec.single_precision, str) else spec.single_precision
 
 
-def _robust(blocks: Blocks, ascent: Ascent, history: list[float], spec: Variational, rules: Rules) -> _Ended:
+def _robust(blocks: ResponseBlocks, ascent: Ascent, history: list[float], spec: Variational, rules: Rules) -> _Ended:
     """Draw outlying probabilities in, and go on from there, where precisions are learned."""
     ended = _Ended(blocks, ascent, history)
-    if not isinstance(ascent.rule, BetaRule) or rules.precision_of_group is None:
+    if not isinstance(ascent.rule, BetaRule) or rules.precision_of_group is None or not isinstance(blocks, Blocks):
         return ended
-    for _ in range(1 if blocks.values.size > LARGE else DRAWING_ROUNDS):
+    for _ in range(1 if blocks.n_cells > LARGE else DRAWING_ROUNDS):
         drawn = draw_in(blocks, ended.ascent.posterior, cast("BetaRule", ended.ascent.rule))
         if drawn.n_cells == ended.n_outlying:
             break
@@ -145,19 +167,15 @@ def _robust(blocks: Blocks, ascent: Ascent, history: list[float], spec: Variatio
     return ended
 
 
-def spread_over_difficulty(blocks: Blocks, size: int) -> IntArray:
+def spread_over_difficulty(blocks: ResponseBlocks, size: int) -> IntArray:
     """Choose `size` items at equal steps along the order of their mean response, in their own order."""
-    if blocks.weights is None:
-        mean = blocks.values.mean(axis=1)
-    else:
-        mean = np.einsum("il,il->i", blocks.values, blocks.weights) / blocks.weights.sum(axis=1)
-    order = np.argsort(mean, kind="stable")
+    order = np.argsort(blocks.mean_values(), kind="stable")
     # items of every difficulty, so that weak and strong models are measured, too
     steps = np.linspace(0, blocks.n_items - 1, size).astype(np.int64)
     return np.sort(order[steps]).astype(np.int64)
 
 
-def all_items(blocks: Blocks, of_some: Posterior, data: FitData, rule: CellRule = jaakkola_jordan) -> Posterior:
+def all_items(blocks: ResponseBlocks, of_some: Posterior, data: FitData, rule: CellRule = jaakkola_jordan) -> Posterior:
     """Give a posterior of all items, each from nothing, given the abilities found from some of them."""
     posterior = start_posterior(
         of_some.ability_mean,
@@ -175,7 +193,7 @@ def all_items(blocks: Blocks, of_some: Posterior, data: FitData, rule: CellRule 
 
 
 def _to_the_end(
-    blocks: Blocks, start: Posterior, spec: Variational, rules: Rules, progress: ProgressCallback
+    blocks: ResponseBlocks, start: Posterior, spec: Variational, rules: Rules, progress: ProgressCallback
 ) -> Ascent:
     return ascend(
         blocks,
@@ -221,7 +239,7 @@ def _fit(ended: _Ended, spec: Variational, rules: Rules, *, n_sweeps: int, is_de
         )
     if n_outlying:
         message += (
-            f"; {n_outlying} of {blocks.values.size} responses lie further than {MOST_SDS:g} standard deviations from "
+            f"; {n_outlying} of {blocks.n_cells} responses lie further than {MOST_SDS:g} standard deviations from "
             "what the items expect and count as if at that distance"
         )
     message += positive.note(posterior)
@@ -239,9 +257,11 @@ def _fit(ended: _Ended, spec: Variational, rules: Rules, *, n_sweeps: int, is_de
     )
 
 
-def _precisions(blocks: Blocks, ascent: Ascent, rules: Rules) -> dict[str, Any]:
+def _precisions(blocks: ResponseBlocks, ascent: Ascent, rules: Rules) -> dict[str, Any]:
     """Precision of each item, and the standard error of its logarithm where it was learned."""
-    if not isinstance(ascent.rule, BetaRule | BetaBinomialRule) or blocks.group is None:
+    if not isinstance(ascent.rule, BetaRule | BetaBinomialRule) or not isinstance(blocks, Blocks):
+        return {}
+    if blocks.group is None:
         return {}
     if rules.precision_of_group is None:
         return {"precision": ascent.rule.precision[blocks.group]}
