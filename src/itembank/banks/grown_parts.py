@@ -61,7 +61,7 @@ def grown_part(
         calibration=calibration,
         targets=targets,
         item_model_bias=np.array([known.get(name, typical) for name in targets.scenarios]),
-        response_variance=response_variance(responses.responses, targets),
+        response_variance=response_variance(responses, targets),
         history=None,
     )
 

@@ -16,7 +16,7 @@ from itembank.data.arguments import GivenResponses, as_responses
 from itembank.data.calibrations import Calibration
 from itembank.data.item_features import covariate_features
 from itembank.data.responses import ResponseMatrix
-from itembank.data.validation import check_enough_models, check_models_and_items_have_responses
+from itembank.data.validation import check_enough_models, check_have_responses
 from itembank.errors import ConvergenceWarning, DataError, DataWarning, ParameterError, shown, warn
 from itembank.irt.family_names import GRADED, WITH_PRECISION
 from itembank.numerics.arrays import FloatArray, IntArray
@@ -129,7 +129,7 @@ def calibrate(
         n_trials=prepared.n_trials,
         features=features,
     )
-    parameters, item_covariance = put_back(fit, prepared.values, others)
+    parameters, item_covariance = put_back(fit, prepared.of_items, others)
     return Calibration(
         parameters=parameters,
         item_covariance=item_covariance,
@@ -217,12 +217,18 @@ def _check(responses: ResponseMatrix, spec: CalibrationSpec) -> None:
     """Raise `DataError` when there is too little to calibrate on."""
     fewest = MINIMUM_MODELS if spec.family == "bernoulli" else FEWEST_MODELS
     check_enough_models(responses.n_models, fewest, "calibration")
-    check_models_and_items_have_responses(responses.responses, responses.model_ids, responses.item_ids)
+    has_model, has_item = [], np.zeros(responses.n_items, dtype=bool)
+    for part in responses.parts():
+        has_model.append(part.observed.any(axis=1))
+        has_item |= part.observed.any(axis=0)
+    check_have_responses(np.concatenate(has_model), has_item, responses.model_ids, responses.item_ids)
 
 
 def _fit_data(prepared: PreparedResponses, lower: FloatArray) -> FitData:
     """Cut out the items that are not fitted and put zeros where nothing was observed."""
     values, n_trials, fitted = prepared.values, prepared.n_trials, ~prepared.is_left_out
+    if prepared.codes is not None:
+        return FitData.of_codes(prepared.codes if fitted.all() else prepared.codes.take(fitted), lower[fitted])
     if not fitted.all():  # a copy, which a large complete matrix is spared
         values, lower = values[:, fitted], lower[fitted]
         n_trials = None if n_trials is None else n_trials[:, fitted]

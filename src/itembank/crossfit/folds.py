@@ -227,7 +227,7 @@ def _fold_bank(bank: Bank, rows: IntArray, arrays: dict[str, FloatArray], number
         calibration=_fold_calibration(bank, fitted),
         targets=bank.targets,
         item_model_bias=bank.item_model_bias,
-        response_variance=response_variance(responses.responses, bank.targets),
+        response_variance=response_variance(responses, bank.targets),
     )
 
 

@@ -181,12 +181,13 @@ class Bank(Compact):
 
         NaN without any. These are full scores of the models that answered everything only: see `known_scores`.
         """
-        return self.targets.scenario_means(self.responses.responses, missing=True)
+        parts = self.responses.parts()
+        return np.concatenate([self.targets.scenario_means(part.responses, missing=True) for part in parts])
 
     @property
     def known_scores(self) -> KnownScores:
         """Full scores of the calibration models, where enough was answered to know them."""
-        return self.cache.remember("known scores", lambda: KnownScores.of(self.responses.responses, self.targets))
+        return self.cache.remember("known scores", lambda: KnownScores.of(self.responses, self.targets))
 
     @property
     def best_known_scores(self) -> FloatArray:

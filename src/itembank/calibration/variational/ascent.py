@@ -150,7 +150,11 @@ def _bound(statistics: ItemStatistics, posterior: Posterior, rule: CellRule) -> 
 
 
 def _with_learned_precision(
-    blocks: ResponseBlocks, posterior: Posterior, rule: CellRule, statistics: ItemStatistics, precision_of_group: IntArray
+    blocks: ResponseBlocks,
+    posterior: Posterior,
+    rule: CellRule,
+    statistics: ItemStatistics,
+    precision_of_group: IntArray,
 ) -> tuple[CellRule, ItemStatistics]:
     """Give the rule with better precisions, and the statistics by it; both as they were where none is better."""
     if not isinstance(rule, BetaRule | BetaBinomialRule) or not isinstance(blocks, Blocks):

@@ -121,9 +121,7 @@ def coded_blocks(
     return CodedBlocks(codes, lower_asymptote, dtype, pieces, is_complete)
 
 
-def _numbers(
-    codes: Codes, dtype: np.dtype[np.floating], *, is_complete: bool
-) -> tuple[FloatArray, FloatArray | None]:
+def _numbers(codes: Codes, dtype: np.dtype[np.floating], *, is_complete: bool) -> tuple[FloatArray, FloatArray | None]:
     """Return values and weights of codes, as those of `Blocks`."""
     values: FloatArray = codes.astype(dtype)
     values -= values.dtype.type(0.5)
@@ -178,7 +176,7 @@ def _piece(codes: ItemCodes, items: IntArray) -> Piece:
 
 
 def _patterns(codes: ItemCodes) -> tuple[IntArray, IntArray]:
-    """Number the sets of models that answered an item as they first appear, and count each item's answers."""
+    """Give the sets of models that answered an item numbers as they first appear, and count each item's answers."""
     number, n_answers = np.empty(codes.n_items, dtype=np.int64), np.empty(codes.n_items, dtype=np.int64)
     seen: dict[int, int] = {}
     for part, block in codes.blocks():

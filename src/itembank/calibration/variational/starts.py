@@ -87,7 +87,9 @@ def advice(spec: Variational) -> str:
     )
 
 
-def _part_of_the_way(blocks: ResponseBlocks, data: FitData, spec: Variational, rule: CellRule, abilities: FloatArray) -> Ascent:
+def _part_of_the_way(
+    blocks: ResponseBlocks, data: FitData, spec: Variational, rule: CellRule, abilities: FloatArray
+) -> Ascent:
     """Ascend from these abilities, (n_models, n_dims), until the end is near."""
     covariance = np.tile(START_VARIANCE * np.eye(spec.n_dims), (len(abilities), 1, 1))
     start = start_posterior(

@@ -178,7 +178,7 @@ def _told(cells: StreamedCells, rows: ResponseRows, spec: ReadingSpec, known: Kn
     for array in (cells.n_trials, *costs.values()):
         if array is not None:
             array.grow(*shape)
-    return CodedResponses(
+    return CodedResponses.of(
         cells.response,
         table_of_models(rows, models),
         with_scenario_columns(table_of_items(rows, items, spec)),
