@@ -8,7 +8,6 @@ from itembank.calibration.item_model_bias import (
     mean_absolute_error,
     response_variance,
     score_errors,
-    score_errors,
 )
 from itembank.calibration.specs import JointMAP, Variational
 from itembank.data.responses import ResponseMatrix

@@ -135,12 +135,20 @@ def additive_effects(values: FloatArray, weights: FloatArray) -> tuple[FloatArra
     if weights.shape[0] <= weights.shape[1]:
         shared = _gram(weights, np.sqrt(of_columns))
         right = row_sums - weights @ (column_sums / of_columns)
-        rows = scipy.linalg.solve(np.diag(of_rows) - shared, right, assume_a="pos")
+        rows = _solved(of_rows, shared, right)
         return rows, (column_sums - rows @ weights) / of_columns
     shared = _gram((weights / np.sqrt(of_rows)[:, None]).T)
     right = column_sums - (row_sums / of_rows) @ weights
-    columns = scipy.linalg.solve(np.diag(of_columns) - shared, right, assume_a="pos")
+    columns = _solved(of_columns, shared, right)
     return (row_sums - weights @ columns) / of_rows, columns
+
+
+def _solved(diagonal: FloatArray, shared: FloatArray, right: FloatArray) -> FloatArray:
+    """Solve ``(diag(diagonal) - shared) x = right`` in the place of `shared`, of which there is room for one."""
+    np.negative(shared, out=shared)
+    shared[np.diag_indices_from(shared)] += diagonal
+    result: FloatArray = scipy.linalg.solve(shared, right, assume_a="pos", overwrite_a=True)
+    return result
 
 
 def _gram(values: FloatArray, scale: FloatArray | None = None) -> FloatArray:

@@ -35,6 +35,12 @@ class AnswerCounts(NamedTuple):
     answered_by: IntArray
 
     @property
+    def mean(self) -> FloatArray:
+        """Fraction of right answers of each item, (n_items,)."""
+        result: FloatArray = self.right / self.answered
+        return result
+
+    @property
     def is_complete(self) -> bool:
         """Whether every model answered every item."""
         return bool(np.all(self.answered == self.answered_by.size))

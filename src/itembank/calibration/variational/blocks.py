@@ -80,9 +80,6 @@ class ResponseBlocks(Protocol):
     def take_items(self, items: IntArray | BoolArray) -> "ResponseBlocks":
         """Return the responses to some of the items."""
 
-    def mean_values(self) -> FloatArray:
-        """Mean of each item's values, (n_items,)."""
-
 
 @dataclass(frozen=True, slots=True)
 class Blocks:

@@ -104,12 +104,6 @@ class CodedBlocks:
             self.codes.take(items), self.lower_asymptote[items], self.dtype, is_complete=self.is_complete
         )
 
-    def mean_values(self) -> FloatArray:
-        """Mean of each item's answers less one half, (n_items,)."""
-        counts = self.codes.counts()
-        mean: FloatArray = (counts.right - 0.5 * counts.answered) / counts.answered
-        return mean
-
 
 def coded_blocks(
     codes: ItemCodes, lower_asymptote: FloatArray, dtype: np.dtype[np.floating], *, is_complete: bool | None = None

@@ -1,5 +1,6 @@
 """Variational calibration (tinyBenchmarks 4.4): start, ascent, result."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, cast
 
@@ -15,7 +16,7 @@ from itembank.calibration.variational.beta_binomial_cells import BetaBinomialRul
 from itembank.calibration.variational.beta_cells import BetaRule, make_table
 from itembank.calibration.variational.blocks import Blocks, ResponseBlocks, make_blocks, table_groups
 from itembank.calibration.variational.cells import jaakkola_jordan, normal_expectation
-from itembank.calibration.variational.coded_blocks import CodedBlocks, coded_blocks
+from itembank.calibration.variational.coded_blocks import coded_blocks
 from itembank.calibration.variational.outlying import MOST_SDS, draw_in
 from itembank.calibration.variational.passes import CellRule, item_statistics
 from itembank.calibration.variational.precision import learn
@@ -23,9 +24,10 @@ from itembank.calibration.variational.scale import in_general_axes, rescale
 from itembank.calibration.variational.starts import advice, from_nothing, start_of_centres
 from itembank.calibration.variational.state import Posterior, start_posterior
 from itembank.calibration.variational.updates import update_items
+from itembank.data.item_codes import ItemCodes
 from itembank.irt.family_names import WITH_PRECISION
 from itembank.irt.parameters import AbilityPrior
-from itembank.numerics.arrays import IntArray
+from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.progress import ProgressCallback, silent
 
 SUBSET_SIZE = 3000
@@ -105,24 +107,48 @@ def fit_variational(data: FitData, spec: Variational, *, progress: ProgressCallb
 
 def _fit_in_order(data: FitData, spec: Variational, rules: Rules, progress: ProgressCallback) -> Fit:
     """Fit items that stand in the order of their precisions."""
-    is_single = _is_single(data, spec)
-    blocks = _blocks(data, single_precision=is_single)
+    if data.codes is not None:
+        return _fit_some_first(data, _of_codes(data, data.codes, spec), spec, rules, progress)
+    blocks = make_blocks(data, single_precision=_is_single(data, spec))
     # little is saved where the subset would be most of the items
-    if isinstance(blocks, Blocks) and blocks.n_items <= 1.5 * SUBSET_SIZE:
-        rough, is_determined = from_nothing(blocks, data, spec, rules.rough)
-        ascent = _to_the_end(blocks, rough.posterior, spec, rules, _stage(progress, "fit", 0.1, 1.0))
-        history = [*rough.history, *ascent.history]
-        ended = _robust(blocks, ascent, history, spec, rules)
-        return _fit(ended, spec, rules, n_sweeps=len(history), is_determined=is_determined)
-    chosen = spread_over_difficulty(blocks, _subset_size(data))
-    of_some = data.take_items(chosen).decoded()
-    some = blocks.take_items(chosen)
-    if isinstance(blocks, CodedBlocks) and blocks.is_complete:  # as numbers, for coupled steps
-        some = make_blocks(of_some, single_precision=is_single)
-    rough, is_determined = from_nothing(some, of_some, spec, rules.rough)
-    first = _to_the_end(some, rough.posterior, spec, rules, _stage(progress, f"fit {chosen.size} items", 0.1, 0.5))
+    if blocks.n_items > 1.5 * SUBSET_SIZE:
+        chosen = spread_over_difficulty(blocks.mean_values(), SUBSET_SIZE)
+        some = _Some(data.take_items(chosen), blocks.take_items(chosen), lambda: blocks)
+        return _fit_some_first(data, some, spec, rules, progress)
+    rough, is_determined = from_nothing(blocks, data, spec, rules.rough)
+    ascent = _to_the_end(blocks, rough.posterior, spec, rules, _stage(progress, "fit", 0.1, 1.0))
+    history = [*rough.history, *ascent.history]
+    ended = _robust(blocks, ascent, history, spec, rules)
+    return _fit(ended, spec, rules, n_sweeps=len(history), is_determined=is_determined)
+
+
+class _Some(NamedTuple):
+    """Items that are fitted first, and how to lay out all of them.
+
+    Attributes
+    ----------
+    data : FitData
+        Of these items, as numbers.
+    blocks : ResponseBlocks
+        Of these items.
+    all_blocks : function
+        Gives the blocks of all items.
+    """
+
+    data: FitData
+    blocks: ResponseBlocks
+    all_blocks: Callable[[], ResponseBlocks]
+
+
+def _fit_some_first(data: FitData, some: _Some, spec: Variational, rules: Rules, progress: ProgressCallback) -> Fit:
+    """Fit some items, then all of them from the abilities found."""
+    rough, is_determined = from_nothing(some.blocks, some.data, spec, rules.rough)
+    name = f"fit {some.blocks.n_items} items"
+    first = _to_the_end(some.blocks, rough.posterior, spec, rules, _stage(progress, name, 0.1, 0.5))
     if rules.has_precision:
         rules = Rules(first.rule, first.rule, rules.precision_of_group)
+    blocks = some.all_blocks()
+    del some
     posterior = all_items(blocks, first.posterior, data, rules.rough)
     ascent = _to_the_end(blocks, posterior, spec, rules, _stage(progress, "fit all items", 0.5, 1.0))
     n_sweeps = len(rough.history) + len(first.history) + ITEM_ROUNDS + len(ascent.history)
@@ -130,19 +156,30 @@ def _fit_in_order(data: FitData, spec: Variational, rules: Rules, progress: Prog
     return _fit(ended, spec, rules, n_sweeps=n_sweeps, is_determined=is_determined)
 
 
-def _blocks(data: FitData, *, single_precision: bool) -> ResponseBlocks:
-    """Lay the responses out for the passes."""
-    if data.codes is None:
-        return make_blocks(data, single_precision=single_precision)
-    return coded_blocks(data.codes, data.lower_asymptote, np.dtype(np.float32 if single_precision else np.float64))
+def _of_codes(data: FitData, codes: ItemCodes, spec: Variational) -> _Some:
+    """Choose the items that are fitted first among many right and wrong answers.
+
+    Where no cell is missing they are laid out as numbers, for coupled steps; else with the models that answered.
+    """
+    is_single = _is_single(data, spec)
+    dtype: np.dtype[np.floating] = np.dtype(np.float32 if is_single else np.float64)
+    counts = codes.counts()
+    chosen = spread_over_difficulty(counts.mean - 0.5, _subset_size(codes))
+    of_some = data.take_items(chosen)
+    numbers = of_some.decoded()
+    blocks: ResponseBlocks
+    if counts.is_complete:
+        blocks = make_blocks(numbers, single_precision=is_single)
+    else:
+        blocks = coded_blocks(codes.take(chosen), of_some.lower_asymptote, dtype)
+    is_complete = counts.is_complete
+    return _Some(numbers, blocks, lambda: coded_blocks(codes, data.lower_asymptote, dtype, is_complete=is_complete))
 
 
-def _subset_size(data: FitData) -> int:
-    """Return how many items are fitted first."""
-    if data.codes is None:
-        return SUBSET_SIZE
-    most = max(MOST_SUBSET_CELLS // data.codes.n_models, LEAST_SUBSET_SIZE)
-    return min(most, SUBSET_SIZE, data.codes.n_items)
+def _subset_size(codes: ItemCodes) -> int:
+    """Return how many of very many items are fitted first."""
+    most = max(MOST_SUBSET_CELLS // codes.n_models, LEAST_SUBSET_SIZE)
+    return min(most, SUBSET_SIZE, codes.n_items)
 
 
 def _is_single(data: FitData, spec: Variational) -> bool:
@@ -167,11 +204,11 @@ def _robust(blocks: ResponseBlocks, ascent: Ascent, history: list[float], spec: 
     return ended
 
 
-def spread_over_difficulty(blocks: ResponseBlocks, size: int) -> IntArray:
-    """Choose `size` items at equal steps along the order of their mean response, in their own order."""
-    order = np.argsort(blocks.mean_values(), kind="stable")
+def spread_over_difficulty(mean: FloatArray, size: int) -> IntArray:
+    """Choose `size` items at equal steps along the order of their mean response (n_items,), in their own order."""
+    order = np.argsort(mean, kind="stable")
     # items of every difficulty, so that weak and strong models are measured, too
-    steps = np.linspace(0, blocks.n_items - 1, size).astype(np.int64)
+    steps = np.linspace(0, mean.size - 1, size).astype(np.int64)
     return np.sort(order[steps]).astype(np.int64)
 
 
