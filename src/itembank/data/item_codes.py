@@ -111,10 +111,10 @@ class ItemCodes:
 
     def responses(self) -> FloatArray:
         """Return the answers as numbers, NaN where missing, float32 (n_models, n_items)."""
-        result = np.empty((self.n_models, self.n_items), dtype=np.float32)
+        result = np.empty((self.n_items, self.n_models), dtype=np.float32)
         for part, codes in self.blocks():
-            result[:, part] = as_responses(codes, np.float32).T
-        return result
+            result[part] = as_responses(codes, np.float32)
+        return result.T
 
 
 def as_responses(codes: Codes, dtype: type[np.floating]) -> FloatArray:
