@@ -105,11 +105,11 @@ def simulate(case: Case, folder: Path, seed: int = 0) -> None:
 
 
 def _models_of_blocks(case: Case, rng: np.random.Generator) -> BoolArray:
-    """Which models ran which benchmark, (N_BLOCKS, n_models); each ran one at least."""
+    """Which models ran which benchmark, (N_BLOCKS, n_models): as many each, at random."""
     if case.design != "blocks":
         return np.ones((N_BLOCKS, case.n_models), dtype=bool)
-    ran = rng.random((N_BLOCKS, case.n_models)) < case.answered
-    ran[rng.integers(N_BLOCKS, size=case.n_models), np.arange(case.n_models)] = True
+    place = rng.permuted(np.tile(np.arange(N_BLOCKS)[:, None], case.n_models), axis=0)
+    ran: BoolArray = place < round(case.answered * N_BLOCKS)
     return ran
 
 
