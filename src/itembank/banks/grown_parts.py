@@ -81,4 +81,4 @@ def growth(name: str, note: str, given: ResponseMatrix, *, how: str | None, **as
 def marked_as_added(bank: Bank, responses: ResponseMatrix) -> ResponseMatrix:
     """Say in the model table that no parameter of the bank rests on these models' answers."""
     models = responses.models.with_columns(pl.lit(history_of(bank).version).alias(ADDED))
-    return ResponseMatrix(responses.responses, models, responses.items, responses.n_trials, responses.costs)
+    return responses.with_tables(models=models)

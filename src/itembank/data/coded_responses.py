@@ -180,7 +180,17 @@ class CodedResponses(ResponseMatrix):
             None if trials is None else taken(trials),
             {name: taken(cost) for name, cost in _OF_COSTS.__get__(self).items()},
         )
-        return cut if rows.size * columns.size > NUMBERS_UP_TO else cut.to_matrix()
+        return cut if are_many(rows.size, columns.size) else cut.to_matrix()
+
+    def with_tables(self, *, models: pl.DataFrame | None = None, items: pl.DataFrame | None = None) -> ResponseMatrix:
+        """Return the same responses with other tables of models or items, in the same order."""
+        return CodedResponses.of(
+            _OF_CELLS.__get__(self),
+            self.models if models is None else models,
+            self.items if items is None else items,
+            _OF_TRIALS.__get__(self),
+            _OF_COSTS.__get__(self),
+        )
 
     def item_codes(self) -> ItemCodes | None:
         """Return right and wrong answers item after item; None where responses are others."""
@@ -239,6 +249,11 @@ def spans(responses: ResponseMatrix) -> Iterator[tuple[int, int]]:
 def blocks(responses: ResponseMatrix) -> Iterator[ResponseMatrix]:
     """Give the models a part at a time, in order."""
     return (responses.block(first, last) for first, last in spans(responses))
+
+
+def are_many(n_models: int, n_items: int) -> bool:
+    """Whether responses are too many to be held as numbers."""
+    return n_models * n_items > NUMBERS_UP_TO
 
 
 def binary_codes(responses: ResponseMatrix) -> ItemCodes | None:

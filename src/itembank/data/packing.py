@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 
 from itembank.data.code_array import CodeArray
-from itembank.data.coded_responses import NUMBERS_UP_TO, CodedResponses
+from itembank.data.coded_responses import CodedResponses, are_many
 from itembank.data.item_codes import MISSING
 from itembank.data.responses import ResponseMatrix
 from itembank.errors import DataError
@@ -38,7 +38,7 @@ def unpack_responses(packed: pl.DataFrame, models: pl.DataFrame, items: pl.DataF
         name.removeprefix(COST): _unpacked(packed[name], shape) for name in packed.columns if name.startswith(COST)
     }
     is_alone = packed.columns == ["response"] and packed.schema["response"] == pl.Boolean
-    if is_alone and packed.height > NUMBERS_UP_TO:
+    if is_alone and are_many(*shape):
         codes = packed["response"].cast(pl.UInt8).fill_null(MISSING).to_numpy().reshape(shape)
         return CodedResponses.of(CodeArray.of_cells(codes, np.array([0.0, 1.0])), models, items)
     n_trials = packed["n_trials"].to_numpy().reshape(shape) if "n_trials" in packed.columns else None

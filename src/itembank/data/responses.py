@@ -174,6 +174,11 @@ class ResponseMatrix(Compact):
             {name: cost[first:last] for name, cost in self.costs.items()},
         )
 
+    def with_tables(self, *, models: pl.DataFrame | None = None, items: pl.DataFrame | None = None) -> "ResponseMatrix":
+        """Return the same responses with other tables of models or items, in the same order."""
+        models, items = self.models if models is None else models, self.items if items is None else items
+        return ResponseMatrix(self.responses, models, items, self.n_trials, self.costs)
+
     def parts(self) -> Iterator["ResponseMatrix"]:
         """Give the models in parts that fit the memory as numbers: all at once here, not where they are codes."""
         yield self

@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from itembank.data.coded_responses import NUMBERS_UP_TO, CodedResponses
+from itembank.data.coded_responses import CodedResponses, are_many
 from itembank.data.memory import allowing
 from itembank.data.readers.coded import coded_responses, may_be_coded
 from itembank.data.readers.collecting import read_each, refuse
@@ -93,7 +93,7 @@ def read_matrix(
     if told is None:
         coded = _read_coded(found, spec, models, items, progress)
         if coded is not None:
-            return coded if coded.is_binary and coded.n_models * coded.n_items > NUMBERS_UP_TO else coded.to_matrix()
+            return coded if coded.is_binary and are_many(coded.n_models, coded.n_items) else coded.to_matrix()
     return _read_whole(paths, spec, models=models, items=items, progress=progress, found=found, told=told)
 
 
