@@ -137,14 +137,14 @@ def _pieces(codes: ItemCodes) -> Iterator[Piece]:
     """Cut the items into blocks that have few missing cells."""
     pattern, n_answers = _patterns(codes)
     order = np.argsort(pattern, kind="stable")
-    # where each run of items of one pattern ends
-    changes = np.append(np.flatnonzero(np.diff(pattern[order])) + 1, order.size)
+    # where each run of items of one pattern begins and ends
+    edges = np.concatenate([[0], np.flatnonzero(np.diff(pattern[order])) + 1, [order.size]])
     first = 0
     while first < order.size:
-        step = max(1, CELLS_PER_BLOCK // max(int(n_answers[order[first]]), 1))
-        last, end = min(first + step, order.size), int(changes[np.searchsorted(changes, first, side="right")])
-        if end - first >= LEAST_ALIKE:
-            last = min(last, end)
+        run = int(np.searchsorted(edges, first, side="right"))
+        last = first + max(1, CELLS_PER_BLOCK // max(int(n_answers[order[first]]), 1))
+        if edges[run] - edges[run - 1] >= LEAST_ALIKE:
+            last = min(last, int(edges[run]))
         yield _piece(codes, np.sort(order[first:last]))
         first = last
 
