@@ -127,7 +127,7 @@ def test_the_fit_is_that_of_numbers(design, monkeypatch):
     for module in (blocks, coded_blocks):
         monkeypatch.setattr(module, "CELLS_PER_BLOCK", 1000)
     numbers, coded = data_of(DESIGNS[design](60, 90), seed=4)
-    spec = Variational("2pl", single_precision=False)
+    spec = Variational("2pl", single_precision=False, tolerance=1e-4)
     expected, found = (fit_variational(one, spec, progress=silent) for one in (numbers, coded))
     assert found.n_iterations == expected.n_iterations
     for name in ("loadings", "intercept", "item_covariance", "abilities", "ability_covariance", "history"):
