@@ -67,8 +67,8 @@ def with_family(spec: CalibrationSpec, responses: ResponseMatrix) -> Calibration
     return replace(spec, family="binomial" if has_repeats else "bernoulli")
 
 
-def prepare(responses: ResponseMatrix, spec: CalibrationSpec) -> PreparedResponses:
-    """Make responses what the spec's family takes.
+def prepare(responses: ResponseMatrix, spec: CalibrationSpec, codes: ItemCodes | None = None) -> PreparedResponses:
+    """Make responses what the spec's family takes; with their codes, where there are `many_codes`.
 
     Raises
     ------
@@ -76,7 +76,6 @@ def prepare(responses: ResponseMatrix, spec: CalibrationSpec) -> PreparedRespons
         For counts without numbers of trials, probabilities that are all 0 or 1, and responses without levels.
     """
     family = cast("Family", spec.family)
-    codes = _codes(responses, spec)
     if codes is not None:
         none = np.zeros((responses.n_models, 0))
         return PreparedResponses(family, none, None, {}, codes.counts().is_degenerate, codes)
@@ -101,7 +100,7 @@ def prepare(responses: ResponseMatrix, spec: CalibrationSpec) -> PreparedRespons
     return PreparedResponses(family, values, _trials(responses, family), {}, find_degenerate(values))
 
 
-def _codes(responses: ResponseMatrix, spec: CalibrationSpec) -> ItemCodes | None:
+def many_codes(responses: ResponseMatrix, spec: CalibrationSpec) -> ItemCodes | None:
     """Return right and wrong answers as codes, where there are so many that numbers would fill the memory."""
     is_many = are_many(responses.n_models, responses.n_items)
     if spec.family != "bernoulli" or not isinstance(spec, Variational) or not is_many:
