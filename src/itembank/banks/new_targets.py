@@ -116,7 +116,7 @@ def new_target(
         scenario_weights=targets.scenario_weights,
         weights=weights,
         item_model_bias=np.array([bias.get(name, np.nan) for name in targets.scenarios]),
-        response_variance=response_variance(whole.responses.take(items=np.flatnonzero(counted)), targets),
+        response_variance=response_variance(whole.responses.take(items=counted), targets),
     )
     return _with_id(made, targets, whole)
 
