@@ -32,7 +32,7 @@ class CodedResponses(ResponseMatrix):
     """A `ResponseMatrix` in a byte a cell where the responses are right or wrong.
 
     Its arrays are made of the codes each time they are asked for, in eight bytes a cell: what can should go over its
-    `parts`. Make one with `of` or `of_items`.
+    `parts`. Make one with `of` or `from_item_codes`.
     """
 
     __slots__ = ()
@@ -51,7 +51,9 @@ class CodedResponses(ResponseMatrix):
         return cls(*kept)
 
     @classmethod
-    def of_items(cls, cells: Codes, *, models: pl.DataFrame | None = None, items: pl.DataFrame | None = None) -> Self:
+    def from_item_codes(
+        cls, cells: Codes, *, models: pl.DataFrame | None = None, items: pl.DataFrame | None = None
+    ) -> Self:
         """Hold right and wrong answers that lie item after item, as in a file that is mapped with `numpy.memmap`.
 
         Parameters
@@ -70,7 +72,7 @@ class CodedResponses(ResponseMatrix):
         --------
         >>> import numpy as np
         >>> from itembank.data.coded_responses import CodedResponses
-        >>> CodedResponses.of_items(np.array([[0, 1], [1, 255], [1, 0]], dtype=np.uint8)).n_models
+        >>> CodedResponses.from_item_codes(np.array([[0, 1], [1, 255], [1, 0]], dtype=np.uint8)).n_models
         2
         """
         if cells.ndim != 2 or cells.dtype != np.uint8:
@@ -181,6 +183,11 @@ class CodedResponses(ResponseMatrix):
             {name: taken(cost) for name, cost in _OF_COSTS.__get__(self).items()},
         )
         return cut if are_many(rows.size, columns.size) else cut.to_matrix()
+
+    def of_items(self, items: IntArray) -> FloatArray:
+        """As that of a `ResponseMatrix`, without numbers of the other items."""
+        codes = self.codes
+        return self.responses[:, items] if codes is None else codes.columns(self.n_models, items)
 
     def with_tables(self, *, models: pl.DataFrame | None = None, items: pl.DataFrame | None = None) -> ResponseMatrix:
         """Return the same responses with other tables of models or items, in the same order."""
