@@ -71,7 +71,7 @@ class CodedResponses(ResponseMatrix):
         Examples
         --------
         >>> import numpy as np
-        >>> from itembank.data.coded_responses import CodedResponses
+        >>> from itembank.calibrations import CodedResponses
         >>> CodedResponses.from_item_codes(np.array([[0, 1], [1, 255], [1, 0]], dtype=np.uint8)).n_models
         2
         """
