@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -108,13 +109,11 @@ def fit_variational(data: FitData, spec: Variational, *, progress: ProgressCallb
 def _fit_in_order(data: FitData, spec: Variational, rules: Rules, progress: ProgressCallback) -> Fit:
     """Fit items that stand in the order of their precisions."""
     if data.codes is not None:
-        return _fit_some_first(data, _of_codes(data, data.codes, spec), spec, rules, progress)
+        return _fit_some_first(data, partial(_of_codes, data, data.codes, spec), spec, rules, progress)
     blocks = make_blocks(data, single_precision=_is_single(data, spec))
     # little is saved where the subset would be most of the items
     if blocks.n_items > 1.5 * SUBSET_SIZE:
-        chosen = spread_over_difficulty(blocks.mean_values(), SUBSET_SIZE)
-        some = _Some(data.take_items(chosen), blocks.take_items(chosen), lambda: blocks)
-        return _fit_some_first(data, some, spec, rules, progress)
+        return _fit_some_first(data, partial(_of_numbers, data, blocks), spec, rules, progress)
     rough, is_determined = from_nothing(blocks, data, spec, rules.rough)
     ascent = _to_the_end(blocks, rough.posterior, spec, rules, _stage(progress, "fit", 0.1, 1.0))
     history = [*rough.history, *ascent.history]
@@ -140,20 +139,29 @@ class _Some(NamedTuple):
     all_blocks: Callable[[], ResponseBlocks]
 
 
-def _fit_some_first(data: FitData, some: _Some, spec: Variational, rules: Rules, progress: ProgressCallback) -> Fit:
+def _fit_some_first(
+    data: FitData, choose: Callable[[], _Some], spec: Variational, rules: Rules, progress: ProgressCallback
+) -> Fit:
     """Fit some items, then all of them from the abilities found."""
+    some = choose()
     rough, is_determined = from_nothing(some.blocks, some.data, spec, rules.rough)
     name = f"fit {some.blocks.n_items} items"
     first = _to_the_end(some.blocks, rough.posterior, spec, rules, _stage(progress, name, 0.1, 0.5))
     if rules.has_precision:
         rules = Rules(first.rule, first.rule, rules.precision_of_group)
     blocks = some.all_blocks()
-    del some
+    del some  # room for the sweeps over all items
     posterior = all_items(blocks, first.posterior, data, rules.rough)
     ascent = _to_the_end(blocks, posterior, spec, rules, _stage(progress, "fit all items", 0.5, 1.0))
     n_sweeps = len(rough.history) + len(first.history) + ITEM_ROUNDS + len(ascent.history)
     ended = _robust(blocks, ascent, ascent.history, spec, rules)
     return _fit(ended, spec, rules, n_sweeps=n_sweeps, is_determined=is_determined)
+
+
+def _of_numbers(data: FitData, blocks: Blocks) -> _Some:
+    """Choose the items that are fitted first."""
+    chosen = spread_over_difficulty(blocks.mean_values(), SUBSET_SIZE)
+    return _Some(data.take_items(chosen), blocks.take_items(chosen), lambda: blocks)
 
 
 def _of_codes(data: FitData, codes: ItemCodes, spec: Variational) -> _Some:
@@ -164,7 +172,7 @@ def _of_codes(data: FitData, codes: ItemCodes, spec: Variational) -> _Some:
     is_single = _is_single(data, spec)
     dtype: np.dtype[np.floating] = np.dtype(np.float32 if is_single else np.float64)
     counts = codes.counts()
-    chosen = spread_over_difficulty(counts.mean - 0.5, _subset_size(codes))
+    chosen = spread_over_difficulty(counts.mean, _subset_size(codes))
     of_some = data.take_items(chosen)
     numbers = of_some.decoded()
     blocks: ResponseBlocks
