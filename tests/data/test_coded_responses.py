@@ -38,6 +38,7 @@ def pair(**tables):
 def _many(monkeypatch):
     """Let a few cells count as many, which come in several parts."""
     monkeypatch.setattr(coded_responses, "NUMBERS_UP_TO", 50)
+    monkeypatch.setattr(coded_responses, "CODES_DOWN_TO", 50)
     monkeypatch.setattr(coded_responses, "CELLS_AT_ONCE", 100)
 
 
