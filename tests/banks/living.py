@@ -14,7 +14,7 @@ from tests.data.banks import make_bank
 def measured_bank(**sizes):
     """Make a bank whose id and variance are those that a calibration gives, as `build_bank` makes it."""
     bank = make_bank(**sizes)
-    bias, variance = np.full(3, 0.02), response_variance(bank.responses.responses, bank.targets)
+    bias, variance = np.full(3, 0.02), response_variance(bank.responses, bank.targets)
     prior = bank.calibration.prior
     numbers = (prior.mean, prior.covariance, bias, variance)
     bank_id = bank_fingerprint(bank.responses, bank.parameters, bank.targets, *numbers)

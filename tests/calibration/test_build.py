@@ -26,7 +26,7 @@ def test_a_bank_holds_what_its_parts_say(responses, bank):
     np.testing.assert_array_equal(bank.parameters.loadings, calibration.parameters.loadings)
     expected = item_model_bias(responses, Variational(), bank.targets, rng=np.random.default_rng(3))
     np.testing.assert_array_equal(bank.item_model_bias, expected)
-    np.testing.assert_array_equal(bank.response_variance, response_variance(responses.responses, bank.targets))
+    np.testing.assert_array_equal(bank.response_variance, response_variance(responses, bank.targets))
     prior = bank.calibration.prior
     numbers = (prior.mean, prior.covariance, bank.item_model_bias, bank.response_variance)
     assert bank.bank_id == bank_fingerprint(responses, bank.parameters, bank.targets, *numbers)

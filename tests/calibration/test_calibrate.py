@@ -1,9 +1,14 @@
 import numpy as np
 import polars as pl
 import pytest
+from scipy.special import expit
 
 from itembank.calibration.calibrate import calibrate, known_lower_asymptote
 from itembank.calibration.specs import JointMAP, MarginalML, Variational
+from itembank.calibration.variational import fit
+from itembank.data import coded_responses
+from itembank.data.coded_responses import CodedResponses
+from itembank.data.item_codes import codes_of
 from itembank.data.responses import ResponseMatrix
 from itembank.errors import ConvergenceWarning, DataError, ParameterError
 from itembank.irt.bernoulli import probability
@@ -141,3 +146,24 @@ def test_a_bifactor_model_of_too_many_scenarios_is_refused(monkeypatch):
 def test_methods_without_an_item_model_say_so(spec):
     with pytest.raises(ParameterError, match=r"for this method, got 'bifactor'\. The map method has it"):
         spec(item_model="bifactor", n_dims=2)
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.3])
+def test_many_answers_are_fitted_as_codes_to_the_same_end(missing, monkeypatch):
+    rng = np.random.default_rng(8)
+    ability, slope = rng.normal(size=(50, 1)), rng.lognormal(0.0, 0.3, size=60)
+    answers = (expit(slope * ability + rng.normal(size=60)) > rng.random((50, 60))).astype(float)
+    answers[rng.random(answers.shape) < missing] = np.nan
+    answers[:, 7], answers[:, 30] = 1.0, 0.0  # which all models answered alike
+    spec = Variational("2pl", tolerance=1e-8)
+    expected = calibrate(ResponseMatrix.create(answers), spec)
+    monkeypatch.setattr(coded_responses, "NUMBERS_UP_TO", 1000)
+    monkeypatch.setattr(fit, "SUBSET_SIZE", 40)
+    found = calibrate(CodedResponses.from_item_codes(codes_of(answers).cells), spec)
+    again = calibrate(ResponseMatrix.create(answers), spec)
+    assert {7, 30} <= set(np.flatnonzero(found.is_degenerate).tolist())
+    np.testing.assert_array_equal(found.is_degenerate, expected.is_degenerate)
+    np.testing.assert_array_equal(again.parameters.loadings, found.parameters.loadings)
+    np.testing.assert_allclose(found.parameters.loadings, expected.parameters.loadings, atol=1e-3)
+    np.testing.assert_allclose(found.parameters.intercept, expected.parameters.intercept, atol=1e-3)
+    np.testing.assert_allclose(found.abilities, expected.abilities, atol=1e-3)

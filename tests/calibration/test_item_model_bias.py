@@ -7,6 +7,7 @@ from itembank.calibration.item_model_bias import (
     item_model_bias,
     mean_absolute_error,
     response_variance,
+    score_errors,
 )
 from itembank.calibration.specs import JointMAP, Variational
 from itembank.data.responses import ResponseMatrix
@@ -53,7 +54,7 @@ def test_error_is_the_mean_over_models_of_weighted_mean_differences(rng):
                 predicted_score = np.average(predicted[model, cells], weights=weights)
                 errors.append(abs(predicted_score - np.average(responses[model, cells], weights=weights)))
         expected.append(np.mean(errors))
-    found = mean_absolute_error(responses, predicted, hidden, targets, columns)
+    found = mean_absolute_error(score_errors(responses, predicted, hidden, targets, columns))
     np.testing.assert_allclose(found, expected)
 
 
@@ -61,7 +62,9 @@ def test_a_scenario_without_a_hidden_item_is_not_measured():
     targets = ScoreTargets.create(
         pl.DataFrame({"item_id": ["1", "2"], "scenario": ["a", "b"], "subscenario": ["", ""]})
     )
-    found = mean_absolute_error(np.ones((3, 2)), np.zeros((3, 2)), np.array([True, False]), targets, np.arange(2))
+    found = mean_absolute_error(
+        score_errors(np.ones((3, 2)), np.zeros((3, 2)), np.array([True, False]), targets, np.arange(2))
+    )
     np.testing.assert_array_equal(found, [1.0, np.nan])
 
 
@@ -144,14 +147,14 @@ def test_response_variance_is_the_mean_sample_variance(rng):
     scenario = np.arange(30) % 3
     targets = ScoreTargets.create(simulated(5, 30, 1, seed=7).items)
     expected = [np.mean([np.nanvar(row[scenario == j], ddof=1) for row in responses]) for j in range(3)]
-    np.testing.assert_allclose(response_variance(responses, targets), expected)
+    np.testing.assert_allclose(response_variance(ResponseMatrix.create(responses), targets), expected)
 
 
 def test_response_variance_follows_the_target_weights(rng):
     """Draws with the target's probabilities have this variance: weights (1/2, 1/4, 1/4)."""
     items = pl.DataFrame({"item_id": list("abc"), "scenario": ["s"] * 3, "subscenario": ["x", "y", "y"]})
     targets = ScoreTargets.create(items, within="macro")
-    found = response_variance(np.array([[1.0, 0.0, 0.5]]), targets)
+    found = response_variance(ResponseMatrix.create(np.array([[1.0, 0.0, 0.5]])), targets)
     mean = 0.5 + 0.125
     spread = 0.5 * (1 - mean) ** 2 + 0.25 * mean**2 + 0.25 * (0.5 - mean) ** 2
     np.testing.assert_allclose(found, [spread / (1.0 - 0.375)])
@@ -159,4 +162,4 @@ def test_response_variance_follows_the_target_weights(rng):
 
 def test_a_single_response_has_no_variance():
     targets = ScoreTargets.create(pl.DataFrame({"item_id": ["1"], "scenario": ["a"], "subscenario": [""]}))
-    np.testing.assert_array_equal(response_variance(np.array([[1.0], [0.0]]), targets), [0.0])
+    np.testing.assert_array_equal(response_variance(ResponseMatrix.create(np.array([[1.0], [0.0]])), targets), [0.0])

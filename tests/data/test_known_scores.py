@@ -5,6 +5,7 @@ import polars as pl
 import pytest
 
 from itembank.data.known_scores import ENOUGH, KnownScores, fraction_answered, sampling_variance
+from itembank.data.responses import ResponseMatrix
 from itembank.data.targets import ScoreTargets
 from tests.data.banks import make_bank
 
@@ -48,7 +49,7 @@ def test_a_score_is_known_scenario_by_scenario():
     responses[ENOUGH, 10:] = np.nan  # nothing of the second scenario
     responses[ENOUGH + 1, :4] = np.nan  # six tenths of the first
     responses[ENOUGH + 2, :2] = np.nan  # eight tenths
-    found = KnownScores.of(responses, targets_of(10, 10))
+    found = KnownScores.of(ResponseMatrix.create(responses), targets_of(10, 10))
     assert found.is_known[ENOUGH:].tolist() == [[True, False, False], [False, True, False], [True, True, True]]
     assert found.n_known.tolist() == [ENOUGH + 2, ENOUGH + 2, ENOUGH + 1]
     of_scenario = 0.2 * (2.0 / 7.0) / 8.0  # (1 - f) S^2 / n
@@ -59,10 +60,10 @@ def test_with_few_complete_models_half_of_the_items_are_enough():
     responses = np.tile([1.0, 0.0], (ENOUGH + 2, 10))
     responses[ENOUGH - 1 :, :8] = np.nan
     responses[-1, :12] = np.nan
-    found = KnownScores.of(responses, targets_of(20))
+    found = KnownScores.of(ResponseMatrix.create(responses), targets_of(20))
     np.testing.assert_array_equal(found.models, np.arange(ENOUGH + 1))
 
 
 def test_one_answer_of_two_tells_no_variance_and_no_score():
-    found = KnownScores.of(np.array([[1.0, np.nan], [1.0, 0.0]]), targets_of(2))
+    found = KnownScores.of(ResponseMatrix.create(np.array([[1.0, np.nan], [1.0, 0.0]])), targets_of(2))
     assert found.is_known.tolist() == [[False, False], [True, True]]

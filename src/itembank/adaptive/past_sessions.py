@@ -248,7 +248,7 @@ def _truth(bank: Bank, spec: SessionSpec) -> FloatArray:
         return scores
     positions = bank.responses.item_indices(list(spec.target))
     weights = np.array(list(spec.target.values()))
-    return np.column_stack([scores, weighted_means(bank.responses.responses[:, positions], weights)])
+    return np.column_stack([scores, weighted_means(bank.responses.of_items(positions), weights)])
 
 
 def _sessions(bank: Bank, fold: Fold, spec: SessionSpec) -> dict[int, AdaptiveSession]:

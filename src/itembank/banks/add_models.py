@@ -82,4 +82,4 @@ def _check(whole: Bank, given: ResponseMatrix) -> None:
 def _with_items_of(whole: Bank, given: ResponseMatrix, places: np.ndarray) -> ResponseMatrix:
     """Return the responses with what the bank knows of their items."""
     items = whole.responses.items[places]
-    return ResponseMatrix(given.responses, given.models, items, given.n_trials, given.costs)
+    return given.with_tables(items=items)

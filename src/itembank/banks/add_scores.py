@@ -50,5 +50,5 @@ def add_scores(bank: GivenBank, scores: str | Path | pl.DataFrame, names: Sequen
     table = scores if isinstance(scores, pl.DataFrame) else read_known(Path(scores), "model_id")[0]
     whole = whole_bank(bank)
     models = with_external_scores(whole.responses.models, table, names)
-    changed = replace(whole, responses=replace(whole.responses, models=models))
+    changed = replace(whole, responses=whole.responses.with_tables(models=models))
     return descendant(bank, changed, Operation("add-scores", note, {"scores": list(names)}))

@@ -61,7 +61,7 @@ def grown_part(
         calibration=calibration,
         targets=targets,
         item_model_bias=np.array([known.get(name, typical) for name in targets.scenarios]),
-        response_variance=response_variance(responses.responses, targets),
+        response_variance=response_variance(responses, targets),
         history=None,
     )
 
@@ -81,4 +81,4 @@ def growth(name: str, note: str, given: ResponseMatrix, *, how: str | None, **as
 def marked_as_added(bank: Bank, responses: ResponseMatrix) -> ResponseMatrix:
     """Say in the model table that no parameter of the bank rests on these models' answers."""
     models = responses.models.with_columns(pl.lit(history_of(bank).version).alias(ADDED))
-    return ResponseMatrix(responses.responses, models, responses.items, responses.n_trials, responses.costs)
+    return responses.with_tables(models=models)

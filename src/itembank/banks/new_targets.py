@@ -82,7 +82,7 @@ def measured(known: KnownTarget, whole: Bank, *, is_other: bool) -> KnownTarget:
     if not is_other:
         return known
     targets = known.score_targets(whole.responses.items["scenario"].gather(known.items).to_list())
-    variance = response_variance(whole.responses.responses[:, known.items], targets)
+    variance = response_variance(whole.responses.take(items=known.items), targets)
     return _with_id(replace(known, response_variance=variance), targets, whole)
 
 
@@ -116,7 +116,7 @@ def new_target(
         scenario_weights=targets.scenario_weights,
         weights=weights,
         item_model_bias=np.array([bias.get(name, np.nan) for name in targets.scenarios]),
-        response_variance=response_variance(whole.responses.responses[:, counted], targets),
+        response_variance=response_variance(whole.responses.take(items=counted), targets),
     )
     return _with_id(made, targets, whole)
 

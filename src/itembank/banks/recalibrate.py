@@ -181,4 +181,4 @@ def _rows(whole: Bank, rows: BoolArray) -> np.ndarray | None:
 def _learnt(responses: ResponseMatrix, rows: BoolArray) -> ResponseMatrix:
     """Say in the model table that parameters rest on these models from now on."""
     models = responses.models.with_columns(pl.when(pl.Series(rows)).then(None).otherwise(pl.col(ADDED)).alias(ADDED))
-    return ResponseMatrix(responses.responses, models, responses.items, responses.n_trials, responses.costs)
+    return responses.with_tables(models=models)

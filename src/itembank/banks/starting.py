@@ -158,5 +158,5 @@ def _variance(matrix: ResponseMatrix, targets: ScoreTargets) -> FloatArray:
     """Variance of responses within each scenario, the largest possible where nobody knows, (n_scenarios,)."""
     if not matrix.n_models:
         return np.full(targets.n_scenarios, UNKNOWN_VARIANCE)
-    found = response_variance(matrix.responses, targets)
+    found = response_variance(matrix, targets)
     return np.where(np.isnan(found), UNKNOWN_VARIANCE, found)

@@ -68,7 +68,7 @@ def build_bank(
         progress=part_of(progress, CALIBRATION_FRACTION, 1.0, "measuring the item model's bias: "),
     )
     progress("measuring the item model's bias", 1.0)
-    variance = response_variance(responses.responses, targets)
+    variance = response_variance(responses, targets)
     prior = calibration.prior
     numbers = (prior.mean, prior.covariance, bias, variance)
     return Bank(

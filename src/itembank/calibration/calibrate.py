@@ -7,16 +7,17 @@ import polars as pl
 
 from itembank.calibration.agreement import Agreement, agreement_beyond
 from itembank.calibration.degenerate import DegenerateItems, put_back
-from itembank.calibration.families import PreparedResponses, precision_index, prepare, with_family
+from itembank.calibration.families import PreparedResponses, many_codes, precision_index, prepare, with_family
 from itembank.calibration.fits import Fit, FitData
 from itembank.calibration.levels import levels_of_items, response_levels
 from itembank.calibration.pooled_regression import FeatureValues
 from itembank.calibration.specs import METHODS, CalibrationSpec, has_family, plain_options
 from itembank.data.arguments import GivenResponses, as_responses
 from itembank.data.calibrations import Calibration
+from itembank.data.item_codes import ItemCodes
 from itembank.data.item_features import covariate_features
 from itembank.data.responses import ResponseMatrix
-from itembank.data.validation import check_enough_models, check_models_and_items_have_responses
+from itembank.data.validation import check_enough_models, check_have_responses, check_models_and_items_have_responses
 from itembank.errors import ConvergenceWarning, DataError, DataWarning, ParameterError, shown, warn
 from itembank.irt.family_names import GRADED, WITH_PRECISION
 from itembank.numerics.arrays import FloatArray, IntArray
@@ -86,12 +87,13 @@ def calibrate(
     responses = as_responses(responses)
     given = METHODS.resolve(spec)
     spec = with_family(given, responses)
-    _check(responses, spec)
+    codes = many_codes(responses, spec)
+    _check(responses, spec, codes)
     scenarios = responses.items["scenario"].to_list()
     scenario_index = None
     if spec.item_model == "bifactor":
         spec, scenario_index = _with_scenarios(spec, scenarios)
-    prepared = prepare(responses, spec)
+    prepared = prepare(responses, spec, codes)
     if prepared.is_degenerate.all():
         raise DataError(
             f"at least one item must tell models apart, got {responses.n_items} items each answered alike by all "
@@ -129,7 +131,7 @@ def calibrate(
         n_trials=prepared.n_trials,
         features=features,
     )
-    parameters, item_covariance = put_back(fit, prepared.values, others)
+    parameters, item_covariance = put_back(fit, prepared.of_items, others)
     return Calibration(
         parameters=parameters,
         item_covariance=item_covariance,
@@ -213,16 +215,22 @@ def _warn_of_steep_slopes(fit: Fit, item_ids: list[str], family: str) -> None:
     )
 
 
-def _check(responses: ResponseMatrix, spec: CalibrationSpec) -> None:
+def _check(responses: ResponseMatrix, spec: CalibrationSpec, codes: ItemCodes | None) -> None:
     """Raise `DataError` when there is too little to calibrate on."""
     fewest = MINIMUM_MODELS if spec.family == "bernoulli" else FEWEST_MODELS
     check_enough_models(responses.n_models, fewest, "calibration")
-    check_models_and_items_have_responses(responses.responses, responses.model_ids, responses.item_ids)
+    if codes is None:
+        check_models_and_items_have_responses(responses.responses, responses.model_ids, responses.item_ids)
+        return
+    counts = codes.counts()
+    check_have_responses(counts.answered_by > 0, counts.answered > 0, responses.model_ids, responses.item_ids)
 
 
 def _fit_data(prepared: PreparedResponses, lower: FloatArray) -> FitData:
     """Cut out the items that are not fitted and put zeros where nothing was observed."""
     values, n_trials, fitted = prepared.values, prepared.n_trials, ~prepared.is_left_out
+    if prepared.codes is not None:
+        return FitData.of_codes(prepared.codes if fitted.all() else prepared.codes.take(fitted), lower[fitted])
     if not fitted.all():  # a copy, which a large complete matrix is spared
         values, lower = values[:, fitted], lower[fitted]
         n_trials = None if n_trials is None else n_trials[:, fitted]

@@ -1,7 +1,8 @@
 """Items that every calibration model answered the same way: their parameters come from the other items."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 
@@ -14,8 +15,13 @@ from itembank.scoring.newton import map_abilities
 
 ROUNDS = 5
 """Of EM where intercepts follow what is known of items: in simulated data twenty-five more move nothing by 0.02."""
+CELLS_AT_ONCE = 30_000_000
+"""Cells of such items that are looked at together, as numbers."""
 SMALLEST_VARIANCE = 1e-6
 """Added to each parameter's variance over the fitted items, so that equal ones (a common slope) can be inverted."""
+
+OfItems: TypeAlias = Callable[[IntArray], FloatArray]
+"""Responses (n_models, n_taken) of the items at some indices."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +61,7 @@ def find_degenerate(responses: FloatArray) -> BoolArray:
     return same
 
 
-def put_back(fit: Fit, responses: FloatArray, items: DegenerateItems) -> tuple[ItemParameters, FloatArray]:
+def put_back(fit: Fit, of_items: OfItems, items: DegenerateItems) -> tuple[ItemParameters, FloatArray]:
     """Give parameters and covariances of all items, from those of the items that were fitted.
 
     A degenerate item is taken to be like the others: the fitted items' (loadings, intercept) are its normal prior,
@@ -70,8 +76,8 @@ def put_back(fit: Fit, responses: FloatArray, items: DegenerateItems) -> tuple[I
     ----------
     fit : Fit
         Of the items that are not degenerate.
-    responses : (n_models, n_items)
-        Binary, NaN where missing.
+    of_items : function
+        Of indices of items: their responses, (n_models, n_taken), binary, NaN where missing.
     items : DegenerateItems
 
     Returns
@@ -86,12 +92,12 @@ def put_back(fit: Fit, responses: FloatArray, items: DegenerateItems) -> tuple[I
     coefficients[~is_degenerate] = np.column_stack([fit.loadings, fit.intercept])
     covariance[~is_degenerate] = fit.item_covariance
     if items.is_majority:
-        coefficients[is_degenerate, -1], covariance[is_degenerate, -1, -1] = _majority(responses, items)
+        coefficients[is_degenerate, -1], covariance[is_degenerate, -1, -1] = _majority(of_items, items)
     elif items.features is not None:
-        _put_back_by_features(fit, responses, items, items.features, into=(coefficients, covariance))
+        _put_back_by_features(fit, of_items, items, items.features, into=(coefficients, covariance))
     else:
         for group, dims in _groups(items, n_dims):
-            _put_back_group(fit, responses, items, group=group, dims=dims, into=(coefficients, covariance))
+            _put_back_group(fit, of_items, items, group=group, dims=dims, into=(coefficients, covariance))
     parameters = ItemParameters.create(
         coefficients[:, :-1],
         coefficients[:, -1],
@@ -114,7 +120,7 @@ def _groups(items: DegenerateItems, n_dims: int) -> Iterator[tuple[BoolArray, In
 
 def _put_back_group(
     fit: Fit,
-    responses: FloatArray,
+    of_items: OfItems,
     items: DegenerateItems,
     *,
     group: BoolArray,
@@ -128,12 +134,12 @@ def _put_back_group(
     if not fitted.any():  # a scenario without a fitted item: its items are like those of all scenarios
         fitted = ~items.is_degenerate
     prior = _item_prior(coefficients[np.ix_(np.flatnonzero(fitted), columns)])
-    _put_back_items(fit, responses, items, group & items.is_degenerate, dims=dims, prior=prior, into=into)
+    _put_back_items(fit, of_items, items, group & items.is_degenerate, dims=dims, prior=prior, into=into)
 
 
 def _put_back_by_features(
     fit: Fit,
-    responses: FloatArray,
+    of_items: OfItems,
     items: DegenerateItems,
     features: FeatureValues,
     *,
@@ -152,14 +158,14 @@ def _put_back_by_features(
         shift[:, -1] = (features.values - features.values[known].mean(axis=0)) @ found.weights
         prior = _item_prior((coefficients - shift)[known], covariance[known])
         _put_back_items(
-            fit, responses, items, items.is_degenerate, dims=dims, prior=prior, means=prior.mean + shift, into=into
+            fit, of_items, items, items.is_degenerate, dims=dims, prior=prior, means=prior.mean + shift, into=into
         )
         known = np.ones_like(known)
 
 
 def _put_back_items(
     fit: Fit,
-    responses: FloatArray,
+    of_items: OfItems,
     items: DegenerateItems,
     missing: BoolArray,
     *,
@@ -172,17 +178,19 @@ def _put_back_items(
     coefficients, covariance = into
     columns = np.append(dims, fit.loadings.shape[1])
     for lower in np.unique(items.lower_asymptote[missing]):
-        alike = np.flatnonzero(missing & (items.lower_asymptote == lower))
-        trials = None if items.n_trials is None else items.n_trials[:, alike]
-        own = None if means is None else means[alike]
-        modes, spreads = _by_prior(responses[:, alike], trials, fit.abilities[:, dims], prior, own, lower=lower)
-        coefficients[np.ix_(alike, columns)] = modes
-        covariance[np.ix_(alike, columns, columns)] = spreads
+        all_alike = np.flatnonzero(missing & (items.lower_asymptote == lower))
+        step = max(1, CELLS_AT_ONCE // len(fit.abilities))
+        for alike in np.split(all_alike, range(step, all_alike.size, step)):
+            trials = None if items.n_trials is None else items.n_trials[:, alike]
+            own = None if means is None else means[alike]
+            modes, spreads = _by_prior(of_items(alike), trials, fit.abilities[:, dims], prior, own, lower=lower)
+            coefficients[np.ix_(alike, columns)] = modes
+            covariance[np.ix_(alike, columns, columns)] = spreads
 
 
-def _majority(responses: FloatArray, items: DegenerateItems) -> tuple[FloatArray, FloatArray]:
+def _majority(of_items: OfItems, items: DegenerateItems) -> tuple[FloatArray, FloatArray]:
     """Find intercepts, and their variances, of degenerate items that predict the common answer for every model."""
-    responses = responses[:, items.is_degenerate]
+    responses = of_items(np.flatnonzero(items.is_degenerate))
     n_answers = np.sum(~np.isnan(responses), axis=0)
     if items.n_trials is not None:
         n_answers = items.n_trials[:, items.is_degenerate].sum(axis=0)

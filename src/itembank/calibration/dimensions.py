@@ -178,7 +178,7 @@ def _measured(held_out: HeldOut, fitted: Calibration) -> tuple[float, float]:
 
 def _every_fifth(responses: ResponseMatrix) -> Split:
     """Hold out every fifth of the models whose scores are known, or of all where these are too few."""
-    rows = KnownScores.of(responses.responses, ScoreTargets.create(responses.items)).models
+    rows = KnownScores.of(responses, ScoreTargets.create(responses.items)).models
     if rows.size < MINIMUM_TO_CHOOSE:
         rows = np.arange(responses.n_models)
     return Split.of(np.isin(np.arange(responses.n_models), rows[::HELD_OUT_EVERY]))

@@ -11,7 +11,9 @@ import numpy as np
 from itembank.calibration.binarisation import scenario_thresholds
 from itembank.calibration.degenerate import find_degenerate
 from itembank.calibration.levels import response_levels
-from itembank.calibration.specs import CalibrationSpec
+from itembank.calibration.specs import CalibrationSpec, Variational
+from itembank.data.coded_responses import are_fitted_as_codes, binary_codes
+from itembank.data.item_codes import ItemCodes
 from itembank.data.probabilities import clip_probabilities
 from itembank.data.responses import ResponseMatrix
 from itembank.errors import ConvergenceWarning, DataError, DataWarning, shown, warn
@@ -28,13 +30,15 @@ class PreparedResponses:
     ----------
     family : {'bernoulli', 'binomial', 'beta', 'beta-binomial', 'graded'}
     values : (n_models, n_items)
-        NaN where missing.
+        NaN where missing; of no items where there are codes.
     n_trials : (n_models, n_items) or None
         Zero where missing; None for one behind each response.
     thresholds : dict of scenario to threshold
         By which responses were made binary.
     is_degenerate : (n_items,)
         Items that all models answered alike.
+    codes : ItemCodes or None
+        Many right and wrong answers, in place of values.
     """
 
     family: Family
@@ -42,6 +46,11 @@ class PreparedResponses:
     n_trials: IntArray | None
     thresholds: dict[str, float]
     is_degenerate: BoolArray
+    codes: ItemCodes | None = None
+
+    def of_items(self, items: IntArray) -> FloatArray:
+        """Return the values of some items, (n_models, n_taken)."""
+        return self.values[:, items] if self.codes is None else self.codes.take(items).responses()
 
     @property
     def is_left_out(self) -> BoolArray:
@@ -58,8 +67,8 @@ def with_family(spec: CalibrationSpec, responses: ResponseMatrix) -> Calibration
     return replace(spec, family="binomial" if has_repeats else "bernoulli")
 
 
-def prepare(responses: ResponseMatrix, spec: CalibrationSpec) -> PreparedResponses:
-    """Make responses what the spec's family takes.
+def prepare(responses: ResponseMatrix, spec: CalibrationSpec, codes: ItemCodes | None = None) -> PreparedResponses:
+    """Make responses what the spec's family takes; with their codes, where there are `many_codes`.
 
     Raises
     ------
@@ -67,6 +76,9 @@ def prepare(responses: ResponseMatrix, spec: CalibrationSpec) -> PreparedRespons
         For counts without numbers of trials, probabilities that are all 0 or 1, and responses without levels.
     """
     family = cast("Family", spec.family)
+    if codes is not None:
+        none = np.zeros((responses.n_models, 0))
+        return PreparedResponses(family, none, None, {}, codes.counts().is_degenerate, codes)
     values, n_items = responses.responses, responses.n_items
     if family == "beta":
         if responses.is_binary:
@@ -86,6 +98,13 @@ def prepare(responses: ResponseMatrix, spec: CalibrationSpec) -> PreparedRespons
             values = apply_thresholds(values, item_thresholds(thresholds, scenarios))
         return PreparedResponses(family, values, None, thresholds, find_degenerate(values))
     return PreparedResponses(family, values, _trials(responses, family), {}, find_degenerate(values))
+
+
+def many_codes(responses: ResponseMatrix, spec: CalibrationSpec) -> ItemCodes | None:
+    """Return right and wrong answers as codes, where there are so many that numbers would fill the memory."""
+    if spec.family != "bernoulli" or not isinstance(spec, Variational) or not are_fitted_as_codes(responses):
+        return None
+    return binary_codes(responses)
 
 
 @contextmanager

@@ -1,10 +1,11 @@
 """What every fitting kernel takes and gives: arrays without ids, degenerate items left out."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from itembank.calibration.pooled_regression import FeatureValues
+from itembank.data.item_codes import ItemCodes
 from itembank.irt.family_names import Family
 from itembank.irt.parameters import AbilityPrior
 from itembank.irt.steps import Steps
@@ -40,6 +41,9 @@ class FitData:
         Of family 'graded': the values that responses have, rising.
     has_level : (n_items, n_levels) or None
         Which of these an item may have.
+    codes : ItemCodes or None
+        Many right and wrong answers in a byte each. They stand in place of `responses` and `observed`, which have no
+        items then, for kernels that take them so.
     """
 
     responses: FloatArray
@@ -53,6 +57,26 @@ class FitData:
     features: FeatureValues | None = None
     levels: FloatArray | None = None
     has_level: BoolArray | None = None
+    codes: ItemCodes | None = None
+
+    @classmethod
+    def of_codes(cls, codes: ItemCodes, lower_asymptote: FloatArray) -> "FitData":
+        """Hold right and wrong answers as they are."""
+        return cls(np.zeros((codes.n_models, 0)), None, lower_asymptote, codes=codes)
+
+    def decoded(self) -> "FitData":
+        """Return the data with numbers in place of codes."""
+        if self.codes is None:
+            return self
+        responses = self.codes.responses()
+        missing = np.isnan(responses)
+        responses[missing] = 0.0
+        return replace(self, responses=responses, observed=~missing if missing.any() else None, codes=None)
+
+    @property
+    def n_cells(self) -> int:
+        """Number of cells, those without a response included."""
+        return self.responses.size if self.codes is None else self.codes.n_cells
 
     @property
     def weights(self) -> FloatArray | BoolArray | None:
@@ -66,7 +90,7 @@ class FitData:
             return None if index is None else np.unique(index[items], return_inverse=True)[1].astype(np.int64)
 
         return FitData(
-            self.responses[:, items],
+            self.responses[:, items] if self.codes is None else self.responses,
             None if self.observed is None else self.observed[:, items],
             self.lower_asymptote[items],
             None if self.scenario_index is None else self.scenario_index[items],
@@ -77,6 +101,7 @@ class FitData:
             None if self.features is None else self.features.take(items),
             self.levels,
             None if self.has_level is None else self.has_level[items],
+            None if self.codes is None else self.codes.take(items),
         )
 
 

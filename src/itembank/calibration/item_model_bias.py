@@ -60,46 +60,61 @@ def item_model_bias(
         without an item left to predict.
     """
     unmeasured = np.full(targets.n_scenarios, np.nan)
-    known = KnownScores.of(responses.responses, targets).models
+    known = KnownScores.of(responses, targets).models
     if known.size < MINIMUM_FOR_BIAS:
         return unmeasured
     by_id = known[id_order([responses.model_ids[row] for row in known.tolist()])]
     order = by_id[rng.permutation(known.size)]
     halves = Split.of(np.isin(np.arange(responses.n_models), order[known.size // 2 :]))
     is_shown = _half_of_each(targets.scenario_index, id_order(responses.item_ids), rng)
-    seen = responses.observed[halves.train]
-    usable, answered = np.flatnonzero(seen.any(axis=0)), halves.train[seen.any(axis=1)]
+    train = responses.take(models=halves.train)
+    seen = train.observed
+    usable, answered = np.flatnonzero(seen.any(axis=0)), np.flatnonzero(seen.any(axis=1))
     if answered.shape[0] < MINIMUM_MODELS:
         return unmeasured
     try:
         chosen = with_family(loosened(spec, TOLERANCE), responses)
         with without_repeated_warnings():
-            fitted = calibrate(responses.take(models=answered, items=usable), chosen, progress=progress)
+            fitted = calibrate(train.take(models=answered, items=usable), chosen, progress=progress)
     except DataError:  # half of the models may leave no item that separates them
         return unmeasured
-    new = responses.take(models=halves.test, items=usable)
-    predicted = predict_hidden(fitted, new.responses, is_shown[usable], targets, usable, n_trials=new.n_trials)
-    return mean_absolute_error(new.responses, predicted, ~is_shown[usable], targets, usable)
+    errors = []
+    for new in responses.take(models=halves.test, items=usable).parts():
+        predicted = predict_hidden(fitted, new.responses, is_shown[usable], targets, usable, n_trials=new.n_trials)
+        errors.append(score_errors(new.responses, predicted, ~is_shown[usable], targets, usable))
+    return mean_absolute_error(np.concatenate(errors))
 
 
-def response_variance(responses: FloatArray, targets: ScoreTargets) -> FloatArray:
+def response_variance(responses: ResponseMatrix, targets: ScoreTargets) -> FloatArray:
     """Mean over models of the variance of responses within each scenario, (n_scenarios,): tinyBenchmarks 4.2, sigma^2.
 
     With target weights ``omega`` rescaled over a model's observed items,
     ``sum omega_i (Y_i - Ybar)^2 / (1 - sum omega_i^2)``: the sample variance when all weights are equal.
-
-    Parameters
-    ----------
-    responses : (n_models, n_items)
-        Raw; NaN where missing.
-    targets : ScoreTargets
 
     Returns
     -------
     (n_scenarios,)
         0 where no model has two responses.
     """
+    of_models = np.concatenate([variance_of_models(part.responses, targets) for part in responses.parts()])
     variance = np.zeros(targets.n_scenarios)
+    for scenario, values in enumerate(of_models.T):
+        known = values[~np.isnan(values)]
+        if known.size:
+            variance[scenario] = np.mean(known)
+    return variance
+
+
+def variance_of_models(responses: FloatArray, targets: ScoreTargets) -> FloatArray:
+    """Variance of each model's responses within each scenario, (n_models, n_scenarios); NaN with fewer than two.
+
+    Parameters
+    ----------
+    responses : (n_models, n_items)
+        Raw; NaN where missing.
+    targets : ScoreTargets
+    """
+    variance = np.full((responses.shape[0], targets.n_scenarios), np.nan)
     for scenario in range(targets.n_scenarios):
         items = np.flatnonzero(targets.scenario_index == scenario)
         values = responses[:, items]
@@ -112,15 +127,24 @@ def response_variance(responses: FloatArray, targets: ScoreTargets) -> FloatArra
         # The weighted spread of equal variances sigma^2 has the expectation sigma^2 (1 - sum omega^2).
         freedom = 1.0 - np.sum(weights**2, axis=1)
         is_known = (freedom > 1e-9) & seen.any(axis=1)  # one response has no spread: 0 / 0
-        if is_known.any():
-            variance[scenario] = np.mean(spread[is_known] / freedom[is_known])
+        variance[is_known, scenario] = spread[is_known] / freedom[is_known]
     return variance
 
 
-def mean_absolute_error(
+def mean_absolute_error(errors: FloatArray) -> FloatArray:
+    """Mean of ``|error|`` over models, (n_scenarios,), of errors (n_models, n_scenarios) by `score_errors`."""
+    has_any = ~np.isnan(errors).all(axis=0)
+    bias = np.full(errors.shape[1], np.nan)
+    bias[has_any] = np.nanmean(np.abs(errors)[:, has_any], axis=0)
+    return bias
+
+
+def score_errors(
     responses: FloatArray, predicted: FloatArray, is_hidden: BoolArray, targets: ScoreTargets, items: IntArray
 ) -> FloatArray:
-    """Mean over models of |weighted mean prediction - weighted mean response| over the hidden items, (n_scenarios,).
+    """Weighted mean prediction minus weighted mean response of each model's hidden cells, (n_models, n_scenarios).
+
+    NaN where a model has no hidden response of a scenario.
 
     Parameters
     ----------
@@ -130,20 +154,6 @@ def mean_absolute_error(
     targets : ScoreTargets
     items : (n_columns,)
         Which item of the targets each column is.
-    """
-    errors = np.abs(score_errors(responses, predicted, is_hidden, targets, items))
-    has_any = ~np.isnan(errors).all(axis=0)
-    bias = np.full(targets.n_scenarios, np.nan)
-    bias[has_any] = np.nanmean(errors[:, has_any], axis=0)
-    return bias
-
-
-def score_errors(
-    responses: FloatArray, predicted: FloatArray, is_hidden: BoolArray, targets: ScoreTargets, items: IntArray
-) -> FloatArray:
-    """Weighted mean prediction minus weighted mean response of each model's hidden cells, (n_models, n_scenarios).
-
-    Parameters as for `mean_absolute_error`. NaN where a model has no hidden response of a scenario.
     """
     weights, scenario_index = targets.weights[items], targets.scenario_index[items]
     weight = (~np.isnan(responses)) * is_hidden * weights  # (n_models, n_columns)

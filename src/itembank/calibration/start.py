@@ -101,7 +101,9 @@ def linked_abilities(responses: FloatArray, observed: BoolArray, *, n_dims: int)
     weights = observed.astype(np.float64)
     values = np.where(observed, responses, 0.0)
     models, items = additive_effects(values, weights)
-    values -= (models[:, None] + items) * weights
+    for first in range(0, items.shape[0], COLUMNS_AT_ONCE):
+        part = slice(first, first + COLUMNS_AT_ONCE)
+        values[:, part] -= (models[:, None] + items[part]) * weights[:, part]
     theta = np.zeros((models.shape[0], n_dims))
     centred = models - models.mean()
     spread = centred.std()
@@ -131,21 +133,34 @@ def additive_effects(values: FloatArray, weights: FloatArray) -> tuple[FloatArra
     of_rows, of_columns = weights.sum(axis=1) + DRAWN, np.maximum(weights.sum(axis=0), 1.0)
     row_sums, column_sums = values.sum(axis=1), values.sum(axis=0)
     if weights.shape[0] <= weights.shape[1]:
-        shared = _gram(weights / np.sqrt(of_columns))
+        shared = _gram(weights, np.sqrt(of_columns))
         right = row_sums - weights @ (column_sums / of_columns)
-        rows = scipy.linalg.solve(np.diag(of_rows) - shared, right, assume_a="pos")
+        rows = _solved(of_rows, shared, right)
         return rows, (column_sums - rows @ weights) / of_columns
     shared = _gram((weights / np.sqrt(of_rows)[:, None]).T)
     right = column_sums - (row_sums / of_rows) @ weights
-    columns = scipy.linalg.solve(np.diag(of_columns) - shared, right, assume_a="pos")
+    columns = _solved(of_columns, shared, right)
     return (row_sums - weights @ columns) / of_rows, columns
 
 
-def _gram(values: FloatArray) -> FloatArray:
-    """``V V'`` in float64, of a part of the columns at a time: in float32 its digits would be the processor's own."""
+def _solved(diagonal: FloatArray, shared: FloatArray, right: FloatArray) -> FloatArray:
+    """Solve ``(diag(diagonal) - shared) x = right`` in the place of `shared`, of which there is room for one."""
+    np.negative(shared, out=shared)
+    shared[np.diag_indices_from(shared)] += diagonal
+    result: FloatArray = scipy.linalg.solve(shared, right, assume_a="pos", overwrite_a=True)
+    return result
+
+
+def _gram(values: FloatArray, scale: FloatArray | None = None) -> FloatArray:
+    """``V V'`` in float64, of a part of the columns at a time: in float32 its digits would be the processor's own.
+
+    With a scale, (n_columns,), columns are first divided by it.
+    """
     gram = np.zeros((values.shape[0], values.shape[0]))
     for first in range(0, values.shape[1], COLUMNS_AT_ONCE):
         part = values[:, first : first + COLUMNS_AT_ONCE].astype(np.float64)
+        if scale is not None:
+            part /= scale[first : first + COLUMNS_AT_ONCE]
         gram += part @ part.T
     return gram
 

@@ -1,7 +1,6 @@
 """Options and files of external scores: what past models score by another hand than the bank's items."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -47,4 +46,4 @@ def with_scores(
     from itembank.data.headlines import check_external_names, with_external_scores  # noqa: PLC0415
 
     check_external_names(external, scenarios)
-    return replace(responses, models=with_external_scores(responses.models, external_table(scores), external))
+    return responses.with_tables(models=with_external_scores(responses.models, external_table(scores), external))

@@ -29,7 +29,6 @@ from itembank.data.readers.sources import LOGGED, SOURCES, Source
 from itembank.data.readers.specs import ReadingSpec
 
 if TYPE_CHECKING:
-    from itembank.data.coded_responses import CodedResponses
     from itembank.data.readers.rows import ResponseRows
     from itembank.data.responses import ResponseMatrix
 
@@ -288,8 +287,7 @@ def _import(given: dict[str, Any], form: str, *, choice_scores: Path | None = No
     found = find_sources(given["paths"], spec) if tells_all else None  # a look at every file, which is not taken twice
     refuse_unread(spec, found)
 
-    def read(**known: Any) -> "ResponseMatrix | CodedResponses":
-        responses: ResponseMatrix | CodedResponses
+    def read(**known: Any) -> "ResponseMatrix":
         if found is None:
             responses = read_coded(given["paths"], spec, **known)
         else:
@@ -308,7 +306,7 @@ def _import(given: dict[str, Any], form: str, *, choice_scores: Path | None = No
 
 def finish_import(
     given: dict[str, Any],
-    read: Callable[..., "ResponseMatrix | CodedResponses"],
+    read: Callable[..., "ResponseMatrix"],
     also: Callable[[], None] | None = None,
 ) -> None:
     """Read with `read(models=..., items=..., progress=...)`, write, do `also`, and say what was read."""
@@ -341,7 +339,7 @@ def import_spec(
     )
 
 
-def _summary(responses: "ResponseMatrix | CodedResponses", output: Path) -> dict[str, Any]:
+def _summary(responses: "ResponseMatrix", output: Path) -> dict[str, Any]:
     """One row on the responses."""
     from itembank.data.coded_responses import summary  # noqa: PLC0415
 

@@ -147,12 +147,22 @@ def _fold_of_each_model(bank: Bank) -> IntArray:
     """
     known = bank.known_scores.models
     by_id = id_order([bank.responses.model_ids[row] for row in known.tolist()])
-    score = rounded(np.nanmean(bank.responses.responses[known], axis=1))
+    score = rounded(_mean_responses(bank.responses, known))
     order = by_id[np.argsort(score[by_id], kind="stable")]
     n_folds = N_FOLDS_MANY if known.size >= MANY_MODELS else N_FOLDS_FEW
     result = np.full(bank.n_models, -1, dtype=np.int64)
     result[known] = dealt_out(order, n_folds, np.random.default_rng(SEED))
     return result
+
+
+def _mean_responses(responses: ResponseMatrix, models: IntArray) -> FloatArray:
+    """Mean of the responses of some models, rising, (n_chosen,)."""
+    means, first = [], 0
+    for part in responses.parts():
+        inside = models[(models >= first) & (models < first + part.n_models)] - first
+        means.append(np.nanmean(part.responses[inside], axis=1))
+        first += part.n_models
+    return np.concatenate(means)
 
 
 def _fit_all(bank: Bank, splits: Sequence[Split], progress: ProgressCallback) -> dict[str, FloatArray]:
@@ -174,7 +184,8 @@ def _fit(
 
     Models whose items were chosen by their own answers are left out, as in every calibration of items.
     """
-    seen = responses.observed[rows] & ~is_adaptive(responses.models)[rows, None]
+    seen = responses.take(models=rows).observed
+    seen[is_adaptive(responses.models)[rows]] = False
     usable, answers_any = np.flatnonzero(seen.any(axis=0)), seen.any(axis=1)
     if np.sum(answers_any) < MINIMUM_MODELS:
         raise DataError("too few models with responses are left.")
@@ -243,7 +254,7 @@ def _fold_bank(bank: Bank, rows: IntArray, arrays: dict[str, FloatArray], number
         calibration=_fold_calibration(bank, fitted),
         targets=bank.targets,
         item_model_bias=bank.item_model_bias,
-        response_variance=response_variance(responses.responses, bank.targets),
+        response_variance=response_variance(responses, bank.targets),
     )
 
 

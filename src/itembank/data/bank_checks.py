@@ -8,8 +8,9 @@ import polars as pl
 
 from itembank.data.banks import Bank
 from itembank.data.calibrations import FEW_MODELS
+from itembank.data.coded_responses import CodedResponses
 from itembank.data.score_names import RESERVED_NAMES, Across, Within
-from itembank.data.validation import check_response_matrix
+from itembank.data.validation import check_ids, check_response_matrix
 from itembank.errors import DataError, quoted, shown
 from itembank.methods import installed_methods
 from itembank.numerics.arrays import BoolArray, FloatArray
@@ -92,8 +93,12 @@ def _response_problems(bank: Bank) -> Iterator[str]:
     if not (bank.n_models or bank.calibration.is_fitted):
         yield from _item_id_problems(bank)
         return
+    ids = matrix.model_ids, matrix.item_ids
     try:
-        check_response_matrix(matrix.responses, matrix.model_ids, matrix.item_ids, matrix.n_trials, matrix.costs)
+        if isinstance(matrix, CodedResponses):  # of codes of right and wrong, which can be nothing else
+            check_ids(*ids)
+        else:
+            check_response_matrix(matrix.responses, *ids, matrix.n_trials, matrix.costs)
     except DataError as error:
         yield str(error)
     for unit, cost in matrix.costs.items():

@@ -16,7 +16,7 @@ from itembank.data.responses import ResponseMatrix
 from itembank.data.targets import ScoreTargets
 from itembank.errors import DataError
 from itembank.irt.parameters import ItemParameters
-from itembank.numerics.arrays import FloatArray, mean_where_known
+from itembank.numerics.arrays import FloatArray
 from itembank.tabular import Compact
 
 
@@ -129,7 +129,13 @@ class Bank(Compact):
         """Mean response of the calibration models to each item, NaN where none answered, (n_items,)."""
         if self.published is not None:
             return self.published.factor_model.mean
-        return mean_where_known(self.responses.responses)
+        n_known, total = np.zeros(self.n_items, dtype=np.int64), np.zeros(self.n_items)
+        for part in self.responses.parts():
+            observed = part.observed
+            n_known += observed.sum(axis=0)
+            total += np.where(observed, part.responses, 0.0).sum(axis=0)
+        mean: FloatArray = np.divide(total, n_known, out=np.full(total.shape, np.nan), where=n_known > 0)
+        return mean
 
     @property
     def n_items(self) -> int:
@@ -181,12 +187,13 @@ class Bank(Compact):
 
         NaN without any. These are full scores of the models that answered everything only: see `known_scores`.
         """
-        return self.targets.scenario_means(self.responses.responses, missing=True)
+        parts = self.responses.parts()
+        return np.concatenate([self.targets.scenario_means(part.responses, missing=True) for part in parts])
 
     @property
     def known_scores(self) -> KnownScores:
         """Full scores of the calibration models, where enough was answered to know them."""
-        return self.cache.remember("known scores", lambda: KnownScores.of(self.responses.responses, self.targets))
+        return self.cache.remember("known scores", lambda: KnownScores.of(self.responses, self.targets))
 
     @property
     def best_known_scores(self) -> FloatArray:

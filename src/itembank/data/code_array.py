@@ -1,10 +1,11 @@
 """`CodeArray`: numbers of (model, item) cells, which come a few at a time, held as small codes of their values."""
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from itembank.data.item_codes import ITEMS_AT_ONCE, MISSING, RIGHT, WRONG, ItemCodes
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 
 _KINDS = (np.uint8, np.uint16)
@@ -26,6 +27,23 @@ class CodeArray:
         self._bits = np.empty(0, dtype=np.int64)  # of the known values, ascending
         self._codes = np.empty(0, dtype=np.int64)  # in the order of `_bits`
         self._values = np.empty(0)  # by code
+
+    @classmethod
+    def of_cells(cls, cells: NDArray[Any], values: FloatArray) -> Self:
+        """Take codes (n_rows, n_columns) of uint8 or uint16 as they are, in memory or mapped; nothing is copied.
+
+        Parameters
+        ----------
+        cells : (n_rows, n_columns)
+            Place of each value among `values`; the largest number of its kind for none.
+        values : (n_values,)
+        """
+        array = cls()
+        bits = np.ascontiguousarray(values, dtype=np.float64).view(np.int64)
+        array._cells, array._values = cells, np.array(values, dtype=np.float64)
+        array._codes = np.argsort(bits)
+        array._bits = bits[array._codes]
+        return array
 
     def grow(self, n_rows: int, n_columns: int) -> None:
         """Make room for so many rows and columns, and some more, so that growing by one at a time costs little."""
@@ -59,6 +77,38 @@ class CodeArray:
     def block(self, first: int, last: int, n_columns: int) -> FloatArray:
         """Return the values of rows `first` to `last` (not included), (last - first, n_columns)."""
         return self._decoded(self._cells[first:last, :n_columns])
+
+    @property
+    def is_binary(self) -> bool:
+        """Whether every value that was ever put is 0 or 1."""
+        return self._is_coded and bool(np.all((self._values == 0.0) | (self._values == 1.0)))
+
+    def take(self, rows: IntArray, columns: IntArray) -> "CodeArray":
+        """Return these rows and columns, in this order."""
+        taken = CodeArray()
+        taken._bits, taken._codes, taken._values = self._bits, self._codes, self._values
+        taken._cells = self._cells[np.ix_(rows, columns)]
+        return taken
+
+    def columns(self, n_rows: int, columns: IntArray) -> FloatArray:
+        """Return the values of the first rows in some columns, (n_rows, n_taken)."""
+        return self._decoded(self._cells[:n_rows][:, columns])
+
+    def item_codes(self, n_rows: int, n_columns: int) -> ItemCodes:
+        """Return right and wrong, column after column; cells that are so already are not copied.
+
+        Values must be 0 and 1 (`is_binary`).
+        """
+        cells = self._cells[:n_rows, :n_columns]
+        if cells.dtype == np.uint8 and cells.T.flags.c_contiguous and self._values.tolist() == [WRONG, RIGHT]:
+            return ItemCodes(np.asarray(cells.T))
+        lookup = np.full(int(self._missing) + 1, MISSING, dtype=np.uint8)
+        lookup[: self._values.size] = self._values
+        result = np.empty((n_columns, n_rows), dtype=np.uint8)
+        for first in range(0, n_columns, ITEMS_AT_ONCE):
+            part = slice(first, first + ITEMS_AT_ONCE)
+            result[part] = lookup[cells[:, part].T]
+        return ItemCodes(result)
 
     @property
     def _is_coded(self) -> bool:

@@ -1,14 +1,17 @@
-"""`CodedResponses`: responses as small codes, what a large import holds in place of a `ResponseMatrix`."""
+"""`CodedResponses`: a `ResponseMatrix` of small codes, for more responses than the memory holds as numbers."""
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 import polars as pl
 
 from itembank.data.code_array import CodeArray
+from itembank.data.item_codes import MISSING, RIGHT, WRONG, Codes, ItemCodes, codes_of
 from itembank.data.responses import ResponseMatrix
+from itembank.errors import DataError
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 
 CELLS_AT_ONCE = 2**20
@@ -18,90 +21,263 @@ MOST_AT_ONCE = 2**24
 """Cells whose mean is taken at once, so that it rounds as that of a matrix does."""
 
 
-@dataclass(frozen=True, slots=True)
-class CodedResponses:
-    """What a `ResponseMatrix` holds, in a byte a cell where the responses are right or wrong.
+NUMBERS_UP_TO = 30_000_000
+"""Cells up to which responses are held as numbers, eight bytes each."""
 
-    Attributes
-    ----------
-    responses : CodeArray of n_models x n_items cells
-    models, items : tables, as those of a `ResponseMatrix`
-    n_trials : CodeArray, or None
-    costs : mapping of name to CodeArray
+CODES_DOWN_TO = 5_000_000
+"""Cells down to which a part of coded responses stays coded: half of the models, or a fold."""
+
+_OF_CELLS, _OF_TRIALS, _OF_COSTS = (vars(ResponseMatrix)[name] for name in ("responses", "n_trials", "costs"))
+"""Where a matrix keeps its arrays, and coded responses their codes."""
+
+
+class CodedResponses(ResponseMatrix):
+    """A `ResponseMatrix` in a byte a cell where the responses are right or wrong.
+
+    Its arrays are made of the codes each time they are asked for, in eight bytes a cell: what can should go over its
+    `parts`. Make one with `of` or `from_item_codes`.
     """
 
-    responses: CodeArray
-    models: pl.DataFrame
-    items: pl.DataFrame
-    n_trials: CodeArray | None = None
-    costs: Mapping[str, CodeArray] = field(default_factory=dict)
+    __slots__ = ()
+
+    @classmethod
+    def of(
+        cls,
+        responses: CodeArray,
+        models: pl.DataFrame,
+        items: pl.DataFrame,
+        n_trials: CodeArray | None = None,
+        costs: Mapping[str, CodeArray] | None = None,
+    ) -> Self:
+        """Hold codes of n_models x n_items cells, with tables as those of a `ResponseMatrix`."""
+        kept: Any = (responses, models, items, n_trials, dict(costs or {}))
+        return cls(*kept)
+
+    @classmethod
+    def from_item_codes(
+        cls, cells: Codes, *, models: pl.DataFrame | None = None, items: pl.DataFrame | None = None
+    ) -> Self:
+        """Hold right and wrong answers that lie item after item, as in a file that is mapped with `numpy.memmap`.
+
+        Parameters
+        ----------
+        cells : (n_items, n_models) of uint8
+            1 right, 0 wrong, 255 missing. Taken as they are, not copied.
+        models, items : tables, optional
+            With ids, as for `ResponseMatrix.create`; else models and items are numbered.
+
+        Raises
+        ------
+        DataError
+            When a cell holds another number, or the tables do not fit.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from itembank.calibrations import CodedResponses
+        >>> CodedResponses.from_item_codes(np.array([[0, 1], [1, 255], [1, 0]], dtype=np.uint8)).n_models
+        2
+        """
+        if cells.ndim != 2 or cells.dtype != np.uint8:
+            raise DataError(
+                f"codes must have two axes (n_items, n_models) of uint8, got shape {cells.shape} of {cells.dtype}."
+            )
+        sample = ResponseMatrix.create(
+            np.zeros((1, cells.shape[0])), items=items
+        )  # the item table, checked and completed
+        of_models = ResponseMatrix.create(np.zeros((cells.shape[1], 1)), models=models)
+        for part, codes in ItemCodes(np.asarray(cells)).blocks():
+            n_wrong = int(np.count_nonzero((codes > RIGHT) & (codes != MISSING)))
+            if n_wrong:
+                raise DataError(
+                    f"codes must be {WRONG}, {RIGHT} or {MISSING} (missing), got {n_wrong} others among items "
+                    f"{part.start + 1} to {part.stop}. Write the answers anew."
+                )
+        values = np.array([WRONG, RIGHT], dtype=np.float64)
+        return cls.of(CodeArray.of_cells(cells.T, values), of_models.models, sample.items)
 
     @property
-    def n_models(self) -> int:
-        """Number of models."""
-        return self.models.height
+    def codes(self) -> CodeArray | None:
+        """The codes of the responses; None where a copy was given numbers."""
+        kept = _OF_CELLS.__get__(self)
+        return kept if isinstance(kept, CodeArray) else None
 
     @property
-    def n_items(self) -> int:
-        """Number of items."""
-        return self.items.height
+    def responses(self) -> FloatArray:
+        """As that of a `ResponseMatrix`, made anew each time."""
+        return _decoded(_OF_CELLS.__get__(self), self.n_models, self.n_items)
+
+    @responses.setter
+    def responses(self, kept: Any) -> None:
+        _OF_CELLS.__set__(self, kept)
 
     @property
-    def model_ids(self) -> list[str]:
-        """Ids of the models."""
-        return self.models["model_id"].to_list()
+    def n_trials(self) -> IntArray | None:
+        """As that of a `ResponseMatrix`, made anew each time."""
+        kept = _OF_TRIALS.__get__(self)
+        return _trials(_decoded(kept, self.n_models, self.n_items)) if isinstance(kept, CodeArray) else kept
+
+    @n_trials.setter
+    def n_trials(self, kept: Any) -> None:
+        _OF_TRIALS.__set__(self, kept)
+
+    @property
+    def costs(self) -> Mapping[str, FloatArray]:
+        """As those of a `ResponseMatrix`, each made anew when it is taken."""
+        return _Costs(_OF_COSTS.__get__(self), self.n_models, self.n_items)
+
+    @costs.setter
+    def costs(self, kept: Any) -> None:
+        _OF_COSTS.__set__(self, kept)
 
     @property
     def observed(self) -> BoolArray:
         """Where a response is present, (n_models, n_items)."""
-        return self.responses.known(self.n_models, self.n_items)
+        codes = self.codes
+        return ~np.isnan(self.responses) if codes is None else codes.known(self.n_models, self.n_items)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every model answered every item."""
+        return all(part.is_complete for part in blocks(self))
+
+    @property
+    def is_binary(self) -> bool:
+        """Whether every response present is 0 or 1."""
+        codes = self.codes
+        return (codes is not None and codes.is_binary) or all(part.is_binary for part in blocks(self))
 
     def block(self, first: int, last: int) -> ResponseMatrix:
         """Return models `first` to `last` (not included) as a matrix."""
+
+        def part(kept: Any) -> FloatArray:
+            numbers: FloatArray = (
+                kept.block(first, last, self.n_items) if isinstance(kept, CodeArray) else kept[first:last]
+            )
+            return numbers
+
+        trials = _OF_TRIALS.__get__(self)
         return ResponseMatrix(
-            self.responses.block(first, last, self.n_items),
+            part(_OF_CELLS.__get__(self)),
             self.models[first:last],
             self.items,
-            None if self.n_trials is None else _trials(self.n_trials.block(first, last, self.n_items)),
-            {name: cost.block(first, last, self.n_items) for name, cost in self.costs.items()},
+            None if trials is None else _trials(part(trials)),
+            {name: part(cost) for name, cost in _OF_COSTS.__get__(self).items()},
         )
 
+    def parts(self) -> Iterator[ResponseMatrix]:
+        """Give the models a part at a time, as numbers."""
+        return blocks(self)
+
+    def take(self, *, models: IntArray | None = None, items: IntArray | None = None) -> ResponseMatrix:
+        """Return the rows and columns at these indices, in that order; as numbers where they are few."""
+        rows = np.arange(self.n_models) if models is None else np.asarray(models)
+        columns = np.arange(self.n_items) if items is None else np.asarray(items)
+
+        def taken(kept: Any) -> Any:
+            return kept.take(rows, columns) if isinstance(kept, CodeArray) else kept[np.ix_(rows, columns)]
+
+        trials = _OF_TRIALS.__get__(self)
+        cut = CodedResponses.of(
+            taken(_OF_CELLS.__get__(self)),
+            self.models[rows],
+            self.items[columns],
+            None if trials is None else taken(trials),
+            {name: taken(cost) for name, cost in _OF_COSTS.__get__(self).items()},
+        )
+        return cut if rows.size * columns.size > CODES_DOWN_TO else cut.to_matrix()
+
+    def of_items(self, items: IntArray) -> FloatArray:
+        """As that of a `ResponseMatrix`, without numbers of the other items."""
+        codes = self.codes
+        return self.responses[:, items] if codes is None else codes.columns(self.n_models, items)
+
+    def with_tables(self, *, models: pl.DataFrame | None = None, items: pl.DataFrame | None = None) -> ResponseMatrix:
+        """Return the same responses with other tables of models or items, in the same order."""
+        return CodedResponses.of(
+            _OF_CELLS.__get__(self),
+            self.models if models is None else models,
+            self.items if items is None else items,
+            _OF_TRIALS.__get__(self),
+            _OF_COSTS.__get__(self),
+        )
+
+    def item_codes(self) -> ItemCodes | None:
+        """Return right and wrong answers item after item; None where responses are others."""
+        codes = self.codes
+        return codes.item_codes(self.n_models, self.n_items) if codes is not None and codes.is_binary else None
+
     def to_matrix(self) -> ResponseMatrix:
-        """Return all models as a matrix."""
-        shape = (self.n_models, self.n_items)
-        responses = np.empty(shape)
-        n_trials = None if self.n_trials is None else np.empty(shape, dtype=np.int64)
-        costs = {name: np.empty(shape) for name in self.costs}
-        for first, last in spans(self):
-            block = self.block(first, last)
-            responses[first:last] = block.responses
-            if n_trials is not None and block.n_trials is not None:
-                n_trials[first:last] = block.n_trials
-            for name, cost in block.costs.items():
-                costs[name][first:last] = cost
-        return ResponseMatrix(responses, self.models, self.items, n_trials, costs)
+        """Return all models as a matrix of numbers."""
+        return ResponseMatrix(self.responses, self.models, self.items, self.n_trials, dict(self.costs))
+
+    def __repr__(self) -> str:
+        """Say how many there are; numbers of all cells are not made for it."""
+        return f"{type(self).__name__} of {self.n_models} models to {self.n_items} items"
+
+    def __getstate__(self) -> list[Any]:
+        """Give what is kept, in the order of the fields."""
+        return [_OF_CELLS.__get__(self), self.models, self.items, _OF_TRIALS.__get__(self), _OF_COSTS.__get__(self)]
 
 
-def spans(responses: ResponseMatrix | CodedResponses) -> Iterator[tuple[int, int]]:
+class _Costs(Mapping[str, FloatArray]):
+    """Costs by unit, made of codes as they are taken."""
+
+    def __init__(self, kept: Mapping[str, Any], n_models: int, n_items: int) -> None:
+        self._kept, self._shape = kept, (n_models, n_items)
+
+    def __getitem__(self, name: str) -> FloatArray:
+        return _decoded(self._kept[name], *self._shape)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._kept)
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+
+def _decoded(kept: Any, n_models: int, n_items: int) -> FloatArray:
+    """Return the numbers of codes (n_models, n_items), a part at a time; numbers as they are."""
+    if not isinstance(kept, CodeArray):
+        numbers: FloatArray = kept
+        return numbers
+    result = np.empty((n_models, n_items))
+    step = max(1, CELLS_AT_ONCE // max(1, n_items))
+    for first in range(0, n_models, step):
+        last = min(first + step, n_models)
+        result[first:last] = kept.block(first, last, n_items)
+    return result
+
+
+def spans(responses: ResponseMatrix) -> Iterator[tuple[int, int]]:
     """Give the first model, and the one after the last, of parts of about `CELLS_AT_ONCE` cells."""
     step = max(1, CELLS_AT_ONCE // max(1, responses.n_items))
     for first in range(0, responses.n_models, step):
         yield first, min(first + step, responses.n_models)
 
 
-def blocks(responses: ResponseMatrix | CodedResponses) -> Iterator[ResponseMatrix]:
+def blocks(responses: ResponseMatrix) -> Iterator[ResponseMatrix]:
     """Give the models a part at a time, in order."""
-    for first, last in spans(responses):
-        if isinstance(responses, CodedResponses):
-            yield responses.block(first, last)
-        else:
-            yield ResponseMatrix(
-                responses.responses[first:last],
-                responses.models[first:last],
-                responses.items,
-                None if responses.n_trials is None else responses.n_trials[first:last],
-                {name: cost[first:last] for name, cost in responses.costs.items()},
-            )
+    return (responses.block(first, last) for first, last in spans(responses))
+
+
+def are_many(n_models: int, n_items: int) -> bool:
+    """Whether responses are too many to be held as numbers."""
+    return n_models * n_items > NUMBERS_UP_TO
+
+
+def are_fitted_as_codes(responses: ResponseMatrix) -> bool:
+    """Whether responses are so many, or are a large part of so many, that a fit takes them as codes."""
+    n_models, n_items = responses.n_models, responses.n_items
+    is_part = isinstance(responses, CodedResponses) and n_models * n_items > CODES_DOWN_TO
+    return is_part or are_many(n_models, n_items)
+
+
+def binary_codes(responses: ResponseMatrix) -> ItemCodes | None:
+    """Return right and wrong answers item after item, in a byte each; None where responses are others."""
+    if isinstance(responses, CodedResponses):
+        return responses.item_codes()
+    return codes_of(responses.responses) if responses.is_binary else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +290,7 @@ class ResponseSummary:
     n_trials: int | None
 
 
-def summary(responses: ResponseMatrix | CodedResponses) -> ResponseSummary:
+def summary(responses: ResponseMatrix) -> ResponseSummary:
     """Return what there is to say of all responses, a part of the models at a time."""
     n_responses = n_trials = 0
     total, is_binary = 0.0, True

@@ -18,7 +18,9 @@ def data_fingerprint(responses: ResponseMatrix) -> str:
     digest = hashlib.sha256()
     for names in (responses.model_ids, responses.item_ids, responses.items["scenario"].to_list()):
         _add_names(digest, names)
-    _add_array(digest, responses.responses)
+    digest.update(np.array([responses.n_models, responses.n_items], dtype="<i8").tobytes())
+    for part in responses.parts():
+        digest.update(_canonical(part.responses))
     if responses.n_trials is not None:
         _add_array(digest, responses.n_trials.astype(np.float64))
     return digest.hexdigest()
@@ -61,8 +63,13 @@ def _add_names(digest: "hashlib._Hash", names: Sequence[str]) -> None:
 
 
 def _add_array(digest: "hashlib._Hash", array: FloatArray) -> None:
-    """Add shape and numbers, every NaN and zero in its one canonical form."""
+    """Add shape and numbers."""
+    digest.update(np.array(array.shape, dtype="<i8").tobytes())
+    digest.update(_canonical(array))
+
+
+def _canonical(array: FloatArray) -> bytes:
+    """Return the bytes of numbers, every NaN and zero in its one canonical form."""
     values = np.ascontiguousarray(array, dtype="<f8") + 0.0  # turns -0.0 into 0.0
     values[np.isnan(values)] = np.nan
-    digest.update(np.array(values.shape, dtype="<i8").tobytes())
-    digest.update(values.tobytes())
+    return values.tobytes()

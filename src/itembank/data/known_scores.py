@@ -5,6 +5,7 @@ from typing import Self
 
 import numpy as np
 
+from itembank.data.responses import ResponseMatrix
 from itembank.data.targets import ScoreTargets
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.numerics.ties import RELATIVE
@@ -44,11 +45,10 @@ class KnownScores:
     variance: FloatArray
 
     @classmethod
-    def of(cls, responses: FloatArray, targets: ScoreTargets) -> Self:
-        """Decide which scores are known, from raw responses (n_models, n_items) with NaN where missing."""
-        observed = targets.scenario_means(responses, missing=True)
-        fraction = fraction_answered(responses, targets)
-        variance = sampling_variance(responses, targets, fraction)
+    def of(cls, responses: ResponseMatrix, targets: ScoreTargets) -> Self:
+        """Decide which scores are known, from raw responses."""
+        parts = [_answered(part.responses, targets) for part in responses.parts()]
+        observed, fraction, variance = (np.concatenate(column) for column in zip(*parts, strict=True))
         is_known = _is_answered(fraction) & ~np.isnan(variance)
         unknown = np.where(is_known, 0.0, np.nan)
         # NaN plus anything is NaN, and a scenario that weighs nothing in the overall score cannot spoil it
@@ -74,6 +74,13 @@ class KnownScores:
     def n_known(self) -> IntArray:
         """Number of models whose score is known, by target, (n_targets,)."""
         return np.asarray(self.is_known.sum(axis=0), dtype=np.int64)
+
+
+def _answered(responses: FloatArray, targets: ScoreTargets) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Observed scores of some models, the fraction they rest on, and their variance, (n_models, n_scenarios) each."""
+    fraction = fraction_answered(responses, targets)
+    observed = targets.scenario_means(responses, missing=True)
+    return observed, fraction, sampling_variance(responses, targets, fraction)
 
 
 def fraction_answered(responses: FloatArray, targets: ScoreTargets) -> FloatArray:

@@ -19,7 +19,7 @@ def with_batch(responses: ResponseMatrix, is_new: BoolArray, version: str, error
     items = responses.items.with_columns(
         pl.when(flags).then(pl.lit(version)).alias(BATCH), pl.when(flags).then(pl.lit(error)).alias(LINKING_ERROR)
     )
-    return ResponseMatrix(responses.responses, responses.models, items, responses.n_trials, responses.costs)
+    return responses.with_tables(items=items)
 
 
 def batches(items: pl.DataFrame) -> Iterator[tuple[BoolArray, float]]:

@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from itembank.data.coded_responses import CodedResponses
 from itembank.data.responses import ResponseMatrix
 from itembank.errors import N_SHOWN, DataWarning, shown, warn
 from itembank.numerics.arrays import BoolArray, IntArray
@@ -35,7 +34,7 @@ def connected_models(observed: BoolArray) -> list[IntArray]:
     return groups
 
 
-def warn_of_no_overlap(responses: ResponseMatrix | CodedResponses) -> None:
+def warn_of_no_overlap(responses: ResponseMatrix) -> None:
     """Warn when models fall into groups that share no items, which no calibration can bring onto one scale."""
     groups = connected_models(responses.observed)
     if len(groups) == 1:

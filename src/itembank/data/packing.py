@@ -3,6 +3,9 @@
 import numpy as np
 import polars as pl
 
+from itembank.data.code_array import CodeArray
+from itembank.data.coded_responses import CodedResponses, are_many
+from itembank.data.item_codes import MISSING
 from itembank.data.responses import ResponseMatrix
 from itembank.errors import DataError
 from itembank.numerics.arrays import FloatArray
@@ -16,7 +19,9 @@ def pack_responses(responses: ResponseMatrix) -> pl.DataFrame:
     Binary responses are stored as Boolean, others as they are (Float64 or Float32), so that unpacking gives the same
     numbers back.
     """
-    columns = {"response": _packed(responses.responses, is_binary=responses.is_binary)}
+    is_binary = responses.is_binary
+    parts = [_packed(part.responses, is_binary=is_binary) for part in responses.parts()]
+    columns = {"response": pl.concat(parts, rechunk=True)}
     if responses.n_trials is not None:
         columns["n_trials"] = pl.Series(np.ascontiguousarray(responses.n_trials).ravel())
     for name, cost in responses.costs.items():
@@ -32,6 +37,10 @@ def unpack_responses(packed: pl.DataFrame, models: pl.DataFrame, items: pl.DataF
     costs = {
         name.removeprefix(COST): _unpacked(packed[name], shape) for name in packed.columns if name.startswith(COST)
     }
+    is_alone = packed.columns == ["response"] and packed.schema["response"] == pl.Boolean
+    if is_alone and are_many(*shape):
+        codes = packed["response"].cast(pl.UInt8).fill_null(MISSING).to_numpy().reshape(shape)
+        return CodedResponses.of(CodeArray.of_cells(codes, np.array([0.0, 1.0])), models, items)
     n_trials = packed["n_trials"].to_numpy().reshape(shape) if "n_trials" in packed.columns else None
     return ResponseMatrix(_unpacked(packed["response"], shape), models, items, n_trials, costs)
 

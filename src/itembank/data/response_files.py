@@ -17,7 +17,7 @@ import polars as pl
 from polars.io.plugins import register_io_source
 
 from itembank.data.atomic import check_destination, replacing_file
-from itembank.data.coded_responses import CodedResponses, blocks
+from itembank.data.coded_responses import blocks
 from itembank.data.digests import BLANK, DIGEST_KEY, PARQUET_MARK, is_sealed, seal, seal_holds
 from itembank.data.parquet import read_parquet, read_parquet_metadata
 from itembank.data.readers.labels import Labels
@@ -36,7 +36,7 @@ ROWS_IN_GROUP = 122_880
 OWN_COLUMNS = ("model_id", "item_id", "scenario", "subscenario", "response", "n_trials")
 
 
-def write_responses(responses: ResponseMatrix | CodedResponses, path: str | Path) -> None:
+def write_responses(responses: ResponseMatrix, path: str | Path) -> None:
     """Write a response file, whole or not at all; `read_responses` gives the same matrix back.
 
     The rows are made and written a part at a time, so that the long table is never in memory.
@@ -151,7 +151,7 @@ def _known_items(items: pl.DataFrame) -> pl.DataFrame:
     return items.drop("scenario") if (items["scenario"] == DEFAULT_SCENARIO).all() else items
 
 
-def _write_rows(responses: ResponseMatrix | CodedResponses, path: Path, metadata: dict[str, str]) -> None:
+def _write_rows(responses: ResponseMatrix, path: Path, metadata: dict[str, str]) -> None:
     """Write one row for every cell of which something is known, group after group of rows."""
     names = {
         "model_id": _categories(responses.models["model_id"]),
@@ -169,7 +169,7 @@ def _write_rows(responses: ResponseMatrix | CodedResponses, path: Path, metadata
     register_io_source(source, schema=first.schema).sink_parquet(path, metadata=metadata)
 
 
-def _numbered(responses: ResponseMatrix | CodedResponses) -> Iterator[tuple[int, ResponseMatrix]]:
+def _numbered(responses: ResponseMatrix) -> Iterator[tuple[int, ResponseMatrix]]:
     """Give parts of the models with the number of their first model."""
     first = 0
     for part in blocks(responses):

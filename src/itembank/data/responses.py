@@ -1,6 +1,6 @@
 """`ResponseMatrix`: what every model answered to every item, checked once when it is made."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -114,12 +114,12 @@ class ResponseMatrix(Compact):
     @property
     def n_models(self) -> int:
         """Number of models."""
-        return int(self.responses.shape[0])
+        return self.models.height
 
     @property
     def n_items(self) -> int:
         """Number of items."""
-        return int(self.responses.shape[1])
+        return self.items.height
 
     @property
     def model_ids(self) -> list[str]:
@@ -163,6 +163,29 @@ class ResponseMatrix(Compact):
             None if self.n_trials is None else self.n_trials[cut],
             {name: cost[cut] for name, cost in self.costs.items()},
         )
+
+    def block(self, first: int, last: int) -> "ResponseMatrix":
+        """Return models `first` to `last` (not included); nothing is copied."""
+        return ResponseMatrix(
+            self.responses[first:last],
+            self.models[first:last],
+            self.items,
+            None if self.n_trials is None else self.n_trials[first:last],
+            {name: cost[first:last] for name, cost in self.costs.items()},
+        )
+
+    def of_items(self, items: IntArray) -> FloatArray:
+        """Return the responses to some items, (n_models, n_taken)."""
+        return self.responses[:, items]
+
+    def with_tables(self, *, models: pl.DataFrame | None = None, items: pl.DataFrame | None = None) -> "ResponseMatrix":
+        """Return the same responses with other tables of models or items, in the same order."""
+        models, items = self.models if models is None else models, self.items if items is None else items
+        return ResponseMatrix(self.responses, models, items, self.n_trials, self.costs)
+
+    def parts(self) -> Iterator["ResponseMatrix"]:
+        """Give the models in parts that fit the memory as numbers: all at once here, not where they are codes."""
+        yield self
 
     def model_indices(self, model_ids: Sequence[str]) -> IntArray:
         """Row of each of these models; `DataError` names those that are absent."""

@@ -31,6 +31,13 @@ def check_response_matrix(
         raise DataError(" ".join(problems))
 
 
+def check_ids(model_ids: Sequence[str], item_ids: Sequence[str]) -> None:
+    """Raise `DataError` when an id is empty, or there twice."""
+    problems = [*_id_problems(model_ids, "model_id"), *_id_problems(item_ids, "item_id")]
+    if problems:
+        raise DataError(" ".join(problems))
+
+
 def check_counts(n_correct: IntArray, n_trials: IntArray) -> None:
     """Raise `DataError` when counts (n_models, n_items) are of two shapes, or are no successes among trials."""
     if n_correct.shape != n_trials.shape:
@@ -52,9 +59,16 @@ def check_models_and_items_have_responses(
     responses: FloatArray, model_ids: Sequence[str], item_ids: Sequence[str]
 ) -> None:
     """Raise `DataError` when a model or an item has no response at all."""
-    present = ~np.isnan(responses)
+    present: BoolArray = ~np.isnan(responses)
+    check_have_responses(np.asarray(present.any(axis=1)), np.asarray(present.any(axis=0)), model_ids, item_ids)
+
+
+def check_have_responses(
+    has_model: BoolArray, has_item: BoolArray, model_ids: Sequence[str], item_ids: Sequence[str]
+) -> None:
+    """Raise `DataError` when a model or an item has no response, told by (n_models,) and (n_items,)."""
     problems = []
-    for word, has_any, names in (("model", present.any(axis=1), model_ids), ("item", present.any(axis=0), item_ids)):
+    for word, has_any, names in (("model", has_model, model_ids), ("item", has_item, item_ids)):
         empty = [names[index] for index in np.flatnonzero(~has_any).tolist()]
         if empty:
             problems.append(

@@ -69,7 +69,7 @@ def without_columns(bank: Bank, names: Collection[str]) -> Bank:
 
 
 def _slim(bank: Bank, names: Collection[str]) -> Bank:
-    responses = dataclasses.replace(bank.responses, items=bank.responses.items.drop(names))
+    responses = bank.responses.with_tables(items=bank.responses.items.drop(names))
     return dataclasses.replace(bank, responses=responses)
 
 

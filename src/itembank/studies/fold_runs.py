@@ -4,7 +4,7 @@ import itertools
 import time
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
@@ -144,7 +144,7 @@ def _with_targets(responses: ResponseMatrix, targets: Sequence[str]) -> Response
     if not external:
         return responses
     check_external_names(external, responses.items["scenario"].unique().to_list())
-    return replace(responses, models=with_external_scores(responses.models, responses.models, external))
+    return responses.with_tables(models=with_external_scores(responses.models, responses.models, external))
 
 
 def _true_headline(view: Bank, new: ResponseMatrix, scenario_scores: FloatArray) -> FloatArray:

@@ -165,7 +165,7 @@ def test_a_subset_first_leads_to_the_same_place(monkeypatch):
 
 def test_the_subset_spreads_over_difficulty():
     blocks = make_blocks(simulate(60, 300, missing=0.2, seed=9).data, single_precision=True)
-    chosen = spread_over_difficulty(blocks, 50)
+    chosen = spread_over_difficulty(blocks.mean_values(), 50)
     assert len(np.unique(chosen)) == 50
     means = blocks.values.sum(axis=1) / blocks.weights.sum(axis=1)
     np.testing.assert_allclose(

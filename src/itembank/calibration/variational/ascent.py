@@ -15,7 +15,7 @@ from itembank.calibration.precision_prior import LEAST, MOST
 from itembank.calibration.variational.acceleration import Momentum
 from itembank.calibration.variational.beta_binomial_cells import BetaBinomialRule
 from itembank.calibration.variational.beta_cells import BetaRule
-from itembank.calibration.variational.blocks import Blocks
+from itembank.calibration.variational.blocks import Blocks, ResponseBlocks
 from itembank.calibration.variational.bound import divergence, item_divergence
 from itembank.calibration.variational.coupling import coupled_step
 from itembank.calibration.variational.passes import (
@@ -40,8 +40,6 @@ STEP_GROWTH = 1.25
 """Of an item's step after a sweep that raised its bound: three of them undo one halving."""
 PLAIN_SWEEPS = 5
 """Sweeps before the first coupled step: far from the maximum, plain sweeps gain more for their cost."""
-MOST_COUPLED_CELLS = 30_000_000
-"""A coupled step keeps two matrices of this many numbers: 480 MB in double precision."""
 LEAST_CHANGE = 1e-4
 """Of log phi, in a sweep: less is not worth another look at the responses."""
 SMALLEST_SIZE = 1e4
@@ -82,7 +80,7 @@ class _Swept:
 
 
 def ascend(
-    blocks: Blocks,
+    blocks: ResponseBlocks,
     posterior: Posterior,
     rule: CellRule,
     *,
@@ -140,9 +138,9 @@ def has_settled(before: Posterior, after: Posterior) -> bool:
     return bool(np.all((after.item_mean - before.item_mean) ** 2 <= MOST_CHANGE**2 * variance))
 
 
-def _smallest_size(blocks: Blocks) -> float:
+def _smallest_size(blocks: ResponseBlocks) -> float:
     """Return the size that a smaller bound counts as; densities, whose logarithm can be near zero, have half a cell."""
-    return SMALLEST_SIZE if blocks.sums is None else max(SMALLEST_SIZE, 0.5 * blocks.values.size)
+    return SMALLEST_SIZE if blocks.sums is None else max(SMALLEST_SIZE, 0.5 * blocks.n_cells)
 
 
 def _bound(statistics: ItemStatistics, posterior: Posterior, rule: CellRule) -> float:
@@ -152,10 +150,14 @@ def _bound(statistics: ItemStatistics, posterior: Posterior, rule: CellRule) -> 
 
 
 def _with_learned_precision(
-    blocks: Blocks, posterior: Posterior, rule: CellRule, statistics: ItemStatistics, precision_of_group: IntArray
+    blocks: ResponseBlocks,
+    posterior: Posterior,
+    rule: CellRule,
+    statistics: ItemStatistics,
+    precision_of_group: IntArray,
 ) -> tuple[CellRule, ItemStatistics]:
     """Give the rule with better precisions, and the statistics by it; both as they were where none is better."""
-    if not isinstance(rule, BetaRule | BetaBinomialRule):
+    if not isinstance(rule, BetaRule | BetaBinomialRule) or not isinstance(blocks, Blocks):
         return rule, statistics
     found = learn(blocks, posterior, rule, precision_of_group)
     old = np.log(rule.precision)
@@ -172,9 +174,9 @@ def _with_learned_precision(
     return rule, statistics
 
 
-def _can_couple(blocks: Blocks, posterior: Posterior) -> bool:
+def _can_couple(blocks: ResponseBlocks, posterior: Posterior) -> bool:
     """Whether coupled steps are worth it, and the matrices they need not too large."""
-    return not posterior.has_common_slope and blocks.values.size <= MOST_COUPLED_CELLS
+    return not posterior.has_common_slope and blocks.may_couple
 
 
 def _candidates(swept: _Swept, bold: Posterior, momentum: Momentum) -> Iterator[tuple[Posterior, Momentum]]:
@@ -193,7 +195,7 @@ def _progress_of(rise: float, tolerance: float) -> float:
 
 
 def improve_items(
-    blocks: Blocks,
+    blocks: ResponseBlocks,
     posterior: Posterior,
     before: ItemStatistics,
     steps: FloatArray,
@@ -203,7 +205,7 @@ def improve_items(
 ) -> _Swept:
     """Update the items and put back those whose bound fell; `with_cross` keeps what a coupled step needs."""
     # A fall by a few of the last digits is rounding, not a worse item.
-    noise = 10.0 * float(np.finfo(blocks.values.dtype).eps)
+    noise = 10.0 * float(np.finfo(blocks.dtype).eps)
     proposed = update_items(posterior, before, steps)
     after = ability_statistics(blocks, proposed, rule, with_cross=with_cross)
     change = after.likelihood - item_divergence(proposed) - before.likelihood + item_divergence(posterior)

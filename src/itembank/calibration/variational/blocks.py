@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from scipy.special import logit
@@ -16,8 +17,68 @@ CELLS_PER_BLOCK = 32_000
 ITEMS_AT_ONCE = 64
 """Items transposed at once, from columns into rows: fewer would read every line of memory several times."""
 
+MOST_COUPLED_CELLS = 30_000_000
+"""A coupled step keeps two matrices of this many numbers: 480 MB in double precision."""
+
 EXACT_TRIALS = 100.0
 """With more trials in a cell, single precision would lose the contribution of a single one."""
+
+
+class Part(NamedTuple):
+    """Responses to a block of items, as numbers.
+
+    Attributes
+    ----------
+    items : slice or (n_block,)
+        Which items.
+    models : None, (n_columns,) or (n_block, n_columns)
+        Which models have a column: all; the same for all items of the block; or each item's own.
+    values, weights : (n_block, n_columns)
+        As those of `Blocks`; weights None for once each.
+    """
+
+    items: slice | IntArray
+    models: IntArray | None
+    values: FloatArray
+    weights: FloatArray | None
+
+
+class ResponseBlocks(Protocol):
+    """Responses that the passes go over, a block of items at a time: `Blocks`, or `CodedBlocks` of many."""
+
+    @property
+    def n_items(self) -> int:
+        """Number of items."""
+
+    @property
+    def n_cells(self) -> int:
+        """Number of cells, those without a response included."""
+
+    @property
+    def dtype(self) -> np.dtype[np.floating]:
+        """Kind of numbers of the passes."""
+
+    @property
+    def may_couple(self) -> bool:
+        """Whether a coupled step may keep numbers of every cell."""
+
+    @property
+    def lower_asymptote(self) -> FloatArray:
+        """Of each item, (n_items,)."""
+
+    @property
+    def group(self) -> IntArray | None:
+        """As that of `Blocks`."""
+
+    @property
+    def sums(self) -> FloatArray | None:
+        """As those of `Blocks`."""
+
+    def parts(self) -> Iterator[Part]:
+        """Give the responses block by block, every item once."""
+
+    def take_items(self, items: IntArray | BoolArray) -> "ResponseBlocks":
+        """Return the responses to some of the items."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +109,34 @@ class Blocks:
     def n_items(self) -> int:
         """Number of items."""
         return int(self.values.shape[0])
+
+    @property
+    def n_cells(self) -> int:
+        """Number of cells, those without a response included."""
+        return self.values.size
+
+    @property
+    def dtype(self) -> np.dtype[np.floating]:
+        """Kind of numbers of the passes."""
+        return self.values.dtype
+
+    @property
+    def may_couple(self) -> bool:
+        """Whether a coupled step may keep numbers of every cell."""
+        return self.n_cells <= MOST_COUPLED_CELLS
+
+    def parts(self) -> Iterator[Part]:
+        """Give the responses block by block; each of one group, of consecutive items, with all models."""
+        for part in self.slices():
+            yield Part(part, None, self.values[part], None if self.weights is None else self.weights[part])
+
+    def mean_values(self) -> FloatArray:
+        """Mean of each item's values, (n_items,)."""
+        if self.weights is None:
+            mean: FloatArray = self.values.mean(axis=1)
+        else:
+            mean = np.einsum("il,il->i", self.values, self.weights) / self.weights.sum(axis=1)
+        return mean
 
     def slices(self) -> Iterator[slice]:
         """Cut the items into blocks of one group that stay in the cache."""

@@ -1,6 +1,8 @@
 """Variational calibration (tinyBenchmarks 4.4): start, ascent, result."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -14,8 +16,9 @@ from itembank.calibration.variational import positive
 from itembank.calibration.variational.ascent import Ascent, ascend
 from itembank.calibration.variational.beta_binomial_cells import BetaBinomialRule
 from itembank.calibration.variational.beta_cells import BetaRule, make_table
-from itembank.calibration.variational.blocks import Blocks, make_blocks, table_groups
+from itembank.calibration.variational.blocks import Blocks, ResponseBlocks, make_blocks, table_groups
 from itembank.calibration.variational.cells import jaakkola_jordan, normal_expectation
+from itembank.calibration.variational.coded_blocks import coded_blocks
 from itembank.calibration.variational.outlying import MOST_SDS, draw_in
 from itembank.calibration.variational.passes import CellRule, item_statistics
 from itembank.calibration.variational.precision import learn
@@ -23,13 +26,16 @@ from itembank.calibration.variational.scale import in_general_axes, rescale
 from itembank.calibration.variational.starts import from_nothing, start_of_centres
 from itembank.calibration.variational.state import Posterior, start_posterior
 from itembank.calibration.variational.updates import update_items
+from itembank.data.item_codes import ItemCodes
 from itembank.irt.family_names import WITH_PRECISION
 from itembank.irt.parameters import AbilityPrior
-from itembank.numerics.arrays import IntArray
+from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.progress import ProgressCallback, silent
 
 SUBSET_SIZE = 3000
 """Of many items, so many are fitted first: they determine abilities well enough for the others to need few sweeps."""
+MOST_SUBSET_CELLS, LEAST_SUBSET_SIZE = 12_000_000, 1000
+"""Of very many models fewer items are fitted first: the start holds their cells as several matrices of numbers."""
 ITEM_ROUNDS = 5
 """Updates of all items, from zero, before abilities move again. In simulations one to five take as long to the same
 end: the sweeps afterwards do what they leave."""
@@ -49,7 +55,7 @@ DRAWING_ROUNDS = 2
 class _Ended(NamedTuple):
     """Responses as they were fitted in the end, the ascent and its history, and how many had been drawn in."""
 
-    blocks: Blocks
+    blocks: ResponseBlocks
     ascent: Ascent
     history: list[float]
     n_outlying: int = 0
@@ -103,20 +109,49 @@ def fit_variational(data: FitData, spec: Variational, *, progress: ProgressCallb
 
 def _fit_in_order(data: FitData, spec: Variational, rules: Rules, progress: ProgressCallback) -> Fit:
     """Fit items that stand in the order of their precisions."""
+    if data.codes is not None:
+        return _fit_some_first(data, partial(_of_codes, data, data.codes, spec), spec, rules, progress)
     blocks = make_blocks(data, single_precision=_is_single(data, spec))
     # little is saved where the subset would be most of the items
-    if blocks.n_items <= 1.5 * SUBSET_SIZE:
-        rough, is_determined = from_nothing(blocks, data, spec, rules.rough)
-        ascent = _to_the_end(blocks, rough.posterior, spec, rules, _stage(progress, "fit", 0.1, 1.0))
-        history = [*rough.history, *ascent.history]
-        ended = _robust(blocks, ascent, history, spec, rules)
-        return _fit(ended, spec, rules, n_sweeps=len(history), is_determined=is_determined)
-    chosen = spread_over_difficulty(blocks, SUBSET_SIZE)
-    some = blocks.take_items(chosen)
-    rough, is_determined = from_nothing(some, data.take_items(chosen), spec, rules.rough)
-    first = _to_the_end(some, rough.posterior, spec, rules, _stage(progress, f"fit {SUBSET_SIZE} items", 0.1, 0.5))
+    if blocks.n_items > 1.5 * SUBSET_SIZE:
+        return _fit_some_first(data, partial(_of_numbers, data, blocks), spec, rules, progress)
+    rough, is_determined = from_nothing(blocks, data, spec, rules.rough)
+    ascent = _to_the_end(blocks, rough.posterior, spec, rules, _stage(progress, "fit", 0.1, 1.0))
+    history = [*rough.history, *ascent.history]
+    ended = _robust(blocks, ascent, history, spec, rules)
+    return _fit(ended, spec, rules, n_sweeps=len(history), is_determined=is_determined)
+
+
+class _Some(NamedTuple):
+    """Items that are fitted first, and how to lay out all of them.
+
+    Attributes
+    ----------
+    data : FitData
+        Of these items, as numbers.
+    blocks : ResponseBlocks
+        Of these items.
+    all_blocks : function
+        Gives the blocks of all items.
+    """
+
+    data: FitData
+    blocks: ResponseBlocks
+    all_blocks: Callable[[], ResponseBlocks]
+
+
+def _fit_some_first(
+    data: FitData, choose: Callable[[], _Some], spec: Variational, rules: Rules, progress: ProgressCallback
+) -> Fit:
+    """Fit some items, then all of them from the abilities found."""
+    some = choose()
+    rough, is_determined = from_nothing(some.blocks, some.data, spec, rules.rough)
+    name = f"fit {some.blocks.n_items} items"
+    first = _to_the_end(some.blocks, rough.posterior, spec, rules, _stage(progress, name, 0.1, 0.5))
     if rules.has_precision:
         rules = Rules(first.rule, first.rule, rules.precision_of_group)
+    blocks = some.all_blocks()
+    del some  # room for the sweeps over all items
     posterior = all_items(blocks, first.posterior, data, rules.rough)
     ascent = _to_the_end(blocks, posterior, spec, rules, _stage(progress, "fit all items", 0.5, 1.0))
     n_sweeps = len(rough.history) + len(first.history) + ITEM_ROUNDS + len(ascent.history)
@@ -124,18 +159,50 @@ def _fit_in_order(data: FitData, spec: Variational, rules: Rules, progress: Prog
     return _fit(ended, spec, rules, n_sweeps=n_sweeps, is_determined=is_determined)
 
 
+def _of_numbers(data: FitData, blocks: Blocks) -> _Some:
+    """Choose the items that are fitted first."""
+    chosen = spread_over_difficulty(blocks.mean_values(), SUBSET_SIZE)
+    return _Some(data.take_items(chosen), blocks.take_items(chosen), lambda: blocks)
+
+
+def _of_codes(data: FitData, codes: ItemCodes, spec: Variational) -> _Some:
+    """Choose the items that are fitted first among many right and wrong answers.
+
+    Where no cell is missing they are laid out as numbers, for coupled steps; else with the models that answered.
+    """
+    is_single = _is_single(data, spec)
+    dtype: np.dtype[np.floating] = np.dtype(np.float32 if is_single else np.float64)
+    counts = codes.counts()
+    chosen = spread_over_difficulty(counts.mean, _subset_size(codes))
+    of_some = data.take_items(chosen)
+    numbers = of_some.decoded()
+    blocks: ResponseBlocks
+    if counts.is_complete:
+        blocks = make_blocks(numbers, single_precision=is_single)
+    else:
+        blocks = coded_blocks(codes.take(chosen), of_some.lower_asymptote, dtype)
+    is_complete = counts.is_complete
+    return _Some(numbers, blocks, lambda: coded_blocks(codes, data.lower_asymptote, dtype, is_complete=is_complete))
+
+
+def _subset_size(codes: ItemCodes) -> int:
+    """Return how many of very many items are fitted first."""
+    most = max(MOST_SUBSET_CELLS // codes.n_models, LEAST_SUBSET_SIZE)
+    return min(most, SUBSET_SIZE, codes.n_items)
+
+
 def _is_single(data: FitData, spec: Variational) -> bool:
     """Whether the passes are float32."""
-    is_large = data.responses.size > DOUBLE_UP_TO
+    is_large = data.n_cells > DOUBLE_UP_TO
     return is_large if isinstance(spec.single_precision, str) else spec.single_precision
 
 
-def _robust(blocks: Blocks, ascent: Ascent, history: list[float], spec: Variational, rules: Rules) -> _Ended:
+def _robust(blocks: ResponseBlocks, ascent: Ascent, history: list[float], spec: Variational, rules: Rules) -> _Ended:
     """Draw outlying probabilities in, and go on from there, where precisions are learned."""
     ended = _Ended(blocks, ascent, history)
-    if not isinstance(ascent.rule, BetaRule) or rules.precision_of_group is None:
+    if not isinstance(ascent.rule, BetaRule) or rules.precision_of_group is None or not isinstance(blocks, Blocks):
         return ended
-    for _ in range(1 if blocks.values.size > LARGE else DRAWING_ROUNDS):
+    for _ in range(1 if blocks.n_cells > LARGE else DRAWING_ROUNDS):
         drawn = draw_in(blocks, ended.ascent.posterior, cast("BetaRule", ended.ascent.rule))
         if drawn.n_cells == ended.n_outlying:
             break
@@ -146,19 +213,15 @@ def _robust(blocks: Blocks, ascent: Ascent, history: list[float], spec: Variatio
     return ended
 
 
-def spread_over_difficulty(blocks: Blocks, size: int) -> IntArray:
-    """Choose `size` items at equal steps along the order of their mean response, in their own order."""
-    if blocks.weights is None:
-        mean = blocks.values.mean(axis=1)
-    else:
-        mean = np.einsum("il,il->i", blocks.values, blocks.weights) / blocks.weights.sum(axis=1)
+def spread_over_difficulty(mean: FloatArray, size: int) -> IntArray:
+    """Choose `size` items at equal steps along the order of their mean response (n_items,), in their own order."""
     order = np.argsort(mean, kind="stable")
     # items of every difficulty, so that weak and strong models are measured, too
-    steps = np.linspace(0, blocks.n_items - 1, size).astype(np.int64)
+    steps = np.linspace(0, mean.size - 1, size).astype(np.int64)
     return np.sort(order[steps]).astype(np.int64)
 
 
-def all_items(blocks: Blocks, of_some: Posterior, data: FitData, rule: CellRule = jaakkola_jordan) -> Posterior:
+def all_items(blocks: ResponseBlocks, of_some: Posterior, data: FitData, rule: CellRule = jaakkola_jordan) -> Posterior:
     """Give a posterior of all items, each from nothing, given the abilities found from some of them."""
     posterior = start_posterior(
         of_some.ability_mean,
@@ -176,7 +239,7 @@ def all_items(blocks: Blocks, of_some: Posterior, data: FitData, rule: CellRule 
 
 
 def _to_the_end(
-    blocks: Blocks, start: Posterior, spec: Variational, rules: Rules, progress: ProgressCallback
+    blocks: ResponseBlocks, start: Posterior, spec: Variational, rules: Rules, progress: ProgressCallback
 ) -> Ascent:
     return ascend(
         blocks,
@@ -222,7 +285,7 @@ def _fit(ended: _Ended, spec: Variational, rules: Rules, *, n_sweeps: int, is_de
         )
     if n_outlying:
         message += (
-            f"; {n_outlying} of {blocks.values.size} responses lie further than {MOST_SDS:g} standard deviations from "
+            f"; {n_outlying} of {blocks.n_cells} responses lie further than {MOST_SDS:g} standard deviations from "
             "what the items expect and count as if at that distance"
         )
     message += positive.note(posterior)
@@ -240,9 +303,11 @@ def _fit(ended: _Ended, spec: Variational, rules: Rules, *, n_sweeps: int, is_de
     )
 
 
-def _precisions(blocks: Blocks, ascent: Ascent, rules: Rules) -> dict[str, Any]:
+def _precisions(blocks: ResponseBlocks, ascent: Ascent, rules: Rules) -> dict[str, Any]:
     """Precision of each item, and the standard error of its logarithm where it was learned."""
-    if not isinstance(ascent.rule, BetaRule | BetaBinomialRule) or blocks.group is None:
+    if not isinstance(ascent.rule, BetaRule | BetaBinomialRule) or not isinstance(blocks, Blocks):
+        return {}
+    if blocks.group is None:
         return {}
     if rules.precision_of_group is None:
         return {"precision": ascent.rule.precision[blocks.group]}

@@ -7,16 +7,17 @@ outer products that the updates need are products with the unique entries of the
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias, cast
 
 import numpy as np
 
 from itembank.calibration.variational.beta_binomial_cells import BetaBinomialRule
 from itembank.calibration.variational.beta_cells import BetaRule
-from itembank.calibration.variational.blocks import Blocks
+from itembank.calibration.variational.blocks import Blocks, Part, ResponseBlocks
 from itembank.calibration.variational.cells import Cells, LogisticRule, guessing_terms
+from itembank.calibration.variational.products import Gathered, ModelNumbers, add_to_models, slope_pairs
 from itembank.calibration.variational.state import Posterior
-from itembank.numerics.arrays import BoolArray, FloatArray
+from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.numerics.symmetric import packed_products, triangle
 
 CellRule: TypeAlias = LogisticRule | BetaRule | BetaBinomialRule
@@ -27,15 +28,21 @@ class Block(NamedTuple):
 
     Attributes
     ----------
-    part : slice
+    items : slice or (n_block,)
         Which items.
-    mean, linear, curvature : (n_block, n_models)
+    models : None, (n_columns,) or (n_block, n_columns)
+        Which models, as in `Part`.
+    numbers : ModelNumbers or Gathered
+        Of these models.
+    mean, linear, curvature : (n_block, n_columns)
         Expected logit; ``y - 1/2 + t`` and w, zero where not observed.
     likelihood : (n_block,)
         Expected log-likelihood of each item's responses.
     """
 
-    part: slice
+    items: slice | IntArray
+    models: IntArray | None
+    numbers: ModelNumbers | Gathered
     mean: FloatArray
     linear: FloatArray
     curvature: FloatArray
@@ -68,14 +75,14 @@ class CrossTerms(NamedTuple):
     residual: FloatArray
 
     @classmethod
-    def empty_like(cls, values: FloatArray) -> "CrossTerms":
+    def empty(cls, shape: tuple[int, int], dtype: np.dtype[np.floating]) -> "CrossTerms":
         """Make room for them."""
-        return cls(np.empty_like(values), np.empty_like(values))
+        return cls(np.empty(shape, dtype), np.empty(shape, dtype))
 
     def put(self, block: Block) -> None:
         """Write those of a block of items to their place."""
-        self.curvature[block.part] = block.curvature
-        residual = self.residual[block.part]
+        self.curvature[block.items] = block.curvature
+        residual = self.residual[block.items]
         np.multiply(block.curvature, block.mean, out=residual)
         np.subtract(block.linear, residual, out=residual)
 
@@ -102,95 +109,118 @@ class AbilityStatistics:
     cross: CrossTerms | None = None
 
 
-def item_statistics(blocks: Blocks, posterior: Posterior, rule: CellRule) -> ItemStatistics:
-    """Go over all responses for the update of the items."""
-    abilities = extended(posterior.ability_mean)
-    moment = packed_products(abilities)  # E[x x'], upper triangle
+def item_statistics(blocks: ResponseBlocks, posterior: Posterior, rule: CellRule) -> ItemStatistics:
+    """Go over all responses for the update of the items.
+
+    Items do not depend on each other given the abilities: the statistics of some items are those rows of all.
+    """
     n_dims = posterior.n_dims
-    # E[x x'] adds the covariance of theta; the one in x is certain.
-    moment[:, _is_slope_pair(n_dims)] += _upper(posterior.ability_covariance)
-    moment, abilities = moment.astype(blocks.values.dtype), abilities.astype(blocks.values.dtype)
-    precision = np.empty((blocks.n_items, moment.shape[1]))
+    precision = np.empty((blocks.n_items, (n_dims + 1) * (n_dims + 2) // 2))
     linear = np.empty((blocks.n_items, n_dims + 1))
     likelihood = np.empty(blocks.n_items)
     for block in cells(blocks, posterior, rule):
-        precision[block.part] = block.curvature @ moment
-        linear[block.part] = block.linear @ abilities
-        likelihood[block.part] = block.likelihood
+        precision[block.items], linear[block.items] = block.numbers.item_sums(block.curvature, block.linear)
+        likelihood[block.items] = block.likelihood
     return ItemStatistics(precision, linear, likelihood)
 
 
 def ability_statistics(
-    blocks: Blocks, posterior: Posterior, rule: CellRule, *, with_cross: bool = False
+    blocks: ResponseBlocks, posterior: Posterior, rule: CellRule, *, with_cross: bool = False
 ) -> AbilityStatistics:
-    """Go over all responses for the update of the abilities; `with_cross` keeps what a coupled step needs."""
+    """Go over all responses for the update of the abilities; `with_cross` keeps what a coupled step needs.
+
+    The statistics of all items are the sums of those of parts of the items, with each part's likelihood in its place.
+    """
     n_models, n_dims = posterior.ability_mean.shape
     loadings, covariance = posterior.item_mean[:, :n_dims], posterior.item_covariance
     squares = packed_products(loadings) + _upper(covariance[:, :n_dims, :n_dims])
     slope_times_intercept = loadings * posterior.item_mean[:, n_dims:] + covariance[:, :n_dims, n_dims]  # E[a c]
     # With the logit a . theta + c, the update needs sum w E[a a'] and sum w E[a c]: one product for both.
-    features = np.column_stack([squares, slope_times_intercept]).astype(blocks.values.dtype)
-    loadings = loadings.astype(blocks.values.dtype)
+    features = np.column_stack([squares, slope_times_intercept]).astype(blocks.dtype)
+    loadings = loadings.astype(blocks.dtype)
     curved = np.zeros((n_models, features.shape[1]))
     linear = np.zeros((n_models, n_dims))
     likelihood = np.empty(blocks.n_items)
-    cross = CrossTerms.empty_like(blocks.values) if with_cross else None
+    cross = CrossTerms.empty((blocks.n_items, n_models), blocks.dtype) if with_cross else None
     for block in cells(blocks, posterior, rule):
-        curved += block.curvature.T @ features[block.part]
-        linear += block.linear.T @ loadings[block.part]
-        likelihood[block.part] = block.likelihood
+        add_to_models(curved, block.curvature, features[block.items], block.models)
+        add_to_models(linear, block.linear, loadings[block.items], block.models)
+        likelihood[block.items] = block.likelihood
         if cross is not None:
             cross.put(block)
     return AbilityStatistics(curved[:, :-n_dims], linear - curved[:, -n_dims:], likelihood, cross)
 
 
-def cells(blocks: Blocks, posterior: Posterior, rule: CellRule) -> Iterator[Block]:
+def cells(blocks: ResponseBlocks, posterior: Posterior, rule: CellRule) -> Iterator[Block]:
     """Go over the responses block by block."""
     can_guess = bool(blocks.lower_asymptote.any())
     constants = constants_of(blocks, rule)
-    for part, mean, variance in logit_moments(blocks, posterior):
+    for part, numbers, mean, variance in _moments(blocks, posterior):
         if isinstance(rule, BetaRule | BetaBinomialRule):
-            weights = None if blocks.weights is None else blocks.weights[part]
-            expected = rule.evaluate(blocks.values[part], weights, blocks.group_at(part), mean, variance)
+            expected = rule.evaluate(part.values, part.weights, _group_of(blocks, part), mean, variance)
         else:
-            expected = _logistic_cells(blocks, part, rule, mean, variance, can_guess=can_guess)
-        yield Block(part, mean, expected.linear, expected.curvature, expected.value.sum(axis=1) + constants[part])
+            lower = blocks.lower_asymptote[part.items] if can_guess else None
+            expected = _logistic_cells(part, rule, mean, variance, lower)
+        likelihood = expected.value.sum(axis=1) + constants[part.items]
+        yield Block(part.items, part.models, numbers, mean, expected.linear, expected.curvature, likelihood)
 
 
 def logit_moments(blocks: Blocks, posterior: Posterior) -> Iterator[tuple[slice, FloatArray, FloatArray]]:
     """Mean and variance of the logits, (n_block, n_models), block by block; each of one group of items."""
-    dtype = blocks.values.dtype
-    n_dims = posterior.n_dims
-    abilities = extended(posterior.ability_mean)
+    for part, _, mean, variance in _moments(blocks, posterior):
+        yield cast("slice", part.items), mean, variance
+
+
+def _moments(
+    blocks: ResponseBlocks, posterior: Posterior
+) -> Iterator[tuple[Part, ModelNumbers | Gathered, FloatArray, FloatArray]]:
+    """Give each block, the numbers of its models, and mean and variance of its logits."""
+    dtype, n_dims = blocks.dtype, posterior.n_dims
     item_mean, covariance = posterior.item_mean, posterior.item_covariance
     squares = packed_products(item_mean[:, :n_dims]) + _upper(covariance[:, :n_dims, :n_dims])
     # x' S_i x and tr(E[a a'] C_l) are sums over the entries of two matrices each: one product gives both.
     of_items = np.column_stack([_doubled(_upper(covariance), n_dims + 1), _doubled(squares, n_dims)]).astype(dtype)
-    of_models = np.column_stack([packed_products(abilities), _upper(posterior.ability_covariance)]).astype(dtype).T
-    item_mean, abilities = item_mean.astype(dtype), abilities.astype(dtype).T
-    for part in blocks.slices():
-        yield part, item_mean[part] @ abilities, of_items[part] @ of_models
+    item_mean = item_mean.astype(dtype)
+    of_models = _model_numbers(posterior, dtype)
+    for part in blocks.parts():
+        numbers = of_models.of(part.models)
+        yield part, numbers, *numbers.logits(item_mean[part.items], of_items[part.items])
+
+
+def _model_numbers(posterior: Posterior, dtype: np.dtype[np.floating]) -> ModelNumbers:
+    """Give what the passes multiply with."""
+    abilities = extended(posterior.ability_mean)
+    products, covariance = packed_products(abilities), _upper(posterior.ability_covariance)
+    # E[x x'] adds the covariance of theta; the one in x is certain.
+    moment = products.copy()
+    moment[:, slope_pairs(posterior.n_dims)] += covariance
+    squares = np.column_stack([products, covariance])
+    return ModelNumbers(abilities.astype(dtype), squares.astype(dtype), moment.astype(dtype))
+
+
+def _group_of(blocks: ResponseBlocks, part: Part) -> int:
+    """Group of the items of a block, for families whose blocks are of consecutive items."""
+    return 0 if blocks.group is None else int(blocks.group[cast("slice", part.items).start])
 
 
 def _logistic_cells(
-    blocks: Blocks, part: slice, rule: LogisticRule, mean: FloatArray, variance: FloatArray, *, can_guess: bool
+    part: Part, rule: LogisticRule, mean: FloatArray, variance: FloatArray, lower_asymptote: FloatArray | None
 ) -> Cells:
     """Apply a rule to binary responses, and to counts, where a weight is the number of trials."""
-    centred = blocks.values[part]
+    centred = part.values
     correction, curvature, log_cosh = rule(mean, variance)
-    if can_guess:
-        centred, value = guessing_terms(mean, centred, blocks.lower_asymptote[part, None].astype(mean.dtype))
+    if lower_asymptote is not None:
+        centred, value = guessing_terms(mean, centred, lower_asymptote[:, None].astype(mean.dtype))
     else:
         value = centred * mean
     value -= log_cosh
     linear = centred if correction is None else centred + correction
-    if blocks.weights is not None:
-        weights = blocks.weights[part]
-        linear, curvature, value = linear * weights, curvature * weights, value * weights
+    if part.weights is not None:
+        linear, curvature, value = linear * part.weights, curvature * part.weights, value * part.weights
     return Cells(linear, curvature, value)
 
 
-def constants_of(blocks: Blocks, rule: CellRule) -> FloatArray:
+def constants_of(blocks: ResponseBlocks, rule: CellRule) -> FloatArray:
     """Return the part of each item's log-likelihood that no logit enters, (n_items,)."""
     if not isinstance(rule, BetaRule) or blocks.sums is None:
         return np.zeros(blocks.n_items)
@@ -213,11 +243,4 @@ def _doubled(packed: FloatArray, size: int) -> FloatArray:
     """Upper triangles with the off-diagonals doubled: its product with another one sums over the whole matrix."""
     rows, columns = triangle(size)
     result: FloatArray = packed * np.where(rows == columns, 1.0, 2.0)
-    return result
-
-
-def _is_slope_pair(n_dims: int) -> BoolArray:
-    """Which upper-triangle entries of E[x x'] do not involve the one, in the order of a triangle of n_dims."""
-    rows, columns = triangle(n_dims + 1)
-    result: BoolArray = (rows < n_dims) & (columns < n_dims)
     return result

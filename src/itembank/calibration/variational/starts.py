@@ -10,7 +10,7 @@ from itembank.calibration.specs import Variational
 from itembank.calibration.start import start_values
 from itembank.calibration.two_starts import ROUGH_TOLERANCE, End, Started, better_start
 from itembank.calibration.variational.ascent import Ascent, ascend
-from itembank.calibration.variational.blocks import Blocks
+from itembank.calibration.variational.blocks import ResponseBlocks
 from itembank.calibration.variational.covariates import start_covariates
 from itembank.calibration.variational.passes import CellRule
 from itembank.calibration.variational.state import CovariatePrior, TaskPrior, start_posterior
@@ -36,7 +36,7 @@ def start_of_centres(data: FitData, n_dims: int) -> Centres:
     return {} if data.task_index is None else {"tasks": start_tasks(data.task_index, n_dims + 1)}
 
 
-def from_nothing(blocks: Blocks, data: FitData, spec: Variational, rule: CellRule) -> Started[Ascent]:
+def from_nothing(blocks: ResponseBlocks, data: FitData, spec: Variational, rule: CellRule) -> Started[Ascent]:
     """Go part of the way from the better of two starts."""
     climb = partial(_part_of_the_way, blocks, data, spec, rule)
     return better_start(climb, _end, start_values(data), data.observed, n_dims=spec.n_dims)
@@ -47,7 +47,9 @@ def _end(ascent: Ascent) -> End:
     return End(posterior.item_mean, posterior.ability_mean, ascent.history[-1])
 
 
-def _part_of_the_way(blocks: Blocks, data: FitData, spec: Variational, rule: CellRule, abilities: FloatArray) -> Ascent:
+def _part_of_the_way(
+    blocks: ResponseBlocks, data: FitData, spec: Variational, rule: CellRule, abilities: FloatArray
+) -> Ascent:
     """Ascend from these abilities, (n_models, n_dims), until the end is near."""
     covariance = np.tile(START_VARIANCE * np.eye(spec.n_dims), (len(abilities), 1, 1))
     start = start_posterior(

@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 
 from itembank.data.code_array import CodeArray
-from itembank.data.coded_responses import CodedResponses
+from itembank.data.coded_responses import CodedResponses, are_many
 from itembank.data.memory import check_matrix_fits
 from itembank.data.readers.detection import Found
 from itembank.data.readers.long_table import check_columns, tell_of_missing, wanted_columns
@@ -26,6 +26,8 @@ from itembank.numerics.arrays import BoolArray, FloatArray
 from itembank.progress import ProgressCallback
 
 Known = Callable[[ResponseRows], tuple[pl.DataFrame | None, pl.DataFrame | None]]
+BYTES_OF_CODES = 3.0
+"""A cell of right and wrong takes: one, half as much for arrays that grow, and one where a calibration turns them."""
 CAN_STREAM = hasattr(pl, "Categories")
 """Whether this release of Polars has codes of names that hold from one part of a file to the next (1.32)."""
 
@@ -172,13 +174,15 @@ def _told(cells: StreamedCells, rows: ResponseRows, spec: ReadingSpec, known: Kn
     shape = (rows.models.n_names, rows.items.n_names)
     costs = {unit: cells.costs.get(unit) or CodeArray() for file in cells.files for unit in file.units}
     n_arrays = 1 + (cells.n_trials is not None) + len(costs)
-    check_matrix_fits(rows.source, *shape, n_responses=cells.n_rows, n_arrays=n_arrays)
+    stays_coded = n_arrays == 1 and cells.response.is_binary and are_many(*shape)
+    bytes_each = BYTES_OF_CODES if stays_coded else 8.0
+    check_matrix_fits(rows.source, *shape, n_responses=cells.n_rows, n_arrays=n_arrays, bytes_each=bytes_each)
     if spec.repeats != "last":
         tell_of_copies(rows.source, _n_copies(cells, n_known))
     for array in (cells.n_trials, *costs.values()):
         if array is not None:
             array.grow(*shape)
-    return CodedResponses(
+    return CodedResponses.of(
         cells.response,
         table_of_models(rows, models),
         with_scenario_columns(table_of_items(rows, items, spec)),

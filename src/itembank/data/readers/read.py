@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from itembank.data.coded_responses import CodedResponses
+from itembank.data.coded_responses import CodedResponses, are_many
 from itembank.data.memory import allowing
 from itembank.data.readers.coded import coded_responses, may_be_coded
 from itembank.data.readers.collecting import read_each, refuse
@@ -93,7 +93,7 @@ def read_matrix(
     if told is None:
         coded = _read_coded(found, spec, models, items, progress)
         if coded is not None:
-            return coded.to_matrix()
+            return coded if coded.is_binary and are_many(coded.n_models, coded.n_items) else coded.to_matrix()
     return _read_whole(paths, spec, models=models, items=items, progress=progress, found=found, told=told)
 
 
@@ -104,7 +104,7 @@ def read_coded(
     models: str | Path | None = None,
     items: str | Path | None = None,
     progress: ProgressCallback = silent,
-) -> CodedResponses | ResponseMatrix:
+) -> ResponseMatrix:
     """Read sources as `read_matrix` does; long tables, and a response file, in a byte or so a cell."""
     found = _found(paths, spec)
     coded = _read_coded(found, spec, models, items, progress)
