@@ -113,6 +113,7 @@ def test_the_floor_does_the_arithmetic_of_a_pass():
     theta, uncertainty = abilities
     items = np.column_stack([rng.normal(size=(7, 2)), *rng.uniform(0.01, 0.1, (3, 7))]).astype(np.float32)
     sums = floors.item_pass(answers, abilities, items)()
+    assert np.finfo(np.float64).tiny / 2.0 > 0.0  # compiled code leaves the arithmetic of this process alone
     a, c, of_slope, of_both, of_intercept = (column[:, None] for column in items.T.astype(float))
     mean = a * theta + c
     variance = of_slope * theta**2 + 2.0 * of_both * theta + of_intercept + (a**2 + of_slope) * uncertainty
