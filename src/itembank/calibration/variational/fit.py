@@ -17,6 +17,7 @@ from itembank.calibration.variational.beta_cells import BetaRule, make_table
 from itembank.calibration.variational.blocks import Blocks, ResponseBlocks, make_blocks, table_groups
 from itembank.calibration.variational.cells import jaakkola_jordan, normal_expectation
 from itembank.calibration.variational.coded_blocks import coded_blocks
+from itembank.calibration.variational.device_passes import codes_on_device, numbers_on_device
 from itembank.calibration.variational.outlying import MOST_SDS, draw_in
 from itembank.calibration.variational.passes import CellRule, item_statistics
 from itembank.calibration.variational.precision import learn
@@ -28,6 +29,7 @@ from itembank.data.item_codes import ItemCodes
 from itembank.irt.family_names import WITH_PRECISION
 from itembank.irt.parameters import AbilityPrior
 from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.numerics.devices import Device, open_device
 from itembank.progress import ProgressCallback, silent
 
 SUBSET_SIZE = 3000
@@ -107,19 +109,27 @@ def fit_variational(data: FitData, spec: Variational, *, progress: ProgressCallb
 
 def _fit_in_order(data: FitData, spec: Variational, rules: Rules, progress: ProgressCallback) -> Fit:
     """Fit items that stand in the order of their precisions."""
+    device = None if spec.device is None else open_device(spec.device)
     if data.codes is not None:
-        return _fit_some_first(data, _of_codes(data, data.codes, spec), spec, rules, progress)
+        return _fit_some_first(data, _of_codes(data, data.codes, spec, device), spec, rules, progress)
     blocks = make_blocks(data, single_precision=_is_single(data, spec))
     # little is saved where the subset would be most of the items
     if blocks.n_items > 1.5 * SUBSET_SIZE:
         chosen = spread_over_difficulty(blocks.mean_values(), SUBSET_SIZE)
-        some = _Some(data.take_items(chosen), blocks.take_items(chosen), lambda: blocks)
+        few = _placed(blocks.take_items(chosen), device)
+        some = _Some(data.take_items(chosen), few, lambda: _placed(blocks, device))
         return _fit_some_first(data, some, spec, rules, progress)
-    rough, is_determined = from_nothing(blocks, data, spec, rules.rough)
-    ascent = _to_the_end(blocks, rough.posterior, spec, rules, _stage(progress, "fit", 0.1, 1.0))
+    placed = _placed(blocks, device)
+    rough, is_determined = from_nothing(placed, data, spec, rules.rough)
+    ascent = _to_the_end(placed, rough.posterior, spec, rules, _stage(progress, "fit", 0.1, 1.0))
     history = [*rough.history, *ascent.history]
-    ended = _robust(blocks, ascent, history, spec, rules)
+    ended = _robust(placed, ascent, history, spec, rules)
     return _fit(ended, spec, rules, n_sweeps=len(history), is_determined=is_determined)
+
+
+def _placed(blocks: Blocks, device: Device | None) -> ResponseBlocks:
+    """Bring responses to where the passes are to be."""
+    return blocks if device is None else numbers_on_device(blocks, device)
 
 
 class _Some(NamedTuple):
@@ -156,7 +166,7 @@ def _fit_some_first(data: FitData, some: _Some, spec: Variational, rules: Rules,
     return _fit(ended, spec, rules, n_sweeps=n_sweeps, is_determined=is_determined)
 
 
-def _of_codes(data: FitData, codes: ItemCodes, spec: Variational) -> _Some:
+def _of_codes(data: FitData, codes: ItemCodes, spec: Variational, device: Device | None) -> _Some:
     """Choose the items that are fitted first among many right and wrong answers.
 
     Where no cell is missing they are laid out as numbers, for coupled steps; else with the models that answered.
@@ -167,13 +177,17 @@ def _of_codes(data: FitData, codes: ItemCodes, spec: Variational) -> _Some:
     chosen = spread_over_difficulty(counts.mean - 0.5, _subset_size(codes))
     of_some = data.take_items(chosen)
     numbers = of_some.decoded()
+    is_complete, few, lower = counts.is_complete, codes.take(chosen), data.lower_asymptote
     blocks: ResponseBlocks
-    if counts.is_complete:
+    if device is not None:
+        at = device
+        blocks = codes_on_device(few, of_some.lower_asymptote, dtype, device, is_complete=is_complete)
+        return _Some(numbers, blocks, lambda: codes_on_device(codes, lower, dtype, at, is_complete=is_complete))
+    if is_complete:
         blocks = make_blocks(numbers, single_precision=is_single)
     else:
-        blocks = coded_blocks(codes.take(chosen), of_some.lower_asymptote, dtype)
-    is_complete = counts.is_complete
-    return _Some(numbers, blocks, lambda: coded_blocks(codes, data.lower_asymptote, dtype, is_complete=is_complete))
+        blocks = coded_blocks(few, of_some.lower_asymptote, dtype)
+    return _Some(numbers, blocks, lambda: coded_blocks(codes, lower, dtype, is_complete=is_complete))
 
 
 def _subset_size(codes: ItemCodes) -> int:
