@@ -95,8 +95,8 @@ class DeviceBlocks:
 
     @property
     def may_couple(self) -> bool:
-        """Whether a coupled step may keep numbers of every cell."""
-        return self.n_cells <= MOST_COUPLED_CELLS
+        """Whether a coupled step may keep numbers of every cell: where it may without the device."""
+        return not self.is_coded and self.n_cells <= MOST_COUPLED_CELLS
 
     @property
     def group(self) -> None:

@@ -177,17 +177,20 @@ def _of_codes(data: FitData, codes: ItemCodes, spec: Variational, device: Device
     chosen = spread_over_difficulty(counts.mean - 0.5, _subset_size(codes))
     of_some = data.take_items(chosen)
     numbers = of_some.decoded()
-    is_complete, few, lower = counts.is_complete, codes.take(chosen), data.lower_asymptote
     blocks: ResponseBlocks
-    if device is not None:
-        at = device
-        blocks = codes_on_device(few, of_some.lower_asymptote, dtype, device, is_complete=is_complete)
-        return _Some(numbers, blocks, lambda: codes_on_device(codes, lower, dtype, at, is_complete=is_complete))
-    if is_complete:
-        blocks = make_blocks(numbers, single_precision=is_single)
+    if counts.is_complete:
+        blocks = _placed(make_blocks(numbers, single_precision=is_single), device)
+    elif device is None:
+        blocks = coded_blocks(codes.take(chosen), of_some.lower_asymptote, dtype)
     else:
-        blocks = coded_blocks(few, of_some.lower_asymptote, dtype)
-    return _Some(numbers, blocks, lambda: coded_blocks(codes, lower, dtype, is_complete=is_complete))
+        blocks = codes_on_device(codes.take(chosen), of_some.lower_asymptote, dtype, device, is_complete=False)
+
+    def all_blocks() -> ResponseBlocks:
+        if device is None:
+            return coded_blocks(codes, data.lower_asymptote, dtype, is_complete=counts.is_complete)
+        return codes_on_device(codes, data.lower_asymptote, dtype, device, is_complete=counts.is_complete)
+
+    return _Some(numbers, blocks, all_blocks)
 
 
 def _subset_size(codes: ItemCodes) -> int:
