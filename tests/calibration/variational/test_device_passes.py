@@ -3,6 +3,7 @@ from dataclasses import fields
 import numpy as np
 import pytest
 
+from itembank.calibration.calibrate import calibrate
 from itembank.calibration.fits import FitData
 from itembank.calibration.specs import Variational
 from itembank.calibration.variational import fit as variational_fit
@@ -13,6 +14,8 @@ from itembank.calibration.variational.device_passes import codes_on_device, numb
 from itembank.calibration.variational.fit import fit_variational
 from itembank.calibration.variational.passes import ability_statistics, item_statistics
 from itembank.data.item_codes import codes_of
+from itembank.data.responses import ResponseMatrix
+from itembank.errors import DataWarning, ParameterError
 from itembank.progress import silent
 from tests.calibration.simulated import random_posterior, simulate
 from tests.calibration.variational.strict_device import strict_device
@@ -116,3 +119,28 @@ def test_a_fit_on_a_device_is_the_fit(kind, monkeypatch):
     assert theirs.converged
     for name in ("loadings", "intercept", "abilities", "item_covariance", "ability_covariance"):
         np.testing.assert_allclose(getattr(theirs, name), getattr(ours, name), rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.filterwarnings("ignore:slopes should be:itembank.errors.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore:calibration did not:itembank.errors.ConvergenceWarning")
+def test_agreeing_attempts_are_told_to_leave_the_device_out_and_banks_do_not_keep_it(monkeypatch):
+    monkeypatch.setattr(variational_fit, "open_device", lambda name: strict_device(cells_at_once=600))
+    right = simulate(20, 15, seed=5).data.responses
+    with pytest.warns(DataWarning, match="Use family 'beta-binomial', and leave the device out"):
+        found = calibrate(ResponseMatrix.create(right, n_trials=np.full(right.shape, 8)), Variational(device="cuda"))
+    assert found.parameters.family == "binomial"
+    assert found.options == {}
+
+
+@pytest.mark.parametrize(
+    ("device", "family", "words"),
+    [
+        ("gpu", "auto", "device must be 'cuda', 'cuda:1' .* got 'gpu'"),
+        ("cuda:", "auto", "got 'cuda:'"),
+        ("cuda", "beta", "families 'bernoulli' and 'binomial', got family 'beta' with device 'cuda'"),
+        ("cpu", "beta-binomial", "got family 'beta-binomial'"),
+    ],
+)
+def test_what_no_device_can_do_is_refused(device, family, words):
+    with pytest.raises(ParameterError, match=words):
+        Variational(device=device, family=family)
