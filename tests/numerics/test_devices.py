@@ -48,6 +48,7 @@ def test_torch_without_the_wrapper_names_the_extra(monkeypatch):
     torch = torch_of(1)
     torch.device = lambda name: SimpleNamespace(type=name.partition(":")[0])
     monkeypatch.setitem(sys.modules, "torch", torch)
-    monkeypatch.setitem(sys.modules, "array_api_compat", None)
+    for module in ("array_api_compat", "array_api_compat.torch"):
+        monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(MissingDependencyError, match=r"array-api-compat.*itembank\[gpu\]"):
         open_device("cuda")

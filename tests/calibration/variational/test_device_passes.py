@@ -16,6 +16,7 @@ from itembank.calibration.variational.passes import ability_statistics, item_sta
 from itembank.data.item_codes import codes_of
 from itembank.data.responses import ResponseMatrix
 from itembank.errors import DataWarning, ParameterError
+from itembank.numerics.devices import open_device
 from itembank.progress import silent
 from tests.calibration.simulated import random_posterior, simulate
 from tests.calibration.variational.strict_device import strict_device
@@ -71,6 +72,20 @@ def test_codes_give_what_numbers_give_held_or_sent(missing, free_bytes):
     found = ability_statistics(sent.take_items(some), posterior.take_items(some), normal_expectation)
     expected = ability_statistics(coded.take_items(some), posterior.take_items(some), normal_expectation)
     same(found, expected, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["cpu", "cuda"])
+def test_torch_gives_what_numpy_gives(name):
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("array_api_compat")
+    if name == "cuda" and not torch.cuda.is_available():
+        pytest.skip("torch finds no GPU")
+    posterior = random_posterior(N_MODELS, N_ITEMS, N_DIMS)
+    ours = make_blocks(answers("missing guessing"), single_precision=False)
+    theirs = numbers_on_device(ours, open_device(name))
+    for statistics in (item_statistics, ability_statistics):
+        found, expected = (statistics(blocks, posterior, normal_expectation) for blocks in (theirs, ours))
+        same(found, expected, rtol=1e-10, atol=1e-12)
 
 
 def test_passes_in_single_precision_are_single_but_add_up_in_double():

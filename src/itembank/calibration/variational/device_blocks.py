@@ -110,11 +110,6 @@ class DeviceBlocks:
 
     def parts(self) -> Iterator[Part]:
         """Give the responses block by block, as arrays of the device; consecutive items with all models."""
-        for items, values, weights in self.numbers():
-            yield Part(items, None, values, weights)
-
-    def numbers(self) -> Iterator[tuple[slice, DeviceArray, DeviceArray | None]]:
-        """Give the items of each block, their values, and their weights where they do not count once each."""
         xp, dtype = self.device.xp, self.device.kind(self.dtype)
         for part in blocks_of(self.shape, self.device):
             values = self.values.block(part)
@@ -124,7 +119,7 @@ class DeviceBlocks:
                 if not self.is_complete:
                     weights = xp.astype(codes <= RIGHT, dtype)
                     values = values * weights
-            yield part, values, weights
+            yield Part(part, None, values, weights)
 
     def take_items(self, items: IntArray | BoolArray) -> "DeviceBlocks":
         """Return the responses to some of the items."""
@@ -142,9 +137,9 @@ def numbers_on_device(blocks: Blocks, device: Device) -> DeviceBlocks:
     """Bring responses that are laid out as numbers to a device."""
     shape = (blocks.n_items, blocks.values.shape[1])
     values, weights = Rows(device, blocks.values), None if blocks.weights is None else Rows(device, blocks.weights)
-    n_bytes = blocks.values.nbytes * (1 if weights is None else 2)
-    if _fits(n_bytes, device):
-        values, weights = values.held(shape, blocks.dtype), weights and weights.held(shape, blocks.dtype)
+    if _fits(blocks.values.nbytes * (1 if weights is None else 2), device):
+        values = values.held(shape, blocks.dtype)
+        weights = None if weights is None else weights.held(shape, blocks.dtype)
     return DeviceBlocks(device, values, weights, False, weights is None, shape, blocks.lower_asymptote, blocks.dtype)
 
 

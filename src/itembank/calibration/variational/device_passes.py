@@ -6,7 +6,7 @@ passes from `item_statistics` and `ability_statistics`.
 """
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 
@@ -31,9 +31,9 @@ __all__ = ["codes_on_device", "numbers_on_device"]
 
 
 class _Block(NamedTuple):
-    """What the rule gives for a block of items, as the `Block` of `passes`; all but items and likelihood on the device.
+    """What the rule gives for a block of items, as the `Block` of `passes`, on the device.
 
-    Likelihood is (n_block,), the rest (n_block, n_models).
+    Likelihood is (n_block,) in double precision, the rest (n_block, n_models).
     """
 
     items: slice
@@ -90,7 +90,8 @@ def _cells(blocks: DeviceBlocks, posterior: Posterior, rule: CellRule, numbers: 
     device, dtype, xp = blocks.device, blocks.dtype, blocks.device.xp
     item_mean, of_items = device.put(posterior.item_mean, dtype), device.put(item_squares(posterior), dtype)
     guessing = Guessing.of(blocks.lower_asymptote, dtype, device)
-    for items, values, weights in blocks.numbers():
+    for part, _, values, weights in blocks.parts():
+        items = cast("slice", part)
         mean, variance = numbers.logits(item_mean[items, ...], of_items[items, ...])
         correction, curvature, log_cosh = RULES[rule](xp, mean, variance)
         if guessing is None:
