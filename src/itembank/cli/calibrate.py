@@ -103,6 +103,15 @@ _ITEM_MODEL = headed(
 )
 
 
+_DEVICE = spec_option(
+    Variational,
+    "device",
+    "variational: go over responses on a GPU (cuda; cuda:1 is the second), or with torch (cpu).  [default: NumPy]",
+    metavar="DEVICE",
+    show_default=False,
+)
+
+
 @click.command("calibrate", cls=Command)
 @responses_argument
 @output_option("the bank folder")
@@ -123,7 +132,7 @@ _ITEM_MODEL = headed(
     type=NumberOrWord(int, "auto"),
     help="How many abilities; auto tries several.  [default: by --item-model, else auto]",
 )
-@gathered("choices", _ITEM_MODEL)
+@gathered("choices", _ITEM_MODEL, _DEVICE)
 @score_options
 @external_options
 @click.option(
