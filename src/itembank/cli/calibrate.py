@@ -106,7 +106,7 @@ _ITEM_MODEL = headed(
 _DEVICE = spec_option(
     Variational,
     "device",
-    "variational: go over responses on a GPU (cuda; cuda:1 is the second), or with torch (cpu).  [default: NumPy]",
+    "variational: work on a GPU (cuda, or cuda:1 for the second one).  [default: NumPy]",
     metavar="DEVICE",
     show_default=False,
 )
@@ -119,8 +119,7 @@ _DEVICE = spec_option(
 @click.option(
     "--each",
     is_flag=True,
-    help="Make a bank of each of RESPONSES, in the folder -o, --jobs at a time. One that fails stops no other; those "
-    "that stand there are kept.",
+    help="Make a bank of each of RESPONSES in the folder -o, but for those that stand there, --jobs at a time.",
 )
 @method_option(
     MethodName(METHODS),
@@ -170,7 +169,6 @@ def command(
     \b
       itembank calibrate responses.parquet -o bank
       itembank calibrate results.csv -o bank --items items.csv --known-guessing
-      itembank calibrate results.csv -o bank --items items.csv --item-covariate length
       itembank calibrate probabilities.parquet -o bank --item-model 2pl --family beta
       itembank calibrate results.csv -o bank --scores leaderboard.csv --score mmlu_full
       itembank calibrate results/*.parquet -o banks --each --jobs 4
