@@ -6,6 +6,9 @@ import numpy as np
 import polars as pl
 
 from itembank.data.banks import Bank
+from itembank.data.coded_responses import CELLS_AT_ONCE, CodedResponses
+from itembank.data.responses import ResponseMatrix
+from itembank.factors.columns import Columns
 from itembank.factors.discrepancy import Discrepancy, measure_discrepancy, with_discrepancy
 from itembank.factors.linear_gaussian import FactorModel, fit_factor_model
 from itembank.numerics.arrays import FloatArray, IntArray
@@ -46,7 +49,7 @@ def fitted_factor_model(bank: Bank, n_factors: int | Literal["auto"] = "auto") -
     bank.check_responses("A factor model of past responses needs")
 
     def fit() -> dict[str, FloatArray]:
-        fitted = fit_factor_model(bank.responses.responses, n_factors=n_factors)
+        fitted = fit_factor_model(_columns(bank.responses), n_factors=n_factors)
         # the layout in memory of what is read from a file, on which the last bit of products depends
         loadings = np.ascontiguousarray(fitted.loadings)
         return {"mean": fitted.mean, "loadings": loadings, "noise": fitted.noise}
@@ -67,7 +70,7 @@ def measured_discrepancy(bank: Bank) -> Discrepancy:
         rows = bank.known_scores.models  # what others did not answer would be filled in, and seem not to shift
         rows = rows if rows.size else np.arange(bank.n_models)
         ids = [bank.responses.model_ids[row] for row in rows.tolist()]
-        in_order = bank.responses.responses[rows[id_order(ids)]]
+        in_order = _columns(bank.responses).of_models(rows[id_order(ids)])
         found = measure_discrepancy(in_order, bank.targets.scenario_index, subgroups=_subscenarios(bank))
         return {"scales": np.array([found.level, found.subgroup])}
 
@@ -75,6 +78,18 @@ def measured_discrepancy(bank: Bank) -> Discrepancy:
         return set(kept) == {"scales"} and kept["scales"].shape == (2,)
 
     return Discrepancy(*bank.cache.arrays("discrepancy", measure, fits=fits)["scales"].tolist())
+
+
+def _columns(responses: ResponseMatrix) -> Columns:
+    """Give coded responses some items at a time, and others at once."""
+    if not isinstance(responses, CodedResponses):
+        return Columns.of(responses.responses)
+    width = max(1, CELLS_AT_ONCE // max(1, responses.n_models))
+
+    def read(place: slice) -> FloatArray:
+        return responses.of_items(np.arange(place.start, place.stop))
+
+    return Columns(responses.n_models, responses.n_items, read, width)
 
 
 def _discrepancy(bank: Bank, wanted: float | Literal["auto"]) -> Discrepancy:

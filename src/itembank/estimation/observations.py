@@ -74,8 +74,8 @@ class Observations:
         """
         rows = np.arange(bank.n_models) if rows is None else rows
         n_trials = counted_trials(bank, bank.responses)
-        cells = np.ix_(rows, self.positions)
-        responses, of_cells = bank.responses.responses[cells], None if n_trials is None else n_trials[cells]
+        responses = np.ascontiguousarray(bank.responses.of_items(self.positions)[rows])
+        of_cells = None if n_trials is None else n_trials[np.ix_(rows, self.positions)]
         if attempts is not None and of_cells is not None:
             responses, of_cells = _drawn_attempts(responses, of_cells, attempts)
         nothing_missing = np.zeros(rows.size, dtype=np.int64)

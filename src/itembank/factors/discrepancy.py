@@ -7,10 +7,12 @@ difficulty within it most of all, are allowed to move together by some points mo
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
-from itembank.factors.linear_gaussian import FactorModel, additive_fill, factor_posterior, fit_factor_model
+from itembank.factors.columns import Columns
+from itembank.factors.linear_gaussian import FactorModel, additively_filled, expected_factors, fit_factor_model
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.numerics.splits import random_folds, splits_of
 from itembank.numerics.ties import average_ranks, rounded
@@ -78,7 +80,9 @@ def with_discrepancy(
     return FactorModel(model.mean, np.column_stack([model.loadings, *added]), model.noise)
 
 
-def measure_discrepancy(responses: FloatArray, groups: IntArray, *, subgroups: IntArray | None = None) -> Discrepancy:
+def measure_discrepancy(
+    responses: FloatArray | Columns, groups: IntArray, *, subgroups: IntArray | None = None
+) -> Discrepancy:
     """Measure the shifts on models left out: the part of their group means that factors of the others do not explain.
 
     A left-out model's residuals ``e = y - m - L E[f | y]`` have group means of variance ``scale^2`` plus that of the
@@ -87,7 +91,7 @@ def measure_discrepancy(responses: FloatArray, groups: IntArray, *, subgroups: I
 
     Parameters
     ----------
-    responses : (n_models, n_items)
+    responses : (n_models, n_items), or Columns
         Raw; NaN where missing: filled by item mean plus model effect.
     groups, subgroups : (n_items,)
 
@@ -96,32 +100,52 @@ def measure_discrepancy(responses: FloatArray, groups: IntArray, *, subgroups: I
     Discrepancy
         0 where models are too few to leave some out.
     """
-    n_models = responses.shape[0]
-    if n_models < 2 * N_FOLDS:
+    columns = responses if isinstance(responses, Columns) else Columns.of(responses)
+    if columns.n_models < 2 * N_FOLDS:
         return Discrepancy(0.0)
-    filled = additive_fill(responses)
-    residual, noise = np.empty(filled.shape), np.empty(filled.shape)
-    for split in splits_of(random_folds(n_models, N_FOLDS, np.random.default_rng(SEED))):
-        model, new = fit_factor_model(filled[split.train]), filled[split.test]
-        factors = factor_posterior(model, np.arange(model.n_items), new).mean
-        residual[split.test] = new - model.mean - factors @ model.loadings.T
-        noise[split.test] = model.noise
-    bins = np.column_stack([columns[:, 1:] for columns in _all_shifts(filled.mean(axis=0), groups)])
-    of_subgroups = np.zeros((responses.shape[1], 0)) if subgroups is None else _indicators(subgroups)
-    return Discrepancy(_scale(residual, noise, bins), _scale(residual, noise, of_subgroups))
+    filled = additively_filled(columns)
+    mean = np.concatenate([part.mean(axis=0) for _, part in filled.parts()])
+    bins = _large(np.column_stack([shifts[:, 1:] for shifts in _all_shifts(mean, groups)]))
+    of_subgroups = _large(np.zeros((columns.n_items, 0)) if subgroups is None else _indicators(subgroups))
+    weights = np.column_stack([bins.weights, of_subgroups.weights])
+    excess = np.empty((columns.n_models, weights.shape[1]))
+    for split in splits_of(random_folds(columns.n_models, N_FOLDS, np.random.default_rng(SEED))):
+        model, new = fit_factor_model(filled.of_models(split.train)), filled.of_models(split.test)
+        # Squared group means have the expectation scale^2 plus the noise of a weighted mean.
+        excess[split.test] = _mean_residuals(model, new, weights) ** 2 - model.noise @ weights**2
+    scales = np.split(excess, [bins.size.size], axis=1)
+    return Discrepancy(_scale(scales[0], bins), _scale(scales[1], of_subgroups))
 
 
-def _scale(residual: FloatArray, noise: FloatArray, groups: FloatArray) -> float:
-    """Return the standard deviation of the means of residuals over groups (n_items, n_groups), less noise."""
+def _mean_residuals(model: FactorModel, responses: Columns, weights: FloatArray) -> FloatArray:
+    """Means over groups of items, by weights (n_items, n_groups), of what the factors leave, (n_models, n_groups)."""
+    factors = expected_factors(model, responses)
+    result = np.zeros((responses.n_models, weights.shape[1]))
+    for place, part in responses.parts():
+        result += (part - model.mean[place] - factors @ model.loadings[place].T) @ weights[place]
+    return result
+
+
+class _Large(NamedTuple):
+    """Groups that are large enough: how many items they have, (n_groups,), and the weights of means over them."""
+
+    size: FloatArray
+    weights: FloatArray
+
+
+def _large(groups: FloatArray) -> _Large:
+    """Leave out small groups of the columns (n_items, n_groups)."""
     size = groups.sum(axis=0)
     is_large = size >= SMALLEST_GROUP
-    if not is_large.any():
+    return _Large(size[is_large], groups[:, is_large] / size[is_large])
+
+
+def _scale(excess: FloatArray, groups: _Large) -> float:
+    """Return the standard deviation of means over groups from their squares less noise (n_models, n_groups)."""
+    if not groups.size.size:
         return 0.0
-    weights = groups[:, is_large] / size[is_large]
-    # Squared group means have the expectation scale^2 plus the noise of a weighted mean.
-    excess = (residual @ weights) ** 2 - noise @ weights**2
     # small groups are measured worst and move scores least
-    return float(np.sqrt(max(np.average(excess.mean(axis=0), weights=size[is_large]), 0.0)))
+    return float(np.sqrt(max(np.average(excess.mean(axis=0), weights=groups.size), 0.0)))
 
 
 def _all_shifts(mean: FloatArray, groups: IntArray) -> list[FloatArray]:

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+from scipy.linalg import eigh
 
-from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.factors.columns import Columns
+from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 
 MOST_FACTORS = 50
 """Bounds the cost. As a rule the bound on the eigenvalues decides before: of 120 models simulated with 7 abilities it
@@ -71,7 +73,7 @@ class FactorPosterior:
     covariance: FloatArray
 
 
-def fit_factor_model(responses: FloatArray, *, n_factors: int | Literal["auto"] = "auto") -> FactorModel:
+def fit_factor_model(responses: FloatArray | Columns, *, n_factors: int | Literal["auto"] = "auto") -> FactorModel:
     """Fit by principal components with the sampling noise of eigenvalues and eigenvectors taken out.
 
     With more items than models the leading sample eigenvalues are far too large and their vectors point partly
@@ -83,7 +85,7 @@ def fit_factor_model(responses: FloatArray, *, n_factors: int | Literal["auto"] 
 
     Parameters
     ----------
-    responses : (n_models, n_items)
+    responses : (n_models, n_items), or Columns
         Raw; NaN where missing: then filled in from the factors, again and again. What was filled in tells nothing, so a
         model that answered a fraction of the items counts as that fraction of a model, in gamma, too; one that answered
         less than `LEAST_ANSWERED` is left out.
@@ -95,20 +97,22 @@ def fit_factor_model(responses: FloatArray, *, n_factors: int | Literal["auto"] 
     FactorModel
         With no factors where there are fewer than three models, or all noise.
     """
-    if np.isnan(responses).any():
-        responses = _answered_enough(responses)
-    missing = np.isnan(responses)
-    weights = 1.0 - missing.mean(axis=1)
-    most = min(MOST_FACTORS if n_factors == "auto" else n_factors, max(int(weights.sum()) - 2, 0))
-    if not missing.any():
-        return _fit_weighted(responses, weights, most)
-    filled = additive_fill(responses)
-    model = _fit_weighted(filled, weights, most)
+    columns = responses if isinstance(responses, Columns) else Columns.of(responses)
+    answered = _fractions_answered(columns)
+    is_enough = _answered_enough(answered)
+    if not is_enough.all():
+        columns, answered = columns.of_models(np.flatnonzero(is_enough)), answered[is_enough]
+    most = min(MOST_FACTORS if n_factors == "auto" else n_factors, max(int(answered.sum()) - 2, 0))
+    if (answered == 1.0).all():
+        return _fit_weighted(columns, answered, most)
+    filled = additively_filled(columns)
+    model = _fit_weighted(filled, answered, most)
     for _ in range(FILLING_ROUNDS):
-        filled = np.where(missing, _reconstruction(model, filled), responses)
-        model = _fit_weighted(filled, weights, most)
+        filled = _filled(columns, model, expected_factors(model, filled))
+        model = _fit_weighted(filled, answered, most)
     # what was filled in lies on the factors and so seems to have no noise
-    fraction_observed = np.maximum(weights @ ~missing / weights.sum(), 1.0 / responses.shape[0])
+    known = [answered @ ~np.isnan(part) for _, part in columns.parts()]
+    fraction_observed = np.maximum(np.concatenate(known) / answered.sum(), 1.0 / columns.n_models)
     return FactorModel(model.mean, model.loadings, model.noise / fraction_observed)
 
 
@@ -123,35 +127,69 @@ def factor_posterior(model: FactorModel, items: IntArray, responses: FloatArray)
     return FactorPosterior((responses - model.mean[items]) @ scaled @ covariance, covariance)
 
 
-def _answered_enough(responses: FloatArray) -> FloatArray:
-    """Leave out models that answered few items, unless few models would remain."""
-    is_enough = (~np.isnan(responses)).mean(axis=1) >= LEAST_ANSWERED
-    return responses[is_enough] if is_enough.sum() >= FEWEST_TO_LEAVE else responses
+def expected_factors(model: FactorModel, responses: Columns) -> FloatArray:
+    """Mean of the factors given complete responses to all items, (n_models, n_factors), as by `factor_posterior`."""
+    scaled = model.loadings / model.noise[:, None]
+    sums = np.zeros((responses.n_models, model.n_factors))
+    for place, part in responses.parts():
+        sums += (part - model.mean[place]) @ scaled[place]
+    result: FloatArray = sums @ np.linalg.inv(np.eye(model.n_factors) + model.loadings.T @ scaled)
+    return result
 
 
-def _fit_weighted(responses: FloatArray, weights: FloatArray, most: int) -> FactorModel:
+def _fractions_answered(responses: Columns) -> FloatArray:
+    """Return which fraction of the items each model answered, (n_models,)."""
+    n_missing = np.zeros(responses.n_models)
+    for _, part in responses.parts():
+        n_missing += np.isnan(part).sum(axis=1)
+    return 1.0 - n_missing / responses.n_items
+
+
+def _answered_enough(answered: FloatArray) -> BoolArray:
+    """Say which models answered enough items; all, where few models would remain."""
+    is_enough: BoolArray = answered >= LEAST_ANSWERED
+    return is_enough if is_enough.sum() >= FEWEST_TO_LEAVE else np.full(is_enough.shape, True)
+
+
+def _fit_weighted(responses: Columns, weights: FloatArray, most: int) -> FactorModel:
     """Fit to complete responses of models that count so much, (n_models,), with at most this many factors."""
-    n_items, n_models = responses.shape[1], float(weights.sum())
-    mean = np.average(responses, axis=0, weights=None if (weights == 1.0).all() else weights)
-    centred = np.sqrt(weights)[:, None] * (responses - mean)
+    n_items, n_models = responses.n_items, float(weights.sum())
     freedom = max(n_models - 1.0, 1.0)
-    variance = np.einsum("li,li->i", centred, centred) / freedom
+    root = np.sqrt(weights)[:, None]
+    mean, variance = np.empty(n_items), np.empty(n_items)
+    products = np.zeros((responses.n_models, responses.n_models))
+    for place, part in responses.parts():
+        mean[place] = np.average(part, axis=0, weights=None if (weights == 1.0).all() else weights)
+        centred = root * (part - mean[place])
+        variance[place] = np.einsum("li,li->i", centred, centred) / freedom
+        products += centred @ centred.T
     total = float(variance.sum())
     if most < 1 or total <= 0.0:
         # `factor_posterior` divides by the noise, also that of items without any.
         return FactorModel(mean, np.zeros((n_items, 0)), np.maximum(variance, np.finfo(np.float64).tiny))
     # The nonzero eigenvalues of the item covariance are those of this matrix over models, which is smaller.
-    eigenvalues, vectors = np.linalg.eigh(centred @ centred.T / freedom)
-    eigenvalues, vectors = eigenvalues[::-1][:most], vectors[:, ::-1][:, :most]
+    eigenvalues, vectors = _largest(products / freedom, most, all_at_once=responses.is_one_part)
     # Centred models have one eigenvalue of zero, repeated ones have more: rounding, which must not be divided by.
     eigenvalues, vectors = eigenvalues[eigenvalues > 1e-12 * total], vectors[:, eigenvalues > 1e-12 * total]
     noise = _bulk_noise(eigenvalues, total, n_items, freedom)
     strength = _shrunken(eigenvalues, noise, n_items / freedom)
     is_used = strength > 0.0
-    directions = centred.T @ vectors[:, is_used] / np.sqrt(eigenvalues[is_used] * freedom)
-    loadings = directions * np.sqrt(strength[is_used])
+    loadings = np.empty((n_items, int(is_used.sum())))
+    for place, part in responses.parts():
+        directions = (root * (part - mean[place])).T @ vectors[:, is_used] / np.sqrt(eigenvalues[is_used] * freedom)
+        loadings[place] = directions * np.sqrt(strength[is_used])
     item_noise = np.maximum(variance - np.einsum("ik,ik->i", loadings, loadings), SMALLEST_NOISE * noise)
     return FactorModel(mean, loadings, (1.0 - NOISE_SHRINKAGE) * item_noise + NOISE_SHRINKAGE * noise)
+
+
+def _largest(matrix: FloatArray, most: int, *, all_at_once: bool) -> tuple[FloatArray, FloatArray]:
+    """Return the largest eigenvalues of a symmetric matrix, at most so many, in descending order, and their vectors."""
+    n = matrix.shape[0]
+    if all_at_once:
+        values, vectors = np.linalg.eigh(matrix)
+    else:  # of many models, where the others would take most of the time
+        values, vectors = eigh(matrix, subset_by_index=(max(n - most, 0), n - 1), overwrite_a=True, check_finite=False)
+    return values[::-1][:most], vectors[:, ::-1][:, :most]
 
 
 def _bulk_noise(eigenvalues: FloatArray, total: float, n_items: int, freedom: float) -> float:
@@ -186,23 +224,32 @@ def _shrunken(eigenvalues: FloatArray, noise: float, gamma: float) -> FloatArray
     return np.where(is_spike, excess * squared_cosine, 0.0)
 
 
-def _reconstruction(model: FactorModel, responses: FloatArray) -> FloatArray:
-    """Predict every cell from the factors, given complete responses (n_models, n_items)."""
-    factors = factor_posterior(model, np.arange(model.n_items), responses).mean
-    result: FloatArray = model.mean + factors @ model.loadings.T
-    return result
+def _filled(responses: Columns, model: FactorModel, factors: FloatArray) -> Columns:
+    """Replace missing responses by what the factors (n_models, n_factors) say of them."""
+
+    def fill(place: slice, part: FloatArray) -> FloatArray:
+        return np.where(np.isnan(part), model.mean[place] + factors @ model.loadings[place].T, part)
+
+    return responses.changed(fill)
 
 
-def additive_fill(responses: FloatArray) -> FloatArray:
+def additively_filled(responses: Columns) -> Columns:
     """Fill missing responses by item mean plus model effect, cut to [0, 1]; 0.5 where an item was never answered."""
-    seen = ~np.isnan(responses)
-    if seen.all():
+    item = np.empty(responses.n_items)
+    total, n_seen = np.zeros((2, responses.n_models))
+    for place, part in responses.parts():
+        seen = ~np.isnan(part)
+        count = seen.sum(axis=0)
+        sums = np.where(seen, part, 0.0).sum(axis=0)
+        item[place] = np.divide(sums, count, out=np.full(count.shape, 0.5), where=count > 0)
+        # The model effect is the mean residual over the items that the model answered.
+        total += np.where(seen, part - item[place], 0.0).sum(axis=1)
+        n_seen += seen.sum(axis=1)
+    if n_seen.min(initial=responses.n_items) == responses.n_items:
         return responses
-    zeros = np.where(seen, responses, 0.0)
-    count = seen.sum(axis=0)
-    item = np.divide(zeros.sum(axis=0), count, out=np.full(count.shape, 0.5), where=count > 0)
-    # The model effect is the mean residual over the items that the model answered.
-    residual = np.where(seen, responses - item, 0.0)
-    effect = residual.sum(axis=1) / np.maximum(seen.sum(axis=1), 1)
-    result: FloatArray = np.where(seen, responses, np.clip(item + effect[:, None], 0.0, 1.0))
-    return result
+    effect = total / np.maximum(n_seen, 1)
+
+    def fill(place: slice, part: FloatArray) -> FloatArray:
+        return np.where(np.isnan(part), np.clip(item[place] + effect[:, None], 0.0, 1.0), part)
+
+    return responses.changed(fill)
