@@ -127,10 +127,12 @@ def table(**given: Any) -> None:
     n_correct, seed, epoch, input_tokens, output_tokens, cost_usd, seconds. Rows of one model and item with other
     seeds or epochs are repeated attempts, which --repeats count turns into n_trials.
     """  # noqa: D301
-    from itembank.studies.same_models import read_model_names  # noqa: PLC0415
-
     names = given["reading"].pop("names")
-    given["reading"]["model_names"] = {} if names is None else read_model_names(names)
+    given["reading"]["model_names"] = {}
+    if names is not None:
+        from itembank.studies.same_models import read_model_names  # noqa: PLC0415 (takes longer than a small import)
+
+        given["reading"]["model_names"] = read_model_names(names)
     _import(given, given["reading"].pop("layout"))
 
 
@@ -272,16 +274,13 @@ def _say_unknown(unknown: Sequence[Path]) -> None:
 
 def _import(given: dict[str, Any], form: str, *, choice_scores: Path | None = None, tells_all: bool = False) -> None:
     """Read, write, and say what was read; with `tells_all`, what of each format, and what is left out."""
-    from itembank.data.readers.choice_table import (  # noqa: PLC0415
-        check_score_destination,
-        read_choice_scores,
-        write_choice_scores,
-    )
     from itembank.data.readers.detection import find_sources  # noqa: PLC0415
     from itembank.data.readers.lm_eval_coverage import warn_of_partial_runs  # noqa: PLC0415
     from itembank.data.readers.read import read_coded, read_matrix  # noqa: PLC0415
 
     if choice_scores is not None:
+        from itembank.data.readers.choice_table import check_score_destination  # noqa: PLC0415
+
         check_score_destination(choice_scores)
     spec = import_spec(form, **given["reading"])
     found = find_sources(given["paths"], spec) if tells_all else None  # a look at every file, which is not taken twice
@@ -298,6 +297,8 @@ def _import(given: dict[str, Any], form: str, *, choice_scores: Path | None = No
 
     def also() -> None:
         if choice_scores is not None:
+            from itembank.data.readers.choice_table import read_choice_scores, write_choice_scores  # noqa: PLC0415
+
             with progress("choice scores") as report:
                 write_choice_scores(read_choice_scores(given["paths"], spec=spec, progress=report), choice_scores)
 

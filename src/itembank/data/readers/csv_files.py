@@ -16,7 +16,7 @@ from itembank.errors import DataError, shown
 
 SEPARATORS = (",", "\t", ";")
 QUOTED = re.compile(r'"[^"]*"')
-BYTES_AT_ONCE = 2**24
+BYTES_AT_ONCE = 2**23
 """Text of a part of a file."""
 MOST_IN_RECORD = 4
 """Parts that one row may fill; looking for the end of a longer one again and again would take long."""
@@ -66,7 +66,10 @@ def csv_batches(path: Path, *, keep: Keep) -> Iterator[tuple[pl.DataFrame, int]]
         n_before, first_line = 0, b""
         for records in _whole_records(file, BYTES_AT_ONCE):
             frame = pl.read_csv(
-                io.BytesIO(first_line + records), separator=separator, columns=columns, infer_schema=False
+                first_line + records if first_line else records,
+                separator=separator,
+                columns=columns,
+                infer_schema=False,
             )
             first_line = first_line or records[: _end_of_record(records) + 1]
             yield _without_blank_lines(frame), n_before
@@ -74,6 +77,8 @@ def csv_batches(path: Path, *, keep: Keep) -> Iterator[tuple[pl.DataFrame, int]]
 
 
 def _without_blank_lines(frame: pl.DataFrame) -> pl.DataFrame:
+    if any(column.null_count() == 0 for column in frame.iter_columns()):  # then there are none
+        return frame
     return frame.filter(~pl.all_horizontal(pl.all().is_null()))
 
 
@@ -81,9 +86,9 @@ def _whole_records(file: IO[bytes], n_bytes: int) -> Iterator[bytes]:
     """Cut a file at ends of lines that lie in no quoted field, about every `n_bytes`."""
     left = b""
     while part := file.read(n_bytes):
-        left += part
+        left = left + part if left else part
         end = left.rfind(b"\n")
-        is_quoted = bool(left.count(b'"', 0, max(end, 0)) % 2)
+        is_quoted = b'"' in left and bool(left.count(b'"', 0, max(end, 0)) % 2)  # looking for one is faster
         while is_quoted and end >= 0:
             before = left.rfind(b"\n", 0, end)
             is_quoted ^= bool(left.count(b'"', max(before, 0), end) % 2)

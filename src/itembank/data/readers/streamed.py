@@ -143,9 +143,9 @@ class StreamedCells:
         rows, places = (model, item) if whole else (model[new], item[new])
         for array, values in columns:
             array.put(rows[order], places[order], (values if whole else values[new])[order])
-        if self.repeats != "last" and not (whole and _is_ascending(model, item)):
+        if self.repeats != "last" and not (whole and _is_ascending(model * self.items.n_names + item)):
             for array, (_, values) in zip(keys, columns, strict=False):
-                if np.any(np.abs(array.get(model, item) - values) > (SAME if array is self.response else 0.0)):
+                if not array.holds(model, item, values, within=SAME if array is self.response else 0.0):
                     raise NotPlainError
 
     def _ids(self, table: Table, spec: ReadingSpec, name: str, known: NameCodes) -> IntArray:
@@ -249,7 +249,6 @@ def _refuse_untold(missing: BoolArray, trials: IntArray | None, costs: Mapping[s
         raise NotPlainError
 
 
-def _is_ascending(model: IntArray, item: IntArray) -> bool:
+def _is_ascending(cell: IntArray) -> bool:
     """Whether rows go on from cell to cell, so that none comes twice."""
-    step = np.diff(model)
-    return bool(np.all((step > 0) | ((step == 0) & (np.diff(item) > 0))))
+    return bool(np.all(cell[1:] > cell[:-1]))
