@@ -83,14 +83,15 @@ class CodeArray:
             return not np.any(np.abs(self._decoded(held) - values) > within)
 
     def _held(self, rows: IntArray, columns: IntArray) -> NDArray[Any]:
-        """What cells hold."""
+        """Return what cells hold."""
         if not self._cells.flags.c_contiguous:
             return self._cells[rows, columns]
         return self._cells.reshape(-1).take(self._places(rows, columns))
 
     def _places(self, rows: IntArray, columns: IntArray) -> IntArray:
         """Places of cells among all, in a third of the time that two indices take."""
-        return rows * self._cells.shape[1] + columns
+        places: IntArray = rows * self._cells.shape[1] + columns
+        return places
 
     def known(self, n_rows: int, n_columns: int) -> BoolArray:
         """Where the first rows and columns have a value, (n_rows, n_columns)."""

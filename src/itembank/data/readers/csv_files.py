@@ -65,15 +65,11 @@ def csv_batches(path: Path, *, keep: Keep) -> Iterator[tuple[pl.DataFrame, int]]
     with translated(path, "CSV file"), open_binary(path) as file:
         n_before, first_line = 0, b""
         for records in _whole_records(file, BYTES_AT_ONCE):
-            frame = pl.read_csv(
-                first_line + records if first_line else records,
-                separator=separator,
-                columns=columns,
-                infer_schema=False,
-            )
-            first_line = first_line or records[: _end_of_record(records) + 1]
+            text = b"".join([first_line, *records])
+            frame = pl.read_csv(text, separator=separator, columns=columns, infer_schema=False)
             yield _without_blank_lines(frame), n_before
-            n_before += len(records)
+            n_before += len(text) - len(first_line)
+            first_line = first_line or text[: _end_of_record(text) + 1]
 
 
 def _without_blank_lines(frame: pl.DataFrame) -> pl.DataFrame:
@@ -82,24 +78,30 @@ def _without_blank_lines(frame: pl.DataFrame) -> pl.DataFrame:
     return frame.filter(~pl.all_horizontal(pl.all().is_null()))
 
 
-def _whole_records(file: IO[bytes], n_bytes: int) -> Iterator[bytes]:
-    """Cut a file at ends of lines that lie in no quoted field, about every `n_bytes`."""
+def _whole_records(file: IO[bytes], n_bytes: int) -> Iterator[Sequence[bytes | memoryview]]:
+    """Cut a file at ends of lines that lie in no quoted field, about every `n_bytes`; each cut in pieces."""
     left = b""
     while part := file.read(n_bytes):
-        left = left + part if left else part
+        if b'"' not in part and b'"' not in left:  # looking for one is faster than counting
+            end = part.rfind(b"\n")
+            if end >= 0:
+                yield left, memoryview(part)[: end + 1]
+                left = part[end + 1 :]
+                continue
+        left += part
         end = left.rfind(b"\n")
-        is_quoted = b'"' in left and bool(left.count(b'"', 0, max(end, 0)) % 2)  # looking for one is faster
+        is_quoted = bool(left.count(b'"', 0, max(end, 0)) % 2)
         while is_quoted and end >= 0:
             before = left.rfind(b"\n", 0, end)
             is_quoted ^= bool(left.count(b'"', max(before, 0), end) % 2)
             end = before
         if end >= 0:
-            yield left[: end + 1]
+            yield (memoryview(left)[: end + 1],)
             left = left[end + 1 :]
         elif len(left) > MOST_IN_RECORD * n_bytes:
             raise ValueError("a row is too long to be read in parts.")
     if left:
-        yield left
+        yield (left,)
 
 
 def _end_of_record(text: bytes) -> int:

@@ -54,12 +54,14 @@ class NameCodes:
 
     def _learn(self, text: pl.Series, codes: IntArray, rows: IntArray) -> None:
         """Give numbers to the names of these rows, which are new."""
-        new, first = np.unique(codes[rows], return_index=True)
-        order = np.argsort(first)
-        found = text.gather(rows[first[order]]).rename("name")
+        first_row = np.full(int(codes.max()) + 1, codes.size, dtype=np.int32)
+        first_row[codes[rows[::-1]]] = rows[::-1]  # of several assignments to one place the last one stays
+        new = np.flatnonzero(first_row < codes.size)
+        new = new[np.argsort(first_row[new])]
+        found = text.gather(first_row[new]).rename("name")
         is_name = (found != "").to_numpy()
-        numbers = np.full(order.size, _NONE)
+        numbers = np.full(new.size, _NONE)
         numbers[is_name] = np.arange(self.n_names, self.n_names + np.count_nonzero(is_name))
-        self._lookup[new[order]] = numbers
+        self._lookup[new] = numbers
         self._names.append(found.filter(found != ""))
         self.n_names += int(np.count_nonzero(is_name))
