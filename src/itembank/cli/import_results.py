@@ -275,6 +275,7 @@ def _say_unknown(unknown: Sequence[Path]) -> None:
 def _import(given: dict[str, Any], form: str, *, choice_scores: Path | None = None, tells_all: bool = False) -> None:
     """Read, write, and say what was read; with `tells_all`, what of each format, and what is left out."""
     from itembank.data.readers.detection import find_sources  # noqa: PLC0415
+    from itembank.data.readers.kept_parts import keeping_parts  # noqa: PLC0415
     from itembank.data.readers.lm_eval_coverage import warn_of_partial_runs  # noqa: PLC0415
     from itembank.data.readers.read import read_coded, read_matrix  # noqa: PLC0415
 
@@ -293,6 +294,8 @@ def _import(given: dict[str, Any], form: str, *, choice_scores: Path | None = No
             _say_unknown(found.unknown)
             responses = read_matrix(given["paths"], spec, found=found, told=_say_found, **known)
         warn_of_partial_runs(responses.models)
+        if kept.n_found:
+            note(f"{kept.n_found} files were read by an import that did not end, and were not read again.")
         return responses
 
     def also() -> None:
@@ -302,7 +305,8 @@ def _import(given: dict[str, Any], form: str, *, choice_scores: Path | None = No
             with progress("choice scores") as report:
                 write_choice_scores(read_choice_scores(given["paths"], spec=spec, progress=report), choice_scores)
 
-    finish_import(given, read, also)
+    with keeping_parts(given["output"]) as kept:
+        finish_import(given, read, also)
 
 
 def finish_import(
