@@ -10,9 +10,9 @@ from itembank.data.code_array import CodeArray
 from itembank.data.coded_responses import CodedResponses, are_many
 from itembank.data.memory import check_matrix_fits
 from itembank.data.readers.detection import Found
-from itembank.data.readers.long_table import check_columns, tell_of_missing, wanted_columns
+from itembank.data.readers.long_table import check_columns, tell_of_missing, text_columns, wanted_columns
 from itembank.data.readers.matrix import table_of_items, table_of_models
-from itembank.data.readers.opening import UNREADABLE, Table, file_kind
+from itembank.data.readers.opening import UNREADABLE, file_kind
 from itembank.data.readers.repeats import tell_of_copies
 from itembank.data.readers.rows import ResponseRows, joined_source
 from itembank.data.readers.specs import ReadingSpec
@@ -84,7 +84,7 @@ def _read_tables(paths: Sequence[Path], cells: StreamedCells, spec: ReadingSpec,
     """Read long tables, one after the other."""
     for number, path in enumerate(paths):
         kind = file_kind(path)
-        if kind == "json" or path.suffix.lower() == ".gz":  # what a gzipped file grows to is looked at first
+        if path.suffix.lower() in {".json", ".gz"}:  # one array; what a gzipped file grows to is looked at first
             raise NotPlainError
 
         def keep(columns: Sequence[str], path: Path = path) -> Sequence[str]:
@@ -94,9 +94,9 @@ def _read_tables(paths: Sequence[Path], cells: StreamedCells, spec: ReadingSpec,
             return wanted_columns(columns, spec)
 
         cells.files.append(FileTotals(str(path)))
-        for batch in table_batches(path, kind, keep):
+        for batch in table_batches(path, kind, keep, text_columns(spec)):
             _tell_progress(progress, path, cells.files[-1].n_rows, (number + batch.share) / len(paths))
-            cells.add_long(Table(str(path), batch.frame, is_typed=kind == "parquet"), spec)
+            cells.add_long(batch.table, spec)
 
 
 def _read_response_file(
@@ -110,7 +110,7 @@ def _read_response_file(
             raise NotPlainError
     cells.files.append(FileTotals(str(path)))
     for batch in table_batches(path, "parquet", list):
-        frame = batch.frame
+        frame = batch.table.frame
         if "n_trials" in frame.columns and frame["n_trials"].null_count():
             raise NotPlainError
         _tell_progress(progress, path, cells.files[-1].n_rows, batch.share)
