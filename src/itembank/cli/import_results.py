@@ -180,7 +180,8 @@ def lm_eval(**given: Any) -> None:
 
     The scenario is the task, the item id task/doc_id. One metric and one filter are taken of each task: the only one
     that can be a response, else acc or exact_match and none or strict-match, with a warning. Averages are never used.
-    With --response, probabilities of the right option are made of the log-likelihoods in the samples.
+    With --response, probabilities of the right option are made of the log-likelihoods in the samples. An import of many
+    logs that was killed goes on after those it had read: give the same command again.
     """  # noqa: D301
     _import(given, "lm-eval", choice_scores=given["reading"].pop("choice_scores"))
 
@@ -209,7 +210,8 @@ def inspect(**given: Any) -> None:
 
     The scenario is the task, the item id task/sample_id. One scorer is taken of each task: the first, with a warning
     where there are others. The epochs of a run are trials, and of a run and its retries the last log counts. A sample
-    that ended in an error, or that nobody scored, is missing and counted in a warning.
+    that ended in an error, or that nobody scored, is missing and counted in a warning. An import of many logs that was
+    killed goes on after those it had read: give the same command again.
     """  # noqa: D301
     _import(given, "inspect")
 
