@@ -9,7 +9,7 @@ import pytest
 
 from itembank import ReadingSpec
 from itembank.data.coded_responses import CodedResponses
-from itembank.data.readers import csv_files, table_batches
+from itembank.data.readers import csv_files, streamed_wide, table_batches
 from itembank.data.readers.read import read_coded
 from itembank.errors import ItembankError
 from tests.data.readers.test_coded import assert_same, both, written
@@ -21,6 +21,7 @@ N_ROWS = 20
 def _small_parts(monkeypatch):
     monkeypatch.setattr(table_batches, "ROWS_AT_ONCE", 8)
     monkeypatch.setattr(table_batches, "CELLS_AT_ONCE", 3 * N_ROWS)
+    monkeypatch.setattr(streamed_wide, "CELLS_AT_ONCE", 15)
     monkeypatch.setattr(csv_files, "BYTES_AT_ONCE", 200)
 
 

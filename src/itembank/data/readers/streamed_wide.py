@@ -7,10 +7,12 @@ from itembank.data.readers.columns import numbers
 from itembank.data.readers.opening import Table
 from itembank.data.readers.specs import Format, ReadingSpec
 from itembank.data.readers.streamed import NotPlainError, StreamedCells
-from itembank.numerics.arrays import BoolArray, IntArray
+from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 
 NAMES = ("scenario", "subscenario")
 """What a table of one row an item may tell of it."""
+CELLS_AT_ONCE = 1_000_000
+"""Cells that are put at a time, each of which takes a hundred bytes meanwhile."""
 
 
 class WideParts:
@@ -51,24 +53,28 @@ class WideParts:
             raise NotPlainError
         names = pl.Series(others, dtype=pl.String)
         if self._layout == "wide-models":
-            rows = cells.ids(table, self._spec, "model_id", cells.models)
-            columns = cells.items.add(names)
-            model, item = np.repeat(rows, columns.size), np.tile(columns, rows.size)
-            response = np.ascontiguousarray(values).ravel()
+            rows, columns = cells.ids(table, self._spec, "model_id", cells.models), cells.items.add(names)
         else:
-            rows = cells.ids(table, self._spec, "item_id", cells.items)
+            rows, columns = cells.ids(table, self._spec, "item_id", cells.items), cells.models.add(names)
             self._refuse_again(rows, is_from_first_row=is_from_first_row)
-            columns = cells.models.add(names)
             for name, column in zip(NAMES, about[1:], strict=True):
                 if column in table.frame.columns:
                     cells.add_item_names(name, table.frame[column], rows)
-            model, item = np.repeat(columns, rows.size), np.tile(rows, columns.size)
-            response = np.ascontiguousarray(values.T).ravel()
         if np.any(columns < 0):  # a column without a name
             raise NotPlainError
-        cells.files[-1].n_rows += response.size
-        cells.files[-1].n_missing += int(np.count_nonzero(np.isnan(response)))
-        cells.put(model, item, response / self._spec.max_response, None, {})
+        cells.files[-1].n_rows += values.size
+        cells.files[-1].n_missing += int(np.count_nonzero(np.isnan(values)))
+        step = max(1, CELLS_AT_ONCE // columns.size)
+        for first in range(0, rows.size, step):
+            self._put(rows[first : first + step], columns, values[first : first + step])
+
+    def _put(self, rows: IntArray, columns: IntArray, values: FloatArray) -> None:
+        """Put the values (n_rows, n_columns) of some rows into their cells."""
+        if self._layout == "wide-models":
+            model, item, response = np.repeat(rows, columns.size), np.tile(columns, rows.size), values
+        else:
+            model, item, response = np.repeat(columns, rows.size), np.tile(rows, columns.size), values.T
+        self._cells.put(model, item, np.ascontiguousarray(response).ravel() / self._spec.max_response, None, {})
 
     def _refuse_again(self, rows: IntArray, *, is_from_first_row: bool) -> None:
         """Raise `NotPlainError` when an item has two rows."""
