@@ -130,6 +130,28 @@ def test_what_changed_since_is_read_again(run, tmp_path, reading):
     assert hidden(tmp_path) == []
 
 
+def test_a_log_that_grows_while_it_is_read_does_not_count(run, tmp_path, reading, monkeypatch):
+    lm_eval_logs(tmp_path / "logs")
+    read = lm_eval.read_samples
+
+    def read_while_it_grows(file, **choices):
+        part = read(file, **choices)
+        if file.model_id == "org/m1":
+            with file.path.open("a") as log:
+                log.write("\n")
+        return part
+
+    monkeypatch.setattr(lm_eval, "read_samples", read_while_it_grows)
+    reading.watch(lm_eval, "read_samples")
+    words = ("import", "lm-eval", tmp_path / "logs", "-o", tmp_path / "output.parquet")
+    reading.begin(2 * N_LOGS - 1)
+    with pytest.raises(Killed):
+        run(*words)
+    reading.begin()
+    assert run(*words).code == 0
+    assert reading.n_read == 1 + 2
+
+
 def test_a_refused_import_keeps_what_was_read_until_the_log_is_mended(run, tmp_path, reading):
     lm_eval_logs(tmp_path / "logs")
     reading.watch(lm_eval, "read_samples")

@@ -47,13 +47,13 @@ def collect(
     kept = active_parts() if kept_as else None
     found: dict[int, tuple[Any, str | None]] = {}
     if kept is not None:
-        found = {number: (part, None) for number, part in kept.found(kept_as, files)}
+        found = {number: (part, None) for number, part in kept.found(kept_as, files).items()}
     left = [number for number in range(len(files)) if number not in found]
     reading = _elsewhere if in_processes and not runs_here(len(left)) else _here
     for number, part, problem in reading(files, left, read, progress, name):
         found[number] = part, problem
         if kept is not None and problem is None:
-            kept.add(kept_as, files[number], part)
+            kept.add(kept_as, number, files[number], part)
     ordered = [found[number] for number in range(len(files))]
     parts = [part for part, problem in ordered if problem is None]
     return parts, [problem for _, problem in ordered if problem is not None]

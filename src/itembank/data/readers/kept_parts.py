@@ -7,9 +7,10 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from contextvars import ContextVar
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from itembank.data.atomic import held, kept_place
 from itembank.data.digests import digest_of
@@ -17,6 +18,8 @@ from itembank.data.readers.part_coding import BROKEN, NotCodedError, encoded, re
 
 KEEP_AFTER = 10.0
 """Seconds of reading before anything is kept: what takes less is soon read again."""
+
+State: TypeAlias = tuple[int, int] | None
 
 
 class KeptParts:
@@ -40,38 +43,46 @@ class KeptParts:
         self.n_found = 0
         self._folder = folder
         self._begun = time.monotonic()
-        self._waiting: list[tuple[str, Any]] = []
-        self._is_full = False
+        self._now: dict[str, list[State]] = {}
+        self._waiting: list[tuple[str, int, Any, Any]] = []
+        self._is_full = self._is_held = False
         self._stack = ExitStack()
         if folder.is_dir():
-            self._hold()
+            with suppress(OSError):
+                self._hold()
 
-    def found(self, kind: str, files: Sequence[Any]) -> Iterator[tuple[int, Any]]:
-        """Give the number and the part of each file that was read before; `kind` names the way of reading."""
-        if not self._folder.is_dir():
-            return
-        for number, file in enumerate(files):
-            try:
-                key = self._key(kind, file)
-                part = read_part(self._path(key), key)
-            except (NotCodedError, *BROKEN):
-                continue
-            self.n_found += 1
-            yield number, part
+    def found(self, kind: str, files: Sequence[Any]) -> dict[int, Any]:
+        """Return the parts of those files that were read before, by number; to be called before the others are read.
 
-    def add(self, kind: str, file: Any, part: Any) -> None:
+        Parameters
+        ----------
+        kind : str
+            Names whatever else decides what is read of a file.
+        files : sequence of paths, or of objects with a `path`
+        """
+        states = [_state(file) for file in files]  # of now, as a log may grow while it is read
+        self._now[kind] = states
+        parts = {}
+        if self._folder.is_dir():
+            for number, file in enumerate(files):
+                with suppress(NotCodedError, *BROKEN):
+                    key = _key(kind, file, states[number])
+                    parts[number] = read_part(self._path(key), key)
+        self.n_found += len(parts)
+        return parts
+
+    def add(self, kind: str, number: int, file: Any, part: Any) -> None:
         """Keep what was read of a file, once reading has taken long enough; a full disk only ends the keeping."""
         if self._is_full:
             return
-        with suppress(NotCodedError, OSError):
-            self._waiting.append((self._key(kind, file), part))
+        self._waiting.append((kind, number, file, part))
         if time.monotonic() - self._begun < KEEP_AFTER:
             return
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
             self._hold()
-            for key, one in self._waiting:
-                self._write(key, one)
+            for waiting in self._waiting:
+                self._write(*waiting)
         except OSError:
             self._is_full = True
         self._waiting.clear()
@@ -86,30 +97,51 @@ class KeptParts:
 
     def _hold(self) -> None:
         """Hold the folder, so that nobody takes it for left over."""
-        self._stack.close()
-        self._stack.enter_context(held(self._folder))
-
-    def _key(self, kind: str, file: Any) -> str:
-        """Return what must be the same for a part to count, as text."""
-        path = Path(getattr(file, "path", file))
-        state = path.stat()
-        told = [version("itembank"), kind, str(path.absolute()), state.st_size, state.st_mtime_ns]
-        return json.dumps([*told, encoded(file, [])])
+        if not self._is_held:
+            self._stack.enter_context(held(self._folder))
+        self._is_held = True
 
     def _path(self, key: str) -> Path:
         return self._folder / f"{digest_of(key.encode())}.npz"
 
-    def _write(self, key: str, part: Any) -> None:
+    def _write(self, kind: str, number: int, file: Any, part: Any) -> None:
         """Write one part whole or not at all."""
+        try:
+            key = _key(kind, file, self._now[kind][number])
+        except NotCodedError:
+            return
         path = self._path(key)
         temporary = path.with_suffix(f".{os.getpid()}")
         try:
             with suppress(NotCodedError):
-                with temporary.open("wb") as file:
-                    write_part(file, key, part)
+                with temporary.open("wb") as written:
+                    write_part(written, key, part)
                 temporary.replace(path)
         finally:
             temporary.unlink(missing_ok=True)
+
+
+def _state(file: Any) -> State:
+    """Return size and time of the last change of a file; None where there is none."""
+    try:
+        state = _path_of(file).stat()
+    except OSError:
+        return None
+    return state.st_size, state.st_mtime_ns
+
+
+def _key(kind: str, file: Any, state: State) -> str:
+    """Return what must be the same for a part to count, as text."""
+    return json.dumps([_release(), kind, str(_path_of(file).absolute()), state, encoded(file, [])])
+
+
+@cache
+def _release() -> str:
+    return version("itembank")
+
+
+def _path_of(file: Any) -> Path:
+    return Path(getattr(file, "path", file))
 
 
 _active: ContextVar[KeptParts | None] = ContextVar("kept_parts", default=None)
