@@ -27,6 +27,7 @@ from itembank.cli.render import note, print_rows, progress, warnings_as_notes
 from itembank.cli.spec_options import spec_option
 from itembank.data.readers.sources import LOGGED, SOURCES, Source
 from itembank.data.readers.specs import ReadingSpec
+from itembank.errors import ItembankError
 
 if TYPE_CHECKING:
     from itembank.data.readers.rows import ResponseRows
@@ -127,10 +128,12 @@ def table(**given: Any) -> None:
     n_correct, seed, epoch, input_tokens, output_tokens, cost_usd, seconds. Rows of one model and item with other
     seeds or epochs are repeated attempts, which --repeats count turns into n_trials.
     """  # noqa: D301
-    from itembank.studies.same_models import read_model_names  # noqa: PLC0415
-
     names = given["reading"].pop("names")
-    given["reading"]["model_names"] = {} if names is None else read_model_names(names)
+    given["reading"]["model_names"] = {}
+    if names is not None:
+        from itembank.studies.same_models import read_model_names  # noqa: PLC0415 (takes longer than a small import)
+
+        given["reading"]["model_names"] = read_model_names(names)
     _import(given, given["reading"].pop("layout"))
 
 
@@ -178,7 +181,8 @@ def lm_eval(**given: Any) -> None:
 
     The scenario is the task, the item id task/doc_id. One metric and one filter are taken of each task: the only one
     that can be a response, else acc or exact_match and none or strict-match, with a warning. Averages are never used.
-    With --response, probabilities of the right option are made of the log-likelihoods in the samples.
+    With --response, probabilities of the right option are made of the log-likelihoods in the samples. An import of many
+    logs that was killed goes on after those it had read: give the same command again.
     """  # noqa: D301
     _import(given, "lm-eval", choice_scores=given["reading"].pop("choice_scores"))
 
@@ -207,7 +211,8 @@ def inspect(**given: Any) -> None:
 
     The scenario is the task, the item id task/sample_id. One scorer is taken of each task: the first, with a warning
     where there are others. The epochs of a run are trials, and of a run and its retries the last log counts. A sample
-    that ended in an error, or that nobody scored, is missing and counted in a warning.
+    that ended in an error, or that nobody scored, is missing and counted in a warning. An import of many logs that was
+    killed goes on after those it had read: give the same command again.
     """  # noqa: D301
     _import(given, "inspect")
 
@@ -272,16 +277,14 @@ def _say_unknown(unknown: Sequence[Path]) -> None:
 
 def _import(given: dict[str, Any], form: str, *, choice_scores: Path | None = None, tells_all: bool = False) -> None:
     """Read, write, and say what was read; with `tells_all`, what of each format, and what is left out."""
-    from itembank.data.readers.choice_table import (  # noqa: PLC0415
-        check_score_destination,
-        read_choice_scores,
-        write_choice_scores,
-    )
     from itembank.data.readers.detection import find_sources  # noqa: PLC0415
+    from itembank.data.readers.kept_parts import keeping_parts  # noqa: PLC0415
     from itembank.data.readers.lm_eval_coverage import warn_of_partial_runs  # noqa: PLC0415
     from itembank.data.readers.read import read_coded, read_matrix  # noqa: PLC0415
 
     if choice_scores is not None:
+        from itembank.data.readers.choice_table import check_score_destination  # noqa: PLC0415
+
         check_score_destination(choice_scores)
     spec = import_spec(form, **given["reading"])
     found = find_sources(given["paths"], spec) if tells_all else None  # a look at every file, which is not taken twice
@@ -294,14 +297,24 @@ def _import(given: dict[str, Any], form: str, *, choice_scores: Path | None = No
             _say_unknown(found.unknown)
             responses = read_matrix(given["paths"], spec, found=found, told=_say_found, **known)
         warn_of_partial_runs(responses.models)
+        if kept.n_found:
+            note(f"{kept.n_found} files were read by an import that did not end, and were not read again.")
         return responses
 
     def also() -> None:
         if choice_scores is not None:
+            from itembank.data.readers.choice_table import read_choice_scores, write_choice_scores  # noqa: PLC0415
+
             with progress("choice scores") as report:
                 write_choice_scores(read_choice_scores(given["paths"], spec=spec, progress=report), choice_scores)
 
-    finish_import(given, read, also)
+    with keeping_parts(given["output"]) as kept:
+        try:
+            finish_import(given, read, also)
+        except ItembankError:
+            if kept.folder.is_dir():
+                note(f"What was read stays in {kept.folder}: the same command need not read it again.")
+            raise
 
 
 def finish_import(

@@ -28,7 +28,8 @@ def connected_models(observed: BoolArray) -> list[IntArray]:
         while is_inside.sum() > n_inside:
             n_inside = int(is_inside.sum())
             items = observed[is_inside].any(axis=0)
-            is_inside |= is_left & observed[:, items].any(axis=1)
+            shared = observed if items.all() else observed[:, items]  # a copy of all takes long
+            is_inside |= is_left & shared.any(axis=1)
         groups.append(np.flatnonzero(is_inside))
         is_left &= ~is_inside
     return groups

@@ -10,7 +10,6 @@ import base64
 import io
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -157,7 +156,7 @@ def _write_rows(responses: ResponseMatrix, path: Path, metadata: dict[str, str])
         "model_id": _categories(responses.models["model_id"]),
         **{column: _categories(responses.items[column]) for column in ("item_id", "scenario", "subscenario")},
     }
-    parts = (_long_table(part, first, names) for first, part in _numbered(responses))
+    parts = _long_tables(responses, names)
     n_rows = sum(int(np.count_nonzero(_told(part))) for part in blocks(responses))
     groups = _regrouped(parts, _group_sizes(n_rows))
     first = next(groups)
@@ -167,14 +166,6 @@ def _write_rows(responses: ResponseMatrix, path: Path, metadata: dict[str, str])
         yield from groups
 
     register_io_source(source, schema=first.schema).sink_parquet(path, metadata=metadata)
-
-
-def _numbered(responses: ResponseMatrix) -> Iterator[tuple[int, ResponseMatrix]]:
-    """Give parts of the models with the number of their first model."""
-    first = 0
-    for part in blocks(responses):
-        yield first, part
-        first += part.n_models
 
 
 def _group_sizes(n_rows: int) -> list[int]:
@@ -194,20 +185,33 @@ def _regrouped(parts: Iterator[pl.DataFrame], sizes: Sequence[int]) -> Iterator[
         left = left[size:]
 
 
-def _long_table(responses: ResponseMatrix, first: int, names: Mapping[str, pl.Series]) -> pl.DataFrame:
-    """One row for every cell of which something is known, of models the first of which has this number."""
-    told = _told(responses)
-    model, item = np.nonzero(told)
-    columns: dict[str, Any] = {
-        "model_id": names["model_id"].gather(model + first),
-        **{column: names[column].gather(item) for column in ("item_id", "scenario", "subscenario")},
-        "response": pl.Series(responses.responses[told], nan_to_null=True),
-    }
+def _long_tables(responses: ResponseMatrix, names: Mapping[str, pl.Series]) -> Iterator[pl.DataFrame]:
+    """Give one row for every cell of which something is known, some models at a time."""
+    of_items = ("item_id", "scenario", "subscenario")
+    whole = pl.DataFrame()  # the items of a part in which everything is known: the next part mostly has the same
+    first = 0
+    for part in blocks(responses):
+        told = _told(part)
+        if told.all():
+            model = np.repeat(np.arange(part.n_models), part.n_items)
+            if whole.height != model.size:
+                item = np.tile(np.arange(part.n_items), part.n_models)
+                whole = pl.DataFrame({column: names[column].gather(item) for column in of_items})
+            items = whole
+        else:
+            model, item = np.nonzero(told)
+            items = pl.DataFrame({column: names[column].gather(item) for column in of_items})
+        yield pl.DataFrame([names["model_id"].gather(model + first), *items, *_numbers(part, told)])
+        first += part.n_models
+
+
+def _numbers(responses: ResponseMatrix, told: BoolArray) -> Iterator[pl.Series]:
+    """Give responses, trials and costs of these cells."""
+    yield pl.Series("response", responses.responses[told], nan_to_null=True)
     if responses.n_trials is not None:
-        columns["n_trials"] = responses.n_trials[told].astype(np.int64)
+        yield pl.Series("n_trials", responses.n_trials[told].astype(np.int64))
     for unit, cost in responses.costs.items():
-        columns[unit] = pl.Series(cost[told].astype(np.float64), nan_to_null=True)
-    return pl.DataFrame(columns)
+        yield pl.Series(unit, cost[told].astype(np.float64), nan_to_null=True)
 
 
 def _told(responses: ResponseMatrix) -> BoolArray:

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from scipy.linalg import eigh
 
 from itembank.factors.columns import Columns
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
@@ -186,10 +185,12 @@ def _fit_weighted(responses: Columns, weights: FloatArray, most: int) -> FactorM
 
 def _largest(matrix: FloatArray, most: int, *, all_at_once: bool) -> tuple[FloatArray, FloatArray]:
     """Return the largest eigenvalues of a symmetric matrix, at most so many, in descending order, and their vectors."""
-    n = matrix.shape[0]
     if all_at_once:
         values, vectors = np.linalg.eigh(matrix)
     else:  # of many models, where the others would take most of the time
+        from scipy.linalg import eigh  # noqa: PLC0415 (short commands import this module, and fit nothing)
+
+        n = matrix.shape[0]
         values, vectors = eigh(matrix, subset_by_index=(max(n - most, 0), n - 1), overwrite_a=True, check_finite=False)
     return values[::-1][:most], vectors[:, ::-1][:, :most]
 

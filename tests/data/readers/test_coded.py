@@ -1,7 +1,9 @@
 """Reading a part at a time gives what reading whole tables gives: numbers, tables, warnings and errors."""
 
 import gzip
+import json
 import warnings
+from contextlib import suppress
 
 import numpy as np
 import polars as pl
@@ -9,7 +11,7 @@ import pytest
 
 from itembank import ReadingSpec, read_responses, write_responses
 from itembank.data.coded_responses import CodedResponses, summary
-from itembank.data.readers import coded, csv_files, table_batches
+from itembank.data.readers import coded, csv_files, json_files, table_batches
 from itembank.data.readers.read import read_coded
 from itembank.errors import ItembankError
 
@@ -21,6 +23,7 @@ N_AT_ONCE = 25
 def _small_parts(monkeypatch):
     monkeypatch.setattr(table_batches, "ROWS_AT_ONCE", N_AT_ONCE)
     monkeypatch.setattr(csv_files, "BYTES_AT_ONCE", 500)
+    monkeypatch.setattr(json_files, "BYTES_A_BLOCK", 1500)
 
 
 def plain(n_rows=N_ROWS, **columns):
@@ -147,6 +150,8 @@ def both(monkeypatch, paths, **choices):
 def written(table, path):
     if path.suffix == ".gz":
         path.write_bytes(gzip.compress(table.write_csv().encode()))
+    elif path.suffix == ".jsonl":
+        table.write_ndjson(path)
     elif path.suffix == ".csv":
         table.write_csv(path)
     else:
@@ -154,7 +159,7 @@ def written(table, path):
     return path
 
 
-@pytest.mark.parametrize("kind", [".parquet", ".csv"])
+@pytest.mark.parametrize("kind", [".parquet", ".csv", ".jsonl"])
 @pytest.mark.parametrize("name", TABLES)
 def test_parts_give_what_the_whole_gives(monkeypatch, tmp_path, name, kind):
     assert_same(*both(monkeypatch, written(TABLES[name], tmp_path / f"table{kind}")))
@@ -169,6 +174,51 @@ def test_parts_give_what_the_whole_gives_for_every_choice(monkeypatch, tmp_path,
 
 def test_parts_of_a_gzipped_table_give_what_the_whole_gives(monkeypatch, tmp_path):
     assert_same(*both(monkeypatch, written(TABLES["quotes"], tmp_path / "table.csv.gz")))
+
+
+def json_lines(**values):
+    """Lines of 40 responses; `values` maps a key to its value in each line, by number, None for a line without it."""
+    rows = []
+    for k in range(40):
+        row = {"model_id": f"model {k // 10}", "item_id": f"item {k % 10}", "response": k % 3 % 2}
+        row |= {key: value(k) for key, value in values.items()}
+        rows.append(json.dumps({key: value for key, value in row.items() if value is not ABSENT}) + "\n")
+    return "".join(rows)
+
+
+ABSENT = object()
+JSON_LINES = {
+    "numbers of all types": (json_lines(response=lambda k: None if k == 35 else [True, 1, 0.25, False][k // 10]), True),
+    "types that change later": (json_lines(response=lambda k: 1 if k < 30 else 0.1), True),
+    "text later": (json_lines(response=lambda k: 1 if k < 30 else "0.1"), False),
+    "text in all": (json_lines(response=lambda k: ["1", 0.1][k % 2]), True),
+    "ids of two types": (json_lines(item_id=lambda k: k % 10 if k < 20 else str(k % 10)), False),
+    "whole numbers as ids": (json_lines(item_id=lambda k: k % 10), True),
+    "no ids later": (json_lines(item_id=lambda k: f"item {k % 10}" if k < 30 else None), False),
+    "a key that comes later": (json_lines(seconds=lambda k: 0.5 if k > 20 else ABSENT), True),
+    "a key that ends": (json_lines(n_trials=lambda k: 2 if k < 20 else ABSENT), False),
+    "no responses later": (json_lines(response=lambda k: 1 if k < 30 else ABSENT), False),
+    "lists": (json_lines(response=lambda k: 1 if k < 30 else [1]), False),
+    "large": (json_lines(response=lambda k: 1 if k < 30 else 2**70), False),
+    "cut": (json_lines()[:-9], False),
+    "blank lines": (json_lines().replace("\n", "\n\n \n"), True),
+    "an array": ("[" + json_lines().rstrip().replace("\n", ",") + "]", True),
+    "wide": ("".join(json.dumps({"model_id": f"m{k}", "a": k % 2, "b": 1}) + "\n" for k in range(40)), False),
+    "empty": ("\n", False),
+}
+
+
+@pytest.mark.parametrize("name", JSON_LINES)
+def test_parts_of_json_lines_give_what_the_whole_gives(monkeypatch, tmp_path, name):
+    path = tmp_path / "table.jsonl"
+    text, is_plain = JSON_LINES[name]
+    path.write_text(text)
+    assert_same(*both(monkeypatch, path))
+    with warnings.catch_warnings(), suppress(ItembankError):
+        warnings.simplefilter("ignore")
+        found = None
+        found = read_coded([path], ReadingSpec())
+    assert isinstance(found, CodedResponses) == is_plain
 
 
 @pytest.mark.parametrize(
@@ -217,7 +267,7 @@ def test_a_response_file_is_read_and_written_in_parts(monkeypatch, tmp_path, nam
 def test_plain_tables_are_read_in_parts(tmp_path):
     """The comparisons above would pass if nothing were."""
     for name in ("plain", "shares", "missing", "copy", "scenarios", "trials", "costs", "seeds", "quotes"):
-        for kind in (".parquet", ".csv"):
+        for kind in (".parquet", ".csv", ".jsonl"):
             path = written(TABLES[name], tmp_path / f"table{kind}")
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")

@@ -10,15 +10,16 @@ from itembank.data.code_array import CodeArray
 from itembank.data.coded_responses import CodedResponses, are_many
 from itembank.data.memory import check_matrix_fits
 from itembank.data.readers.detection import Found
-from itembank.data.readers.long_table import check_columns, tell_of_missing, wanted_columns
+from itembank.data.readers.long_table import check_columns, tell_of_missing, text_columns, wanted_columns
 from itembank.data.readers.matrix import table_of_items, table_of_models
-from itembank.data.readers.opening import UNREADABLE, Table, file_kind
+from itembank.data.readers.opening import UNREADABLE, file_kind
 from itembank.data.readers.repeats import tell_of_copies
 from itembank.data.readers.rows import ResponseRows, joined_source
 from itembank.data.readers.specs import ReadingSpec
 from itembank.data.readers.streamed import FileTotals, NotPlainError, StreamedCells
-from itembank.data.readers.table import layout_of
-from itembank.data.readers.table_batches import table_batches
+from itembank.data.readers.streamed_wide import WideParts
+from itembank.data.readers.table import LAYOUTS, check_wide, layout_of
+from itembank.data.readers.table_batches import Batch, table_batches
 from itembank.data.response_files import OWN_COLUMNS, response_file_tables
 from itembank.data.responses import with_scenario_columns
 from itembank.errors import DataError
@@ -77,26 +78,53 @@ def may_be_coded(found: Found, spec: ReadingSpec) -> bool:
     if not CAN_STREAM or found.problems or is_asked or spec.repeats == "count":
         return False
     forms = [form for form, paths in found.paths.items() for _ in paths]
-    return forms == ["responses"] or all(form in {"auto", "long"} for form in forms)
+    return forms == ["responses"] or all(form in {"auto", *LAYOUTS} for form in forms)
 
 
 def _read_tables(paths: Sequence[Path], cells: StreamedCells, spec: ReadingSpec, progress: ProgressCallback) -> None:
-    """Read long tables, one after the other."""
+    """Read tables, long or wide, one after the other."""
     for number, path in enumerate(paths):
         kind = file_kind(path)
-        if kind == "json" or path.suffix.lower() == ".gz":  # what a gzipped file grows to is looked at first
+        if path.suffix.lower() in {".json", ".gz"}:  # one array; what a gzipped file grows to is looked at first
+            raise NotPlainError
+        cells.files.append(FileTotals(str(path)))
+        parts = _Parts(cells, spec, can_be_wide=kind != "json")
+        for batch in table_batches(path, kind, parts.keep, text=text_columns(spec), in_each=parts.in_each):
+            _tell_progress(progress, path, cells.files[-1].n_rows, (number + batch.share) / len(paths))
+            parts.add(batch)
+        if not cells.files[-1].n_rows:
             raise NotPlainError
 
-        def keep(columns: Sequence[str], path: Path = path) -> Sequence[str]:
-            if layout_of(columns, spec) != "long":
-                raise NotPlainError
-            check_columns(str(path), columns, spec)
-            return wanted_columns(columns, spec)
 
-        cells.files.append(FileTotals(str(path)))
-        for batch in table_batches(path, kind, keep):
-            _tell_progress(progress, path, cells.files[-1].n_rows, (number + batch.share) / len(paths))
-            cells.add_long(Table(str(path), batch.frame, is_typed=kind == "parquet"), spec)
+class _Parts:
+    """Puts the parts of one table into cells, once its columns have told whether it is long or wide."""
+
+    def __init__(self, cells: StreamedCells, spec: ReadingSpec, *, can_be_wide: bool) -> None:
+        self._cells, self._spec, self._can_be_wide = cells, spec, can_be_wide
+        self._wide: WideParts | None = None
+
+    def keep(self, columns: Sequence[str]) -> Sequence[str]:
+        """Return the columns that are read."""
+        source, layout = self._cells.files[-1].source, layout_of(columns, self._spec)
+        if layout == "long":
+            check_columns(source, columns, self._spec)
+            return wanted_columns(columns, self._spec)
+        if layout is None or not self._can_be_wide:
+            raise NotPlainError
+        check_wide(source, self._spec)
+        self._wide = WideParts(self._cells, self._spec, layout)
+        return columns
+
+    def in_each(self, columns: Sequence[str]) -> Sequence[str]:
+        """Return the columns that every part has."""
+        return columns if self._wide is None else self._wide.about
+
+    def add(self, batch: Batch) -> None:
+        """Put a part into its cells."""
+        if self._wide is None:
+            self._cells.add_long(batch.table, self._spec)
+        else:
+            self._wide.add(batch.table, is_from_first_row=batch.is_from_first_row)
 
 
 def _read_response_file(
@@ -110,7 +138,7 @@ def _read_response_file(
             raise NotPlainError
     cells.files.append(FileTotals(str(path)))
     for batch in table_batches(path, "parquet", list):
-        frame = batch.frame
+        frame = batch.table.frame
         if "n_trials" in frame.columns and frame["n_trials"].null_count():
             raise NotPlainError
         _tell_progress(progress, path, cells.files[-1].n_rows, batch.share)
@@ -169,7 +197,8 @@ def _n_copies(cells: StreamedCells, n_known: int) -> int:
 def _told(cells: StreamedCells, rows: ResponseRows, spec: ReadingSpec, known: Known, n_known: int) -> CodedResponses:
     """Give the warnings of reading, and join what is known of models and items."""
     for file in cells.files:
-        tell_of_missing(file.source, file.n_missing, file.n_rows)
+        if file.tells_of_missing:
+            tell_of_missing(file.source, file.n_missing, file.n_rows)
     models, items = known(rows)
     shape = (rows.models.n_names, rows.items.n_names)
     costs = {unit: cells.costs.get(unit) or CodeArray() for file in cells.files for unit in file.units}

@@ -1,11 +1,12 @@
 """Reading many files: which of them there are, and what is wrong with any of them said in one error."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from itembank.data.memory import allowed_memory, allowing
 from itembank.data.readers.detection import files_below
+from itembank.data.readers.kept_parts import active_parts
 from itembank.data.readers.sources import SOURCES, is_companion
 from itembank.errors import N_SHOWN, DataError, command_line_words, speaks_command_line
 from itembank.numerics.parallel import in_parallel, runs_here
@@ -34,46 +35,71 @@ def collect(
     *,
     name: Callable[[File], str],
     in_processes: bool = False,
+    kept_as: str = "",
 ) -> tuple[list[Part], list[str]]:
-    """Read each file, and return what was read and what is wrong with the others.
+    """Read each file, and return what was read and what is wrong with the others, in the order of the files.
 
     With `in_processes`, files are read wherever joblib's configuration says (`itembank.numerics.parallel`); `read`
-    must then need nothing but its file, and leave nothing behind.
+    must then need nothing but its file, and leave nothing behind. With `kept_as`, files that an import had read
+    before it was killed are not read again (`keeping_parts`): it must name everything but the file that decides what
+    `read` makes, which must then look at no other file.
     """
-    if in_processes and not runs_here(len(files)):
-        return _collect_elsewhere(files, read, progress)
-    parts: list[Part] = []
-    problems: list[str] = []
-    for done, file in enumerate(files):
-        progress(f"reading files ({name(file)})", done / len(files))
+    kept = active_parts() if kept_as else None
+    found: dict[int, tuple[Any, str | None]] = {}
+    if kept is not None:
+        found = {number: (part, None) for number, part in kept.found(kept_as, files).items()}
+    left = [number for number in range(len(files)) if number not in found]
+    reading = _elsewhere if in_processes and not runs_here(len(left)) else _here
+    for number, part, problem in reading(files, left, read, progress, name):
+        found[number] = part, problem
+        if kept is not None and problem is None:
+            kept.add(kept_as, number, files[number], part)
+    ordered = [found[number] for number in range(len(files))]
+    parts = [part for part, problem in ordered if problem is None]
+    return parts, [problem for _, problem in ordered if problem is not None]
+
+
+def _here(
+    files: Sequence[File],
+    left: Sequence[int],
+    read: Callable[[File], Part],
+    progress: ProgressCallback,
+    name: Callable[[File], str],
+) -> Iterator[tuple[int, Part | None, str | None]]:
+    """Read the files that are left one after another."""
+    n_before = len(files) - len(left)
+    for n_done, number in enumerate(left, start=n_before):
+        progress(f"reading files ({name(files[number])})", n_done / len(files))
         try:
-            parts.append(read(file))
+            yield number, read(files[number]), None
         except DataError as error:
-            problems.append(str(error))
-    return parts, problems
+            yield number, None, str(error)
 
 
-def _collect_elsewhere(
-    files: Sequence[File], read: Callable[[File], Part], progress: ProgressCallback
-) -> tuple[list[Part], list[str]]:
-    """Read files in other processes; what was read, and what is wrong, stands in the order of the files."""
+def _elsewhere(
+    files: Sequence[File],
+    left: Sequence[int],
+    read: Callable[[File], Part],
+    progress: ProgressCallback,
+    _name: Callable[[File], str],
+) -> Iterator[tuple[int, Part | None, str | None]]:
+    """Read the files that are left in other processes; they come in any order."""
     shared = (read, allowed_memory(), speaks_command_line())
-    found: list[tuple[Part | None, str]] = [(None, "")] * len(files)
-    progress("reading files", 0.0)
-    for n_done, (number, one) in enumerate(in_parallel(_read_elsewhere, [(file, *shared) for file in files]), start=1):
-        found[number] = one
+    n_done = len(files) - len(left)
+    progress("reading files", n_done / len(files))
+    for place, (part, problem) in in_parallel(_read_elsewhere, [(files[number], *shared) for number in left]):
+        n_done += 1
         progress(f"reading files ({n_done:,} of {len(files):,})", n_done / len(files))
-    parts = [part for part, problem in found if part is not None and not problem]
-    return parts, [problem for _, problem in found if problem]
+        yield left[place], part, problem
 
 
 def _read_elsewhere(
     file: File, read: Callable[[File], Part], most_memory: float | None, is_command_line: bool
-) -> tuple[Part | None, str]:
+) -> tuple[Part | None, str | None]:
     """Read one file as the process that asked for it would; return what is wrong in place of an error."""
     with allowing(most_memory), command_line_words(are_used=is_command_line):
         try:
-            return read(file), ""
+            return read(file), None
         except DataError as error:
             return None, str(error)
 

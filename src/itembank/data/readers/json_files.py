@@ -21,7 +21,11 @@ _LARGEST = 2**63
 
 
 def read_records(
-    path: Path, *, pairs_hook: PairsHook | None = None, shorten: Shorten | None = None
+    path: Path,
+    *,
+    pairs_hook: PairsHook | None = None,
+    shorten: Shorten | None = None,
+    passed: Callable[[int], None] | None = None,
 ) -> Iterator[list[Record]]:
     """Give the objects of a JSON Lines file (or of one JSON array of objects) in blocks.
 
@@ -32,6 +36,8 @@ def read_records(
         Makes an object of its (key, value) pairs; may raise `DataError`.
     shorten : function, or None
         Reads lines without what is not needed; None from it where they must be read whole.
+    passed : function, or None
+        Told before each block how many bytes lie before it.
 
     Raises
     ------
@@ -41,6 +47,8 @@ def read_records(
     n_lines = n_bytes = 0
     with translated(path, "JSON file"), open_binary(path) as file:
         while block := file.readlines(BYTES_A_BLOCK):
+            if passed is not None:
+                passed(n_bytes)
             if n_lines == 0:
                 block[0] = block[0].removeprefix(b"\xef\xbb\xbf")
                 if block[0].lstrip().startswith(b"["):
@@ -171,19 +179,48 @@ def read_json_table(path: Path, *, keep: Keep, text: Sequence[str] = ()) -> Tabl
     return table_of_records(path, read_records(path), keep=keep, text=text)
 
 
-def table_of_records(path: Path, blocks: Iterable[list[Record]], *, keep: Keep, text: Sequence[str] = ()) -> Table:
-    """Make a table of flat objects that come in blocks; see `read_json_table`."""
-    frames: list[pl.DataFrame] = []
-    kinds: dict[str, set[type]] = {name: set() for name in text}
-    for records in blocks:
+def json_batches(path: Path, *, keep: Keep, text: Sequence[str] = ()) -> Iterator[tuple[Table, int]]:
+    """Give the rows that `read_json_table` reads a part at a time, each with the bytes before it.
+
+    Raises
+    ------
+    DataError
+        As `read_json_table`, when the part at fault is asked for.
+    ValueError
+        When a column holds text in one part and numbers in another, which `read_json_table` settles.
+    """
+    n_before = 0
+    is_text: dict[str, bool] = {}
+
+    def passed(n_bytes: int) -> None:
+        nonlocal n_before
+        n_before = n_bytes
+
+    for records in read_records(path, passed=passed):
         if not records:
             continue
-        keys = list(dict.fromkeys(key for record in records for key in record))
-        frames.append(pl.DataFrame([_column(records, key, kinds.get(key)) for key in keep(keys)]))
+        kinds: dict[str, set[type]] = {name: set() for name in text}
+        frame = _frame(records, keep, kinds)
+        for name, dtype in frame.schema.items():
+            if is_text.setdefault(name, dtype == pl.String) != (dtype == pl.String):
+                raise ValueError(f"{name} holds text and numbers.")
+        yield Table(str(path), frame, found={name: frozenset(types) for name, types in kinds.items()}), n_before
+
+
+def table_of_records(path: Path, blocks: Iterable[list[Record]], *, keep: Keep, text: Sequence[str] = ()) -> Table:
+    """Make a table of flat objects that come in blocks; see `read_json_table`."""
+    kinds: dict[str, set[type]] = {name: set() for name in text}
+    frames = [_frame(records, keep, kinds) for records in blocks if records]
     if not frames:
         raise DataError(f"{path}: the file is empty.")
     found = {name: frozenset(types) for name, types in kinds.items()}
     return Table(str(path), pl.concat(frames, how="diagonal_relaxed"), found=found)
+
+
+def _frame(records: list[Record], keep: Keep, kinds: dict[str, set[type]]) -> pl.DataFrame:
+    """Return some objects as a table; the types of the columns in `kinds`, which become text, are added there."""
+    keys = list(dict.fromkeys(key for record in records for key in record))
+    return pl.DataFrame([_column(records, key, kinds.get(key)) for key in keep(keys)])
 
 
 def _column(records: list[Record], key: str, kinds: set[type] | None) -> pl.Series:

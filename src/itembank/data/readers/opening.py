@@ -122,21 +122,29 @@ class _Watched(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int:
         """Read the next bytes, and count them."""
-        part = self._file.read(len(buffer))
-        buffer[: len(part)] = part
-        self._n_bytes += len(part)
-        end = part.rfind(b"\n")
-        self._n_in_line = self._n_in_line + len(part) if end < 0 else len(part) - end - 1
+        n_read = int(self._file.readinto(buffer))
+        self._n_bytes += n_read
+        n_after = _after_last_line(memoryview(buffer)[:n_read])
+        self._n_in_line = self._n_in_line + n_read if n_after is None else n_after
         if self._n_bytes > self._most:
             raise refuse_text(self._path, self._most)
         if self._n_in_line > self._most_in_line:
             raise refuse_object(self._path, self._most_in_line)
-        return len(part)
+        return n_read
 
     def close(self) -> None:
         """Close the file beneath too."""
         self._file.close()
         super().close()
+
+
+def _after_last_line(part: memoryview) -> int | None:
+    """Return how many bytes follow the last end of a line, None where there is none."""
+    for first in (max(0, len(part) - BYTES_AT_ONCE), 0):  # the whole is copied only where its end holds none
+        end = bytes(part[first:]).rfind(b"\n")
+        if end >= 0:
+            return len(part) - first - end - 1
+    return None
 
 
 @contextmanager

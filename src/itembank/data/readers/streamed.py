@@ -37,12 +37,16 @@ class NotPlainError(Exception):
 
 @dataclass(slots=True)
 class FileTotals:
-    """Rows of one file, those of them without a response, and the units of the costs it tells."""
+    """Rows of one file, those of them without a response (and whether to say so), and the units of the costs it tells.
+
+    Of a wide table every cell is a row.
+    """
 
     source: str
     n_rows: int = 0
     n_missing: int = 0
     units: dict[str, None] = field(default_factory=dict)
+    tells_of_missing: bool = True
 
 
 @dataclass(slots=True)
@@ -87,14 +91,14 @@ class StreamedCells:
         NotPlainError
             When they are not all plain.
         """
-        model = self._ids(table, spec, "model_id", self.models)
-        item = self._ids(table, spec, "item_id", self.items)
+        model = self.ids(table, spec, "model_id", self.models)
+        item = self.ids(table, spec, "item_id", self.items)
         values = {name: _numbers(table, spec, name) for name in ("response", *_COUNTS, *COST_COLUMNS)}
         response, trials = _settled(values, spec, model.size)
         costs = {unit: cost for unit in COST_COLUMNS if (cost := values[unit]) is not None}
         for name in _NAMES:
             if spec.column(name) in table.frame.columns:
-                self._add_item_names(name, table.frame[spec.column(name)], item)
+                self.add_item_names(name, table.frame[spec.column(name)], item)
         self.has_attempts |= any(spec.column(name) in table.frame.columns for name in _ATTEMPTS)
         self.files[-1].n_rows += model.size
         self.files[-1].n_missing += int(np.count_nonzero(np.isnan(response)))
@@ -143,12 +147,12 @@ class StreamedCells:
         rows, places = (model, item) if whole else (model[new], item[new])
         for array, values in columns:
             array.put(rows[order], places[order], (values if whole else values[new])[order])
-        if self.repeats != "last" and not (whole and _is_ascending(model, item)):
+        if self.repeats != "last" and not (whole and _is_ascending(model * self.items.n_names + item)):
             for array, (_, values) in zip(keys, columns, strict=False):
-                if np.any(np.abs(array.get(model, item) - values) > (SAME if array is self.response else 0.0)):
+                if not array.holds(model, item, values, within=SAME if array is self.response else 0.0):
                     raise NotPlainError
 
-    def _ids(self, table: Table, spec: ReadingSpec, name: str, known: NameCodes) -> IntArray:
+    def ids(self, table: Table, spec: ReadingSpec, name: str, known: NameCodes) -> IntArray:
         """Return the numbers of the ids of some rows."""
         column = spec.column(name)
         kind, problem = id_kind(table, column, name)
@@ -159,7 +163,7 @@ class StreamedCells:
             raise NotPlainError
         return codes
 
-    def _add_item_names(self, name: str, column: pl.Series, item: IntArray) -> None:
+    def add_item_names(self, name: str, column: pl.Series, item: IntArray) -> None:
         """Keep what scenario or subscenario rows give their items; it must be one an item."""
         known, of_item = self.item_names.get(name, (NameCodes(), np.empty(0, dtype=np.int64)))
         if self.items.n_names > of_item.size:
@@ -249,7 +253,6 @@ def _refuse_untold(missing: BoolArray, trials: IntArray | None, costs: Mapping[s
         raise NotPlainError
 
 
-def _is_ascending(model: IntArray, item: IntArray) -> bool:
+def _is_ascending(cell: IntArray) -> bool:
     """Whether rows go on from cell to cell, so that none comes twice."""
-    step = np.diff(model)
-    return bool(np.all((step > 0) | ((step == 0) & (np.diff(item) > 0))))
+    return bool(np.all(cell[1:] > cell[:-1]))

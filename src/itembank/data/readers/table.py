@@ -44,22 +44,20 @@ def rows_of_table(table: Table, spec: ReadingSpec) -> ResponseRows:
             "(--column model_id=...)."
         )
     if layout != "long":
-        _check_wide(table, spec)
+        check_wide(table.source, spec)
     return LAYOUTS[layout](table, spec)
 
 
-def _check_wide(table: Table, spec: ReadingSpec) -> None:
-    """Refuse choices that only long tables are read by."""
+def check_wide(source: str, spec: ReadingSpec) -> None:
+    """Raise `DataError` where choices were made that only long tables are read by."""
     unread = [name for name in spec.columns if name not in WIDE_COLUMNS]
     if unread:
         raise DataError(
-            f"{table.source}: a wide table has no column {shown(unread)} of its own. Leave it out of columns=... "
-            "(--column)."
+            f"{source}: a wide table has no column {shown(unread)} of its own. Leave it out of columns=... (--column)."
         )
     if spec.prefix_scenario:
         raise DataError(
-            f"{table.source}: prefix_scenario (--prefix-scenario) is for long tables, and this one is wide. Leave it "
-            "out."
+            f"{source}: prefix_scenario (--prefix-scenario) is for long tables, and this one is wide. Leave it out."
         )
 
 
