@@ -18,12 +18,13 @@ from itembank.calibration.variational.blocks import Blocks, ResponseBlocks, make
 from itembank.calibration.variational.cells import jaakkola_jordan, normal_expectation
 from itembank.calibration.variational.coded_blocks import coded_blocks
 from itembank.calibration.variational.outlying import MOST_SDS, draw_in
-from itembank.calibration.variational.passes import CellRule, item_statistics
+from itembank.calibration.variational.passes import CellRule
 from itembank.calibration.variational.precision import learn
 from itembank.calibration.variational.scale import in_general_axes, rescale
+from itembank.calibration.variational.sections import coded_sections
+from itembank.calibration.variational.spread import update_items_alone
 from itembank.calibration.variational.starts import advice, from_nothing, start_of_centres
 from itembank.calibration.variational.state import Posterior, start_posterior
-from itembank.calibration.variational.updates import update_items
 from itembank.data.item_codes import ItemCodes
 from itembank.irt.family_names import WITH_PRECISION
 from itembank.irt.parameters import AbilityPrior
@@ -173,7 +174,7 @@ def _of_codes(data: FitData, codes: ItemCodes, spec: Variational) -> _Some:
     else:
         blocks = coded_blocks(codes.take(chosen), of_some.lower_asymptote, dtype)
     is_complete = counts.is_complete
-    return _Some(numbers, blocks, lambda: coded_blocks(codes, data.lower_asymptote, dtype, is_complete=is_complete))
+    return _Some(numbers, blocks, lambda: coded_sections(codes, data.lower_asymptote, dtype, is_complete=is_complete))
 
 
 def _subset_size(codes: ItemCodes) -> int:
@@ -223,10 +224,7 @@ def all_items(blocks: ResponseBlocks, of_some: Posterior, data: FitData, rule: C
         is_positive=of_some.is_positive,
         **start_of_centres(data, of_some.n_dims),
     )
-    full_steps = np.ones(blocks.n_items)
-    for _ in range(ITEM_ROUNDS):
-        posterior = update_items(posterior, item_statistics(blocks, posterior, rule), full_steps)
-    return rescale(posterior)
+    return rescale(update_items_alone(blocks, posterior, rule, ITEM_ROUNDS))
 
 
 def _to_the_end(
