@@ -29,6 +29,7 @@ from itembank.data.item_codes import ItemCodes
 from itembank.irt.family_names import WITH_PRECISION
 from itembank.irt.parameters import AbilityPrior
 from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.numerics.parallel import same_workers
 from itembank.progress import ProgressCallback, silent
 
 SUBSET_SIZE = 3000
@@ -150,8 +151,9 @@ def _fit_some_first(data: FitData, some: _Some, spec: Variational, rules: Rules,
         rules = Rules(first.rule, first.rule, rules.precision_of_group)
     blocks = some.all_blocks()
     del some
-    posterior = all_items(blocks, first.posterior, data, rules.rough)
-    ascent = _to_the_end(blocks, posterior, spec, rules, _stage(progress, "fit all items", 0.5, 1.0))
+    with same_workers():
+        posterior = all_items(blocks, first.posterior, data, rules.rough)
+        ascent = _to_the_end(blocks, posterior, spec, rules, _stage(progress, "fit all items", 0.5, 1.0))
     n_sweeps = len(rough.history) + len(first.history) + ITEM_ROUNDS + len(ascent.history)
     ended = _robust(blocks, ascent, ascent.history, spec, rules)
     return _fit(ended, spec, rules, n_sweeps=n_sweeps, is_determined=is_determined)
