@@ -133,8 +133,10 @@ def workers(backend: str) -> Iterator[None]:
 
     with ExitStack() as stack:
         if backend == "dask":
+            import dask  # noqa: PLC0415
             import distributed  # noqa: PLC0415
 
+            dask.config.set({"distributed.nanny.pre-spawn-environ.MALLOC_TRIM_THRESHOLD_": 2**25})
             cluster = distributed.LocalCluster(n_workers=N_WORKERS, threads_per_worker=1, dashboard_address=None)
             stack.enter_context(cluster)
             stack.enter_context(distributed.Client(cluster))

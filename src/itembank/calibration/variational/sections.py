@@ -26,6 +26,10 @@ MOST_SECTIONS = 128
 MOST_KEPT_BYTES = 2**28
 """Of layouts that a worker keeps from pass to pass; what is beyond it lays out anew."""
 
+FREED_BYTES = 2**24
+"""glibc gives freed memory back to the system at once until a process has freed a larger block, and the passes would
+ask for it again with every block of items: a fifth of a worker's time."""
+
 _kept: "OrderedDict[tuple[str, int], CodedBlocks]" = OrderedDict()
 
 
@@ -63,6 +67,7 @@ class MappedSection:
             return _kept[name]
         for old in [old for old in _kept if old[0] != self.fit]:
             del _kept[old]
+        _free(FREED_BYTES)
         found = blocks_as_cut(
             self.codes.open(), self.lower_asymptote, self.dtype, self.ends, is_complete=self.is_complete
         )
@@ -145,7 +150,7 @@ def coded_sections(
 ) -> CodedSections:
     """Lay codes out for the passes; other processes share these where codes are mapped and joblib is set up so."""
     sections = list(_sections(list(cut(codes, is_complete=is_complete))))
-    mapped = None if runs_here(len(sections)) else MappedCodes.of(codes)
+    is_spread = not runs_here(len(sections)) and MappedCodes.of(codes) is not None
     made: list[Section] = []
     fit, places, first = uuid.uuid4().hex, [], 0
     for number, cuts in enumerate(sections):
@@ -154,19 +159,24 @@ def coded_sections(
         place = np.arange(first, last) if is_complete else np.concatenate([one.items for one in cuts])
         own = codes.span(first, last) if is_complete else codes.take(place)
         lower = lower_asymptote[place]
-        where = None if mapped is None else MappedCodes.of(own)
+        where = MappedCodes.of(own) if is_spread else None
         if where is None:
             made.append(blocks_as_cut(own, lower, dtype, ends, is_complete=is_complete))
         else:
             made.append(MappedSection(fit, number, where, lower, dtype, ends, is_complete))
         places.append(place)
         first = last
-    return CodedSections(codes, lower_asymptote, dtype, tuple(places), tuple(made), is_complete, mapped is not None)
+    return CodedSections(codes, lower_asymptote, dtype, tuple(places), tuple(made), is_complete, is_spread)
 
 
 def laid_out(section: Section) -> CodedBlocks:
     """Return the blocks of a section."""
     return section if isinstance(section, CodedBlocks) else section.blocks()
+
+
+def _free(n_bytes: int) -> None:
+    """Take memory, which costs nothing before it is written to, and give it back."""
+    np.empty(n_bytes, dtype=np.uint8)
 
 
 def _sections(blocks: list[Cut]) -> Iterator[list[Cut]]:
