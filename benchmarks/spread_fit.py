@@ -137,7 +137,7 @@ def workers(backend: str) -> Iterator[None]:
             import distributed  # noqa: PLC0415
 
             dask.config.set({"distributed.nanny.pre-spawn-environ.MALLOC_TRIM_THRESHOLD_": 2**25})
-            cluster = distributed.LocalCluster(n_workers=N_WORKERS, threads_per_worker=1, dashboard_address=None)
+            cluster = distributed.LocalCluster(n_workers=N_WORKERS, threads_per_worker=1, dashboard_address=":0")
             stack.enter_context(cluster)
             stack.enter_context(distributed.Client(cluster))
             stack.enter_context(joblib.parallel_config("dask"))

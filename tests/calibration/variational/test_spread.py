@@ -9,6 +9,7 @@ import pytest
 from itembank.calibration.fits import FitData
 from itembank.calibration.specs import Variational
 from itembank.calibration.variational import coded_blocks, fit, sections, spread
+from itembank.calibration.variational.ascent import improve_items
 from itembank.calibration.variational.blocks import make_blocks
 from itembank.calibration.variational.cells import normal_expectation
 from itembank.calibration.variational.fit import fit_variational
@@ -131,6 +132,20 @@ def test_sections_hold_every_item_once_and_sum_to_the_statistics_of_numbers(code
         expected, found = (statistics(one, posterior, normal_expectation) for one in (numbers, laid_out))
         for name in ("precision", "linear", "likelihood"):
             np.testing.assert_allclose(getattr(found, name), getattr(expected, name), rtol=1e-9, atol=1e-9)
+
+
+def test_items_whose_bound_fell_are_put_back(codes, elsewhere):
+    sent = sections.coded_sections(codes, np.zeros(N_ITEMS), DOUBLE, is_complete=False)
+    posterior, steps = random_posterior(N_MODELS, N_ITEMS, 1), np.ones(N_ITEMS)
+    before = spread.first_half(sent, posterior, normal_expectation, steps)
+    worse = [3, 4, 200]
+    before.likelihood[worse] += 1e4  # as if it had been so much better
+    swept = improve_items(sent, posterior, before, steps, rule=normal_expectation)
+    assert set(worse) <= set(np.flatnonzero(swept.item_steps < 1.0))
+    np.testing.assert_array_equal(swept.posterior.item_mean[worse], posterior.item_mean[worse])
+    expected = spread.ability_statistics(sent, swept.posterior, normal_expectation)
+    for name in ("precision", "linear"):
+        np.testing.assert_allclose(getattr(swept.statistics, name), getattr(expected, name), rtol=1e-9, atol=1e-9)
 
 
 def test_very_many_answers_are_in_larger_sections(codes, monkeypatch):

@@ -19,8 +19,8 @@ from itembank.data.mapped_codes import MappedCodes
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.numerics.parallel import runs_here
 
-SECTION_ANSWERS = 3_000_000
-"""Answers of a section: a worker takes a twentieth of a second and more, beside which sending it is little."""
+SECTION_ANSWERS = 5_000_000
+"""Answers of a section: a worker takes a tenth of a second, beside which the hundredth that a task costs is little."""
 MOST_SECTIONS = 128
 """Of more answers sections are larger: each sends back a sum for every ability."""
 MOST_KEPT_BYTES = 2**28
