@@ -11,7 +11,7 @@ NUMERICAL := tests/numerics tests/factors tests/selection tests/planning tests/e
 	tests/calibration/variational tests/scaling/pretraining
 TESTS ?=
 
-.PHONY: quickstart test test-slow test-harnesses test-browser test-clusters test-kernels test-second-kernel attack mutations lint bench docs release-check clean
+.PHONY: quickstart test test-slow test-harnesses test-browser test-clusters test-kernels test-second-kernel attack mutations lint bench rivals docs release-check clean
 
 $(STAMPS)/venv:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "itembank needs Python 3.11 or newer; run make PYTHON=python3.11")'
@@ -94,6 +94,16 @@ bench: $(STAMPS)/plot
 	$(BIN)/python -m benchmarks.speed
 	$(BIN)/python -m benchmarks.adaptive_speed
 
+# Other tools have an environment of their own (2 GB with torch): what they need may differ from what itembank needs.
+RIVALS := .venv-rivals
+$(RIVALS)/.made: benchmarks/rivals/requirements.txt
+	$(PYTHON) -m venv $(RIVALS)
+	$(RIVALS)/bin/python -m pip install --quiet --disable-pip-version-check -r benchmarks/rivals/requirements.txt
+	@touch $@
+
+rivals: $(STAMPS)/plot $(RIVALS)/.made
+	$(BIN)/python -m benchmarks.rivals --rival-python $(RIVALS)/bin/python
+
 docs: $(STAMPS)/docs $(STAMPS)/plot
 	$(BIN)/python -m sphinx -W -q -b html docs docs/_build/html
 
@@ -101,4 +111,4 @@ release-check: $(STAMPS)/release
 	$(BIN)/python scripts/release_check.py
 
 clean:
-	rm -rf $(VENV) $(HARNESSES) docs/_build build dist
+	rm -rf $(VENV) $(HARNESSES) $(RIVALS) docs/_build build dist

@@ -4,6 +4,7 @@ Run as a program it prints one JSON object: ``python -m benchmarks.adaptive_refe
 here imports itembank, so that rivals may live in another environment.
 """
 
+import importlib.metadata
 import json
 import sys
 import time
@@ -65,7 +66,26 @@ def run_catsim(slope: np.ndarray, difficulty: np.ndarray, answer: Answer, n_step
     return seconds, asked
 
 
-TOOLS = {"plain Python": run_plain, "catsim": run_catsim}
+def run_fluid(slope: np.ndarray, difficulty: np.ndarray, answer: Answer, n_steps: int) -> Steps:
+    """Take fluid-benchmarking's engine (most information at the MAP ability) as it comes, a clock in its estimator."""
+    from fluid_benchmarking import engine, estimators  # noqa: PLC0415
+
+    ended = [time.process_time()]
+
+    def estimate(**known: object) -> float:
+        theta = float(estimators.ability_estimate(**known))
+        ended.append(time.process_time())
+        return theta
+
+    told = np.array([answer(item) for item in range(len(slope))], dtype=float)
+    ended[0] = time.process_time()
+    found = engine.run_fluid_benchmarking(
+        lm_responses=told, irt_model=np.column_stack([slope, difficulty]), n_max=n_steps, estimator=estimate
+    )
+    return np.diff(ended).tolist(), found["items_fb"]
+
+
+TOOLS = {"plain Python": run_plain, "catsim": run_catsim, "fluid-benchmarking": run_fluid}
 
 
 def main(tool: str, n_items: int, n_steps: int) -> dict[str, object]:
@@ -80,7 +100,14 @@ def main(tool: str, n_items: int, n_steps: int) -> dict[str, object]:
         seconds, _ = TOOLS[tool](slope, difficulty, answer, n_steps)
     except ImportError as error:
         return {"skipped": f"not installed ({error})"}
-    return {"median_seconds": float(np.median(seconds)), "largest_seconds": max(seconds)}
+    return {"version": _version(tool), "median_seconds": float(np.median(seconds)), "largest_seconds": max(seconds)}
+
+
+def _version(tool: str) -> str:
+    try:
+        return importlib.metadata.version(tool)
+    except importlib.metadata.PackageNotFoundError:
+        return ""
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """How long adaptive testing takes: a step of a session, many sessions at once, and the nested fit behind them.
 
 Run with ``python -m benchmarks.adaptive_speed``; ``--profile`` shows where the time of a step goes, and
-``--rival-python`` names an interpreter that has catsim. Each row is measured in a process of its own.
+``--rival-python`` names an interpreter that has the rivals. Each row is measured in a process of its own.
 """
 
 import argparse
@@ -43,7 +43,9 @@ def main() -> None:
     """Run what was asked for and print it."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.adaptive_speed", description=__doc__)
     parser.add_argument("--profile", action="store_true", help="only: where the time of a session's steps goes")
-    parser.add_argument("--rival-python", default=sys.executable, help="interpreter that has catsim")
+    parser.add_argument(
+        "--rival-python", default=sys.executable, help="interpreter that has catsim and fluid-benchmarking"
+    )
     parser.add_argument("--jobs", type=int, default=2, help="processes for many sessions")
     parser.add_argument("--only", choices=PARTS, help="one part alone")
     parser.add_argument("--part", nargs=2, metavar=("NAME", "SIZE"), help=argparse.SUPPRESS)
@@ -87,7 +89,7 @@ def _print_all(options: argparse.Namespace) -> None:
 def _print_reference(n_items: int, ours: float, python: str) -> None:
     """Print what one-dimensional tools take that go over the whole bank in Python."""
     for tool in TOOLS:
-        interpreter = python if tool == "catsim" else sys.executable
+        interpreter = sys.executable if tool == "plain Python" else python
         row = _measured([interpreter, "-W", "ignore", "-m", "benchmarks.adaptive_reference", tool, str(n_items), "30"])
         if "skipped" in row:
             print(f"    {tool}, 1 dimension: skipped, {row['skipped']}")

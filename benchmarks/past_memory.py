@@ -124,7 +124,7 @@ def fitted(case: Case, folder: Path) -> dict[str, Any]:
     codes = (
         np.memmap(path, np.uint8, "r", shape=shape) if case.is_mapped else np.fromfile(path, np.uint8).reshape(shape)
     )
-    responses = CodedResponses.of_items(codes)
+    responses = CodedResponses.from_item_codes(codes)
     with Watch() as watch:
         start = time.process_time()
         found = calibrate(responses, Variational("2pl"))

@@ -43,15 +43,20 @@ def judge(problem: Problem, theta: np.ndarray, chances: np.ndarray) -> dict[str,
 
     `r_ability` is the mean multiple correlation of each true dimension with the estimated ones: rotation aside.
     """
-    p = np.clip(chances[problem.masked], 1e-9, 1.0 - 1e-9)
-    y = problem.hidden[problem.masked]
     design = np.column_stack([np.ones(len(theta)), theta])
     fitted = design @ np.linalg.lstsq(design, problem.theta, rcond=None)[0]
     r = [np.corrcoef(fitted[:, k], problem.theta[:, k])[0, 1] for k in range(problem.theta.shape[1])]
     return {
-        "held_out_log_likelihood": float(np.mean(y * np.log(p) + (1.0 - y) * np.log1p(-p))),
+        "held_out_log_likelihood": held_out_log_likelihood(problem.hidden, problem.masked, chances),
         "r_ability": float(np.mean(r)),
     }
+
+
+def held_out_log_likelihood(hidden: np.ndarray, masked: np.ndarray, chances: np.ndarray) -> float:
+    """Mean log-likelihood of the masked cells; responses, the mask and probabilities are (n_models, n_items)."""
+    # In double precision: in single precision the upper limit would be 1, whose complement has no logarithm.
+    p, y = np.clip(chances[masked].astype(np.float64), 1e-9, 1.0 - 1e-9), hidden[masked]
+    return float(np.mean(y * np.log(p) + (1.0 - y) * np.log1p(-p)))
 
 
 def save_responses(path: Path, responses: np.ndarray, n_dims: int) -> None:

@@ -1,26 +1,23 @@
-"""Speed and memory, with ratios to other tools: ``python -m benchmarks.speed`` (``make bench``).
+"""Speed and memory: ``python -m benchmarks.speed`` (``make bench``).
 
-Every calibration runs in a process of its own on one thread, so that CPU seconds and peak memory are its alone.
-Rivals run where they are installed, here or in the environment of ``--rival-python``. The last table is that of
-`speed_commands`: what a user waits for at the command line.
+Every calibration runs in a process of its own on one thread, so that CPU seconds and peak memory are its alone. The
+last table is that of `speed_commands`: what a user waits for at the command line. Other tools stand beside ours in
+`benchmarks.rivals`.
 """
 
 import argparse
 import json
-import os
-import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
-import numpy as np
-
 from benchmarks import speed_bank, speed_commands, speed_scoring
-from benchmarks.problems import Problem, judge, save_responses, simulate
-from benchmarks.rivals import TOOLS
+from benchmarks.problems import judge, simulate
+from benchmarks.rivals.fits import Runner
+from benchmarks.rivals.tools import TOOLS
 
 SHAPES = ((400, 1_000, 1), (400, 5_000, 1), (400, 28_000, 1), (400, 5_000, 5), (400, 28_000, 5))
-OURS = ("itembank", "itembank mml")
+LIMIT = 600
+"""CPU seconds that a fit may take."""
 # CPU seconds on one thread as published with the project's goals; larger ones extrapolated.
 REFERENCE = {
     (1_000, 1): {"PyPI mirt 1.2.0": 1.3},
@@ -34,7 +31,7 @@ TARGETS = {(28_000, 1): 8.0, (28_000, 5): 30.0}
 
 def main() -> None:
     options = _options()
-    rows = [row for shape in SHAPES if shape[1] <= options.items for row in _calibrations(shape, options)]
+    rows = [row for shape in SHAPES if shape[1] <= options.items for row in _calibrations(shape)]
     print()
     for part in (speed_scoring, speed_bank):
         for row in part.run():
@@ -48,14 +45,12 @@ def main() -> None:
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--items", type=int, default=28_000, help="largest number of items to calibrate")
-    parser.add_argument("--rival-items", type=int, default=1_000, help="largest number of items to give to rivals")
-    parser.add_argument("--rival-python", default=sys.executable, help="interpreter that has the rivals")
     parser.add_argument("--output", type=Path, help="write the calibration rows to this JSON file")
     return parser.parse_args()
 
 
-def _calibrations(shape: tuple[int, int, int], options: argparse.Namespace) -> list[dict[str, object]]:
-    """Run every tool on one problem, print a line each."""
+def _calibrations(shape: tuple[int, int, int]) -> list[dict[str, object]]:
+    """Run our methods on one problem, print a line each."""
     n_models, n_items, n_dims = shape
     problem = simulate(*shape)
     truth = judge(problem, problem.theta, problem.chances)
@@ -64,30 +59,11 @@ def _calibrations(shape: tuple[int, int, int], options: argparse.Namespace) -> l
     )
     rows = []
     for tool in TOOLS:
-        if (tool not in OURS and n_items > options.rival_items) or (tool == "itembank mml" and n_dims > 1):
-            continue
-        found = _run(tool, problem, n_dims, sys.executable if tool in OURS else options.rival_python)
-        rows.append({"n_models": n_models, "n_items": n_items, "n_dims": n_dims, "tool": tool, **found})
-        _print_calibration(rows[-1], rows[0])
+        if tool.is_ours and tool.fits(n_dims):
+            found = Runner(sys.executable, LIMIT).fit(tool, problem, n_dims)
+            rows.append({"n_models": n_models, "n_items": n_items, "n_dims": n_dims, "tool": tool.name, **found})
+            _print_calibration(rows[-1], rows[0])
     return rows
-
-
-def _run(tool: str, problem: Problem, n_dims: int, python: str) -> dict[str, object]:
-    """Fit one tool in a process of its own and judge the result."""
-    with tempfile.TemporaryDirectory() as folder:
-        source, target = Path(folder) / "in.npz", Path(folder) / "out.npz"
-        save_responses(source, problem.responses, n_dims)
-        command = [python, "-m", "benchmarks.rivals", tool, str(source), str(target)]
-        done = subprocess.run(
-            command, capture_output=True, text=True, env={**os.environ, **speed_commands.ONE_THREAD}, check=False
-        )
-        if done.returncode:
-            return {"skipped": (done.stderr.strip().splitlines() or ["failed"])[-1]}
-        cost = json.loads(done.stdout.strip().splitlines()[-1])
-        if "skipped" in cost:
-            return dict(cost)
-        with np.load(target) as result:
-            return {**cost, **judge(problem, result["theta"], result["chances"])}
 
 
 def _print_calibration(row: dict[str, object], ours: dict[str, object]) -> None:

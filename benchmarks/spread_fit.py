@@ -107,7 +107,7 @@ def fitted(case: Case, folder: Path, backend: str) -> dict[str, Any]:
     with workers(backend), Watch() as here, WatchWorkers() as there:
         list(in_parallel(load, [(number,) for number in range(4 * N_WORKERS)]))
         before, wall, cpu = seconds_of_workers(), time.perf_counter(), time.process_time()
-        found = calibrate(CodedResponses.of_items(codes), Variational("2pl"))
+        found = calibrate(CodedResponses.from_item_codes(codes), Variational("2pl"))
         row = {
             "wall": time.perf_counter() - wall,
             "here": time.process_time() - cpu,

@@ -6,11 +6,13 @@ from itembank.calibration.item_regression import item_regression
 from itembank.calibration.item_regressions import ItemRegression
 from itembank.calibration.specs import JointMAP, MarginalML, Variational
 from itembank.data.calibrations import Calibration
+from itembank.data.coded_responses import CodedResponses
 from itembank.irt.parameters import AbilityPrior, ItemParameters
 
 __all__ = [
     "AbilityPrior",
     "Calibration",
+    "CodedResponses",
     "ItemParameters",
     "ItemRegression",
     "JointMAP",

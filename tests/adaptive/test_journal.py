@@ -41,6 +41,15 @@ def test_what_was_appended_is_read_again(path):
     assert {name: content.header[name] for name in HEADER} == HEADER
 
 
+def test_a_second_name_that_a_killed_start_left_goes_when_the_session_goes_on(path):
+    second = path.with_name(f".{path.name}.abcd_123.partial")
+    os.link(path, second)
+    os.utime(path, (0.0, 0.0))
+    with Journal.open(path) as journal:
+        assert list(journal.events) == EVENTS
+    assert list(path.parent.iterdir()) == [path]
+
+
 def test_it_is_json_lines_that_other_tools_read(path):
     lines = path.read_text(encoding="utf-8").split("\n")
     assert lines.pop() == ""

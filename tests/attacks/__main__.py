@@ -27,7 +27,7 @@ from tests.data.crafted_banks import FURTHER, HISTORIES, REVIEWED, craft
 Record = dict[str, Any]
 
 COUNTS = {
-    "banks": len(REVIEWED) + len(FURTHER) + len(HISTORIES),  # crafted, their digests right
+    "banks": len(REVIEWED | FURTHER | HISTORIES),  # crafted, their digests right
     "bombs": len(bombs.BOMBS),
     "names": 1,  # all hostile names through all commands
     "flips": 500 * len(flipped.KINDS),  # single bits of files that itembank writes

@@ -159,7 +159,7 @@ def test_many_answers_are_fitted_as_codes_to_the_same_end(missing, monkeypatch):
     expected = calibrate(ResponseMatrix.create(answers), spec)
     monkeypatch.setattr(coded_responses, "NUMBERS_UP_TO", 1000)
     monkeypatch.setattr(fit, "SUBSET_SIZE", 40)
-    found = calibrate(CodedResponses.of_items(codes_of(answers).cells), spec)
+    found = calibrate(CodedResponses.from_item_codes(codes_of(answers).cells), spec)
     again = calibrate(ResponseMatrix.create(answers), spec)
     assert {7, 30} <= set(np.flatnonzero(found.is_degenerate).tolist())
     np.testing.assert_array_equal(found.is_degenerate, expected.is_degenerate)

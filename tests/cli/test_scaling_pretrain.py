@@ -109,9 +109,9 @@ def test_auto_shows_the_law_that_was_closest(files):
     """These models were made by the item response law."""
     result = run(files, "--checked", "1")
     assert [result.stdout.split("held out")[0].count(f" {law} ") for law in ("irsl", "sigmoid")] == [2 * 4, 0]
-    assert "Note: irsl was " in result.stderr
     assert " on the held-out sizes (" in result.stderr
-    assert "--law auto fits three laws: give it alone" in run(files, "--law", "auto", "--law", "irsl").stderr
+    assert "Forecasts of two-step, sigmoid and trend: --show all." in result.stderr
+    assert "--law auto fits four laws: give it alone" in run(files, "--law", "auto", "--law", "irsl").stderr
 
 
 @pytest.mark.parametrize(

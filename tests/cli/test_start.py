@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 
+from itembank.data import bank_files
 from itembank.data.selections import Selection
 
 
@@ -35,6 +36,15 @@ def test_from_items_alone_to_an_estimate(run, tmp_path, items, rng):
     outcome = run("estimate", tmp_path / "bank", new, "--selection", tmp_path / "s.json", "--format", "json")
     assert outcome.code == 0
     assert {row["interval"] for row in json.loads(outcome.out)} == {"design"}
+
+
+def test_a_command_that_ended_before_the_bank_was_written_can_be_given_again(run, tmp_path, items, monkeypatch):
+    words = ("start", items, "-o", tmp_path / "bank", "-n", 40, "--selection", tmp_path / "s.json")
+    with monkeypatch.context() as patched:
+        patched.setattr(bank_files, "save_bank", lambda *_, **__: (_ for _ in ()).throw(OSError("killed here")))
+        assert run(*words).code != 0
+    assert (tmp_path / "s.json").exists()
+    assert run(*words).code == 0
 
 
 def test_a_second_bank_takes_the_first_results(run, tmp_path, items, rng):

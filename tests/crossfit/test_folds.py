@@ -1,4 +1,5 @@
 import dataclasses
+import pickle
 
 import numpy as np
 import pytest
@@ -37,6 +38,15 @@ def test_a_fold_s_bank_holds_the_other_models_and_the_same_benchmark(bank):
         assert fold.bank.targets is bank.targets
         assert fold.bank.calibration.abilities.shape == (rest.size, 1)
         assert fold.bank.parameters.loadings.shape == (24, 1)
+
+
+def test_a_fold_puts_its_bank_together_once_and_takes_it_along(bank):
+    fold = folds(bank)[2]
+    assert fold.bank is fold.bank
+    sent = pickle.loads(pickle.dumps(fold))  # noqa: S301 (our own)
+    assert (sent.number, sent.held_out.tolist()) == (fold.number, fold.held_out.tolist())
+    np.testing.assert_array_equal(sent.bank.parameters.loadings, fold.bank.parameters.loadings)
+    assert sent.bank.responses.model_ids == fold.bank.responses.model_ids
 
 
 def test_folds_span_the_range_of_scores(bank):

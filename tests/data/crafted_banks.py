@@ -162,7 +162,7 @@ HISTORIES = {
     "an earlier target of other scenarios": of_record(*_FIRST, "scenarios", value=["code", "code", "law"]),
     "a target scored anyhow": of_record(*_FIRST, "within", value="anyhow"),
     "weights of too few items": of_arrays(**{"target.0.weights": lambda held: held[:5]}),
-    "weights that sum to two": of_arrays(**{"target.1.weights": lambda held: held * 2.0}),
+    "weights of a target that sum to two": of_arrays(**{"target.1.weights": lambda held: held * 2.0}),
     "a target of no items": of_arrays(**{"target.0.weights": lambda held: held * np.nan}),
     "biases of another number": of_arrays(**{"target.1.item_model_bias": lambda held: held[:1]}),
     "an unknown status": of_items(status=pl.lit(9)),

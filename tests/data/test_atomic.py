@@ -8,6 +8,7 @@ import pytest
 
 from itembank.data import atomic
 from itembank.data.atomic import (
+    adding_to_folder,
     check_destination,
     kept_aside,
     replacing_file,
@@ -66,6 +67,33 @@ def test_a_folder_stays_as_it_was_when_filling_fails(tmp_path):
     assert list(tmp_path.iterdir()) == [path]
 
 
+def test_a_new_folder_comes_whole(tmp_path):
+    path = tmp_path / "folder"
+    with adding_to_folder(path) as folder:
+        (folder / "new.txt").write_text("new")
+        assert not path.exists()
+    assert [file.name for file in path.iterdir()] == ["new.txt"]
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("can_exchange", [True, False])
+def test_what_is_added_to_a_folder_takes_the_place_of_the_same_names_alone(tmp_path, monkeypatch, can_exchange):
+    if not can_exchange:
+        monkeypatch.setattr(atomic, "_exchange", lambda *_: False)
+    path = tmp_path / "folder"
+    (path / "inner").mkdir(parents=True)
+    for name in ("kept.txt", "replaced.txt", "inner/gone.txt"):
+        (path / name).write_text("old")
+    with adding_to_folder(path) as folder:
+        (folder / "inner").mkdir()
+        for name in ("replaced.txt", "inner/new.txt"):
+            (folder / name).write_text("new")
+        assert (path / "replaced.txt").read_text() == "old"
+    found = {str(file.relative_to(path)): file.read_text() for file in path.rglob("*") if file.is_file()}
+    assert found == {"kept.txt": "old", "replaced.txt": "new", "inner/new.txt": "new"}
+    assert list(tmp_path.iterdir()) == [path]
+
+
 @pytest.mark.parametrize(
     "error",
     [
@@ -74,7 +102,7 @@ def test_a_folder_stays_as_it_was_when_filling_fails(tmp_path):
         ValueError("parquet: underlying IO error: No space left on device (os error 28)"),
     ],
 )
-@pytest.mark.parametrize("replacing", [replacing_file, replacing_folder])
+@pytest.mark.parametrize("replacing", [replacing_file, replacing_folder, adding_to_folder])
 def test_a_full_disk_is_named_with_what_could_not_be_written(tmp_path, replacing, error):
     said = pytest.raises(OSError, match=r"result cannot be written: no space is left .* make room")
     with said as caught, replacing(tmp_path / "result"):
@@ -101,7 +129,7 @@ def leave_behind(path, age=3600.0):
     return place
 
 
-@pytest.mark.parametrize("replacing", [replacing_file, replacing_folder])
+@pytest.mark.parametrize("replacing", [replacing_file, replacing_folder, adding_to_folder])
 def test_the_next_write_removes_what_a_killed_one_left(tmp_path, replacing):
     path = tmp_path / "result"
     leave_behind(path)

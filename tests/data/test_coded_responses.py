@@ -30,7 +30,7 @@ def answers(n_models=12, n_items=30, seed=0):
 def pair(**tables):
     """The same answers as numbers and as codes."""
     numbers = ResponseMatrix.create(answers(), **tables)
-    coded = CodedResponses.of_items(codes_of(answers()).cells, models=numbers.models, items=numbers.items)
+    coded = CodedResponses.from_item_codes(codes_of(answers()).cells, models=numbers.models, items=numbers.items)
     return numbers, coded
 
 
@@ -38,6 +38,7 @@ def pair(**tables):
 def _many(monkeypatch):
     """Let a few cells count as many, which come in several parts."""
     monkeypatch.setattr(coded_responses, "NUMBERS_UP_TO", 50)
+    monkeypatch.setattr(coded_responses, "CODES_DOWN_TO", 50)
     monkeypatch.setattr(coded_responses, "CELLS_AT_ONCE", 100)
 
 
@@ -116,13 +117,13 @@ def test_a_mapped_file_is_not_copied(tmp_path):
     path = tmp_path / "codes"
     codes_of(answers()).cells.tofile(path)
     mapped = np.memmap(path, np.uint8, "r", shape=(30, 12))
-    coded = CodedResponses.of_items(mapped)
+    coded = CodedResponses.from_item_codes(mapped)
     np.testing.assert_array_equal(coded.responses, answers())
     assert np.shares_memory(coded.item_codes().cells, mapped)
 
 
 def test_codes_that_mean_nothing_are_refused():
     with pytest.raises(DataError, match=r"must be 0, 1 or 255 \(missing\), got 2 others among items 1 to 3"):
-        CodedResponses.of_items(np.array([[0, 1], [2, 254], [MISSING, 1]], dtype=np.uint8))
+        CodedResponses.from_item_codes(np.array([[0, 1], [2, 254], [MISSING, 1]], dtype=np.uint8))
     with pytest.raises(DataError, match=r"two axes \(n_items, n_models\) of uint8, got shape \(3,\) of int64"):
-        CodedResponses.of_items(np.zeros(3, dtype=np.int64))
+        CodedResponses.from_item_codes(np.zeros(3, dtype=np.int64))

@@ -45,7 +45,7 @@ def test_what_was_written_is_in_the_file(path):
 
 
 def test_responses_of_a_mapped_file_stay_mapped(path):
-    codes = binary_codes(CodedResponses.of_items(mapped(path)))
+    codes = binary_codes(CodedResponses.from_item_codes(mapped(path)))
     np.testing.assert_array_equal(read_elsewhere(codes).block(slice(None)), CELLS)
 
 

@@ -13,7 +13,7 @@ from itembank.calibration.specs import JointMAP
 from itembank.data.responses import ResponseMatrix
 from itembank.diagnostics.bank_check import check_bank
 from itembank.diagnostics.bank_check_results import BankCheck, CheckedScore
-from itembank.errors import DataError, ParameterError
+from itembank.errors import DataError, DataWarning, ParameterError
 from itembank.estimation.estimate import estimate
 from itembank.estimation.method_trials import sample_of, try_methods
 from itembank.estimation.specs import Stacked
@@ -141,6 +141,17 @@ def test_scores_of_unfinished_runs_are_unknown_and_no_run_is_refused(bank, new):
     answers[:, ::2] = np.nan
     with pytest.raises(DataError, match=r"ran all 60 items.*\(30 missing\)"):
         check_bank(bank, dataclasses.replace(new, responses=answers))
+
+
+def test_of_a_model_without_a_chosen_item_nothing_is_said_but_a_warning(bank, new):
+    chosen = select(bank, 12, method="random", rng=0)
+    answers = new.responses.copy()
+    answers[2, new.item_indices(chosen.item_ids)] = np.nan
+    silent = new.model_ids[2]
+    with pytest.warns(DataWarning) as said:
+        rows = check_bank(bank, dataclasses.replace(new, responses=answers), selection=chosen).rows()
+    assert any(f"no response to the items to be used from '{silent}'" in str(one.message) for one in said)
+    assert {row["model_id"] for row in rows} == {*new.model_ids} - {silent}
 
 
 @pytest.mark.parametrize("choices", [{"sizes": [0]}, {"level": 1.0}])

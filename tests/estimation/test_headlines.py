@@ -15,15 +15,18 @@ from itembank.banks import add_scores, with_target
 from itembank.calibration.build import build_bank
 from itembank.calibration.specs import Variational
 from itembank.comparison.compare import compare
+from itembank.data.headlines import win_rate_headline
 from itembank.data.responses import ResponseMatrix
 from itembank.data.targets import mean_win_rate
 from itembank.errors import DataError, ParameterError
 from itembank.estimation.estimate import estimate
-from itembank.estimation.headlines import HeadlineReader, LineRule
+from itembank.estimation.headlines import HeadlineReader, LineRule, headline_slopes
 from itembank.estimation.regression.ridge import predict_ridge, ridge_line
 from itembank.estimation.win_rates import expected_win_rates
+from itembank.planning.auto import aimed_at_headline
 from itembank.planning.plan import plan
 from itembank.planning.select import select
+from itembank.selection.specs import VOptimal
 from tests.data.banks import make_bank
 from tests.estimation.simulated import small_bank
 
@@ -195,6 +198,38 @@ def test_selections_are_chosen_by_past_errors_of_the_score():
     bank, _, _ = world()
     chosen = select(with_target(bank, "board"), 12, rng=0)
     assert "Mean errors of 'board' of calibration models" in chosen.explanation
+
+
+def test_win_rates_rise_with_a_score_as_the_density_of_models_there():
+    """Of normal scores the slope is the mean of their density over themselves, 1 / (2 sqrt(pi) sd)."""
+    sd = np.array([0.05, 0.1, 0.2])
+    at = norm.ppf((np.arange(400) + 0.5) / 400)
+    scores = 0.5 + sd * np.column_stack([np.random.default_rng(k).permutation(at) for k in range(3)])
+    scores[7, 1] = np.nan
+    slopes = headline_slopes(win_rate_headline(scores), scores)
+    np.testing.assert_allclose(slopes, 1.0 / (2.0 * np.sqrt(np.pi) * sd) / 3.0, rtol=0.01)
+    alike = np.column_stack([scores[:, 0], np.full(400, 0.5)])
+    assert headline_slopes(win_rate_headline(alike), alike)[1] == 0.0
+
+
+def test_items_are_aimed_at_the_score_that_was_asked_for():
+    """A leaderboard of one scenario of three: its score is learnt from more of its items."""
+    bank, new, _ = world()
+    truth = bank.targets.scenario_means(new.responses)[:, 0]
+    table = pl.DataFrame({"model_id": bank.responses.model_ids, "first": bank.scenario_scores[:, 0]})
+    known = add_scores(bank, table, ["first"])
+    (aimed,) = aimed_at_headline(with_target(known, "first"))
+    weights = aimed.scenario_weights
+    assert weights["s0"] == 1.0
+    assert max(abs(weights["s1"]), abs(weights["s2"])) < 0.05
+    assert aimed_at_headline(known) == ()
+    errors = []
+    for spec in (aimed, VOptimal()):
+        chosen = select(known, 15, method=spec)
+        answers = new.take(items=new.item_indices(chosen.item_ids))
+        found = estimate(known, answers, selection=chosen, target="first", method="ridge")
+        errors.append(np.abs(found.value[:, -1] - truth).mean())
+    assert errors[0] < 0.95 * errors[1]
 
 
 @pytest.mark.slow

@@ -3,7 +3,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from itembank.numerics.kmeans import _Assignment, nearest_centroid, weighted_kmeans
+from itembank.numerics.kmeans import ClusterMeans, _Assignment, _starts, nearest_centroid, weighted_kmeans
 
 
 def best_inertia(points, weights, n_clusters):
@@ -80,3 +80,45 @@ def test_bounds_never_keep_a_point_from_a_nearer_centroid(kind, rng):
     for step in 0.5 ** np.arange(12):
         np.testing.assert_array_equal(assigned.nearest(centroids), nearest_centroid(points, centroids))
         centroids = centroids + step * rng.normal(scale=0.3, size=centroids.shape)
+
+
+def one_start(points, weights, n_clusters, rng):
+    """K-means++ with a few trials a centre (Arthur and Vassilvitskii 2007), one restart, step by step."""
+    n_trials = 2 + int(np.log(n_clusters))
+
+    def draw(masses, n):
+        return np.searchsorted(np.cumsum(masses), rng.random(n) * masses.sum(), side="right")
+
+    def distances(place):
+        return np.sum((points - points[place]) ** 2, axis=1)
+
+    chosen = [draw(weights, 1)[0]]
+    for _ in range(n_clusters - 1):
+        nearest = np.min([distances(place) for place in chosen], axis=0)
+        candidates = draw(weights * nearest, n_trials)
+        costs = [weights @ np.minimum(nearest, distances(place)) for place in candidates]
+        chosen.append(candidates[np.argmin(costs)])
+    return points[chosen]
+
+
+@pytest.mark.parametrize("n_clusters", [1, 2, 7])
+def test_restarts_together_begin_where_they_would_one_after_the_other(n_clusters):
+    rng = np.random.default_rng(3)
+    points, weights = rng.normal(size=(50, 3)), rng.uniform(0.2, 3.0, 50)
+    found = _starts(points, weights, n_clusters, 4, np.random.default_rng(5))
+    alone = np.random.default_rng(5)
+    np.testing.assert_array_equal(found, [one_start(points, weights, n_clusters, alone) for _ in range(4)])
+
+
+def test_means_follow_one_labelling_after_the_other(rng):
+    points, weights = rng.normal(size=(30, 4)), rng.uniform(0.1, 2.0, 30)
+    means = ClusterMeans(points, weights, 3)
+    for labels in (np.arange(30) % 3, rng.permutation(np.arange(30) % 3)):
+        expected = [np.average(points[labels == k], axis=0, weights=weights[labels == k]) for k in range(3)]
+        np.testing.assert_allclose(means.of(labels), expected)
+
+
+def test_zeros_of_either_sign_are_one_point(rng):
+    found = weighted_kmeans(np.array([[0.0], [-0.0], [1.0]]), np.ones(3), 2, rng)
+    assert found.centroids.shape == (2, 1)
+    assert found.inertia == 0.0

@@ -20,6 +20,18 @@ def test_blas_has_one_thread_inside_and_what_it_had_outside():
         assert n_blas_threads() == before
 
 
+def test_one_within_another_leaves_the_outer_one_as_it_was():
+    with threadpool_limits(limits=2, user_api="blas"):
+        before = n_blas_threads()
+        with one_blas_thread():
+            with one_blas_thread():
+                assert n_blas_threads() == {1}
+            assert n_blas_threads() == {1}
+        assert n_blas_threads() == before
+        with one_blas_thread():
+            assert n_blas_threads() == {1}
+
+
 def test_it_can_be_a_decorator():
     assert one_blas_thread()(n_blas_threads)() == {1}
 

@@ -6,6 +6,7 @@ import pytest
 
 from itembank.errors import ParameterError
 from itembank.factors.linear_gaussian import fit_factor_model
+from itembank.selection.recipes import read_recipe
 from itembank.selection.select import select
 from itembank.selection.specs import METHODS, VOptimal
 from itembank.selection.v_optimal import LinearModel, greedy_v_optimal
@@ -187,6 +188,23 @@ def test_balanced_weighs_scenarios_by_the_square_of_their_share(bank):
     assert chosen_for(bank, {"overall": 2.0}).item_ids == chosen_for(bank, "overall").item_ids
 
 
+def test_weights_of_scenarios_take_the_place_of_those_of_the_overall_score(bank):
+    """All weight on one scenario is that scenario; the bank's own weights, in any unit, change nothing."""
+    own = dict.fromkeys(bank.targets.scenarios, 5.0)
+    assert chosen_for(bank, "balanced", scenario_weights=own).item_ids == chosen_for(bank, "balanced").item_ids
+    assert chosen_for(bank, "overall", scenario_weights={"code": 0.2}).item_ids == chosen_for(bank, "code").item_ids
+    with pytest.raises(ParameterError, match="'math', 'code', 'law', got 'physics'"):
+        chosen_for(bank, "overall", scenario_weights={"physics": 1.0})
+
+
+def test_weights_of_scenarios_are_kept_in_the_selection_and_without_them_nothing_is_said(bank):
+    weights = {"math": 1.0, "law": -0.25}
+    assert read_recipe(chosen_for(bank, "balanced", scenario_weights=weights)).spec.scenario_weights == weights
+    assert "scenario_weights" not in chosen_for(bank, "balanced").recipe["options"]
+    assert "scenario_weights" not in repr(VOptimal())
+    assert repr(VOptimal(scenario_weights=weights)) == repr(VOptimal())[:-1] + f", scenario_weights={weights!r})"
+
+
 def test_the_number_of_factors_can_be_held_down(bank, rng):
     values = 0.5 + 0.1 * rng.normal(size=(40, 3)) @ rng.normal(size=(3, 60)) + 0.1 * rng.normal(size=(40, 60))
     bank = dataclasses.replace(bank, responses=dataclasses.replace(bank.responses, responses=np.clip(values, 0, 1)))
@@ -220,6 +238,8 @@ def test_an_unknown_target_names_the_known_ones(bank, target):
         ({"minimum_per_scenario": -1}, "must be a whole number >= 0, got -1"),
         ({"target": {}}, "finite numbers >= 0, not all zero"),
         ({"target": {"overall": -1.0}}, "finite numbers >= 0, not all zero"),
+        ({"scenario_weights": {"code": 0.0}}, "scenario_weights must be finite, not all zero"),
+        ({"scenario_weights": {"code": np.nan}}, "scenario_weights must be finite, not all zero"),
     ],
 )
 def test_choices_are_checked(choices, message):

@@ -28,7 +28,9 @@ _BANKS = {
     "map-counts": "samples.parquet --method map --dims 1",
 }
 ANSWERED = ("digits/clean/1179", "digits/clean/628", "digits/rotation/45")
-_PRETRAIN = "language.parquet --loss losses.csv --checked 1 --target-flops 1e15"
+_LAWS = "--law irsl --law two-step --law sigmoid"
+_PRETRAIN = "language.parquet --checked 1 --target-flops 1e15"
+_LOSS = "--loss losses.csv"
 
 CALLS = {
     "bank": "calibrate past.parquet -o bank --dims 3 --format json",
@@ -76,8 +78,9 @@ CALLS = {
     "study table": "study table study --format json",
     "study predict": "study predict prediction.toml -o prediction --jobs 1",
     "prediction table": "study table prediction --format json",
-    "pretrain": f"scaling pretrain {_PRETRAIN} --show all --format json",
-    "pretrain comparison": f"scaling pretrain {_PRETRAIN} --show comparison --format json",
+    "pretrain": f"scaling pretrain {_PRETRAIN} {_LOSS} {_LAWS} --show all --format json",
+    "pretrain comparison": f"scaling pretrain {_PRETRAIN} {_LOSS} {_LAWS} --show comparison --format json",
+    "pretrain trend": f"scaling pretrain {_PRETRAIN} --law trend --show all --format json",
     "pretrain correct": "scaling pretrain language-correct.parquet --checked 0 --law irsl --format json",
     "test-time": "scaling test-time samples.parquet --k 1,10,1000 --format json",
     "test-time errors": "scaling test-time samples.parquet --k 1,5 --budget 8 --show errors --format json",

@@ -9,8 +9,11 @@ from itembank.adaptive.spending import left_of_budget, with_reserve
 from itembank.adaptive.state import SessionState
 from itembank.irt.parameters import AbilityPrior
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+from itembank.selection.criteria import uses_chance
 from itembank.selection.design import goal_matrix, updated_covariance
 from itembank.selection.greedy import next_items
+
+_NEVER_USED = np.random.default_rng(0)
 
 
 def choose(
@@ -74,12 +77,19 @@ def _best(
     """Choose the n best items by the criterion."""
     if n < 1:
         return np.array([], dtype=np.int64)
-    rng = np.random.default_rng([pool.spec.seed, state.n_asks])
+    rng = _chance(pool, state)
     covariance = with_pending(pool, state, theta, covariance)
     budget = pool.spec.budget
     if not budget.costs and state.n_used >= len(start):
         return _next(pool, theta, covariance, n, is_open=state.is_open, counts=state.counts, n_left=n_left, rng=rng)
     return _choose_in_turn(pool, state, theta, covariance, start=start, n=min(n, n_left), n_left=n_left, rng=rng)
+
+
+def _chance(pool: SessionPool, state: SessionState) -> np.random.Generator:
+    """Return the generator of this ask; where nothing is drawn, one for all: to make one takes as long as to choose."""
+    if uses_chance(pool.criterion) or pool.spec.constraints.randomesque > 1:
+        return np.random.default_rng([pool.spec.seed, state.n_asks])
+    return _NEVER_USED
 
 
 def start_abilities(pool: SessionPool, prior: AbilityPrior) -> FloatArray:

@@ -39,6 +39,7 @@ from itembank.irt.parameters import AbilityPrior
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.scoring.abilities import Abilities
 from itembank.scoring.newton import map_abilities
+from itembank.scoring.side_by_side import can_stand_side_by_side, map_side_by_side
 
 BY_ITEM_MODEL, STACKED = "p-irt", "stacked"
 
@@ -96,6 +97,57 @@ def session_ability(pool: SessionPool, state: SessionState, prior: AbilityPrior)
     return map_abilities(parameters, responses, prior, weights=np.where(np.isnan(thresholds), trials, 1.0))
 
 
+def session_abilities(
+    pool: SessionPool, states: Sequence[SessionState], priors: Sequence[AbilityPrior]
+) -> list[Abilities]:
+    """Find `session_ability` of several sessions over the same items, to the same bits.
+
+    Sessions with as many answers are computed side by side where their likelihood allows it.
+    """
+    found: dict[int, Abilities] = {}
+    by_size: dict[int, list[int]] = {}
+    for number, state in enumerate(states):
+        by_size.setdefault(_size_if_plain(pool, state), []).append(number)
+    by_size.pop(0, None)
+    for numbers in by_size.values():
+        if len(numbers) > 1:
+            together = _abilities_side_by_side(
+                pool, [states[number] for number in numbers], [priors[number] for number in numbers]
+            )
+            found.update((number, together.row(row)) for row, number in enumerate(numbers))
+    return [
+        found[number] if number in found else session_ability(pool, state, prior)
+        for number, (state, prior) in enumerate(zip(states, priors, strict=True))
+    ]
+
+
+def _size_if_plain(pool: SessionPool, state: SessionState) -> int:
+    """Return the number of answers; 0 where one of them is not simply right or wrong, or says nothing of ability."""
+    if not can_stand_side_by_side(pool.items.model):
+        return 0
+    if not {answer.n_trials for answer in state.answers.values()} <= {None, 1}:
+        return 0
+    return len(state.answers) if pool.basis.parameters.loadings[state.answered].any(axis=1).all() else 0
+
+
+def _abilities_side_by_side(
+    pool: SessionPool, states: Sequence[SessionState], priors: Sequence[AbilityPrior]
+) -> Abilities:
+    """Find the abilities of sessions with as many answers each."""
+    positions = np.stack([state.answered for state in states])
+    raw = np.array(
+        [[state.answers[item].response for item in own] for state, own in zip(states, positions.tolist(), strict=True)]
+    )
+    parameters = pool.basis.parameters
+    return map_side_by_side(
+        parameters.loadings[positions],
+        parameters.intercept[positions],
+        apply_thresholds(raw, pool.thresholds[positions]),
+        pool.items.model,
+        priors,
+    )
+
+
 def session_estimate(
     pool: SessionPool, state: SessionState, abilities: Abilities, *, model_id: str, level: float
 ) -> SessionEstimate:
@@ -104,10 +156,7 @@ def session_estimate(
     Else by p-IRT at the session's ability, with intervals by the item model. Without any answer the scores are those
     expected of any new model.
     """
-    positions = state.answered
-    responses = np.array([[state.answers[position].response for position in positions.tolist()]])
-    summaries = [_summary(basis, responses, abilities, positions) for basis in pool.bases]
-    expected = _expected(pool, responses, positions, summaries)
+    positions, summaries, expected = _read(pool, state, abilities)
     columns = _columns(pool)
     headlines = (pool.headline, None)  # a custom score, the other basis, is a mean of items
     near = [
@@ -160,6 +209,21 @@ def session_estimate(
     )
     is_owed = np.ones(estimates.value.shape, dtype=bool)
     return SessionEstimate(model_id, abilities.theta[0], abilities.covariance[0], checked(estimates, is_owed), expected)
+
+
+def session_expectations(pool: SessionPool, state: SessionState, abilities: Abilities) -> Expectations | None:
+    """Return what `SessionEstimate.expected` holds, without the rest of the estimate."""
+    return _read(pool, state, abilities)[-1]
+
+
+def _read(
+    pool: SessionPool, state: SessionState, abilities: Abilities
+) -> tuple[IntArray, list[ResponseSummary], Expectations | None]:
+    """Return the positions of what is answered, and what all models make of the answers."""
+    positions = state.answered
+    responses = np.array([[state.answers[position].response for position in positions.tolist()]])
+    summaries = [_summary(basis, responses, abilities, positions) for basis in pool.bases]
+    return positions, summaries, _expected(pool, responses, positions, summaries)
 
 
 def _columns(pool: SessionPool) -> list[IntArray]:

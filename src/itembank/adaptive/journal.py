@@ -94,6 +94,7 @@ class Journal:
             When it is no journal this release can go on with, or is damaged; see `read_journal`.
         """
         path = Path(path)
+        sweep(path)  # a start that was killed at its very end leaves a second name of the journal
         try:
             _check_size(path)
             handle = os.open(path, os.O_RDWR)

@@ -17,8 +17,8 @@ from itembank.adaptive.past_session_results import PastSessions
 from itembank.adaptive.pool import SessionPool
 from itembank.adaptive.prior_specs import BANK, GroupPrior, Known, PriorSpec, RegressionPrior
 from itembank.adaptive.priors import group_rows
-from itembank.adaptive.recorded import Recorded, answer_from_record
-from itembank.adaptive.session import AdaptiveSession
+from itembank.adaptive.recorded import Recorded, answer_side_by_side
+from itembank.adaptive.session import AdaptiveSession, expectations_of, find_abilities
 from itembank.adaptive.session_spec import MODEL_BASED, SessionSpec
 from itembank.crossfit.folds import MINIMUM_FOR_FOLDS, Fold, fold_numbers
 from itembank.crossfit.trials import run_trial
@@ -111,10 +111,12 @@ def past_expectations(
 
     def try_fold(fold: Fold, progress: ProgressCallback) -> FloatArray:
         result = np.full((*sizes, fold.held_out.size, n_scores), np.nan)
-        for place, session in _sessions(bank, fold, tried, progress):
-            reached = _on_the_way(session, _record(bank), int(fold.held_out[place]), checkpoints)
-            for number, expected in enumerate(reached):
-                result[:, number, place] = np.stack(expected)[:, 0]
+        sessions = _sessions(bank, fold, tried)
+        for number, reached in enumerate(_on_the_way(bank, fold, sessions, checkpoints, progress)):
+            for place, session in reached.items():
+                expected = expectations_of(session)
+                if expected is not None:
+                    result[:, number, place] = np.stack(expected)[:, 0]
         return result
 
     shape, name = (*sizes, bank.n_models, n_scores), _name("past-sessions-expected", tried)
@@ -135,8 +137,10 @@ def past_orders(bank: Bank, spec: SessionSpec, n_answers: int, *, progress: Prog
 
     def try_fold(fold: Fold, progress: ProgressCallback) -> FloatArray:
         result = np.full((fold.held_out.size, n_answers), np.nan)
-        for place, session in _sessions(bank, fold, tried, progress):
-            answer_from_record(session, _record(bank), int(fold.held_out[place]), n_answers=n_answers)
+        sessions = _sessions(bank, fold, tried)
+        for _ in _on_the_way(bank, fold, sessions, np.array([n_answers]), progress):
+            pass
+        for place, session in sessions.items():
             told = [event.item_id for event in session.history if isinstance(event, Told)]
             result[place, : len(told)] = [session.pool.positions[item] for item in told]
         return result
@@ -244,21 +248,17 @@ def _truth(bank: Bank, spec: SessionSpec) -> FloatArray:
         return scores
     positions = bank.responses.item_indices(list(spec.target))
     weights = np.array(list(spec.target.values()))
-    return np.column_stack([scores, weighted_means(bank.responses.responses[:, positions], weights)])
+    return np.column_stack([scores, weighted_means(bank.responses.of_items(positions), weights)])
 
 
-def _sessions(
-    bank: Bank, fold: Fold, spec: SessionSpec, progress: ProgressCallback
-) -> Iterator[tuple[int, AdaptiveSession]]:
-    """Yield a session for each model to be tried that the fold leaves out, with its place among those left out."""
+def _sessions(bank: Bank, fold: Fold, spec: SessionSpec) -> dict[int, AdaptiveSession]:
+    """Begin a session for each model to be tried that the fold leaves out, by its place among those left out."""
     pool = _fold_pool(fold, spec)
     if pool is None:
-        return
+        return {}
     places = np.flatnonzero(np.isin(fold.held_out, _tried_models(bank, spec))).tolist()
-    for number, place in enumerate(places):
-        progress("running sessions of calibration models left out", number / len(places))
-        prior = _prior_without_model(bank, spec.prior, int(fold.held_out[place]))
-        yield place, AdaptiveSession(pool, model_id=PAST_MODEL, prior=prior)
+    priors = {place: _prior_without_model(bank, spec.prior, int(fold.held_out[place])) for place in places}
+    return {place: AdaptiveSession(pool, model_id=PAST_MODEL, prior=prior) for place, prior in priors.items()}
 
 
 def _fold_pool(fold: Fold, spec: SessionSpec) -> SessionPool | None:
@@ -302,13 +302,15 @@ def _record(bank: Bank) -> Recorded:
 
 
 def _on_the_way(
-    session: AdaptiveSession, recorded: Recorded, row: int, checkpoints: IntArray
-) -> Iterator[Expectations]:
-    """Run a session; yield what is expected of its model's scores after every number of answers it reaches."""
+    bank: Bank, fold: Fold, sessions: Mapping[int, AdaptiveSession], checkpoints: IntArray, progress: ProgressCallback
+) -> Iterator[dict[int, AdaptiveSession]]:
+    """Run sessions; yield those that reach each number of answers when they are there."""
+    recorded, reached, done = _record(bank), dict(sessions), 0
     for n_answers in checkpoints.tolist():
-        answer_from_record(session, recorded, row, n_answers=n_answers)
-        if session.n_items < n_answers:
-            return
-        expected = session.estimate().expected
-        if expected is not None:
-            yield expected
+        progress("running sessions of calibration models left out", done / checkpoints[-1])
+        rows = [int(fold.held_out[place]) for place in reached]
+        answer_side_by_side(list(reached.values()), recorded, rows, n_answers=n_answers)
+        reached = {place: session for place, session in reached.items() if session.n_items >= n_answers}
+        find_abilities(list(reached.values()))
+        yield reached
+        done = n_answers

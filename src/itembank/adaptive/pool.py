@@ -240,7 +240,7 @@ def _decision_threshold(decision: Decision | None, bank: Bank, custom: ScoreTarg
         targets, name = custom, OVERALL
     weights = targets.target(name).weights
     counts = np.flatnonzero(weights > 0.0)
-    responses = bank.responses.responses[row][:, counts]
+    responses = bank.responses.take(models=row, items=counts).responses
     if np.isnan(responses).all():
         raise DataError(f"model {decision.model!r} must have a score on {decision.target!r}, but answered none of it.")
     if targets is custom:

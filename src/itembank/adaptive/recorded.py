@@ -1,12 +1,12 @@
 """Sessions whose answers are recorded: of models to try a bank on, and of calibration models left out."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from itembank.adaptive.events import counts_behind
-from itembank.adaptive.session import AdaptiveSession
+from itembank.adaptive.session import AdaptiveSession, find_abilities
 from itembank.data.banks import Bank
 from itembank.data.responses import ResponseMatrix
 from itembank.estimation.observations import bank_positions
@@ -75,11 +75,30 @@ def answer_from_record(
     n_answers : int, optional
     """
     while n_answers is None or session.n_items < n_answers:
-        item_ids = session.ask(batch)
-        if not item_ids:
+        if not _ask_and_tell(session, recorded, row, batch):
             return
-        for item_id in item_ids:
-            _tell(session, recorded, row, item_id)
+
+
+def answer_side_by_side(
+    sessions: Sequence[AdaptiveSession], recorded: Recorded, rows: Sequence[int], *, n_answers: int
+) -> None:
+    """Give sessions over one bank the recorded answers of the models at `rows`, as `answer_from_record` does to each.
+
+    They go on together, an item at a time, so that their abilities are found together, which takes a fraction of the
+    time.
+    """
+    going = list(zip(sessions, rows, strict=True))
+    while going := [(session, row) for session, row in going if session.n_items < n_answers]:
+        find_abilities([session for session, _ in going])
+        going = [(session, row) for session, row in going if _ask_and_tell(session, recorded, row, 1)]
+
+
+def _ask_and_tell(session: AdaptiveSession, recorded: Recorded, row: int, batch: int) -> bool:
+    """Let a session ask, and answer it from the record; False where it asks no more."""
+    item_ids = session.ask(batch)
+    for item_id in item_ids:
+        _tell(session, recorded, row, item_id)
+    return bool(item_ids)
 
 
 def _tell(session: AdaptiveSession, recorded: Recorded, row: int, item_id: str) -> None:

@@ -1,11 +1,17 @@
 """`AdaptiveSession`: ask, tell, estimate, for one model and one bank."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 from itembank.adaptive import state as states
 from itembank.adaptive.choosing import choose, start_abilities
-from itembank.adaptive.estimates import SessionEstimate, session_ability, session_estimate
+from itembank.adaptive.estimates import (
+    SessionEstimate,
+    session_abilities,
+    session_ability,
+    session_estimate,
+    session_expectations,
+)
 from itembank.adaptive.events import Asked, Event, Failed, Told, checked_counts, checked_response
 from itembank.adaptive.exploring import random_sample
 from itembank.adaptive.pool import SessionPool
@@ -16,6 +22,7 @@ from itembank.adaptive.stopping import lacks_items, limit_reason, rule_that_hold
 from itembank.checks import check_whole
 from itembank.data.selections import Selection
 from itembank.errors import DataError, ParameterError, quoted
+from itembank.estimation.expectations import Expectations
 from itembank.numerics.threads import one_blas_thread
 from itembank.scoring.abilities import Abilities
 
@@ -322,6 +329,25 @@ class AdaptiveSession:
     def _precision_reason(self) -> str | None:
         reason = self._rule_that_holds()
         return None if reason is None or lacks_items(self._pool, self._state) else reason
+
+
+def find_abilities(sessions: Sequence[AdaptiveSession]) -> None:
+    """Find the abilities of sessions over one bank together, as each would find its own when it needs it."""
+    waiting = [session for session in sessions if session._abilities is None]
+    if not waiting:
+        return
+    with one_blas_thread():
+        found = session_abilities(
+            waiting[0]._pool, [session._state for session in waiting], [session._prior for session in waiting]
+        )
+    for session, abilities in zip(waiting, found, strict=True):
+        session._abilities = abilities
+
+
+def expectations_of(session: AdaptiveSession) -> Expectations | None:
+    """Return `expected` of a session's estimate, without the rest of the estimate."""
+    with one_blas_thread():
+        return session_expectations(session._pool, session._state, session._ability())
 
 
 def check_model_id(model_id: str) -> str:

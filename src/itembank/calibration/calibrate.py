@@ -11,7 +11,7 @@ from itembank.calibration.families import PreparedResponses, many_codes, precisi
 from itembank.calibration.fits import Fit, FitData
 from itembank.calibration.levels import levels_of_items, response_levels
 from itembank.calibration.pooled_regression import FeatureValues
-from itembank.calibration.specs import METHODS, CalibrationSpec, has_family, plain_options
+from itembank.calibration.specs import METHODS, CalibrationSpec, Variational, has_family, plain_options
 from itembank.data.arguments import GivenResponses, as_responses
 from itembank.data.calibrations import Calibration
 from itembank.data.item_codes import ItemCodes
@@ -191,7 +191,9 @@ def _agreement(data: FitData, fit: Fit, spec: CalibrationSpec) -> Agreement:
 def _too_narrow(found: Agreement, spec: CalibrationSpec) -> str:
     """Say what a binomial fit of attempts that agree is worth."""
     remedy = "Use family 'beta-binomial'"
-    if not has_family(spec, "beta-binomial"):
+    if isinstance(spec, Variational) and spec.device is not None:
+        remedy += ", and leave the device out"
+    elif not has_family(spec, "beta-binomial"):
         remedy += ", which the variational method has"
     return (
         f"{found.finding}, and family 'binomial' takes them for independent: slopes come out too large and intervals "

@@ -12,7 +12,7 @@ from itembank.calibration.binarisation import scenario_thresholds
 from itembank.calibration.degenerate import find_degenerate
 from itembank.calibration.levels import response_levels
 from itembank.calibration.specs import CalibrationSpec, Variational
-from itembank.data.coded_responses import are_many, binary_codes
+from itembank.data.coded_responses import are_fitted_as_codes, binary_codes
 from itembank.data.item_codes import ItemCodes
 from itembank.data.probabilities import clip_probabilities
 from itembank.data.responses import ResponseMatrix
@@ -102,8 +102,7 @@ def prepare(responses: ResponseMatrix, spec: CalibrationSpec, codes: ItemCodes |
 
 def many_codes(responses: ResponseMatrix, spec: CalibrationSpec) -> ItemCodes | None:
     """Return right and wrong answers as codes, where there are so many that numbers would fill the memory."""
-    is_many = are_many(responses.n_models, responses.n_items)
-    if spec.family != "bernoulli" or not isinstance(spec, Variational) or not is_many:
+    if spec.family != "bernoulli" or not isinstance(spec, Variational) or not are_fitted_as_codes(responses):
         return None
     return binary_codes(responses)
 

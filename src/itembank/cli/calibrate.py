@@ -2,12 +2,14 @@
 
 from collections.abc import Mapping
 from dataclasses import fields
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from itembank.calibration.specs import GENERAL_ITEM_MODELS, METHODS, JointMAP, MarginalML, Variational
+from itembank.cli.calibrate_each import COLUMNS, BankWork, calibrate_each
 from itembank.cli.command import Command, gathered, headed
 from itembank.cli.external_scores import check_external_options, external_options, with_scores
 from itembank.cli.option_types import MethodName, NumberOrWord
@@ -33,6 +35,7 @@ from itembank.irt.family_names import GRADED, WITH_PRECISION
 if TYPE_CHECKING:
     from itembank.calibration.specs import CalibrationSpec
     from itembank.data.banks import Bank
+    from itembank.data.readers.specs import ReadingSpec
     from itembank.data.responses import ResponseMatrix
 
 OWN_DIMS = {"1pl": 1, "2pl": 1, "nested": 4, "bifactor": 1}
@@ -100,10 +103,25 @@ _ITEM_MODEL = headed(
 )
 
 
+_DEVICE = spec_option(
+    Variational,
+    "device",
+    "variational: go over responses on a GPU (cuda; cuda:1 is the second), or with torch (cpu).  [default: NumPy]",
+    metavar="DEVICE",
+    show_default=False,
+)
+
+
 @click.command("calibrate", cls=Command)
 @responses_argument
 @output_option("the bank folder")
 @click.option("--force", is_flag=True, help="Replace the bank that stands at -o.")
+@click.option(
+    "--each",
+    is_flag=True,
+    help="Make a bank of each of RESPONSES, in the folder -o, --jobs at a time. One that fails stops no other; those "
+    "that stand there are kept.",
+)
 @method_option(
     MethodName(METHODS),
     "Variational Bayes, joint MAP, or marginal ML (at most 2 dims).",
@@ -114,7 +132,7 @@ _ITEM_MODEL = headed(
     type=NumberOrWord(int, "auto"),
     help="How many abilities; auto tries several.  [default: by --item-model, else auto]",
 )
-@gathered("choices", _ITEM_MODEL)
+@gathered("choices", _ITEM_MODEL, _DEVICE)
 @score_options
 @external_options
 @click.option(
@@ -132,6 +150,7 @@ def command(
     responses: tuple[Path, ...],
     output: Path,
     force: bool,
+    each: bool,
     method: str,
     dims: int | str | None,
     choices: Mapping[str, Any],
@@ -154,33 +173,80 @@ def command(
       itembank calibrate results.csv -o bank --items items.csv --item-covariate length
       itembank calibrate probabilities.parquet -o bank --item-model 2pl --family beta
       itembank calibrate results.csv -o bank --scores leaderboard.csv --score mmlu_full
+      itembank calibrate results/*.parquet -o banks --each --jobs 4
     """  # noqa: D301
-    from itembank.adaptive.preparation import prepare  # noqa: PLC0415
-    from itembank.calibration.build import build_bank  # noqa: PLC0415
-    from itembank.data.bank_files import check_bank_destination, load_bank, save_bank  # noqa: PLC0415
-    from itembank.data.readers.read import read_responses  # noqa: PLC0415
-    from itembank.data.targets import ScoreTargets  # noqa: PLC0415
+    from itembank.data.bank_files import check_bank_destination  # noqa: PLC0415
 
     check_external_options(scores, external)
-    check_bank_destination(output, overwrite=force)
     given = _given(method, choices)
+    make = partial(
+        _make, method=method, dims=dims, given=given, within=within, across=across, scores=scores, external=external,
+        folds=folds, seed=seed, force=force, reading=reading_spec(reading), models=reading["models"],
+        items=reading["items"],
+    )  # fmt: skip
+    if each:
+        rows = calibrate_each(responses, output, BankWork(make, partial(_finish, folds=folds), _summary, force))
+        print_rows(rows, output_format, title=f"Banks in {output}", columns=COLUMNS)
+        if any(row["status"] == "failed" for row in rows):
+            click.get_current_context().exit(1)
+        return
+    check_bank_destination(output, overwrite=force)
     with warnings_as_notes():
-        matrix = read_responses(responses, spec=reading_spec(reading), models=reading["models"], items=reading["items"])
-        # what follows complains before the long work, not after
-        targets = ScoreTargets.create(matrix.items, within=within, across=across)
-        matrix = with_scores(matrix, scores, external, targets.scenarios)
-        spec = _spec(matrix, method, dims, given)
-        with progress("calibrate") as report:
-            bank = build_bank(matrix, spec, within=within, across=across, rng=seed, progress=report)
-        save_bank(bank, output, overwrite=force)
-        if folds:
-            with progress("calibrate") as report:
-                prepare(load_bank(output), keep_in_bank=True, progress=report)
+        bank = make(responses, output)
     print_rows([_summary(bank)], output_format, title=f"Bank {output}")
     _note_on_items(bank)
     # a fifth of a small bank: as many as there are would be refused, or leave nothing to estimate
     n_items = min(100, max(bank.targets.n_scenarios, bank.n_items // 5))
     note(f"Next: itembank select {output} -n {n_items} -o selection.json")
+
+
+def _make(
+    responses: tuple[Path, ...],
+    output: Path,
+    *,
+    method: str,
+    dims: int | str | None,
+    given: Mapping[str, Any],
+    within: Within,
+    across: Across,
+    scores: Path | None,
+    external: tuple[str, ...],
+    folds: bool,
+    seed: int,
+    force: bool,
+    reading: "ReadingSpec",
+    models: Path | None,
+    items: Path | None,
+) -> "Bank":
+    """Read responses, fit items, write the bank whole, and then its folds."""
+    from itembank.calibration.build import build_bank  # noqa: PLC0415
+    from itembank.data.bank_files import save_bank  # noqa: PLC0415
+    from itembank.data.readers.read import read_responses  # noqa: PLC0415
+    from itembank.data.targets import ScoreTargets  # noqa: PLC0415
+
+    matrix = read_responses(responses, spec=reading, models=models, items=items)
+    # what follows complains before the long work, not after
+    targets = ScoreTargets.create(matrix.items, within=within, across=across)
+    matrix = with_scores(matrix, scores, external, targets.scenarios)
+    spec = _spec(matrix, method, dims, given)
+    with progress("calibrate") as report:
+        bank = build_bank(matrix, spec, within=within, across=across, rng=seed, progress=report)
+    save_bank(bank, output, overwrite=force)
+    if folds:
+        _finish(output, folds=True)
+    return bank
+
+
+def _finish(output: Path, *, folds: bool) -> "Bank":
+    """Load the bank that was written, and fit the folds that it has not."""
+    from itembank.adaptive.preparation import prepare  # noqa: PLC0415
+    from itembank.data.bank_files import load_bank  # noqa: PLC0415
+
+    bank = load_bank(output)
+    if folds:
+        with progress("calibrate") as report:
+            prepare(bank, keep_in_bank=True, progress=report)
+    return bank
 
 
 def _given(method: str, choices: Mapping[str, Any]) -> dict[str, Any]:

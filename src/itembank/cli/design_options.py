@@ -35,7 +35,7 @@ design_options = gathered(
             OptimalDesign,
             "target",
             "v-optimal: the score that is wanted, overall or a scenario. Without --criterion: mean_win_rate or an "
-            "external score, by whose past errors --method auto chooses.",
+            "external score, which --method auto then aims at.",
         ),
         cost_option,
         input_weight_option,

@@ -63,8 +63,8 @@ _LAWS = headed(
         type=click.Choice((AUTO, *LAWS.builtin_names)),
         default=(AUTO,),
         show_default=True,
-        help="auto: fit irsl, two-step and sigmoid, show irsl unless another was clearly closer; else show the first. "
-        "Repeatable.",
+        help="auto: fit irsl, two-step, sigmoid and trend, show irsl unless another was clearly closer; else show the "
+        "first. Repeatable.",
     ),
     spec_option(PretrainingSettings, "largest_flops", "Fit to models of at most this compute."),
     spec_option(PretrainingSettings, "fewest_sizes", "Finished sizes a recipe needs."),
@@ -160,7 +160,7 @@ def command(
 
     RESPONSES hold right or wrong, counts, or probabilities of the right choice, of models of several recipes and
     sizes; --models says what training them took (flops, or params and train_tokens; recipe; is_final). The item
-    response law (irsl) and two others are fitted, and the largest sizes are held out to see what each is worth.
+    response law (irsl) and three others are fitted, and the largest sizes are held out to see what each is worth.
 
     \b
       itembank scaling pretrain --builtin bytelms --target-flops 1e14
@@ -249,7 +249,7 @@ def _is_auto(choices: Mapping[str, Any]) -> bool:
         When both are asked for.
     """
     if AUTO in choices["laws"] and set(choices["laws"]) != {AUTO}:
-        raise click.UsageError("--law auto fits three laws: give it alone, or name the laws.")
+        raise click.UsageError("--law auto fits four laws: give it alone, or name the laws.")
     return AUTO in choices["laws"]
 
 
@@ -356,7 +356,8 @@ def _print_tables(law: "PretrainingLaw", shown_law: str, comparison: list[dict[s
         title = "Forecasts of the largest sizes, held out; scores from 0 to 1"
         print_rows(comparison, "table", title=title, least=LEAST["comparison"])
     if is_summary and others:
-        note(f"Forecasts of {' and '.join(others)}: --show all.")
+        *most, last = others
+        note(f"Forecasts of {', '.join(most)}{' and ' if most else ''}{last}: --show all.")
 
 
 def _of_one_law(rows: list[dict[str, Any]], name: str) -> list[dict[str, Any]]:

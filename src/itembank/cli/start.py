@@ -90,9 +90,10 @@ def command(
         with progress("start") as report:
             bank = start(table, matrix, within=within, across=across, rng=seed, progress=report)
         chosen = None if n_items is None else select(bank, n_items, rng=seed)
-    save_bank(bank, output, overwrite=force)
     if chosen is not None and selection is not None:
-        chosen.save(selection)
+        chosen.save(selection)  # first: a command that is killed between the two is then simply given again
+    save_bank(bank, output, overwrite=force)
+    if chosen is not None:
         note(f"{chosen.n_items} of {bank.n_items} items by {chosen.method} written to {selection}.")
     plan = None if bank.calibration.is_fitted else plan_models(bank, min(n_items or 100, bank.n_items))
     print_rows([_summary(bank, plan)], output_format, title=f"Bank {output}")

@@ -1,7 +1,8 @@
 """Banks calibrated without some of the calibration models, so that methods can be tried on these models."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import cached_property, partial
 from typing import Any, cast
 
 import numpy as np
@@ -40,7 +41,7 @@ MAY_BE_INFINITE = ("thresholds_", "places_")
 """Beginnings of the names of arrays of a fold that need not be finite."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Fold:
     """Some calibration models, and a bank that has not seen them.
 
@@ -50,13 +51,22 @@ class Fold:
         From 0.
     held_out : (n_held_out,)
         Rows of the whole bank's responses.
-    bank : Bank
-        Of the other models; same items in the same order, same targets.
+    make_bank : function
+        Puts the bank together: that takes a copy of the responses, which what was tried before does not need.
     """
 
     number: int
     held_out: IntArray
-    bank: Bank
+    make_bank: Callable[[], Bank]
+
+    @cached_property
+    def bank(self) -> Bank:
+        """Bank of the other models; same items in the same order, same targets."""
+        return self.make_bank()
+
+    def __reduce__(self) -> tuple[type["Fold"], tuple[int, IntArray, Callable[[], Bank]]]:
+        """Send the bank itself to other processes, without what it is made of."""
+        return Fold, (self.number, self.held_out, partial(_itself, self.bank))
 
 
 def folds(bank: Bank, *, progress: ProgressCallback = silent) -> tuple[Fold, ...]:
@@ -123,8 +133,10 @@ def _make_folds(bank: Bank, progress: ProgressCallback) -> tuple[Fold, ...]:
         )
     except DataError:  # without some models the rest may leave no item that tells them apart
         return ()
+    without_cache = replace(bank)  # folds lie in the cache: with it they would hold themselves
     return tuple(
-        Fold(number, split.test, _fold_bank(bank, split.train, arrays, number)) for number, split in enumerate(splits)
+        Fold(number, split.test, partial(_fold_bank, without_cache, split.train, arrays, number))
+        for number, split in enumerate(splits)
     )
 
 
@@ -226,6 +238,10 @@ def _names(bank: Bank) -> set[str]:
     if bank.parameters.steps is not None:
         names |= {"places", "levels"}
     return names if bank.parameters.precision is None else names | {"precision"}
+
+
+def _itself(bank: Bank) -> Bank:
+    return bank
 
 
 def _fold_bank(bank: Bank, rows: IntArray, arrays: dict[str, FloatArray], number: int) -> Bank:

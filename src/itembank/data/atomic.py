@@ -73,20 +73,48 @@ def replacing_folder(path: Path) -> Iterator[Path]:
     A folder that stood at `path` changes places with it in one step, so that there is always one. Where the system
     cannot do so it is moved aside first: a crash at that moment leaves it where `kept_aside` finds it.
     """
+    with _workplace(path) as workplace:
+        with _filled(workplace, path) as new:
+            yield new
+        _put(new, path, workplace / "old")
+
+
+@contextmanager
+def adding_to_folder(path: Path) -> Iterator[Path]:
+    """Give a temporary folder to fill; what it holds is in the folder `path` when the block ends without an error.
+
+    Where nothing stood at `path`, all comes there in one step. Otherwise files and folders come one after another, each
+    in the place of one of the same name; what has another name stays.
+    """
+    with _workplace(path) as workplace:
+        with _filled(workplace, path) as new:
+            yield new
+        if not path.exists():
+            new.replace(path)
+            return
+        for one in sorted(new.iterdir()):
+            _put(one, path / one.name, workplace / "old")
+
+
+@contextmanager
+def _workplace(path: Path) -> Iterator[Path]:
+    """Make a temporary folder beside a target, and remove it at the end."""
     path.parent.mkdir(parents=True, exist_ok=True)
     sweep(path)
     workplace = Path(tempfile.mkdtemp(dir=path.parent, prefix=_prefix(path), suffix=SUFFIX))
     try:
-        new = workplace / "new"
-        with _held(workplace), _naming_a_full_disk(path):
-            new.mkdir()
-            yield new
-        if not path.exists():
-            new.replace(path)
-        elif not _exchange(new, path):
-            _replace_in_two_steps(new, path, workplace / "old")
+        yield workplace
     finally:
         shutil.rmtree(workplace, ignore_errors=True)
+
+
+@contextmanager
+def _filled(workplace: Path, path: Path) -> Iterator[Path]:
+    """Give a folder in the workplace to fill for a target."""
+    new = workplace / "new"
+    with _held(workplace), _naming_a_full_disk(path):
+        new.mkdir()
+        yield new
 
 
 def kept_aside(path: Path) -> Path | None:
@@ -173,6 +201,14 @@ def _exchange(first: Path, second: Path) -> bool:
         return False
     names = os.fsencode(first), os.fsencode(second)
     return int(rename(current_folder, names[0], current_folder, names[1], exchange)) == 0
+
+
+def _put(new: Path, path: Path, aside: Path) -> None:
+    """Move a file or folder to where another may stand."""
+    if not path.is_dir():
+        new.replace(path)
+    elif not _exchange(new, path):
+        _replace_in_two_steps(new, path, aside)
 
 
 def _replace_in_two_steps(new: Path, path: Path, old: Path) -> None:

@@ -16,7 +16,7 @@ from itembank.data.responses import ResponseMatrix
 from itembank.data.targets import ScoreTargets
 from itembank.errors import DataError
 from itembank.irt.parameters import ItemParameters
-from itembank.numerics.arrays import FloatArray, mean_where_known
+from itembank.numerics.arrays import FloatArray
 from itembank.tabular import Compact
 
 
@@ -129,7 +129,13 @@ class Bank(Compact):
         """Mean response of the calibration models to each item, NaN where none answered, (n_items,)."""
         if self.published is not None:
             return self.published.factor_model.mean
-        return mean_where_known(self.responses.responses)
+        n_known, total = np.zeros(self.n_items, dtype=np.int64), np.zeros(self.n_items)
+        for part in self.responses.parts():
+            observed = part.observed
+            n_known += observed.sum(axis=0)
+            total += np.where(observed, part.responses, 0.0).sum(axis=0)
+        mean: FloatArray = np.divide(total, n_known, out=np.full(total.shape, np.nan), where=n_known > 0)
+        return mean
 
     @property
     def n_items(self) -> int:

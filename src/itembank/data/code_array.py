@@ -90,6 +90,10 @@ class CodeArray:
         taken._cells = self._cells[np.ix_(rows, columns)]
         return taken
 
+    def columns(self, n_rows: int, columns: IntArray) -> FloatArray:
+        """Return the values of the first rows in some columns, (n_rows, n_taken)."""
+        return self._decoded(self._cells[:n_rows][:, columns])
+
     def item_codes(self, n_rows: int, n_columns: int) -> ItemCodes:
         """Return right and wrong, column after column; cells that are so already are not copied.
 

@@ -24,6 +24,9 @@ MOST_AT_ONCE = 2**24
 NUMBERS_UP_TO = 30_000_000
 """Cells up to which responses are held as numbers, eight bytes each."""
 
+CODES_DOWN_TO = 5_000_000
+"""Cells down to which a part of coded responses stays coded: half of the models, or a fold."""
+
 _OF_CELLS, _OF_TRIALS, _OF_COSTS = (vars(ResponseMatrix)[name] for name in ("responses", "n_trials", "costs"))
 """Where a matrix keeps its arrays, and coded responses their codes."""
 
@@ -32,7 +35,7 @@ class CodedResponses(ResponseMatrix):
     """A `ResponseMatrix` in a byte a cell where the responses are right or wrong.
 
     Its arrays are made of the codes each time they are asked for, in eight bytes a cell: what can should go over its
-    `parts`. Make one with `of` or `of_items`.
+    `parts`. Make one with `of` or `from_item_codes`.
     """
 
     __slots__ = ()
@@ -51,7 +54,9 @@ class CodedResponses(ResponseMatrix):
         return cls(*kept)
 
     @classmethod
-    def of_items(cls, cells: Codes, *, models: pl.DataFrame | None = None, items: pl.DataFrame | None = None) -> Self:
+    def from_item_codes(
+        cls, cells: Codes, *, models: pl.DataFrame | None = None, items: pl.DataFrame | None = None
+    ) -> Self:
         """Hold right and wrong answers that lie item after item, as in a file that is mapped with `numpy.memmap`.
 
         Parameters
@@ -69,8 +74,8 @@ class CodedResponses(ResponseMatrix):
         Examples
         --------
         >>> import numpy as np
-        >>> from itembank.data.coded_responses import CodedResponses
-        >>> CodedResponses.of_items(np.array([[0, 1], [1, 255], [1, 0]], dtype=np.uint8)).n_models
+        >>> from itembank.calibrations import CodedResponses
+        >>> CodedResponses.from_item_codes(np.array([[0, 1], [1, 255], [1, 0]], dtype=np.uint8)).n_models
         2
         """
         if cells.ndim != 2 or cells.dtype != np.uint8:
@@ -180,7 +185,12 @@ class CodedResponses(ResponseMatrix):
             None if trials is None else taken(trials),
             {name: taken(cost) for name, cost in _OF_COSTS.__get__(self).items()},
         )
-        return cut if are_many(rows.size, columns.size) else cut.to_matrix()
+        return cut if rows.size * columns.size > CODES_DOWN_TO else cut.to_matrix()
+
+    def of_items(self, items: IntArray) -> FloatArray:
+        """As that of a `ResponseMatrix`, without numbers of the other items."""
+        codes = self.codes
+        return self.responses[:, items] if codes is None else codes.columns(self.n_models, items)
 
     def with_tables(self, *, models: pl.DataFrame | None = None, items: pl.DataFrame | None = None) -> ResponseMatrix:
         """Return the same responses with other tables of models or items, in the same order."""
@@ -254,6 +264,13 @@ def blocks(responses: ResponseMatrix) -> Iterator[ResponseMatrix]:
 def are_many(n_models: int, n_items: int) -> bool:
     """Whether responses are too many to be held as numbers."""
     return n_models * n_items > NUMBERS_UP_TO
+
+
+def are_fitted_as_codes(responses: ResponseMatrix) -> bool:
+    """Whether responses are so many, or are a large part of so many, that a fit takes them as codes."""
+    n_models, n_items = responses.n_models, responses.n_items
+    is_part = isinstance(responses, CodedResponses) and n_models * n_items > CODES_DOWN_TO
+    return is_part or are_many(n_models, n_items)
 
 
 def binary_codes(responses: ResponseMatrix) -> ItemCodes | None:

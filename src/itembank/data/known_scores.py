@@ -85,9 +85,13 @@ def _answered(responses: FloatArray, targets: ScoreTargets) -> tuple[FloatArray,
 
 def fraction_answered(responses: FloatArray, targets: ScoreTargets) -> FloatArray:
     """Weight of the answered items in each scenario's score, (n_models, n_scenarios), one where all were answered."""
-    present = (~np.isnan(responses)).astype(np.float64)
-    is_whole = ~np.isnan(targets.scenario_means(np.where((present > 0.0) | (targets.weights == 0.0), 1.0, np.nan)))
-    return np.where(is_whole, 1.0, targets.scenario_means(present))
+    missing = np.isnan(responses)
+    is_whole = np.ones((responses.shape[0], targets.n_scenarios), dtype=bool)
+    rows, items = np.nonzero(missing & (targets.weights != 0.0))
+    is_whole[rows, targets.scenario_index[items]] = False
+    if is_whole.all():
+        return np.ones(is_whole.shape)
+    return np.where(is_whole, 1.0, targets.scenario_means((~missing).astype(np.float64)))
 
 
 def sampling_variance(responses: FloatArray, targets: ScoreTargets, fraction: FloatArray | None = None) -> FloatArray:

@@ -174,6 +174,10 @@ class ResponseMatrix(Compact):
             {name: cost[first:last] for name, cost in self.costs.items()},
         )
 
+    def of_items(self, items: IntArray) -> FloatArray:
+        """Return the responses to some items, (n_models, n_taken)."""
+        return self.responses[:, items]
+
     def with_tables(self, *, models: pl.DataFrame | None = None, items: pl.DataFrame | None = None) -> "ResponseMatrix":
         """Return the same responses with other tables of models or items, in the same order."""
         models, items = self.models if models is None else models, self.items if items is None else items

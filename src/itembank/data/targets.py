@@ -153,13 +153,15 @@ class ScoreTargets(Compact):
         onto = np.zeros((self.n_items, self.n_scenarios))
         onto[np.arange(self.n_items), self.scenario_index] = self.weights
         present = ~np.isnan(values)
+        # a copy, which a large complete matrix is spared; of one with gaps in memory sums would round otherwise
+        filled = values if present.all() and values.flags.forc else np.where(present, values, 0.0)
         if not missing:
-            means: FloatArray = np.where(present, values, 0.0) @ onto
+            means: FloatArray = filled @ onto
             rows, items = np.nonzero(~present)
             means[rows, self.scenario_index[items]] = np.nan
             return means
         with np.errstate(invalid="ignore", divide="ignore"):
-            rescaled: FloatArray = (np.where(present, values, 0.0) @ onto) / (present @ onto)
+            rescaled: FloatArray = (filled @ onto) / (present @ onto)
         return rescaled
 
     def with_overall(self, scenario_scores: FloatArray) -> FloatArray:

@@ -132,7 +132,7 @@ def _checked(
     level: float,
     progress: ProgressCallback,
 ) -> Iterator[CheckedScore]:
-    """Estimate all models' scores from the chosen items."""
+    """Estimate all models' scores from the chosen items; of what nothing is known `estimate` warns."""
     sample = sample_of(bank, selection)
     spec = choose_method(bank, sample, selection, progress=progress).spec
     estimates = estimate(bank, responses, selection=selection, level=level, progress=progress)
@@ -143,6 +143,8 @@ def _checked(
         expected[known.any(axis=0)] = np.nanmean(errors[:, known.any(axis=0)], axis=0)
     others = zip(truth.ravel().tolist(), np.tile(expected, responses.n_models).tolist(), strict=True)
     for row, (true_score, error) in zip(estimates.rows(), others, strict=True):
+        if np.isnan(row["estimate"]):
+            continue
         yield CheckedScore(
             **{name: row[name] for name in ("model_id", "target", "n_items", "n_total", "estimate", "low", "high")},
             n_chosen=selection.n_items,

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from itembank.data.headlines import Headline
+from itembank.data.targets import mean_win_rate
 from itembank.estimation.calibrated_scores import error_inflation
 from itembank.estimation.out_of_fold import OutOfFold
 from itembank.estimation.regression.ridge import ridge_line
@@ -172,6 +173,31 @@ class LineRule:
         """Value and variance, each (n_models,); the errors of scenario scores count as independent."""
         value = np.clip(self.intercept + scores @ self.slopes, 0.0, 1.0)
         return value, (scale * self.inflation) ** 2 @ self.slopes**2
+
+
+def headline_slopes(headline: Headline, scenario_scores: FloatArray) -> FloatArray:
+    """How much the headline score rises with each scenario's score among past models, (n_scenarios,).
+
+    Of a win rate, the line of least squares of each scenario's share of models beaten in its score, over the number of
+    scenarios: ``1 / (2 sqrt(pi) sd)`` where scores are normal, so that scenarios in which models stand close together
+    count more. Of an external score, ridge regression on all scenarios' scores.
+
+    Parameters
+    ----------
+    headline : Headline
+    scenario_scores : (n_models, n_scenarios)
+        Of the past models; rows with NaN do not count.
+    """
+    is_known = ~np.isnan(scenario_scores).any(axis=1) & ~np.isnan(headline.past)
+    scores = scenario_scores[is_known]
+    if not headline.follows_answers:
+        return ridge_line(scores, headline.past[is_known])[1]
+    centred = scores - scores.mean(axis=0)
+    beaten = np.column_stack([mean_win_rate(one[:, None], one[:, None]) for one in scores.T])
+    squares = (centred**2).sum(axis=0)
+    rise = np.divide((centred * beaten).sum(axis=0), squares, out=np.zeros_like(squares), where=squares > 0.0)
+    result: FloatArray = rise / scores.shape[1]
+    return result
 
 
 def reader_of(headline: Headline, estimates: OutOfFold) -> HeadlineReader:

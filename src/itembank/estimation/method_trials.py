@@ -94,7 +94,7 @@ def sample_of(bank: Bank, selection: Selection) -> Observations:
     positions = bank_positions(bank, pl.Series(selection.item_ids, dtype=pl.String), "the selection")
     order = np.argsort(positions)  # as `observe`, so that what was found for a selection is found again
     positions, weights = positions[order], selection.weights[order]
-    answered = bank.responses.responses[:, positions]
+    answered = bank.responses.of_items(positions)
     return Observations.of_items(answered, positions, weights, is_random=selection.is_random)
 
 

@@ -23,7 +23,7 @@ def noise_ratio(bank: Bank) -> FloatArray:
         if name not in bank.calibration.thresholds and bank.parameters.family == "bernoulli":
             continue
         items = np.flatnonzero(bank.targets.scenario_index == scenario)
-        responses = bank.responses.responses[:, items]
+        responses = bank.responses.of_items(items)
         p, variance = response_moments(bank.parameters.take(items), bank.calibration.abilities)
         expected = np.where(np.isnan(responses), 0.0, variance).sum()
         if expected > 0.0:

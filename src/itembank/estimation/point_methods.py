@@ -116,7 +116,7 @@ def _responses_and_scores(known: Known) -> tuple[FloatArray, FloatArray, FloatAr
     bank, observations = known.bank, known.observations
     bank.check_responses("This method of estimation needs")
     scores = bank.best_known_scores if known.past_scores is None else known.past_scores
-    return bank.responses.responses[:, observations.positions], scores, observations.responses
+    return bank.responses.of_items(observations.positions), scores, observations.responses
 
 
 def _variance_factor(known: Known, spec: specs.GPIRT) -> FloatArray:
@@ -130,7 +130,7 @@ def _variance_factor(known: Known, spec: specs.GPIRT) -> FloatArray:
     bank.check_responses("The variance factor 'estimated' needs")
     positions = observations.selected
     scenario = bank.targets.scenario_index[positions]
-    answered = bank.responses.responses[:, positions]
+    answered = bank.responses.of_items(positions)
     weighted = weighted_mean(answered, observations.selected_weights, scenario, n_scenarios)
     n_selected = np.bincount(scenario, minlength=n_scenarios)
     return estimated_factor(weighted, calibration_scores(bank)[:, :-1], bank.response_variance, n_selected)

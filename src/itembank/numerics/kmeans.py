@@ -15,6 +15,8 @@ from itembank.numerics.ties import RELATIVE, first_largest, first_smallest
 
 MAX_ITERATIONS = 300
 """Never reached in trials: Lloyd's rounds ended after 8 to 101 with up to 10,000 points and 100 clusters."""
+FEW_DISTANCES = 20_000
+"""Distances of points to centroids up to which all are found anew each time: bounds would take as long."""
 NO_DISTANCE = 1e-12
 """Squared distance, as a fraction of the largest squared length, that counts as none: only rounding set them apart."""
 
@@ -62,24 +64,51 @@ def weighted_kmeans(
     n_restarts : int
         Starts to try; the smallest inertia wins.
     """
-    distinct, distinct_labels = np.unique(points, axis=0, return_inverse=True)
-    if distinct.shape[0] <= n_clusters:
+    if not _has_more(points, n_clusters):
+        distinct, distinct_labels = np.unique(points, axis=0, return_inverse=True)
         return Clustering(distinct, distinct_labels.reshape(-1).astype(np.int64), 0.0)
     middle = points.mean(axis=0, dtype=np.float64)  # distances by differences of squares keep their digits there
     centred = points - middle
-    tried = [_lloyd(centred, weights, _starts(centred, weights, n_clusters, rng)) for _ in range(n_restarts)]
+    means = ClusterMeans(centred, weights, n_clusters)
+    tried = [_lloyd(means, start) for start in _starts(centred, weights, n_clusters, n_restarts, rng)]
     best = tried[int(first_smallest(np.array([one.inertia for one in tried])))]
     return Clustering(best.centroids + middle, best.labels, best.inertia)
 
 
-def cluster_means(points: FloatArray, weights: FloatArray, labels: IntArray) -> FloatArray:
-    """Weighted mean of the points of each cluster, (n_clusters, n_features)."""
-    places, n_clusters = np.arange(points.shape[0] + 1), int(labels.max()) + 1
-    membership = scipy.sparse.csr_array(
-        (weights, labels, places), shape=(points.shape[0], n_clusters)
-    )  # adds up in their order
-    result: FloatArray = (membership.T @ points) / np.bincount(labels, weights, n_clusters)[:, None]
-    return result
+def _has_more(points: FloatArray, n: int) -> bool:
+    """Whether there are more than n distinct points; stops at the first that is one too many."""
+    seen: set[bytes] = set()
+    for point in points + 0.0:  # zero of either sign is the same
+        seen.add(point.tobytes())
+        if len(seen) > n:
+            return True
+    return False
+
+
+class ClusterMeans:
+    """Weighted means of the points of each cluster, for one labelling after the other of the same points.
+
+    Parameters
+    ----------
+    points : (n_points, n_features)
+    weights : (n_points,)
+    n_clusters : int
+        None of them may be empty.
+    """
+
+    def __init__(self, points: FloatArray, weights: FloatArray, n_clusters: int) -> None:
+        self.points, self.weights = points, weights
+        n_points = points.shape[0]
+        places, labels = np.arange(n_points + 1), np.zeros(n_points, dtype=np.int64)
+        # One entry a column, the weight in the row of the point's cluster; its product adds up in the points' order.
+        self.membership = scipy.sparse.csc_array((weights, labels, places), shape=(n_clusters, n_points))
+
+    def of(self, labels: IntArray) -> FloatArray:
+        """Return the means for this cluster of each point, (n_points,): (n_clusters, n_features)."""
+        self.membership.indices[:] = labels
+        totals = np.bincount(labels, self.weights, self.membership.shape[0])
+        result: FloatArray = (self.membership @ self.points) / totals[:, None]
+        return result
 
 
 def squared_distances_to_own(points: FloatArray, centroids: FloatArray, labels: IntArray) -> FloatArray:
@@ -101,40 +130,56 @@ def _relative_distances(points: FloatArray, centroids: FloatArray) -> FloatArray
     return result
 
 
-def _starts(points: FloatArray, weights: FloatArray, n_clusters: int, rng: np.random.Generator) -> FloatArray:
-    """Points far from each other, (n_clusters, n_features): each the best of a few drawn by squared distance."""
+def _starts(
+    points: FloatArray, weights: FloatArray, n_clusters: int, n_restarts: int, rng: np.random.Generator
+) -> FloatArray:
+    """Points far from each other, (n_restarts, n_clusters, n_features): each the best of a few drawn by distance.
+
+    The restarts go on together, and draw what they would one after the other.
+    """
     # As many candidates a centre as scikit-learn draws.
     n_trials = 2 + int(np.log(n_clusters))
+    uniform = rng.random((n_restarts, 1 + (n_clusters - 1) * n_trials))
     lengths = np.sum(points**2, axis=1)
     nothing = NO_DISTANCE * lengths.max()
-    chosen = [_draw(weights, rng.random(1))[0]]
-    nearest = _squared_distances(points, lengths, chosen, nothing)[0]  # (n_points,)
-    for _ in range(n_clusters - 1):
-        candidates = _draw(weights * nearest, rng.random(n_trials))
-        closer = np.minimum(nearest, _squared_distances(points, lengths, candidates, nothing))
-        best = int(first_smallest(closer @ weights))
-        chosen.append(candidates[best])
-        nearest = closer[best]
+    restarts = np.arange(n_restarts)
+    chosen = np.empty((n_restarts, n_clusters), dtype=np.int64)
+    first = _draw(np.broadcast_to(weights, (n_restarts, weights.shape[0])), uniform[:, :1])
+    chosen[:, 0] = first[:, 0]
+    nearest = _squared_distances(points, lengths, first, nothing)[:, 0]  # (n_restarts, n_points)
+    for number, drawn in enumerate(np.split(uniform[:, 1:], n_clusters - 1, axis=1) if n_clusters > 1 else (), start=1):
+        candidates = _draw(weights * nearest, drawn)
+        closer = np.minimum(nearest[:, None], _squared_distances(points, lengths, candidates, nothing))
+        best = first_smallest(closer @ weights)
+        chosen[:, number] = candidates[restarts, best]
+        nearest = closer[restarts, best]
     return points[chosen]
 
 
-def _draw(masses: FloatArray, uniform: FloatArray) -> list[int]:
-    """Draw points with probability proportional to their masses, one for each uniform number."""
-    total = np.cumsum(masses)
-    drawn = np.searchsorted(total, uniform * total[-1], side="right")
+def _draw(masses: FloatArray, uniform: FloatArray) -> IntArray:
+    """Draw points with probability proportional to their masses (n, n_points), by uniform numbers (n, n_drawn)."""
+    total = np.cumsum(masses, axis=1)
+    wanted = uniform * total[:, -1:]
+    drawn = [np.searchsorted(row, one, side="right") for row, one in zip(total, wanted, strict=True)]
     # Rounding may take the product up to the total itself, beyond the last point.
-    return [int(place) for place in np.minimum(drawn, masses.shape[0] - 1)]
+    result: IntArray = np.minimum(drawn, masses.shape[1] - 1)
+    return result
 
 
-def _squared_distances(points: FloatArray, lengths: FloatArray, places: list[int], nothing: float) -> FloatArray:
-    """Squared distances of all points from some of them, (n_places, n_points); zero below `nothing`."""
+def _squared_distances(points: FloatArray, lengths: FloatArray, places: IntArray, nothing: float) -> FloatArray:
+    """Squared distances of all points from some of them, (..., n_places, n_points); zero below `nothing`."""
     # A matrix product instead of n_places times n_points differences; what cancels is cut off at `nothing`.
-    distances = lengths + lengths[places, None] - 2.0 * (points[places] @ points.T)
-    return np.where(distances > nothing, distances, 0.0)
+    products = points[places] @ points.T
+    products *= 2.0
+    distances: FloatArray = lengths + lengths[places][..., None]
+    distances -= products
+    distances[distances <= nothing] = 0.0
+    return distances
 
 
-def _lloyd(points: FloatArray, weights: FloatArray, centroids: FloatArray) -> Clustering:
+def _lloyd(means: ClusterMeans, centroids: FloatArray) -> Clustering:
     """Assign points and move centroids in turn until no point moves; an empty cluster takes the farthest point."""
+    points, weights = means.points, means.weights
     assigned = _Assignment(points)
     # No point has the label -1, so the first round never counts as "no point moved".
     labels: IntArray = np.full(points.shape[0], -1)
@@ -145,7 +190,7 @@ def _lloyd(points: FloatArray, weights: FloatArray, centroids: FloatArray) -> Cl
         if np.array_equal(nearest, labels):
             break
         labels = nearest
-        centroids = cluster_means(points, weights, labels)
+        centroids = means.of(labels)
     inertia = float(weights @ squared_distances_to_own(points, centroids, labels))
     return Clustering(centroids, labels, inertia)
 
@@ -167,6 +212,8 @@ class _Assignment:
 
     def nearest(self, centroids: FloatArray) -> IntArray:
         """Index of the centroid nearest to each point, as `nearest_centroid`."""
+        if self.points.shape[0] * centroids.shape[0] <= FEW_DISTANCES:
+            return nearest_centroid(self.points, centroids)
         if self.centroids is not None:
             moved = np.sqrt(np.sum((centroids - self.centroids) ** 2, axis=1))
             # Triangle inequality: a distance changes by at most the move of its centroid.

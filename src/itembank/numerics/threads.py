@@ -1,12 +1,15 @@
 """Threads of matrix products, and numbers of processes."""
 
 import functools
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from threadpoolctl import ThreadpoolController
 
 from itembank.errors import ParameterError
+
+_inside = threading.local()
 
 
 def check_jobs(n_jobs: int | None) -> None:
@@ -22,8 +25,16 @@ def one_blas_thread() -> Iterator[None]:
     Our products are many and narrow: more threads hardly help them, and on a busy machine they spend ten times the
     work waiting for each other (measured with OpenBLAS: 39 CPU-s instead of 0.9 on two cores shared with others).
     """
-    with _controller().limit(limits=1, user_api="blas"):
+    # One context within another changes nothing, and asking every library takes as long as a small fit.
+    if getattr(_inside, "is_limited", False):
         yield
+        return
+    with _controller().limit(limits=1, user_api="blas"):
+        _inside.is_limited = True
+        try:
+            yield
+        finally:
+            _inside.is_limited = False
 
 
 @functools.cache

@@ -23,21 +23,21 @@ def first_largest(values: FloatArray) -> IntArray:
     ----------
     values : (..., n)
     """
-    most = values.max(axis=-1, keepdims=True)
-    result: IntArray = np.argmax(values >= most - _width(values), axis=-1)
+    least, most = values.min(axis=-1, keepdims=True), values.max(axis=-1, keepdims=True)
+    result: IntArray = np.argmax(values >= most - _width(values, least, most), axis=-1)
     return result
 
 
 def first_smallest(values: FloatArray) -> IntArray:
     """Index of the first of the smallest values along the last axis, (...,); infinity is never equal to a number."""
-    least = values.min(axis=-1, keepdims=True)
-    result: IntArray = np.argmax(values <= least + _width(values), axis=-1)
+    least, most = values.min(axis=-1, keepdims=True), values.max(axis=-1, keepdims=True)
+    result: IntArray = np.argmax(values <= least + _width(values, least, most), axis=-1)
     return result
 
 
-def _width(values: FloatArray) -> FloatArray:
-    """How far equal values lie apart at most, (..., 1)."""
-    largest = np.maximum(np.abs(values.min(axis=-1, keepdims=True)), np.abs(values.max(axis=-1, keepdims=True)))
+def _width(values: FloatArray, least: FloatArray, most: FloatArray) -> FloatArray:
+    """How far equal values lie apart at most, (..., 1), given the least and the most of them, (..., 1) each."""
+    largest = np.maximum(np.abs(least), np.abs(most))
     if not np.isfinite(largest).all():
         # Callers mark what must not be taken by infinity; it says nothing of how wide ties are.
         largest = np.max(np.abs(values), axis=-1, keepdims=True, where=np.isfinite(values), initial=0.0)

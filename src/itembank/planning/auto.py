@@ -10,6 +10,7 @@ from itembank.data.banks import Bank
 from itembank.data.selections import Selection
 from itembank.errors import ParameterError
 from itembank.estimation.automatic import too_few
+from itembank.estimation.headlines import headline_slopes
 from itembank.estimation.method_trials import sample_of, try_methods, try_stages
 from itembank.estimation.specs import IN_STAGES, Stacked
 from itembank.numerics.arrays import FloatArray
@@ -32,6 +33,7 @@ CANDIDATES: tuple[SelectionSpec, ...] = (
 )
 """The first is taken unless another is clearly better: with few models many candidates make a lucky winner."""
 FALLBACK = Stratified("proportional")
+WEIGHT_DIGITS = 3
 FRACTION_OF_FITS = 0.7
 """Part of the progress bar for fitting without some models, where that was not done before."""
 
@@ -79,7 +81,8 @@ def choose_selection(
     random from strata, which asks nothing of the bank.
     """
     ids = tuple(sorted(excluded)), tuple(sorted(included))
-    recipes = [Recipe(spec, n_items, per_scenario, *ids) for spec in candidates_for(bank.n_models)]
+    specs = (*aimed_at_headline(bank), *candidates_for(bank.n_models))
+    recipes = [Recipe(spec, n_items, per_scenario, *ids) for spec in specs]
     # any number of items that a method can choose this one can: refuses before the long work what none could
     fallback = select_by_recipe(bank, replace(recipes[0], spec=FALLBACK), seed)
     if bank.published is not None:
@@ -115,6 +118,22 @@ def choose_selection(
 def candidates_for(n_models: int) -> tuple[SelectionSpec, ...]:
     """Return the methods that are tried on a bank of so many calibration models; the first is the default."""
     return tuple(spec for spec in CANDIDATES if spec != FOR_FEW_MODELS or n_models < FEW_MODELS)
+
+
+def aimed_at_headline(bank: Bank) -> tuple[VOptimal, ...]:
+    """Return V-optimal items for what a bank's headline score is in scenario scores; none for the overall score.
+
+    Each scenario weighs as much as the headline score rises with its score among the bank's models (`headline_slopes`).
+    """
+    if bank.headline is None:
+        return ()
+    slopes = headline_slopes(bank.headline, bank.known_scores.value[:, :-1])
+    largest = float(np.abs(slopes).max())
+    if not largest > 0.0:
+        return ()
+    # few digits, so that what is tried goes by the same name on every processor
+    weights = np.round(slopes / largest, WEIGHT_DIGITS)
+    return (VOptimal(scenario_weights=dict(zip(bank.targets.scenarios, weights.tolist(), strict=True))),)
 
 
 def _errors_or_refusal(

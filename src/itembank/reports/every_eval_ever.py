@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from itembank.checks import check_one_of
-from itembank.data.atomic import write_text
+from itembank.data.atomic import adding_to_folder
 from itembank.data.documents import read_json
 from itembank.errors import DataError, ParameterError, shown
 
@@ -109,12 +109,10 @@ def evaluation_records(rows: Sequence[Mapping[str, Any]], spec: ExportSpec) -> d
 
 def write_records(records: Mapping[str, Mapping[str, Any]], folder: Path) -> list[Path]:
     """Write records into a folder, which is made where there is none."""
-    folder.mkdir(parents=True, exist_ok=True)
-    paths = []
-    for name, record in records.items():
-        paths.append(folder / name)
-        write_text(folder / name, json.dumps(record, ensure_ascii=False, indent=2) + "\n")
-    return paths
+    with adding_to_folder(folder) as new:
+        for name, record in records.items():
+            (new / name).write_text(json.dumps(record, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
+    return [folder / name for name in records]
 
 
 def _record(model: str, rows: Sequence[Mapping[str, Any]], spec: ExportSpec) -> dict[str, Any]:

@@ -62,14 +62,14 @@ def figure_dims(
         handles = _draw_budgets(axes, part, budgets)
         axes.axhline(0.0, color=INK, linewidth=0.9)
         axes.set_xticks(sorted(dims.values()))
-        put_title(axes, f"{which}, {count} calibration {'tasks' if count > 1 else 'task'}")
+        put_title(axes, f"{which}, {count} {'tasks' if count > 1 else 'task'}")
         is_left, is_last = place % len(n_tasks) == 0, place >= len(n_tasks) * (len(sets) - 1)
         put_labels(axes, "abilities" if is_last else "", "change of error (%)" if is_left else "")
     put_message(figure, _message(table, sets[-1], n_tasks[-1]))
     put_foot(
         figure,
-        "Error with so many abilities against that with one, from the same items. Bars: one standard error over "
-        "partitions to each side.",
+        "Error with so many abilities against that with one, from the same items; items of so many tasks calibrated. "
+        "Bars: one standard error over partitions to each side.",
         handles,
         [_items(budget) for budget in budgets],
     )

@@ -14,7 +14,7 @@ from itembank.calibration.build import build_bank
 from itembank.calibration.dimensions import choose_n_dims
 from itembank.calibration.specs import Variational
 from itembank.checks import check_whole
-from itembank.data.atomic import replacing_file
+from itembank.data.atomic import adding_to_folder
 from itembank.data.bank_files import check_bank_destination, save_bank
 from itembank.data.banks import Bank
 from itembank.data.builtin import load_builtin
@@ -314,19 +314,20 @@ def _flagged_errors(rounds: list[Round]) -> FlaggedErrors:
 def _write(folder: Path, first: Round) -> tuple[dict[str, Path], tuple[str, ...]]:
     """Write one repeat's files; return where they are and what was left out."""
     selection = first.selections[DEFAULT.selection]
-    files = _files(folder)
-    save_bank(first.bank, files["bank"], overwrite=True)
-    selection.save(files["selection"])
-    chosen = first.held_out.item_indices(selection.item_ids)
-    write_responses(first.held_out.take(items=chosen), files["responses"])
-    with replacing_file(files["estimates"]) as temporary:
-        _estimate_table(first).write_csv(temporary)
-    try:
-        figure = figure_gain(_panels(first), n_items=selection.n_items, n_total=first.bank.n_items)
-    except MissingDependencyError as error:
-        return files, (f"The figure was left out: {error}",)
-    files["figure"] = save_figure(figure, folder / "predicted-against-true.png")
-    return files, ()
+    left_out: tuple[str, ...] = ()
+    with adding_to_folder(folder) as new:
+        files = _files(new)
+        save_bank(first.bank, files["bank"])
+        selection.save(files["selection"])
+        chosen = first.held_out.item_indices(selection.item_ids)
+        write_responses(first.held_out.take(items=chosen), files["responses"])
+        _estimate_table(first).write_csv(files["estimates"])
+        try:
+            figure = figure_gain(_panels(first), n_items=selection.n_items, n_total=first.bank.n_items)
+            files["figure"] = save_figure(figure, new / "predicted-against-true.png")
+        except MissingDependencyError as error:
+            left_out = (f"The figure was left out: {error}",)
+    return {name: folder / path.name for name, path in files.items()}, left_out
 
 
 def _estimate_table(one: Round) -> pl.DataFrame:

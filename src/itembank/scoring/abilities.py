@@ -47,6 +47,11 @@ class Abilities:
         """Number of ability dimensions."""
         return int(self.theta.shape[1])
 
+    def row(self, number: int) -> "Abilities":
+        """Return one model alone."""
+        own = slice(number, number + 1)
+        return Abilities(self.theta[own], self.covariance[own], self.at_bound[own], self.converged[own], self.method)
+
 
 def join(runs: Sequence[Abilities]) -> Abilities:
     """Put runs of models together again."""

@@ -23,7 +23,7 @@ def correctness_features(bank: Bank, pool: ScenarioPool, *, standardise: bool) -
         Give every model's responses the same variance over the candidates.
     """
     bank.check_responses("Anchor points on correctness, and items of most disagreement, need")
-    responses = bank.responses.responses[:, pool.items]
+    responses = bank.responses.of_items(pool.items)
     missing = np.isnan(responses)
     if missing.any():
         fitted = probability(bank.parameters.take(pool.items), bank.calibration.abilities)

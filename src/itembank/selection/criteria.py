@@ -161,6 +161,11 @@ def uses_information(criterion: Criterion) -> bool:
     return not isinstance(criterion, RandomItem | UniformOverScenarios | MinimumCost)
 
 
+def uses_chance(criterion: Criterion) -> bool:
+    """Whether the criterion draws at random."""
+    return isinstance(criterion, RandomItem | UniformOverScenarios)
+
+
 def uses_cost(criterion: Criterion) -> bool:
     """Whether the criterion needs the items' expected cost."""
     return isinstance(criterion, MinimumCost) or bool(getattr(criterion, "per_cost", False))

@@ -17,7 +17,7 @@ from itembank.irt.families import ResponseModel
 from itembank.irt.logistic import Asymptotes
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.numerics.stable import sigmoid_pair, sigmoid_slope, softplus
-from itembank.numerics.symmetric import packed_products, unpack
+from itembank.numerics.symmetric import packed_products, triangle, unpack
 from itembank.selection.criteria import (
     AOptimality,
     Criterion,
@@ -266,10 +266,10 @@ def _information(
     """Worth of each item by a criterion of information, cost apart, (n_items,)."""
     match criterion:
         case Fisher() | Trace():
-            return weights * _quadratic_forms(items, np.eye(items.n_dims))[:, 0]  # w a'a
+            return weights * _quadratic_forms(items, np.eye(items.n_dims))[0]  # w a'a
         case DOptimality():
             # determinant lemma: det(C^-1 + w a a') = det(C^-1) (1 + w a'Ca)
-            return np.log1p(weights * _quadratic_forms(items, covariance)[:, 0])
+            return np.log1p(weights * _quadratic_forms(items, covariance)[0])
         case AOptimality():
             return _variance_reduction(items, weights, covariance, np.eye(items.n_dims))  # M = I: the fall of tr C
         case VOptimality():
@@ -277,7 +277,7 @@ def _information(
                 raise ParameterError("criterion 'v-optimal' needs the matrix of its goal, got None.")
             return _variance_reduction(items, weights, covariance, goal)
         case KullbackLeibler():
-            return _expected_divergence(items, theta, _quadratic_forms(items, covariance)[:, 0])
+            return _expected_divergence(items, theta, _quadratic_forms(items, covariance)[0])
 
 
 def _variance_reduction(
@@ -285,19 +285,19 @@ def _variance_reduction(
 ) -> FloatArray:
     """``w (Ca)'M(Ca) / (1 + w a'Ca)``: by how much ``tr MC`` falls."""
     # (Ca)'M(Ca) = a'(CMC)a, so that numerator and denominator are quadratic forms of the same packed products
-    forms = _quadratic_forms(items, covariance @ goal @ covariance, covariance)
-    result: FloatArray = weights * forms[:, 0] / (1.0 + weights * forms[:, 1])
+    reduction, variance = _quadratic_forms(items, covariance @ goal @ covariance, covariance)
+    result: FloatArray = weights * reduction / (1.0 + weights * variance)
     return result
 
 
-def _quadratic_forms(items: DesignItems, *matrices: FloatArray) -> FloatArray:
-    """``a'Sa`` of every item for each symmetric matrix S, (n_items, n_matrices)."""
-    first, second = np.triu_indices(items.n_dims)
+def _quadratic_forms(items: DesignItems, *matrices: FloatArray) -> list[FloatArray]:
+    """``a'Sa`` of every item for each symmetric matrix S, (n_items,) each."""
+    first, second = triangle(items.n_dims)
     # packed rows hold each product a_i a_j once: off the diagonal it stands for S_ij and S_ji, on it for S_ii alone
     twice = np.where(first == second, 0.5, 1.0)
-    packed = np.stack([twice * (matrix[first, second] + matrix[second, first]) for matrix in matrices], axis=1)
-    result: FloatArray = items.products @ packed
-    return result
+    packed = (twice * (matrix[first, second] + matrix[second, first]) for matrix in matrices)
+    # one product for each: BLAS takes twice as long for a matrix of two columns
+    return [items.products @ one for one in packed]
 
 
 def _expected_divergence(items: DesignItems, theta: FloatArray, variance: FloatArray) -> FloatArray:

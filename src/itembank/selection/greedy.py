@@ -74,7 +74,8 @@ def next_items(
     weights = items.weights(theta) if uses_information(criterion) else np.zeros(items.n_items)
     is_open, counts = is_open.copy(), counts.copy()
     chosen: list[int] = []
-    for step in range(min(n, n_left)):
+    n_steps = min(n, n_left)
+    for step in range(n_steps):
         scores = criterion_scores(
             items, criterion, theta, covariance, goal=goal, counts=counts, rng=rng, weights=weights
         )
@@ -85,6 +86,8 @@ def next_items(
         chosen.append(item)
         is_open[item] = False
         counts[items.scenario_index[item]] += 1
+        if step + 1 == n_steps:
+            break
         # information depends on ability but not on the answer, so that the covariance is known before any answer comes
         covariance = updated_covariance(covariance, items.loadings[item], float(weights[item]))
     return np.array(chosen, dtype=np.int64)

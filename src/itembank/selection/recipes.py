@@ -50,10 +50,18 @@ def recipe_of(
     return {
         "n_items": int(n_items),
         "per_scenario": bool(per_scenario),
-        "options": dataclasses.asdict(spec),
+        "options": _options(spec),
         "excluded": sorted(excluded),  # a set has no order, and a file must not depend on one
         **({INCLUDED: sorted(included)} if included else {}),
     }
+
+
+def _options(spec: SelectionSpec) -> dict[str, Any]:
+    """Return the choices of a spec; weights of scenarios only where there are some, as in the spec's own words."""
+    options = dataclasses.asdict(spec)
+    if isinstance(spec, VOptimal) and spec.scenario_weights is None:
+        del options["scenario_weights"]
+    return options
 
 
 def stages_of(selection: Selection) -> tuple[tuple[int, ...], int]:

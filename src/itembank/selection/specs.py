@@ -5,7 +5,7 @@ Without numpy, so that a command's help can list them.
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Literal, Self, get_args
 
 from itembank.checks import check_fraction, check_one_of, check_whole
@@ -178,6 +178,9 @@ class VOptimal(SelectionSpec):
         Let half of what is made small be the mean uncertainty at this many abilities of calibration models, where
         items tell as much of ability, and scatter as much, as the item model says of models of that ability
         (`local_model`). 0: none.
+    scenario_weights : mapping of str to float, or None
+        Weights of scenario scores in the overall score that is wanted, in place of the bank's; 0 for those not named.
+        For a score that the bank's overall one is not, as a leaderboard's own of a few scenarios.
     """
 
     target: str | Mapping[str, float] = "balanced"
@@ -186,10 +189,14 @@ class VOptimal(SelectionSpec):
     minimum_per_scenario: int = 1
     discrepancy: float | Literal["auto"] = "auto"
     n_abilities: int = 0
+    scenario_weights: Mapping[str, float] | None = None
 
     def __post_init__(self) -> None:
         """Check the choices."""
         check_whole("n_factors", self.n_factors, least=1, word="auto")
+        weights = [1.0] if self.scenario_weights is None else list(self.scenario_weights.values())
+        if not all(map(math.isfinite, weights)) or not any(weights):
+            raise ParameterError(f"scenario_weights must be finite, not all zero, got {self.scenario_weights!r}.")
         if self.discrepancy != "auto" and not 0.0 <= self.discrepancy <= 1.0:
             raise ParameterError(f"discrepancy must be 'auto' or a number in [0, 1], got {self.discrepancy!r}.")
         check_one_of("allocation", self.allocation, get_args(BenchmarkAllocation))
@@ -202,6 +209,12 @@ class VOptimal(SelectionSpec):
             raise ParameterError(
                 f"importance of the targets must be finite numbers >= 0, not all zero, got {dict(self.target)!r}."
             )
+
+    def __repr__(self) -> str:
+        """Leave out weights that are not there: what was tried before there were any is kept under these words."""
+        absent = () if self.scenario_weights is not None else ("scenario_weights",)
+        named = [f"{one.name}={getattr(self, one.name)!r}" for one in fields(self) if one.name not in absent]
+        return f"VOptimal({', '.join(named)})"
 
     def for_each_scenario(self) -> Self:
         """Return the spec with equal allocation."""

@@ -116,7 +116,7 @@ def choose_v_optimal(
 
 def wanted_scores(targets: ScoreTargets, spec: VOptimal) -> tuple[FloatArray, FloatArray]:
     """Weights of the items in each wanted score, (n_items, n_targets), and the importance of each score."""
-    wanted = spec.target
+    wanted, targets = spec.target, _reweighted(targets, spec)
     if wanted == "balanced":
         # the variance of the overall score is the sum of t_j^2 times those of the scenarios: both parts weigh alike
         squares = (targets.scenario_weights**2).tolist()
@@ -131,6 +131,19 @@ def wanted_scores(targets: ScoreTargets, spec: VOptimal) -> tuple[FloatArray, Fl
         )
     weights = np.column_stack([targets.target(name).weights for name in importance])
     return weights, np.array(list(importance.values()), dtype=np.float64)
+
+
+def _reweighted(targets: ScoreTargets, spec: VOptimal) -> ScoreTargets:
+    """Put the spec's weights of scenarios in place of those of the overall score."""
+    if spec.scenario_weights is None:
+        return targets
+    unknown = [name for name in spec.scenario_weights if name not in targets.scenarios]
+    if unknown:
+        raise ParameterError(
+            f"scenario_weights must be of scenarios of the bank, {shown(targets.scenarios)}, got {shown(unknown)}."
+        )
+    weights = np.array([spec.scenario_weights.get(name, 0.0) for name in targets.scenarios])
+    return replace(targets, scenario_weights=weights)
 
 
 def _bounds(spec: VOptimal, pools: Sequence[ScenarioPool], counts: IntArray) -> tuple[IntArray, IntArray]:

@@ -7,11 +7,12 @@ import pytest
 from scipy.special import expit
 
 from itembank.calibration.joint_map import nested_passes
-from itembank.calibration.joint_map.fit import ascend, fit_joint_map, start_point
+from itembank.calibration.joint_map.fit import ascend, fit_joint_map
 from itembank.calibration.joint_map.nested import make_problem
 from itembank.calibration.joint_map.passes import ability_derivatives, item_derivatives
 from itembank.calibration.specs import JointMAP
 from tests.calibration.counts import counted, once_each, one_by_one, repeated, summed
+from tests.calibration.joint_map.starting import leading_point
 from tests.calibration.joint_map.test_optimum import optimum_nearby, penalised, simulated
 
 
@@ -53,7 +54,7 @@ def test_nested_derivatives_are_those_of_the_single_answers(missing, lower):
 def test_no_general_optimiser_finds_a_better_point_nearby():
     data = counted(10, 6, missing=True, seed=3)
     spec = JointMAP(l1=0.1, tolerance=1e-12, max_iterations=5000)
-    point = ascend(data, start_point(data, spec), spec).point
+    point = ascend(data, leading_point(data, spec), spec).point
 
     objective = tied(data)
     ours = objective(data, spec, point.items[:, :-1], point.items[:, -1], point.abilities)

@@ -3,11 +3,12 @@ import pytest
 from scipy.special import expit
 
 from itembank.calibration.fits import FitData
-from itembank.calibration.joint_map.fit import ascend, fit_joint_map, start_point
+from itembank.calibration.joint_map.fit import ascend, fit_joint_map
 from itembank.calibration.joint_map.passes import ability_derivatives, item_derivatives
 from itembank.calibration.joint_map.steps import best_affine, item_step, log_prior
 from itembank.calibration.specs import JointMAP
 from itembank.errors import ParameterError
+from tests.calibration.joint_map.starting import leading_point
 from tests.calibration.marginal_ml.test_fit import simulated_at_scale
 from tests.calibration.simulated import simulate
 
@@ -96,7 +97,7 @@ def test_an_item_step_meets_the_conditions_of_the_l1_optimum():
 def test_the_optimum_meets_the_conditions_of_the_l1_penalty():
     simulated, zeros = simulate(60, 40), []
     for l1 in (0.1, 3.0):
-        path = ascend(simulated.data, start_point(simulated.data, JointMAP(l1=l1)), JointMAP(l1=l1, tolerance=1e-13))
+        path = ascend(simulated.data, leading_point(simulated.data, JointMAP(l1=l1)), JointMAP(l1=l1, tolerance=1e-13))
         items, abilities = path.point
         gradient = item_derivatives(simulated.data, items, abilities).gradient[:, 0]
         is_zero = items[:, 0] == 0.0

@@ -7,11 +7,12 @@ from scipy.special import expit
 from scipy.stats import beta, betabinom
 
 from itembank.calibration.fits import FitData
-from itembank.calibration.joint_map.fit import ascend, fit_joint_map, start_point
+from itembank.calibration.joint_map.fit import ascend, fit_joint_map
 from itembank.calibration.joint_map.passes import ability_derivatives, item_derivatives
 from itembank.calibration.joint_map.precision import model_of
 from itembank.calibration.specs import JointMAP
 from itembank.errors import ParameterError
+from tests.calibration.joint_map.starting import leading_point
 
 
 def simulated(family, n_models=20, n_items=12, *, precision=(30.0,), lower=0.0, missing=False, seed=0):
@@ -80,7 +81,7 @@ def test_no_general_optimiser_finds_a_better_point_nearby(family):
     data = simulated(family, 15, 8, missing=True)
     spec = JointMAP(family=family, precision=30.0, tolerance=1e-12, max_iterations=5000)
     model = model_of(data, np.full(8, 30.0))
-    path = ascend(data, start_point(data, spec, model), spec, model)
+    path = ascend(data, leading_point(data, spec, model), spec, model)
 
     def loss(values):
         items, abilities = values[:16].reshape(8, 2), values[16:, None]

@@ -240,6 +240,11 @@ WRONG = [
         (r"not UTF-8: byte 0xff at position 63, line 2",),
     ),
     Wrong("a cut CSV", {"r.csv": LONG + "a,x,1\na,y"}, ("the file is cut: its last line, 3, has 2 of 3 fields",)),
+    Wrong(
+        "a cut CSV of long fields",
+        {"r.csv": LONG + 'a,x,1\na,"' + 100_000 * "y," + '"'},
+        ("the file is cut: its last line, 3, has 2 of 3 fields",),
+    ),
     Wrong("a CSV row too long", {"r.csv": LONG + "a,x,1,7\n"}, (r"r\.csv: the CSV file cannot be read",)),
     Wrong("a CSV quote without end", {"r.csv": LONG + 'a,"x,1\nb,y,1\n'}, (r"r\.csv",)),
     Wrong("a cut Parquet", {"r.parquet": GOOD_PARQUET[:-7]}, ("is cut: it must end in PAR1", "Copy it again")),

@@ -3,6 +3,10 @@ import pytest
 from scipy.optimize import check_grad
 from scipy.special import expit, logit
 
+from itembank.data.compute import training_compute
+from itembank.scaling.pretraining.law_spec import TrendLaw
+from itembank.scaling.pretraining.pretraining_law import pretraining_law
+from itembank.scaling.pretraining.specs import PretrainingSettings
 from itembank.scaling.pretraining.trend_kernel import (
     TrendPoints,
     above_floor,
@@ -11,7 +15,18 @@ from itembank.scaling.pretraining.trend_kernel import (
     prior_variances,
     score_of,
 )
-from itembank.scaling.pretraining.trend_law import TrendPosterior, TrendScores, TrendSpreads, fit_trends, log_posterior
+from itembank.scaling.pretraining.trend_law import (
+    FLOOR_SHARES,
+    NO_FLOORS,
+    TrendPosterior,
+    TrendScores,
+    TrendSpreads,
+    _cholesky,
+    fewer_models,
+    fit_trends,
+    log_posterior,
+)
+from tests.scaling.simulated_suite import simulated_suite
 
 
 def points_of(x):
@@ -94,3 +109,51 @@ def test_trends_that_made_the_scores_are_forecast_within_their_intervals(rng):
     assert np.mean(held) > 0.65  # 0.82 in the mean of six draws: floors are weighed where there is none
     assert np.mean(errors) < 0.06
     assert np.mean(errors) < 0.6 * np.mean(last)
+
+
+def test_spreads_are_learned_from_whole_recipes_where_models_are_many(rng):
+    points = points_of(rng.uniform(0.5, 4.0, (2, 6, 3)))
+    points.is_known[0, :3] = False  # the first recipe has no model in the first scenario
+    scores = rng.uniform(0.2, 0.9, points.x.shape)
+    assert fewer_models(points, scores, 18)[0] is points
+    fewer, kept = fewer_models(points, scores, 9)
+    assert kept.shape == (2, 9)
+    assert [sorted(set(row[known].tolist())) for row, known in zip(fewer.recipe, fewer.is_known, strict=True)] == [
+        [2, 5],
+        [0, 2, 5],
+    ]
+    for row in range(2):
+        whole = {(r, x): y for r, x, y in zip(points.recipe[row], points.x[row], scores[row], strict=True)}
+        of_kept = zip(fewer.recipe[row], fewer.x[row], kept[row], fewer.is_known[row], strict=True)
+        assert all(whole[r, x] == y for r, x, y, known in of_kept if known)
+    one_recipe = points_of(rng.uniform(0.5, 4.0, (1, 1, 30)))
+    assert fewer_models(one_recipe, scores[:1, :1] * np.ones((1, 30)), 10)[1].shape == (1, 10)
+
+
+def test_without_floors_a_single_component_of_floors_is_weighed(rng):
+    """Scores at chance that scatter: a floor just below them takes scatter for the beginning of growth."""
+    points = points_of(np.tile(np.arange(0.5, 5.5), (6, 4, 1)))
+    scores = np.clip(0.25 + 0.02 * rng.standard_normal(points.x.shape), 0.01, 0.99)
+    lowest = scores.reshape(6, 4, 5).mean(axis=1).min(axis=1)
+    ahead = points_of(np.full((1, 4, 1), 9.0))
+    raised = []
+    for shares in (FLOOR_SHARES, NO_FLOORS):
+        found = fit_trends(points, scores, lowest, shares)
+        raised.append(np.mean([one.mean_scores(*one.predict(ahead)) for one in found]) - 0.25)
+    assert np.all(found[0].floors == 0.0)
+    assert raised[0] > 2.0 * abs(raised[1])
+
+
+@pytest.mark.parametrize("floors", [True, False])
+def test_the_spec_says_whether_floors_are_weighed(floors):
+    suite = simulated_suite(np.random.default_rng(3), n_recipes=2, n_items=8, n_sizes=4, n_checkpoints=1)
+    settings = PretrainingSettings(laws=(TrendLaw(floors=floors),), n_checked=0)
+    law = pretraining_law(suite.probability, training_compute(suite.models), settings=settings)
+    found = np.concatenate([one.fitted["trend"].posterior.floors for one in law.scenarios])
+    assert bool((found > 0.0).any()) is floors
+
+
+def test_covariances_that_rounding_left_no_noise_are_factored():
+    ones = np.ones((1, 3, 3))
+    factor = _cholesky(ones * 1e3)
+    np.testing.assert_allclose(factor @ factor.transpose(0, 2, 1), ones * 1e3, rtol=1e-6)

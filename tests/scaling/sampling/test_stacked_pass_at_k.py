@@ -144,7 +144,9 @@ def test_a_bank_tries_its_own_models_on_items_that_have_not_seen_them(samples, m
     weights = []
     for item_bank in (bank, without):  # items of folds that know them, and of folds that mix them up
         monkeypatch.setattr(
-            stacked_pass_at_k, "folds", lambda _, one=item_bank: [Fold(i, rows, one) for i, rows in enumerate(halves)]
+            stacked_pass_at_k,
+            "folds",
+            lambda _, one=item_bank: [Fold(i, rows, lambda: one) for i, rows in enumerate(halves)],
         )
         note = next(text for text in pass_at_k_law(new, spec, bank=bank).notes if "'stacked'" in text)
         assert "23 models" in note

@@ -5,6 +5,7 @@ from typing import Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
+from itembank.calibration.two_starts import End
 from itembank.numerics.arrays import FloatArray
 from itembank.progress import ProgressCallback, silent
 
@@ -164,6 +165,11 @@ def _raise(line: _Line, problem: Problem[Slopes], derivatives_at: Callable[[Poin
         if objective >= least or fraction < LEAST_FRACTION:
             return _Reached(point, derivatives, objective)
         fraction *= 0.5
+
+
+def end_of(path: Path) -> End:
+    """Say where an ascent ended."""
+    return End(*path.point, path.history[-1])
 
 
 def ending(path: Path, tolerance: float) -> str:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from itembank.calibration.fits import Fit, FitData
-from itembank.calibration.joint_map.ascent import Path, Point, ending
+from itembank.calibration.joint_map.ascent import Path, Point, end_of, ending
 from itembank.calibration.joint_map.ascent import ascend as climb
 from itembank.calibration.joint_map.nested import fit_nested
 from itembank.calibration.joint_map.passes import Derivatives, ability_derivatives, item_derivatives
@@ -22,7 +22,8 @@ from itembank.calibration.joint_map.steps import (
 from itembank.calibration.orientation import standardise
 from itembank.calibration.precision_prior import START_PRECISION
 from itembank.calibration.specs import GENERAL_ITEM_MODELS, JointMAP
-from itembank.calibration.start import start_abilities, start_values
+from itembank.calibration.start import start_values
+from itembank.calibration.two_starts import Started, advice, better_start
 from itembank.irt.families import ResponseModel
 from itembank.irt.family_names import WITH_PRECISION
 from itembank.irt.parameters import AbilityPrior
@@ -47,8 +48,8 @@ def fit_joint_map(data: FitData, spec: JointMAP, *, progress: ProgressCallback =
         return fit_nested(data, spec, progress=progress)
     if data.family in WITH_PRECISION:
         return _fit_with_precision(data, spec, progress)
-    path = ascend(data, start_point(data, spec), spec, progress=progress)
-    return _pack(data, spec, path, n_sweeps=len(path.history) - 1)
+    started = _first_path(data, spec, progress=progress)
+    return _pack(data, spec, started, n_sweeps=len(started.reached.history) - 1)
 
 
 def _fit_with_precision(data: FitData, spec: JointMAP, progress: ProgressCallback) -> Fit:
@@ -56,13 +57,15 @@ def _fit_with_precision(data: FitData, spec: JointMAP, progress: ProgressCallbac
     index = np.zeros(data.responses.shape[1], dtype=np.int64) if data.precision_index is None else data.precision_index
     if not isinstance(spec.precision, str):
         model = model_of(data, np.full(index.size, float(spec.precision)))
-        path = ascend(data, start_point(data, spec, model), spec, model, progress=progress)
-        return _pack(data, spec, path, model, n_sweeps=len(path.history) - 1)
+        started = _first_path(data, spec, model, progress=progress)
+        return _pack(data, spec, started, model, n_sweeps=len(started.reached.history) - 1)
     log_precision = np.full(int(index.max()) + 1, np.log(START_PRECISION))
     model = model_of(data, np.exp(log_precision)[index])
-    point, n_sweeps = start_point(data, spec, model), 0
+    started, n_sweeps = _first_path(data, spec, model), 0
+    path = started.reached
     for round_number in range(MOST_ROUNDS):
-        path = ascend(data, point, spec, model, progress=silent)
+        if round_number > 0:
+            path = ascend(data, path.point, spec, model, progress=silent)
         point, n_sweeps = path.point, n_sweeps + len(path.history) - 1
         freedom = _freedom(data, point, spec, model=model, index=index)
         learned = learn(data, point, index, log_precision=log_precision, freedom=freedom)
@@ -73,29 +76,43 @@ def _fit_with_precision(data: FitData, spec: JointMAP, progress: ProgressCallbac
         log_precision = learned.log_precision
         model = model_of(data, np.exp(log_precision)[index])
     path = path._replace(converged=path.converged and change < LEAST_CHANGE)
-    return replace(_pack(data, spec, path, model, n_sweeps=n_sweeps), log_precision_error=learned.error[index])
+    fit = _pack(data, spec, started._replace(reached=path), model, n_sweeps=n_sweeps)
+    return replace(fit, log_precision_error=learned.error[index])
 
 
-def _pack(data: FitData, spec: JointMAP, path: Path, model: ResponseModel | None = None, *, n_sweeps: int) -> Fit:
+def _first_path(
+    data: FitData, spec: JointMAP, model: ResponseModel | None = None, *, progress: ProgressCallback = silent
+) -> Started[Path]:
+    """Ascend from the better of two starts."""
+
+    def climb_from(abilities: FloatArray) -> Path:
+        return ascend(data, start_point(data, spec, abilities, model), spec, model, progress=progress)
+
+    values = data.responses if model is None else start_values(data)
+    return better_start(climb_from, end_of, values, data.observed, n_dims=spec.n_dims)
+
+
+def _pack(
+    data: FitData, spec: JointMAP, started: Started[Path], model: ResponseModel | None = None, *, n_sweeps: int
+) -> Fit:
     """Bring the end of an ascent to the scale of its prior."""
+    path, is_determined = started
     items, abilities = path.point
     item_covariance, ability_covariance = _covariances(data, path.point, spec, model)
     oriented = standardise(items[:, :-1], items[:, -1], item_covariance, abilities, ability_covariance)
     return Fit(
         **oriented._asdict(),
         prior=AbilityPrior.standard(spec.n_dims),
-        converged=path.converged,
+        converged=path.converged and is_determined,
         n_iterations=n_sweeps,
-        message=ending(path, spec.tolerance),
+        message=ending(path, spec.tolerance) + ("" if is_determined else advice(n_dims=spec.n_dims)),
         history=np.asarray(path.history),
         precision=None if model is None else model.precision,
     )
 
 
-def start_point(data: FitData, spec: JointMAP, model: ResponseModel | None = None) -> Point:
-    """Abilities along the leading directions of the responses, and items fitted to them."""
-    values = data.responses if model is None else start_values(data)
-    abilities = start_abilities(values, data.observed, n_dims=spec.n_dims)
+def start_point(data: FitData, spec: JointMAP, abilities: FloatArray, model: ResponseModel | None = None) -> Point:
+    """Fit items to the abilities, and give both the best shift and scale."""
     items = np.zeros((data.responses.shape[1], spec.n_dims + 1))
     for _ in range(N_START_STEPS):
         items = items + item_step(items, item_derivatives(data, items, abilities, model), spec)

@@ -20,6 +20,7 @@ from itembank.calibration.joint_map.steps import LEAST_INFORMATION, N_START_STEP
 from itembank.calibration.orientation import empirical_prior, standardise_each
 from itembank.calibration.specs import JointMAP
 from itembank.calibration.start import standardised, start_abilities
+from itembank.calibration.two_starts import End, Started, advice, better_start
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.progress import ProgressCallback, silent
 
@@ -95,7 +96,7 @@ def fit_nested(data: FitData, spec: JointMAP, *, progress: ProgressCallback = si
         For 'bifactor' where the number of dimensions is not one more than there are groups of items.
     """
     order, problem = make_problem(data, spec)
-    path = climb(problem, start_point(problem), progress=progress)
+    path, is_determined = _first_path(problem, progress)
     oriented = standardise_each(*_in_canonical(problem, path.point))
     back = np.argsort(order, kind="stable")
     return Fit(
@@ -105,11 +106,31 @@ def fit_nested(data: FitData, spec: JointMAP, *, progress: ProgressCallback = si
         abilities=oriented.abilities,
         ability_covariance=oriented.ability_covariance,
         prior=empirical_prior(oriented.abilities, oriented.ability_covariance),
-        converged=path.converged,
+        converged=path.converged and is_determined,
         n_iterations=len(path.history) - 1,
-        message=ending(path, spec.tolerance),
+        message=ending(path, spec.tolerance) + ("" if is_determined else advice(n_dims=spec.n_dims)),
         history=np.asarray(path.history),
     )
+
+
+def _first_path(problem: Nested, progress: ProgressCallback) -> Started[Path]:
+    """Ascend from the better of two starts; abilities of scenarios have one."""
+    data = problem.data
+    if len(data.groups) > 1:
+        return Started(climb(problem, start_point(problem), progress=progress))
+    return better_start(
+        lambda abilities: climb(problem, start_point(problem, abilities), progress=progress),
+        _end,
+        data.responses,
+        data.observed,
+        n_dims=problem.spec.n_dims,
+    )
+
+
+def _end(path: Path) -> End:
+    """Give the general ability alone: specific ones may end in several ways that are about as good, anywhere."""
+    items, abilities = path.point
+    return End(items[:, [0, -1]], abilities[:, :1], path.history[-1])
 
 
 def climb(problem: Nested, start: Point, *, progress: ProgressCallback = silent) -> Path:
@@ -160,10 +181,12 @@ def _groups(data: FitData, spec: JointMAP) -> tuple[IntArray, tuple[Group, ...]]
     return order, tuple(groups)
 
 
-def start_point(problem: Nested) -> Point:
-    """Abilities along the leading directions of the responses, and items fitted to them."""
+def start_point(problem: Nested, abilities: FloatArray | None = None) -> Point:
+    """Fit items to abilities; these lie along the leading directions of the responses unless they are given."""
     data, n_dims = problem.data, problem.spec.n_dims
-    if len(data.groups) == 1:
+    if abilities is not None:
+        abilities = abilities.copy()
+    elif len(data.groups) == 1:
         abilities = start_abilities(data.responses, data.observed, n_dims=n_dims)
     else:
         abilities = _scenario_abilities(data, n_dims)

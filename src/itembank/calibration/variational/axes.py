@@ -42,21 +42,18 @@ def best_centre(items: FloatArray, spread: FloatArray, centre: FloatArray, n_ite
     (n_dims,)
     """
     shift, before = centre, np.full(centre.shape, np.inf)
+    extended, slopes, mixed = np.ones(centre.size + 1), items[:-1, :-1], items[:-1, -1]
     for _ in range(CENTRE_ROUNDS):
         if np.abs(shift - before).max() < CENTRE_TOLERANCE:
             break
-        extended = np.append(shift, 1.0)
+        extended[:-1] = shift
         # log s <= s / s0 + constant and log det K <= tr(K0^-1 K) + constant, equal at the last shift: the sum of the
         # bounds is quadratic in m, and its minimum is never above the last value.
         item_weight = n_items / (extended @ items @ extended)
         away = shift - centre
-        ability_weight = n_models * np.linalg.inv(spread + np.outer(away, away))
-        before, shift = (
-            shift,
-            np.linalg.solve(
-                item_weight * items[:-1, :-1] + ability_weight, ability_weight @ centre - item_weight * items[:-1, -1]
-            ),
-        )
+        ability_weight = n_models * np.linalg.inv(spread + away[:, None] * away)
+        precision, linear = item_weight * slopes + ability_weight, ability_weight @ centre - item_weight * mixed
+        before, shift = shift, np.linalg.solve(precision, linear)
     return shift
 
 

@@ -16,8 +16,7 @@ from itembank.data.item_codes import MISSING, RIGHT, Codes, ItemCodes
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 
 LEAST_FILLED = 0.5
-"""Share of answered cells from which on items share columns: a cell of a list takes twice the time of one of a matrix.
-"""
+"""Share of answered cells from which on items share columns: a cell of a list takes twice the time of a shared one."""
 NEARLY_ALL = 0.8
 """Share of the models from which on a block has all of them, and keeps no copy of its codes."""
 LEAST_ALIKE = 4

@@ -10,11 +10,13 @@ A few conjugate gradient iterations, each six matrix products, get close enough.
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import singledispatch
+from typing import Any, Protocol
 
 import numpy as np
 
 from itembank.calibration.variational.blocks import CELLS_PER_BLOCK
-from itembank.calibration.variational.passes import AbilityStatistics, CrossTerms, extended
+from itembank.calibration.variational.passes import AbilityStatistics, Cross, CrossTerms, extended
 from itembank.calibration.variational.state import Covariances, Posterior
 from itembank.numerics.arrays import FloatArray
 from itembank.numerics.symmetric import unpack
@@ -25,6 +27,16 @@ RELATIVE_RESIDUAL = 0.3
 """Of the preconditioned residual's norm, at which to stop: a rough step is enough, since the next sweep corrects it."""
 LEAST_CURVATURE = 1e-3
 """Fraction of the curvature without coupling: below it the objective is nearly straight, and its quadratic no guide."""
+
+
+class CrossProducts(Protocol):
+    """Products with the cross derivatives of the objective: `Coupling`, or the same on another device."""
+
+    def items_follow(self, ability_step: FloatArray) -> FloatArray:
+        """As that of `Coupling`."""
+
+    def abilities_follow_items(self, ability_step: FloatArray) -> FloatArray:
+        """As that of `Coupling`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +94,7 @@ class Coupling:
         weighted *= self.cross.curvature[part]
         product: FloatArray = weighted @ self.extended
         product[:, : step.shape[1]] -= self.cross.residual[part] @ step
-        return _times(self.item_covariance[part], product)
+        return times(self.item_covariance[part], product)
 
     def _slices(self) -> Iterator[slice]:
         """Cut the items into blocks that stay in the cache."""
@@ -91,16 +103,20 @@ class Coupling:
         return (slice(first, first + n_block) for first in range(0, n_items, n_block))
 
 
-def coupled_step(
-    posterior: Posterior, statistics: AbilityStatistics, cross: CrossTerms, spread: Covariances
-) -> Posterior:
+@singledispatch
+def cross_products(cross: Any, posterior: Posterior) -> CrossProducts:
+    """Take the cross derivatives where a pass over the responses has been; those on another device stay there."""
+    return Coupling.at(posterior, cross)
+
+
+def coupled_step(posterior: Posterior, statistics: AbilityStatistics, cross: Cross, spread: Covariances) -> Posterior:
     """Move the means of abilities and items together, from items just updated given these abilities.
 
     `spread` holds the covariances of the abilities by these statistics, which have a closed form.
     """
-    coupling = Coupling.at(posterior, cross)
+    coupling = cross_products(cross, posterior)
     precision = unpack(statistics.precision, posterior.n_dims) + np.eye(posterior.n_dims)
-    gradient = statistics.linear - _times(precision, posterior.ability_mean)
+    gradient = statistics.linear - times(precision, posterior.ability_mean)
     step = _conjugate_gradients(coupling, precision, spread.matrices, gradient)
     return replace(
         posterior,
@@ -111,16 +127,16 @@ def coupled_step(
 
 
 def _conjugate_gradients(
-    coupling: Coupling, precision: FloatArray, covariance: FloatArray, gradient: FloatArray
+    coupling: CrossProducts, precision: FloatArray, covariance: FloatArray, gradient: FloatArray
 ) -> FloatArray:
     """Solve for the abilities' step roughly, preconditioned by their own precision; stop where the curvature ends."""
     step = np.zeros_like(gradient)
     residual = gradient
-    steepest = _times(covariance, residual)
+    steepest = times(covariance, residual)
     direction, size = steepest, float(np.sum(residual * steepest))
     enough = RELATIVE_RESIDUAL**2 * size
     for iteration in range(MAX_ITERATIONS):
-        alone = _times(precision, direction)
+        alone = times(precision, direction)
         curved = alone - coupling.abilities_follow_items(direction)
         curvature = float(np.sum(direction * curved))
         # P_theta - C' P_beta^-1 C need not be positive definite away from a maximum.
@@ -128,7 +144,7 @@ def _conjugate_gradients(
             return steepest if iteration == 0 else step
         step = step + size / curvature * direction
         residual = residual - size / curvature * curved
-        steepest = _times(covariance, residual)
+        steepest = times(covariance, residual)
         size, before = float(np.sum(residual * steepest)), size
         if size < enough:
             break
@@ -136,7 +152,7 @@ def _conjugate_gradients(
     return step
 
 
-def _times(matrices: FloatArray, vectors: FloatArray) -> FloatArray:
-    """Matrix times vector, row by row."""
+def times(matrices: FloatArray, vectors: FloatArray) -> FloatArray:
+    """Matrix times vector, row by row: (n, j, k) and (n, k) to (n, j)."""
     result: FloatArray = np.einsum("ljk,lk->lj", matrices, vectors)
     return result

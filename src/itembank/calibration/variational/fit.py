@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -10,6 +11,7 @@ from itembank.calibration.fits import Fit, FitData
 from itembank.calibration.orientation import Oriented, empirical_prior, reordered, standardise
 from itembank.calibration.precision_prior import START_PRECISION
 from itembank.calibration.specs import Variational
+from itembank.calibration.two_starts import advice
 from itembank.calibration.variational import positive
 from itembank.calibration.variational.ascent import Ascent, ascend
 from itembank.calibration.variational.beta_binomial_cells import BetaBinomialRule
@@ -17,18 +19,20 @@ from itembank.calibration.variational.beta_cells import BetaRule, make_table
 from itembank.calibration.variational.blocks import Blocks, ResponseBlocks, make_blocks, table_groups
 from itembank.calibration.variational.cells import jaakkola_jordan, normal_expectation
 from itembank.calibration.variational.coded_blocks import coded_blocks
+from itembank.calibration.variational.device_passes import codes_on_device, numbers_on_device
 from itembank.calibration.variational.outlying import MOST_SDS, draw_in
 from itembank.calibration.variational.passes import CellRule
 from itembank.calibration.variational.precision import learn
 from itembank.calibration.variational.scale import in_general_axes, rescale
 from itembank.calibration.variational.sections import coded_sections
 from itembank.calibration.variational.spread import update_items_alone
-from itembank.calibration.variational.starts import advice, from_nothing, start_of_centres
+from itembank.calibration.variational.starts import from_nothing, start_of_centres
 from itembank.calibration.variational.state import Posterior, start_posterior
 from itembank.data.item_codes import ItemCodes
 from itembank.irt.family_names import WITH_PRECISION
 from itembank.irt.parameters import AbilityPrior
 from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.numerics.devices import Device, open_device
 from itembank.numerics.parallel import same_workers
 from itembank.progress import ProgressCallback, silent
 
@@ -109,19 +113,24 @@ def fit_variational(data: FitData, spec: Variational, *, progress: ProgressCallb
 
 def _fit_in_order(data: FitData, spec: Variational, rules: Rules, progress: ProgressCallback) -> Fit:
     """Fit items that stand in the order of their precisions."""
+    device = None if spec.device is None else open_device(spec.device)
     if data.codes is not None:
-        return _fit_some_first(data, _of_codes(data, data.codes, spec), spec, rules, progress)
+        return _fit_some_first(data, partial(_of_codes, data, data.codes, spec, device), spec, rules, progress)
     blocks = make_blocks(data, single_precision=_is_single(data, spec))
     # little is saved where the subset would be most of the items
     if blocks.n_items > 1.5 * SUBSET_SIZE:
-        chosen = spread_over_difficulty(blocks.mean_values(), SUBSET_SIZE)
-        some = _Some(data.take_items(chosen), blocks.take_items(chosen), lambda: blocks)
-        return _fit_some_first(data, some, spec, rules, progress)
-    rough, is_determined = from_nothing(blocks, data, spec, rules.rough)
-    ascent = _to_the_end(blocks, rough.posterior, spec, rules, _stage(progress, "fit", 0.1, 1.0))
+        return _fit_some_first(data, partial(_of_numbers, data, blocks, device), spec, rules, progress)
+    placed = _placed(blocks, device)
+    rough, is_determined = from_nothing(placed, data, spec, rules.rough)
+    ascent = _to_the_end(placed, rough.posterior, spec, rules, _stage(progress, "fit", 0.1, 1.0))
     history = [*rough.history, *ascent.history]
-    ended = _robust(blocks, ascent, history, spec, rules)
+    ended = _robust(placed, ascent, history, spec, rules)
     return _fit(ended, spec, rules, n_sweeps=len(history), is_determined=is_determined)
+
+
+def _placed(blocks: Blocks, device: Device | None) -> ResponseBlocks:
+    """Bring responses to where the passes are to be."""
+    return blocks if device is None else numbers_on_device(blocks, device)
 
 
 class _Some(NamedTuple):
@@ -142,15 +151,18 @@ class _Some(NamedTuple):
     all_blocks: Callable[[], ResponseBlocks]
 
 
-def _fit_some_first(data: FitData, some: _Some, spec: Variational, rules: Rules, progress: ProgressCallback) -> Fit:
+def _fit_some_first(
+    data: FitData, choose: Callable[[], _Some], spec: Variational, rules: Rules, progress: ProgressCallback
+) -> Fit:
     """Fit some items, then all of them from the abilities found."""
+    some = choose()
     rough, is_determined = from_nothing(some.blocks, some.data, spec, rules.rough)
     name = f"fit {some.blocks.n_items} items"
     first = _to_the_end(some.blocks, rough.posterior, spec, rules, _stage(progress, name, 0.1, 0.5))
     if rules.has_precision:
         rules = Rules(first.rule, first.rule, rules.precision_of_group)
     blocks = some.all_blocks()
-    del some
+    del some  # room for the sweeps over all items
     with same_workers():
         posterior = all_items(blocks, first.posterior, data, rules.rough)
         ascent = _to_the_end(blocks, posterior, spec, rules, _stage(progress, "fit all items", 0.5, 1.0))
@@ -159,7 +171,14 @@ def _fit_some_first(data: FitData, some: _Some, spec: Variational, rules: Rules,
     return _fit(ended, spec, rules, n_sweeps=n_sweeps, is_determined=is_determined)
 
 
-def _of_codes(data: FitData, codes: ItemCodes, spec: Variational) -> _Some:
+def _of_numbers(data: FitData, blocks: Blocks, device: Device | None) -> _Some:
+    """Choose the items that are fitted first."""
+    chosen = spread_over_difficulty(blocks.mean_values(), SUBSET_SIZE)
+    few = _placed(blocks.take_items(chosen), device)
+    return _Some(data.take_items(chosen), few, lambda: _placed(blocks, device))
+
+
+def _of_codes(data: FitData, codes: ItemCodes, spec: Variational, device: Device | None) -> _Some:
     """Choose the items that are fitted first among many right and wrong answers.
 
     Where no cell is missing they are laid out as numbers, for coupled steps; else with the models that answered.
@@ -167,16 +186,23 @@ def _of_codes(data: FitData, codes: ItemCodes, spec: Variational) -> _Some:
     is_single = _is_single(data, spec)
     dtype: np.dtype[np.floating] = np.dtype(np.float32 if is_single else np.float64)
     counts = codes.counts()
-    chosen = spread_over_difficulty(counts.mean - 0.5, _subset_size(codes))
+    chosen = spread_over_difficulty(counts.mean, _subset_size(codes))
     of_some = data.take_items(chosen)
     numbers = of_some.decoded()
     blocks: ResponseBlocks
     if counts.is_complete:
-        blocks = make_blocks(numbers, single_precision=is_single)
-    else:
+        blocks = _placed(make_blocks(numbers, single_precision=is_single), device)
+    elif device is None:
         blocks = coded_blocks(codes.take(chosen), of_some.lower_asymptote, dtype)
-    is_complete = counts.is_complete
-    return _Some(numbers, blocks, lambda: coded_sections(codes, data.lower_asymptote, dtype, is_complete=is_complete))
+    else:
+        blocks = codes_on_device(codes.take(chosen), of_some.lower_asymptote, dtype, device, is_complete=False)
+
+    def all_blocks() -> ResponseBlocks:
+        if device is None:
+            return coded_sections(codes, data.lower_asymptote, dtype, is_complete=counts.is_complete)
+        return codes_on_device(codes, data.lower_asymptote, dtype, device, is_complete=counts.is_complete)
+
+    return _Some(numbers, blocks, all_blocks)
 
 
 def _subset_size(codes: ItemCodes) -> int:
@@ -281,7 +307,7 @@ def _fit(ended: _Ended, spec: Variational, rules: Rules, *, n_sweeps: int, is_de
         )
     message += positive.note(posterior)
     if not is_determined:
-        message += advice(spec)
+        message += advice(n_dims=spec.n_dims, may_be_positive=True)
     oriented, prior = _oriented(posterior)
     return Fit(
         *oriented,

@@ -7,7 +7,8 @@ outer products that the updates need are products with the unique entries of the
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias, cast
+from functools import singledispatch
+from typing import Any, NamedTuple, Protocol, TypeAlias, cast
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from itembank.calibration.variational.blocks import Blocks, Part, ResponseBlocks
 from itembank.calibration.variational.cells import Cells, LogisticRule, guessing_terms
 from itembank.calibration.variational.products import Gathered, ModelNumbers, add_to_models, slope_pairs
 from itembank.calibration.variational.state import Posterior
-from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.numerics.symmetric import packed_products, triangle
 
 CellRule: TypeAlias = LogisticRule | BetaRule | BetaBinomialRule
@@ -68,6 +69,13 @@ class ItemStatistics:
     likelihood: FloatArray
 
 
+class Cross(Protocol):
+    """What a coupled step needs of each cell: `CrossTerms`, or the same on another device."""
+
+    def with_those_of(self, items: BoolArray, other: Any) -> "Cross":
+        """Replace those of the items marked, (n_items,), by others, which are of these items alone."""
+
+
 class CrossTerms(NamedTuple):
     """What a coupled step needs of each cell, (n_items, n_models) each: w, and the residual, linear - w * mean."""
 
@@ -86,6 +94,11 @@ class CrossTerms(NamedTuple):
         np.multiply(block.curvature, block.mean, out=residual)
         np.subtract(block.linear, residual, out=residual)
 
+    def with_those_of(self, items: BoolArray, other: "CrossTerms") -> "CrossTerms":
+        """Replace, in place, those of some items."""
+        self.curvature[items], self.residual[items] = other
+        return self
+
 
 @dataclass(frozen=True, slots=True)
 class AbilityStatistics:
@@ -99,18 +112,19 @@ class AbilityStatistics:
         ``sum_i (y_il - 1/2 + t_il) E[a_i] - w_il E[a_i c_i]``.
     likelihood : (n_items,)
         Expected log-likelihood of each item's responses.
-    cross : CrossTerms or None
+    cross : Cross or None
         Where a coupled step is to follow.
     """
 
     precision: FloatArray
     linear: FloatArray
     likelihood: FloatArray
-    cross: CrossTerms | None = None
+    cross: Cross | None = None
 
 
+@singledispatch
 def item_statistics(blocks: ResponseBlocks, posterior: Posterior, rule: CellRule) -> ItemStatistics:
-    """Go over all responses for the update of the items.
+    """Go over all responses for the update of the items; blocks on another device have passes of their own.
 
     Items do not depend on each other given the abilities: the statistics of some items are those rows of all.
     """
@@ -124,6 +138,7 @@ def item_statistics(blocks: ResponseBlocks, posterior: Posterior, rule: CellRule
     return ItemStatistics(precision, linear, likelihood)
 
 
+@singledispatch
 def ability_statistics(
     blocks: ResponseBlocks, posterior: Posterior, rule: CellRule, *, with_cross: bool = False
 ) -> AbilityStatistics:
@@ -132,12 +147,8 @@ def ability_statistics(
     The statistics of all items are the sums of those of parts of the items, with each part's likelihood in its place.
     """
     n_models, n_dims = posterior.ability_mean.shape
-    loadings, covariance = posterior.item_mean[:, :n_dims], posterior.item_covariance
-    squares = packed_products(loadings) + _upper(covariance[:, :n_dims, :n_dims])
-    slope_times_intercept = loadings * posterior.item_mean[:, n_dims:] + covariance[:, :n_dims, n_dims]  # E[a c]
-    # With the logit a . theta + c, the update needs sum w E[a a'] and sum w E[a c]: one product for both.
-    features = np.column_stack([squares, slope_times_intercept]).astype(blocks.dtype)
-    loadings = loadings.astype(blocks.dtype)
+    features = slope_moments(posterior).astype(blocks.dtype)
+    loadings = posterior.item_mean[:, :n_dims].astype(blocks.dtype)
     curved = np.zeros((n_models, features.shape[1]))
     linear = np.zeros((n_models, n_dims))
     likelihood = np.empty(blocks.n_items)
@@ -149,6 +160,18 @@ def ability_statistics(
         if cross is not None:
             cross.put(block)
     return AbilityStatistics(curved[:, :-n_dims], linear - curved[:, -n_dims:], likelihood, cross)
+
+
+def slope_moments(posterior: Posterior) -> FloatArray:
+    """``E[a a']``, upper triangles, and then ``E[a c]``, (n_items, n_dims (n_dims + 1) / 2 + n_dims).
+
+    With the logit ``a . theta + c`` the update of the abilities needs the weighted sums of both: one product.
+    """
+    n_dims = posterior.n_dims
+    loadings, covariance = posterior.item_mean[:, :n_dims], posterior.item_covariance
+    squares = packed_products(loadings) + _upper(covariance[:, :n_dims, :n_dims])
+    slope_times_intercept = loadings * posterior.item_mean[:, n_dims:] + covariance[:, :n_dims, n_dims]
+    return np.column_stack([squares, slope_times_intercept])
 
 
 def cells(blocks: ResponseBlocks, posterior: Posterior, rule: CellRule) -> Iterator[Block]:
@@ -175,20 +198,26 @@ def _moments(
     blocks: ResponseBlocks, posterior: Posterior
 ) -> Iterator[tuple[Part, ModelNumbers | Gathered, FloatArray, FloatArray]]:
     """Give each block, the numbers of its models, and mean and variance of its logits."""
-    dtype, n_dims = blocks.dtype, posterior.n_dims
-    item_mean, covariance = posterior.item_mean, posterior.item_covariance
-    squares = packed_products(item_mean[:, :n_dims]) + _upper(covariance[:, :n_dims, :n_dims])
-    # x' S_i x and tr(E[a a'] C_l) are sums over the entries of two matrices each: one product gives both.
-    of_items = np.column_stack([_doubled(_upper(covariance), n_dims + 1), _doubled(squares, n_dims)]).astype(dtype)
-    item_mean = item_mean.astype(dtype)
-    of_models = _model_numbers(posterior, dtype)
+    dtype = blocks.dtype
+    item_mean, of_items = posterior.item_mean.astype(dtype), item_squares(posterior).astype(dtype)
+    of_models = model_numbers(posterior, dtype)
     for part in blocks.parts():
         numbers = of_models.of(part.models)
         yield part, numbers, *numbers.logits(item_mean[part.items], of_items[part.items])
 
 
-def _model_numbers(posterior: Posterior, dtype: np.dtype[np.floating]) -> ModelNumbers:
-    """Give what the passes multiply with."""
+def item_squares(posterior: Posterior) -> FloatArray:
+    """Give what `squares` of the models are multiplied with for the variance of logits, (n_items, (n_dims + 1)^2).
+
+    ``x' S_i x`` and ``tr(E[a a'] C_l)`` are sums over the entries of two matrices each: one product gives both.
+    """
+    n_dims, covariance = posterior.n_dims, posterior.item_covariance
+    squares = packed_products(posterior.item_mean[:, :n_dims]) + _upper(covariance[:, :n_dims, :n_dims])
+    return np.column_stack([_doubled(_upper(covariance), n_dims + 1), _doubled(squares, n_dims)])
+
+
+def model_numbers(posterior: Posterior, dtype: np.dtype[np.floating]) -> ModelNumbers:
+    """Give the numbers of the models that the passes multiply with."""
     abilities = extended(posterior.ability_mean)
     products, covariance = packed_products(abilities), _upper(posterior.ability_covariance)
     # E[x x'] adds the covariance of theta; the one in x is certain.

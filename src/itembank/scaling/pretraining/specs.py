@@ -33,7 +33,7 @@ SHARED = "shared"
 LAST_SCORE = "last-score"
 LAST_LINE = "last-line"
 
-DEFAULT_LAWS = (IRSL, TWO_STEP, SIGMOID)
+DEFAULT_LAWS = (IRSL, TWO_STEP, SIGMOID, TREND)
 BY_HAND = (LAST_SCORE, LAST_LINE)
 """Laws that a person draws by hand: what every law is compared with on the sizes held out."""
 

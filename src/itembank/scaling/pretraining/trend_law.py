@@ -23,8 +23,11 @@ LIVELINESS = np.array([0.25, 0.5, 1.0, 2.0, 4.0])
 """Values of m that are weighed for each scenario."""
 FLOOR_SHARES = np.array([0.0, 0.6, 0.85, 0.97])
 """Floors that are weighed for each scenario, as shares of the lowest mean score of a size."""
+NO_FLOORS = FLOOR_SHARES[:1]
 MOST_SCENARIOS = 24
 """Scenarios that spreads are learned from, evenly chosen: their number tells spreads well enough, and work grows."""
+MOST_MODELS = 150
+"""Models of a scenario that spreads are learned from, of evenly chosen recipes: work grows with the cube."""
 LEAST_WEIGHT = 0.01
 """Pairs of floor and liveliness of less weight are left out of forecasts."""
 BEFORE = 0.5
@@ -42,6 +45,8 @@ N_NODES, WIDTH = 41, 4.0
 """Nodes of the normal distributions that scores are averaged over, and how far they reach."""
 N_HALVINGS = 25
 SMALLEST_SD = 1e-9
+JITTER = 1e-10
+"""Noise in the place of what rounding took, as a share of the largest variance."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,10 +107,12 @@ class TrendScores:
     floors: FloatArray
 
     @classmethod
-    def of(cls, points: TrendPoints, scores: FloatArray, lowest: FloatArray) -> "TrendScores":
+    def of(
+        cls, points: TrendPoints, scores: FloatArray, lowest: FloatArray, shares: FloatArray = FLOOR_SHARES
+    ) -> "TrendScores":
         """Put scores (n_scenarios, n_points) on the scale above shares of the lowest mean score (n_scenarios,)."""
         p = np.clip(np.where(points.is_known, scores, 0.5), SMALLEST_SCORE, 1.0 - SMALLEST_SCORE)
-        floors = FLOOR_SHARES[:, None] * np.minimum(lowest, 1.0 - SMALLEST_SCORE)
+        floors = shares[:, None] * np.minimum(lowest, 1.0 - SMALLEST_SCORE)
         z, slope = above_floor(p, floors[:, :, None])
         known = points.is_known.astype(np.float64)
         noise = slope**2 * p * (1.0 - p)
@@ -174,7 +181,9 @@ class TrendPosterior:
         return score_of(z, self.floors[:, None, None]), normal / normal.sum()
 
 
-def fit_trends(points: TrendPoints, scores: FloatArray, lowest: FloatArray) -> tuple[TrendPosterior, ...]:
+def fit_trends(
+    points: TrendPoints, scores: FloatArray, lowest: FloatArray, shares: FloatArray = FLOOR_SHARES
+) -> tuple[TrendPosterior, ...]:
     """Fit the trends of all scenarios.
 
     Spreads, noise, mean slope and how far scenarios differ in liveliness are where their posterior density is highest;
@@ -186,15 +195,18 @@ def fit_trends(points: TrendPoints, scores: FloatArray, lowest: FloatArray) -> t
     scores : (n_scenarios, n_points)
     lowest : (n_scenarios,)
         Lowest mean score of a size over recipes.
+    shares : (n_floors,)
+        Floors that are weighed, as shares of these.
 
     Returns
     -------
     tuple of n_scenarios TrendPosterior
     """
-    found = TrendScores.of(points, scores, lowest)
+    found = TrendScores.of(points, scores, lowest, shares)
     n_scenarios = len(scores)
     chosen = np.unique(np.linspace(0, n_scenarios - 1, min(MOST_SCENARIOS, n_scenarios)).astype(np.int64))
-    part = TrendScores.of(points.take(chosen), scores[chosen], lowest[chosen])
+    learnt_from = fewer_models(points.take(chosen), scores[chosen], MOST_MODELS)
+    part = TrendScores.of(*learnt_from, lowest[chosen], shares)
     parts = covariance_parts(part.points, part.points)
 
     def falling(values: FloatArray) -> tuple[float, FloatArray]:
@@ -206,6 +218,26 @@ def fit_trends(points: TrendPoints, scores: FloatArray, lowest: FloatArray) -> t
     spreads = TrendSpreads.of(best.x)
     every = covariance_parts(points, points)
     return tuple(_posterior(number, found, every[:, number], spreads) for number in range(n_scenarios))
+
+
+def fewer_models(points: TrendPoints, scores: FloatArray, most: int) -> tuple[TrendPoints, FloatArray]:
+    """Keep whole recipes, evenly chosen, of about `most` models; all where there are no more.
+
+    Of recipes that have more still, models are kept evenly, too. Scores are (n_scenarios, n_points).
+    """
+    width = scores.shape[1]
+    if width <= most:
+        return points, scores
+    n_recipes = int(points.recipe.max()) + 1
+    recipes = np.unique(np.linspace(0, n_recipes - 1, max(n_recipes * most // width, 1)).astype(np.int64))
+    is_kept = points.is_known & np.isin(points.recipe, recipes)
+    n_kept = int(is_kept.sum(axis=1).max())
+    places = np.argsort(~is_kept, axis=1, kind="stable")[:, :n_kept]
+    places = places[:, np.unique(np.linspace(0, n_kept - 1, min(n_kept, most)).astype(np.int64))]
+    known = np.take_along_axis(is_kept, places, axis=1)
+    x = np.where(known, np.take_along_axis(points.x, places, axis=1), 0.0)
+    recipe = np.take_along_axis(points.recipe, places, axis=1)
+    return TrendPoints(x, recipe, known), np.take_along_axis(scores, places, axis=1)
 
 
 def log_posterior(values: FloatArray, scores: TrendScores, parts: FloatArray) -> tuple[float, FloatArray]:
@@ -259,19 +291,19 @@ def _components(
 ) -> tuple[FloatArray, list[list[FloatArray]], list[list[FloatArray]]]:
     """Log weights of components (n_floors, n_liveliness, n_scenarios), ``K^-1 r`` and ``K^-1`` of each."""
     known = scores.points.is_known
-    n_points = known.shape[1]
+    n_floors, _, n_points = scores.z.shape
     level = LEVEL_VARIANCE * (known[:, :, None] & known[:, None, :])
-    prior = spreads.log_prior() - np.log(len(FLOOR_SHARES))
-    likelihoods = np.empty((len(FLOOR_SHARES), len(LIVELINESS), len(inner)))
-    leans: list[list[FloatArray]] = [[] for _ in FLOOR_SHARES]
-    inverses: list[list[FloatArray]] = [[] for _ in FLOOR_SHARES]
-    for floor in range(len(FLOOR_SHARES)):
+    prior = spreads.log_prior() - np.log(n_floors)
+    likelihoods = np.empty((n_floors, len(LIVELINESS), len(inner)))
+    leans: list[list[FloatArray]] = [[] for _ in range(n_floors)]
+    inverses: list[list[FloatArray]] = [[] for _ in range(n_floors)]
+    for floor in range(n_floors):
         residual = scores.z[floor] - spreads.mean_slope * scores.points.x * known
         # a place without a model has variance one and no covariance: it adds nothing to the likelihood
         diagonal = np.where(known, spreads.noise_variance * scores.noise[floor], 1.0)
         for number, lively in enumerate(LIVELINESS):
             covariance = level + lively**2 * inner + diagonal[:, :, None] * np.eye(n_points)
-            factor = np.linalg.cholesky(covariance)
+            factor = _cholesky(covariance)
             inverse_factor = np.linalg.inv(factor)
             inverse = np.matmul(inverse_factor.transpose(0, 2, 1), inverse_factor)
             lean = np.einsum("sij,sj->si", inverse, residual)
@@ -281,6 +313,15 @@ def _components(
             leans[floor].append(lean)
             inverses[floor].append(inverse)
     return likelihoods, leans, inverses
+
+
+def _cholesky(covariance: FloatArray) -> FloatArray:
+    """Factor covariances (n_scenarios, n_points, n_points); with a little more noise where rounding leaves none."""
+    try:
+        return np.linalg.cholesky(covariance)
+    except np.linalg.LinAlgError:
+        largest = np.einsum("snn->sn", covariance).max(axis=1)
+        return np.linalg.cholesky(covariance + JITTER * largest[:, None, None] * np.eye(covariance.shape[1]))
 
 
 def _posterior(number: int, scores: TrendScores, parts: FloatArray, spreads: TrendSpreads) -> TrendPosterior:

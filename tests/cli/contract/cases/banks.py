@@ -5,7 +5,7 @@ from tests.cli.contract.cases.reading import COMMON, MEMORY, PAGES, READING, RES
 
 _SPEC = (
     *("--item-model", "--dims", "--method", "--general-weight", "--degenerate", "--by-task", "--family"),
-    *("--precision", "--positive-discrimination", "--known-guessing", "--item-covariate", "--seed"),
+    *("--precision", "--positive-discrimination", "--known-guessing", "--item-covariate", "--seed", "--device"),
 )
 
 
@@ -18,10 +18,14 @@ def _calibrate(words, *, about=_SPEC, **more):
 _ALONE = ("--n-items", "--selection", "--seed", "--output", "--within", "--format")
 _FOR_ALL = (
     *("--general-weight", "--degenerate", "--by-task", "--precision", "--positive-discrimination"),
-    "--item-covariate",
+    *("--item-covariate", "--device"),
 )
 _CALIBRATE = Case(
-    nowhere={**MEMORY, "--positive-discrimination": "no slope of these data is negative; tests/calibration has some"},
+    nowhere={
+        **MEMORY,
+        "--positive-discrimination": "no slope of these data is negative; tests/calibration has some",
+        "--device": "a GPU that is not there is refused, which names the option",
+    },
     modes={
         "map": _calibrate(
             "repeated.csv --repeats last --items items.csv --method map --dims 1",
@@ -42,6 +46,12 @@ _CALIBRATE = Case(
         "wide": _calibrate("wide.csv --method map --dims 1", about=("--items",)),
         "response file": _calibrate("past.parquet --method map --dims 1", about=tuple(RESPONSES)),
         "logs": _calibrate("logs --method map --dims 1", about=tuple(RESPONSES)),
+        "each": Mode(
+            "past.csv probabilities.csv -o out/banks --each --method map --dims 1 --no-folds",
+            about=("--output", "--across", "--format"),
+            then=(("info out/banks/past --format csv", ""), ("info out/banks/probabilities --format csv", "")),
+            unseen=("bank.json",),
+        ),
         "replacing": Mode(
             "past.csv --method map --dims 1 --no-folds -o out/two-bank",
             about=("--force",),
@@ -67,11 +77,13 @@ _CALIBRATE = Case(
         "--link": "--link adjacent",
         "--precision": "--precision 5",
         "--positive-discrimination": "--positive-discrimination",
+        "--device": "--device cuda:99",
         "--within": "--within custom",
         "--across": "--across items",
         "--known-guessing": "--known-guessing",
         "--folds": "--folds",
         "--force": "--force",
+        "--each": "--each",
     },
     no_effect={
         ("map", "--force"): "nothing stands there",

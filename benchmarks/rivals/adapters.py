@@ -1,21 +1,21 @@
 """One adapter a tool: responses (n_models, n_items) with NaN missing to ability and predicted probability.
 
-Run as a program it fits one tool in a process of its own: ``python -m benchmarks.rivals TOOL IN.npz OUT.npz``.
-Nothing here imports itembank except its own adapter, so that rivals may live in another environment.
+Abilities are (n_models, n_dims), probabilities (n_models, n_items), of all cells. Every tool runs with the choices that
+it comes with, and its probability is that at the estimated ability.
 """
 
-import importlib.util
+import csv
 import json
-import resource
-import sys
+import shutil
+import subprocess
 import tempfile
-import time
-from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 
 Fitted = tuple[np.ndarray, np.ndarray]
+R_SCRIPT = Path(__file__).with_name("fit_mirt.R")
 
 
 def fit_itembank(responses: np.ndarray, n_dims: int) -> Fitted:
@@ -54,10 +54,8 @@ def fit_pypi_mirt(responses: np.ndarray, n_dims: int) -> Fitted:
     return theta, np.asarray(result.model.probability(theta))
 
 
-def fit_py_irt(responses: np.ndarray, n_dims: int) -> Fitted:
+def fit_py_irt(responses: np.ndarray, n_dims: int) -> Fitted:  # noqa: ARG001 (one dimension)
     """py-irt, its hierarchical 2PL by stochastic variational inference, 2,000 epochs as it comes."""
-    if n_dims > 1:
-        raise NotImplementedError("py-irt as published has one dimension with slopes")
     from py_irt.config import IrtConfig  # noqa: PLC0415
     from py_irt.training import IrtModelTrainer  # noqa: PLC0415
 
@@ -74,28 +72,77 @@ def fit_py_irt(responses: np.ndarray, n_dims: int) -> Fitted:
     return theta[:, None], _sigmoid(slope * (theta[:, None] - difficulty))
 
 
-def fit_torch_measure(responses: np.ndarray, n_dims: int) -> Fitted:
+def fit_theta_irt(responses: np.ndarray, n_dims: int) -> Fitted:  # noqa: ARG001 (one dimension)
+    """theta-irt (JAX), 2PL by EM; abilities by EAP."""
+    import theta  # noqa: PLC0415
+
+    model = theta.fit(responses, "2PL")
+    ability = np.asarray(model.score(responses)[0])
+    return ability[:, None], np.asarray(model.prob(ability))
+
+
+def fit_torch_measure_jml(responses: np.ndarray, n_dims: int) -> Fitted:
+    """torch_measure by joint maximum likelihood, 2PL, or its factor model with more dimensions.
+
+    The learning rate is that of its function `jml_fit`; that of its method `fit` takes twice as long.
+    """
+    import torch  # noqa: PLC0415
+    from torch_measure.models import LogisticFM  # noqa: PLC0415
+
+    if n_dims == 1:
+        return _torch_measure_2pl(responses, method="jml", lr=0.1)
+    torch.manual_seed(0)
+    model = LogisticFM(*responses.shape, n_factors=n_dims)
+    model.fit(torch.tensor(responses, dtype=torch.float32), verbose=False, method="jml", lr=0.1)
+    theta, loadings, intercept = (part.detach().numpy() for part in (model.U, model.V, model.Z))
+    return theta, _sigmoid(theta @ loadings.T + intercept)
+
+
+def fit_torch_measure_mle(responses: np.ndarray, n_dims: int) -> Fitted:  # noqa: ARG001 (one dimension)
     """torch_measure, 2PL by its default maximum likelihood, 1,000 epochs as it comes."""
-    if n_dims > 1:
-        raise NotImplementedError("torch_measure's 2PL has one dimension")
+    return _torch_measure_2pl(responses)
+
+
+def _torch_measure_2pl(responses: np.ndarray, **options: object) -> Fitted:
     import torch  # noqa: PLC0415
     from torch_measure.models import TwoPL  # noqa: PLC0415
 
     torch.manual_seed(0)
     model = TwoPL(*responses.shape)
-    model.fit(torch.tensor(responses, dtype=torch.float32), verbose=False)
-    theta = model.ability.detach().numpy()
-    slope, difficulty = model.discrimination.detach().numpy(), model.difficulty.detach().numpy()
+    model.fit(torch.tensor(responses, dtype=torch.float32), verbose=False, **options)
+    theta, slope, difficulty = (
+        part.detach().numpy() for part in (model.ability, model.discrimination, model.difficulty)
+    )
     return theta[:, None], _sigmoid(slope * (theta[:, None] - difficulty))
 
 
-TOOLS: dict[str, tuple[str, Callable[[np.ndarray, int], Fitted]]] = {
-    "itembank": ("itembank", fit_itembank),
-    "itembank mml": ("itembank", fit_itembank_mml),
-    "PyPI mirt": ("mirt", fit_pypi_mirt),
-    "py-irt": ("py_irt", fit_py_irt),
-    "torch_measure": ("torch_measure", fit_torch_measure),
-}
+def fit_r_mirt(responses: np.ndarray, n_dims: int) -> Fitted:
+    """R's mirt, 2PL by EM (quasi-Monte Carlo EM from three dimensions on), without standard errors; EAP."""
+    constant = np.nanmax(responses, axis=0) == np.nanmin(responses, axis=0)  # mirt refuses such items
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        with (folder / "responses.csv").open("w", newline="", encoding="ascii") as file:
+            writer = csv.writer(file)
+            writer.writerows([["" if np.isnan(y) else int(y) for y in row] for row in responses[:, ~constant]])
+        subprocess.run([str(shutil.which("Rscript")), str(R_SCRIPT), name, str(n_dims)], check=True)
+        theta = np.loadtxt(folder / "theta.csv", delimiter=",", ndmin=2)
+        items = np.loadtxt(folder / "items.csv", delimiter=",", ndmin=2)
+    chances = np.empty(responses.shape)
+    chances[:, ~constant] = _sigmoid(theta @ items[:, :n_dims].T + items[:, n_dims])
+    right, answered = np.nansum(responses[:, constant], axis=0), (~np.isnan(responses[:, constant])).sum(axis=0)
+    chances[:, constant] = (right + 0.5) / (answered + 1.0)
+    return theta, chances
+
+
+@cache
+def r_mirt_version() -> str | None:
+    """Return the version of R's mirt, None where R or the package is missing."""
+    program = shutil.which("Rscript")
+    if program is None:
+        return None
+    asked = [program, "-e", "cat(as.character(packageVersion('mirt')))"]
+    done = subprocess.run(asked, capture_output=True, text=True, check=False)
+    return done.stdout.strip() if done.returncode == 0 else None
 
 
 def _py_irt_line(row: np.ndarray, number: int) -> str:
@@ -104,29 +151,4 @@ def _py_irt_line(row: np.ndarray, number: int) -> str:
 
 
 def _sigmoid(logits: np.ndarray) -> np.ndarray:
-    return 1.0 / (1.0 + np.exp(-logits))
-
-
-def main() -> None:
-    """Fit one tool; print what it cost as a line of JSON."""
-    tool, source, target = sys.argv[1:]
-    module, fit = TOOLS[tool]
-    if importlib.util.find_spec(module) is None:
-        print(json.dumps({"skipped": "not installed"}))
-        return
-    with np.load(source) as problem:
-        responses, n_dims = problem["responses"], int(problem["n_dims"])
-    started, wall = time.process_time(), time.perf_counter()
-    try:
-        theta, chances = fit(responses, n_dims)
-    except NotImplementedError as reason:
-        print(json.dumps({"skipped": str(reason)}))
-        return
-    cost = {"cpu_seconds": time.process_time() - started, "wall_seconds": time.perf_counter() - wall}
-    np.savez(target, theta=theta, chances=chances.astype(np.float32))
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024.0
-    print(json.dumps({**cost, "peak_megabytes": peak}))
-
-
-if __name__ == "__main__":
-    main()
+    return 1.0 / (1.0 + np.exp(-np.clip(logits.astype(np.float64), -700.0, 700.0)))

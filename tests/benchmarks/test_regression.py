@@ -1,0 +1,76 @@
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmarks import regression, regression_calls
+from benchmarks.regression import Side, compare, side_of, table
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_the_other_version_is_a_checkout_an_interpreter_or_a_revision():
+    with side_of(str(ROOT)) as there:
+        assert there == Side(sys.executable, ROOT / "src")
+    with side_of(sys.executable) as there:
+        assert there == Side(sys.executable, None)
+    with (
+        pytest.raises(
+            SystemExit, match="must be a checkout, an interpreter or a revision of this repository, got 'no'"
+        ),
+        side_of("no"),
+    ):
+        pass
+
+
+def test_sides_take_turns_and_the_first_round_does_not_count(monkeypatch):
+    order = []
+
+    def seconds(side, compiled):
+        order.append((side.python, compiled.name))
+        return {"call": float(len(order)), f"only {side.python}": 0.0}
+
+    monkeypatch.setattr(Side, "seconds", seconds)
+    found = compare(Side("a", None), Side("b", None), 2)
+    assert [name for name, _ in order] == ["a", "b", "b", "a", "a", "b"]
+    assert set(order) == {("a", "here"), ("b", "there")}
+    assert found["only a"][1].size == 0
+    assert "is not there" in list(table(found))[2]
+    assert found["call"][0].tolist() == [4.0, 5.0]
+    assert found["call"][1].tolist() == [3.0, 6.0]
+
+
+def test_only_what_every_round_says_is_named():
+    found = {
+        "same": (np.array([1.0, 1.4]), np.array([1.0, 1.0])),
+        "slower": (np.array([1.2, 1.4]), np.array([1.0, 1.0])),
+        "faster": (np.array([0.5, 0.6]), np.array([1.0, 1.0])),
+    }
+    lines = list(table(found))[1:]
+    assert [line.split(")")[1].strip() for line in lines] == ["", "slower", "faster"]
+    assert "1.20  (1.20 to 1.40)" in lines[1]
+
+
+def test_a_version_without_a_name_leaves_the_call_out(monkeypatch, capsys):
+    def missing(_):
+        raise AttributeError("itembank has no such name")
+
+    def load(calls):
+        calls.ib = pytest
+
+    for name in [name for name in vars(regression_calls.Calls) if not name.startswith("_")]:
+        monkeypatch.setattr(regression_calls.Calls, name, missing)
+    monkeypatch.setattr(regression_calls.Calls, "load_names", load)
+    load.__name__ = "load_names"
+    regression_calls.main()
+    assert '"seconds": {"load names"' in capsys.readouterr().out
+
+
+def test_another_folder_than_asked_for_is_refused(monkeypatch, tmp_path):
+    class Done:
+        stdout = '{"place": "/elsewhere/itembank/__init__.py", "seconds": {}}'
+
+    monkeypatch.setattr(regression.subprocess, "run", lambda *_, **__: Done())
+    with pytest.raises(SystemExit, match="itembank must come from"):
+        Side(sys.executable, tmp_path).seconds(tmp_path / "compiled")
