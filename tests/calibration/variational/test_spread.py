@@ -3,6 +3,7 @@
 import pickle
 from copy import deepcopy
 
+import joblib
 import numpy as np
 import pytest
 
@@ -13,7 +14,9 @@ from itembank.calibration.variational.ascent import improve_items
 from itembank.calibration.variational.blocks import make_blocks
 from itembank.calibration.variational.cells import normal_expectation
 from itembank.calibration.variational.fit import fit_variational
+from itembank.calibration.variational.passes import ability_statistics, item_statistics
 from itembank.data.item_codes import MISSING, ItemCodes
+from itembank.errors import ParameterError
 from itembank.progress import silent
 from tests.calibration.simulated import random_posterior, simulate
 
@@ -95,13 +98,15 @@ def test_answers_are_not_sent(codes, elsewhere):
     assert elsewhere.largest < 10 * 8 * of_section + 3 * 8 * N_MODELS + 6000
 
 
-def test_codes_in_memory_stay_here(codes, elsewhere):
+def test_codes_in_memory_stay_here(codes):
     in_memory = ItemCodes(np.array(codes.cells))
-    laid_out = sections.coded_sections(in_memory, np.zeros(N_ITEMS), DOUBLE, is_complete=False)
-    assert len(laid_out.sections) > 1
-    assert not laid_out.is_spread
-    spread.first_half(laid_out, random_posterior(N_MODELS, N_ITEMS, 1), normal_expectation, np.ones(N_ITEMS))
-    assert elsewhere.n_rounds == 0
+    with joblib.parallel_config("threading", n_jobs=2):  # which work that is shared refuses
+        laid_out = sections.coded_sections(in_memory, np.zeros(N_ITEMS), DOUBLE, is_complete=False)
+        assert len(laid_out.sections) > 1
+        assert not laid_out.is_spread
+        spread.first_half(laid_out, random_posterior(N_MODELS, N_ITEMS, 1), normal_expectation, np.ones(N_ITEMS))
+        with pytest.raises(ParameterError, match="backend of processes"):
+            sections.coded_sections(codes, np.zeros(N_ITEMS), DOUBLE, is_complete=False)
 
 
 @pytest.mark.parametrize("codes", ["scattered"], indirect=True)  # of complete answers nothing is kept
@@ -128,7 +133,7 @@ def test_sections_hold_every_item_once_and_sum_to_the_statistics_of_numbers(code
     np.testing.assert_array_equal(np.sort(np.concatenate(laid_out.places)), np.arange(N_ITEMS))
     numbers = make_blocks(FitData.of_codes(codes, np.zeros(N_ITEMS)).decoded(), single_precision=False)
     posterior = random_posterior(N_MODELS, N_ITEMS, 2)
-    for statistics in (spread.item_statistics, spread.ability_statistics):
+    for statistics in (item_statistics, ability_statistics):
         expected, found = (statistics(one, posterior, normal_expectation) for one in (numbers, laid_out))
         for name in ("precision", "linear", "likelihood"):
             np.testing.assert_allclose(getattr(found, name), getattr(expected, name), rtol=1e-9, atol=1e-9)
@@ -143,7 +148,7 @@ def test_items_whose_bound_fell_are_put_back(codes, elsewhere):
     swept = improve_items(sent, posterior, before, steps, rule=normal_expectation)
     assert set(worse) <= set(np.flatnonzero(swept.item_steps < 1.0))
     np.testing.assert_array_equal(swept.posterior.item_mean[worse], posterior.item_mean[worse])
-    expected = spread.ability_statistics(sent, swept.posterior, normal_expectation)
+    expected = ability_statistics(sent, swept.posterior, normal_expectation)
     for name in ("precision", "linear"):
         np.testing.assert_allclose(getattr(swept.statistics, name), getattr(expected, name), rtol=1e-9, atol=1e-9)
 

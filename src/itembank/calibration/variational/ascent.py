@@ -22,18 +22,14 @@ from itembank.calibration.variational.passes import (
     AbilityStatistics,
     CellRule,
     ItemStatistics,
+    ability_statistics,
     constants_of,
+    item_statistics,
 )
 from itembank.calibration.variational.positive import with_positive_slopes
 from itembank.calibration.variational.precision import learn, log_prior
 from itembank.calibration.variational.scale import rescale
-from itembank.calibration.variational.spread import (
-    SectionStatistics,
-    ability_statistics,
-    first_half,
-    item_statistics,
-    second_half,
-)
+from itembank.calibration.variational.spread import SectionStatistics, first_half, second_half
 from itembank.calibration.variational.state import Posterior
 from itembank.calibration.variational.updates import update_abilities
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray

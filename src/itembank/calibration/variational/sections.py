@@ -150,7 +150,7 @@ def coded_sections(
 ) -> CodedSections:
     """Lay codes out for the passes; other processes share these where codes are mapped and joblib is set up so."""
     sections = list(_sections(list(cut(codes, is_complete=is_complete))))
-    is_spread = not runs_here(len(sections)) and MappedCodes.of(codes) is not None
+    is_spread = MappedCodes.of(codes) is not None and not runs_here(len(sections))
     made: list[Section] = []
     fit, places, first = uuid.uuid4().hex, [], 0
     for number, cuts in enumerate(sections):
@@ -183,11 +183,13 @@ def _sections(blocks: list[Cut]) -> Iterator[list[Cut]]:
     """Put blocks that follow each other together until they have answers enough."""
     enough = max(SECTION_ANSWERS, sum(one.n_answers for one in blocks) // MOST_SECTIONS)
     together: list[Cut] = []
+    n_answers = 0
     for one in blocks:
         together.append(one)
-        if sum(block.n_answers for block in together) >= enough:
+        n_answers += one.n_answers
+        if n_answers >= enough:
             yield together
-            together = []
+            together, n_answers = [], 0
     if together:
         yield together
 

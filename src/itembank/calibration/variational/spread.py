@@ -11,9 +11,14 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from itembank.calibration.variational import passes
 from itembank.calibration.variational.blocks import ResponseBlocks
-from itembank.calibration.variational.passes import AbilityStatistics, CellRule, ItemStatistics
+from itembank.calibration.variational.passes import (
+    AbilityStatistics,
+    CellRule,
+    ItemStatistics,
+    ability_statistics,
+    item_statistics,
+)
 from itembank.calibration.variational.sections import CodedSections, Section, laid_out
 from itembank.calibration.variational.state import Covariances, Posterior
 from itembank.calibration.variational.updates import update_items
@@ -98,10 +103,9 @@ def second_half(
     return _together(sections, posterior, _over_sections(sections, _improve_section, posterior, rule, given))
 
 
-def item_statistics(blocks: ResponseBlocks, posterior: Posterior, rule: CellRule) -> ItemStatistics:
-    """Go over all responses for the update of the items."""
-    if not isinstance(blocks, CodedSections):
-        return passes.item_statistics(blocks, posterior, rule)
+@item_statistics.register(CodedSections)
+def _item_statistics(blocks: CodedSections, posterior: Posterior, rule: CellRule) -> ItemStatistics:
+    """As `item_statistics`."""
     size = posterior.n_dims + 1
     whole = ItemStatistics(
         np.empty((blocks.n_items, size * (size + 1) // 2)), np.empty((blocks.n_items, size)), np.empty(blocks.n_items)
@@ -113,14 +117,16 @@ def item_statistics(blocks: ResponseBlocks, posterior: Posterior, rule: CellRule
     return whole
 
 
-def ability_statistics(
-    blocks: ResponseBlocks, posterior: Posterior, rule: CellRule, *, with_cross: bool = False
+@ability_statistics.register(CodedSections)
+def _ability_statistics(
+    blocks: CodedSections,
+    posterior: Posterior,
+    rule: CellRule,
+    *,
+    with_cross: bool = False,  # noqa: ARG001
 ) -> AbilityStatistics:
-    """Go over all responses for the update of the abilities; `with_cross` keeps what a coupled step needs."""
-    if not isinstance(blocks, CodedSections):
-        return passes.ability_statistics(blocks, posterior, rule, with_cross=with_cross)
-    found = _over_sections(blocks, _abilities_of_section, posterior, rule)
-    return _summed(blocks, posterior, found)
+    """As `ability_statistics`, but for coupled steps, which sections never take."""
+    return _summed(blocks, posterior, _over_sections(blocks, _abilities_of_section, posterior, rule))
 
 
 def update_items_alone(blocks: ResponseBlocks, posterior: Posterior, rule: CellRule, n_rounds: int) -> Posterior:
@@ -135,18 +141,18 @@ def update_items_alone(blocks: ResponseBlocks, posterior: Posterior, rule: CellR
 
 
 def _items_of_section(section: Section, posterior: Posterior, rule: CellRule) -> ItemStatistics:
-    return passes.item_statistics(laid_out(section), posterior, rule)
+    return item_statistics(laid_out(section), posterior, rule)
 
 
 def _abilities_of_section(section: Section, posterior: Posterior, rule: CellRule) -> AbilityStatistics:
-    return passes.ability_statistics(laid_out(section), posterior, rule)
+    return ability_statistics(laid_out(section), posterior, rule)
 
 
 def _improve_section(
     section: Section, posterior: Posterior, rule: CellRule, steps: FloatArray, before: ItemStatistics
 ) -> tuple[Items, AbilityStatistics]:
     proposed = update_items(posterior, before, steps)
-    return _items_of(proposed), passes.ability_statistics(laid_out(section), proposed, rule)
+    return _items_of(proposed), ability_statistics(laid_out(section), proposed, rule)
 
 
 def _both_halves(
