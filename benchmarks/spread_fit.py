@@ -4,8 +4,8 @@ Simulated right and wrong answers of 2,000 models in a mapped file. ``here`` are
 ``workers`` those of two workers, without their start. ``free cores`` is what both would take side by side on cores of
 their own, ``here + workers / 2``: seconds of the clock on a machine that does nothing else. ``extra`` are CPU
 milliseconds that a round takes beyond what one process takes for the same. Memory (MB) is the processes' own, without
-pages of the file. ``same`` says whether the result is that of one process to the last bit. Dask and Ray are tried where
-they are installed (`make test-clusters`). It takes five CPU minutes.
+pages of the file. ``same`` says whether the result is that of one process to the last bit. Dask and Ray are those of
+`make test-clusters`, Ray by ``--backend ray``. It takes five CPU minutes.
 """
 
 import argparse
@@ -138,7 +138,7 @@ def workers(backend: str) -> Iterator[None]:
 
             cluster = distributed.LocalCluster(n_workers=N_WORKERS, threads_per_worker=1, dashboard_address=":0")
             stack.enter_context(cluster)
-            stack.enter_context(distributed.Client(cluster))
+            stack.enter_context(distributed.Client(cluster)).wait_for_workers(N_WORKERS)
             stack.enter_context(joblib.parallel_config("dask"))
         elif backend == "ray":
             import ray  # noqa: PLC0415

@@ -32,10 +32,10 @@ def dask_cluster():
     distributed = pytest.importorskip("distributed", reason="make test-clusters installs Dask")
     with (
         distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,
-        distributed.Client(cluster),
+        distributed.Client(cluster) as client,
         joblib.parallel_config("dask"),
     ):
-        yield
+        yield lambda: client.wait_for_workers(2)
 
 
 @contextlib.contextmanager
@@ -48,15 +48,21 @@ def ray_cluster():
     register_ray()
     try:
         with joblib.parallel_config("ray", n_jobs=2):
-            yield
+            yield lambda: None  # starts workers when there is work
     finally:
         ray.shutdown()
 
 
 @pytest.fixture(scope="module", params=[dask_cluster, ray_cluster], ids=["dask", "ray"])
-def cluster(request):
-    with request.param():
-        yield
+def started(request):
+    with request.param() as wait:
+        yield wait
+
+
+@pytest.fixture
+def cluster(started):
+    """A cluster with all its workers: work is not shared while the only other one starts again."""
+    started()
 
 
 def test_parts_run_elsewhere_and_are_the_same(cluster):
