@@ -161,12 +161,16 @@ class Watch:
             self.most = max(self.most, own_megabytes())
 
 
-def own_megabytes() -> float:
-    """Memory of this process but for mapped files."""
-    for line in Path("/proc/self/status").read_text(encoding="ascii").splitlines():
+def own_megabytes(process: int | str = "self") -> float:
+    """Memory of a process but for mapped files; none when it has ended."""
+    try:
+        status = Path(f"/proc/{process}/status").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return 0.0
+    for line in status.splitlines():
         if line.startswith("RssAnon"):
             return float(line.split()[1]) / 1024
-    return float("nan")
+    return 0.0
 
 
 if __name__ == "__main__":

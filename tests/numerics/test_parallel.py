@@ -9,9 +9,10 @@ import warnings
 import joblib
 import numpy as np
 import pytest
+from joblib._parallel_backends import ThreadingBackend
 
 from itembank.errors import DataWarning, ParameterError, warn
-from itembank.numerics.parallel import in_parallel, jobs, parts_with_progress
+from itembank.numerics.parallel import in_parallel, jobs, parts_with_progress, same_workers
 
 MATRIX = np.random.default_rng(0).normal(size=(400, 300))
 
@@ -87,6 +88,31 @@ def test_warnings_of_other_processes_reach_the_caller():
 def test_a_killed_worker_costs_only_what_it_was_at(tmp_path):
     parts = [(number, tmp_path) for number in range(4)]
     assert dict(in_parallel(dies_once, parts, n_jobs=2)) == {number: number for number in range(4)}
+
+
+class Anew(ThreadingBackend):
+    """A backend that gives back all results at once and starts workers for every round, as Ray's does."""
+
+    supports_sharedmem = supports_return_generator = False
+    n_starts = 0
+
+    def configure(self, *arguments, **options):
+        type(self).n_starts += 1
+        return super().configure(*arguments, **options)
+
+
+def test_rounds_share_the_workers_of_a_backend_that_would_start_some_for_each(monkeypatch):
+    monkeypatch.setattr(Anew, "n_starts", 0)
+    with joblib.parallel_config(Anew(), n_jobs=2):
+        for expected in (1, 2):
+            assert dict(in_parallel(abs, [(-1,), (2,)])) == {0: 1, 1: 2}
+            assert Anew.n_starts == expected
+        with same_workers():
+            for _ in range(3):
+                assert dict(in_parallel(abs, [(-1,), (2,)])) == {0: 1, 1: 2}
+        assert Anew.n_starts == 3
+        list(in_parallel(abs, [(-1,), (2,)]))
+        assert Anew.n_starts == 4
 
 
 def test_a_part_that_kills_every_worker_ends_the_work(monkeypatch):

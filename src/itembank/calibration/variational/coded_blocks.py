@@ -6,6 +6,7 @@ come into one block, whose columns are these models. Where missing cells are sca
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -20,6 +21,13 @@ NEARLY_ALL = 0.8
 """Share of the models from which on a block has all of them, and keeps no copy of its codes."""
 LEAST_ALIKE = 4
 """Items answered by the same models that are worth a block of their own."""
+
+
+class Cut(NamedTuple):
+    """Items of a block, and how many answers they have."""
+
+    items: slice | IntArray
+    n_answers: int
 
 
 class Piece(NamedTuple):
@@ -74,6 +82,12 @@ class CodedBlocks:
         return self.codes.n_cells
 
     @property
+    def n_bytes(self) -> int:
+        """Memory of what is kept of the codes."""
+        kept = (one for piece in self.pieces for one in (piece.codes, piece.models) if one is not None)
+        return sum(one.nbytes for one in kept)
+
+    @property
     def may_couple(self) -> bool:
         """Never: a coupled step keeps numbers of every cell."""
         return False
@@ -110,7 +124,17 @@ def coded_blocks(
     """Lay codes out for the passes; whether no cell is missing is looked up unless it is told."""
     if is_complete is None:
         is_complete = not any((block == MISSING).any() for _, block in codes.blocks())
-    pieces = tuple(_whole_pieces(codes) if is_complete else _pieces(codes))
+    pieces = tuple(_piece(codes, one.items, is_complete=is_complete) for one in cut(codes, is_complete=is_complete))
+    return CodedBlocks(codes, lower_asymptote, dtype, pieces, is_complete)
+
+
+def blocks_as_cut(
+    codes: ItemCodes, lower_asymptote: FloatArray, dtype: np.dtype[np.floating], ends: IntArray, *, is_complete: bool
+) -> CodedBlocks:
+    """Lay codes out whose items stand block after block, each of which ends at one of `ends` (n_blocks,)."""
+    pieces = tuple(
+        _piece(codes, slice(first, last), is_complete=is_complete) for first, last in pairwise([0, *ends.tolist()])
+    )
     return CodedBlocks(codes, lower_asymptote, dtype, pieces, is_complete)
 
 
@@ -125,15 +149,21 @@ def _numbers(codes: Codes, dtype: np.dtype[np.floating], *, is_complete: bool) -
     return values, weights
 
 
-def _whole_pieces(codes: ItemCodes) -> Iterator[Piece]:
-    """Cut the items into blocks that stay in the cache, with all models."""
+def cut(codes: ItemCodes, *, is_complete: bool) -> Iterator[Cut]:
+    """Cut the items into blocks that stay in the cache and have few missing cells."""
+    return _cut_complete(codes) if is_complete else _cut_by_pattern(codes)
+
+
+def _cut_complete(codes: ItemCodes) -> Iterator[Cut]:
+    """Cut the items as they stand."""
     step = max(1, CELLS_PER_BLOCK // codes.n_models)
     for first in range(0, codes.n_items, step):
-        yield Piece(slice(first, min(first + step, codes.n_items)), None, None, is_complete=True)
+        last = min(first + step, codes.n_items)
+        yield Cut(slice(first, last), (last - first) * codes.n_models)
 
 
-def _pieces(codes: ItemCodes) -> Iterator[Piece]:
-    """Cut the items into blocks that have few missing cells."""
+def _cut_by_pattern(codes: ItemCodes) -> Iterator[Cut]:
+    """Put items together that the same models answered."""
     pattern, n_answers = _patterns(codes)
     order = np.argsort(pattern, kind="stable")
     # where each run of items of one pattern begins and ends
@@ -144,16 +174,20 @@ def _pieces(codes: ItemCodes) -> Iterator[Piece]:
         last = first + max(1, CELLS_PER_BLOCK // max(int(n_answers[order[first]]), 1))
         if edges[run] - edges[run - 1] >= LEAST_ALIKE:
             last = min(last, int(edges[run]))
-        yield _piece(codes, np.sort(order[first:last]))
+        items = np.sort(order[first:last])
+        yield Cut(items, int(n_answers[items].sum()))
         first = last
 
 
-def _piece(codes: ItemCodes, items: IntArray) -> Piece:
+def _piece(codes: ItemCodes, items: slice | IntArray, *, is_complete: bool) -> Piece:
     """Give some items the models that answered any of them, or each item its own."""
+    if is_complete:
+        return Piece(items, None, None, is_complete=True)
     block = codes.block(items)
     is_known = block != MISSING
     models = np.flatnonzero(is_known.any(axis=0))
-    n_known, n_cells = int(np.count_nonzero(is_known)), items.size * models.size
+    n_items, n_known = block.shape[0], int(np.count_nonzero(is_known))
+    n_cells = n_items * models.size
     if n_known >= LEAST_FILLED * n_cells:
         if models.size >= NEARLY_ALL * codes.n_models:
             return Piece(items, None, None, is_complete=n_known == block.size)
@@ -161,7 +195,7 @@ def _piece(codes: ItemCodes, items: IntArray) -> Piece:
     n_answers = np.count_nonzero(is_known, axis=1)
     rows, columns = np.nonzero(is_known)
     place = np.arange(rows.size) - np.repeat(np.cumsum(n_answers) - n_answers, n_answers)
-    shape = (items.size, int(n_answers.max()))
+    shape = (n_items, int(n_answers.max()))
     lists = np.zeros(shape, dtype=np.uint16 if codes.n_models <= np.iinfo(np.uint16).max else np.int32)
     own = np.full(shape, MISSING, dtype=np.uint8)
     lists[rows, place], own[rows, place] = columns, block[rows, columns]
