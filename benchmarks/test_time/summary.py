@@ -29,7 +29,7 @@ def summarise(records: pl.DataFrame) -> pl.DataFrame:
 
 
 def coverage(records: pl.DataFrame) -> str:
-    """Say how often intervals held over all items of a set, with a standard error over splits, and how wide they are."""
+    """Say how often intervals held over all items of a set, ± over splits, and how wide they are."""
     of_splits = records.filter(items="all", method=DEFAULT).group_by("split").agg(pl.col("held", "half_width").mean())
     held, n_splits = of_splits["held"], of_splits.height
     error = float(held.std() or 0.0) / n_splits**0.5
