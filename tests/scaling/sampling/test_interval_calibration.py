@@ -44,7 +44,7 @@ def factors_of(scenario, samples, rows=None):
 
 def test_a_true_item_model_needs_little_and_one_that_is_too_sure_much(samples):
     honest = factors_of(scenario_of(samples), samples)
-    assert (honest.k[0], honest.k[-1], honest.n_models) == (1.0, 400.0, 30)
+    assert (honest.k[0], honest.k[-1], honest.n_models) == (1.0, 400.0, 40)
     assert honest.factors.shape == (2, honest.k.size)
     assert honest.factors[0].max() < 1.6
     # believed to follow the item model ten times as closely as they do: its intervals are far too narrow

@@ -22,6 +22,9 @@ from itembank.scaling.sampling.sampled_scenarios import SampledScenario
 from itembank.scaling.sampling.scenario_item_models import ScenarioItemModel
 
 MOST_TRIED = 30
+MOST_FOR_FACTORS = 60
+"""Of thirty factors the one asked for lies halfway between the two largest, and one odd model decides; of sixty it is
+the third largest."""
 FEWEST_TRIED = 5
 """Models on which intervals are tried; fewer than five are not enough for a quantile."""
 
@@ -130,7 +133,7 @@ def interval_factors(
     n_draws = min(spec.n_draws, N_DRAWS)
     plain = replace(spec, methods=("irsl",), budget=budget, include_unsampled=False, n_draws=n_draws)
     parts = None if refit is None else partial(parts_without, refit=refit)
-    found = tried_curves(scenario, known, rows, spec=plain, rng=rng, parts=parts, reach=reach)
+    found = tried_curves(scenario, known, rows, spec=plain, rng=rng, parts=parts, reach=reach, most=MOST_FOR_FACTORS)
     if found is None:
         return None
     k, curves = found
@@ -148,6 +151,7 @@ def tried_curves(
     rng: np.random.Generator,
     parts: Parts | None = None,
     reach: int = REACH,
+    most: int = MOST_TRIED,
 ) -> tuple[FloatArray, list[Curve]] | None:
     """Find pass@k of models that are given few of their samples; None when there are too few such models.
 
@@ -160,6 +164,8 @@ def tried_curves(
     parts : callable, optional
         Divides the models into parts, each with an item model that has not seen them; by default the scenario's item
         model is tried with all.
+    most : int
+        Models that are tried.
 
     Returns
     -------
@@ -171,13 +177,13 @@ def tried_curves(
     fewest = np.where(trials > 0, trials, np.iinfo(np.int64).max).min(axis=1)
     is_fit = (trials > 0).any(axis=1) & (fewest >= TIMES_AS_MANY * budget)
     fit = rows[is_fit]
-    most_tried = min(max(MOST_CELLS // scenario.columns.size, FEWEST_OF_MANY_ITEMS), MOST_TRIED)
+    most_tried = min(max(MOST_CELLS // scenario.columns.size, FEWEST_OF_MANY_ITEMS), most)
     tried = fit if fit.size <= most_tried else np.sort(rng.choice(fit, most_tried, replace=False))
     if tried.size < FEWEST_TRIED:
         return None
-    most = float(np.median(trials[is_fit]))  # where samples do not reach, the truth is left out
+    usual = float(np.median(trials[is_fit]))  # where samples do not reach, the truth is left out
     # even steps in log k, as curves of pass@k are smooth there; factors in between are interpolated
-    k = np.unique(np.geomspace(1.0, max(most / reach, 2.0), N_K).astype(np.int64)).astype(np.float64)
+    k = np.unique(np.geomspace(1.0, max(usual / reach, 2.0), N_K).astype(np.int64)).astype(np.float64)
     as_asked = replace(scenario, truth=known, used=cut_down(known, tried, budget, rng, columns=scenario.columns))
     curves = [
         pass_at_k_curve(part_scenario, row, k, spec, rng)
