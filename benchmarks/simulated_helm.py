@@ -10,6 +10,10 @@ estimates scenarios and the mean win rate. What is made up: abilities have a gen
 organisation and subset; right and wrong answers follow a logistic model, with guessing where there are four
 options; F1 and BLEU are graded. Scenarios and their metrics are HELM Lite's, numbers of instances like its own.
 
+``--alike S`` lets models of one organisation miss and know the same instances beyond what their ability says: each
+organisation has logits of its own on all instances, of this standard deviation. Without it a model left out with its
+organisation differs from others in ability alone.
+
 ``--coverage N`` writes nothing: on each of N such leaderboards every model is left out in turn (in tenths), and the
 error and the 95 % interval of the mean win rate from 100 and 1,000 instances by strata are tabled, each interval by the
 errors of the other tenths alone.
@@ -54,9 +58,14 @@ METRICS = tuple(dict.fromkeys(metric for metric, _, _ in SCENARIOS.values()))
 N_MODELS, N_ORGANISATIONS = 30, 11
 
 
-def draw(seed: int, n_models: int = N_MODELS) -> tuple[list[str], list[str], dict[str, FloatArray]]:
-    """Draw models, their organisations, and their answers (n_models, n_instances) to each task."""
-    rng = np.random.default_rng(seed)
+def draw(
+    seed: int, n_models: int = N_MODELS, *, alike: float = 0.0
+) -> tuple[list[str], list[str], dict[str, FloatArray]]:
+    """Draw models, their organisations, and their answers (n_models, n_instances) to each task.
+
+    `alike` is the standard deviation of what models of an organisation share on an instance, in logits.
+    """
+    rng, of_organisations = np.random.default_rng(seed), np.random.default_rng([seed, 1])
     organisation = np.sort(np.concatenate([np.arange(N_ORGANISATIONS), rng.integers(0, N_ORGANISATIONS, n_models)]))
     organisation = rng.permutation(organisation)[:n_models]
     general = 0.9 * rng.normal(size=n_models) + 0.5 * rng.normal(size=N_ORGANISATIONS)[organisation]
@@ -65,15 +74,19 @@ def draw(seed: int, n_models: int = N_MODELS) -> tuple[list[str], list[str], dic
         own = general + 0.5 * rng.normal(size=n_models)
         for subset in subsets:
             ability = own + 0.3 * rng.normal(size=n_models)
-            answers[f"{name}:subset={subset}" if subset else name] = _answers(metric, ability, n_instances, rng)
+            shared = alike * of_organisations.normal(size=(N_ORGANISATIONS, n_instances))
+            logits = ability[:, None] + shared[organisation]
+            answers[f"{name}:subset={subset}" if subset else name] = _answers(metric, logits, rng)
     models = [f"organisation-{one}/model-{number}" for number, one in enumerate(organisation.tolist())]
     return models, [f"organisation-{one}" for one in organisation.tolist()], answers
 
 
-def _answers(metric: str, ability: FloatArray, n_instances: int, rng: np.random.Generator) -> FloatArray:
+def _answers(metric: str, ability: FloatArray, rng: np.random.Generator) -> FloatArray:
+    """Draw answers by abilities (n_models, n_instances)."""
+    n_instances = ability.shape[1]
     slope, difficulty = rng.lognormal(0.0, 0.5, n_instances), rng.normal(0.0, 1.3, n_instances)
     chance = 0.25 if metric in {"exact_match", "quasi_exact_match"} else 0.0
-    mean = chance + (1.0 - chance) / (1.0 + np.exp(-slope * (ability[:, None] - difficulty)))
+    mean = chance + (1.0 - chance) / (1.0 + np.exp(-slope * (ability - difficulty)))
     if metric == "bleu_4":
         return rng.beta(4.0 * 0.5 * mean, 4.0 * (1.0 - 0.5 * mean))
     is_right = rng.random(mean.shape) < mean
@@ -155,13 +168,14 @@ def main() -> None:
     parser.add_argument("--coverage", type=int, metavar="N")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--models", type=int, default=N_MODELS)
+    parser.add_argument("--alike", type=float, default=0.0, metavar="S")
     chosen = parser.parse_args()
     if chosen.coverage:
         print_coverage(chosen.coverage)
         return
     if chosen.folder is None:
         parser.error("name a folder, or --coverage N")
-    models, organisations, answers = draw(chosen.seed, chosen.models)
+    models, organisations, answers = draw(chosen.seed, chosen.models, alike=chosen.alike)
     write_runs(chosen.folder, models, answers)
     known = pl.DataFrame({"model_id": models, "organisation": organisations})
     known.write_csv(chosen.folder / "models.csv")

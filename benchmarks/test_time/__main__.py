@@ -5,12 +5,12 @@ samples an item; 5 of 10 on livecodebench). Errors are means over k from 1 to th
 steps) and over models, of pass@k and of -log pass@k.
 
     python -m benchmarks.test_time [--sources llmonkeys_pythia,livecodebench,bytelms-samples] [--splits 100] [--jobs 2]
-        [--asked all] [--interval model-based]
+        [--asked all] [--interval model-based] [--coverage]
         [-o benchmarks/results/test_time] [--figure docs/figures/test-time-gaps.png]
 
 Without --splits 30 splits of llmonkeys_pythia and 10 of the others. With `--asked all` no model keeps all its samples:
 every model is asked about at once, and splits are draws of the budget. `--interval model-based` shows what intervals
-are before they are widened.
+are before they are widened. `--coverage` prints no more than how often intervals held, and how wide they are.
 """
 
 import argparse
@@ -23,23 +23,28 @@ from joblib import Parallel, delayed
 
 from benchmarks.test_time.figure import draw
 from benchmarks.test_time.sets import SOURCES, SPLITS, load_sets
-from benchmarks.test_time.study import SHARES, run_split
-from benchmarks.test_time.summary import as_markdown, gaps, summarise, table
+from benchmarks.test_time.study import METHODS, SHARES, run_split
+from benchmarks.test_time.summary import as_markdown, coverage, gaps, summarise, table
 
 
 def main() -> None:
     arguments = _arguments()
     folder = Path(os.environ.get("ITEMBANK_SHARED", "../shared")) / "data"
+    methods = ("irsl",) if arguments.coverage else METHODS
     parts = []
     for source in arguments.sources.split(","):
         for one in load_sets(source, folder):
             found = Parallel(n_jobs=arguments.jobs)(
-                delayed(run_split)(one, split, SHARES[arguments.asked], arguments.interval)
+                delayed(run_split)(one, split, SHARES[arguments.asked], arguments.interval, methods)
                 for split in range(arguments.splits or SPLITS[source])
             )
             parts.append(pl.DataFrame([record for records in found for record in records]))
             shape = f"{one.responses.n_models} models x {one.responses.n_items} items, budget {one.budget}"
             print(f"{one.name}: {shape}", file=sys.stderr)
+            if arguments.coverage:
+                print(coverage(parts[-1]), flush=True)
+    if arguments.coverage:
+        return
     records = pl.concat(parts)
     summary = summarise(records)
     print(as_markdown(summary))
@@ -59,6 +64,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--asked", choices=list(SHARES), default="third")
     parser.add_argument("--interval", choices=["calibrated", "model-based"], default="calibrated")
+    parser.add_argument("--coverage", action="store_true")
     parser.add_argument("-o", "--output", type=Path)
     parser.add_argument("--figure", type=Path)
     return parser.parse_args()

@@ -24,7 +24,11 @@ METHODS = ("plug-in", "jeffreys", "beta-binomial", "irsl-plug-in", "irsl")
 
 
 def run_split(
-    one: SampledSet, split: int, share: float, interval: Literal["calibrated", "model-based"]
+    one: SampledSet,
+    split: int,
+    share: float,
+    interval: Literal["calibrated", "model-based"],
+    methods: tuple[str, ...] = METHODS,
 ) -> list[dict[str, object]]:
     """Give a share of the models the budget alone, the others calibrate on all samples; a record a model and method."""
     rng = np.random.default_rng([split, 5])
@@ -34,7 +38,7 @@ def run_split(
     k = np.unique(np.geomspace(1, min(LARGEST_K, _most_samples(one)), N_K).astype(int))
     spec = PassAtKSpec(
         k=tuple(k.tolist()),
-        methods=METHODS,
+        methods=methods,
         budget=one.budget,
         minimum_pass_rate=MINIMUM_PASS_RATE,
         interval=interval,

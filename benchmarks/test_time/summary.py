@@ -28,6 +28,14 @@ def summarise(records: pl.DataFrame) -> pl.DataFrame:
     return summary.sort("set", "items", pl.col("method").cast(pl.Enum(METHODS)))
 
 
+def coverage(records: pl.DataFrame) -> str:
+    """Say how often intervals held over all items of a set, ± over splits, and how wide they are."""
+    of_splits = records.filter(items="all", method=DEFAULT).group_by("split").agg(pl.col("held", "half_width").mean())
+    held, n_splits = of_splits["held"], of_splits.height
+    error = float(held.std() or 0.0) / n_splits**0.5
+    return f"held {held.mean():.3f} ± {error:.3f}, half-width {100.0 * of_splits['half_width'].mean():.1f} points"
+
+
 def gaps(records: pl.DataFrame) -> pl.DataFrame:
     """Error of the traditional law less that of the default, for every model of every split (IRSL Figure 8)."""
     wide = records.filter(pl.col("items") == "all").pivot(

@@ -27,6 +27,18 @@ def test_runs_are_read_as_they_were_drawn(tmp_path):
         np.testing.assert_allclose(np.sort(found, axis=1), np.sort(own, axis=1))
 
 
+def test_models_of_an_organisation_can_miss_the_same_instances():
+    def likeness(alike):
+        _, organisations, answers = draw(0, alike=alike)
+        own = np.array(organisations)
+        rest = answers["gsm"] - answers["gsm"].mean(axis=0)
+        r = np.corrcoef(rest)
+        same = (own[:, None] == own) & ~np.eye(own.size, dtype=bool)
+        return r[same].mean() - r[own[:, None] != own].mean()
+
+    assert likeness(1.5) > likeness(0.0) + 0.1
+
+
 def test_a_leaderboard_has_helms_size():
     matrix = matrix_of(3)
     assert matrix.n_models == 30

@@ -18,14 +18,17 @@ from itembank.comparison.compare import compare
 from itembank.data.headlines import win_rate_headline
 from itembank.data.responses import ResponseMatrix
 from itembank.data.targets import mean_win_rate
-from itembank.errors import DataError, ParameterError
+from itembank.errors import DataError, ParameterError, command_line_words
 from itembank.estimation.estimate import estimate
 from itembank.estimation.headlines import HeadlineReader, LineRule, headline_slopes
 from itembank.estimation.regression.ridge import predict_ridge, ridge_line
 from itembank.estimation.win_rates import expected_win_rates
-from itembank.planning.auto import aimed_at_headline
+from itembank.planning.auto import Tried, aimed_at_headline
+from itembank.planning.next_stage import next_stage
 from itembank.planning.plan import plan
 from itembank.planning.select import select
+from itembank.planning.stages import StagesCompared
+from itembank.selection.recipes import Recipe, read_recipe
 from itembank.selection.specs import VOptimal
 from tests.data.banks import make_bank
 from tests.estimation.simulated import small_bank
@@ -230,6 +233,35 @@ def test_items_are_aimed_at_the_score_that_was_asked_for():
         found = estimate(known, answers, selection=chosen, target="first", method="ridge")
         errors.append(np.abs(found.value[:, -1] - truth).mean())
     assert errors[0] < 0.95 * errors[1]
+
+
+def test_stages_are_aimed_at_the_score_that_was_asked_for():
+    """The first stage takes the weights of the score, and the later one follows the first."""
+    bank, new, _ = world()
+    known = add_scores(
+        bank, pl.DataFrame({"model_id": bank.responses.model_ids, "first": bank.scenario_scores[:, 0]}), ["first"]
+    )
+    view, model = with_target(known, "first"), new.take(models=np.arange(1))
+    (spec,) = aimed_at_headline(view)
+    routing = select(view, 18, stages=2, rng=0)
+    plain = select(known, 18, stages=2, rng=0)
+    module, usual = (next_stage(known, selection, model).whole for selection in (routing, plain))
+    assert [read_recipe(one).spec for one in (routing, module, plain)] == [spec, spec, VOptimal()]
+    assert [module.n_items, usual.n_items] == [18, 18]
+    assert module.scenarios.count("s0") >= 15  # one of each scenario at least in the first stage
+    assert usual.scenarios.count("s0") <= 10
+
+
+def test_what_stages_gain_is_said_of_the_score_asked_for():
+    errors = np.array([0.01, 0.03, 0.02])
+    batch = Tried(Recipe(VOptimal(), 60, False, ()), 2.0 * errors)
+    stages = Tried(Recipe(VOptimal(), 20, False, (), (), (20, 40)), errors)
+    board = StagesCompared(batch, stages, "board")
+    assert "Mean errors of 'board' of calibration models" in board.explanation
+    assert "mean error of 'board' from 60 items falls from 4.00" in board.advice
+    with command_line_words():
+        assert "select -n 60 --stages 2 --target board" in board.advice
+    assert "of the overall score from 60 items" in StagesCompared(batch, stages).advice
 
 
 @pytest.mark.slow

@@ -4,13 +4,15 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.special import digamma, gammaln, polygamma
+from scipy.special import betaln, digamma, gammaln, polygamma
 
+from itembank.numerics import gamma
 from itembank.numerics.gamma import (
     HALF_LOG_TWO_PI,
     SERIES_FROM,
     digamma_difference,
     digamma_rest,
+    log_beta,
     log_gamma_difference,
     log_gamma_rest,
     log_gamma_second_difference,
@@ -27,6 +29,22 @@ def test_rests_are_the_functions_less_their_growth():
     np.testing.assert_allclose(digamma_rest(A), digamma(A) - np.log(A), atol=1e-14, rtol=1e-14)
     np.testing.assert_allclose(trigamma(A), polygamma(1, A), rtol=1e-14)
     np.testing.assert_allclose(trigamma_rest(A), trigamma(A) - 1.0 / A, atol=1e-15, rtol=1e-14)
+
+
+def test_log_beta_is_finite_where_the_library_loses_it_to_subnormal_numbers(monkeypatch):
+    """1 / Gamma(a + b) is below the smallest normal number from 171.4 on; a process may flush it to zero."""
+    b = np.array([1e-9, 0.3, 9.3, 80.0])[:, None]
+    a = np.array([30.0, 171.5, 171.6, 300.0]) - b
+    np.testing.assert_array_equal(log_beta(a, b), betaln(a, b))
+
+    def flushed(a, b):
+        inverse = np.exp(-gammaln(np.add(a, b)))
+        return np.where((inverse > 0.0) & (inverse < np.finfo(float).tiny), -np.inf, betaln(a, b))
+
+    assert np.isneginf(flushed(a, b)).any()
+    monkeypatch.setattr(gamma, "betaln", flushed)
+    np.testing.assert_allclose(log_beta(a, b), betaln(a, b), rtol=1e-12, atol=1e-11)
+    assert log_beta(162.3, 9.25) == pytest.approx(betaln(162.3, 9.25), rel=1e-12)
 
 
 @pytest.mark.parametrize("rest", [log_gamma_rest, digamma_rest, trigamma_rest])

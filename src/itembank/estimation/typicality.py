@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from typing import NamedTuple, Self
 
 import numpy as np
-from scipy.special import betaln, gammaln
+from scipy.special import gammaln
 
 from itembank.errors import shown, visible
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+from itembank.numerics.gamma import log_beta
 
 FLAGGED = 0.1
 """A model is flagged where fewer of the calibration models than this answered at least as unusually."""
@@ -144,4 +145,4 @@ def _at_least(n: int, n_trials: int, a: float, b: float) -> float:
     count = np.arange(n, n_trials + 1)
     rest = n_trials - count
     choices = gammaln(n_trials + 1) - gammaln(count + 1) - gammaln(rest + 1)
-    return float(np.exp(choices + betaln(count + a, rest + b) - betaln(a, b)).sum())
+    return float(np.exp(choices + log_beta(count + a, rest + b) - log_beta(a, b)).sum())

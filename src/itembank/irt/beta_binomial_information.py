@@ -11,13 +11,12 @@ there is no closed form:
 """
 
 import numpy as np
-from scipy.special import betaln
 
 from itembank.irt import beta_binomial
 from itembank.irt.logistic import Asymptotes
 from itembank.irt.logistic import information_weights as information_of_one
 from itembank.numerics.arrays import FloatArray
-from itembank.numerics.gamma import digamma_difference
+from itembank.numerics.gamma import digamma_difference, log_beta
 
 MOST_SUMMED = 256
 """Largest n with a full sum, which calls no gamma function; the integral needs some at 184 points whatever n. Both take
@@ -139,7 +138,7 @@ def _range(a: FloatArray, b: FloatArray, n: float) -> tuple[FloatArray, FloatArr
 def _mass(a: FloatArray, b: FloatArray, n: float, k: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Probability of each count k, real ones too, and the same times d^2."""
     terms = beta_binomial.log_likelihood_terms(np.log(a / b), k / n, a + b, np.array(n))
-    probability = np.exp(terms - betaln(k + 1.0, n - k + 1.0)) / (n + 1.0)
+    probability = np.exp(terms - log_beta(k + 1.0, n - k + 1.0)) / (n + 1.0)
     d = digamma_difference(a, k) - digamma_difference(b, n - k)
     return probability, probability * d**2
 

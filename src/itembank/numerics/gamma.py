@@ -12,7 +12,7 @@ library's functions less the growth.
 from collections.abc import Callable
 
 import numpy as np
-from scipy.special import digamma, gammaln
+from scipy.special import betaln, digamma, gammaln
 
 from itembank.numerics.arrays import FloatArray, Numbers
 
@@ -28,6 +28,19 @@ DIGAMMA_SERIES = (-1 / 12, 1 / 120, -1 / 252, 1 / 240, -1 / 132, 691 / 32760, -1
 
 TRIGAMMA_SERIES = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6)
 """Of 1/a^3, 1/a^5, ...: ``B_2k``."""
+
+
+def log_beta(a: Numbers, b: Numbers) -> FloatArray:
+    """``log B(a, b)``, elementwise, finite for all finite a > 0 and b > 0.
+
+    The library divides by Gamma(a + b), whose inverse is subnormal for a + b from 171.4 to 171.6. A process that
+    flushes such numbers to zero, as some libraries make it when they are loaded, gets minus infinity there; log-gammas
+    are taken instead.
+    """
+    found: FloatArray = betaln(a, b)
+    if np.isfinite(found).all():
+        return found
+    return np.where(np.isfinite(found), found, gammaln(a) + gammaln(b) - gammaln(np.add(a, b)))
 
 
 def trigamma(a: FloatArray) -> FloatArray:

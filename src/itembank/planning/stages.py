@@ -7,9 +7,10 @@ from typing import Literal
 from itembank.checks import is_whole
 from itembank.crossfit.folds import MINIMUM_FOR_FOLDS, folds
 from itembank.data.banks import Bank
+from itembank.data.score_names import OVERALL
 from itembank.data.selections import Selection
 from itembank.errors import ParameterError, remedy
-from itembank.planning.auto import FALLBACK, Tried, best_of, errors_of
+from itembank.planning.auto import FALLBACK, Tried, aimed_at_headline, best_of, errors_of
 from itembank.progress import ProgressCallback, silent
 from itembank.selection.recipes import LATER_SCENARIOS, STAGE, STAGES, read_recipe, stages_of
 from itembank.selection.select import candidates
@@ -40,8 +41,13 @@ def check_for_stages(bank: Bank, stages: object, *, is_auto: bool, per_scenario:
 
 
 def routing_method(bank: Bank) -> SelectionSpec:
-    """Return how 'auto' chooses a routing stage: V-optimally, or by chance where few models say little of the items."""
-    return VOptimal() if bank.known_scores.models.size >= MINIMUM_FOR_FOLDS else FALLBACK
+    """Return how 'auto' chooses a routing stage: V-optimally, or by chance where few models say little of the items.
+
+    With a headline score the stage is chosen for that score; later stages are for the score of the first.
+    """
+    if bank.known_scores.models.size < MINIMUM_FOR_FOLDS:
+        return FALLBACK
+    return next(iter(aimed_at_headline(bank)), VOptimal())
 
 
 def check_later_scenarios(bank: Bank, stages: object, later_scenarios: object) -> None:
@@ -94,10 +100,18 @@ class StagesCompared:
     Attributes
     ----------
     batch, stages : Tried
+    target : str
+        The score that the errors are of.
     """
 
     batch: Tried
     stages: Tried
+    target: str = OVERALL
+
+    @property
+    def score(self) -> str:
+        """The score in words."""
+        return "the overall score" if self.target == OVERALL else repr(self.target)
 
     @property
     def stages_pay(self) -> bool:
@@ -112,8 +126,8 @@ class StagesCompared:
         is_smallest = taken.error <= min(self.batch.error, self.stages.error)
         reason = "" if is_smallest else "; one batch is taken unless stages are clearly better"
         return (
-            f"{taken.label} in {'one batch' if taken is self.batch else f'{n_stages} stages'}. Mean errors of the "
-            "overall score of calibration models left out in turn, in points: one batch "
+            f"{taken.label} in {'one batch' if taken is self.batch else f'{n_stages} stages'}. Mean errors of "
+            f"{self.score} of calibration models left out in turn, in points: one batch "
             f"{100.0 * self.batch.error:.2f}, {n_stages} stages {100.0 * self.stages.error:.2f}{reason}."
         )
 
@@ -124,12 +138,16 @@ class StagesCompared:
         batch, stages = 100.0 * self.batch.error, 100.0 * self.stages.error
         if not self.stages_pay:
             return (
-                f"One batch will do: in {n_stages} stages the mean error of the overall score from {n_items} items was "
+                f"One batch will do: in {n_stages} stages the mean error of {self.score} from {n_items} items was "
                 f"{stages:.2f} points, in one batch {batch:.2f}."
             )
-        how = remedy(f"select(bank, {n_items}, stages={n_stages})", f"select -n {n_items} --stages {n_stages}")
+        is_overall = self.target == OVERALL
+        how = remedy(
+            f"select({'bank' if is_overall else f'with_target(bank, {self.target!r})'}, {n_items}, stages={n_stages})",
+            f"select -n {n_items} --stages {n_stages}{'' if is_overall else f' --target {self.target}'}",
+        )
         return (
-            f"Two stages pay: the mean error of the overall score from {n_items} items falls from {batch:.2f} "
+            f"Two stages pay: the mean error of {self.score} from {n_items} items falls from {batch:.2f} "
             f"points in one batch to {stages:.2f} ({how})."
         )
 
@@ -154,6 +172,7 @@ def compare_stages(
     return StagesCompared(
         Tried(recipes[0], errors_of(bank, recipes[0], seed)),
         Tried(in_stages, errors_of(bank, in_stages, seed, progress=progress)),
+        bank.targets.last,
     )
 
 

@@ -8,6 +8,7 @@ from itembank.scaling.sampling.interval_calibration import (
     IntervalFactors,
     factors_within,
     interval_factors,
+    share_within,
     widened,
 )
 from itembank.scaling.sampling.pass_at_k import plug_in_pass_at_k
@@ -43,12 +44,22 @@ def factors_of(scenario, samples, rows=None):
 
 def test_a_true_item_model_needs_little_and_one_that_is_too_sure_much(samples):
     honest = factors_of(scenario_of(samples), samples)
-    assert (honest.k[0], honest.k[-1], honest.n_models) == (1.0, 400.0, 30)
+    assert (honest.k[0], honest.k[-1], honest.n_models) == (1.0, 400.0, 40)
     assert honest.factors.shape == (2, honest.k.size)
     assert honest.factors[0].max() < 1.6
     # believed to follow the item model ten times as closely as they do: its intervals are far too narrow
     sure = factors_of(scenario_of(samples, too_sure=10.0), samples)
     assert np.median(sure.factors[0]) > 1.5 * np.median(honest.factors[0])
+
+
+@pytest.mark.parametrize("n_models", [19, 30, 37])
+def test_the_quantile_of_some_models_holds_for_one_more(n_models):
+    """Of uniform values the quantile's own mean is the probability that a further one is below it."""
+    values = np.random.default_rng(n_models).random((20_000, n_models))
+    held = np.quantile(values, share_within(n_models, 0.95), axis=1).mean()
+    assert held == pytest.approx(0.95, abs=0.001)  # standard error .0003
+    assert np.quantile(values, 0.95, axis=1).mean() < 0.935  # at position .95 (n - 1) + 1 of n + 1
+    assert share_within(FEWEST_TRIED, 0.95) == 1.0
 
 
 def test_too_few_models_tell_nothing(samples):

@@ -14,10 +14,11 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 import scipy
 from scipy.optimize import minimize
-from scipy.special import betaln, digamma, gammaincinv, logsumexp, ndtri
+from scipy.special import digamma, gammaincinv, logsumexp, ndtri
 
 from itembank.irt.parameters import AbilityPrior, ItemParameters
 from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.numerics.gamma import log_beta
 from itembank.numerics.stable import sigmoid_pair
 
 SMALLEST_SHAPE = 1e-10
@@ -207,7 +208,9 @@ def _log_evidence(
 ) -> FloatArray:
     """Beta-binomial log-likelihood of each row's samples up to a constant, (n_points,); phi one number or a column."""
     alpha, beta = np.maximum(mean * phi, SMALLEST_SHAPE), np.maximum(complement * phi, SMALLEST_SHAPE)
-    result: FloatArray = np.sum(betaln(alpha + n_correct, beta + (n_trials - n_correct)) - betaln(alpha, beta), axis=-1)
+    result: FloatArray = np.sum(
+        log_beta(alpha + n_correct, beta + (n_trials - n_correct)) - log_beta(alpha, beta), axis=-1
+    )
     return result
 
 

@@ -7,9 +7,10 @@ leave the variance of ``(1 - p)^k`` under Beta(a + c, b + m - c). Its expectatio
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import betaln, gammaln
+from scipy.special import gammaln
 
 from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.numerics.gamma import log_beta
 from itembank.numerics.ties import rounded
 from itembank.scaling.sampling.pass_at_k import beta_failure_variance, log_beta_failure
 
@@ -54,7 +55,7 @@ def _expected_variance(a: FloatArray, b: FloatArray, k: float, m: int) -> FloatA
     counts, weights = count_nodes(m)
     c = counts[:, None, None]  # (n_counts, n_draws, n_items)
     log_ways = gammaln(m + 1.0) - gammaln(counts + 1.0) - gammaln(m - counts + 1.0)
-    probability = np.exp(log_ways[:, None, None] + betaln(a + c, b + m - c) - betaln(a, b))
+    probability = np.exp(log_ways[:, None, None] + log_beta(a + c, b + m - c) - log_beta(a, b))
     probability *= weights[:, None, None]
     # the trapezoid weights make the sum one only approximately
     probability /= probability.sum(axis=0)

@@ -22,6 +22,9 @@ from itembank.scaling.sampling.sampled_scenarios import SampledScenario
 from itembank.scaling.sampling.scenario_item_models import ScenarioItemModel
 
 MOST_TRIED = 30
+MOST_FOR_FACTORS = 60
+"""Of thirty factors the one asked for lies halfway between the two largest, and one odd model decides; of sixty it is
+the third largest."""
 FEWEST_TRIED = 5
 """Models on which intervals are tried; fewer than five are not enough for a quantile."""
 
@@ -130,7 +133,7 @@ def interval_factors(
     n_draws = min(spec.n_draws, N_DRAWS)
     plain = replace(spec, methods=("irsl",), budget=budget, include_unsampled=False, n_draws=n_draws)
     parts = None if refit is None else partial(parts_without, refit=refit)
-    found = tried_curves(scenario, known, rows, spec=plain, rng=rng, parts=parts, reach=reach)
+    found = tried_curves(scenario, known, rows, spec=plain, rng=rng, parts=parts, reach=reach, most=MOST_FOR_FACTORS)
     if found is None:
         return None
     k, curves = found
@@ -148,6 +151,7 @@ def tried_curves(
     rng: np.random.Generator,
     parts: Parts | None = None,
     reach: int = REACH,
+    most: int = MOST_TRIED,
 ) -> tuple[FloatArray, list[Curve]] | None:
     """Find pass@k of models that are given few of their samples; None when there are too few such models.
 
@@ -160,6 +164,8 @@ def tried_curves(
     parts : callable, optional
         Divides the models into parts, each with an item model that has not seen them; by default the scenario's item
         model is tried with all.
+    most : int
+        Models that are tried.
 
     Returns
     -------
@@ -171,13 +177,13 @@ def tried_curves(
     fewest = np.where(trials > 0, trials, np.iinfo(np.int64).max).min(axis=1)
     is_fit = (trials > 0).any(axis=1) & (fewest >= TIMES_AS_MANY * budget)
     fit = rows[is_fit]
-    most_tried = min(max(MOST_CELLS // scenario.columns.size, FEWEST_OF_MANY_ITEMS), MOST_TRIED)
+    most_tried = min(max(MOST_CELLS // scenario.columns.size, FEWEST_OF_MANY_ITEMS), most)
     tried = fit if fit.size <= most_tried else np.sort(rng.choice(fit, most_tried, replace=False))
     if tried.size < FEWEST_TRIED:
         return None
-    most = float(np.median(trials[is_fit]))  # where samples do not reach, the truth is left out
+    usual = float(np.median(trials[is_fit]))  # where samples do not reach, the truth is left out
     # even steps in log k, as curves of pass@k are smooth there; factors in between are interpolated
-    k = np.unique(np.geomspace(1.0, max(most / reach, 2.0), N_K).astype(np.int64)).astype(np.float64)
+    k = np.unique(np.geomspace(1.0, max(usual / reach, 2.0), N_K).astype(np.int64)).astype(np.float64)
     as_asked = replace(scenario, truth=known, used=cut_down(known, tried, budget, rng, columns=scenario.columns))
     curves = [
         pass_at_k_curve(part_scenario, row, k, spec, rng)
@@ -250,6 +256,17 @@ def widened(curve: Curve, middle: FloatArray, times: FloatArray) -> Curve:
     )
 
 
+def share_within(n_models: int, level: float) -> float:
+    """Share of the values of some models that a further model's value exceeds with probability ``1 - level``.
+
+    Of n + 1 alike values the last is at most the r-th smallest of the others with probability ``r / (n + 1)``, so that
+    ``r = (n + 1) level``: at position ``r - 1`` of ``n - 1`` as `numpy.quantile` counts (Weibull's plotting position).
+    The quantile of n values at `level` itself would hold less often, at 95 % by 3 points for 30 models. With fewer
+    models than ``level / (1 - level)`` it is the largest value.
+    """
+    return min(((n_models + 1) * level - 1.0) / (n_models - 1), 1.0)
+
+
 def _factors(curves: list[Curve], which: int, level: float) -> FloatArray:
     """Quantile of how many half-widths the truth lies from the estimate, around each k, (n_k,); 1 at least."""
     middle = np.stack([curve.values[0, which] for curve in curves])  # (n_tried, n_k)
@@ -264,7 +281,8 @@ def _factors(curves: list[Curve], which: int, level: float) -> FloatArray:
     for j in range(factors.size):
         # pooled, as neighbouring k have nearly the same factor, and the 95 % quantile of five models is their largest
         near = away[:, max(j - N_NEAR, 0) : j + N_NEAR + 1]
-        if np.sum(~np.isnan(near).all(axis=1)) >= FEWEST_TRIED:
-            factors[j] = max(np.nanquantile(near, level), 1.0)
+        n_known = int(np.sum(~np.isnan(near).all(axis=1)))
+        if n_known >= FEWEST_TRIED:
+            factors[j] = max(np.nanquantile(near, share_within(n_known, level)), 1.0)
     known = np.flatnonzero(~np.isnan(factors))
     return np.interp(np.arange(factors.size), known, factors[known]) if known.size else factors
