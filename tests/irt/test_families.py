@@ -210,3 +210,13 @@ def test_attempts_that_agree_have_finite_terms_far_out(logit):
     terms = beta_binomial.likelihood_terms(*arguments)
     assert np.isfinite([*terms, beta_binomial.curvature_slopes(*arguments)]).all()
     assert np.sign(terms.slope) == -np.sign(logit)
+
+
+@pytest.mark.parametrize("x", [-700.0, -360.0, -50.0])
+def test_a_beta_density_of_a_logit_that_is_far_out_has_its_limits(x):
+    """Gamma(a) goes as 1 / a, so that the log-density goes as the logit itself; an ascent may try such logits."""
+    with np.errstate(over="raise", invalid="raise", divide="raise"):
+        left = beta.likelihood_terms(np.array([x]), np.array([0.3]), np.array([5.0]))
+        right = beta.likelihood_terms(np.array([-x]), np.array([0.7]), np.array([5.0]))
+    np.testing.assert_allclose([left.slope, -right.slope], 1.0, atol=1e-12)
+    np.testing.assert_allclose([left.curvature, right.curvature], 0.0, atol=1e-12)

@@ -293,9 +293,9 @@ def _plain_value(value: object) -> Known:
     return value if isinstance(value, str | int | float) else str(value)
 
 
-def _record(bank: Bank) -> Recorded:
-    """Calibration models as those whose answers are recorded."""
-    responses = bank.responses
+def _record(bank: Bank, models: IntArray) -> Recorded:
+    """Calibration models at these rows as those whose answers are recorded."""
+    responses = bank.responses.take(models=models)
     return Recorded(
         tuple(responses.model_ids), np.arange(bank.n_items), responses.responses, responses.n_trials, costs={}
     )
@@ -305,10 +305,11 @@ def _on_the_way(
     bank: Bank, fold: Fold, sessions: Mapping[int, AdaptiveSession], checkpoints: IntArray, progress: ProgressCallback
 ) -> Iterator[dict[int, AdaptiveSession]]:
     """Run sessions; yield those that reach each number of answers when they are there."""
-    recorded, reached, done = _record(bank), dict(sessions), 0
+    recorded, reached, done = _record(bank, fold.held_out[list(sessions)]), dict(sessions), 0
+    row_of = {place: row for row, place in enumerate(sessions)}
     for n_answers in checkpoints.tolist():
         progress("running sessions of calibration models left out", done / checkpoints[-1])
-        rows = [int(fold.held_out[place]) for place in reached]
+        rows = [row_of[place] for place in reached]
         answer_side_by_side(list(reached.values()), recorded, rows, n_answers=n_answers)
         reached = {place: session for place, session in reached.items() if session.n_items >= n_answers}
         find_abilities(list(reached.values()))

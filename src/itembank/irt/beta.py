@@ -29,7 +29,9 @@ from itembank.irt.beta_ends import EPSILON, EndRatio, clipped, end_of, high_end,
 from itembank.irt.logistic import Asymptotes, LikelihoodTerms
 from itembank.irt.means import Mean, mean_terms
 from itembank.numerics.arrays import FloatArray
-from itembank.numerics.gamma import HALF_LOG_TWO_PI, digamma_rest, log_gamma_rest, trigamma, trigamma_rest
+from itembank.numerics.gamma import HALF_LOG_TWO_PI, digamma_rest, log_gamma_rest, trigamma
+
+TINY = np.finfo(np.float64).tiny
 
 
 def log_normaliser(x: FloatArray, precision: FloatArray, asymptotes: Asymptotes | None = None) -> FloatArray:
@@ -174,11 +176,12 @@ def _residual(mean: Mean, responses: FloatArray, precision: FloatArray) -> Float
 
 
 def _information(mean: Mean, precision: FloatArray) -> FloatArray:
-    """``I``, as ``phi p'^2 / (p q)`` and a part that stays of the order of one."""
-    # psi1(z) = 1 / z + T(z), and 1 / a + 1 / b = 1 / (phi p q).
-    remainders = trigamma_rest(precision * mean.p) + trigamma_rest(precision * mean.q)
-    slope = precision * mean.first
-    result: FloatArray = slope * (mean.first / (mean.p * mean.q)) + slope * slope * remainders
+    """``I = (phi p')^2 [psi1(a) + psi1(b)]``, which stays finite however far out a logit is."""
+    # psi1(a) = psi1(a + 1) + 1 / a^2: where p is next to nothing, 1 / a^2 overflows and p' / p does not.
+    squared = (precision * mean.first) ** 2
+    result: FloatArray = squared * (trigamma(precision * mean.p + 1.0) + trigamma(precision * mean.q + 1.0))
+    for probability in (mean.p, mean.q):
+        result = result + (mean.first / np.maximum(probability, TINY)) ** 2
     return result
 
 
