@@ -27,16 +27,14 @@ from scipy.special import polygamma
 
 from itembank.irt.beta_ends import EPSILON, EndRatio, clipped, end_of, high_end, log_odds, low_end
 from itembank.irt.logistic import Asymptotes, LikelihoodTerms
-from itembank.irt.means import Mean, mean_terms
+from itembank.irt.means import Mean, bounded_mean
 from itembank.numerics.arrays import FloatArray
-from itembank.numerics.gamma import HALF_LOG_TWO_PI, digamma_rest, log_gamma_rest, trigamma
-
-TINY = np.finfo(np.float64).tiny
+from itembank.numerics.gamma import HALF_LOG_TWO_PI, digamma_rest, log_gamma_rest, trigamma, trigamma_rest
 
 
 def log_normaliser(x: FloatArray, precision: FloatArray, asymptotes: Asymptotes | None = None) -> FloatArray:
     """Log of the constant that multiplies the density, ``A = log Gamma(phi) - log Gamma(a) - log Gamma(b)``."""
-    mean = mean_terms(x, asymptotes)
+    mean = bounded_mean(x, asymptotes)
     entropy = -(mean.p * mean.log_p + mean.q * mean.log_q)
     return precision * entropy + _spread(mean, precision)
 
@@ -45,7 +43,7 @@ def log_likelihood_terms(
     x: FloatArray, responses: FloatArray, precision: FloatArray, asymptotes: Asymptotes | None = None
 ) -> FloatArray:
     """Log-density of each response; of a clipped response the log-probability of its end."""
-    mean = mean_terms(x, asymptotes)
+    mean = bounded_mean(x, asymptotes)
     value, end = _log_density(mean, clipped(responses), precision), end_of(mean, responses, precision)
     return value if end is None else value - end.value
 
@@ -54,7 +52,7 @@ def likelihood_terms(
     x: FloatArray, responses: FloatArray, precision: FloatArray, asymptotes: Asymptotes | None = None
 ) -> LikelihoodTerms:
     """Log-likelihood, its slope in the logit, and minus its second derivative, which may be negative."""
-    mean = mean_terms(x, asymptotes)
+    mean = bounded_mean(x, asymptotes)
     # a = p phi and b = (1 - p) phi give d log f / dp = phi (L - m); the chain rule brings p' and p''.
     gradient_in_p = precision * _residual(mean, responses, precision)
     value = _log_density(mean, clipped(responses), precision)
@@ -69,7 +67,7 @@ def curvature_slopes(
     x: FloatArray, responses: FloatArray, precision: FloatArray, asymptotes: Asymptotes | None = None
 ) -> FloatArray:
     """Differentiate the curvature in the logit: ``I' - phi p''' (L - m) + phi^2 p' p'' [psi1(a) + psi1(b)]``."""
-    mean = mean_terms(x, asymptotes)
+    mean = bounded_mean(x, asymptotes)
     spread, spread_slope, _ = _spreads(mean, precision)
     gradient_in_p = precision * _residual(mean, responses, precision)
     scaled_slope = precision**2 * mean.first
@@ -84,7 +82,7 @@ def curvature_slopes(
 
 def information_weights(x: FloatArray, precision: FloatArray, asymptotes: Asymptotes | None = None) -> FloatArray:
     """Fisher information in the logit."""
-    mean = mean_terms(x, asymptotes)
+    mean = bounded_mean(x, asymptotes)
     a, b = precision * mean.p, precision * mean.q
     # psi1(a) = psi1(a + 1) + 1 / a^2 leaves nothing to cancel
     result: FloatArray = (precision * mean.first) ** 2 * (trigamma(a + 1.0) + trigamma(b + 1.0))
@@ -99,7 +97,7 @@ def information_slopes(
     x: FloatArray, precision: FloatArray, asymptotes: Asymptotes | None = None
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """`information_weights` with their first and second derivatives in the logit."""
-    mean = mean_terms(x, asymptotes)
+    mean = bounded_mean(x, asymptotes)
     spread, spread_slope, spread_second = _spreads(mean, precision)
     squared = precision**2
     slope = squared * mean.first * (2.0 * mean.second * spread + mean.first * spread_slope)
@@ -132,7 +130,7 @@ def divergence(
     less phi times the entropy of p, ``s(x) - s(other) + phi KL(p_other || p) + phi (p - p_other) [S(a) - S(b)]``.
     Clipping takes away ``P_0 (e^d - 1 - d)``, ``d = log(p_other / p)``, and the same at the other end.
     """
-    here, there = mean_terms(x, asymptotes), mean_terms(other, asymptotes)
+    here, there = bounded_mean(x, asymptotes), bounded_mean(other, asymptotes)
     binary = there.p * (there.log_p - here.log_p) + there.q * (there.log_q - here.log_q)
     remainders = digamma_rest(precision * here.p) - digamma_rest(precision * here.q)
     spreads = _spread(here, precision) - _spread(there, precision)
@@ -176,12 +174,11 @@ def _residual(mean: Mean, responses: FloatArray, precision: FloatArray) -> Float
 
 
 def _information(mean: Mean, precision: FloatArray) -> FloatArray:
-    """``I = (phi p')^2 [psi1(a) + psi1(b)]``, which stays finite however far out a logit is."""
-    # psi1(a) = psi1(a + 1) + 1 / a^2: where p is next to nothing, 1 / a^2 overflows and p' / p does not.
-    squared = (precision * mean.first) ** 2
-    result: FloatArray = squared * (trigamma(precision * mean.p + 1.0) + trigamma(precision * mean.q + 1.0))
-    for probability in (mean.p, mean.q):
-        result = result + (mean.first / np.maximum(probability, TINY)) ** 2
+    """``I``, as ``phi p'^2 / (p q)`` and a part that stays of the order of one."""
+    # psi1(z) = 1 / z + T(z), and 1 / a + 1 / b = 1 / (phi p q).
+    remainders = trigamma_rest(precision * mean.p) + trigamma_rest(precision * mean.q)
+    slope = precision * mean.first
+    result: FloatArray = slope * (mean.first / (mean.p * mean.q)) + slope * slope * remainders
     return result
 
 

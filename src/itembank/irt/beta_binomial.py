@@ -12,17 +12,12 @@ the terms become those of n Bernoulli trials, ``k log p + (n - k) log(1 - p)``. 
 Bernoulli terms for every phi; with n = 0 they are zero. All arrays of one call broadcast.
 """
 
-import numpy as np
 from scipy.special import zeta
 
 from itembank.irt.logistic import Asymptotes, LikelihoodTerms
-from itembank.irt.means import Mean, mean_terms
+from itembank.irt.means import Mean, bounded_mean
 from itembank.numerics.arrays import FloatArray
 from itembank.numerics.gamma import digamma_difference, log_gamma_difference, trigamma_difference
-
-LARGEST_LOGIT = 150.0
-"""Up to it ``1 / a^3`` does not overflow, even for phi = 0.01 (it does from 231 on). Only trial steps that are refused
-lead further."""
 
 
 def log_likelihood_terms(
@@ -74,11 +69,6 @@ def curvature_slopes(
         - mean.third * gradient_in_p
     )
     return result
-
-
-def bounded_mean(x: FloatArray, asymptotes: Asymptotes | None) -> Mean:
-    """Return the mean at the logits, bounded by `LARGEST_LOGIT` on both sides."""
-    return mean_terms(np.clip(x, -LARGEST_LOGIT, LARGEST_LOGIT), asymptotes)
 
 
 def _shapes(

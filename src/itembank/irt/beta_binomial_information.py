@@ -15,6 +15,7 @@ import numpy as np
 from itembank.irt import beta_binomial
 from itembank.irt.logistic import Asymptotes
 from itembank.irt.logistic import information_weights as information_of_one
+from itembank.irt.means import bounded_mean
 from itembank.numerics.arrays import FloatArray
 from itembank.numerics.gamma import digamma_difference, log_beta
 
@@ -42,7 +43,7 @@ def information_weights(
     single = information_of_one(x, asymptotes)
     if np.all(np.asarray(n_trials) == 1.0):
         return np.broadcast_to(single, np.broadcast_shapes(single.shape, np.shape(precision))).copy()
-    mean = beta_binomial.bounded_mean(x, asymptotes)
+    mean = bounded_mean(x, asymptotes)
     a, b, n = np.broadcast_arrays(precision * mean.p, precision * mean.q, n_trials)
     variance = np.empty(a.shape)  # of d
     for count in np.unique(n):

@@ -8,6 +8,10 @@ from itembank.irt.logistic import Asymptotes, log_probabilities
 from itembank.numerics.arrays import FloatArray
 from itembank.numerics.stable import sigmoid_pair
 
+LARGEST_LOGIT = 150.0
+"""Up to it ``1 / (phi p)^3`` does not overflow, even for phi = 0.01 (it does from 231 on). Only trial steps that are
+refused lead further."""
+
 
 class Mean(NamedTuple):
     """``p`` and ``q = 1 - p`` with their logs, and ``p', p'', p'''``; all keep their digits in both tails."""
@@ -41,3 +45,8 @@ def mean_terms(x: FloatArray, asymptotes: Asymptotes | None) -> Mean:
         height * second,
         height * third,
     )
+
+
+def bounded_mean(x: FloatArray, asymptotes: Asymptotes | None) -> Mean:
+    """Evaluate the mean at logits that are bounded by `LARGEST_LOGIT` on both sides."""
+    return mean_terms(np.clip(x, -LARGEST_LOGIT, LARGEST_LOGIT), asymptotes)
