@@ -1,5 +1,6 @@
 """How a budget of items is divided among stages, and whether stages pay."""
 
+import shlex
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -144,7 +145,7 @@ class StagesCompared:
         is_overall = self.target == OVERALL
         how = remedy(
             f"select({'bank' if is_overall else f'with_target(bank, {self.target!r})'}, {n_items}, stages={n_stages})",
-            f"select -n {n_items} --stages {n_stages}{'' if is_overall else f' --target {self.target}'}",
+            f"select -n {n_items} --stages {n_stages}{'' if is_overall else f' --target {shlex.quote(self.target)}'}",
         )
         return (
             f"Two stages pay: the mean error of {self.score} from {n_items} items falls from {batch:.2f} "
