@@ -317,3 +317,12 @@ def test_a_file_with_anything_wrong_in_it_is_read_or_a_data_error(name, edits, k
     values = matrix.responses[matrix.observed]
     assert values.size > 0
     assert ((values >= 0) & (values <= 1)).all()
+
+
+@pytest.mark.parametrize(
+    "convert", [pl.DataFrame, pl.DataFrame.to_pandas, pl.DataFrame.to_arrow, lambda table: [table]]
+)
+def test_a_table_in_memory_is_sent_to_the_function_that_reads_it(convert):
+    table = convert(pl.DataFrame({"model_id": ["a"], "item_id": ["b"], "response": [1]}))
+    with pytest.raises(DataError, match=r"got (DataFrame|Table).*read by responses_from_frame"):
+        read_responses(table)

@@ -1,9 +1,10 @@
 """`read_responses`: the one way into the package for per-item results."""
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import polars as pl
 
@@ -191,8 +192,16 @@ def _fitting(
 
 
 def paths_of(paths: Paths) -> list[Path]:
-    """Return one path, or several, as a list; `DataError` when there is none."""
-    sources = [Path(path) for path in ([paths] if isinstance(paths, str | Path) else paths)]
+    """Return one path, or several, as a list; `DataError` when there is none, or something else."""
+    is_one = isinstance(paths, str | os.PathLike) or hasattr(paths, "columns")  # pandas tables give names of columns
+    given: list[Any] = [paths] if is_one else [*cast("Sequence[str | Path]", paths)]
+    for one in given:
+        if not isinstance(one, str | os.PathLike):
+            raise DataError(
+                f"what is read must be paths of files or folders, got {type(one).__name__}. A table in memory (pandas, "
+                "polars, pyarrow) is read by responses_from_frame."
+            )
+    sources = [Path(path) for path in given]
     if not sources:
         raise DataError("there must be at least one file to read, got none.")
     return sources
