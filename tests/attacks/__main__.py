@@ -146,13 +146,14 @@ def main() -> int:
     """Run what the options say; exit 1 when there is a defect."""
     parser = argparse.ArgumentParser(prog="python -m tests.attacks", description=__doc__)
     default = ", ".join(f"{name}={count}" for name, count in COUNTS.items())
-    parser.add_argument("counts", nargs="*", metavar="NAME=COUNT", help=f"how many of which attacks [all: {default}]")
+    parser.add_argument("counts", nargs="*", metavar="NAME[=COUNT]", help=f"how many of which attacks [all: {default}]")
     parser.add_argument("--jobs", type=int, default=2, help="processes")
     parser.add_argument("--quick", action="store_true", help="kill only commands that end soon")
     parser.add_argument("-o", "--output", type=Path, default=Path("attacks"), help="folder of the logs")
     parser.add_argument("--repeat", metavar="NAME:NUMBER", help="make one attack again, and print what became of it")
     options = parser.parse_args()
-    wanted = {name: int(count) for name, _, count in (one.partition("=") for one in options.counts)} or COUNTS
+    named = (one.partition("=") for one in options.counts)
+    wanted = {name: int(count or COUNTS[name]) for name, _, count in named} or COUNTS
     import_everything()
     with tempfile.TemporaryDirectory(prefix="itembank-attacks-") as place:
         attacks = Attacks(Path(place), QUICK if options.quick else tuple(JOBS))
