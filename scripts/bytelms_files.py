@@ -9,7 +9,7 @@ import polars as pl
 from bytelms_tasks import Item, Suite
 from bytelms_training import N_SAMPLES, SHARES, Run
 
-from itembank.data.builtin_tables import along_runs, packed_numbers
+from itembank.data.builtin_tables import as_differences, packed_numbers
 
 STEPS_PER_NAT = 100.0  # log-likelihoods are kept as whole hundredths
 MODEL_COLUMNS = (
@@ -27,7 +27,7 @@ def write_builtin(folder: Path, suite: Suite, runs: Sequence[Run], files: Path) 
     is_choice = ~np.isnan(answers[0]["choices"])  # (n_items, n_options)
     choices = [_hundredths(answer["choices"][is_choice]) for answer in answers]
     items = pl.DataFrame([_item(item) for item in suite.multiple_choice])
-    choice_bytes = items["choice_bytes"].explode().to_numpy()
+    texts = items["choices"].explode().to_list()
     tables = {
         "models": models,
         "items": items,
@@ -42,7 +42,7 @@ def write_builtin(folder: Path, suite: Suite, runs: Sequence[Run], files: Path) 
             row_group_size=table.height,
         )
     numbers = {
-        "choices": (along_runs(np.array(choices), len(SHARES), choice_bytes), "<i2"),
+        "choices": (as_differences(np.array(choices), len(SHARES), texts), "<i2"),
         "samples_counts": (np.array([one["counts"] for one in answers]), "<i2"),
         "samples_exact": (np.array([one["answers"] for one in answers]), "<f4"),
     }

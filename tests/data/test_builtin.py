@@ -13,10 +13,10 @@ from sklearn import datasets
 from itembank.data.builtin import load_builtin
 from itembank.data.builtin_tables import (
     IN_CHECKOUT_ONLY,
-    along_runs,
+    as_differences,
+    from_differences,
     packed_numbers,
     read_builtin_numbers,
-    undone,
 )
 from itembank.data.responses import ResponseMatrix
 from itembank.errors import DataError, ParameterError
@@ -158,10 +158,10 @@ def test_numbers_come_back_from_their_bytes(rng, tmp_path, monkeypatch):
     monkeypatch.setattr("importlib.resources.files", lambda package: tmp_path)
     (tmp_path / "builtin_files").mkdir()
     log_likelihoods = rng.integers(-3000, 3000, (6, 7)).astype(np.int16)
-    n_bytes = rng.integers(1, 4, 7)
-    kept = {"choices": (along_runs(log_likelihoods, 3, n_bytes), "<i2"), "exact": (rng.normal(size=(6, 4)), "<f4")}
+    choices = ["no", "b", "yes", "b", "no", "a", "no"]
+    kept = {"choices": (as_differences(log_likelihoods, 3, choices), "<i2"), "exact": (rng.normal(size=(6, 4)), "<f4")}
     for part, (numbers, dtype) in kept.items():
         (tmp_path / "builtin_files" / f"toy_{part}.xz").write_bytes(packed_numbers(numbers, dtype))
     read = read_builtin_numbers("toy", "choices", "<i2", 3)
-    np.testing.assert_array_equal(undone(read, 3, n_bytes), log_likelihoods)
+    np.testing.assert_array_equal(from_differences(read, 3, choices), log_likelihoods)
     np.testing.assert_array_equal(read_builtin_numbers("toy", "exact", "<f4", 6), kept["exact"][0].astype("<f4"))

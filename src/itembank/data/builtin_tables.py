@@ -1,12 +1,14 @@
 """The files of the data sets that come with the package."""
 
 import importlib.resources
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import polars as pl
 
 from itembank.errors import DataError
+from itembank.numerics.arrays import IntArray
 
 IN_CHECKOUT_ONLY = ("classifiers_", "bytelms_samples_exact")
 """How the names of files begin that the wheel leaves out, to stay small; ``pyproject.toml`` names them too."""
@@ -37,7 +39,7 @@ def _content(file: str) -> bytes:
 
 
 def read_builtin_numbers(name: str, part: str, dtype: str, n_rows: int) -> np.ndarray[Any, Any]:
-    """Read numbers whose first bytes stand together, then their second ones: this compresses better.
+    """Read numbers from a file whose content `packed_numbers` made.
 
     Parameters
     ----------
@@ -62,50 +64,78 @@ def read_builtin_numbers(name: str, part: str, dtype: str, n_rows: int) -> np.nd
             "the built-in language models need Python's module lzma, and this Python was built without it. Install "
             "the headers of xz (Debian: liblzma-dev) and build Python again, or take another Python."
         ) from error
-    planes = np.frombuffer(lzma.decompress(_content(f"{name}_{part}.xz")), dtype=np.uint8)
-    together = np.ascontiguousarray(planes.reshape(np.dtype(dtype).itemsize, -1).T)  # (n_numbers, n_bytes)
-    return together.view(dtype).reshape(n_rows, -1)
+    content = np.frombuffer(lzma.decompress(_content(f"{name}_{part}.xz")), dtype=np.uint8)
+    kept = content.reshape(np.dtype(dtype).itemsize, -1)
+    planes = np.empty_like(kept)  # (n_bytes, n_numbers), the low bytes first
+    order = np.arange(kept.shape[1])
+    for i in reversed(range(len(kept))):
+        planes[i, order] = kept[i]
+        order = np.argsort(planes[i], kind="stable")
+    return np.ascontiguousarray(planes.T).view(dtype).reshape(n_rows, -1)
 
 
 def packed_numbers(numbers: np.ndarray[Any, Any], dtype: str) -> bytes:
-    """Return the content of a file that `read_builtin_numbers` reads; each plane of bytes is a stream of its own."""
+    """Return numbers as bytes in an order that compresses well.
+
+    The low bytes of all numbers stand together, then the next ones. Bytes of one plane stand in the order of the bytes
+    above them, since low bytes below equal high bytes are alike. Each plane is a stream of its own.
+    """
     import lzma  # noqa: PLC0415
 
     how = {"id": lzma.FILTER_LZMA2, "preset": 9 | lzma.PRESET_EXTREME, "lc": 3, "lp": 0, "pb": 0}
     planes = np.ascontiguousarray(numbers, dtype=dtype).view(np.uint8).reshape(numbers.size, -1).T
-    return b"".join(lzma.compress(np.ascontiguousarray(plane).tobytes(), filters=[how]) for plane in planes)
+    above = [np.argsort(plane, kind="stable") for plane in planes[1:]] + [np.arange(numbers.size)]
+    return b"".join(
+        lzma.compress(plane[order].tobytes(), filters=[how]) for plane, order in zip(planes, above, strict=True)
+    )
 
 
-def along_runs(
-    log_likelihoods: np.ndarray[Any, Any], n_checkpoints: int, n_bytes: np.ndarray[Any, Any]
+def as_differences(
+    log_likelihoods: np.ndarray[Any, Any], n_checkpoints: int, choices: Sequence[str]
 ) -> np.ndarray[Any, Any]:
-    """Differences from the checkpoint before, of models that stand run by run, in an order that compresses well.
+    """Differences between checkpoints, and between choices of the same text: they compress well.
 
     Parameters
     ----------
     log_likelihoods : (n_models, n_choices) of whole numbers
+        The checkpoints of a run stand one after the other.
     n_checkpoints : int
         Of each run.
-    n_bytes : (n_choices,)
-        Length of each choice: differences of choices of one length are about as large.
+    choices : (n_choices,)
+        Their texts.
 
     Returns
     -------
     (n_checkpoints, n_choices, n_runs)
-        The choices from the shortest to the longest. 128 is added, half of what a low byte holds, so that small
-        differences of both signs have the same high byte; see `undone`.
+        Change since the checkpoint before, less that of the choice before where it has the same text. The choices are
+        ordered by length and text: changes grow with the length. 128 is added, half of what a low byte holds, so that
+        small differences of both signs have the same high byte. `from_differences` is the inverse.
     """
-    runs = log_likelihoods.reshape(-1, n_checkpoints, n_bytes.size)
-    differences = np.diff(runs, axis=1, prepend=0)[:, :, np.argsort(n_bytes, kind="stable")]
-    return np.ascontiguousarray(differences.transpose(1, 2, 0)) + _HALF_BYTE
+    order, first = _by_text(choices)
+    runs = log_likelihoods.reshape(-1, n_checkpoints, len(choices))
+    changes = np.diff(runs, axis=1, prepend=0)[:, :, order].transpose(1, 2, 0)
+    own = first == np.arange(first.size)  # the first of its text
+    differences = np.diff(changes, axis=1, prepend=0)
+    differences[:, own] = changes[:, own]
+    return np.ascontiguousarray(differences) + _HALF_BYTE
 
 
-def undone(
-    differences: np.ndarray[Any, Any], n_checkpoints: int, n_bytes: np.ndarray[Any, Any]
+def from_differences(
+    differences: np.ndarray[Any, Any], n_checkpoints: int, choices: Sequence[str]
 ) -> np.ndarray[Any, Any]:
-    """Add up the differences of `along_runs` again, (n_models, n_choices)."""
-    steps = differences.reshape(n_checkpoints, n_bytes.size, -1) - _HALF_BYTE
-    sums = np.cumsum(steps, axis=0, dtype=differences.dtype)
-    in_order = np.empty_like(sums)
-    in_order[:, np.argsort(n_bytes, kind="stable")] = sums
-    return np.ascontiguousarray(in_order.transpose(2, 0, 1)).reshape(-1, n_bytes.size)
+    """Add up the differences of `as_differences` again, (n_models, n_choices)."""
+    order, first = _by_text(choices)
+    steps = differences.reshape(n_checkpoints, len(choices), -1) - _HALF_BYTE
+    sums = np.cumsum(steps, axis=1, dtype=differences.dtype)
+    changes = sums - (sums - steps)[:, first]
+    in_order = np.empty_like(changes)
+    in_order[:, order] = np.cumsum(changes, axis=0, dtype=differences.dtype)
+    return np.ascontiguousarray(in_order.transpose(2, 0, 1)).reshape(-1, len(choices))
+
+
+def _by_text(choices: Sequence[str]) -> tuple[IntArray, IntArray]:
+    """Order of choices by length and text; in that order, the place of the first choice with the same text."""
+    texts = np.array(choices)
+    order = np.lexsort((texts, np.char.str_len(texts)))
+    is_first = np.append(True, texts[order][1:] != texts[order][:-1])
+    return order, np.maximum.accumulate(np.where(is_first, np.arange(order.size), 0))

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from itembank.data.builtin_tables import read_builtin_numbers, read_builtin_table, undone
+from itembank.data.builtin_tables import from_differences, read_builtin_numbers, read_builtin_table
 from itembank.data.choice_scores import bits_per_byte, choice_accuracy, choice_probability, probability_per_character
 from itembank.data.responses import ResponseMatrix
 from itembank.numerics.arrays import FloatArray, IntArray
@@ -41,16 +41,15 @@ class ChoiceLogLikelihoods(Compact):
 def builtin_choices() -> ChoiceLogLikelihoods:
     """Return the log-likelihoods of all choices of `bytelms`, from which its responses are made."""
     models, items = (read_builtin_table("bytelms", part) for part in ("models", "items"))
-    choice_bytes = items["choice_bytes"].explode().to_numpy()  # (n_choices,)
     n_checkpoints = models["share_of_run"].n_unique()
     differences = read_builtin_numbers("bytelms", "choices", "<i2", n_checkpoints)
-    choices = undone(differences, n_checkpoints, choice_bytes)  # (n_models, n_choices)
+    choices = from_differences(differences, n_checkpoints, items["choices"].explode().to_list())
     n_options = items["n_options"].to_numpy()
     is_choice = np.arange(n_options.max()) < n_options[:, None]  # (n_items, n_options)
     log_likelihoods = np.full((models.height, *is_choice.shape), np.nan)
     log_likelihoods[:, is_choice] = choices / _STEPS_PER_NAT
     n_bytes = np.full(is_choice.shape, np.nan)
-    n_bytes[is_choice] = choice_bytes
+    n_bytes[is_choice] = items["choice_bytes"].explode().to_numpy()
     return ChoiceLogLikelihoods(models, items, log_likelihoods, n_bytes, items["correct"].to_numpy())
 
 
