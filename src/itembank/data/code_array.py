@@ -45,6 +45,16 @@ class CodeArray:
         array._bits = bits[array._codes]
         return array
 
+    @classmethod
+    def of_numbers(cls, values: FloatArray | IntArray) -> Self:
+        """Take numbers (n_rows, n_columns), NaN for none."""
+        array = cls()
+        array._cells = np.full(values.shape, 255, dtype=np.uint8)
+        for row, of_row in enumerate(values):
+            codes = array._encoded(of_row)  # before the cells are taken, as new values may need larger ones
+            array._cells[row] = codes
+        return array
+
     def grow(self, n_rows: int, n_columns: int) -> None:
         """Make room for so many rows and columns, and some more, so that growing by one at a time costs little."""
         old = self._cells.shape
