@@ -73,6 +73,9 @@ def test_what_is_taken_stays_coded_while_it_is_much():
     assert isinstance(coded.take(models=rows), CodedResponses)
     same(coded.take(models=rows, items=columns), numbers.take(models=rows, items=columns))
     assert type(coded.take(models=rows, items=columns)) is ResponseMatrix
+    np.testing.assert_array_equal(coded.of_items(columns), numbers.of_items(columns))
+    np.testing.assert_array_equal(coded.of_items(columns, models=rows), numbers.responses[np.ix_(rows, columns)])
+    np.testing.assert_array_equal(numbers.of_items(columns, models=rows), numbers.responses[np.ix_(rows, columns)])
 
 
 def test_tables_are_changed_and_copies_sent_without_numbers():

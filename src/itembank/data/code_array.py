@@ -127,6 +127,10 @@ class CodeArray:
         """Return the values of the first rows in some columns, (n_rows, n_taken)."""
         return self._decoded(self._cells[:n_rows][:, columns])
 
+    def crossed(self, rows: IntArray, columns: IntArray) -> FloatArray:
+        """Return the values of some rows in some columns, (n_rows_taken, n_columns_taken)."""
+        return self._decoded(self._cells[np.ix_(rows, columns)])
+
     def item_codes(self, n_rows: int, n_columns: int) -> ItemCodes:
         """Return right and wrong, column after column; cells that are so already are not copied.
 

@@ -167,9 +167,11 @@ class CodedResponses(ResponseMatrix):
         )
         return cut if rows.size * columns.size > CODES_DOWN_TO else cut.to_matrix()
 
-    def of_items(self, items: IntArray) -> FloatArray:
-        """As that of a `ResponseMatrix`, without numbers of the other items."""
-        return self._codes.columns(self.n_models, items)
+    def of_items(self, items: IntArray, *, models: IntArray | None = None) -> FloatArray:
+        """As that of a `ResponseMatrix`, without numbers of the others."""
+        if models is None:
+            return self._codes.columns(self.n_models, items)
+        return self._codes.crossed(models, items)
 
     def with_tables(self, *, models: pl.DataFrame | None = None, items: pl.DataFrame | None = None) -> ResponseMatrix:
         """Return the same responses with other tables of models or items, in the same order."""
