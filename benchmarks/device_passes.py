@@ -113,7 +113,7 @@ def _fastest(call: Callable[[], object]) -> float:
 
 def _fit(codes: Codes, spec: Variational) -> float:
     start = time.perf_counter()
-    calibrate(CodedResponses.of_items(codes), spec)
+    calibrate(CodedResponses.from_item_codes(codes), spec)
     return time.perf_counter() - start
 
 

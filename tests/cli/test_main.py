@@ -3,7 +3,7 @@ import pytest
 from click.shell_completion import BashComplete
 
 from itembank.cli.main import COMMANDS, cli
-from itembank.cli.options import _bytes
+from itembank.cli.reading_options import _bytes
 
 
 @pytest.mark.parametrize("name", list(COMMANDS))

@@ -23,6 +23,9 @@ def test_numbers_come_back_to_the_last_bit(n_values):
     expected = np.full((int(rows.max()) + 1, 300), np.nan)
     expected[rows[:n_values], columns[:n_values]] = values
     np.testing.assert_array_equal(cells.block(0, expected.shape[0], 300), expected)
+    together = CodeArray.of_numbers(expected)
+    np.testing.assert_array_equal(together.block(0, expected.shape[0], 300), expected)
+    assert together._cells.itemsize == cells._cells.itemsize
 
 
 def test_right_and_wrong_take_a_byte_and_a_sign_of_zero_is_kept():

@@ -1,7 +1,7 @@
 """Coded responses are a response matrix: the same numbers wherever they are asked for."""
 
 import copy
-from dataclasses import replace
+from dataclasses import FrozenInstanceError, replace
 
 import numpy as np
 import polars as pl
@@ -73,18 +73,41 @@ def test_what_is_taken_stays_coded_while_it_is_much():
     assert isinstance(coded.take(models=rows), CodedResponses)
     same(coded.take(models=rows, items=columns), numbers.take(models=rows, items=columns))
     assert type(coded.take(models=rows, items=columns)) is ResponseMatrix
+    np.testing.assert_array_equal(coded.of_items(columns), numbers.of_items(columns))
+    np.testing.assert_array_equal(coded.of_items(columns, models=rows), numbers.responses[np.ix_(rows, columns)])
+    np.testing.assert_array_equal(numbers.of_items(columns, models=rows), numbers.responses[np.ix_(rows, columns)])
 
 
 def test_tables_are_changed_and_copies_sent_without_numbers():
     numbers, coded = pair()
     models = numbers.models.with_columns(size=pl.int_range(12))
     changed = coded.with_tables(models=models)
-    assert changed.codes is coded.codes
+    assert np.shares_memory(changed.item_codes().cells, coded.item_codes().cells)
     assert changed.models.equals(models)
     same(copy.deepcopy(coded), numbers)  # by what another process is sent
-    same(replace(coded, responses=numbers.responses), numbers)
     other = 1.0 - numbers.responses
     np.testing.assert_array_equal(replace(coded, responses=other).block(1, 3).responses, other[1:3])
+
+
+def test_what_is_made_of_numbers_holds_their_codes():
+    numbers, _ = pair()
+    trials = np.where(numbers.observed, 3, 0)
+    costs = {"seconds": np.random.default_rng(5).random((12, 30))}  # 360 values, of two bytes each
+    whole = replace(numbers, responses=numbers.responses * (2.0 / 3.0), n_trials=trials, costs=costs)
+    coded = CodedResponses(whole.responses, whole.models, whole.items, trials, costs)
+    same(coded, whole)
+    np.testing.assert_array_equal(coded.n_trials, trials)
+    assert coded.n_trials.dtype == np.int64
+    np.testing.assert_array_equal(coded.costs["seconds"], costs["seconds"])
+    assert coded.item_codes() is None
+    assert CodedResponses.create(numbers.responses).item_codes().cells.dtype == np.uint8
+
+
+def test_coded_responses_are_not_changed_in_place():
+    _, coded = pair()
+    for name in ("responses", "models", "items", "n_trials", "costs"):
+        with pytest.raises(FrozenInstanceError):
+            setattr(coded, name, None)
 
 
 @pytest.mark.usefixtures("_many")

@@ -1,5 +1,7 @@
 """Likelihood ratios of pairs against loops, and copies planted in simulated answers."""
 
+from dataclasses import astuple
+
 import numpy as np
 import pytest
 
@@ -46,6 +48,23 @@ def test_residual_factors_take_what_families_share_out_of_chance():
     few = with_residual_factors(p[:20], values[:20], observed[:20])
     assert few == pytest.approx(np.clip(p[:20], NEAREST, 1.0 - NEAREST))  # twenty models tell no factor from chance
     assert theta.size == 100
+
+
+@pytest.mark.parametrize("n_models", [40, 100])
+def test_parts_of_the_models_give_what_all_at_once_give(n_models, monkeypatch):
+    values, _ = make_answers(n_models=n_models, n_items=70)
+    observed = np.random.default_rng(3).random(values.shape) < 0.9
+    values = np.where(observed, values, np.nan)
+    p = np.asfortranarray(np.random.default_rng(4).random(values.shape))
+
+    def found():
+        better = with_residual_factors(p, values, observed)
+        return [better, *astuple(duplicate_pairs(values, observed, better, least=-3.0))]
+
+    at_once = found()
+    monkeypatch.setattr(kernels, "CELLS_AT_ONCE", 500)
+    for one, other in zip(found(), at_once, strict=True):
+        np.testing.assert_array_equal(one, other)
 
 
 def test_copies_are_found_and_nothing_else():

@@ -11,7 +11,7 @@ from itembank.data.arguments import GivenBank, as_bank
 from itembank.data.bank_views import asked_for
 from itembank.data.banks import Bank
 from itembank.data.score_names import OVERALL
-from itembank.estimation.estimate import check_headline
+from itembank.estimation.checks import check_headline
 from itembank.progress import ProgressCallback, silent
 
 

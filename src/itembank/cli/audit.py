@@ -7,21 +7,10 @@ import click
 
 from itembank.cli.command import Command
 from itembank.cli.main import EXIT_FAILED
-from itembank.cli.options import (
-    FILE,
-    BankPath,
-    checked_report_path,
-    format_option,
-    ids_of_file,
-    items_option,
-    models_option,
-    reading_options,
-    reading_spec,
-    refuse_unused,
-    typed_command,
-    write_report,
-)
+from itembank.cli.options import FILE, BankPath, format_option, ids_of_file, refuse_unused
+from itembank.cli.reading_options import items_option, models_option, reading_options, reading_spec
 from itembank.cli.render import note, print_record, print_rows, progress, warnings_as_notes
+from itembank.cli.report_options import checked_report_path, typed_command, write_report
 from itembank.diagnostics.item_audit_names import ORDERS, REASONS
 from itembank.errors import visible
 

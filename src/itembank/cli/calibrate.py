@@ -15,18 +15,15 @@ from itembank.cli.external_scores import check_external_options, external_option
 from itembank.cli.option_types import MethodName, NumberOrWord
 from itembank.cli.options import (
     format_option,
-    items_option,
     method_option,
-    models_option,
     output_option,
     parallel_option,
-    reading_options,
-    reading_spec,
     refuse_unused,
     responses_argument,
     score_options,
     seed_option,
 )
+from itembank.cli.reading_options import items_option, models_option, reading_options, reading_spec
 from itembank.cli.render import note, print_rows, progress, warnings_as_notes
 from itembank.cli.spec_options import spec_option, typed
 from itembank.data.score_names import Across, Within

@@ -17,11 +17,11 @@ from itembank.cli.options import (
     format_option,
     ids_of_file,
     level_option,
-    reading_options,
     refuse_unused,
     responses_argument,
     seed_option,
 )
+from itembank.cli.reading_options import reading_options
 from itembank.cli.render import note, progress, warnings_as_notes
 from itembank.errors import visible
 

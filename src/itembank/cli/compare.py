@@ -23,14 +23,13 @@ from itembank.cli.options import (
     format_option,
     level_option,
     method_option,
-    reading_options,
     refuse_unused,
-    report_option,
-    report_result,
     responses_argument,
     seed_option,
 )
+from itembank.cli.reading_options import reading_options
 from itembank.cli.render import note, print_rows, progress, refuse_empty, warnings_as_notes
+from itembank.cli.report_options import report_option, report_result
 from itembank.cli.spec_options import spec_option
 from itembank.cli.typicality_words import note_flagged
 from itembank.comparison.comparison_spec import ComparisonSpec

@@ -12,19 +12,16 @@ from itembank.cli.options import (
     FILE,
     BankPath,
     bank_argument,
-    figure_option,
     format_option,
-    items_option,
     level_option,
     method_option,
-    reading_options,
-    reading_spec,
     refuse_unused,
     responses_argument,
     seed_option,
-    write_figure,
 )
+from itembank.cli.reading_options import items_option, reading_options, reading_spec
 from itembank.cli.render import print_object, print_record, print_rows, progress, warnings_as_notes
+from itembank.cli.report_options import figure_option, write_figure
 
 
 @click.group("diagnose", cls=Group)

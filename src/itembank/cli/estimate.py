@@ -15,21 +15,10 @@ from itembank.cli.new_results import (
     why_not_calibrated,
 )
 from itembank.cli.option_types import MethodName
-from itembank.cli.options import (
-    bank_argument,
-    estimand_option,
-    format_option,
-    level_option,
-    method_option,
-    models_option,
-    note_report,
-    reading_options,
-    report_option,
-    seed_option,
-    typed_command,
-    write_report,
-)
+from itembank.cli.options import bank_argument, estimand_option, format_option, level_option, method_option, seed_option
+from itembank.cli.reading_options import models_option, reading_options
 from itembank.cli.render import note, print_rows, progress, refuse_empty, warnings_as_notes
+from itembank.cli.report_options import note_report, report_option, typed_command, write_report
 from itembank.cli.typicality_words import note_flagged, typicality_text
 from itembank.errors import visible
 from itembank.estimation.estimand_names import ESTIMANDS_IN_WORDS, RUN, Estimand

@@ -5,7 +5,7 @@ from typing import Any
 import click
 
 from itembank.cli.import_results import finish_import, import_options, import_spec
-from itembank.cli.options import column_mapping
+from itembank.cli.reading_options import column_mapping
 from itembank.cli.spec_options import spec_option
 from itembank.data.readers.specs import ReadingSpec
 

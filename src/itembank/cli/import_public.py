@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from itembank.cli.import_results import finish_import, import_options, import_spec
-from itembank.cli.options import GENERAL_OPTIONS, OPTIONS_OF, refuse_unused
+from itembank.cli.options import refuse_unused
+from itembank.cli.reading_options import GENERAL_OPTIONS, OPTIONS_OF
 from itembank.cli.render import note, print_rows
 from itembank.cli.spec_options import typed
 

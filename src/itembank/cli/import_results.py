@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from itembank.cli.command import Command, Decorator, Group, gathered, together
-from itembank.cli.options import (
+from itembank.cli.options import format_option, output_option, parallel_option
+from itembank.cli.reading_options import (
     GENERAL_OPTIONS,
     LOG_OPTIONS,
     OPTIONS_OF,
@@ -16,11 +17,8 @@ from itembank.cli.options import (
     TASK_OPTIONS,
     VALUE_OPTIONS,
     column_mapping,
-    format_option,
     items_option,
     models_option,
-    output_option,
-    parallel_option,
     refuse_unread,
 )
 from itembank.cli.render import note, print_rows, progress, warnings_as_notes

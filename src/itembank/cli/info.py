@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from itembank.cli.command import Command
-from itembank.cli.options import FILE, bank_argument, figure_option, format_option, refuse_unused, write_figure
+from itembank.cli.options import FILE, bank_argument, format_option, refuse_unused
 from itembank.cli.render import note, print_record
+from itembank.cli.report_options import figure_option, write_figure
 
 if TYPE_CHECKING:
     from itembank.data.banks import Bank

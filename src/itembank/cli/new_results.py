@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from itembank.cli.options import FILE, reading_spec
+from itembank.cli.options import FILE
+from itembank.cli.reading_options import reading_spec
 from itembank.cli.render import note
 from itembank.errors import visible
 

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from itembank.cli.command import Command
-from itembank.cli.options import folder_option, format_option, seed_option, typed_command, write_report
+from itembank.cli.options import folder_option, format_option, seed_option
 from itembank.cli.render import note, print_rows, progress, warnings_as_notes
+from itembank.cli.report_options import typed_command, write_report
 
 if TYPE_CHECKING:
     from itembank.reports.quickstart import QuickstartResult

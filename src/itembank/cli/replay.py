@@ -8,14 +8,8 @@ import click
 from itembank.cli.command import SESSION, Command, headed
 from itembank.cli.main import EXIT_IMPRECISE
 from itembank.cli.new_results import note_known_models, read_new_results
-from itembank.cli.options import (
-    bank_argument,
-    format_option,
-    jobs_option,
-    reading_options,
-    responses_argument,
-    seed_option,
-)
+from itembank.cli.options import bank_argument, format_option, jobs_option, responses_argument, seed_option
+from itembank.cli.reading_options import reading_options
 from itembank.cli.render import note, print_rows, progress, warnings_as_notes
 from itembank.cli.session_options import session_options, session_spec
 from itembank.cli.typicality_words import note_flagged, typicality_text

@@ -8,15 +8,10 @@ import click
 
 from itembank.cli.command import Command
 from itembank.cli.new_results import note_known_models, read_new_results, selection_option
-from itembank.cli.options import (
-    BankPath,
-    checked_report_path,
-    reading_options,
-    refuse_unused,
-    typed_command,
-    write_report,
-)
+from itembank.cli.options import BankPath, refuse_unused
+from itembank.cli.reading_options import reading_options
 from itembank.cli.render import note, progress, warnings_as_notes
+from itembank.cli.report_options import checked_report_path, typed_command, write_report
 from itembank.cli.session_record import bank_option, loaded_bank
 
 if TYPE_CHECKING:

@@ -7,17 +7,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from itembank.cli.command import Command
-from itembank.cli.options import (
-    FILE,
-    figure_option,
-    format_option,
-    items_option,
-    models_option,
-    refuse_unused,
-    seed_option,
-    write_figure,
-)
+from itembank.cli.options import FILE, format_option, refuse_unused, seed_option
+from itembank.cli.reading_options import items_option, models_option
 from itembank.cli.render import print_object, print_rows, progress, warnings_as_notes
+from itembank.cli.report_options import figure_option, write_figure
 from itembank.cli.scaling_options import read_responses_or_builtin, responses_or_builtin
 from itembank.cli.scaling_pretrain import read_compute, read_loss
 from itembank.cli.spec_options import spec_option

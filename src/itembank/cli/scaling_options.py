@@ -8,7 +8,8 @@ import click
 from click.core import ParameterSource
 
 from itembank.cli.command import Decorator, Function
-from itembank.cli.options import BankPath, reading_options, reading_spec
+from itembank.cli.options import BankPath
+from itembank.cli.reading_options import reading_options, reading_spec
 from itembank.cli.spec_options import spec_option
 from itembank.scaling.pretraining.specs import ItemResponseLaw
 

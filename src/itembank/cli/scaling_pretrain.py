@@ -8,20 +8,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from itembank.cli.command import Command, gathered, headed
-from itembank.cli.options import (
-    FILE,
-    figure_option,
-    format_option,
-    items_option,
-    level_option,
-    models_option,
-    refuse_unused,
-    report_option,
-    report_result,
-    seed_option,
-    write_figure,
-)
+from itembank.cli.options import FILE, format_option, level_option, refuse_unused, seed_option
+from itembank.cli.reading_options import items_option, models_option
 from itembank.cli.render import note, print_object, print_rows, progress, warnings_as_notes
+from itembank.cli.report_options import figure_option, report_option, report_result, write_figure
 from itembank.cli.scaling_options import (
     CALIBRATED_HERE,
     bank_option,

@@ -12,18 +12,10 @@ import click
 from itembank.calibration.specs import Variational
 from itembank.cli.command import Command, gathered, headed
 from itembank.cli.option_types import WholeNumbers
-from itembank.cli.options import (
-    figure_option,
-    format_option,
-    items_option,
-    level_option,
-    refuse_unused,
-    report_option,
-    report_result,
-    seed_option,
-    write_figure,
-)
+from itembank.cli.options import format_option, level_option, refuse_unused, seed_option
+from itembank.cli.reading_options import items_option
 from itembank.cli.render import note, print_object, print_rows, progress, warnings_as_notes
+from itembank.cli.report_options import figure_option, report_option, report_result, write_figure
 from itembank.cli.scaling_options import (
     CALIBRATED_HERE,
     bank_option,

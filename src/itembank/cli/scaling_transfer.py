@@ -10,20 +10,10 @@ import click
 
 from itembank.cli.command import Command, gathered
 from itembank.cli.option_types import WholeNumbers
-from itembank.cli.options import (
-    BankPath,
-    figure_option,
-    format_option,
-    items_option,
-    level_option,
-    models_option,
-    refuse_unused,
-    report_option,
-    report_result,
-    seed_option,
-    write_figure,
-)
+from itembank.cli.options import BankPath, format_option, level_option, refuse_unused, seed_option
+from itembank.cli.reading_options import items_option, models_option
 from itembank.cli.render import print_object, print_record, print_rows, progress, warnings_as_notes
+from itembank.cli.report_options import figure_option, report_option, report_result, write_figure
 from itembank.cli.scaling_options import read_responses_or_builtin, responses_or_builtin
 from itembank.cli.spec_options import spec_option
 from itembank.scaling.transfers.specs import METHODS, TransferSpec

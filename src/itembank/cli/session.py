@@ -8,14 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from itembank.cli.command import Group
-from itembank.cli.options import (
-    bank_argument,
-    format_option,
-    parallel_option,
-    refuse_unused,
-    report_option,
-    seed_option,
-)
+from itembank.cli.options import bank_argument, format_option, parallel_option, refuse_unused, seed_option
 from itembank.cli.render import (
     note,
     print_ids,
@@ -24,6 +17,7 @@ from itembank.cli.render import (
     progress,
     warnings_as_notes,
 )
+from itembank.cli.report_options import report_option
 from itembank.cli.session_options import amounts, session_options, session_spec
 from itembank.cli.session_plan import plan
 from itembank.cli.session_record import (

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from itembank.cli.main import EXIT_IMPRECISE
-from itembank.cli.options import BankPath, note_report, typed_command, write_report
+from itembank.cli.options import BankPath
 from itembank.cli.render import print_record, progress, warnings_as_notes
+from itembank.cli.report_options import note_report, typed_command, write_report
 from itembank.cli.typicality_words import note_flagged
 
 if TYPE_CHECKING:

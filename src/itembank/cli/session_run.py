@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from itembank.cli.command import Command, gathered, headed
-from itembank.cli.options import format_option, report_option
+from itembank.cli.options import format_option
 from itembank.cli.render import note, progress, warnings_as_notes
+from itembank.cli.report_options import report_option
 from itembank.cli.session_record import bank_option, journal_argument, print_session, wait_option
 from itembank.errors import visible, warned_once
 

@@ -7,16 +7,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from itembank.cli.command import Command
-from itembank.cli.options import (
-    FILE,
-    format_option,
-    models_option,
-    output_option,
-    reading_options,
-    reading_spec,
-    score_options,
-    seed_option,
-)
+from itembank.cli.options import FILE, format_option, output_option, score_options, seed_option
+from itembank.cli.reading_options import models_option, reading_options, reading_spec
 from itembank.cli.render import note, print_rows, progress, warnings_as_notes
 from itembank.data.score_names import Across, Within
 

@@ -8,17 +8,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from itembank.cli.command import Function, Group, headed
-from itembank.cli.options import (
-    FILE,
-    figure_option,
-    format_option,
-    jobs_option,
-    refuse_unused,
-    report_option,
-    report_result,
-    write_figure,
-)
+from itembank.cli.options import FILE, format_option, jobs_option, refuse_unused
 from itembank.cli.render import note, print_rows, progress, warnings_as_notes
+from itembank.cli.report_options import figure_option, report_option, report_result, write_figure
 from itembank.cli.study_prediction import (
     COMPARISON_KINDS,
     PARTS,

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from itembank.cli.options import write_figure
 from itembank.cli.render import print_rows
+from itembank.cli.report_options import write_figure
 from itembank.cli.study_tables import Row, number, wide
 
 if TYPE_CHECKING:

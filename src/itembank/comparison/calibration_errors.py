@@ -84,7 +84,7 @@ def calibration_errors(
     places = np.linspace(0, known.size - 1, min(known.size, MAXIMUM_MODELS)).round().astype(np.int64)
     rows = known[np.unique(places)]
     items = observations.take(models=np.arange(0), columns=np.flatnonzero(columns))
-    responses = bank.responses.responses[np.ix_(rows, items.positions)]
+    responses = bank.responses.of_items(items.positions, models=rows)
     if spec is None:
         errors = _raw_errors(bank, items, selection)[rows]
         size = error_inflation(errors, np.ones(errors.shape))
@@ -100,7 +100,7 @@ def _raw_errors(bank: Bank, items: Observations, selection: Selection | None) ->
     """Errors of weighted means of all calibration models, (n_models, n_targets)."""
     if selection is not None and not selection.is_random and folds(bank):
         return try_methods(bank, items, selection, Weighted().members).by(Weighted()).error
-    answers = bank.responses.responses[:, items.positions]
+    answers = bank.responses.of_items(items.positions)
     return raw_scores(bank, answers, items.positions, items.weights) - calibration_scores(bank)
 
 

@@ -17,7 +17,8 @@ from itembank.crossfit.folds import folds
 from itembank.data.arguments import GivenBank, GivenResponses, GivenSelection, as_bank, as_new_responses, as_selection
 from itembank.data.score_names import OVERALL
 from itembank.errors import DataError, DataWarning, ParameterError
-from itembank.estimation.estimate import check_headline, estimate
+from itembank.estimation.checks import check_headline
+from itembank.estimation.estimate import estimate
 from itembank.estimation.estimates import ScoreEstimates
 from itembank.estimation.observations import known_items
 from itembank.estimation.published_errors import selection_or_published

@@ -45,6 +45,16 @@ class CodeArray:
         array._bits = bits[array._codes]
         return array
 
+    @classmethod
+    def of_numbers(cls, values: FloatArray | IntArray) -> Self:
+        """Take numbers (n_rows, n_columns), NaN for none."""
+        array = cls()
+        array._cells = np.full(values.shape, 255, dtype=np.uint8)
+        for row, of_row in enumerate(values):
+            codes = array._encoded(of_row)  # before the cells are taken, as new values may need larger ones
+            array._cells[row] = codes
+        return array
+
     def grow(self, n_rows: int, n_columns: int) -> None:
         """Make room for so many rows and columns, and some more, so that growing by one at a time costs little."""
         old = self._cells.shape
@@ -116,6 +126,10 @@ class CodeArray:
     def columns(self, n_rows: int, columns: IntArray) -> FloatArray:
         """Return the values of the first rows in some columns, (n_rows, n_taken)."""
         return self._decoded(self._cells[:n_rows][:, columns])
+
+    def crossed(self, rows: IntArray, columns: IntArray) -> FloatArray:
+        """Return the values of some rows in some columns, (n_rows_taken, n_columns_taken)."""
+        return self._decoded(self._cells[np.ix_(rows, columns)])
 
     def item_codes(self, n_rows: int, n_columns: int) -> ItemCodes:
         """Return right and wrong, column after column; cells that are so already are not copied.

@@ -1,7 +1,7 @@
 """`CodedResponses`: a `ResponseMatrix` of small codes, for more responses than the memory holds as numbers."""
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -20,38 +20,45 @@ CELLS_AT_ONCE = 2**20
 MOST_AT_ONCE = 2**24
 """Cells whose mean is taken at once, so that it rounds as that of a matrix does."""
 
-
 NUMBERS_UP_TO = 30_000_000
 """Cells up to which responses are held as numbers, eight bytes each."""
 
 CODES_DOWN_TO = 5_000_000
 """Cells down to which a part of coded responses stays coded: half of the models, or a fold."""
 
-_OF_CELLS, _OF_TRIALS, _OF_COSTS = (vars(ResponseMatrix)[name] for name in ("responses", "n_trials", "costs"))
-"""Where a matrix keeps its arrays, and coded responses their codes."""
-
 
 class CodedResponses(ResponseMatrix):
     """A `ResponseMatrix` in a byte a cell where the responses are right or wrong.
 
-    Its arrays are made of the codes each time they are asked for, in eight bytes a cell: what can should go over its
-    `parts`. Make one with `of` or `from_item_codes`.
+    It keeps codes in place of the arrays. `responses`, `n_trials` and `costs` are made of them each time they are asked
+    for, in eight bytes a cell: what can should go over the `parts`. Make one with `from_item_codes`.
     """
 
-    __slots__ = ()
+    __slots__ = ("_codes", "_codes_of_costs", "_codes_of_trials")
 
-    @classmethod
-    def of(
-        cls,
-        responses: CodeArray,
+    _codes: CodeArray
+    _codes_of_trials: CodeArray | None
+    _codes_of_costs: Mapping[str, CodeArray]
+
+    def __init__(
+        self,
+        responses: FloatArray | CodeArray,
         models: pl.DataFrame,
         items: pl.DataFrame,
-        n_trials: CodeArray | None = None,
-        costs: Mapping[str, CodeArray] | None = None,
-    ) -> Self:
-        """Hold codes of n_models x n_items cells, with tables as those of a `ResponseMatrix`."""
-        kept: Any = (responses, models, items, n_trials, dict(costs or {}))
-        return cls(*kept)
+        n_trials: IntArray | CodeArray | None = None,
+        costs: Mapping[str, FloatArray | CodeArray] | None = None,
+    ) -> None:
+        """Hold codes of n_models x n_items cells as they are, and numbers as codes."""
+        # What a `ResponseMatrix` is made of may be given to make one of these, as `dataclasses.replace` does.
+        kept = {
+            "_codes": _coded(responses),
+            "models": models,
+            "items": items,
+            "_codes_of_trials": None if n_trials is None else _coded(n_trials),
+            "_codes_of_costs": {name: _coded(cost) for name, cost in (costs or {}).items()},
+        }
+        for name, value in kept.items():
+            object.__setattr__(self, name, value)  # it is frozen
 
     @classmethod
     def from_item_codes(
@@ -94,47 +101,27 @@ class CodedResponses(ResponseMatrix):
                     f"{part.start + 1} to {part.stop}. Write the answers anew."
                 )
         values = np.array([WRONG, RIGHT], dtype=np.float64)
-        return cls.of(CodeArray.of_cells(cells.T, values), of_models.models, sample.items)
-
-    @property
-    def codes(self) -> CodeArray | None:
-        """The codes of the responses; None where a copy was given numbers."""
-        kept = _OF_CELLS.__get__(self)
-        return kept if isinstance(kept, CodeArray) else None
+        return cls(CodeArray.of_cells(cells.T, values), of_models.models, sample.items)
 
     @property
     def responses(self) -> FloatArray:
         """As that of a `ResponseMatrix`, made anew each time."""
-        return _decoded(_OF_CELLS.__get__(self), self.n_models, self.n_items)
-
-    @responses.setter
-    def responses(self, kept: Any) -> None:
-        _OF_CELLS.__set__(self, kept)
+        return self._numbers(self._codes)
 
     @property
     def n_trials(self) -> IntArray | None:
         """As that of a `ResponseMatrix`, made anew each time."""
-        kept = _OF_TRIALS.__get__(self)
-        return _trials(_decoded(kept, self.n_models, self.n_items)) if isinstance(kept, CodeArray) else kept
-
-    @n_trials.setter
-    def n_trials(self, kept: Any) -> None:
-        _OF_TRIALS.__set__(self, kept)
+        return None if self._codes_of_trials is None else _trials(self._numbers(self._codes_of_trials))
 
     @property
     def costs(self) -> Mapping[str, FloatArray]:
         """As those of a `ResponseMatrix`, each made anew when it is taken."""
-        return _Costs(_OF_COSTS.__get__(self), self.n_models, self.n_items)
-
-    @costs.setter
-    def costs(self, kept: Any) -> None:
-        _OF_COSTS.__set__(self, kept)
+        return _Costs(self._codes_of_costs, self._numbers)
 
     @property
     def observed(self) -> BoolArray:
         """Where a response is present, (n_models, n_items)."""
-        codes = self.codes
-        return ~np.isnan(self.responses) if codes is None else codes.known(self.n_models, self.n_items)
+        return self._codes.known(self.n_models, self.n_items)
 
     @property
     def is_complete(self) -> bool:
@@ -144,25 +131,21 @@ class CodedResponses(ResponseMatrix):
     @property
     def is_binary(self) -> bool:
         """Whether every response present is 0 or 1."""
-        codes = self.codes
-        return (codes is not None and codes.is_binary) or all(part.is_binary for part in blocks(self))
+        return self._codes.is_binary or all(part.is_binary for part in blocks(self))
 
     def block(self, first: int, last: int) -> ResponseMatrix:
         """Return models `first` to `last` (not included) as a matrix."""
 
-        def part(kept: Any) -> FloatArray:
-            numbers: FloatArray = (
-                kept.block(first, last, self.n_items) if isinstance(kept, CodeArray) else kept[first:last]
-            )
-            return numbers
+        def part(codes: CodeArray) -> FloatArray:
+            return codes.block(first, last, self.n_items)
 
-        trials = _OF_TRIALS.__get__(self)
+        trials = self._codes_of_trials
         return ResponseMatrix(
-            part(_OF_CELLS.__get__(self)),
+            part(self._codes),
             self.models[first:last],
             self.items,
             None if trials is None else _trials(part(trials)),
-            {name: part(cost) for name, cost in _OF_COSTS.__get__(self).items()},
+            {name: part(cost) for name, cost in self._codes_of_costs.items()},
         )
 
     def parts(self) -> Iterator[ResponseMatrix]:
@@ -174,38 +157,30 @@ class CodedResponses(ResponseMatrix):
         rows = np.arange(self.n_models) if models is None else np.asarray(models)
         columns = np.arange(self.n_items) if items is None else np.asarray(items)
 
-        def taken(kept: Any) -> Any:
-            return kept.take(rows, columns) if isinstance(kept, CodeArray) else kept[np.ix_(rows, columns)]
-
-        trials = _OF_TRIALS.__get__(self)
-        cut = CodedResponses.of(
-            taken(_OF_CELLS.__get__(self)),
+        trials = self._codes_of_trials
+        cut = CodedResponses(
+            self._codes.take(rows, columns),
             self.models[rows],
             self.items[columns],
-            None if trials is None else taken(trials),
-            {name: taken(cost) for name, cost in _OF_COSTS.__get__(self).items()},
+            None if trials is None else trials.take(rows, columns),
+            {name: cost.take(rows, columns) for name, cost in self._codes_of_costs.items()},
         )
         return cut if rows.size * columns.size > CODES_DOWN_TO else cut.to_matrix()
 
-    def of_items(self, items: IntArray) -> FloatArray:
-        """As that of a `ResponseMatrix`, without numbers of the other items."""
-        codes = self.codes
-        return self.responses[:, items] if codes is None else codes.columns(self.n_models, items)
+    def of_items(self, items: IntArray, *, models: IntArray | None = None) -> FloatArray:
+        """As that of a `ResponseMatrix`, without numbers of the others."""
+        if models is None:
+            return self._codes.columns(self.n_models, items)
+        return self._codes.crossed(models, items)
 
     def with_tables(self, *, models: pl.DataFrame | None = None, items: pl.DataFrame | None = None) -> ResponseMatrix:
         """Return the same responses with other tables of models or items, in the same order."""
-        return CodedResponses.of(
-            _OF_CELLS.__get__(self),
-            self.models if models is None else models,
-            self.items if items is None else items,
-            _OF_TRIALS.__get__(self),
-            _OF_COSTS.__get__(self),
-        )
+        models, items = self.models if models is None else models, self.items if items is None else items
+        return CodedResponses(self._codes, models, items, self._codes_of_trials, self._codes_of_costs)
 
     def item_codes(self) -> ItemCodes | None:
         """Return right and wrong answers item after item; None where responses are others."""
-        codes = self.codes
-        return codes.item_codes(self.n_models, self.n_items) if codes is not None and codes.is_binary else None
+        return self._codes.item_codes(self.n_models, self.n_items) if self._codes.is_binary else None
 
     def to_matrix(self) -> ResponseMatrix:
         """Return all models as a matrix of numbers."""
@@ -215,38 +190,37 @@ class CodedResponses(ResponseMatrix):
         """Say how many there are; numbers of all cells are not made for it."""
         return f"{type(self).__name__} of {self.n_models} models to {self.n_items} items"
 
-    def __getstate__(self) -> list[Any]:
-        """Give what is kept, in the order of the fields."""
-        return [_OF_CELLS.__get__(self), self.models, self.items, _OF_TRIALS.__get__(self), _OF_COSTS.__get__(self)]
+    def __reduce__(self) -> tuple[type[Self], tuple[Any, ...]]:
+        """Send another process the codes."""
+        return type(self), (self._codes, self.models, self.items, self._codes_of_trials, self._codes_of_costs)
+
+    def _numbers(self, codes: CodeArray) -> FloatArray:
+        """Return the numbers of codes (n_models, n_items), made a part at a time."""
+        result = np.empty((self.n_models, self.n_items))
+        for first, last in spans(self):
+            result[first:last] = codes.block(first, last, self.n_items)
+        return result
 
 
 class _Costs(Mapping[str, FloatArray]):
     """Costs by unit, made of codes as they are taken."""
 
-    def __init__(self, kept: Mapping[str, Any], n_models: int, n_items: int) -> None:
-        self._kept, self._shape = kept, (n_models, n_items)
+    def __init__(self, codes: Mapping[str, CodeArray], numbers: Callable[[CodeArray], FloatArray]) -> None:
+        self._codes, self._numbers = codes, numbers
 
     def __getitem__(self, name: str) -> FloatArray:
-        return _decoded(self._kept[name], *self._shape)
+        return self._numbers(self._codes[name])
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._kept)
+        return iter(self._codes)
 
     def __len__(self) -> int:
-        return len(self._kept)
+        return len(self._codes)
 
 
-def _decoded(kept: Any, n_models: int, n_items: int) -> FloatArray:
-    """Return the numbers of codes (n_models, n_items), a part at a time; numbers as they are."""
-    if not isinstance(kept, CodeArray):
-        numbers: FloatArray = kept
-        return numbers
-    result = np.empty((n_models, n_items))
-    step = max(1, CELLS_AT_ONCE // max(1, n_items))
-    for first in range(0, n_models, step):
-        last = min(first + step, n_models)
-        result[first:last] = kept.block(first, last, n_items)
-    return result
+def _coded(cells: FloatArray | IntArray | CodeArray) -> CodeArray:
+    """Return codes as they are, and codes of numbers."""
+    return cells if isinstance(cells, CodeArray) else CodeArray.of_numbers(cells)
 
 
 def spans(responses: ResponseMatrix) -> Iterator[tuple[int, int]]:

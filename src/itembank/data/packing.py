@@ -40,7 +40,7 @@ def unpack_responses(packed: pl.DataFrame, models: pl.DataFrame, items: pl.DataF
     is_alone = packed.columns == ["response"] and packed.schema["response"] == pl.Boolean
     if is_alone and are_many(*shape):
         codes = packed["response"].cast(pl.UInt8).fill_null(MISSING).to_numpy().reshape(shape)
-        return CodedResponses.of(CodeArray.of_cells(codes, np.array([0.0, 1.0])), models, items)
+        return CodedResponses(CodeArray.of_cells(codes, np.array([0.0, 1.0])), models, items)
     n_trials = packed["n_trials"].to_numpy().reshape(shape) if "n_trials" in packed.columns else None
     return ResponseMatrix(_unpacked(packed["response"], shape), models, items, n_trials, costs)
 

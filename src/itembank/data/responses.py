@@ -174,9 +174,9 @@ class ResponseMatrix(Compact):
             {name: cost[first:last] for name, cost in self.costs.items()},
         )
 
-    def of_items(self, items: IntArray) -> FloatArray:
-        """Return the responses to some items, (n_models, n_taken)."""
-        return self.responses[:, items]
+    def of_items(self, items: IntArray, *, models: IntArray | None = None) -> FloatArray:
+        """Return the responses to some items, of all models or of some, (n_models, n_taken)."""
+        return self.responses[:, items] if models is None else self.responses[np.ix_(models, items)]
 
     def with_tables(self, *, models: pl.DataFrame | None = None, items: pl.DataFrame | None = None) -> "ResponseMatrix":
         """Return the same responses with other tables of models or items, in the same order."""

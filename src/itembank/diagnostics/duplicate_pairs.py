@@ -21,6 +21,8 @@ MODELS_A_FACTOR, MOST_FACTORS = 50, 4
 """Models it takes to tell one residual factor from chance, and how many factors are used at most."""
 ROWS, COLUMNS = 1024, 4096
 """Pairs whose ratios are in memory at once: 17 MB."""
+CELLS_AT_ONCE = 2**20
+"""Cells whose temporaries are in memory at once: 8 MB each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +46,7 @@ class Pairs:
     n_agree: IntArray
 
 
-def with_residual_factors(probability: FloatArray, values: FloatArray, observed: BoolArray) -> FloatArray:
+def with_residual_factors(probability: FloatArray, values: FloatArray | BoolArray, observed: BoolArray) -> FloatArray:
     """Add to probabilities what leading factors of the residuals explain, (n_models, n_items).
 
     Where models are siblings, or a benchmark measures more than one ability, many pairs of items agree more than one
@@ -52,34 +54,47 @@ def with_residual_factors(probability: FloatArray, values: FloatArray, observed:
 
     Parameters
     ----------
-    probability, values : (n_models, n_items)
-        What ability explains, and the responses.
-    observed : (n_models, n_items)
+    probability : (n_models, n_items)
+        What ability explains.
+    values, observed : (n_models, n_items)
+        Responses, or which of them are right; and where there is one.
     """
     n_factors = min(MOST_FACTORS, values.shape[0] // MODELS_A_FACTOR)
-    p = np.clip(probability, NEAREST, 1.0 - NEAREST)
     if n_factors == 0:
-        return np.asarray(p)
-    spread = np.sqrt(p * (1.0 - p))
-    residual = np.where(observed, (np.nan_to_num(values) - p) / spread, 0.0)
+        return _clipped(probability)
+    residual = np.empty(values.shape)
+    for rows in _runs_of_models(values.shape):
+        p, is_known = _clipped(probability[rows]), observed[rows]
+        deviation = (values[rows] - p) / np.sqrt(p * (1.0 - p))
+        residual[rows] = np.where(is_known, deviation, 0.0)
     _, vectors = np.linalg.eigh(residual @ residual.T)
     leading = vectors[:, -n_factors:]
-    return np.asarray(np.clip(p + spread * (leading @ (leading.T @ residual)), NEAREST, 1.0 - NEAREST))
+    factors = leading.T @ residual
+    del residual  # as large as the result
+    result: FloatArray = leading @ factors
+    for rows in _runs_of_models(values.shape):
+        p = _clipped(probability[rows])
+        result[rows] = _clipped(p + np.sqrt(p * (1.0 - p)) * result[rows])
+    return result
 
 
-def duplicate_pairs(values: FloatArray, observed: BoolArray, probability: FloatArray, least: float) -> Pairs:
+def duplicate_pairs(
+    values: FloatArray | BoolArray, observed: BoolArray, probability: FloatArray, least: float
+) -> Pairs:
     """Find all pairs whose log-likelihood ratio is at least so much.
 
     Parameters
     ----------
     values, observed, probability : (n_models, n_items)
-        Responses in [0, 1], where there is one, and how probable a right answer was.
+        Responses in [0, 1], or which of them are right; where there is one; and how probable a right answer was.
     least : float
     """
-    sign = np.where(observed, 2.0 * np.nan_to_num(values) - 1.0, 0.0).astype(np.float32)
-    half = 0.5 * np.where(sign > 0.0, np.log(probability), np.log1p(-probability))
+    sign, half = np.empty(values.shape, dtype=np.float32), np.empty(values.shape, dtype=np.float32)
+    for rows in _runs_of_models(values.shape):
+        p, is_known = probability[rows], observed[rows]
+        sign[rows] = np.where(is_known, 2.0 * values[rows] - 1.0, 0.0)
+        half[rows] = np.where(is_known, 0.5 * np.where(sign[rows] > 0.0, np.log(p), np.log1p(-p)), 0.0)
     known = None if observed.all() else observed.astype(np.float32)
-    half = np.where(observed, half, 0.0).astype(np.float32)
     found = [part for part in _blocks(sign, half, known, least) if part[0].size]
     if not found:
         empty = np.empty(0, dtype=np.int64)
@@ -90,6 +105,17 @@ def duplicate_pairs(values: FloatArray, observed: BoolArray, probability: FloatA
     shared = observed[:, first] & observed[:, second]
     agree = shared & ((sign[:, first] > 0.0) == (sign[:, second] > 0.0))
     return Pairs(first, second, ratio, shared.sum(axis=0), agree.sum(axis=0))
+
+
+def _clipped(probability: FloatArray) -> FloatArray:
+    result: FloatArray = np.clip(probability, NEAREST, 1.0 - NEAREST)
+    return result
+
+
+def _runs_of_models(shape: tuple[int, ...]) -> Iterator[slice]:
+    """Cut the models, so that no temporary is as large as all answers."""
+    step = max(1, CELLS_AT_ONCE // shape[1])
+    return (slice(first, first + step) for first in range(0, shape[0], step))
 
 
 def _blocks(

@@ -93,10 +93,10 @@ def duplicates_of(
     responses: ResponseMatrix, panel: Panel, evidence: ItemEvidence, *, review: float = 0.0
 ) -> Duplicates:
     """Do the work of `find_duplicates` on responses whose abilities and curves are known."""
-    values = np.where(panel.observed, (panel.values >= 0.5).astype(np.float64), np.nan)
-    probability = with_residual_factors(_probability(panel, evidence), values, panel.observed)
+    is_right = panel.values >= 0.5
+    probability = with_residual_factors(_probability(panel, evidence), is_right, panel.observed)
     least = _log_pairs(np.array([LEAST_POOL]))[0] - review
-    pairs = duplicate_pairs(values, panel.observed, probability, float(least))
+    pairs = duplicate_pairs(is_right, panel.observed, probability, float(least))
     threshold = _thresholds(panel.group, pairs.first, pairs.second)
     ids = responses.items["item_id"]
     table = pl.DataFrame(
@@ -126,4 +126,7 @@ def _log_pairs(n_items: IntArray) -> FloatArray:
 
 def _probability(panel: Panel, evidence: ItemEvidence) -> FloatArray:
     """Probability of a right answer by ability alone, (n_models, n_items)."""
-    return np.asarray(expit(panel.theta[:, panel.group] * evidence.slope + evidence.intercept))
+    result: FloatArray = panel.theta[:, panel.group]  # and all else in place: it is as large as the answers
+    result *= evidence.slope
+    result += evidence.intercept
+    return np.asarray(expit(result, out=result))

@@ -105,9 +105,9 @@ def _past_residuals(bank: Bank, items: IntArray) -> tuple[FloatArray, FloatArray
     Also the smallest spread of the latter that the bank's models can vouch for, (n_columns,).
     """
     raw, scaled, used = (np.full((bank.n_models, items.size), np.nan) for _ in range(3))
-    surest = surest_variance(np.sum(~np.isnan(bank.responses.responses[:, items]), axis=0))
+    surest = surest_variance(np.sum(~np.isnan(bank.responses.of_items(items)), axis=0))
     for fold in folds(bank):
-        responses = bank.responses.responses[np.ix_(fold.held_out, items)]
+        responses = bank.responses.of_items(items, models=fold.held_out)
         for rows, columns in patterns(responses, least=LEAST_ANSWERED):
             answers = responses[np.ix_(rows, columns)]
             residual, variance = item_residuals(factor_model_of(fold.bank), items[columns], answers)

@@ -98,9 +98,10 @@ def item_worth(answers: FloatArray, observed: BoolArray) -> FloatArray:
     n_answers = np.maximum(observed.sum(axis=1), 1)
     n_items = answers.shape[1]
     total = answers.sum(axis=1) / n_answers * n_items
-    known, n = observed.astype(np.float64), np.maximum(observed.sum(axis=0), 1)
+    n = np.maximum(observed.sum(axis=0), 1)
     mean = answers.sum(axis=0) / n
     variance = (answers**2).sum(axis=0) / n - mean**2
+    known = observed.astype(np.float64)
     covariance = (total @ answers) / n - mean * (total @ known) / n
     whole = _signal_to_noise(np.array([total.var()]), np.array([variance.sum()]), n_items)
     without = _signal_to_noise(total.var() - 2.0 * covariance + variance, variance.sum() - variance, n_items - 1)

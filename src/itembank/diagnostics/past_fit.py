@@ -64,7 +64,7 @@ def past_statistics(bank: Bank, items: IntArray, groups: tuple[ItemGroup, ...], 
     """
     result = FitStatistics.unknown(bank.n_models, len(groups))
     for fold in folds(bank):
-        responses = bank.responses.responses[np.ix_(fold.held_out, items)]
+        responses = bank.responses.of_items(items, models=fold.held_out)
         for rows, columns in patterns(responses, least=LEAST_ANSWERED):
             answers = responses[np.ix_(rows, columns)]
             found = statistics_by(fold.bank, items[columns], answers, groups, is_ordered=is_ordered)
@@ -90,7 +90,7 @@ def past_session_statistics(
     for fold in folds(bank):
         for row in fold.held_out[~np.isnan(orders[fold.held_out]).any(axis=1)].tolist():
             items = orders[row].astype(np.int64)
-            answers = bank.responses.responses[[row]][:, items]
+            answers = bank.responses.block(row, row + 1).of_items(items)
             found = statistics_by(fold.bank, items, answers, groups, is_ordered=True)
             result.set_rows(np.array([row]), found)
     return result

@@ -10,7 +10,7 @@ from itembank.data.digests import digest_of
 from itembank.data.readers.agreement import CONTENT, in_both, only_items, other_in
 from itembank.data.responses import ResponseMatrix
 from itembank.errors import DataError, shown
-from itembank.numerics.arrays import BoolArray, FloatArray
+from itembank.numerics.arrays import BoolArray
 
 _OF_ITEMS = ("prompt_hash", "task_version", "n_shot", "num_fewshot", "metric", "filter", "harness")
 _OF_MODELS = ("prompt_hash", "task_version", "n_shot", "num_fewshot", "harness", "chat_template", "system_prompt")
@@ -96,9 +96,9 @@ def marked_otherwise(bank: Bank, new: ResponseMatrix) -> str:
     """
     scenario_of = bank.targets.scenario_index
     is_graded = np.zeros(bank.targets.n_scenarios, dtype=bool)
-    is_graded[scenario_of[_graded(bank.responses.responses)]] = True
+    is_graded[scenario_of[_graded(bank.responses)]] = True
     of_items = scenario_of[bank.responses.item_indices(new.item_ids)]
-    other = [new.item_ids[column] for column in np.flatnonzero(_graded(new.responses) & ~is_graded[of_items])]
+    other = [new.item_ids[column] for column in np.flatnonzero(_graded(new) & ~is_graded[of_items])]
     if not other:
         return ""
     return (
@@ -117,9 +117,13 @@ def check_marked_alike(bank: Bank, new: ResponseMatrix) -> None:
         )
 
 
-def _graded(responses: FloatArray) -> BoolArray:
+def _graded(responses: ResponseMatrix) -> BoolArray:
     """Which items have an answer other than 0 and 1, (n_items,)."""
-    result: BoolArray = (~np.isnan(responses) & (responses != 0.0) & (responses != 1.0)).any(axis=0)
+    result = np.zeros(responses.n_items, dtype=np.bool_)
+    if not responses.is_binary:
+        for part in responses.parts():
+            values = part.responses
+            result |= (~np.isnan(values) & (values != 0.0) & (values != 1.0)).any(axis=0)
     return result
 
 

@@ -2,13 +2,11 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import get_args
 
 import numpy as np
 import polars as pl
 from scipy.special import ndtri
 
-from itembank.checks import check_fraction, check_one_of
 from itembank.crossfit.folds import folds
 from itembank.data.arguments import (
     GivenBank,
@@ -26,9 +24,17 @@ from itembank.data.selections import Selection
 from itembank.data.targets import mean_win_rate
 from itembank.errors import DataError, DataWarning, ParameterError, remedy, shown, warn
 from itembank.estimation.automatic import Chosen, choose_method, has_too_few, too_few
+from itembank.estimation.checks import (
+    check_covariates,
+    check_estimand,
+    check_headline,
+    check_interval,
+    check_item_model,
+    warn_of_unequal_weights,
+)
 from itembank.estimation.covariates import explain_alone, explain_forecast, forecast_alone, forecast_scores
 from itembank.estimation.design_based import as_if_drawn, check_design, is_by_design, scores_by_design
-from itembank.estimation.estimand_names import ESTIMANDS, RUN, Estimand
+from itembank.estimation.estimand_names import RUN, Estimand
 from itembank.estimation.estimands import estimand_variance, widened
 from itembank.estimation.estimated_scores import estimated_scores
 from itembank.estimation.estimates import ScoreEstimates, checked
@@ -145,11 +151,11 @@ def estimate(
     >>> estimates.rows()[-1]["estimate"]  # doctest: +SKIP
     """
     spec = METHODS.resolve(method)
-    _check(level, interval, spec)
-    _check_estimand(estimand, include_win_rate=include_win_rate)
-    _check_covariates(covariates, spec, interval)
+    check_interval(level, interval, spec)
+    check_estimand(estimand, include_win_rate=include_win_rate)
+    check_covariates(covariates, spec, interval)
     bank = with_target(as_bank(bank), target) if target else as_bank(bank)
-    _check_item_model(bank, spec, interval)
+    check_item_model(bank, spec, interval)
     if bank.headline is not None:
         check_headline(bank, interval, estimand, covariates, progress)
         if include_win_rate:
@@ -162,7 +168,7 @@ def estimate(
     observations = observe(bank, matrix, selection, may_be_silent=bool(covariates))
     forecast = forecast_scores(bank, matrix.models, covariates, progress=progress) if covariates else None
     if isinstance(spec, SampleMean):
-        _warn_of_unequal_weights(bank)
+        warn_of_unequal_weights(bank)
     bank = _ranked_against_others(bank, matrix.model_ids)
     known = Known.of(bank, observations, forecast)
     if interval == "calibrated" and not bank.calibration.is_fitted and isinstance(spec, Auto):
@@ -205,41 +211,6 @@ class _Estimated:
     sample_share: FloatArray | None
 
 
-def _check(level: float, interval: str, spec: EstimationSpec) -> None:
-    check_fraction("level", level)
-    check_one_of("interval", interval, get_args(IntervalKind))
-    if interval == "design" and not isinstance(spec, Auto):
-        raise ParameterError(
-            f"design-based intervals bring their own estimate, got method {METHODS.name_of(spec)!r}. Leave the method "
-            "at 'auto', or take another interval."
-        )
-
-
-def _check_item_model(bank: Bank, spec: EstimationSpec, interval: str) -> None:
-    """Raise `DataError` where an item model is asked of a bank that was begun without one."""
-    if not isinstance(spec, Auto):
-        bank.check_item_model(f"Method {METHODS.name_of(spec)!r} needs")
-    if interval == "model-based":
-        bank.check_item_model("A model-based interval needs")
-
-
-def check_headline(
-    bank: Bank, interval: str, estimand: str, covariates: Sequence[str], progress: ProgressCallback
-) -> None:
-    """Refuse what a headline score does not go with: it rests on past models' errors alone."""
-    name = bank.targets.last
-    for word, value, only in (("interval", interval, "calibrated"), ("estimand", estimand, RUN)):
-        if value != only:
-            raise ParameterError(f"the score {name!r} goes with {word} {only!r} alone, got {value!r}. Leave it out.")
-    if covariates:
-        raise ParameterError(f"covariates forecast the scores of items, not {name!r}: leave them out.")
-    if not folds(bank, progress=progress):
-        raise DataError(
-            f"the score {name!r} needs past models that can be left out in turn, since their errors give its "
-            f"intervals: {too_few(bank)}. Add models to the bank."
-        )
-
-
 def _ranked_against_others(bank: Bank, model_ids: Sequence[str]) -> Bank:
     """Take models that are estimated out of those that a win rate is against."""
     if bank.headline is None or not bank.headline.follows_answers:
@@ -252,26 +223,6 @@ def _ranked_against_others(bank: Bank, model_ids: Sequence[str]) -> Bank:
     ranked = replace(bank, headline=bank.headline.without(rows.tolist()))
     ranked.cache.share(bank.cache)
     return ranked
-
-
-def _check_estimand(estimand: str, *, include_win_rate: bool) -> None:
-    check_one_of("estimand", estimand, ESTIMANDS)
-    if include_win_rate and estimand != RUN:
-        raise ParameterError(
-            f"the mean win rate is that of one run, got estimand {estimand!r}: leave the win rate out, or take 'run'."
-        )
-
-
-def _check_covariates(covariates: Sequence[str], spec: EstimationSpec, interval: str) -> None:
-    if isinstance(covariates, str):
-        raise ParameterError(f"covariates must be column names in a sequence, got the text {covariates!r}.")
-    if covariates and not isinstance(spec, Auto | Stacked):
-        raise ParameterError(
-            f"covariates are weighed with the methods of 'stacked', got method {METHODS.name_of(spec)!r}. Leave the "
-            "method at 'auto', or leave the covariates out."
-        )
-    if covariates and interval != "calibrated":
-        raise ParameterError(f"covariates need calibrated intervals, got {interval!r}. Leave the interval as it is.")
 
 
 def _by_design(known: Known, model_ids: Sequence[str], selection: Selection | None, level: float) -> _Estimated:
@@ -406,17 +357,6 @@ def warn_of_shift(estimates: ScoreEstimates, n_past: int) -> None:
             f"{len(flagged)} of {estimates.n_models} models answered unlike the bank's models, where one in ten is "
             f"expected: {shown(flagged)}. Estimates of such models may all be off in one direction, which no interval "
             f"shows. Draw items at random and take {how}, or calibrate again with models like these.",
-            DataWarning,
-        )
-
-
-def _warn_of_unequal_weights(bank: Bank) -> None:
-    """Warn where the plain mean of a sample, which estimates the micro score, is asked for another."""
-    sizes = bank.targets.scenario_sizes[bank.targets.scenario_index]
-    if not np.allclose(bank.targets.weights * sizes, 1.0):
-        warn(
-            "the plain mean estimates scores in which all items weigh the same, but those of this bank do not "
-            f"(within = {bank.targets.within!r}): take method 'weighted'.",
             DataWarning,
         )
 

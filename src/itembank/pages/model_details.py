@@ -71,7 +71,7 @@ def _past_table(made: Estimated, row: int, rows: IntArray) -> Table:
     scores = made.past.value[rows, made.past.targets.index(model.target)]
     error = float(made.estimates.standard_error[row, at])
     items, given = made.answered(row)
-    theirs = made.bank.responses.responses[np.ix_(rows, items)]
+    theirs = made.bank.responses.of_items(items, models=rows)
     difference = float(model.value[at]) - scores
     is_better = ndtr(difference / error) if error > 0.0 else (difference > 0.0).astype(np.float64)
     data = Data(
@@ -110,7 +110,7 @@ def _past_table(made: Estimated, row: int, rows: IntArray) -> Table:
 def _deciding_items(made: Estimated, row: int, rows: IntArray) -> tuple[Table, ...]:
     """List the items on which the model and these past models differ, the farthest apart first."""
     items, given = made.answered(row)
-    gaps = given - made.bank.responses.responses[np.ix_(rows, items)]
+    gaps = given - made.bank.responses.of_items(items, models=rows)
     which, column = np.nonzero(np.abs(np.nan_to_num(gaps)) > 0.0)
     if which.size == 0:
         return ()

@@ -6,7 +6,7 @@ from itembank.data.bank_views import asked_for, headline_names
 from itembank.data.banks import Bank
 from itembank.data.score_names import OVERALL
 from itembank.errors import DataError, ParameterError, did_you_mean, shown
-from itembank.estimation.estimate import check_headline
+from itembank.estimation.checks import check_headline
 from itembank.estimation.specs import METHODS as ESTIMATORS
 from itembank.estimation.specs import Auto, EstimationSpec
 from itembank.planning.auto import check_method, choose_selection

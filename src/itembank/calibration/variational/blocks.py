@@ -1,9 +1,10 @@
 """Responses laid out for the passes over them: items first, and as the likelihood of their family wants them."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import logit
@@ -43,46 +44,59 @@ class Part(NamedTuple):
     weights: FloatArray | None
 
 
-class ResponseBlocks(Protocol):
-    """Responses that the passes go over, a block of items at a time: `Blocks`, or `CodedBlocks` of many."""
+class ResponseBlocks(ABC):
+    """Responses that the passes go over, a block of items at a time.
+
+    They are laid out as numbers (`Blocks`), as codes (`CodedBlocks`, `CodedSections`), or on a device (`DeviceBlocks`).
+
+    Attributes
+    ----------
+    lower_asymptote : (n_items,)
+    dtype : dtype
+        Kind of numbers of the passes.
+    """
+
+    __slots__ = ()
+
+    lower_asymptote: FloatArray
+    dtype: np.dtype[np.floating]
 
     @property
     def n_items(self) -> int:
         """Number of items."""
+        return int(self.lower_asymptote.shape[0])
 
     @property
+    @abstractmethod
     def n_cells(self) -> int:
         """Number of cells, those without a response included."""
 
     @property
-    def dtype(self) -> np.dtype[np.floating]:
-        """Kind of numbers of the passes."""
-
-    @property
     def may_couple(self) -> bool:
         """Whether a coupled step may keep numbers of every cell."""
-
-    @property
-    def lower_asymptote(self) -> FloatArray:
-        """Of each item, (n_items,)."""
+        return self.n_cells <= MOST_COUPLED_CELLS
 
     @property
     def group(self) -> IntArray | None:
-        """As that of `Blocks`."""
+        """As that of `Blocks`; None for families that have no precision."""
+        return None
 
     @property
     def sums(self) -> FloatArray | None:
-        """As those of `Blocks`."""
+        """As those of `Blocks`; None for families that need none."""
+        return None
 
+    @abstractmethod
     def parts(self) -> Iterator[Part]:
         """Give the responses block by block, every item once."""
 
+    @abstractmethod
     def take_items(self, items: IntArray | BoolArray) -> "ResponseBlocks":
         """Return the responses to some of the items."""
 
 
 @dataclass(frozen=True, slots=True)
-class Blocks:
+class Blocks(ResponseBlocks):
     """Responses laid out for the passes, items first.
 
     Attributes
@@ -106,24 +120,14 @@ class Blocks:
     sums: FloatArray | None = None
 
     @property
-    def n_items(self) -> int:
-        """Number of items."""
-        return int(self.values.shape[0])
-
-    @property
     def n_cells(self) -> int:
         """Number of cells, those without a response included."""
         return self.values.size
 
     @property
-    def dtype(self) -> np.dtype[np.floating]:
+    def dtype(self) -> np.dtype[np.floating]:  # type: ignore[override]  # frozen: nobody writes it
         """Kind of numbers of the passes."""
         return self.values.dtype
-
-    @property
-    def may_couple(self) -> bool:
-        """Whether a coupled step may keep numbers of every cell."""
-        return self.n_cells <= MOST_COUPLED_CELLS
 
     def parts(self) -> Iterator[Part]:
         """Give the responses block by block; each of one group, of consecutive items, with all models."""

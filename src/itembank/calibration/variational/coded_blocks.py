@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from itembank.calibration.variational.blocks import CELLS_PER_BLOCK, Part
+from itembank.calibration.variational.blocks import CELLS_PER_BLOCK, Part, ResponseBlocks
 from itembank.data.item_codes import MISSING, RIGHT, Codes, ItemCodes
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 
@@ -50,8 +50,8 @@ class Piece(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class CodedBlocks:
-    """Answers laid out for the passes, items first, as codes.
+class LaidOutCodes(ResponseBlocks):
+    """Answers laid out for the passes as codes, items first.
 
     Attributes
     ----------
@@ -59,8 +59,6 @@ class CodedBlocks:
     lower_asymptote : (n_items,)
     dtype : dtype
         Kind of numbers of the passes.
-    pieces : tuple of Piece
-        Every item in one of them.
     is_complete : bool
         Whether no cell is missing.
     """
@@ -68,13 +66,7 @@ class CodedBlocks:
     codes: ItemCodes
     lower_asymptote: FloatArray
     dtype: np.dtype[np.floating]
-    pieces: tuple[Piece, ...]
     is_complete: bool
-
-    @property
-    def n_items(self) -> int:
-        """Number of items."""
-        return self.codes.n_items
 
     @property
     def n_cells(self) -> int:
@@ -82,25 +74,36 @@ class CodedBlocks:
         return self.codes.n_cells
 
     @property
-    def n_bytes(self) -> int:
-        """Memory of what is kept of the codes."""
-        kept = (one for piece in self.pieces for one in (piece.codes, piece.models) if one is not None)
-        return sum(one.nbytes for one in kept)
-
-    @property
     def may_couple(self) -> bool:
         """Never: a coupled step keeps numbers of every cell."""
         return False
 
-    @property
-    def group(self) -> None:
-        """Right and wrong answers have no precision."""
-        return
+    def take_items(self, items: IntArray | BoolArray) -> "CodedBlocks":
+        """Return the answers to some of the items."""
+        return coded_blocks(
+            self.codes.take(items), self.lower_asymptote[items], self.dtype, is_complete=self.is_complete
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class CodedBlocks(LaidOutCodes):
+    """Answers laid out as codes, block after block.
+
+    Attributes
+    ----------
+    codes, lower_asymptote, dtype, is_complete
+        As those of `LaidOutCodes`.
+    pieces : tuple of Piece
+        Every item in one of them.
+    """
+
+    pieces: tuple[Piece, ...]
 
     @property
-    def sums(self) -> None:
-        """Nor constants."""
-        return
+    def n_bytes(self) -> int:
+        """Memory of what is kept of the codes."""
+        kept = (one for piece in self.pieces for one in (piece.codes, piece.models) if one is not None)
+        return sum(one.nbytes for one in kept)
 
     def parts(self) -> Iterator[Part]:
         """Decode block after block."""
@@ -111,12 +114,6 @@ class CodedBlocks:
                 models = models.astype(np.int32)
             yield Part(piece.items, models, *_numbers(codes, self.dtype, is_complete=piece.is_complete))
 
-    def take_items(self, items: IntArray | BoolArray) -> "CodedBlocks":
-        """Return the answers to some of the items."""
-        return coded_blocks(
-            self.codes.take(items), self.lower_asymptote[items], self.dtype, is_complete=self.is_complete
-        )
-
 
 def coded_blocks(
     codes: ItemCodes, lower_asymptote: FloatArray, dtype: np.dtype[np.floating], *, is_complete: bool | None = None
@@ -125,7 +122,7 @@ def coded_blocks(
     if is_complete is None:
         is_complete = not any((block == MISSING).any() for _, block in codes.blocks())
     pieces = tuple(_piece(codes, one.items, is_complete=is_complete) for one in cut(codes, is_complete=is_complete))
-    return CodedBlocks(codes, lower_asymptote, dtype, pieces, is_complete)
+    return CodedBlocks(codes, lower_asymptote, dtype, is_complete, pieces)
 
 
 def blocks_as_cut(
@@ -135,7 +132,7 @@ def blocks_as_cut(
     pieces = tuple(
         _piece(codes, slice(first, last), is_complete=is_complete) for first, last in pairwise([0, *ends.tolist()])
     )
-    return CodedBlocks(codes, lower_asymptote, dtype, pieces, is_complete)
+    return CodedBlocks(codes, lower_asymptote, dtype, is_complete, pieces)
 
 
 def _numbers(codes: Codes, dtype: np.dtype[np.floating], *, is_complete: bool) -> tuple[FloatArray, FloatArray | None]:

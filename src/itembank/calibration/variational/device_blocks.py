@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from itembank.calibration.variational.blocks import MOST_COUPLED_CELLS, Blocks, Part
+from itembank.calibration.variational.blocks import MOST_COUPLED_CELLS, Blocks, Part, ResponseBlocks
 from itembank.data.item_codes import RIGHT, ItemCodes
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.numerics.devices import Device, DeviceArray
@@ -53,7 +53,7 @@ class Rows:
 
 
 @dataclass(frozen=True, slots=True)
-class DeviceBlocks:
+class DeviceBlocks(ResponseBlocks):
     """Responses of family 'bernoulli' or 'binomial' laid out for the passes on a device.
 
     Attributes
@@ -84,11 +84,6 @@ class DeviceBlocks:
     dtype: np.dtype[np.floating]
 
     @property
-    def n_items(self) -> int:
-        """Number of items."""
-        return self.shape[0]
-
-    @property
     def n_cells(self) -> int:
         """Number of cells, those without a response included."""
         return self.shape[0] * self.shape[1]
@@ -97,16 +92,6 @@ class DeviceBlocks:
     def may_couple(self) -> bool:
         """Whether a coupled step may keep numbers of every cell: where it may without the device."""
         return not self.is_coded and self.n_cells <= MOST_COUPLED_CELLS
-
-    @property
-    def group(self) -> None:
-        """These families have no precision."""
-        return
-
-    @property
-    def sums(self) -> None:
-        """Nor constants."""
-        return
 
     def parts(self) -> Iterator[Part]:
         """Give the responses block by block, as arrays of the device; consecutive items with all models."""

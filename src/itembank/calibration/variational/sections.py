@@ -15,10 +15,10 @@ from typing import TypeAlias
 import numpy as np
 
 from itembank.calibration.variational.blocks import Part
-from itembank.calibration.variational.coded_blocks import CodedBlocks, Cut, blocks_as_cut, coded_blocks, cut
+from itembank.calibration.variational.coded_blocks import CodedBlocks, Cut, LaidOutCodes, blocks_as_cut, cut
 from itembank.data.item_codes import ItemCodes
 from itembank.data.mapped_codes import MappedCodes
-from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.numerics.parallel import runs_here
 
 SECTION_ANSWERS = 5_000_000
@@ -85,68 +85,29 @@ Section: TypeAlias = CodedBlocks | MappedSection
 
 
 @dataclass(frozen=True, slots=True)
-class CodedSections:
+class CodedSections(LaidOutCodes):
     """Answers laid out for the passes, section after section.
 
     Attributes
     ----------
-    codes : ItemCodes
-    lower_asymptote : (n_items,)
-    dtype : dtype
-        Kind of numbers of the passes.
+    codes, lower_asymptote, dtype, is_complete
+        As those of `LaidOutCodes`.
     places : tuple of (n_section,)
         Which items each section has; every item is in one.
     sections : tuple of Section
-    is_complete : bool
-        Whether no cell is missing.
     is_spread : bool
         Whether other processes go over the sections.
     """
 
-    codes: ItemCodes
-    lower_asymptote: FloatArray
-    dtype: np.dtype[np.floating]
     places: tuple[IntArray, ...]
     sections: tuple[Section, ...]
-    is_complete: bool
     is_spread: bool
-
-    @property
-    def n_items(self) -> int:
-        """Number of items."""
-        return self.codes.n_items
-
-    @property
-    def n_cells(self) -> int:
-        """Number of cells, those without an answer included."""
-        return self.codes.n_cells
-
-    @property
-    def may_couple(self) -> bool:
-        """Never: a coupled step keeps numbers of every cell."""
-        return False
-
-    @property
-    def group(self) -> None:
-        """Right and wrong answers have no precision."""
-        return
-
-    @property
-    def sums(self) -> None:
-        """Nor constants."""
-        return
 
     def parts(self) -> Iterator[Part]:
         """Give the answers block by block, in this process."""
         for place, section in zip(self.places, self.sections, strict=True):
             for part in laid_out(section).parts():
                 yield part._replace(items=place[part.items])
-
-    def take_items(self, items: IntArray | BoolArray) -> CodedBlocks:
-        """Return the answers to some of the items, in this process."""
-        return coded_blocks(
-            self.codes.take(items), self.lower_asymptote[items], self.dtype, is_complete=self.is_complete
-        )
 
 
 def coded_sections(
@@ -170,7 +131,7 @@ def coded_sections(
             made.append(MappedSection(fit, number, where, lower, dtype, ends, is_complete))
         places.append(place)
         first = last
-    return CodedSections(codes, lower_asymptote, dtype, tuple(places), tuple(made), is_complete, is_spread)
+    return CodedSections(codes, lower_asymptote, dtype, is_complete, tuple(places), tuple(made), is_spread)
 
 
 def laid_out(section: Section) -> CodedBlocks:

@@ -211,7 +211,7 @@ def _told(cells: StreamedCells, rows: ResponseRows, spec: ReadingSpec, known: Kn
     for array in (cells.n_trials, *costs.values()):
         if array is not None:
             array.grow(*shape)
-    return CodedResponses.of(
+    return CodedResponses(
         cells.response,
         table_of_models(rows, models),
         with_scenario_columns(table_of_items(rows, items, spec)),
