@@ -19,11 +19,17 @@ from itembank.scaling.pretraining.trend_law import (
     FLOOR_SHARES,
     NO_FLOORS,
     TrendPosterior,
-    TrendScores,
-    TrendSpreads,
-    _cholesky,
     fewer_models,
     fit_trends,
+)
+from itembank.scaling.pretraining.trend_likelihood import (
+    LIVELINESS,
+    NOISINESS,
+    TrendComponents,
+    TrendScores,
+    TrendSpreads,
+    cholesky,
+    inverted,
     log_posterior,
 )
 from tests.scaling.simulated_suite import simulated_suite
@@ -56,9 +62,9 @@ def test_derivatives_of_the_posterior_are_those_of_differences(rng):
     points = points_of(np.tile(np.linspace(0.5, 5.0, 4), (3, 2, 1)))
     points.is_known[1, 5:] = False
     y = rng.uniform(0.2, 0.9, points.x.shape)
-    scores = TrendScores.of(points, y, np.array([0.2, 0.3, 0.25]))
+    scores = TrendScores.of(points, y, np.array([0.2, 0.3, 0.25]), FLOOR_SHARES)
     parts = covariance_parts(points, points)
-    at = np.array([-2.0, -2.5, -1.5, -2.2, -2.8, -2.0, 0.15, 0.2])
+    at = np.array([-2.0, -2.5, -1.5, -2.2, -2.8, -2.0, 0.15, 0.2, -0.5])
     error = check_grad(
         lambda v: log_posterior(v, scores, parts)[0], lambda v: log_posterior(v, scores, parts)[1], at, epsilon=1e-6
     )
@@ -77,11 +83,11 @@ def test_a_trend_without_wandering_is_the_line_of_generalised_least_squares():
     points = points_of(x)
     z = np.array([-1.0, -0.4, 0.3, 0.7])
     # wide slope of the scenario, nothing of recipes, noise of variance s^2 v
-    spreads = TrendSpreads(np.log([50.0, 1e-6, 1e-6, 1e-6, 1e-6]), float(np.log(0.3)), 0.0, 0.0)
+    spreads = TrendSpreads(np.log([50.0, 1e-6, 1e-6, 1e-6, 1e-6]), float(np.log(0.3)), 0.0, 0.0, 0.0)
     inner = np.tensordot(np.exp(2.0 * spreads.log_spreads), covariance_parts(points, points)[:, 0], axes=1)
     inverse = np.linalg.inv(100.0 + inner + 0.3**2 * np.eye(4))
     one = np.ones(1)
-    posterior = TrendPosterior(points, one, 0.0 * one, one, inverse[None], (inverse @ z)[None], spreads)
+    posterior = TrendPosterior(points, one, 0.0 * one, one, one, inverse[None], (inverse @ z)[None], spreads)
     mean, variance = posterior.predict(points_of(np.array([[[6.0]]])))
     slope, height = np.polyfit(x.ravel(), z, 1)
     assert mean[0, 0] == pytest.approx(height + slope * 6.0, abs=0.01)
@@ -155,5 +161,5 @@ def test_the_spec_says_whether_floors_are_weighed(floors):
 
 def test_covariances_that_rounding_left_no_noise_are_factored():
     ones = np.ones((1, 3, 3))
-    factor = _cholesky(ones * 1e3)
+    factor = cholesky(ones * 1e3)
     np.testing.assert_allclose(factor @ factor.transpose(0, 2, 1), ones * 1e3, rtol=1e-6)
