@@ -13,6 +13,7 @@ from scipy.special import ndtr, softmax
 from itembank.numerics.arrays import FloatArray
 from itembank.scaling.pretraining.trend_kernel import (
     LEVEL_VARIANCE,
+    SMALLEST_SCORE,
     TrendPoints,
     covariance_parts,
     prior_variances,
@@ -44,7 +45,6 @@ BEFORE = 0.5
 N_NODES, WIDTH = 41, 4.0
 """Nodes of the normal distributions that scores are averaged over, and how far they reach."""
 N_HALVINGS = 25
-SMALLEST_SD = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +92,8 @@ class TrendPosterior:
     def interval(self, mean: FloatArray, variance: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
         """Find the ends of the interval of a score with the noise of a new model, each (n_points,), by halving."""
         p, normal = self._spread_scores(mean, variance)
-        spread = self.noisiness[:, None, None] * np.sqrt(self.spreads.noise_variance * p * (1.0 - p))
-        noise = spread + SMALLEST_SD
+        variance = self.noisiness[:, None, None] ** 2 * self.spreads.noise_variance * p * (1.0 - p)
+        noise = np.sqrt(variance + SMALLEST_SCORE**2)
 
         def below(score: FloatArray) -> FloatArray:
             """Probability of a score below this one."""
@@ -176,6 +176,7 @@ def _posterior(number: int, scores: TrendScores, parts: FloatArray, spreads: Tre
         scores.points.take(one),
         scores.z[:, one],
         scores.noise[:, one],
+        scores.least_noise[:, one],
         scores.log_volume[:, one],
         scores.floors[:, one],
     )

@@ -85,6 +85,8 @@ class TrendScores:
     z : (n_floors, n_scenarios, n_points)
     noise : (n_floors, n_scenarios, n_points)
         Variance of z for a noise of one.
+    least_noise : (n_floors, n_scenarios, n_points)
+        Variance of z for the distance that scores are kept from 0 and 1: none is known better.
     log_volume : (n_floors, n_scenarios)
         Of the change of scale, which makes likelihoods comparable between floors.
     floors : (n_floors, n_scenarios)
@@ -93,6 +95,7 @@ class TrendScores:
     points: TrendPoints
     z: FloatArray
     noise: FloatArray
+    least_noise: FloatArray
     log_volume: FloatArray
     floors: FloatArray
 
@@ -103,8 +106,9 @@ class TrendScores:
         floors = shares[:, None] * np.minimum(lowest, 1.0 - SMALLEST_SCORE)
         z, slope = above_floor(p, floors[:, :, None])
         known = points.is_known.astype(np.float64)
-        noise = slope**2 * p * (1.0 - p)
-        return cls(points, z * known, noise * known, np.sum(np.log(slope) * known, axis=2), floors)
+        to_z = slope**2 * known
+        log_volume = np.sum(np.log(slope) * known, axis=2)
+        return cls(points, z * known, to_z * p * (1.0 - p), to_z * SMALLEST_SCORE**2, log_volume, floors)
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +160,8 @@ class TrendComponents:
         """Covariance K of z under one component in some scenarios, (n_taken, n_points, n_points)."""
         known = self.scores.points.is_known[scenarios]
         level = LEVEL_VARIANCE * (known[:, :, None] & known[:, None, :])
-        noise = self.spreads.noise_variance * self.unit_noise(number, scenarios)
+        least = self.scores.least_noise[self.floor[number], scenarios]
+        noise = self.spreads.noise_variance * self.unit_noise(number, scenarios) + least
         # a place without a model has variance one and no covariance: it adds nothing to the likelihood
         diagonal = np.where(known, noise, 1.0)
         lively = LIVELINESS[self.lively[number]] ** 2
