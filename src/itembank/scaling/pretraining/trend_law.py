@@ -26,13 +26,11 @@ from itembank.scaling.pretraining.trend_likelihood import (
     TrendComponents,
     TrendScores,
     TrendSpreads,
-    inverted,
     log_posterior,
 )
 
 FLOOR_SHARES = np.array([0.0, 0.6, 0.85, 0.97])
 """Floors that are weighed for each scenario, as shares of the lowest mean score of a size."""
-NO_FLOORS = FLOOR_SHARES[:1]
 MOST_SCENARIOS = 24
 """Scenarios that spreads are learned from, evenly chosen: their number tells spreads well enough, and work grows."""
 MOST_MODELS = 150
@@ -111,9 +109,7 @@ class TrendPosterior:
         return score_of(z, self.floors[:, None, None]), normal / normal.sum()
 
 
-def fit_trends(
-    points: TrendPoints, scores: FloatArray, lowest: FloatArray, shares: FloatArray = FLOOR_SHARES
-) -> tuple[TrendPosterior, ...]:
+def fit_trends(points: TrendPoints, scores: FloatArray, lowest: FloatArray) -> tuple[TrendPosterior, ...]:
     """Fit the trends of all scenarios.
 
     Spreads, noise, mean slope and how far scenarios differ in liveliness and noise are where their posterior density is
@@ -125,18 +121,16 @@ def fit_trends(
     scores : (n_scenarios, n_points)
     lowest : (n_scenarios,)
         Lowest mean score of a size over recipes.
-    shares : (n_floors,)
-        Floors that are weighed, as shares of these.
 
     Returns
     -------
     tuple of n_scenarios TrendPosterior
     """
-    found = TrendScores.of(points, scores, lowest, shares)
+    found = TrendScores.of(points, scores, lowest, FLOOR_SHARES)
     n_scenarios = len(scores)
     chosen = np.unique(np.linspace(0, n_scenarios - 1, min(MOST_SCENARIOS, n_scenarios)).astype(np.int64))
     learnt_from = fewer_models(points.take(chosen), scores[chosen], MOST_MODELS)
-    part = TrendScores.of(*learnt_from, lowest[chosen], shares)
+    part = TrendScores.of(*learnt_from, lowest[chosen], FLOOR_SHARES)
     parts = covariance_parts(part.points, part.points)
 
     def falling(values: FloatArray) -> tuple[float, FloatArray]:
@@ -181,18 +175,18 @@ def _posterior(number: int, scores: TrendScores, parts: FloatArray, spreads: Tre
         scores.floors[:, one],
     )
     components = TrendComponents.of(own, spreads, parts[:, None])
-    likelihoods, leans = components.likelihoods()
-    weights = softmax(likelihoods[:, 0])
+    weights = softmax(components.likelihoods()[:, 0])
     kept = np.flatnonzero(weights >= LEAST_WEIGHT * weights.max())
     only = np.zeros(1, dtype=np.int64)
+    inverses, leans = zip(*(components.solved(part, only) for part in kept.tolist()), strict=True)
     return TrendPosterior(
         points=own.points,
         weights=weights[kept] / weights[kept].sum(),
         floors=own.floors[components.floor[kept], 0],
         liveliness=LIVELINESS[components.lively[kept]],
         noisiness=NOISINESS[components.noisy[kept]],
-        inverse=inverted(np.concatenate([components.covariance(part, only) for part in kept.tolist()])),
-        lean=leans[kept, 0],
+        inverse=np.concatenate(inverses),
+        lean=np.concatenate(leans),
         spreads=spreads,
     )
 

@@ -139,22 +139,31 @@ class TrendComponents:
         places = np.indices((len(scores.floors), LIVELINESS.size, NOISINESS.size)).reshape(3, -1)
         return cls(scores, spreads, inner, *places)
 
-    def likelihoods(self) -> tuple[FloatArray, FloatArray]:
-        """Log weights, (n_components, n_scenarios), and ``K^-1 r``, (n_components, n_scenarios, n_points)."""
-        scores, every = self.scores, np.arange(len(self.inner))
-        residual = scores.z - self.spreads.mean_slope * scores.points.x * scores.points.is_known
+    def likelihoods(self) -> FloatArray:
+        """Log weights, likelihood times prior, (n_components, n_scenarios)."""
+        every = np.arange(len(self.inner))
         lively, noisy = self.spreads.log_priors()
-        prior = lively[self.lively] + noisy[self.noisy] - np.log(len(scores.floors))
-        likelihoods = np.empty((self.floor.size, every.size))
-        leans = np.empty((self.floor.size, *residual.shape[1:]))
+        prior = lively[self.lively] + noisy[self.noisy] - np.log(len(self.scores.floors))
+        result = np.empty((self.floor.size, every.size))
         for number, floor in enumerate(self.floor.tolist()):
             factor = cholesky(self.covariance(number, every))
-            half = np.linalg.solve(factor, residual[floor][..., None])
+            half = np.linalg.solve(factor, self.residual(number, every)[..., None])[..., 0]
             volume = np.log(np.einsum("snn->sn", factor)).sum(axis=1)
-            fit = -0.5 * np.sum(half[..., 0] ** 2, axis=1) - volume
-            likelihoods[number] = fit + scores.log_volume[floor] + prior[number]
-            leans[number] = np.linalg.solve(factor.transpose(0, 2, 1), half)[..., 0]
-        return likelihoods, leans
+            fit = -0.5 * np.sum(half**2, axis=1) - volume
+            result[number] = fit + self.scores.log_volume[floor] + prior[number]
+        return result
+
+    def solved(self, number: int, scenarios: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Inverse of K, (n_taken, n_points, n_points), and ``K^-1 r``, (n_taken, n_points)."""
+        inverse = inverted(self.covariance(number, scenarios))
+        return inverse, np.einsum("sij,sj->si", inverse, self.residual(number, scenarios))
+
+    def residual(self, number: int, scenarios: IntArray) -> FloatArray:
+        """Z less its mean, (n_taken, n_points)."""
+        points = self.scores.points
+        mean = self.spreads.mean_slope * points.x[scenarios] * points.is_known[scenarios]
+        result: FloatArray = self.scores.z[self.floor[number], scenarios] - mean
+        return result
 
     def covariance(self, number: int, scenarios: IntArray) -> FloatArray:
         """Covariance K of z under one component in some scenarios, (n_taken, n_points, n_points)."""
@@ -190,15 +199,14 @@ def log_posterior(values: FloatArray, scores: TrendScores, parts: FloatArray) ->
     """
     spreads = TrendSpreads.of(values)
     components = TrendComponents.of(scores, spreads, parts)
-    likelihoods, leans = components.likelihoods()
+    likelihoods = components.likelihoods()
     weights = softmax(likelihoods, axis=0)
     slope = np.zeros_like(values)
     gathered, on_diagonal = np.zeros_like(components.inner), 0.0
-    for number, (weight, every) in enumerate(zip(weights, leans, strict=True)):
+    for number, weight in enumerate(weights):
         # most components have no weight in most scenarios, and inverses are most of the work
         here = np.flatnonzero(weight > NEGLIGIBLE)
-        lean, share = every[here], weight[here]
-        inverse = inverted(components.covariance(number, here))
+        share, (inverse, lean) = weight[here], components.solved(number, here)
         lively = LIVELINESS[components.lively[number]]
         gathered[here] += (share * lively**2)[:, None, None] * (lean[:, :, None] * lean[:, None, :] - inverse)
         curved = lean**2 - np.einsum("snn->sn", inverse)
@@ -212,7 +220,7 @@ def log_posterior(values: FloatArray, scores: TrendScores, parts: FloatArray) ->
 
 
 def _slopes_of_priors(components: TrendComponents, weights: FloatArray) -> FloatArray:
-    """Derivatives in how far liveliness and noise differ, (2,); weights (n_components,) are sums over scenarios."""
+    """Find derivatives in how far liveliness and noise differ, (2,), of weights (n_components,) over all scenarios."""
     spreads = components.spreads
     grids = (
         (LIVELINESS, components.lively, spreads.log_liveliness_sd),
