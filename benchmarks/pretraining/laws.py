@@ -2,8 +2,9 @@
 
 Laws are fitted to the five smallest sizes, which forecast the two largest, and to six, which forecast the seventh;
 items are calibrated on the same sizes. The trend law was chosen and its constants were set on sizes 1 to 5 alone
-(fitted to three and four, forecasting the fourth and fifth) and on simulations; nothing was changed after the
-two largest sizes had been seen.
+(fitted to three and four, forecasting the fourth and fifth) and on simulations. One thing was changed after the two
+largest sizes had been seen: every scenario has a noise of its own, which sizes 1 to 5, the smaller half of the public
+runs and simulations decided for.
 """
 
 import sys

@@ -1,13 +1,11 @@
 import numpy as np
 import pytest
 from scipy.optimize import check_grad
-from scipy.special import expit, logit
+from scipy.special import expit, logit, ndtri
+from scipy.stats import multivariate_normal, norm
 
-from itembank.data.compute import training_compute
-from itembank.scaling.pretraining.law_spec import TrendLaw
-from itembank.scaling.pretraining.pretraining_law import pretraining_law
-from itembank.scaling.pretraining.specs import PretrainingSettings
 from itembank.scaling.pretraining.trend_kernel import (
+    SMALLEST_SCORE,
     TrendPoints,
     above_floor,
     covariance_parts,
@@ -17,16 +15,19 @@ from itembank.scaling.pretraining.trend_kernel import (
 )
 from itembank.scaling.pretraining.trend_law import (
     FLOOR_SHARES,
-    NO_FLOORS,
     TrendPosterior,
-    TrendScores,
-    TrendSpreads,
-    _cholesky,
     fewer_models,
     fit_trends,
+)
+from itembank.scaling.pretraining.trend_likelihood import (
+    LIVELINESS,
+    NOISINESS,
+    TrendComponents,
+    TrendScores,
+    TrendSpreads,
+    cholesky,
     log_posterior,
 )
-from tests.scaling.simulated_suite import simulated_suite
 
 
 def points_of(x):
@@ -56,9 +57,9 @@ def test_derivatives_of_the_posterior_are_those_of_differences(rng):
     points = points_of(np.tile(np.linspace(0.5, 5.0, 4), (3, 2, 1)))
     points.is_known[1, 5:] = False
     y = rng.uniform(0.2, 0.9, points.x.shape)
-    scores = TrendScores.of(points, y, np.array([0.2, 0.3, 0.25]))
+    scores = TrendScores.of(points, y, np.array([0.2, 0.3, 0.25]), FLOOR_SHARES)
     parts = covariance_parts(points, points)
-    at = np.array([-2.0, -2.5, -1.5, -2.2, -2.8, -2.0, 0.15, 0.2])
+    at = np.array([-2.0, -2.5, -1.5, -2.2, -2.8, -2.0, 0.15, 0.2, -0.5])
     error = check_grad(
         lambda v: log_posterior(v, scores, parts)[0], lambda v: log_posterior(v, scores, parts)[1], at, epsilon=1e-6
     )
@@ -77,11 +78,11 @@ def test_a_trend_without_wandering_is_the_line_of_generalised_least_squares():
     points = points_of(x)
     z = np.array([-1.0, -0.4, 0.3, 0.7])
     # wide slope of the scenario, nothing of recipes, noise of variance s^2 v
-    spreads = TrendSpreads(np.log([50.0, 1e-6, 1e-6, 1e-6, 1e-6]), float(np.log(0.3)), 0.0, 0.0)
+    spreads = TrendSpreads(np.log([50.0, 1e-6, 1e-6, 1e-6, 1e-6]), float(np.log(0.3)), 0.0, 0.0, 0.0)
     inner = np.tensordot(np.exp(2.0 * spreads.log_spreads), covariance_parts(points, points)[:, 0], axes=1)
     inverse = np.linalg.inv(100.0 + inner + 0.3**2 * np.eye(4))
     one = np.ones(1)
-    posterior = TrendPosterior(points, one, 0.0 * one, one, inverse[None], (inverse @ z)[None], spreads)
+    posterior = TrendPosterior(points, one, 0.0 * one, one, one, inverse[None], (inverse @ z)[None], spreads)
     mean, variance = posterior.predict(points_of(np.array([[[6.0]]])))
     slope, height = np.polyfit(x.ravel(), z, 1)
     assert mean[0, 0] == pytest.approx(height + slope * 6.0, abs=0.01)
@@ -91,13 +92,13 @@ def test_a_trend_without_wandering_is_the_line_of_generalised_least_squares():
 
 
 def test_trends_that_made_the_scores_are_forecast_within_their_intervals(rng):
-    x = np.tile(np.arange(0.5, 7.5), (12, 5, 1))
-    slope = 0.3 + 0.1 * rng.standard_normal((12, 1, 1)) + 0.05 * rng.standard_normal((12, 5, 1))
-    start = rng.uniform(-2.0, 0.0, (12, 1, 1)) + 0.2 * rng.standard_normal((12, 5, 1))
+    x = np.tile(np.arange(0.5, 7.5), (6, 3, 1))
+    slope = 0.3 + 0.1 * rng.standard_normal((6, 1, 1)) + 0.05 * rng.standard_normal((6, 3, 1))
+    start = rng.uniform(-2.0, 0.0, (6, 1, 1)) + 0.2 * rng.standard_normal((6, 3, 1))
     p = expit(start + slope * x)
     y = np.clip(p + 0.03 * rng.standard_normal(p.shape), 0.01, 0.99)
     points = points_of(x[:, :, :5])
-    found = fit_trends(points, y[:, :, :5].reshape(12, -1), y[:, :, :5].mean(axis=1).min(axis=1))
+    found = fit_trends(points, y[:, :, :5].reshape(6, -1), y[:, :, :5].mean(axis=1).min(axis=1))
     held, errors, last = [], [], []
     for number, posterior in enumerate(found):
         mean, variance = posterior.predict(points_of(x[number : number + 1, :, 6:]))
@@ -106,7 +107,7 @@ def test_trends_that_made_the_scores_are_forecast_within_their_intervals(rng):
         held.append((low <= actual) & (actual <= high))
         errors.append(np.abs(posterior.mean_scores(mean, variance) - p[number, :, 6]))
         last.append(np.abs(y[number, :, 4] - p[number, :, 6]))
-    assert np.mean(held) > 0.65  # 0.82 in the mean of six draws: floors are weighed where there is none
+    assert np.mean(held) > 0.65  # 0.83 in the mean of ten draws: floors are weighed where there is none
     assert np.mean(errors) < 0.06
     assert np.mean(errors) < 0.6 * np.mean(last)
 
@@ -130,30 +131,61 @@ def test_spreads_are_learned_from_whole_recipes_where_models_are_many(rng):
     assert fewer_models(one_recipe, scores[:1, :1] * np.ones((1, 30)), 10)[1].shape == (1, 10)
 
 
-def test_without_floors_a_single_component_of_floors_is_weighed(rng):
-    """Scores at chance that scatter: a floor just below them takes scatter for the beginning of growth."""
-    points = points_of(np.tile(np.arange(0.5, 5.5), (6, 4, 1)))
-    scores = np.clip(0.25 + 0.02 * rng.standard_normal(points.x.shape), 0.01, 0.99)
-    lowest = scores.reshape(6, 4, 5).mean(axis=1).min(axis=1)
-    ahead = points_of(np.full((1, 4, 1), 9.0))
-    raised = []
-    for shares in (FLOOR_SHARES, NO_FLOORS):
-        found = fit_trends(points, scores, lowest, shares)
-        raised.append(np.mean([one.mean_scores(*one.predict(ahead)) for one in found]) - 0.25)
-    assert np.all(found[0].floors == 0.0)
-    assert raised[0] > 2.0 * abs(raised[1])
+def test_weights_of_components_are_normal_densities_times_priors(rng):
+    points = points_of(np.tile(np.array([0.5, 1.5, 3.0]), (2, 2, 1)))
+    points.is_known[1, 4:] = False
+    y = rng.uniform(0.3, 0.8, points.x.shape)
+    scores = TrendScores.of(points, y, np.array([0.25, 0.3]), FLOOR_SHARES)
+    spreads = TrendSpreads(np.log([0.2, 0.1, 0.3, 0.1, 0.05]), float(np.log(0.1)), 0.2, -0.3, -0.6)
+    parts = covariance_parts(points, points)
+    components = TrendComponents.of(scores, spreads, parts)
+    found = components.likelihoods()
+    known = points.is_known[1]
+    assert np.unique(np.stack([components.floor, components.lively, components.noisy]), axis=1).shape[1] == len(found)
+    for floor, lively, noisy in ((0, 0, 0), (3, 2, 4), (1, 4, 1)):
+        place = np.flatnonzero(
+            (components.floor == floor) & (components.lively == lively) & (components.noisy == noisy)
+        ).item()
+        p, x = y[1, known], points.x[1, known]
+        z, slope = above_floor(p, FLOOR_SHARES[floor] * np.array(0.3))
+        noise = (0.1 * NOISINESS[noisy]) ** 2 * p * (1.0 - p) + SMALLEST_SCORE**2
+        inner = np.tensordot(np.exp(2.0 * spreads.log_spreads), parts[:, 1][:, known][:, :, known], axes=1)
+        covariance = 100.0 + LIVELINESS[lively] ** 2 * inner + np.diag(slope**2 * noise)
+        density = multivariate_normal(0.2 * x, covariance).logpdf(z) + 0.5 * x.size * np.log(2.0 * np.pi)
+        shares = [norm(scale=np.exp(sd)).pdf(np.log(grid)) for grid, sd in ((LIVELINESS, -0.3), (NOISINESS, -0.6))]
+        prior = shares[0][lively] / shares[0].sum() * shares[1][noisy] / shares[1].sum() / FLOOR_SHARES.size
+        assert found[place, 1] == pytest.approx(density + np.log(slope).sum() + np.log(prior), rel=1e-9)
+        inverse, lean = components.solved(place, np.array([1]))
+        np.testing.assert_allclose(inverse[0][np.ix_(known, known)] @ covariance, np.eye(x.size), atol=1e-8)
+        np.testing.assert_allclose(lean[0, known], np.linalg.solve(covariance, z - 0.2 * x), rtol=1e-7)
 
 
-@pytest.mark.parametrize("floors", [True, False])
-def test_the_spec_says_whether_floors_are_weighed(floors):
-    suite = simulated_suite(np.random.default_rng(3), n_recipes=2, n_items=8, n_sizes=4, n_checkpoints=1)
-    settings = PretrainingSettings(laws=(TrendLaw(floors=floors),), n_checked=0)
-    law = pretraining_law(suite.probability, training_compute(suite.models), settings=settings)
-    found = np.concatenate([one.fitted["trend"].posterior.floors for one in law.scenarios])
-    assert bool((found > 0.0).any()) is floors
+def test_the_interval_of_a_certain_trend_is_the_noise_of_its_scenario():
+    points, one = points_of(np.array([[[1.0]]])), np.ones(1)
+    spreads = TrendSpreads(np.zeros(5), float(np.log(0.05)), 0.0, 0.0, 0.0)
+    posterior = TrendPosterior(points, one, 0.0 * one, one, 2.0 * one, np.ones((1, 1, 1)), np.ones((1, 1)), spreads)
+    low, high = posterior.interval(logit(np.array([[0.3]])), np.zeros((1, 1)), 0.95)
+    half = ndtri(0.975) * np.sqrt((2.0 * 0.05) ** 2 * 0.3 * 0.7 + SMALLEST_SCORE**2)
+    np.testing.assert_allclose([low[0], high[0]], [0.3 - half, 0.3 + half], atol=1e-6)
+
+
+def test_scatter_of_a_scenario_of_few_items_is_taken_for_noise_and_not_for_growth(rng):
+    """Half of the scenarios have 25 items, the others 2,500; none of them grows."""
+    points = points_of(np.tile(np.arange(0.5, 4.5), (6, 2, 1)))
+    n_items = np.repeat([25, 2500], 3)
+    y = rng.binomial(n_items[:, None], 0.5, points.x.shape) / n_items[:, None]
+    found = fit_trends(points, y, y.reshape(6, 2, 4).mean(axis=1).min(axis=1))
+    noise = np.array([one.weights @ one.noisiness for one in found]) * np.exp(found[0].spreads.log_noise)
+    assert noise[:3].min() > 3.0 * noise[3:].max()
+    # of a share of n answers, over sqrt(p (1 - p)): 1 / sqrt(n)
+    assert np.mean(noise[:3]) == pytest.approx(0.2, rel=0.5)
+    ahead = points_of(np.full((1, 2, 1), 6.0))
+    trends = [one.predict(ahead) for one in found]
+    widths = [np.mean(np.subtract(*one.interval(*trend, 0.95)[::-1])) for one, trend in zip(found, trends, strict=True)]
+    assert min(widths[:3]) > 2.0 * max(widths[3:])
 
 
 def test_covariances_that_rounding_left_no_noise_are_factored():
     ones = np.ones((1, 3, 3))
-    factor = _cholesky(ones * 1e3)
+    factor = cholesky(ones * 1e3)
     np.testing.assert_allclose(factor @ factor.transpose(0, 2, 1), ones * 1e3, rtol=1e-6)

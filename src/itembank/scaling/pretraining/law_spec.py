@@ -69,16 +69,7 @@ class SigmoidLaw(PretrainingLawSpec):
 
 @dataclass(frozen=True, slots=True)
 class TrendLaw(PretrainingLawSpec):
-    """Local trends of all scenarios and recipes together.
-
-    Attributes
-    ----------
-    floors : bool
-        Weigh for each scenario whether scores rise from a floor that guessing leaves. Without, slow growth just above
-        chance is not taken for the beginning of a faster one: for many scenarios that hardly grow.
-    """
-
-    floors: bool = True
+    """Local trends of all scenarios and recipes together. There is nothing to choose."""
 
     @property
     def is_joint(self) -> bool:

@@ -11,7 +11,7 @@ from itembank.scaling.pretraining.forecasts import Forecast
 from itembank.scaling.pretraining.law_notes import lacking_notes
 from itembank.scaling.pretraining.law_spec import TrendLaw
 from itembank.scaling.pretraining.trend_kernel import TrendPoints
-from itembank.scaling.pretraining.trend_law import BEFORE, FLOOR_SHARES, NO_FLOORS, TrendPosterior, fit_trends
+from itembank.scaling.pretraining.trend_law import BEFORE, TrendPosterior, fit_trends
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,14 +53,14 @@ class FittedTrend:
         return self.posterior.predict(TrendPoints(x[None], recipe[None], np.ones((1, x.size), dtype=bool)))
 
 
-def fit_trend_law(every: Sequence[LawData], spec: TrendLaw) -> tuple[LawFit, ...]:
+def fit_trend_law(every: Sequence[LawData], spec: TrendLaw) -> tuple[LawFit, ...]:  # noqa: ARG001
     """Fit the trends of all scenarios to the scores of finished models."""
     finals = [(data.runs.of_finals(data.runs.log_flops), data.runs.of_finals(data.scores)) for data in every]
     # sizes without a single model are no lower than any other
     lowest = np.array([_mean_of_sizes(y).min() for _, y in finals])
     origin = min(float(np.nanmin(x)) for x, _ in finals) - BEFORE
     points, scores = _gathered(finals, origin)
-    posteriors = fit_trends(points, scores, lowest, FLOOR_SHARES if spec.floors else NO_FLOORS)
+    posteriors = fit_trends(points, scores, lowest)
     return tuple(
         LawFit(_fitted(data, posterior, origin), lacking_notes(data.runs))
         for data, posterior in zip(every, posteriors, strict=True)

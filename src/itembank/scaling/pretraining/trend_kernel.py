@@ -8,6 +8,9 @@ leaves, and z is a Gaussian process in log FLOP x (Rasmussen and Williams 2006, 
 with t the levels, a the slopes, W integrated Wiener processes, whose slope wanders (local linear trends; Wahba 1978),
 and m_s how lively the scenario is. Terms of a scenario are common to its recipes, so that a skill that one recipe
 shows is expected sooner of the others.
+
+A score differs from its trend by a noise of variance ``n_s^2 s^2 p (1 - p) + d^2``, with s the noise of all scenarios,
+n_s how noisy this one is (few items, or many) and d the distance that scores are kept from 0 and 1.
 """
 
 from dataclasses import dataclass
