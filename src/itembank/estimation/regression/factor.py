@@ -74,7 +74,7 @@ def _one_pattern(
     unobserved[items] = 0.0
     lever = model.loadings.T @ unobserved  # (n_factors, n_targets)
     value = responses @ weights[items] + model.mean @ unobserved + posterior.mean @ lever
-    variance = np.einsum("qt,qr,rt->t", lever, posterior.covariance, lever) + model.noise @ unobserved**2
+    variance = np.einsum("qt,qt->t", posterior.covariance @ lever, lever) + model.noise @ unobserved**2
     return value, variance, _misfit(model, items, responses, posterior)
 
 
