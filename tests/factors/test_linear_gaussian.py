@@ -12,15 +12,16 @@ def simulated(rng, n_models, n_items, n_factors, noise=0.05):
     return mean + factors @ loadings.T + rng.normal(scale=np.sqrt(noise), size=(n_models, n_items)), loadings
 
 
-def test_the_posterior_is_that_of_dense_gaussian_conditioning():
+@pytest.mark.parametrize("n_factors", [3, 4, 6])  # of four items: either of two formulas takes the smaller matrix
+def test_the_posterior_is_that_of_dense_gaussian_conditioning(n_factors):
     rng = np.random.default_rng(0)
-    model = FactorModel(rng.random(12), rng.normal(size=(12, 3)), rng.uniform(0.1, 1.0, 12))
+    model = FactorModel(rng.random(12), rng.normal(size=(12, n_factors)), rng.uniform(0.1, 1.0, 12))
     items, answers = np.array([1, 4, 7, 11]), rng.random((5, 4))
     found = factor_posterior(model, items, answers)
     own = model.loadings[items]
     inverse = np.linalg.inv(own @ own.T + np.diag(model.noise[items]))
     assert_allclose(found.mean, (answers - model.mean[items]) @ inverse @ own, atol=1e-12)
-    assert_allclose(found.covariance, np.eye(3) - own.T @ inverse @ own, atol=1e-12)
+    assert_allclose(found.covariance, np.eye(n_factors) - own.T @ inverse @ own, atol=1e-12)
 
 
 def test_finds_the_factors_it_was_given():

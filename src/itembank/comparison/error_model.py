@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 
 import numpy as np
-import scipy
 from scipy.special import stdtrit
 
 from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.numerics.bounded import non_negative_minimum
 
 N_REWEIGHTINGS = 25
 """Of simulated pairs 12 settle both coefficients to ten digits, 5 to four."""
@@ -140,11 +140,9 @@ def finite_quantile(
 def _non_negative(design: FloatArray, target: FloatArray) -> FloatArray:
     """Non-negative least squares by the normal equations: their size is two, whatever the number of pairs."""
     gram, right = design.T @ design, design.T @ target
-    # With G = F F', |F' x - F^-1 r|^2 has the same minimum as the sum over pairs. G is singular where all pairs
-    # disagree alike, since both columns are then equal; the ridge shares between them what they explain.
-    factor = np.linalg.cholesky(gram + 1e-12 * np.trace(gram) * np.eye(gram.shape[0]))
-    coefficients: FloatArray = scipy.optimize.nnls(factor.T, np.linalg.solve(factor, right))[0]
-    return coefficients
+    # G is singular where all pairs disagree alike, since both columns are then equal; the ridge shares between them
+    # what they explain.
+    return non_negative_minimum(gram + 1e-12 * np.trace(gram) * np.eye(gram.shape[0]), right)
 
 
 def _degrees(standardised: FloatArray, n_models: int) -> float:

@@ -220,5 +220,5 @@ def _residuals(
     if marked.size:
         loadings = model.loadings[items[marked]]
         residual = answers[:, marked] - model.mean[items[marked]] - posterior.mean @ loadings.T
-        spread = np.einsum("iq,qr,ir->i", loadings, posterior.covariance, loadings)
+        spread = np.einsum("iq,iq->i", loadings @ posterior.covariance, loadings)
         yield marked, residual, spread + model.noise[items[marked]]

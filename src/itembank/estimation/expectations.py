@@ -29,16 +29,20 @@ class FactorModels(NamedTuple):
         With discrepancy `LOOSE`.
     weights : (n_items, n_targets)
         Of the items in each score.
+    levers : pair of (n_factors, n_targets)
+        Of both models' factors on each score, for `predict_factor`.
     """
 
     usual: FactorModel
     loose: FactorModel
     weights: FloatArray
+    levers: tuple[FloatArray, FloatArray]
 
     @classmethod
     def of_bank(cls, bank: Bank, weights: FloatArray) -> Self:
         """Make them for scores that weigh items so."""
-        return cls(bank_factor_model(bank, discrepancy="auto"), bank_factor_model(bank, discrepancy=LOOSE), weights)
+        usual, loose = (bank_factor_model(bank, discrepancy=each) for each in ("auto", LOOSE))
+        return cls(usual, loose, weights, (usual.loadings.T @ weights, loose.loadings.T @ weights))
 
 
 class Expectations(NamedTuple):
@@ -82,7 +86,8 @@ class Expectations(NamedTuple):
     ) -> Self:
         """Gather them from raw responses (n_models, n_columns) to items, and mean and variance by the item model."""
         usual, loose = (
-            predict_factor(model, positions, factors.weights, responses) for model in (factors.usual, factors.loose)
+            predict_factor(model, positions, factors.weights, responses, lever=lever)
+            for model, lever in zip((factors.usual, factors.loose), factors.levers, strict=True)
         )
         misfit = np.broadcast_to(usual.misfit[:, None], usual.value.shape)
         return cls(*moments, usual.value, usual.variance, loose.value, misfit)

@@ -1,9 +1,9 @@
 """Weights that combine the estimates of several methods."""
 
 import numpy as np
-import scipy
 
 from itembank.numerics.arrays import FloatArray
+from itembank.numerics.bounded import non_negative_minimum
 
 
 def stack_weights(errors: FloatArray, *, prior_models: float) -> FloatArray:
@@ -36,15 +36,14 @@ def stack_weights(errors: FloatArray, *, prior_models: float) -> FloatArray:
     if largest == 0.0:  # all methods are exact
         weights[usable] = 1.0 / usable.sum()
         return weights
-    # an exact method gets a small size, so that the least squares has one solution
+    # an exact method gets a small size, by which can be divided
     size = np.maximum(size, 1e-6 * largest)
     # with every error in units of its method's size, E'E + k D is a correlation matrix plus k: always positive definite
     relative = known / size
     gram = relative.T @ relative + prior_models * np.eye(size.size)
-    root = np.linalg.cholesky(gram).T * (size / largest)
-    # The penalty shrinks the sum below one, and leaves the ratios of the weights that minimise w'(E'E + k D) w: along a
-    # direction u of sum one, the best of t^2 g + (t - 1)^2 is g / (g + 1), which grows with g = u'(E'E + k D) u.
-    solution, _ = scipy.optimize.nnls(np.vstack([root, np.ones(size.size)]), np.append(np.zeros(size.size), 1.0))
+    # The best weights are proportional to what minimises w'Gw / 2 - sum w: along a direction u of sum one,
+    # t^2 g / 2 - t is least at t = 1 / g. There it is -1 / (2 g), which is the lower the smaller g = u'Gu is.
+    solution = non_negative_minimum(gram, largest / size) / size
     weights[usable] = solution / solution.sum()
     return weights
 

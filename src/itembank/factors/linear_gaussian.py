@@ -118,9 +118,15 @@ def fit_factor_model(responses: FloatArray | Columns, *, n_factors: int | Litera
 def factor_posterior(model: FactorModel, items: IntArray, responses: FloatArray) -> FactorPosterior:
     """Posterior of the factors from complete responses (n_models, n_observed) to the items at these positions.
 
-    ``C = (I + L_S' diag(1/s_S) L_S)^-1`` and ``E[f] = C L_S' diag(1/s_S) (y_S - m_S)``.
+    ``C = (I + L_S' diag(1/s_S) L_S)^-1`` and ``E[f] = C L_S' diag(1/s_S) (y_S - m_S)``. With fewer items than factors,
+    by Woodbury's identity, ``C = I - G L_S`` and ``E[f] = G (y_S - m_S)`` with ``G = L_S' (diag(s_S) + L_S L_S')^-1``,
+    which takes a matrix of |S| rows.
     """
     loadings = model.loadings[items]
+    if items.size < model.n_factors:
+        gain = np.linalg.solve(np.diag(model.noise[items]) + loadings @ loadings.T, loadings)  # G'
+        remaining: FloatArray = np.eye(model.n_factors) - loadings.T @ gain
+        return FactorPosterior((responses - model.mean[items]) @ gain, remaining)
     scaled = loadings / model.noise[items, None]
     covariance = np.linalg.inv(np.eye(model.n_factors) + loadings.T @ scaled)
     return FactorPosterior((responses - model.mean[items]) @ scaled @ covariance, covariance)

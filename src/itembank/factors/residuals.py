@@ -36,7 +36,7 @@ def item_residuals(model: FactorModel, items: IntArray, responses: FloatArray) -
     loadings, noise = model.loadings[items], model.noise[items]
     posterior = factor_posterior(model, items, responses)
     unexplained = (responses - model.mean[items] - posterior.mean @ loadings.T) / noise
-    precision = 1.0 / noise - np.einsum("iq,qr,ir->i", loadings, posterior.covariance, loadings) / noise**2
+    precision = 1.0 / noise - np.einsum("iq,iq->i", loadings @ posterior.covariance, loadings) / noise**2
     return unexplained / precision, 1.0 / precision
 
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from itembank.estimation.regression.missing import Block, blocks
+from itembank.estimation.regression.missing import blocks
 from itembank.factors.linear_gaussian import FactorModel, FactorPosterior, factor_posterior
 from itembank.numerics.arrays import FloatArray, IntArray
 
@@ -30,7 +30,12 @@ class FactorPrediction:
 
 
 def predict_factor(
-    model: FactorModel, positions: IntArray, target_weights: FloatArray, new_responses: FloatArray
+    model: FactorModel,
+    positions: IntArray,
+    target_weights: FloatArray,
+    new_responses: FloatArray,
+    *,
+    lever: FloatArray | None = None,
 ) -> FactorPrediction:
     """Posterior mean and variance of ``Z = sum_i omega_i y_i`` given what was observed.
 
@@ -50,31 +55,33 @@ def predict_factor(
         omega of each score, over all items.
     new_responses : (n_new, n_columns)
         Raw; NaN where missing.
+    lever : (n_factors, n_targets), optional
+        ``sum_i omega_i L_i`` over all items, where the caller has it already.
 
     Returns
     -------
     FactorPrediction
     """
+    lever = model.loadings.T @ target_weights if lever is None else lever
     shape = (new_responses.shape[0], target_weights.shape[1])
     value, variance, misfit = np.empty(shape), np.empty(shape), np.empty(shape[0])
     for block in blocks(np.zeros((1, 1)), new_responses):
-        found = _one_pattern(model, positions, target_weights, new_responses, block)
+        answers = new_responses[np.ix_(block.new, block.columns)]
+        found = _one_pattern(model, positions[block.columns], answers, target_weights, lever)
         value[block.new], variance[block.new], misfit[block.new] = found
     return FactorPrediction(np.clip(value, 0.0, 1.0), variance, misfit)
 
 
 def _one_pattern(
-    model: FactorModel, positions: IntArray, weights: FloatArray, new_responses: FloatArray, block: Block
+    model: FactorModel, items: IntArray, responses: FloatArray, weights: FloatArray, lever: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Mean (n_block_new, n_targets), variance (n_targets,) and misfit (n_block_new,) of models with the same items."""
-    items = positions[block.columns]
-    responses = new_responses[np.ix_(block.new, block.columns)]
     posterior = factor_posterior(model, items, responses)
     unobserved = weights.copy()
     unobserved[items] = 0.0
-    lever = model.loadings.T @ unobserved  # (n_factors, n_targets)
+    lever = lever - model.loadings[items].T @ weights[items]  # of the items that were not observed
     value = responses @ weights[items] + model.mean @ unobserved + posterior.mean @ lever
-    variance = np.einsum("qt,qr,rt->t", lever, posterior.covariance, lever) + model.noise @ unobserved**2
+    variance = np.einsum("qt,qt->t", posterior.covariance @ lever, lever) + model.noise @ unobserved**2
     return value, variance, _misfit(model, items, responses, posterior)
 
 
