@@ -7,6 +7,7 @@ it comes with, and its probability is that at the estimated ability.
 import csv
 import json
 import shutil
+import signal
 import subprocess
 import tempfile
 from functools import cache
@@ -124,8 +125,13 @@ def fit_r_mirt(responses: np.ndarray, n_dims: int) -> Fitted:
         with (folder / "responses.csv").open("w", newline="", encoding="ascii") as file:
             writer = csv.writer(file)
             writer.writerows([["" if np.isnan(y) else int(y) for y in row] for row in responses[:, ~constant]])
-        subprocess.run([str(shutil.which("Rscript")), str(R_SCRIPT), name, str(n_dims)], check=True)
-        theta = np.loadtxt(folder / "theta.csv", delimiter=",", ndmin=2)
+        done = subprocess.run([str(shutil.which("Rscript")), str(R_SCRIPT), name, str(n_dims)], check=False)
+        if done.returncode == -signal.SIGXCPU:  # the limit holds for this process and for R alike
+            signal.raise_signal(signal.SIGXCPU)
+        done.check_returncode()
+        theta = np.genfromtxt(folder / "theta.csv", delimiter=",").reshape(len(responses), -1)
+        if np.isnan(theta).all():
+            raise ArithmeticError("finds no abilities, they are all NA")
         items = np.loadtxt(folder / "items.csv", delimiter=",", ndmin=2)
     chances = np.empty(responses.shape)
     chances[:, ~constant] = _sigmoid(theta @ items[:, :n_dims].T + items[:, n_dims])

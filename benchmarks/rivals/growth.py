@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Iterator
 from dataclasses import asdict
+from typing import Any
 
 import numpy as np
 from scipy.special import expit
@@ -19,6 +20,7 @@ from benchmarks.speed_commands import ONE_THREAD
 from itembank.calibration.calibrate import calibrate
 from itembank.calibration.specs import Variational
 from itembank.calibration.variational.blocks import Blocks
+from itembank.calibration.variational.coded_blocks import CodedBlocks
 from itembank.data.responses import ResponseMatrix
 
 SIZES = ((400, 250), (400, 1_000), (400, 5_000), (400, 28_000), (2_000, 28_000), (2_000, 100_000), (10_000, 100_000))
@@ -109,13 +111,18 @@ def multiple_correlation(abilities: np.ndarray, theta: np.ndarray) -> float:
 def count_passes() -> list[int]:
     """Have every pass over blocks of responses add its cells to the list that is returned."""
     passed: list[int] = []
-    slices = Blocks.slices
 
-    def counted(blocks: Blocks) -> Iterator[slice]:
-        passed.append(blocks.values.size)
-        return slices(blocks)
+    def counted(blocks: type[Blocks] | type[CodedBlocks], name: str) -> None:
+        plain = getattr(blocks, name)
 
-    Blocks.slices = counted  # type: ignore[method-assign]
+        def counting(self: Blocks | CodedBlocks) -> Iterator[Any]:
+            passed.append(self.n_cells)
+            yield from plain(self)
+
+        setattr(blocks, name, counting)
+
+    counted(Blocks, "slices")  # which its parts are made of
+    counted(CodedBlocks, "parts")
     return passed
 
 

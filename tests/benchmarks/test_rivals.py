@@ -16,6 +16,8 @@ from benchmarks.rivals.fits import Runner, Shape
 from benchmarks.rivals.tools import TOOLS, tool_named
 from itembank.calibration.variational.blocks import Blocks
 from itembank.calibration.variational.cells import normal_expectation
+from itembank.calibration.variational.coded_blocks import CodedBlocks
+from itembank.data import coded_responses
 
 FITTED = {"import_seconds": 0.1, "peak_megabytes": 1_200.4, "r_ability": 0.95, "version": "1.2"}
 
@@ -143,6 +145,15 @@ def test_growth_counts_the_cells_of_all_passes(monkeypatch):
     json.dumps(row)
 
 
+def test_growth_counts_passes_over_codes_too(monkeypatch):
+    for blocks, name in ((Blocks, "slices"), (CodedBlocks, "parts")):
+        monkeypatch.setattr(blocks, name, getattr(blocks, name))  # to have it back afterwards
+    monkeypatch.setattr(coded_responses, "NUMBERS_UP_TO", 1_000)
+    row = growth.measure(30, 60, 1)
+    assert row["cells_passed"] % (30 * 60) == 0
+    assert row["cells_passed"] >= 10 * 30 * 60
+
+
 def test_growth_draws_what_the_problems_draw():
     responses, theta = growth.responses_and_truth(300, 200, 2)
     assert responses.dtype == np.float32
@@ -243,3 +254,15 @@ def test_what_was_measured_before_outlives_a_stop(tmp_path):
 def test_logits_of_any_size_have_a_probability():
     logits = np.array([-1e5, -3.0, 0.0, 2.0, 1e5], dtype=np.float32)
     assert _sigmoid(logits) == pytest.approx(expit(logits.astype(float)))
+
+
+def test_r_without_abilities_says_so(tmp_path, monkeypatch):
+    """With thousands of items mirt's likelihoods are too small for its numbers."""
+    script = """#!/bin/sh
+case "$1" in -e) printf 1.47;; *) printf 'NA\\nNA\\n' > "$2/theta.csv"; printf '1,0\\n' > "$2/items.csv";; esac
+"""
+    (tmp_path / "Rscript").write_text(script, encoding="ascii")
+    (tmp_path / "Rscript").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    with pytest.raises(ArithmeticError, match="all NA"):
+        adapters.fit_r_mirt(np.array([[1.0, 1.0], [0.0, 0.0]]), 1)
