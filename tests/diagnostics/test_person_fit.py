@@ -74,13 +74,21 @@ def test_past_models_are_measured_once_for_their_items_and_groups(tmp_path, monk
     assert repr(check_fit(tmp_path / "bank", new).models) == repr(first.models)
     assert repr(check_fit(tmp_path / "bank", others).models) != repr(first.models)
     assert len(measured) == 3
-    named = {"some": make_bank().responses.item_ids[::4]}
-    check_fit(tmp_path / "bank", new, groups=named)
+    one, ids = new.take(models=np.arange(1)), new.item_ids
+    tries = (
+        {"groups": {"some": ids[::4]}},
+        {"groups": {"some": ids[1::4]}},
+        {"groups": {"some": ids[1::4]}, "reference": ids[::4]},
+        {"order": {one.model_ids[0]: ids}},
+        {"order": {one.model_ids[0]: ids[::-1]}},
+    )
+    for number, choices in enumerate(tries, start=2):
+        check_fit(tmp_path / "bank", one, **choices)
+        assert len(measured) == 3 * number
     check_fit(tmp_path / "bank", new.take(items=np.arange(24)))
-    check_fit(tmp_path / "bank", new.take(models=np.arange(1)), order={new.model_ids[0]: new.item_ids[::-1]})
-    assert len(measured) == 4 * 3
-    check_fit(tmp_path / "bank", new.take(models=np.arange(1)), order={new.model_ids[0]: new.item_ids})
-    assert len(measured) == 5 * 3
+    assert len(measured) == 3 * (len(tries) + 2)
+    assert repr(check_fit(tmp_path / "bank", new).models) == repr(first.models)
+    assert len(measured) == 3 * (len(tries) + 2)
 
 
 def test_leaked_items_are_found_beside_others_and_the_rise_is_told(suspected):
