@@ -6,6 +6,7 @@ from scipy.stats import ttest_rel
 from itembank.comparison.compare import compare
 from itembank.comparison.comparison_spec import ComparisonSpec
 from itembank.comparison.pairs import model_pairs
+from itembank.data.bank_files import save_bank
 from itembank.data.responses import ResponseMatrix
 from itembank.data.selections import Selection
 from itembank.errors import DataError, DataWarning, ParameterError
@@ -211,6 +212,17 @@ def test_only_the_items_of_the_selection_count(bank):
     cut = compare(bank, matrix.take(items=np.arange(12)), method="paired")
     assert found.pairs.n_shared_items[0, 0] == 12
     np.testing.assert_allclose(found.difference.value, cut.difference.value)
+
+
+def test_other_items_and_another_process_need_no_other_factors(bank, tmp_path, monkeypatch):
+    monkeypatch.setenv("ITEMBANK_CACHE", str(tmp_path / "user"))
+    save_bank(bank, tmp_path / "bank")
+    compare(tmp_path / "bank", new_responses(bank, 2, n_items=20), spec=NO_BOOTSTRAP)
+    expected = compare(bank, new_responses(bank, 2, n_items=30), spec=NO_BOOTSTRAP).difference
+    for name in ("fit_factor_model", "measure_discrepancy"):
+        monkeypatch.setattr(f"itembank.data.bank_factors.{name}", lambda *_, **__: pytest.fail("fitted again"))
+    found = compare(tmp_path / "bank", new_responses(bank, 2, n_items=30), spec=NO_BOOTSTRAP).difference
+    np.testing.assert_allclose(found.low, expected.low, rtol=1e-9)
 
 
 def test_the_bootstrap_is_seeded(bank):

@@ -8,6 +8,7 @@ from itembank.calibration.build import build_bank
 from itembank.calibration.calibrate import calibrate
 from itembank.calibration.specs import JointMAP, Variational
 from itembank.crossfit.folds import MINIMUM_FOR_FOLDS, TOLERANCE, fold_numbers, folds, spec_of
+from itembank.data import bank_factors
 from itembank.data.bank_files import load_bank, save_bank
 from itembank.data.targets import ScoreTargets
 from tests.data.banks import make_bank
@@ -213,3 +214,28 @@ def test_models_without_a_known_score_do_not_make_folds(bank):
     values = bank.responses.responses.copy()
     values[MINIMUM_FOR_FOLDS - 1 :, 8:] = np.nan
     assert folds(with_responses(bank, values)) == ()
+
+
+def test_factors_without_some_models_are_fitted_once_for_these_models(tmp_path, monkeypatch):
+    """Also by another process: they take longer than all else that depends on the bank alone."""
+    monkeypatch.setenv("ITEMBANK_CACHE", str(tmp_path / "user"))
+    save_bank(make_bank(), tmp_path / "bank")
+    monkeypatch.setattr("itembank.crossfit.folds.N_FOLDS_FEW", 3)
+    made = []
+    for name in ("fit_factor_model", "measure_discrepancy"):
+        plain = getattr(bank_factors, name)
+        monkeypatch.setattr(bank_factors, name, lambda *args, _of=plain, **how: made.append(1) or _of(*args, **how))
+
+    def factors():
+        parts = folds(load_bank(tmp_path / "bank"))
+        return [bank_factors.bank_factor_model(fold.bank, discrepancy="auto") for fold in parts]
+
+    first, second = factors(), factors()
+    assert len(made) == 2 * 3
+    for one, other in zip(first, second, strict=True):
+        np.testing.assert_array_equal(one.loadings, other.loadings)
+        np.testing.assert_array_equal(one.noise, other.noise)
+    assert not np.array_equal(first[0].mean, first[1].mean)
+    monkeypatch.setattr("itembank.crossfit.folds.N_FOLDS_FEW", 4)  # other models are left out
+    assert len(factors()) == 4
+    assert len(made) == 2 * 3 + 2 * 4

@@ -173,6 +173,34 @@ def test_what_is_kept_in_the_bank_is_found_there(make, tmp_path):
     assert not (tmp_path / "of another").exists()
 
 
+def test_a_part_keeps_its_work_among_that_of_the_bank_and_apart_from_it(make, tmp_path):
+    places = (tmp_path / "bank", "id", tmp_path / "of user")
+    cache = BankCache(*places)
+    parts = (cache, cache.of_part("one"), cache.of_part("other"))
+    numbers = [part.arrays("name", make) for part in parts]
+    assert make.calls == 3
+    assert [part.arrays("name", make) is one for part, one in zip(parts, numbers, strict=True)] == [True] * 3
+    cache.keep_in_bank()
+    names = ["name.safetensors", "one-name.safetensors", "other-name.safetensors"]
+    for folder in (tmp_path / "of user", tmp_path / "bank" / FOLDER):
+        assert sorted(path.name for path in folder.iterdir()) == names
+    again = BankCache(*places)
+    for part in (again, again.of_part("one"), again.of_part("other")):
+        part.arrays("name", make)
+    assert make.calls == 3
+    BankCache(tmp_path / "bank", "another", tmp_path / "of user").of_part("one").arrays("name", make)
+    assert make.calls == 4
+
+
+def test_the_memory_of_a_part_outlives_what_asked_for_it(make):
+    cache = BankCache()
+    cache.of_part("one").arrays("name", make)
+    holder = BankCache()
+    holder.share(cache.of_part("one"))
+    holder.arrays("name", make)
+    assert make.calls == 1
+
+
 def test_what_cannot_be_kept_in_the_bank_is_said(make, tmp_path):
     (tmp_path / FOLDER).write_text("a file stands where the folder should be", encoding="utf-8")
     cache = BankCache(tmp_path)

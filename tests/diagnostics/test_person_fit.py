@@ -9,7 +9,9 @@ import pytest
 from itembank.adaptive.preparation import prepare_sessions
 from itembank.adaptive.session import AdaptiveSession
 from itembank.adaptive.session_spec import SessionSpec
+from itembank.data.bank_files import save_bank
 from itembank.data.responses import ResponseMatrix
+from itembank.diagnostics import past_fit
 from itembank.diagnostics.person_fit import check_fit
 from itembank.diagnostics.person_fit_results import ONE_RUN, SHIFT
 from itembank.errors import DataError, ParameterError
@@ -17,6 +19,7 @@ from itembank.estimation.estimate import estimate
 from itembank.irt.bernoulli import probability
 from tests.data.banks import make_bank
 from tests.diagnostics.fit_world import bank, clean
+from tests.estimation.simulated import new_models
 
 pytestmark = pytest.mark.usefixtures("few_folds")
 
@@ -58,6 +61,34 @@ def test_clean_models_fit():
     assert fitting.verdicts[0].endswith(": nothing unusual.")
     assert ONE_RUN in found.hints
     assert SHIFT in found.hints
+
+
+def test_past_models_are_measured_once_for_their_items_and_groups(tmp_path, monkeypatch):
+    monkeypatch.setenv("ITEMBANK_CACHE", str(tmp_path / "user"))
+    save_bank(make_bank(), tmp_path / "bank")
+    new, others = new_models(make_bank(), 2, 3), new_models(make_bank(), 2, 5)
+    measured, plain = [], past_fit.statistics_by
+    monkeypatch.setattr(past_fit, "statistics_by", lambda *args, **how: measured.append(1) or plain(*args, **how))
+    first = check_fit(tmp_path / "bank", new)
+    assert len(measured) == 3  # folds
+    assert repr(check_fit(tmp_path / "bank", new).models) == repr(first.models)
+    assert repr(check_fit(tmp_path / "bank", others).models) != repr(first.models)
+    assert len(measured) == 3
+    one, ids = new.take(models=np.arange(1)), new.item_ids
+    tries = (
+        {"groups": {"some": ids[::4]}},
+        {"groups": {"some": ids[1::4]}},
+        {"groups": {"some": ids[1::4]}, "reference": ids[::4]},
+        {"order": {one.model_ids[0]: ids}},
+        {"order": {one.model_ids[0]: ids[::-1]}},
+    )
+    for number, choices in enumerate(tries, start=2):
+        check_fit(tmp_path / "bank", one, **choices)
+        assert len(measured) == 3 * number
+    check_fit(tmp_path / "bank", new.take(items=np.arange(24)))
+    assert len(measured) == 3 * (len(tries) + 2)
+    assert repr(check_fit(tmp_path / "bank", new).models) == repr(first.models)
+    assert len(measured) == 3 * (len(tries) + 2)
 
 
 def test_leaked_items_are_found_beside_others_and_the_rise_is_told(suspected):

@@ -50,8 +50,8 @@ def _printed(out):
 
 
 def _written(folder, paths):
-    """Arrays of banks and their caches, and the items of selections."""
-    for path in sorted(paths):
+    """Arrays of banks and their caches, and the items of selections; not those of banks without some models."""
+    for path in sorted(path for path in paths if not path.name.startswith("fold-")):
         is_cached = "cache" in path.relative_to(folder).parts[:-1]
         place = "cache" if is_cached else path.name  # a cached file is named after a digest
         if path.suffix == ".safetensors":

@@ -84,24 +84,25 @@ def calibration_errors(
     places = np.linspace(0, known.size - 1, min(known.size, MAXIMUM_MODELS)).round().astype(np.int64)
     rows = known[np.unique(places)]
     items = observations.take(models=np.arange(0), columns=np.flatnonzero(columns))
-    responses = bank.responses.of_items(items.positions, models=rows)
     if spec is None:
-        errors = _raw_errors(bank, items, selection)[rows]
+        errors = _raw_errors(bank, items, selection, rows)
         size = error_inflation(errors, np.ones(errors.shape))
-        return CalibrationErrors(responses, errors, np.tile(size, (rows.size, 1)))
-    if not folds(bank):
+        scales = np.tile(size, (rows.size, 1))
+    elif not folds(bank):
         return None
-    past = try_methods(bank, items, selection, spec.members).past(spec).estimates
-    error, scale = past.error[rows], past.scale[rows]
-    return CalibrationErrors(responses, error, scale * error_inflation(error, scale))
+    else:
+        past = try_methods(bank, items, selection, spec.members).past(spec).estimates
+        errors, scale = past.error[rows], past.scale[rows]
+        scales = scale * error_inflation(errors, scale)
+    return CalibrationErrors(bank.responses.of_items(items.positions, models=rows), errors, scales)
 
 
-def _raw_errors(bank: Bank, items: Observations, selection: Selection | None) -> FloatArray:
-    """Errors of weighted means of all calibration models, (n_models, n_targets)."""
+def _raw_errors(bank: Bank, items: Observations, selection: Selection | None, rows: IntArray) -> FloatArray:
+    """Errors of weighted means of the calibration models at these rows, (n_rows, n_targets)."""
     if selection is not None and not selection.is_random and folds(bank):
-        return try_methods(bank, items, selection, Weighted().members).by(Weighted()).error
-    answers = bank.responses.of_items(items.positions)
-    return raw_scores(bank, answers, items.positions, items.weights) - calibration_scores(bank)
+        return try_methods(bank, items, selection, Weighted().members).by(Weighted()).error[rows]
+    answers = bank.responses.of_items(items.positions, models=rows)
+    return raw_scores(bank, answers, items.positions, items.weights) - calibration_scores(bank)[rows]
 
 
 def raw_scores(bank: Bank, responses: FloatArray, positions: IntArray, weights: FloatArray) -> FloatArray:

@@ -85,7 +85,8 @@ def bootstrap_intervals(
     low, high : (n_pairs, n_targets)
         NaN where the pair shares no item of a scenario that the target counts.
     """
-    counts = _resampled_counts(scenario_index, n_samples, rng) * weights  # (n_samples, n_columns)
+    counts = _resampled_counts(scenario_index, n_samples, rng)  # (n_samples, n_columns)
+    counts *= weights
     n_targets = target_weights.shape[0]
     bounds = np.full((2, first.shape[0], n_targets), np.nan)
     n_block = max(1, CELLS_AT_ONCE // (n_samples + responses.shape[1]))

@@ -12,6 +12,7 @@ from itembank.calibration.families import without_repeated_warnings
 from itembank.calibration.item_model_bias import response_variance
 from itembank.calibration.specs import METHODS, CalibrationSpec, ItemModel
 from itembank.data.answered_how import is_adaptive
+from itembank.data.bank_cache import BankCache, cache_name
 from itembank.data.banks import Bank
 from itembank.data.calibrations import Calibration
 from itembank.data.known_scores import ENOUGH
@@ -135,7 +136,7 @@ def _make_folds(bank: Bank, progress: ProgressCallback) -> tuple[Fold, ...]:
         return ()
     without_cache = replace(bank)  # folds lie in the cache: with it they would hold themselves
     return tuple(
-        Fold(number, split.test, partial(_fold_bank, without_cache, split.train, arrays, number))
+        Fold(number, split.test, partial(_fold_bank, without_cache, split.train, arrays, number, _cache(bank, split)))
         for number, split in enumerate(splits)
     )
 
@@ -240,15 +241,20 @@ def _names(bank: Bank) -> set[str]:
     return names if bank.parameters.precision is None else names | {"precision"}
 
 
+def _cache(bank: Bank, split: Split) -> BankCache:
+    """Return the cache of the bank of a split's models, whose factors are slower to fit than its items."""
+    return bank.cache.of_part(cache_name("fold", split.train))
+
+
 def _itself(bank: Bank) -> Bank:
     return bank
 
 
-def _fold_bank(bank: Bank, rows: IntArray, arrays: dict[str, FloatArray], number: int) -> Bank:
+def _fold_bank(bank: Bank, rows: IntArray, arrays: dict[str, FloatArray], number: int, cache: BankCache) -> Bank:
     """Put together the bank of the models at these rows."""
     fitted = {name.rpartition("_")[0]: array for name, array in arrays.items() if name.endswith(f"_{number}")}
     responses = bank.responses.take(models=rows)
-    return Bank(
+    fold_bank = Bank(
         bank_id=f"{bank.bank_id}/{number}",
         responses=responses,
         calibration=_fold_calibration(bank, fitted),
@@ -256,6 +262,8 @@ def _fold_bank(bank: Bank, rows: IntArray, arrays: dict[str, FloatArray], number
         item_model_bias=bank.item_model_bias,
         response_variance=response_variance(responses, bank.targets),
     )
+    fold_bank.cache.share(cache)
+    return fold_bank
 
 
 def _fold_calibration(bank: Bank, fitted: dict[str, FloatArray]) -> Calibration:

@@ -47,6 +47,8 @@ class BankCache:
         Where this bank's files lie in the user's cache folder; None for a bank that only lives in memory.
     source : str
         Name of a bank that was pulled from the Hub, with its commit; its folder is the Hub client's.
+    prefix : str
+        Begins the names of files of a bank that follows from another one, among whose files they lie (`of_part`).
     memory : dict
     """
 
@@ -54,12 +56,25 @@ class BankCache:
     bank_id: str = ""
     user_folder: Path | None = None
     source: str = ""
+    prefix: str = ""
     memory: dict[Any, Any] = field(default_factory=dict)
 
     def share(self, other: "BankCache") -> None:
         """Hold what another cache holds, in memory and in files: for a copy of a bank of the same numbers."""
         self.folder, self.bank_id, self.user_folder = other.folder, other.bank_id, other.user_folder
-        self.source, self.memory = other.source, other.memory
+        self.source, self.prefix, self.memory = other.source, other.prefix, other.memory
+
+    def of_part(self, name: str) -> "BankCache":
+        """Return the cache of a bank that follows from this one; its files lie among those of this bank.
+
+        Parameters
+        ----------
+        name : str
+            States everything that the other bank depends on besides this one: see `cache_name`.
+        """
+        # it must not hold this cache, which holds it: neither would ever be freed, nor sent alone to another process
+        part = BankCache(self.folder, self.bank_id, self.user_folder, self.source, f"{self.prefix}{name}-")
+        return self.remember(("part", name), lambda: part)
 
     def remember(self, key: object, make: Callable[[], Value]) -> Value:
         """Return what was made under this key before in this process, or make it."""
@@ -122,7 +137,9 @@ class BankCache:
         for key, value in self.memory.items():
             match key:
                 case ("arrays", str(name)):
-                    _write(folder / FOLDER / _file_name(name), value, bank_id)
+                    _write(folder / FOLDER / self._file_name(name), value, bank_id)
+                case ("part", str()):
+                    value.write_to(folder, bank_id)
 
     def _from_file_or(
         self, name: str, make: Callable[[], dict[str, FloatArray]], fits: Callable[[dict[str, FloatArray]], bool]
@@ -133,17 +150,20 @@ class BankCache:
         made = make()
         for folder in self._of_user:
             with contextlib.suppress(OSError):  # a folder that cannot be written costs time only
-                _write(folder / _file_name(name), made, self.bank_id)
+                _write(folder / self._file_name(name), made, self.bank_id)
                 drop_oldest()
         return made
 
     def _in_files(self, name: str, fits: Callable[[dict[str, FloatArray]], bool]) -> dict[str, FloatArray] | None:
         in_bank = [] if self.folder is None else [self.folder / FOLDER]
         for folder in (*in_bank, *self._of_user):
-            found = _read(folder / _file_name(name), self.bank_id)
+            found = _read(folder / self._file_name(name), self.bank_id)
             if found is not None and fits(found):
                 return found
         return None
+
+    def _file_name(self, name: str) -> str:
+        return f"{self.prefix}{name}.safetensors"
 
     @property
     def _of_user(self) -> list[Path]:
@@ -166,10 +186,6 @@ def cache_name(kind: str, *depends_on: object) -> str:
         digest.update(np.ascontiguousarray(array, dtype=np.float64).tobytes())
         digest.update(b"|")
     return f"{kind}-{digest.hexdigest()[:20]}"
-
-
-def _file_name(name: str) -> str:
-    return f"{name}.safetensors"
 
 
 def _stamp(bank_id: str) -> str:

@@ -66,6 +66,18 @@ class FitStatistics(NamedTuple):
         shapes = (n_models, n_models, (n_models, n_groups), (n_models, n_groups), n_models)
         return cls(*(np.full(shape, np.nan) for shape in shapes))
 
+    @classmethod
+    def of_columns(cls, columns: FloatArray) -> Self:
+        """Take them apart again, given `columns`."""
+        n_groups = (columns.shape[1] - 3) // 2
+        difference, deviation = columns[:, 3 : 3 + n_groups], columns[:, 3 + n_groups :]
+        return cls(columns[:, 0], columns[:, 1], difference, deviation, columns[:, 2])
+
+    @property
+    def columns(self) -> FloatArray:
+        """All of them in one array, (n_models, 3 + 2 n_groups)."""
+        return np.column_stack([self.misfit, self.outfit, self.cusum, self.difference, self.deviation])
+
     def set_rows(self, rows: IntArray, other: "FitStatistics") -> None:
         """Write those of some of the models in place."""
         for ours, theirs in zip(self, other, strict=True):

@@ -53,7 +53,7 @@ def model_fits(
     factors, items, is_ordered = factor_model_of(bank), answered.items, answered.is_ordered
     found = statistics_by(bank, items, answered.responses, groups, is_ordered=is_ordered)
     if answered.session is None:
-        past = past_statistics(bank, items, groups, is_ordered=is_ordered)
+        past = past_statistics(bank, items, groups, is_ordered=is_ordered, progress=progress)
     else:
         past = past_session_statistics(bank, answered.session, items.size, groups, progress=progress)
     p_values = fit_p_values(found, past, groups)

@@ -6,7 +6,9 @@ import numpy as np
 
 from itembank.adaptive.past_sessions import past_orders
 from itembank.adaptive.session_spec import SessionSpec
-from itembank.crossfit.folds import MINIMUM_FOR_FOLDS, folds
+from itembank.crossfit.folds import MINIMUM_FOR_FOLDS, Fold, folds
+from itembank.crossfit.trials import run_trial
+from itembank.data.bank_cache import cache_name
 from itembank.data.bank_factors import bank_factor_model
 from itembank.data.banks import Bank
 from itembank.diagnostics.fit_statistics import FitStatistics, ItemGroup, fit_statistics
@@ -14,7 +16,7 @@ from itembank.diagnostics.outfit import outfits
 from itembank.errors import DataError
 from itembank.factors.linear_gaussian import FactorModel
 from itembank.numerics.arrays import FloatArray, IntArray
-from itembank.progress import ProgressCallback
+from itembank.progress import ProgressCallback, silent
 
 LEAST_ANSWERED = 0.8
 """Fraction of the items that a past model must have answered to count; the rest would be other items."""
@@ -54,22 +56,31 @@ def statistics_by(
     return found._replace(outfit=outfits(bank, items, responses))
 
 
-def past_statistics(bank: Bank, items: IntArray, groups: tuple[ItemGroup, ...], *, is_ordered: bool) -> FitStatistics:
+def past_statistics(
+    bank: Bank, items: IntArray, groups: tuple[ItemGroup, ...], *, is_ordered: bool, progress: ProgressCallback = silent
+) -> FitStatistics:
     """Measure the fit of the bank's own models to these items, each by the factor model of other models.
+
+    Kept in the bank's cache.
 
     Returns
     -------
     FitStatistics
         Of all models of the bank; NaN for those that answered too few of the items.
     """
-    result = FitStatistics.unknown(bank.n_models, len(groups))
-    for fold in folds(bank):
+
+    def try_fold(fold: Fold, _: ProgressCallback) -> FloatArray:
+        result = FitStatistics.unknown(fold.held_out.size, len(groups))
         responses = bank.responses.of_items(items, models=fold.held_out)
         for rows, columns in patterns(responses, least=LEAST_ANSWERED):
             answers = responses[np.ix_(rows, columns)]
-            found = statistics_by(fold.bank, items[columns], answers, groups, is_ordered=is_ordered)
-            result.set_rows(fold.held_out[rows], found)
-    return result
+            result.set_rows(rows, statistics_by(fold.bank, items[columns], answers, groups, is_ordered=is_ordered))
+        return result.columns
+
+    masks = (mask for group in groups for mask in (group.is_member, group.is_reference))
+    name = cache_name("past-fit", is_ordered, items, *masks)
+    shape = FitStatistics.unknown(bank.n_models, len(groups)).columns.shape
+    return FitStatistics.of_columns(run_trial(bank, name, try_fold, shape, progress=progress))
 
 
 def past_session_statistics(

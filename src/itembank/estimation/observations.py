@@ -74,7 +74,7 @@ class Observations:
         """
         rows = np.arange(bank.n_models) if rows is None else rows
         n_trials = counted_trials(bank, bank.responses)
-        responses = np.ascontiguousarray(bank.responses.of_items(self.positions)[rows])
+        responses = np.ascontiguousarray(bank.responses.of_items(self.positions, models=rows))
         of_cells = None if n_trials is None else n_trials[np.ix_(rows, self.positions)]
         if attempts is not None and of_cells is not None:
             responses, of_cells = _drawn_attempts(responses, of_cells, attempts)
