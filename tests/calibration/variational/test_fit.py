@@ -283,3 +283,9 @@ def test_real_responses_are_predicted_and_the_default_tolerance_is_tight_enough(
     assert hidden(five) > -0.2458
     assert hidden(tight) == pytest.approx(hidden(five), abs=1e-4)
     assert np.mean(np.abs(expit(logits(five)) - expit(logits(tight)))) < 1e-3
+
+
+def test_items_of_a_first_fit_reach_from_the_hardest_to_the_easiest():
+    means = np.array([0.9, 0.1, 0.5, 0.3, 0.7])
+    assert spread_over_difficulty(means, 3).tolist() == [0, 1, 2]
+    assert spread_over_difficulty(means, 2).tolist() == [0, 1]
