@@ -49,6 +49,16 @@ EQUIVALENT = {
     "total): 1e-6 -> 5e-07": "stands for nothing at all, and must not be zero",
     "src/itembank/selection/local_model.py: result += weight * np.stack(model.mean(logit + node * spread)): "
     "+ -> -": "nodes and weights are symmetric about zero",
+    "src/itembank/numerics/newton.py: result: FloatArray = precision + RIDGE * largest[:, None, None] * "
+    "np.eye(precision.shape[1]): 1 -> 2": "precisions are square",
+    "src/itembank/scoring/answers.py: n_trials = np.where(is_answered, n_trials, 0.0): 0.0 -> 1.0": "terms of cells "
+    "without a response are left out afterwards; only NaN would harm",
+    "src/itembank/calibration/variational/passes.py: if not isinstance(rule, BetaRule) or blocks.sums is None:: "
+    "or -> and": "blocks have sums where the rule is that of the Beta family, and only there",
+    "src/itembank/estimation/regression/signature.py: result: FloatArray = "
+    "forest.predict(new).reshape(new.shape[0], -1): 1 -> 2": "NumPy takes any negative size for the one to find",
+    "src/itembank/comparison/comparisons.py: which = flagged[self.pairs.first] + 2 * flagged[self.pairs.second]: "
+    "+ -> -": "-2 and -1 name the same texts, counted from the end",
     "src/itembank/estimation/regression/metabench.py: return np.asarray(np.where(total > 0.0, weights, 1.0) / "
     "np.where(total > 0.0, total, weights.shape[0])): 1.0 -> 0.5": "sums of answers are standardised afterwards",
 }

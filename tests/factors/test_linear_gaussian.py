@@ -68,6 +68,21 @@ def test_pure_noise_has_no_factors():
     assert fit_factor_model(rng.normal(size=(80, 300))).n_factors <= 2
 
 
+@pytest.mark.parametrize("n_factors", ["auto", 0])
+def test_without_spread_or_without_factors_there_is_only_noise(n_factors):
+    responses = np.full((6, 4), 0.5) if n_factors == "auto" else simulated(np.random.default_rng(9), 6, 4, 1)[0]
+    model = fit_factor_model(responses, n_factors=n_factors)
+    assert model.loadings.shape == (4, 0)
+    assert_allclose(model.mean, responses.mean(axis=0))
+    assert_allclose(model.noise, np.maximum(responses.var(axis=0, ddof=1), np.finfo(np.float64).tiny))
+
+
+def test_fifty_factors_are_the_most():
+    responses, _ = simulated(np.random.default_rng(10), 150, 160, 60, noise=1e-4)
+    assert fit_factor_model(responses).n_factors == 50
+    assert fit_factor_model(responses, n_factors=55).n_factors == 55
+
+
 @pytest.mark.parametrize("n_models", [1, 2, 3])
 def test_a_handful_of_models_is_survived(n_models):
     rng = np.random.default_rng(4)

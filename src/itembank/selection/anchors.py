@@ -26,7 +26,7 @@ def choose_anchors(
     n_items: int,
     rng: np.random.Generator,
     *,
-    n_restarts: int = 5,
+    n_restarts: int,
 ) -> Choice:
     """Cluster the candidates of a scenario and take from each cluster the item nearest its centroid.
 
