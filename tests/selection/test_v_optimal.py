@@ -9,7 +9,7 @@ from itembank.factors.linear_gaussian import fit_factor_model
 from itembank.selection.recipes import read_recipe
 from itembank.selection.select import select
 from itembank.selection.specs import METHODS, VOptimal
-from itembank.selection.v_optimal import LinearModel, greedy_v_optimal
+from itembank.selection.v_optimal import LinearModel, greedy_v_optimal, wanted_scores
 from tests.data.banks import make_bank
 
 
@@ -249,3 +249,14 @@ def test_choices_are_checked(choices, message):
 
 def test_the_name_stands_for_the_balanced_target():
     assert METHODS.resolve("v-optimal") == VOptimal("balanced", "auto", "free", 1)
+
+
+def test_balanced_weighs_the_overall_score_like_the_scenarios_it_is_made_of():
+    """Var(sum t_j S_j) of independent scores is the sum of t_j^2 Var(S_j)."""
+    targets = make_bank().targets
+    shares = np.arange(1.0, 1.0 + len(targets.scenarios))
+    weights, importance = wanted_scores(
+        dataclasses.replace(targets, scenario_weights=shares / shares.sum()), VOptimal()
+    )
+    assert weights.shape == (targets.scenario_index.size, importance.size)
+    assert importance == pytest.approx([1.0, *(shares / shares.sum()) ** 2])

@@ -72,3 +72,9 @@ def test_the_criterion_is_gcv_by_brute_force(rng):
 
     assert all(criterion(*penalties) <= criterion(a, penalties[1]) + 1e-12 for a in grid)
     assert all(criterion(*penalties) <= criterion(penalties[0], b) + 1e-12 for b in grid)
+
+
+def test_knots_are_quantiles_of_the_standardised_values():
+    x = np.linspace(3.0, 9.0, 21)
+    expected = np.quantile((x - x.mean()) / x.std(), np.linspace(0.0, 1.0, 6))
+    np.testing.assert_allclose(make_smooth(x, 6).knots, expected, atol=1e-12)
