@@ -21,6 +21,14 @@ def test_one_scenario_is_the_textbook_paired_standard_error(rng):
         assert (found.n_shared[pair, 0], found.degrees[pair, 0]) == (25, 24)
 
 
+def test_a_scenario_with_one_shared_item_takes_a_degree_of_freedom():
+    responses = np.array([[1.0, 0.0, 1.0, 1.0, np.nan], [0.0, 0.0, 1.0, 0.0, 1.0]])
+    found = paired_differences(
+        responses, np.ones(5), np.array([0, 0, 0, 1, 1]), np.array([9, 9]), np.array([[0.5, 0.5]])
+    )
+    assert (found.n_shared[0, 0], found.degrees[0, 0]) == (4, 2)
+
+
 def test_missing_cells_weights_and_scenarios_against_a_loop(rng):
     n_models, n_columns = 5, 40
     responses = (rng.random((n_models, n_columns)) < 0.6).astype(float)
