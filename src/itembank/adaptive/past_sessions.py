@@ -73,7 +73,7 @@ def past_sessions(bank: Bank, spec: SessionSpec, *, progress: ProgressCallback =
     progress : ProgressCallback
         Seconds the first time, a minute where the folds have not been fitted yet.
     """
-    if bank.known_scores.models.size < MINIMUM_FOR_FOLDS:
+    if bank.distinct_models.size < MINIMUM_FOR_FOLDS:
         return None
     n_scores = _n_scores(bank, spec)
 
@@ -271,7 +271,7 @@ def _fold_pool(fold: Fold, spec: SessionSpec) -> SessionPool | None:
 
 def _tried_models(bank: Bank, spec: SessionSpec) -> IntArray:
     """Rows of the calibration models that are tried: of those whose scores are known."""
-    rows, prior = bank.known_scores.models, spec.prior
+    rows, prior = bank.distinct_models, spec.prior
     if isinstance(prior, GroupPrior):
         rows = np.intersect1d(rows, group_rows(bank.responses.models, prior))
     if rows.size <= MOST_MODELS:

@@ -11,7 +11,9 @@ from itembank.data.arguments import GivenResponses, as_responses
 from itembank.data.banks import Bank
 from itembank.data.fingerprint import bank_fingerprint
 from itembank.data.score_names import Across, Within
+from itembank.data.siblings import sibling_groups, siblings_in_words
 from itembank.data.targets import ScoreTargets
+from itembank.errors import DataWarning, warn
 from itembank.numerics.random import as_generator
 from itembank.progress import ProgressCallback, part_of, silent
 
@@ -59,6 +61,9 @@ def build_bank(
     responses = as_responses(responses)
     spec = METHODS.resolve(spec)
     targets = ScoreTargets.create(responses.items, within=within, across=across)
+    alike = siblings_in_words(responses.model_ids, sibling_groups(responses))
+    if alike:
+        warn(alike, DataWarning)
     calibration = calibrate(responses, spec, progress=part_of(progress, 0.0, CALIBRATION_FRACTION))
     bias = item_model_bias(
         responses,

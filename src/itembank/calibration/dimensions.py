@@ -10,6 +10,7 @@ from itembank.data.arguments import GivenResponses, as_responses
 from itembank.data.calibrations import Calibration
 from itembank.data.known_scores import KnownScores
 from itembank.data.responses import ResponseMatrix
+from itembank.data.siblings import one_of_each, sibling_groups
 from itembank.data.targets import ScoreTargets
 from itembank.data.validation import check_enough_models
 from itembank.errors import ParameterError
@@ -177,11 +178,12 @@ def _measured(held_out: HeldOut, fitted: Calibration) -> tuple[float, float]:
 
 
 def _every_fifth(responses: ResponseMatrix) -> Split:
-    """Hold out every fifth of the models whose scores are known, or of all where these are too few."""
+    """Hold out every fifth of the models whose scores are known, or of all where these are too few, with siblings."""
     rows = KnownScores.of(responses, ScoreTargets.create(responses.items)).models
     if rows.size < MINIMUM_TO_CHOOSE:
         rows = np.arange(responses.n_models)
-    return Split.of(np.isin(np.arange(responses.n_models), rows[::HELD_OUT_EVERY]))
+    group = sibling_groups(responses)
+    return Split.of(np.isin(group, group[one_of_each(group, rows)[::HELD_OUT_EVERY]]))
 
 
 def _for_trial(spec: CalibrationSpec) -> CalibrationSpec:

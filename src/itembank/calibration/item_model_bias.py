@@ -8,6 +8,7 @@ from itembank.calibration.specs import CalibrationSpec, loosened
 from itembank.data.calibrations import Calibration
 from itembank.data.known_scores import KnownScores
 from itembank.data.responses import ResponseMatrix
+from itembank.data.siblings import one_of_each, order_by_answers, sibling_groups
 from itembank.data.targets import ScoreTargets
 from itembank.errors import DataError
 from itembank.irt.bernoulli import probability
@@ -38,10 +39,10 @@ def item_model_bias(
     """Mean absolute error of the predicted score of unseen items, by scenario: gp-IRT's b (tinyBenchmarks 4.2, i-vii).
 
     Split the models with a known score (`KnownScores`) in two, since of others the mean response to hidden items is
-    hardly known; these take part in the fit. Fit the item model on one half; find the ability of the other half's
-    models from half of the items of every scenario; predict their other items; compare the mean prediction with the
-    mean response of each model, both with the target weights and over the same cells; average the absolute differences
-    over models.
+    hardly known; these take part in the fit. Models that answer alike (`sibling_groups`) stay together. Fit the item
+    model on one half; find the ability of the other half's models from half of the items of every scenario; predict
+    their other items; compare the mean prediction with the mean response of each model, both with the target weights
+    and over the same cells; average the absolute differences over models.
 
     Parameters
     ----------
@@ -60,12 +61,12 @@ def item_model_bias(
         without an item left to predict.
     """
     unmeasured = np.full(targets.n_scenarios, np.nan)
-    known = KnownScores.of(responses, targets).models
-    if known.size < MINIMUM_FOR_BIAS:
+    known, group = KnownScores.of(responses, targets).models, sibling_groups(responses)
+    distinct = one_of_each(group, known[order_by_answers(responses, known)])
+    if distinct.size < MINIMUM_FOR_BIAS:
         return unmeasured
-    by_id = known[id_order([responses.model_ids[row] for row in known.tolist()])]
-    order = by_id[rng.permutation(known.size)]
-    halves = Split.of(np.isin(np.arange(responses.n_models), order[known.size // 2 :]))
+    order = distinct[rng.permutation(distinct.size)]
+    halves = Split.of(np.isin(group, group[order[distinct.size // 2 :]]))
     is_shown = _half_of_each(targets.scenario_index, id_order(responses.item_ids), rng)
     train = responses.take(models=halves.train)
     seen = train.observed

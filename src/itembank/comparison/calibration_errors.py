@@ -77,7 +77,7 @@ def calibration_errors(
     if kept is not None:
         size = error_inflation(kept.errors, kept.scales)
         return CalibrationErrors(None, kept.errors, kept.scales * size)
-    known = bank.known_scores.models
+    known = bank.distinct_models
     if known.size < MINIMUM_MODELS:
         return None
     # evenly, not the first: models often stand in order of date or score

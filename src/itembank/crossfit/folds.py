@@ -17,6 +17,7 @@ from itembank.data.banks import Bank
 from itembank.data.calibrations import Calibration
 from itembank.data.known_scores import ENOUGH
 from itembank.data.responses import ResponseMatrix
+from itembank.data.siblings import order_by_answers
 from itembank.data.targets import ScoreTargets
 from itembank.errors import DataError, IntegrityError, ParameterError
 from itembank.irt.parameters import AbilityPrior, ItemParameters
@@ -24,7 +25,6 @@ from itembank.irt.steps import Steps
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.numerics.parallel import parts_with_progress
 from itembank.numerics.splits import Split, dealt_out, splits_of
-from itembank.numerics.ties import id_order, rounded
 from itembank.progress import ProgressCallback, silent
 
 MINIMUM_FOR_FOLDS = ENOUGH
@@ -74,15 +74,17 @@ def folds(bank: Bank, *, progress: ProgressCallback = silent) -> tuple[Fold, ...
     """Calibrate the bank's items anew without each tenth (with 100 models or more: fifth) of its models.
 
     Only models with a known score (`Bank.known_scores`) are left out, since the others cannot tell an error: these
-    take part in every fit, as they do in the bank's. The item model, its number of dimensions and gp-IRT's b stay those
-    of the whole bank. The parameters are kept in the bank's cache, so that this takes time once.
+    take part in every fit, as they do in the bank's. Of models that answer alike one is left out and tried
+    (`Bank.distinct_models`); the others are neither tried nor in the fit without it. The item model, its number of
+    dimensions and gp-IRT's b stay those of the whole bank. The parameters are kept in the bank's cache, so that this
+    takes time once.
 
     Returns
     -------
     tuple of Fold
-        Empty with fewer than ten such models, or where a fit without some of them is impossible.
+        Empty with fewer than ten models to try, or where a fit without some of them is impossible.
     """
-    if bank.known_scores.models.size < MINIMUM_FOR_FOLDS:
+    if bank.distinct_models.size < MINIMUM_FOR_FOLDS:
         return ()
     return bank.cache.remember("folds", lambda: _make_folds(bank, progress))
 
@@ -127,7 +129,7 @@ def _known_options(default: CalibrationSpec, options: Mapping[str, Any]) -> dict
 
 
 def _make_folds(bank: Bank, progress: ProgressCallback) -> tuple[Fold, ...]:
-    splits = splits_of(_fold_of_each_model(bank))
+    splits = _splits(bank)
     try:
         arrays = bank.cache.arrays(
             "folds", lambda: _fit_all(bank, splits, progress), fits=lambda found: _is_whole(found, bank, splits)
@@ -141,29 +143,14 @@ def _make_folds(bank: Bank, progress: ProgressCallback) -> tuple[Fold, ...]:
     )
 
 
-def _fold_of_each_model(bank: Bank) -> IntArray:
-    """Deal out the models in order of their score, equal scores in order of their ids, (n_models,).
-
-    -1 for those without a known score.
-    """
-    known = bank.known_scores.models
-    by_id = id_order([bank.responses.model_ids[row] for row in known.tolist()])
-    score = rounded(_mean_responses(bank.responses, known))
-    order = by_id[np.argsort(score[by_id], kind="stable")]
-    n_folds = N_FOLDS_MANY if known.size >= MANY_MODELS else N_FOLDS_FEW
-    result = np.full(bank.n_models, -1, dtype=np.int64)
-    result[known] = dealt_out(order, n_folds, np.random.default_rng(SEED))
-    return result
-
-
-def _mean_responses(responses: ResponseMatrix, models: IntArray) -> FloatArray:
-    """Mean of the responses of some models, rising, (n_chosen,)."""
-    means, first = [], 0
-    for part in responses.parts():
-        inside = models[(models >= first) & (models < first + part.n_models)] - first
-        means.append(np.nanmean(part.responses[inside], axis=1))
-        first += part.n_models
-    return np.concatenate(means)
+def _splits(bank: Bank) -> list[Split]:
+    """Deal out the models to try in order of their scores; their siblings are neither tried nor trained on."""
+    tried, group = bank.distinct_models, bank.siblings
+    order = order_by_answers(bank.responses, tried)
+    n_folds = N_FOLDS_MANY if tried.size >= MANY_MODELS else N_FOLDS_FEW
+    fold = np.full(bank.n_models, -1, dtype=np.int64)
+    fold[group[tried]] = dealt_out(order, n_folds, np.random.default_rng(SEED))
+    return [Split(split.train, np.intersect1d(split.test, tried)) for split in splits_of(fold[group])]
 
 
 def _fit_all(bank: Bank, splits: Sequence[Split], progress: ProgressCallback) -> dict[str, FloatArray]:

@@ -8,11 +8,11 @@ import polars as pl
 from itembank.data.banks import Bank
 from itembank.data.coded_responses import CELLS_AT_ONCE, CodedResponses
 from itembank.data.responses import ResponseMatrix
+from itembank.data.siblings import order_by_answers
 from itembank.factors.columns import Columns
 from itembank.factors.discrepancy import Discrepancy, measure_discrepancy, with_discrepancy
 from itembank.factors.linear_gaussian import FactorModel, fit_factor_model
 from itembank.numerics.arrays import FloatArray, IntArray
-from itembank.numerics.ties import id_order
 
 LEAST_LEVEL = 0.03
 """What new models may differ even where calibration models are many: these say nothing of what comes after them."""
@@ -67,10 +67,9 @@ def measured_discrepancy(bank: Bank) -> Discrepancy:
         return bank.published.discrepancy
 
     def measure() -> dict[str, FloatArray]:
-        rows = bank.known_scores.models  # what others did not answer would be filled in, and seem not to shift
+        rows = bank.distinct_models  # what others did not answer would be filled in, and seem not to shift
         rows = rows if rows.size else np.arange(bank.n_models)
-        ids = [bank.responses.model_ids[row] for row in rows.tolist()]
-        in_order = _columns(bank.responses).of_models(rows[id_order(ids)])
+        in_order = _columns(bank.responses).of_models(rows[order_by_answers(bank.responses, rows)])
         found = measure_discrepancy(in_order, bank.targets.scenario_index, subgroups=_subscenarios(bank))
         return {"scales": np.array([found.level, found.subgroup])}
 

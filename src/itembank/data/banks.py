@@ -13,10 +13,11 @@ from itembank.data.known_scores import KnownScores
 from itembank.data.known_targets import target_digest
 from itembank.data.published import Published
 from itembank.data.responses import ResponseMatrix
+from itembank.data.siblings import one_of_each, order_by_answers, sibling_groups
 from itembank.data.targets import ScoreTargets
 from itembank.errors import DataError
 from itembank.irt.parameters import ItemParameters
-from itembank.numerics.arrays import FloatArray
+from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.tabular import Compact
 
 
@@ -154,8 +155,8 @@ class Bank(Compact):
 
     @property
     def n_compared_models(self) -> int:
-        """Number of calibration models that new ones are compared with: those whose scores are known."""
-        return self.known_scores.models.size if self.published is None else self.published.n_models
+        """Number of calibration models that new ones are compared with: those that are left out in turn."""
+        return self.distinct_models.size if self.published is None else self.published.n_models
 
     @property
     def n_aside(self) -> int:
@@ -194,6 +195,25 @@ class Bank(Compact):
     def known_scores(self) -> KnownScores:
         """Full scores of the calibration models, where enough was answered to know them."""
         return self.cache.remember("known scores", lambda: KnownScores.of(self.responses, self.targets))
+
+    @property
+    def siblings(self) -> IntArray:
+        """Group of each calibration model, (n_models,): models of one group answer alike (`sibling_groups`)."""
+
+        def find() -> dict[str, FloatArray]:
+            return {"group": sibling_groups(self.responses).astype(np.float64)}
+
+        kept = self.cache.arrays("siblings", find, fits=lambda found: found["group"].shape == (self.n_models,))
+        return kept["group"].astype(np.int64)
+
+    @property
+    def distinct_models(self) -> IntArray:
+        """Models that are left out in turn: one of each group of siblings whose score is known, (n_distinct,), rising.
+
+        Their siblings are left out with them.
+        """
+        known = self.known_scores.models
+        return np.sort(one_of_each(self.siblings, known[order_by_answers(self.responses, known)]))
 
     @property
     def best_known_scores(self) -> FloatArray:

@@ -73,6 +73,8 @@ def calibrated(
 ) -> EstimatedScores:
     """Give estimates (n_models, n_targets) intervals as wide as past errors ask for (`calibrated_half_widths`).
 
+    No interval is narrower than the chance in the answers that were not seen, however small past errors were.
+
     Parameters
     ----------
     targets, summary, value
@@ -91,7 +93,8 @@ def calibrated(
     is_unknown = np.isnan(measured)
     half = np.where(is_unknown, ndtri(0.5 + level / 2.0) * model_error, measured)
     size = np.where(is_unknown, model_error, scale * error_inflation(past.error, past.scale))
-    scores = _within_bounds(possible, value, error=size, half=half)
+    least = _least_half_widths(targets, summary, level=level, headline=headline)
+    scores = _within_bounds(possible, value, error=size, half=half, least=least)
     return EstimatedScores(scores, error_inflation(past.error, past.standard_error))
 
 
@@ -99,7 +102,8 @@ def model_based(targets: ScoreTargets, summary: ResponseSummary, value: FloatArr
     """Give estimates (n_models, n_targets) the intervals of the item model: ``value +- z`` standard errors."""
     model_error = _model_error(targets, summary, value)
     half = ndtri(0.5 + level / 2.0) * model_error
-    scores = _within_bounds(Possible.of(targets, summary), value, error=model_error, half=half)
+    least = _least_half_widths(targets, summary, level=level)
+    scores = _within_bounds(Possible.of(targets, summary), value, error=model_error, half=half, least=least)
     return EstimatedScores(scores, np.ones(value.shape[1]))
 
 
@@ -109,11 +113,23 @@ def _model_error(targets: ScoreTargets, summary: ResponseSummary, value: FloatAr
     return standard_error(value, means, variances)
 
 
-def _within_bounds(possible: Possible, value: FloatArray, *, error: FloatArray, half: FloatArray) -> Scores:
-    """Cut estimates and intervals to what is possible."""
-    low, high = possible.cut(value - half, value + half)
-    value, _ = possible.cut(value, value)
-    return Scores(value, error, low, high)
+def _least_half_widths(
+    targets: ScoreTargets, summary: ResponseSummary, *, level: float, headline: Headline | None = None
+) -> FloatArray:
+    """Half-widths by the noise of unseen answers alone, (n_models, n_targets); none is known of a headline score."""
+    of_overall = summary.noise @ targets.scenario_weights**2
+    noise = np.column_stack([summary.noise, of_overall if headline is None else np.zeros(of_overall.shape)])
+    result: FloatArray = ndtri(0.5 + level / 2.0) * np.sqrt(noise)
+    return result
+
+
+def _within_bounds(
+    possible: Possible, value: FloatArray, *, error: FloatArray, half: FloatArray, least: FloatArray
+) -> Scores:
+    """Cut estimates and intervals to what is possible; an interval reaches at least so far from what is left."""
+    inside, _ = possible.cut(value, value)
+    low, high = possible.cut(np.fmin(value - half, inside - least), np.fmax(value + half, inside + least))
+    return Scores(inside, error, low, high)
 
 
 def error_inflation(error: FloatArray, expected: FloatArray) -> FloatArray:

@@ -56,8 +56,8 @@ def forecast_scores(
     if not parts:
         raise DataError(
             "covariates need calibration models that can be left out in turn, the bank has "
-            f"{bank.known_scores.models.size} models whose full scores are known. Leave the covariates out, or add "
-            "models to the bank."
+            f"{bank.distinct_models.size} whose full scores are known and that are no copies. Leave the covariates "
+            "out, or add models to the bank."
         )
     for fold in parts:
         known = fold.bank.responses.models

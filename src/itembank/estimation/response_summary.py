@@ -37,6 +37,8 @@ class ResponseSummary:
         weigh the same, that of its App. A). It needs no clipping: both sums are means of numbers in [0, 1] whose
         weights add up to one.
     posterior_covariance : (n_models, n_scenarios, n_scenarios)
+    noise : (n_models, n_scenarios)
+        Variance of the score that the unseen answers have whatever is known of the model, see `_noise`.
     n_observed : (n_models, n_scenarios)
     n_effective : (n_models, n_scenarios)
         As a random sample with unequal weights counts.
@@ -50,6 +52,7 @@ class ResponseSummary:
     open_weight: FloatArray
     posterior_mean: FloatArray
     posterior_covariance: FloatArray
+    noise: FloatArray
     n_observed: IntArray
     n_effective: FloatArray
     abilities: FloatArray
@@ -135,6 +138,7 @@ def _of_abilities(
         open_weight=open_weight,
         posterior_mean=known + unseen.mean,
         posterior_covariance=posterior.covariance,
+        noise=_noise(basis, unseen, observed, omega, scenario_index),
         n_observed=n_observed,
         n_effective=_n_effective(observed * weights, scenario_index, n_scenarios),
         abilities=abilities.theta,
@@ -179,6 +183,23 @@ def _unseen(basis: ScoreBasis, positions: IntArray, theta: FloatArray, observed:
         mask=observed,
     )
     return everything - seen
+
+
+def _noise(
+    basis: ScoreBasis, unseen: PredictedSums, observed: BoolArray, omega: FloatArray, scenario_index: IntArray
+) -> FloatArray:
+    """Variance of the unseen part of the scores if every unseen answer is drawn by itself, (n_models, n_scenarios).
+
+    ``r sum_U omega_i^2 p_i (1 - p_i)``, and no less than with ``p = 1 - 1 / (2 (n + 1))`` for all items: after n right
+    answers and none wrong that is the posterior mean under Jeffreys' prior.
+    """
+    targets = basis.targets
+    squares = np.bincount(targets.scenario_index, weights=targets.weights**2, minlength=targets.n_scenarios)
+    unseen_squares = squares - scenario_sums(observed * omega**2, scenario_index, targets.n_scenarios)
+    rest = 0.5 / (observed.sum(axis=1, keepdims=True) + 1.0)
+    least = np.where(unseen.noise > 0.0, np.maximum(unseen_squares, 0.0) * rest * (1.0 - rest), 0.0)
+    result: FloatArray = basis.noise_ratio * np.maximum(unseen.noise, least)
+    return result
 
 
 def _without(sums: PredictedSums, is_complete: BoolArray) -> PredictedSums:

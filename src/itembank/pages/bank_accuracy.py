@@ -299,7 +299,7 @@ def _published(bank: Bank) -> tuple[Block, ...]:
 
 
 def _why_not(bank: Bank) -> str:
-    if not bank.calibration.is_fitted or bank.known_scores.models.size < 10:
+    if not bank.calibration.is_fitted or bank.distinct_models.size < 10:
         return (
             "This cannot be measured with fewer than ten past models whose full scores are known: some have to be left "
             "out to play the new ones. Intervals then rest on how items are drawn, and are wide."

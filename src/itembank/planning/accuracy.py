@@ -126,7 +126,7 @@ def kept_accuracy(bank: Bank, *, level: float = 0.95) -> Accuracy | None:
 def can_be_measured(bank: Bank) -> bool:
     """Return whether `accuracy` has enough past models to leave some out."""
     is_whole = bank.published is None and bank.calibration.is_fitted
-    return is_whole and bank.known_scores.models.size >= MINIMUM_FOR_FOLDS
+    return is_whole and bank.distinct_models.size >= MINIMUM_FOR_FOLDS
 
 
 def _name(bank: Bank, level: float) -> str:

@@ -149,7 +149,8 @@ def check_folds(bank: Bank, progress: ProgressCallback) -> None:
     if not folds(bank, progress=progress):
         raise DataError(
             f"a plan needs at least {MINIMUM_FOR_FOLDS} calibration models that can be left out in turn, the bank "
-            f"has {bank.known_scores.models.size} whose full scores are known. Add per-item results of more models."
+            f"has {bank.distinct_models.size} whose full scores are known and that are no copies. Add per-item results "
+            "of more models."
         )
 
 

@@ -46,7 +46,7 @@ def routing_method(bank: Bank) -> SelectionSpec:
 
     With a headline score the stage is chosen for that score; later stages are for the score of the first.
     """
-    if bank.known_scores.models.size < MINIMUM_FOR_FOLDS:
+    if bank.distinct_models.size < MINIMUM_FOR_FOLDS:
         return FALLBACK
     return next(iter(aimed_at_headline(bank)), VOptimal())
 
