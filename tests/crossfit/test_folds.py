@@ -2,6 +2,7 @@ import dataclasses
 import pickle
 
 import numpy as np
+import polars as pl
 import pytest
 
 from itembank.calibration.build import build_bank
@@ -10,7 +11,10 @@ from itembank.calibration.specs import JointMAP, Variational
 from itembank.crossfit.folds import MINIMUM_FOR_FOLDS, TOLERANCE, fold_numbers, folds, spec_of
 from itembank.data import bank_factors
 from itembank.data.bank_files import load_bank, save_bank
+from itembank.data.responses import ResponseMatrix
+from itembank.data.siblings import order_by_answers
 from itembank.data.targets import ScoreTargets
+from itembank.errors import DataWarning
 from tests.data.banks import make_bank
 
 
@@ -28,6 +32,27 @@ def test_every_model_is_left_out_once(bank):
     assert len(parts) == 10
     np.testing.assert_array_equal(np.sort(np.concatenate([fold.held_out for fold in parts])), np.arange(23))
     assert {fold.held_out.size for fold in parts} == {2, 3}
+
+
+def test_copies_are_left_out_with_the_model_and_are_not_tried(bank):
+    twice = ResponseMatrix.create(np.tile(make_bank(n_models=20, n_items=80, n_dims=1).responses.responses, (2, 1)))
+    with pytest.warns(DataWarning, match="40 of 40 models answer like another one"):
+        doubled = build_bank(twice, Variational(tolerance=1e-3), rng=0)
+    parts = folds(doubled)
+    assert sorted(np.concatenate([fold.held_out for fold in parts]) % 20) == list(range(20))
+    for fold in parts:
+        seen = {int(name.removeprefix("model-")) % 20 for name in fold.bank.responses.model_ids}
+        assert not seen & {(row + 1) % 20 for row in fold.held_out.tolist()}
+        assert fold.bank.n_models == 40 - 2 * fold.held_out.size
+
+
+def test_other_names_of_models_give_the_same_folds():
+    responses = make_bank(n_models=30, n_items=24, n_dims=1).responses
+    names = [f"m{number}" for number in np.random.default_rng(0).permutation(30)]
+    renamed = responses.with_tables(models=responses.models.with_columns(model_id=pl.Series(names)))
+    banks = [build_bank(each, Variational(tolerance=1e-3), rng=0) for each in (responses, renamed)]
+    held_out = [[fold.held_out.tolist() for fold in folds(bank)] for bank in banks]
+    assert held_out[0] == held_out[1]
 
 
 def test_a_fold_s_bank_holds_the_other_models_and_the_same_benchmark(bank):
@@ -52,8 +77,7 @@ def test_a_fold_puts_its_bank_together_once_and_takes_it_along(bank):
 
 def test_folds_span_the_range_of_scores(bank):
     """Models in order of their score are dealt out: every fold gets one of each tenth of them."""
-    mean = bank.responses.responses.mean(axis=1)
-    rank = np.argsort(np.lexsort((bank.responses.model_ids, mean)))
+    rank = np.argsort(order_by_answers(bank.responses, np.arange(23)))
     for fold in folds(bank):
         assert {0, 1} <= set((rank[fold.held_out] // 10).tolist())
 

@@ -228,3 +228,11 @@ def test_a_group_of_another_type_is_told_from_one_that_is_not_there():
     split = NamedGroup("day", (datetime.date(2024, 1, 1),))
     with pytest.raises(DataError, match=r"'day' \(of type String\), got '2024-01-01' \(date\)"):
         make_folds(split, models, 1, 0)
+
+
+def test_random_folds_are_not_calibrated_on_siblings_of_the_tested_models():
+    models = pl.DataFrame({"model_id": [f"m{number}" for number in range(12)]})
+    siblings = np.arange(12) % 6
+    for fold in make_folds(KFold(name="folds", k=4), models, 1, 0, siblings=siblings):
+        assert not set(siblings[fold.train]) & set(siblings[fold.test])
+        assert set(siblings[fold.train]) | set(siblings[fold.test]) == set(range(6))

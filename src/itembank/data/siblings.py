@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import polars as pl
+from scipy.special import entr
 
 from itembank.data.responses import ResponseMatrix
 from itembank.errors import N_SHOWN, quoted
@@ -23,11 +24,8 @@ ALIKE_FROM = 0.7
 Measured on simulated banks of 20 models, each two or three times: 95 % intervals for other models held 0 % of the time
 with exact copies (correlation 1), 74 to 86 % at 0.9, 89 to 93 % at 0.8 and 93 to 97 % at 0.7. Of unrelated models on
 eight leaderboards 99 % of the pairs lie below 0.5."""
-FEWEST_ITEMS = 20
-"""Items that both answered below which a correlation says too little: of 20 its standard error is 0.22."""
-LEAST_DOUBT = 3.0
-"""Answers of either kind that both models must be expected to give on these items, ``sum p (1 - p)``: models that solve
-all items, or none, answer alike because of their scores."""
+BY_CHANCE = 0.01
+"""Probability that any two unrelated models of a bank are taken for siblings."""
 MOST_WORK = 10**11
 """Cells of all pairs of models; of more, and of 8,192 items, every k-th item is compared."""
 MOST_ITEMS, LEAST_ITEMS = 8192, 256
@@ -40,9 +38,9 @@ N_STEPS = 6
 def sibling_groups(responses: ResponseMatrix) -> IntArray:
     """Group of each model, (n_models,), numbered from 0; a model without siblings is alone.
 
-    Two models are siblings where their residuals correlate by `ALIKE_FROM` or more over the items that both answered
-    (`FEWEST_ITEMS` at least, with answers that their scores leave open: `LEAST_DOUBT`), or where the column `copy_of`
-    of the model table names one for the other, or the same for both. Siblings of siblings are siblings.
+    Two models are siblings where their residuals correlate by `ALIKE_FROM` or more over the items that both answered,
+    and by more than chance explains, or where the column `copy_of` of the model table names one for the other, or the
+    same for both. Siblings of siblings are siblings.
     """
     first, second = _alike(_compared(responses))
     named = _named(responses.models)
@@ -103,10 +101,10 @@ def _mean_responses(responses: ResponseMatrix, models: IntArray) -> FloatArray:
     return np.concatenate(means)
 
 
-def standardised_residuals(responses: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Responses less what items and the model's own mean explain, in standard deviations, and their variances.
+def residuals_of(responses: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Responses less what items and the model's own mean explain, and the variance that leaves to right or wrong.
 
-    ``(y - p) / sqrt(p (1 - p))`` with ``logit p_ij = logit m_j + d_i``: m_j is the item's mean response, and d_i gives
+    ``y - p`` and ``p (1 - p)`` with ``logit p_ij = logit m_j + d_i``: m_j is the item's mean response, and d_i gives
     the model its own mean. Both means have half an answer of either kind added, so that no p is 0 or 1.
 
     Parameters
@@ -117,7 +115,7 @@ def standardised_residuals(responses: FloatArray) -> tuple[FloatArray, FloatArra
     Returns
     -------
     pair of (n_models, n_items)
-        Residuals, and ``p (1 - p)``; both 0 where missing, and in single precision.
+        0 where missing, in single precision.
     """
     known = ~np.isnan(responses)
     values = np.where(known, responses, 0.0).astype(np.float32)
@@ -132,8 +130,7 @@ def standardised_residuals(responses: FloatArray) -> tuple[FloatArray, FloatArra
         gap = total - np.where(known, p, 0.0).sum(axis=1, keepdims=True)
         ability = np.clip(ability + np.clip(gap / np.maximum(slope, 1e-6), -2.0, 2.0), -12.0, 12.0).astype(np.float32)
     p = _expit(easiness + ability)
-    variances = np.where(known, p * (1.0 - p), 0.0)
-    return np.where(known, (values - p) / np.sqrt(p * (1.0 - p)), 0.0), variances
+    return np.where(known, values - p, 0.0), np.where(known, p * (1.0 - p), 0.0)
 
 
 def _expit(x: FloatArray) -> FloatArray:
@@ -149,17 +146,25 @@ def _compared(responses: ResponseMatrix) -> FloatArray:
 
 
 def _alike(responses: FloatArray) -> tuple[IntArray, IntArray]:
-    """Pairs of models whose residuals correlate by `ALIKE_FROM` or more."""
-    residuals, variances = standardised_residuals(responses)
+    """Pairs of models whose residuals correlate as those of siblings do.
+
+    An answer that is expected with p says as much as ``4 p (1 - p)`` coins: models that solve all items, or none, say
+    nothing. Of n coins the fraction ``a = (1 + r) / 2`` or more agree by chance with a probability of at most
+    ``exp(-n (log 2 + a log a + (1 - a) log(1 - a)))`` (Chernoff 1952), which must be below `BY_CHANCE` for all pairs.
+    """
+    residuals, variances = residuals_of(responses)
     known, squares = (~np.isnan(responses)).astype(np.float32), residuals**2
+    n_models = len(responses)
+    wanted = np.log(max(n_models * (n_models - 1) / 2, 1.0) / BY_CHANCE)
     pairs = [np.zeros((2, 0), dtype=np.int64)]
-    for start in range(0, len(responses), MODELS_AT_ONCE):
+    for start in range(0, n_models, MODELS_AT_ONCE):
         rows = slice(start, start + MODELS_AT_ONCE)
         size = np.sqrt((squares[rows] @ known.T) * (known[rows] @ squares.T))
-        doubt = np.minimum(variances[rows] @ known.T, known[rows] @ variances.T)
-        is_alike = residuals[rows] @ residuals.T >= ALIKE_FROM * size
-        is_alike &= (known[rows] @ known.T >= FEWEST_ITEMS) & (doubt >= LEAST_DOUBT)
-        first, second = np.nonzero(is_alike)
+        correlation = np.divide(residuals[rows] @ residuals.T, size, out=np.zeros_like(size), where=size > 0.0)
+        n_coins = 4.0 * np.minimum(variances[rows] @ known.T, known[rows] @ variances.T)
+        agree = np.clip(0.5 + 0.5 * correlation, 0.5, 1.0)
+        evidence = n_coins * (np.log(2.0) - entr(agree) - entr(1.0 - agree))
+        first, second = np.nonzero((correlation >= ALIKE_FROM) & (evidence >= wanted))
         pairs.append(np.stack([first + start, second])[:, first + start < second])
     first, second = np.concatenate(pairs, axis=1)
     return first, second

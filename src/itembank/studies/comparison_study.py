@@ -6,6 +6,7 @@ from pathlib import Path
 import polars as pl
 
 from itembank.data.responses import ResponseMatrix
+from itembank.data.siblings import sibling_groups
 from itembank.errors import DataError, DataWarning, ParameterError, shown, warn
 from itembank.studies.engine import Study, Tables
 from itembank.studies.fold_runs import run_fold
@@ -25,7 +26,12 @@ def comparison_study(spec: StudySpec, responses: ResponseMatrix) -> Study[Fold]:
         When the responses cannot be split so, or have not the sizes or the costs that it needs.
     """
     _check_against(spec, responses)
-    folds = [fold for split in spec.splits for fold in make_folds(split, responses.models, spec.repeats, spec.seed)]
+    siblings = sibling_groups(responses)
+    folds = [
+        fold
+        for split in spec.splits
+        for fold in make_folds(split, responses.models, spec.repeats, spec.seed, siblings=siblings)
+    ]
     manifest = StudyManifest.of(
         COMPARISON.name,
         spec.to_dict(),

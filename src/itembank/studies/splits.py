@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
@@ -52,7 +52,9 @@ class Fold(Split):
     fold: int
 
 
-def make_folds(split: SplitSpec, models: pl.DataFrame, repeats: int, seed: int) -> list[Fold]:
+def make_folds(
+    split: SplitSpec, models: pl.DataFrame, repeats: int, seed: int, *, siblings: IntArray | None = None
+) -> list[Fold]:
     """Return all folds of a split.
 
     Parameters
@@ -61,6 +63,9 @@ def make_folds(split: SplitSpec, models: pl.DataFrame, repeats: int, seed: int) 
     models : table of n_models rows
     repeats : int
     seed : int
+    siblings : (n_models,), optional
+        Group of each model (`sibling_groups`): where chance divides models, none is calibrated on a tested one's
+        sibling. Dates and named groups say themselves what is known when.
 
     Raises
     ------
@@ -68,6 +73,8 @@ def make_folds(split: SplitSpec, models: pl.DataFrame, repeats: int, seed: int) 
         When a column or group does not exist, dates are missing, or too few models are left on a side.
     """
     folds = list(_folds(split, models, repeats, seed))
+    if siblings is not None and isinstance(split, LeaveOneOut | KFold | RandomShare):
+        folds = [replace(fold, train=_others(fold, siblings)) for fold in folds]
     for fold in folds:
         if fold.train.size < MINIMUM_MODELS or fold.test.size < 1:
             raise DataError(
@@ -75,6 +82,11 @@ def make_folds(split: SplitSpec, models: pl.DataFrame, repeats: int, seed: int) 
                 f"got {fold.train.size} and {fold.test.size} of {models.height}. Take another split, or more models."
             )
     return folds
+
+
+def _others(fold: Fold, siblings: IntArray) -> IntArray:
+    """Return the training models that are no siblings of a tested one."""
+    return fold.train[~np.isin(siblings[fold.train], siblings[fold.test])]
 
 
 def _folds(split: SplitSpec, models: pl.DataFrame, repeats: int, seed: int) -> Iterator[Fold]:
