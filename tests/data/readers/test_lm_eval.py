@@ -3,6 +3,7 @@ import json
 import numpy as np
 import pytest
 
+from itembank.data.prompts import hash_numbers, hash_texts
 from itembank.data.readers.read import read_lm_eval, read_responses
 from itembank.data.readers.specs import ReadingSpec
 from itembank.errors import DataError, DataWarning
@@ -26,6 +27,8 @@ def test_task_and_document_make_the_item_and_the_run_tells_of_the_model(tmp_path
         "content_hash": "hash of 0",
         "metric": "acc",
         "filter": "none",
+        "prompt_hash": hash_texts(hash_numbers(["p"]))[0],
+        "prompt_settings": '{"version": "1"}',
     }
     assert matrix.models.select(
         "model_id", "n_items_run", "n_items_full", "is_partial", "run_date", "model_args"
@@ -134,7 +137,8 @@ def test_a_metric_is_rescaled_on_request(tmp_path):
 def test_lists_are_averaged_on_request_and_counted(tmp_path):
     rows = [sample(0, strict=[True, False, True, True]), sample(1, strict=[False]), sample(2, strict=[])]
     write_run(tmp_path, "org/a", {"ifeval": rows})
-    matrix = read_lm_eval(tmp_path, metric="strict", spec=ReadingSpec(repeats="mean", empty="keep"))
+    with pytest.warns(DataWarning, match="1 samples have no value of the metric"):
+        matrix = read_lm_eval(tmp_path, metric="strict", spec=ReadingSpec(repeats="mean", empty="keep"))
     np.testing.assert_array_equal(matrix.responses, [[0.75, 0, np.nan]])
     np.testing.assert_array_equal(matrix.n_trials, [[4, 1, 0]])
 
