@@ -51,6 +51,7 @@ def test_an_audit_begins_as_its_page_does():
     rng = np.random.default_rng(3)
     ability, difficulty = rng.normal(size=(40, 1)), rng.normal(size=25)
     right = (rng.random((40, 25)) < 1.0 / (1.0 + np.exp(difficulty - ability))).astype(float)
+    right[:, 3] = 1.0 - right[:, 3]
     items = [f"<i>{k}" for k in range(25)]
     audit = audit_items(ResponseMatrix.create(right, item_ids=items), duplicates=False)
     shown = audit._repr_html_()
