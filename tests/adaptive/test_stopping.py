@@ -189,11 +189,36 @@ def test_what_is_told_of_costs_counts_instead_of_what_was_expected():
     session.tell(first, 1.0, costs={"output_tokens": 27.0})
     session.tell_failed(second, costs={"output_tokens": 2.0})
     assert math.isclose(session.left["output_tokens"], 1.0)
-    asked = session.ask(5)
-    assert [cost[item] for item in asked] == [1.0]
-    session.tell(asked[0], 1.0, costs={"output_tokens": 5.0})  # actual costs may go beyond
-    assert session.left["output_tokens"] == -4.0
+    assert session.reason_stopped == "budget: 30 output_tokens"  # an item costs this model more than 1 by now
+    assert session.ask(5) == ()
+
+
+def test_the_last_item_may_pass_a_maximum_and_nothing_below_zero_is_left():
+    cost = expected(BANK)
+    session = model_based(BANK, budget=Budget(costs={"output_tokens": 30.0}))
+    while items := session.ask():
+        spent = session.costs.get("output_tokens", 0.0)
+        is_last = 30.0 - spent - cost[items[0]] < 5.0
+        session.tell(items[0], 1.0, costs={"output_tokens": cost[items[0]] + 9.0 * is_last})
+    assert session.costs["output_tokens"] > 30.0
+    assert session.left == {"output_tokens": 0.0}
     assert session.reason_stopped == "budget: 30 output_tokens"
+
+
+def test_what_fits_a_budget_follows_what_the_model_costs():
+    """Told to cost three times what past models paid, items fill the budget by what they will cost this model."""
+    cost = expected(BANK)
+    for times in (1.0, 3.0):
+        session = model_based(BANK, budget=Budget(costs={"output_tokens": 200.0}))
+        while items := session.ask():
+            left = 200.0 - session.costs.get("output_tokens", 0.0)
+            if session.n_items > 20:
+                assert times * cost[items[0]] <= 1.05 * left
+            session.tell(items[0], 1.0, costs={"output_tokens": times * cost[items[0]]})
+        assert 200.0 - session.costs["output_tokens"] < times * max(cost.values())
+        value, low, high = session.whole_costs["output_tokens"]
+        assert low < times * sum(cost.values()) < high
+        assert value == pytest.approx(times * sum(cost.values()), rel=0.1)
 
 
 def test_tokens_count_input_by_half_or_as_the_cost_unit_says():

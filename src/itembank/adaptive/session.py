@@ -17,7 +17,15 @@ from itembank.adaptive.exploring import random_sample
 from itembank.adaptive.pool import SessionPool
 from itembank.adaptive.prior_specs import PriorSpec
 from itembank.adaptive.priors import ability_prior
-from itembank.adaptive.spending import fit_costs, left_of_budget, told_costs, warn_of_silent_costs
+from itembank.adaptive.spending import (
+    assumed_costs,
+    fit_costs,
+    left_of_budget,
+    own_costs,
+    told_costs,
+    warn_of_silent_costs,
+    whole_costs,
+)
 from itembank.adaptive.stopping import lacks_items, limit_reason, rule_that_holds
 from itembank.checks import check_whole
 from itembank.data.selections import Selection
@@ -292,8 +300,27 @@ class AdaptiveSession:
 
     @property
     def left(self) -> dict[str, float]:
-        """The rest of each cost in the budget; unknown and pending costs count as expected."""
-        return left_of_budget(self._pool, self._state)
+        """The rest of each cost in the budget; unknown and pending costs count as expected, and no rest is below 0.
+
+        An item is asked while what it is expected to cost this model fits the rest; it may cost more, and then the
+        maximum is passed.
+        """
+        left = left_of_budget(self._pool, self._state, own_costs(self._pool, self._state))
+        return {name: max(amount, 0.0) for name, amount in left.items()}
+
+    @property
+    def whole_costs(self) -> dict[str, tuple[float, float, float]]:
+        """What the whole benchmark will have cost this model, by unit, and the ends of the 95 % interval of that.
+
+        What past models paid for the items without a known cost counts at this model's price level: the ratio of what
+        it has cost to what was expected, drawn to 1 while it has few answers.
+        """
+        return whole_costs(self._pool, self._state)
+
+    @property
+    def assumed_costs(self) -> dict[str, tuple[int, float]]:
+        """By unit of the budget: answers that told no cost, and what was assumed for all of them together."""
+        return assumed_costs(self._pool, self._state)
 
     @property
     def reason_stopped(self) -> str | None:

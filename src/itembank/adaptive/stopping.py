@@ -12,7 +12,7 @@ from scipy.special import ndtr
 
 from itembank.adaptive.estimates import SessionEstimate
 from itembank.adaptive.pool import SessionPool
-from itembank.adaptive.spending import affordable, left_of_budget
+from itembank.adaptive.spending import affordable, left_of_budget, own_costs
 from itembank.adaptive.state import SessionState
 from itembank.estimation.estimates import ScoreEstimates
 from itembank.numerics.arrays import FloatArray
@@ -49,10 +49,11 @@ def limit_reason(pool: SessionPool, state: SessionState) -> str | None:
     if not budget.costs:
         return None
     is_open = state.is_open if has_room.all() else state.is_open & has_room[pool.items.scenario_index]
-    left = left_of_budget(pool, state)
-    if affordable(pool, is_open, left).any():
+    costs = own_costs(pool, state)
+    left = left_of_budget(pool, state, costs)
+    if affordable(pool, is_open, left, costs).any():
         return None
-    tight = [name for name, amount in left.items() if not affordable(pool, is_open, {name: amount}).any()]
+    tight = [name for name, amount in left.items() if not affordable(pool, is_open, {name: amount}, costs).any()]
     return "budget: " + ", ".join(f"{_number(budget.costs[name])} {name}" for name in tight or left)
 
 
@@ -64,7 +65,8 @@ def lacks_items(pool: SessionPool, state: SessionState) -> bool:
         return False
     if not budget.costs:
         return True
-    within = affordable(pool, state.is_open, left_of_budget(pool, state))
+    costs = own_costs(pool, state)
+    within = affordable(pool, state.is_open, left_of_budget(pool, state, costs), costs)
     return bool(np.any(within & lacking[pool.items.scenario_index]))
 
 
