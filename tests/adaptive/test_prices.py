@@ -1,5 +1,7 @@
 """Price levels: what a model costs beside past models, from simulated costs whose levels are known."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -52,9 +54,9 @@ def test_a_level_follows_the_ratio_the_more_the_more_answers_there_are():
     past = PastPrices.of_costs(simulated(np.random.default_rng(2), spread=0.5, noise=1.0, n_models=40))
     levels = [past.level(np.arange(n), 3.0 * past.expected[:n]) for n in (1, 5, 20, 200)]
     values = [one.value for one in levels]
-    assert 1.0 < values[0]
+    assert values[0] > 1.0
     assert values[-1] == pytest.approx(3.0, rel=0.05)
-    assert all(one.variance > two.variance for one, two in zip(levels[:-1], levels[1:], strict=True))
+    assert all(one.variance > two.variance for one, two in itertools.pairwise(levels))
 
 
 def test_few_models_and_models_that_cost_alike_leave_room_for_others():

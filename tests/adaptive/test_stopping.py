@@ -353,3 +353,50 @@ def test_a_custom_score_can_be_decided_on():
     of_math = model_based(BANK, stopping=Stopping(decision=Decision("math", model=name)), target=weights)
     score = BANK.scenario_scores[BANK.responses.model_ids.index(name), BANK.targets.scenarios.index("math")]
     assert of_math.pool.threshold == pytest.approx(score)
+
+
+def test_one_sentence_says_whether_the_goal_was_reached():
+    rules = {
+        "half-width": (Stopping(half_width=0.9), Stopping(half_width=0.001)),
+        "half-widths": (
+            Stopping(half_width={"overall": 0.9, "law": 0.9}),
+            Stopping(half_width={"overall": 0.9, "law": 0.001}),
+        ),
+        "ability": (Stopping(ability_error=5.0), Stopping(ability_error=0.001)),
+        "decision": (
+            Stopping(decision=Decision(threshold=0.01), min_items=8),
+            Stopping(decision=Decision(threshold=0.5, confidence=0.99999999)),
+        ),
+    }
+    said = {}
+    for name, pair in rules.items():
+        for is_met, stopping in zip((True, False), pair, strict=True):
+            session = model_based(BANK, budget=Budget(9), stopping=stopping)
+            assert session.conclusion == ""
+            run(session, ANSWERS)
+            assert session.is_precise is is_met
+            said[name, is_met] = session.conclusion
+    half = session_half_width(model_based(BANK, budget=Budget(9), stopping=Stopping(half_width=0.001)))
+    assert said["half-width", False] == (
+        f"Stopped by the budget of 9 items: the goal of ±0.001 was not reached, the half-width is {half:.2g}."
+    )
+    assert said["half-width", True].startswith("Stopped: the goal of ±0.9 was reached, the half-width is 0.")
+    assert "±0.9 for overall and ±0.001 for law was not reached, the half-widths are" in said["half-widths", False]
+    assert "a standard error of ability of 0.001 was not reached, the largest is" in said["ability", False]
+    assert "a standard error of ability of 5 was reached" in said["ability", True]
+    assert said["decision", True] == "Stopped: it is settled that the score is above 0.01."
+    assert "certainty whether overall is above 0.5 was not reached, it is" in said["decision", False]
+    plain = model_based(BANK, budget=Budget(3))
+    run(plain, ANSWERS)
+    assert plain.conclusion.startswith(
+        "Stopped by the budget of 3 items: no precision was asked for, the half-width of"
+    )
+    all_asked = model_based(BANK, constraints=Constraints(at_most={"math": 1, "code": 1, "law": 1}))
+    run(all_asked, ANSWERS)
+    assert all_asked.conclusion.startswith("Stopped, since no item is left: no precision was asked for")
+
+
+def session_half_width(session):
+    run(session, ANSWERS)
+    row = session.estimate().scores.rows()[-1]
+    return 0.5 * (row["high"] - row["low"])

@@ -6,6 +6,7 @@ from itertools import islice
 from typing import Any
 
 from itembank.data.banks import Bank
+from itembank.data.score_names import without_only_scenario
 from itembank.data.selections import Selection
 from itembank.diagnostics.item_audit_results import ItemAudit
 from itembank.estimation.estimates import ScoreEstimates
@@ -39,7 +40,7 @@ def pieces_of(result: object) -> str | None:
 
 
 def _estimates(estimates: ScoreEstimates) -> Page:
-    rows = estimates.rows()
+    rows = without_only_scenario(estimates.rows())
     first = [row for row in rows if row["target"] == estimates.main_target][:MOST_ANSWERS]
     names = ("model_id", "target", "estimate", "low", "high", "n_items", "n_total", "typicality")
     data = Data("estimates", {name: [row[name] for row in rows] for name in names})
