@@ -68,8 +68,8 @@ def conclusion(pool: SessionPool, reason: str, estimate: SessionEstimate, *, is_
     how += ", since no item is left" if reason == EXHAUSTED else ""
     goals = list(_goals(pool, estimate))
     if is_precise:
-        goals = [(said, now) for name, said, now in goals if name == kind.split()[0]]
-        return f"{how}: {', '.join(f'the goal of {said} was reached, {now}' for said, now in goals)}."
+        met = (f"the goal of {said} was reached, {now}" for name, said, now in goals if name == kind.split()[0])
+        return f"{how}: {', '.join(met)}."
     if not goals:
         target = pool.spec.target if isinstance(pool.spec.target, str) else CUSTOM
         return f"{how}: no precision was asked for, the half-width of {target} is {_half_width(estimate, target):.2g}."

@@ -2,7 +2,9 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
+
+Row = TypeVar("Row", bound=Mapping[str, Any])
 
 OVERALL = "overall"
 WIN_RATE = "mean_win_rate"
@@ -14,9 +16,9 @@ Within = Literal["micro", "macro", "custom"]
 Across = Literal["scenarios", "items"]
 
 
-def without_only_scenario(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+def without_only_scenario(rows: Sequence[Row]) -> list[Row]:
     """Return rows, one a target, without those of an only scenario whose numbers are those of the overall score."""
-    by_target: dict[str, list[Mapping[str, Any]]] = {}
+    by_target: dict[str, list[Row]] = {}
     for row in rows:
         by_target.setdefault(row["target"], []).append(row)
     others = [name for name in by_target if name not in (*RESERVED_NAMES, "custom")]
