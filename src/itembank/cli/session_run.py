@@ -92,8 +92,9 @@ def run(
 
     The program prints its answer as JSON, last of all: {"response": 1, "costs": {"cost_usd": 0.02}}, a bare number, any
     fields of itembank session tell ({"resolved": true}), or a word for right or wrong: resolved, incorrect, pass. A
-    program that breaks down, ends with an error or takes too long has failed: that is no wrong answer. Stop it whenever you like and run the same command again: no item that was answered runs
-    twice. At the end stands what itembank session status prints; exit codes are the same.
+    program that breaks down, ends with an error or takes too long has failed: that is no wrong answer. Stop it whenever
+    you like and run the same command again: no item that was answered runs twice. At the end stands what itembank
+    session status prints; exit codes are the same.
 
     \b
       itembank session run run.jsonl --command 'python agent.py {item_id}' --jobs 4 --timeout 600
