@@ -189,11 +189,36 @@ def test_what_is_told_of_costs_counts_instead_of_what_was_expected():
     session.tell(first, 1.0, costs={"output_tokens": 27.0})
     session.tell_failed(second, costs={"output_tokens": 2.0})
     assert math.isclose(session.left["output_tokens"], 1.0)
-    asked = session.ask(5)
-    assert [cost[item] for item in asked] == [1.0]
-    session.tell(asked[0], 1.0, costs={"output_tokens": 5.0})  # actual costs may go beyond
-    assert session.left["output_tokens"] == -4.0
+    assert session.reason_stopped == "budget: 30 output_tokens"  # an item costs this model more than 1 by now
+    assert session.ask(5) == ()
+
+
+def test_the_last_item_may_pass_a_maximum_and_nothing_below_zero_is_left():
+    cost = expected(BANK)
+    session = model_based(BANK, budget=Budget(costs={"output_tokens": 30.0}))
+    while items := session.ask():
+        spent = session.costs.get("output_tokens", 0.0)
+        is_last = 30.0 - spent - cost[items[0]] < 5.0
+        session.tell(items[0], 1.0, costs={"output_tokens": cost[items[0]] + 9.0 * is_last})
+    assert session.costs["output_tokens"] > 30.0
+    assert session.left == {"output_tokens": 0.0}
     assert session.reason_stopped == "budget: 30 output_tokens"
+
+
+def test_what_fits_a_budget_follows_what_the_model_costs():
+    """Told to cost three times what past models paid, items fill the budget by what they will cost this model."""
+    cost = expected(BANK)
+    for times in (1.0, 3.0):
+        session = model_based(BANK, budget=Budget(costs={"output_tokens": 200.0}))
+        while items := session.ask():
+            left = 200.0 - session.costs.get("output_tokens", 0.0)
+            if session.n_items > 20:
+                assert times * cost[items[0]] <= 1.05 * left
+            session.tell(items[0], 1.0, costs={"output_tokens": times * cost[items[0]]})
+        assert 200.0 - session.costs["output_tokens"] < times * max(cost.values())
+        value, low, high = session.whole_costs["output_tokens"]
+        assert low < times * sum(cost.values()) < high
+        assert value == pytest.approx(times * sum(cost.values()), rel=0.1)
 
 
 def test_tokens_count_input_by_half_or_as_the_cost_unit_says():
@@ -328,3 +353,50 @@ def test_a_custom_score_can_be_decided_on():
     of_math = model_based(BANK, stopping=Stopping(decision=Decision("math", model=name)), target=weights)
     score = BANK.scenario_scores[BANK.responses.model_ids.index(name), BANK.targets.scenarios.index("math")]
     assert of_math.pool.threshold == pytest.approx(score)
+
+
+def test_one_sentence_says_whether_the_goal_was_reached():
+    rules = {
+        "half-width": (Stopping(half_width=0.9), Stopping(half_width=0.001)),
+        "half-widths": (
+            Stopping(half_width={"overall": 0.9, "law": 0.9}),
+            Stopping(half_width={"overall": 0.9, "law": 0.001}),
+        ),
+        "ability": (Stopping(ability_error=5.0), Stopping(ability_error=0.001)),
+        "decision": (
+            Stopping(decision=Decision(threshold=0.01), min_items=8),
+            Stopping(decision=Decision(threshold=0.5, confidence=0.99999999)),
+        ),
+    }
+    said = {}
+    for name, pair in rules.items():
+        for is_met, stopping in zip((True, False), pair, strict=True):
+            session = model_based(BANK, budget=Budget(9), stopping=stopping)
+            assert session.conclusion == ""
+            run(session, ANSWERS)
+            assert session.is_precise is is_met
+            said[name, is_met] = session.conclusion
+    half = session_half_width(model_based(BANK, budget=Budget(9), stopping=Stopping(half_width=0.001)))
+    assert said["half-width", False] == (
+        f"Stopped by the budget of 9 items: the goal of ±0.001 was not reached, the half-width is {half:.2g}."
+    )
+    assert said["half-width", True].startswith("Stopped: the goal of ±0.9 was reached, the half-width is 0.")
+    assert "±0.9 for overall and ±0.001 for law was not reached, the half-widths are" in said["half-widths", False]
+    assert "a standard error of ability of 0.001 was not reached, the largest is" in said["ability", False]
+    assert "a standard error of ability of 5 was reached" in said["ability", True]
+    assert said["decision", True] == "Stopped: it is settled that the score is above 0.01."
+    assert "certainty whether overall is above 0.5 was not reached, it is" in said["decision", False]
+    plain = model_based(BANK, budget=Budget(3))
+    run(plain, ANSWERS)
+    assert plain.conclusion.startswith(
+        "Stopped by the budget of 3 items: no precision was asked for, the half-width of"
+    )
+    all_asked = model_based(BANK, constraints=Constraints(at_most={"math": 1, "code": 1, "law": 1}))
+    run(all_asked, ANSWERS)
+    assert all_asked.conclusion.startswith("Stopped, since no item is left: no precision was asked for")
+
+
+def session_half_width(session):
+    run(session, ANSWERS)
+    row = session.estimate().scores.rows()[-1]
+    return 0.5 * (row["high"] - row["low"])

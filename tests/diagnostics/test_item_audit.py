@@ -26,12 +26,27 @@ def test_planted_faults_have_their_reasons(audit):
     assert "duplicate" in reasons_of(audit, 9)
     sound = audit.table.filter(~pl.col("item_id").is_in([f"item-{j}" for j in range(1, 10)]))
     assert sound.filter(pl.col("reasons").str.contains("wrong-key|best-fail|noise")).height <= 1
+
+
+def test_items_that_nobody_or_everybody_solves_are_counted_and_not_flagged(audit):
     assert audit.counts["dead"] == audit.having(["dead"]).height >= 1
+    assert (reasons_of(audit, 6), reasons_of(audit, 7)) == ("dead", "saturated")  # nothing else, however suspicious
+    assert audit.flagged["reason"].null_count() == 0
+    assert audit.flagged["evidence"].null_count() == 0
+    assert {"item-6", "item-7"}.isdisjoint(audit.flagged["item_id"])
+    told = audit.to_dict()
+    assert told["n_flagged"] == audit.flagged.height == len(audit.rows()) == audit.to_polars().height
+    assert (told["n_dead"], told["n_saturated"]) == (audit.counts["dead"], audit.counts["saturated"])
+    assert not {"dead", "saturated"} & set(told["flagged"])
+    assert audit.said.startswith(f"{audit.flagged.height} of 120 items")
+
+
+def test_a_duplicate_names_the_item_that_it_repeats(audit):
     assert audit.table.filter(item_id="item-9")["duplicate_of"].to_list() == ["item-8"]
 
 
 def test_evidence_is_a_sentence_with_numbers(audit):
-    rows = {row["item_id"]: row for row in audit.rows()}
+    rows = {row["item_id"]: row for row in audit.table.to_dicts()}
     assert "none of 100 models is right" in rows["item-6"]["evidence"]
     assert "models answer it as they answer item-8" in rows["item-9"]["evidence"]
     assert "another key explains the answers" in audit.having(["wrong-key"])["evidence"][0]
@@ -39,7 +54,8 @@ def test_evidence_is_a_sentence_with_numbers(audit):
 
 
 def test_orders_put_the_largest_first_and_faults_before_sound_items(audit):
-    assert audit.table["suspicion"].is_sorted(descending=True)
+    assert audit.table["probability"].is_sorted(descending=True)
+    assert audit_items(make_faulty(), duplicates=False, order="suspicion").table["suspicion"].is_sorted(descending=True)
     by_ratio = audit_items(make_faulty(), duplicates=False, order="key-ratio").table
     assert by_ratio["key_ratio"].is_sorted(descending=True)
     assert len(set(by_ratio["item_id"].head(5)) & {f"item-{j}" for j in range(1, 6)}) >= 4
@@ -68,7 +84,10 @@ def test_what_faults_look_like_is_learnt_from_items_known_to_be_bad():
     found = audit_items(matrix, known=known, duplicates=False)
     assert found.labels.n_bad == 30
     assert found.labels.area > 0.95
-    assert found.labels.first[30] > 0.75
+    assert found.labels.first == {
+        found.flagged.height: pytest.approx(found.flagged["item_id"].is_in(known).mean(), abs=1e-12)
+    }
+    assert found.labels.first[found.flagged.height] > 0.75
     assert sum(count for _, _, count in found.labels.calibration) == 300
     assert abs(found.table["probability"].sum() - 30) < 6
     with pytest.raises(DataError, match="item_id must be among the 300 known"):
@@ -138,6 +157,8 @@ def test_doubtful_panels_are_named():
     assert [one for one in whole.cautions if "selected" not in one] == []
     faulty = audit_items(make_faulty(n_items=250), duplicates=False)
     assert faulty.cautions == ()
+    few = audit_items(ResponseMatrix.create(values[:12]), duplicates=False)
+    assert any("12 models are few" in one for one in few.cautions)
     weak = audit_items(ResponseMatrix.create(values[np.argsort(theta)[:10]]), duplicates=False)
     assert any("Add stronger models" in one for one in weak.cautions)
     order = np.argsort(theta)

@@ -89,6 +89,12 @@ def test_names_of_logs_are_harmless_and_tell_ids_apart(tmp_path):
         ("echo 17; echo '{\"response\": 0}'; echo done", 0.0, {}),
         ("printf '{\\n \"response\": 0.5\\n}\\n'", 0.5, {}),
         ("echo '{\"response\": 1}' & exit 0", 1.0, {}),
+        ("echo thinking; echo Resolved", 1.0, {}),
+        ("echo unresolved", 0.0, {}),
+        ("echo True", 1.0, {}),
+        ('echo \'{"resolved": true, "costs": {"cost_usd": 0.5}}\'', 1.0, {"cost_usd": 0.5}),
+        ("echo '{\"correct\": 0}'", 0.0, {}),
+        ('echo \'{"response": "incorrect"}\'', 0.0, {}),
     ],
 )
 def test_the_answer_is_the_last_json_on_standard_output(said, response, costs):
@@ -109,9 +115,11 @@ def test_counts_of_trials_and_failures_are_answers_too():
     [
         ("echo oops >&2; echo 1; exit 3", "Exit status 3. oops"),
         ("echo gone >&2; kill -9 $$", "Ended by signal SIGKILL. gone"),
-        ("echo", 'the answer must be JSON on standard output, such as {"response": 1}, got nothing.'),
-        ("echo right", "got 'right'"),
-        ("echo true", "got 'true'"),
+        ("echo", 'standard output must hold JSON such as {"response": 1}, a number, or a word such as resolved, got'),
+        ("echo C", "got 'C'"),  # a letter names an option
+        ("echo done", "got 'done'"),
+        ('echo \'{"resolved": true, "cost": 2}\'', "got 'cost' too"),
+        ('echo \'{"resolved": true, "correct": false}\'', "got 'resolved', 'correct' too"),
         ("echo NaN", "a response must be a number in [0, 1]"),
         ("echo 7", "a response must be a number in [0, 1]"),
         ("echo '{\"reponse\": 1}'", "'reponse'"),

@@ -1,4 +1,4 @@
-"""The page of an audit: worst first, reasons explained, groups and known labels, everything escaped."""
+"""The page of an audit: flagged items, reasons explained, groups and known labels, everything escaped."""
 
 import sys
 
@@ -10,9 +10,11 @@ from itembank.data.responses import ResponseMatrix
 from itembank.diagnostics import audit_items
 from itembank.diagnostics.item_audit_names import REASONS
 from itembank.pages import audit_page
-from itembank.pages.blocks import Chart
-from tests.diagnostics.panels import make_faulty
-from tests.pages.reading import of_kind, rows, table, titles, words
+from itembank.pages.audit_page import COLOURS
+from itembank.pages.blocks import Chart, Table
+from itembank.pages.pictures import coloured
+from tests.diagnostics.panels import make_answers, make_faulty
+from tests.pages.reading import answers, of_kind, rows, section, table, titles, words
 
 
 @pytest.fixture(autouse=True)
@@ -38,26 +40,45 @@ def page(audit):
     return audit_page(audit, command="itembank audit responses.parquet")
 
 
-def test_flagged_items_come_first_in_the_order_of_the_audit(audit, page):
-    items = table(page, "Items, the worst first")
-    flagged = audit.table.filter(pl.col("reason").is_not_null())["item_id"].to_list()
-    assert list(items.data.columns["item"])[: len(flagged)] == flagged
-    assert len(items.data) == audit.table.height
-    assert set(list(items.data.columns["reason"])[len(flagged) :]) == {"none"}
+def test_the_table_holds_flagged_items_and_no_others(audit, page):
+    items = table(page, "Flagged items")
+    assert list(items.data.columns["item"]) == audit.flagged["item_id"].to_list()
+    assert None not in list(items.data.columns["evidence"])
     menus = [column.name for column in items.columns if column.has_menu]
     assert {"reason", "scenario"} <= set(menus)
 
 
+def test_one_number_of_flagged_items_stands_everywhere(audit, page):
+    (first, second) = answers(page)
+    assert (first.value, second.value) == (str(audit.flagged.height), "2")
+    assert second.words == "Nobody solves 1, everybody 1"
+    assert section(page, "Items").lead.startswith(f"Flagged: {audit.said}.")
+
+
 def test_every_reason_is_counted_and_explained(audit, page):
     told = {row[0]: row[1:] for row in rows(table(page, "Reasons to look at an item"))}
-    assert told == {name: [str(count), REASONS[name]] for name, count in audit.counts.items()}
+    assert told == {name: [str(count), REASONS[name]] for name, count in audit.to_dict()["flagged"].items()}
 
 
-def test_the_picture_filters_the_table_and_says_its_numbers(audit, page):
+def test_the_picture_draws_all_items_in_colours_that_tell_them_apart(audit, page):
     (chart,) = of_kind(page, Chart)
-    assert chart.filters is table(page, "Items, the worst first")
-    likely = int((audit.table["probability"] >= 0.5).sum())
-    assert chart.title.startswith(f"{likely} items of 120")
+    assert chart.filters is table(page, "Flagged items")
+    assert {"item_rest", "probability"} <= set(chart.filters.data.columns)  # what a rectangle filters by
+    drawn = chart.data[0].columns
+    assert sorted(drawn["item"]) == sorted(audit.table["item_id"])
+    assert {"dead", "saturated", "none"} <= set(drawn["reason"])
+    scale = chart.spec["encoding"]["color"]["scale"]
+    assert set(scale["domain"]) == set(drawn["reason"])
+    assert len(set(COLOURS.values())) == len(COLOURS) == len(REASONS) + 1
+    assert all(coloured(one) != one for one in COLOURS.values())
+
+
+def test_whose_texts_are_not_known_is_told_how_to_see_them(page):
+    assert "--items" not in table(page, "Flagged items").note
+    values, _ = make_answers(n_models=30, n_items=40)
+    values[:, 3] = 1.0 - values[:, 3]
+    without = audit_page(audit_items(ResponseMatrix.create(values), duplicates=False))
+    assert "itembank audit RESPONSES --items FILE" in table(without, "Flagged items").note
 
 
 def test_known_labels_and_groups_have_sections(page):
@@ -78,15 +99,28 @@ def test_items_that_nobody_answered_have_no_numbers():
     values[:, 5] = np.nan
     audit = audit_items(ResponseMatrix.create(values), duplicates=False)
     page = audit_page(audit)
-    told = {row[0]: row for row in rows(table(page, "Items, the worst first"))}["item-6"]
-    assert "–" in told
+    assert "item-6" in set(of_kind(page, Chart)[0].data[0].columns["item"])
     assert "nan" not in page.html()
     assert "duplicate" not in [row[0] for row in rows(table(page, "Reasons to look at an item"))]  # not looked for
 
 
-def test_of_very_many_items_the_page_holds_the_flagged_ones_and_the_first(audit, monkeypatch):
-    monkeypatch.setattr(sys.modules["itembank.pages.audit_page"], "MOST_ROWS", 20)
-    flagged = audit.table["reason"].count()
-    held = table(audit_page(audit), "Items, the worst first")
-    assert len(held.data) == max(flagged, 20)
-    assert "-o FILE.csv writes all" in held.note
+def test_where_nothing_is_flagged_there_is_a_picture_and_no_table():
+    values, _ = make_answers(n_models=40, n_items=8, seed=3)
+    audit = audit_items(ResponseMatrix.create(values), duplicates=False)
+    assert audit.flagged.height == 0
+    page = audit_page(audit)
+    assert answers(page)[0].value == "0"
+    assert of_kind(page, Table) == []
+    assert page.html()
+
+
+def test_of_very_many_items_the_page_draws_and_lists_the_first(audit, monkeypatch):
+    monkeypatch.setattr(sys.modules["itembank.pages.audit_page"], "MOST_ROWS", 4)
+    page = audit_page(audit)
+    held = table(page, "Flagged items")
+    assert list(held.data.columns["item"]) == audit.flagged["item_id"].to_list()[:4]
+    assert f"{audit.flagged.height - 4} flagged item" in held.note
+    (chart,) = of_kind(page, Chart)
+    n_plain = audit.table["reason"].null_count()
+    assert f"{n_plain - 4} items without a reason" in chart.note
+    assert list(chart.data[0].columns["reason"]).count("none") == 4

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from itembank.data.responses import ResponseMatrix
+from itembank.data.selections import Selection
 from itembank.diagnostics.item_audit import audit_items
 from itembank.estimation.estimate import estimate
 from itembank.pages.audit_page import audit_page
@@ -51,6 +52,7 @@ def test_an_audit_begins_as_its_page_does():
     rng = np.random.default_rng(3)
     ability, difficulty = rng.normal(size=(40, 1)), rng.normal(size=25)
     right = (rng.random((40, 25)) < 1.0 / (1.0 + np.exp(difficulty - ability))).astype(float)
+    right[:, 3] = 1.0 - right[:, 3]
     items = [f"<i>{k}" for k in range(25)]
     audit = audit_items(ResponseMatrix.create(right, item_ids=items), duplicates=False)
     shown = audit._repr_html_()
@@ -58,3 +60,16 @@ def test_an_audit_begins_as_its_page_does():
     page = audit_page(audit)
     assert page.lead[0].answers[0].label in shown
     assert shown.count("<table") == 1
+
+
+def test_a_selection_shows_ten_items_with_weights_and_its_whole_explanation():
+    why = "auto: random. " + "Mean errors of <b>past</b> models left out in turn. " * 20
+    ids = tuple(f"<i>{k}" for k in range(25))
+    chosen = Selection(ids, ("part",) * 25, np.full(25, 0.04), "random", "bank-id", explanation=why)
+    shown = chosen._repr_html_()
+    assert "Selection of 25 items" in shown
+    assert why.strip().replace("<", "&lt;").replace(">", "&gt;") in shown
+    assert shown.count("&lt;i&gt;") == 10
+    assert shown.count("0.0400") == 10
+    assert "The first 10 of 25 rows." in shown
+    assert "<i>" not in shown

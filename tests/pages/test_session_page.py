@@ -10,7 +10,7 @@ from itembank.adaptive.session_spec import SessionSpec
 from itembank.irt.bernoulli import probability
 from itembank.pages import session_steps
 from itembank.pages.blocks import Caution
-from itembank.pages.session_page import session_page, stop_words
+from itembank.pages.session_page import session_page
 from tests.data.banks import make_bank
 from tests.pages.reading import answers, chart, column, of_kind, table, words
 
@@ -41,7 +41,9 @@ def test_the_page_begins_with_the_estimate_the_reason_and_the_costs(made):
     row = session.estimate().scores.rows()[-1]
     score, state, spent = answers(page)
     assert score.value == f"{100 * row['estimate']:.1f} %"
-    assert (state.value, state.interval) == ("Ended", "The budget is spent: 10 items.")
+    assert state.value == "Ended"
+    assert state.interval == session.conclusion
+    assert state.interval.startswith("Stopped by the budget of 10 items: no precision was asked for, the half-width")
     assert (spent.value, spent.interval) == ("0.05 USD", "and 1,000 output tokens")
 
 
@@ -96,7 +98,7 @@ def test_a_pending_item_and_an_end_without_the_precision_asked_for_are_said(bank
     assert "1 item asked and not answered yet" in answers(session_page(session, bank))[1].words
     spec = SessionSpec(budget=Budget(n_items=2), stopping=Stopping(half_width=0.01), interval="model-based")
     page = session_page(answered(bank, 2, spec=spec), bank)
-    assert "before the precision" in of_kind(page, Caution)[0].text
+    assert "the goal of ±0.01 was not reached" in of_kind(page, Caution)[0].text
 
 
 def test_a_threshold_that_decides_is_drawn(bank):
@@ -116,15 +118,19 @@ def test_weights_of_items_as_a_target_have_a_page(bank):
     assert answers(session_page(answered(bank, 2, spec=spec), bank))[0].label == "Custom, new"
 
 
-@pytest.mark.parametrize(
-    ("reason", "words_of_it"),
-    [
-        ("half-width of overall", "The half-width of overall is as small as was asked for."),
-        ("decision: better than org/m: 1", "The question is settled: the score is better than org/m: 1."),
-        ("budget: 2000 tokens", "The budget is spent: 2000 tokens."),
-        ("exhausted", "No item is left to ask."),
-        ("ability", "Ability is known as well as was asked for."),
-    ],
-)
-def test_reasons_to_stop_are_sentences(reason, words_of_it):
-    assert stop_words(reason) == words_of_it
+def test_costs_that_were_assumed_or_passed_are_said(bank):
+    spec = SessionSpec(budget=Budget(costs={"cost_usd": 1.0}), interval="model-based")
+    costs = {"cost_usd": np.full(bank.responses.responses.shape, 0.01)}
+    bank = dataclasses.replace(bank, responses=dataclasses.replace(bank.responses, costs=costs))
+    session = AdaptiveSession(prepare_sessions(bank, spec), model_id="new")
+    first, second = session.ask(2)
+    session.tell(first, 1.0)
+    session.tell(second, 1.0, costs={"cost_usd": 1.25})
+    (n_silent, assumed), passed = session.assumed_costs["cost_usd"], session.passed["cost_usd"]
+    assert n_silent == 1
+    assert passed == pytest.approx(0.25 + assumed)
+    told = answers(session_page(session, bank))[2].words
+    assert "1 of 2 answers told no cost" in told
+    assert "Left of the budget: 0 USD." in told
+    assert "The maximum was passed by" in told
+    assert "The whole benchmark should cost" in told

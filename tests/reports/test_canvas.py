@@ -24,6 +24,7 @@ def test_another_ending_is_refused_and_nothing_written(tmp_path):
 
 def test_without_matplotlib_the_message_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    monkeypatch.delitem(sys.modules, "itembank.reports.notebook_figures", raising=False)
     with pytest.raises(MissingDependencyError, match=r"pip install 'itembank\[plot\]'"):
         new_figure(2.0, 2.0)
 
@@ -60,6 +61,23 @@ def test_control_characters_of_names_are_shown_and_never_drawn(tmp_path):
     assert "\x00" not in text
     assert figure.axes[0].get_title(loc="left") == "\\x1b[31mred\\x00\nsecond line"
     assert [label.get_text() for label in axes.get_yticklabels()] == ["\\x1bzero", "one $x$"]
+
+
+def test_line_breaks_of_tick_labels_stay_breaks_and_control_characters_are_escaped(tmp_path):
+    figure = new_figure(3.0, 2.0)
+    axes = figure.add_subplot()
+    axes.set_yticks([0.0, 1.0], ["random\nsampling", "\x1btwo\nlines"])
+    for _ in range(2):  # what was written is written again alike
+        save_figure(figure, tmp_path / "f.png")
+        assert [label.get_text() for label in axes.get_yticklabels()] == ["random\nsampling", "\\x1btwo\nlines"]
+
+
+def test_a_notebook_shows_a_figure_as_large_as_in_print(tmp_path):
+    figure = new_figure(3.0, 2.0)
+    panels(figure, 1, 1)[0].plot([0, 1], [0, 1])
+    picture, size = figure._repr_png_()
+    assert picture == save_figure(figure, tmp_path / "f.png").read_bytes()
+    assert size == {"width": 288, "height": 192}
 
 
 def test_a_png_file_has_a_palette_and_is_small(tmp_path):

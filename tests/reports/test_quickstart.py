@@ -168,6 +168,7 @@ def test_the_same_seed_gives_the_same_numbers_and_progress_rises_to_the_end(resu
 
 def test_without_matplotlib_all_but_the_figure_is_there(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    monkeypatch.delitem(sys.modules, "itembank.reports.notebook_figures", raising=False)
     result = run_quickstart(tmp_path, n_items=40, n_repeats=1, rng=0)
     assert set(result.files) == {"bank", "selection", "responses", "estimates"}
     assert all(path.exists() for path in result.files.values())

@@ -8,8 +8,11 @@ from typing import Any
 
 from itembank.adaptive.events import checked_costs, checked_counts, checked_response
 from itembank.adaptive.session import AdaptiveSession
+from itembank.data.readers.truth_words import PAIRS, response_of
 from itembank.errors import N_SHOWN, DataError, JournalError, quoted, shown
 
+RIGHT_NAMES = tuple(dict.fromkeys(right for right, _ in PAIRS if len(right) > 1 and right not in {"true", "yes"}))
+"""Names that a response goes by, too: {"resolved": true}."""
 FIELDS = ("item_id", "response", "n_correct", "n_trials", "costs", "failed", "again", "reason")
 
 
@@ -164,9 +167,19 @@ def _answer(line: str) -> Answer:
 
 
 def _from_fields(record: Mapping[str, Any]) -> Answer:
-    """Make an answer of its fields by name."""
+    """Make an answer of its fields by name; a word for right as a name is a response, and words stand for numbers."""
+    named = [name for name in record if name in RIGHT_NAMES]
+    if len(named) == 1 and not {"response", "n_correct", "failed"} & set(record):
+        record = {"response" if name in named else name: value for name, value in record.items()}
+    given = record.get("response")
+    if isinstance(given, bool | str):
+        read = float(given) if isinstance(given, bool) else response_of(given)
+        record = {**record, "response": given if read is None else read}
     unknown = [name for name in record if name not in FIELDS]
     if unknown or "item_id" not in record:
         wrong = f"got {shown(unknown)} too" if unknown else "got no item_id"
-        raise DataError(f"must have fields of {shown(FIELDS, limit=len(FIELDS))}, {wrong}.")
+        raise DataError(
+            f"{wrong}: an answer must have fields of {shown(FIELDS, limit=len(FIELDS))}. In place of 'response' may "
+            f"stand {shown(RIGHT_NAMES, limit=len(RIGHT_NAMES))}."
+        )
     return Answer(**record)

@@ -5,7 +5,7 @@ from scipy.special import ndtri
 
 from itembank.adaptive.exploring import as_if_asked, drawn_next
 from itembank.adaptive.pool import SessionPool
-from itembank.adaptive.spending import left_of_budget, with_reserve
+from itembank.adaptive.spending import left_of_budget, own_costs, with_reserve
 from itembank.adaptive.state import SessionState
 from itembank.irt.parameters import AbilityPrior
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
@@ -135,12 +135,13 @@ def _choose_in_turn(
     n_left: int,
     rng: np.random.Generator,
 ) -> IntArray:
-    is_open, counts, left = state.is_open.copy(), state.counts.copy(), left_of_budget(pool, state)
+    is_open, counts, costs = state.is_open.copy(), state.counts.copy(), own_costs(pool, state)
+    left = left_of_budget(pool, state, costs)
     chosen: list[int] = []
     for step in range(n):
         number = state.n_used + step
         at = start[number] if number < len(start) else theta
-        may, is_enough = with_reserve(pool, is_open, counts, left)
+        may, is_enough = with_reserve(pool, is_open, counts, left, costs)
         # of what cannot be had in full, scenarios that lack items get what is left
         n_more = n_left - step if is_enough else 1
         best = _next(pool, at, covariance, 1, is_open=may, counts=counts, n_left=n_more, rng=rng)
@@ -150,7 +151,7 @@ def _choose_in_turn(
         chosen.append(item)
         is_open[item] = False
         counts[pool.items.scenario_index[item]] += 1
-        left = {name: amount - float(pool.expected_costs[name][item]) for name, amount in left.items()}
+        left = {name: amount - float(costs[name][item]) for name, amount in left.items()}
         weight = float(_weights(pool, best, at)[0])
         covariance = updated_covariance(covariance, pool.items.loadings[item], weight)
     return np.array(chosen, dtype=np.int64)

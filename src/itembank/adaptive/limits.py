@@ -24,7 +24,8 @@ class Budget:
     costs : mapping of unit to amount
         At most this much of each unit ('tokens', or a cost that the bank's responses have). An answer counts what
         it was said to cost, and what was expected where nothing was said; so do items still pending. Failed attempts
-        count what they were said to cost.
+        count what they were said to cost. Expected is what past models paid at the model's own price level; the last
+        item may cost more, and pass the maximum.
     """
 
     n_items: int | None = None

@@ -9,11 +9,12 @@ import polars as pl
 
 from itembank.adaptive.limits import Decision
 from itembank.adaptive.past_session_results import PastSessions
+from itembank.adaptive.prices import PastPrices
 from itembank.adaptive.priors import KnownModels, ability_prior
 from itembank.adaptive.reserves import cheapest_cost
 from itembank.adaptive.session_spec import CUSTOM, SessionSpec
 from itembank.data.banks import Bank
-from itembank.data.costs import TOKENS, CostUnit, expected_cost, known_units
+from itembank.data.costs import TOKENS, CostUnit, expected_cost, known_units, response_costs
 from itembank.data.headlines import Headline
 from itembank.data.score_names import OVERALL
 from itembank.data.targets import ScoreTargets
@@ -67,6 +68,8 @@ class SessionPool(Compact):
         Of the budget's costs.
     expected_costs : mapping of name to (n_items,)
         In the units of the budget.
+    prices : mapping of name to PastPrices
+        What past models paid in the units of the budget and in all others that their costs are known in.
     threshold : float
         Of the decision; NaN without one.
     scenario_sizes : (n_scenarios,)
@@ -100,6 +103,7 @@ class SessionPool(Compact):
     thresholds: FloatArray
     units: Mapping[str, CostUnit]
     expected_costs: Mapping[str, FloatArray]
+    prices: Mapping[str, PastPrices]
     threshold: float
     scenario_sizes: IntArray
     cost_units: tuple[str, ...] = ()
@@ -151,6 +155,7 @@ class SessionPool(Compact):
             basis.thresholds[bank.targets.scenario_index],
             units,
             {name: expected_cost(bank, one, needed=items.is_candidate) for name, one in units.items()},
+            _prices(bank, units),
             _decision_threshold(spec.stopping.decision, bank, custom),
             bank.targets.scenario_sizes,
             known_units(bank.responses),
@@ -213,6 +218,13 @@ def _custom_targets(target: str | Mapping[str, float], bank: Bank, positions: Ma
 def _budget_unit(name: str, cost: CostUnit | None) -> CostUnit:
     """Count a budget's tokens as the criterion does."""
     return cost if cost is not None and cost.name == name == TOKENS else CostUnit(name)
+
+
+def _prices(bank: Bank, units: Mapping[str, CostUnit]) -> dict[str, PastPrices]:
+    """Learn from past models' costs in each unit, as the budget counts it where it does."""
+    names = dict.fromkeys([*known_units(bank.responses), *units])
+    costs = {name: response_costs(bank.responses, units.get(name, name)) for name in names}
+    return {name: PastPrices.of_costs(cost) for name, cost in costs.items() if np.isfinite(cost).any()}
 
 
 def _bounds(spec: SessionSpec, bank: Bank, items: DesignItems) -> Bounds:

@@ -14,11 +14,19 @@ from itembank.adaptive.estimates import (
 )
 from itembank.adaptive.events import Asked, Event, Failed, Told, checked_counts, checked_response
 from itembank.adaptive.exploring import random_sample
-from itembank.adaptive.pool import SessionPool
+from itembank.adaptive.pool import ROUNDING, SessionPool
 from itembank.adaptive.prior_specs import PriorSpec
 from itembank.adaptive.priors import ability_prior
-from itembank.adaptive.spending import fit_costs, left_of_budget, told_costs, warn_of_silent_costs
-from itembank.adaptive.stopping import lacks_items, limit_reason, rule_that_holds
+from itembank.adaptive.spending import (
+    assumed_costs,
+    fit_costs,
+    left_of_budget,
+    own_costs,
+    told_costs,
+    warn_of_silent_costs,
+    whole_costs,
+)
+from itembank.adaptive.stopping import conclusion, lacks_items, limit_reason, rule_that_holds
 from itembank.checks import check_whole
 from itembank.data.selections import Selection
 from itembank.errors import DataError, ParameterError, quoted
@@ -292,8 +300,27 @@ class AdaptiveSession:
 
     @property
     def left(self) -> dict[str, float]:
-        """The rest of each cost in the budget; unknown and pending costs count as expected."""
-        return left_of_budget(self._pool, self._state)
+        """The rest of each cost in the budget, at least 0; unknown and pending costs count as expected."""
+        return {name: max(amount, 0.0) for name, amount in self._rest().items()}
+
+    @property
+    def passed(self) -> dict[str, float]:
+        """By how much each cost in the budget was passed, where it was: the last items may cost more than expected."""
+        return {name: -amount for name, amount in self._rest().items() if amount < -ROUNDING * self._budget(name)}
+
+    @property
+    def whole_costs(self) -> dict[str, tuple[float, float, float]]:
+        """What the whole benchmark will have cost this model, by unit, and the ends of the 95 % interval of that.
+
+        What past models paid for the items without a known cost counts at this model's price level: the ratio of what
+        it has cost to what was expected, drawn to 1 while it has few answers.
+        """
+        return whole_costs(self._pool, self._state)
+
+    @property
+    def assumed_costs(self) -> dict[str, tuple[int, float]]:
+        """By unit of the budget: answers that told no cost, and what was assumed for all of them together."""
+        return assumed_costs(self._pool, self._state)
 
     @property
     def reason_stopped(self) -> str | None:
@@ -301,9 +328,25 @@ class AdaptiveSession:
         return self._precision_reason() or limit_reason(self._pool, self._state)
 
     @property
+    def conclusion(self) -> str:
+        """Why the session stopped and whether its goal was reached, in a sentence; '' while it goes on."""
+        reason = self.reason_stopped
+        if reason is None:
+            return ""
+        said = conclusion(self._pool, reason, self.estimate(), is_precise=self.is_precise)
+        n_pending = len(self.pending)
+        return f"{said} Asked and not answered yet: {n_pending}." if n_pending else said
+
+    @property
     def is_precise(self) -> bool:
         """Whether a rule of precision holds."""
         return self._precision_reason() is not None
+
+    def _rest(self) -> dict[str, float]:
+        return left_of_budget(self._pool, self._state, own_costs(self._pool, self._state))
+
+    def _budget(self, name: str) -> float:
+        return self._pool.spec.budget.costs[name]
 
     def _record(self, event: Event) -> None:
         """Let an event happen: checked, kept, applied, in this order, so that an error changes nothing."""

@@ -7,12 +7,13 @@ import numpy as np
 
 from itembank.adaptive.events import checked_costs
 from itembank.adaptive.pool import ROUNDING, SessionPool
+from itembank.adaptive.prices import PriceLevel
 from itembank.adaptive.reserves import cheapest_cost
 from itembank.adaptive.state import SessionState
 from itembank.data.costs import INPUT_TOKENS, OUTPUT_TOKENS, TOKENS, CostUnit
 from itembank.data.readers.specs import COST_COLUMNS
 from itembank.errors import DataError, DataWarning, did_you_mean, remedy, shown, warn
-from itembank.numerics.arrays import BoolArray, IntArray
+from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 
 
 def amount_in(costs: Mapping[str, float], unit: CostUnit) -> float | None:
@@ -70,21 +71,68 @@ def told_costs(state: SessionState) -> dict[str, float]:
     return {unit: math.fsum(amounts[unit]) for unit in sorted(amounts)}  # exact, so that order does not matter
 
 
-def left_of_budget(pool: SessionPool, state: SessionState) -> dict[str, float]:
+def price_level(pool: SessionPool, state: SessionState, name: str) -> PriceLevel:
+    """Return how many times the expected costs in a unit of the pool's `prices` the model has cost so far."""
+    unit = pool.units.get(name, CostUnit(name))
+    told = {position: amount_in(answer.costs, unit) for position, answer in state.answers.items()}
+    known = {position: amount for position, amount in told.items() if amount is not None}
+    items = np.array(sorted(known), dtype=np.int64)
+    return pool.prices[name].level(items, np.array([known[item] for item in items.tolist()]))
+
+
+def whole_costs(pool: SessionPool, state: SessionState) -> dict[str, tuple[float, float, float]]:
+    """Return what all items will have cost this model, by unit: what was told, and the others at its price level.
+
+    With the ends of the 95 % interval.
+    """
+    told = told_costs(state)
+    found = {}
+    for name, past in pool.prices.items():
+        unit = pool.units.get(name, CostUnit(name))
+        is_left = np.ones(len(pool.item_ids), dtype=bool)
+        is_left[[item for item, one in state.answers.items() if amount_in(one.costs, unit) is not None]] = False
+        spent = amount_in(told, unit) or 0.0
+        rest = past.cost_of(price_level(pool, state, name), np.flatnonzero(is_left))
+        found[name] = (spent + rest[0], spent + rest[1], spent + rest[2])
+    return found
+
+
+def assumed_costs(pool: SessionPool, state: SessionState) -> dict[str, tuple[int, float]]:
+    """Return how many answers told no cost in each unit of the budget, and what was assumed for all of them."""
+    found = {}
+    for name, unit in pool.units.items():
+        silent = [item for item, answer in state.answers.items() if amount_in(answer.costs, unit) is None]
+        if silent:
+            found[name] = (len(silent), float(np.nan_to_num(own_costs(pool, state)[name][silent]).sum()))
+    return found
+
+
+def own_costs(pool: SessionPool, state: SessionState) -> dict[str, FloatArray]:
+    """Return what each item is expected to cost this model in the units of the budget, (n_items,) each."""
+    return {name: cost * price_level(pool, state, name).value for name, cost in pool.expected_costs.items()}
+
+
+def left_of_budget(pool: SessionPool, state: SessionState, costs: Mapping[str, FloatArray]) -> dict[str, float]:
     """Return the rest of each cost in the budget, pending items at their expected cost; negative when overspent."""
     budget = pool.spec.budget.costs
-    return {name: amount - _counted(pool, state, pool.units[name]) for name, amount in budget.items()}
+    return {name: amount - _counted(state, pool.units[name], costs[name]) for name, amount in budget.items()}
 
 
-def affordable(pool: SessionPool, is_open: BoolArray, left: Mapping[str, float]) -> BoolArray:
+def affordable(
+    pool: SessionPool, is_open: BoolArray, left: Mapping[str, float], costs: Mapping[str, FloatArray]
+) -> BoolArray:
     """Open items whose expected cost fits what is left, (n_items,)."""
     for name, amount in left.items():
-        is_open = is_open & (pool.expected_costs[name] <= amount + _slack(pool, name))
+        is_open = is_open & (costs[name] <= amount + _slack(pool, name))
     return is_open
 
 
 def with_reserve(
-    pool: SessionPool, is_open: BoolArray, counts: IntArray, left: Mapping[str, float]
+    pool: SessionPool,
+    is_open: BoolArray,
+    counts: IntArray,
+    left: Mapping[str, float],
+    costs: Mapping[str, FloatArray],
 ) -> tuple[BoolArray, bool]:
     """Affordable items that leave enough for the scenarios that lack items, (n_items,), and whether there is enough.
 
@@ -94,16 +142,16 @@ def with_reserve(
     affordable items are returned.
     """
     lacking = np.maximum(pool.bounds.at_least - counts, 0)
-    result = affordable(pool, is_open, left)
+    result = affordable(pool, is_open, left, costs)
     if not lacking.any():
         return result, True
     index, allowed = pool.items.scenario_index, result
     for name, amount in left.items():
-        reserve, dearest = cheapest_cost(pool.expected_costs[name], result, index, lacking)
+        reserve, dearest = cheapest_cost(costs[name], result, index, lacking)
         slack = _slack(pool, name)
         if reserve > amount + slack:
             return result, False
-        allowed = allowed & (pool.expected_costs[name] <= (amount - reserve + dearest + slack)[index])
+        allowed = allowed & (costs[name] <= (amount - reserve + dearest + slack)[index])
     if not allowed.any():  # several units, and the cheapest in one are dear in another
         return result, False
     return allowed, True
@@ -114,8 +162,7 @@ def _slack(pool: SessionPool, name: str) -> float:
     return ROUNDING * pool.spec.budget.costs[name]
 
 
-def _counted(pool: SessionPool, state: SessionState, unit: CostUnit) -> float:
-    expected = pool.expected_costs[unit.name]
+def _counted(state: SessionState, unit: CostUnit, expected: FloatArray) -> float:
     amounts = [float(expected[position]) for position in state.pending]
     for position, answer in state.answers.items():
         amount = amount_in(answer.costs, unit)

@@ -5,15 +5,17 @@ Reasons are short and stable: 'ability', 'half-width of overall', 'decision: abo
 'exhausted'.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 from scipy.special import ndtr
 
 from itembank.adaptive.estimates import SessionEstimate
 from itembank.adaptive.pool import SessionPool
-from itembank.adaptive.spending import affordable, left_of_budget
+from itembank.adaptive.session_spec import CUSTOM
+from itembank.adaptive.spending import affordable, left_of_budget, own_costs
 from itembank.adaptive.state import SessionState
+from itembank.data.score_names import OVERALL
 from itembank.estimation.estimates import ScoreEstimates
 from itembank.numerics.arrays import FloatArray
 
@@ -49,11 +51,57 @@ def limit_reason(pool: SessionPool, state: SessionState) -> str | None:
     if not budget.costs:
         return None
     is_open = state.is_open if has_room.all() else state.is_open & has_room[pool.items.scenario_index]
-    left = left_of_budget(pool, state)
-    if affordable(pool, is_open, left).any():
+    costs = own_costs(pool, state)
+    left = left_of_budget(pool, state, costs)
+    if affordable(pool, is_open, left, costs).any():
         return None
-    tight = [name for name, amount in left.items() if not affordable(pool, is_open, {name: amount}).any()]
+    tight = [name for name, amount in left.items() if not affordable(pool, is_open, {name: amount}, costs).any()]
     return "budget: " + ", ".join(f"{_number(budget.costs[name])} {name}" for name in tight or left)
+
+
+def conclusion(pool: SessionPool, reason: str, estimate: SessionEstimate, *, is_precise: bool) -> str:
+    """Say in a sentence why a session stopped, and whether the precision that was asked for was reached."""
+    kind, _, rest = reason.partition(": ")
+    if is_precise and kind == "decision":
+        return f"Stopped: it is settled that the score is {rest}."
+    how = f"Stopped by the budget of {rest}" if kind == "budget" else "Stopped"
+    how += ", since no item is left" if reason == EXHAUSTED else ""
+    goals = list(_goals(pool, estimate))
+    if is_precise:
+        met = (f"the goal of {said} was reached, {now}" for name, said, now in goals if name == kind.split()[0])
+        return f"{how}: {', '.join(met)}."
+    if not goals:
+        target = pool.spec.target if isinstance(pool.spec.target, str) else CUSTOM
+        return f"{how}: no precision was asked for, the half-width of {target} is {_half_width(estimate, target):.2g}."
+    return f"{how}: {'; '.join(f'the goal of {said} was not reached, {now}' for _, said, now in goals)}."
+
+
+def _goals(pool: SessionPool, estimate: SessionEstimate) -> Iterator[tuple[str, str, str]]:
+    """Kind of each rule of precision, what it asks for, and what there is."""
+    rules = pool.spec.stopping
+    widths = rules.half_widths
+    if widths:
+        is_plain = list(widths) == [OVERALL]
+        said = " and ".join(f"±{width:g}" if is_plain else f"±{width:g} for {name}" for name, width in widths.items())
+        now = " and ".join(f"{_half_width(estimate, name):.2g}" for name in widths)
+        yield "half-width", said, f"the half-width is {now}" if len(widths) == 1 else f"the half-widths are {now}"
+    if rules.ability_error is not None:
+        largest = float(estimate.standard_errors.max())
+        yield "ability", f"a standard error of ability of {rules.ability_error:g}", f"the largest is {largest:.2g}"
+    if rules.decision is not None:
+        decision = rules.decision
+        column = estimate.scores.targets.index(decision.target)
+        value, error = (float(one[0, column]) for one in (estimate.scores.value, estimate.scores.standard_error))
+        above = probability_above(value, error, pool.threshold)
+        against = f"the score of {decision.model}" if decision.model is not None else _number(pool.threshold)
+        asked = f"{100 * decision.confidence:g} % certainty whether {decision.target} is above {against}"
+        yield "decision", asked, f"it is {'above' if above > 0.5 else 'below'} with {100 * max(above, 1 - above):.0f} %"
+
+
+def _half_width(estimate: SessionEstimate, target: str) -> float:
+    scores = estimate.scores
+    column = scores.targets.index(target)
+    return 0.5 * float(scores.high[0, column] - scores.low[0, column])
 
 
 def lacks_items(pool: SessionPool, state: SessionState) -> bool:
@@ -64,7 +112,8 @@ def lacks_items(pool: SessionPool, state: SessionState) -> bool:
         return False
     if not budget.costs:
         return True
-    within = affordable(pool, state.is_open, left_of_budget(pool, state))
+    costs = own_costs(pool, state)
+    within = affordable(pool, state.is_open, left_of_budget(pool, state, costs), costs)
     return bool(np.any(within & lacking[pool.items.scenario_index]))
 
 

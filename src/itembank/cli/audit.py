@@ -11,7 +11,7 @@ from itembank.cli.options import FILE, BankPath, format_option, ids_of_file, ref
 from itembank.cli.reading_options import items_option, models_option, reading_options, reading_spec
 from itembank.cli.render import note, print_record, print_rows, progress, warnings_as_notes
 from itembank.cli.report_options import checked_report_path, typed_command, write_report
-from itembank.diagnostics.item_audit_names import ORDERS, REASONS
+from itembank.diagnostics.item_audit_names import ORDERS, REASONS, SAME_FOR_ALL
 from itembank.errors import visible
 
 if TYPE_CHECKING:
@@ -59,14 +59,20 @@ def _check_output(ctx: click.Context, parameter: click.Parameter, path: Path | N
     "--sort",
     "order",
     type=click.Choice(list(ORDERS)),
-    default="suspicion",
+    default="probability",
     show_default=True,
-    help="Which come first: those on which the best models fail though not on others like them; those most "
-    "probably defective; or those whose answers another key explains best.",
+    help="Which come first: those most probably defective; those on which the best models fail though not on others "
+    "like them; or those whose answers another key explains best.",
 )
-@click.option("--reason", "reasons", type=click.Choice(list(REASONS)), multiple=True, help="Print these. Repeatable.")
 @click.option(
-    "-n", "--rows", "n_rows", type=click.IntRange(min=1), default=20, show_default=True, help="Items to print."
+    "--reason",
+    "reasons",
+    type=click.Choice(list(REASONS)),
+    multiple=True,
+    help="Print the items with this reason. Repeatable.",
+)
+@click.option(
+    "-n", "--rows", "n_rows", type=click.IntRange(min=1), default=20, show_default=True, help="Flagged items to print."
 )
 @click.option(
     "-o",
@@ -126,14 +132,14 @@ def command(
                 order=order,
                 progress=report,
             )
-    chosen = audit.having(reasons) if reasons else audit.table
+    chosen = audit.having(reasons) if reasons else audit.flagged
     if output is not None:
         _write(audit, output)
     _print(audit, chosen.head(n_rows), output_format)
     if chosen.is_empty():
-        note(f"No item is flagged {' or '.join(dict.fromkeys(reasons))}.")
+        note(f"No item is {' or '.join(dict.fromkeys(reasons)) or 'flagged'}.")
     if chosen.height > n_rows:
-        note(f"{n_rows} of {chosen.height} items shown: -n for more, -o FILE for all.")
+        note(f"{n_rows} of {chosen.height} shown: -n for more, -o FILE for all.")
     if output is None and output_format == "table":
         note("To see this as a page: -o FILE.html")
     found = [f"{audit.counts[reason]} {reason}" for reason in dict.fromkeys(fail_on) if audit.counts[reason]]
@@ -176,8 +182,8 @@ def _print(audit: "ItemAudit", chosen: "pl.DataFrame", output_format: str) -> No
     if output_format != "table":
         print_record(facts, "items", chosen.to_dicts(), output_format)
         return
-    told = {name: facts[name] for name in ("n_models", "n_items")}
-    told |= {name: f"{count}: {REASONS[name]}" for name, count in audit.counts.items() if count}
+    told = {"n_models": facts["n_models"], "flagged": audit.said}
+    told |= {name: f"{count}: {_meaning(name)}" for name, count in audit.counts.items() if count}
     print_record(
         told | _known_words(audit),
         "items",
@@ -194,12 +200,17 @@ def _print(audit: "ItemAudit", chosen: "pl.DataFrame", output_format: str) -> No
         note(f"Note: {visible(caution)}")
 
 
+def _meaning(reason: str) -> str:
+    """Say what a reason means, and how to see items that are only counted."""
+    return f"{REASONS[reason]}; not flagged: --reason {reason}" if reason in SAME_FOR_ALL else REASONS[reason]
+
+
 def _known_words(audit: "ItemAudit") -> dict[str, str]:
     """Say how well known bad items are found."""
     if audit.labels is None:
         return {}
-    first = ", ".join(f"{share:.0%} of the first {n}" for n, share in audit.labels.first.items())
-    return {"known to be bad": f"{audit.labels.n_bad}: AUC {audit.labels.area:.3f}, {first}"}
+    first = "".join(f", {share:.0%} of the first {n} flagged" for n, share in audit.labels.first.items())
+    return {"known to be bad": f"{audit.labels.n_bad}: AUC {audit.labels.area:.3f}{first}"}
 
 
 def _row(row: dict[str, Any]) -> dict[str, Any]:

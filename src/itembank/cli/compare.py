@@ -33,6 +33,7 @@ from itembank.cli.report_options import report_option, report_result
 from itembank.cli.spec_options import spec_option
 from itembank.cli.typicality_words import note_flagged
 from itembank.comparison.comparison_spec import ComparisonSpec
+from itembank.data.score_names import without_only_scenario
 from itembank.estimation.estimand_names import ESTIMANDS_IN_WORDS, RUN, Estimand
 from itembank.estimation.specs import METHODS
 
@@ -156,7 +157,7 @@ def _print(comparison: "Comparison", output_format: str, why_not_calibrated: str
     if output_format == "table" and not is_ranking:
         for text in comparison.notes_on_items():
             note(f"Note: {text}.")
-        rows = [_cells(row, comparison.spec.level, many=comparison.n_pairs > 1) for row in rows]
+        rows = [_cells(row, comparison.spec.level, many=comparison.n_pairs > 1) for row in without_only_scenario(rows)]
     of_what = f"{comparison.targets[0]} score" if len(comparison.targets) == 1 else "scores"
     title = (
         f"Models in order of their {of_what} (0 to 1)" if is_ranking else f"Difference of the {of_what} (0 to 1), B - A"

@@ -20,6 +20,7 @@ from itembank.cli.reading_options import models_option, reading_options
 from itembank.cli.render import note, print_rows, progress, refuse_empty, warnings_as_notes
 from itembank.cli.report_options import note_report, report_option, typed_command, write_report
 from itembank.cli.typicality_words import note_flagged, typicality_text
+from itembank.data.score_names import without_only_scenario
 from itembank.errors import visible
 from itembank.estimation.estimand_names import ESTIMANDS_IN_WORDS, RUN, Estimand
 from itembank.estimation.interval_words import MEANING
@@ -192,7 +193,7 @@ def print_estimates(estimates: "ScoreEstimates", output_format: str) -> None:
                 "items": f"{row['n_items']}/{row['n_total']}",
                 **({"typicality": typicality_text(row, estimates.main_target)} if is_known else {}),
             }
-            for row in rows
+            for row in without_only_scenario(rows)
         ]
     what = TITLES[estimates.estimand]
     of = f" of {visible(estimates.target_id)}" if "@" in estimates.target_id else ""

@@ -92,7 +92,8 @@ def print_record(
         print_rows(rows, output_format)
     else:
         _print_table([record], title, list(record), are_facts=True)
-        _print_table(rows, heading or name, list(columns) or column_names(rows), least=least)
+        if rows or columns:
+            _print_table(rows, heading or name, list(columns) or column_names(rows), least=least)
 
 
 def print_exactly(text: str) -> None:

@@ -13,6 +13,7 @@ from itembank.cli.reading_options import reading_options
 from itembank.cli.render import note, print_rows, progress, warnings_as_notes
 from itembank.cli.session_options import session_options, session_spec
 from itembank.cli.typicality_words import note_flagged, typicality_text
+from itembank.data.score_names import without_only_scenario
 
 if TYPE_CHECKING:
     from itembank.adaptive.replay_results import ReplayResult
@@ -118,7 +119,7 @@ def _print(result: "ReplayResult", unit: str | None, output_format: str) -> None
                 **({"typicality": typicality_text(row)} if is_known else {}),
                 "reason_stopped": row["reason_stopped"],
             }
-            for row in rows
+            for row in without_only_scenario(rows)
         ]
     models = "1 model" if result.n_models == 1 else f"{result.n_models} models"
     title = f"Replayed sessions of {models}, bank {result.estimates.bank_id}; scores from 0 to 1"

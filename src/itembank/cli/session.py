@@ -98,7 +98,8 @@ def start(*, bank: Path, output: Path, model_id: str, choices: Mapping[str, Any]
         with start_session(output, loaded, spec, model_id=model_id, bank_path=bank, progress=report):
             pass
     note(f"Session of {visible(model_id)} over the {loaded.n_items} items of bank {loaded.bank_id} in {output}.")
-    note(f"Next: itembank session ask {output}")
+    note(f"Next: itembank session run {output} --command 'PROGRAM {{item_id}}'")
+    note(f"      or, with a loop of your own: itembank session ask {output}")
 
 
 @command.command("ask")
@@ -326,7 +327,7 @@ def _standard_input() -> str:
 
 def _say_why_none(session: "AdaptiveSession") -> None:
     if session.reason_stopped:
-        note(f"Stopped: {session.reason_stopped}.")
+        note(visible(session.conclusion))
     else:
         note(f"No further item while {len(session.pending)} are pending.")
 

@@ -94,7 +94,11 @@ _LIMITS = headed(
     spec_option(Budget, "n_items", "Answers at most.", "--max-items", metavar="N"),
     click.option("--max-tokens", type=float, metavar="N", help="Tokens at most: the same as --max-cost tokens=N."),
     click.option(
-        "--max-cost", multiple=True, metavar="UNIT=AMOUNT", help="Cost at most: --max-cost cost_usd=2.50. Repeatable."
+        "--max-cost",
+        multiple=True,
+        metavar="UNIT=AMOUNT",
+        help="Cost at most: --max-cost cost_usd=2.50. No item "
+        "is asked that is expected to cost more than is left; the last one may cost more than expected. Repeatable.",
     ),
 )
 _STOPPING = headed(

@@ -1,6 +1,6 @@
 """What the commands of `itembank session` share: their journal, and the record of where a session stands."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +11,7 @@ from itembank.cli.options import BankPath
 from itembank.cli.render import print_record, progress, warnings_as_notes
 from itembank.cli.report_options import note_report, typed_command, write_report
 from itembank.cli.typicality_words import note_flagged
+from itembank.data.score_names import without_only_scenario
 
 if TYPE_CHECKING:
     from itembank.adaptive.session import AdaptiveSession
@@ -62,7 +63,7 @@ def print_session(journal: Path, bank: "Bank | None", output_format: str, report
     }
     rows = estimate.scores.rows()
     if output_format == "table":
-        facts, rows = in_words(facts), _score_rows(rows)
+        facts, rows = _main_facts(session, facts), _score_rows(rows)
     print_record(facts, "scores", rows, output_format, title=str(journal))
     if session.pool.past is not None:
         note_flagged(estimate.scores, session.pool.past.n_models)
@@ -83,9 +84,48 @@ def session_facts(session: "AdaptiveSession") -> dict[str, Any]:
         "n_unasked": session.n_unasked,
         "costs": dict(session.costs),
         "left": dict(session.left),
+        "whole_costs": {unit: whole for unit, (whole, _, _) in session.whole_costs.items()},
+        "assumed_costs": {unit: amount for unit, (_, amount) in session.assumed_costs.items()},
         "reason_stopped": session.reason_stopped,
         "is_precise": session.is_precise,
+        "conclusion": session.conclusion,
     }
+
+
+def _main_facts(session: "AdaptiveSession", facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Facts that a person reads; JSON has all."""
+    from itembank.reports.theme import count  # noqa: PLC0415
+
+    names = ("model_id", "bank", "n_items", "n_pending")
+    words = {name: facts[name] for name in names} | {"costs": list(cost_words(session)), "method": facts["method"]}
+    assumed = [
+        f"{count(n)} of {count(session.n_items)} answers told no {unit}: {amount(total / n)} was assumed for each, "
+        f"{amount(total)} in all"
+        for unit, (n, total) in session.assumed_costs.items()
+    ]
+    words |= {"assumed": assumed} if assumed else {}
+    return words | {"typicality": facts["typicality"], "state": session.conclusion or "Going on."}
+
+
+def cost_words(session: "AdaptiveSession") -> Iterator[str]:
+    """Write what was spent, what is left of the budget, and what the whole benchmark should cost this model.
+
+    In the units of the budget, or where there is none in all that were told.
+    """
+    spent, left, passed, whole = session.costs, session.left, session.passed, session.whole_costs
+    for unit in left or spent:
+        words = [f"{amount(spent.get(unit, 0.0))} {unit} spent"]
+        words += [f"{amount(left[unit])} left"] if unit in left else []
+        words += [f"the maximum passed by {amount(passed[unit])}"] if unit in passed else []
+        if unit in whole:
+            value, low, high = whole[unit]
+            words.append(f"the whole benchmark about {amount(value)} ({amount(low)} to {amount(high)})")
+        yield ", ".join(words)
+
+
+def amount(value: float) -> str:
+    """Write an amount of a cost."""
+    return f"{value:,.0f}" if value >= 1000.0 else f"{value:.3g}"
 
 
 def next_items(session: "AdaptiveSession", n_items: int, *, only_new: bool) -> tuple[tuple[str, ...], bool]:
@@ -127,5 +167,5 @@ def _score_rows(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
             f"{100 * row['level']:g} % interval": f"{row['low']:.4f} to {row['high']:.4f}",
             "items": f"{row['n_items']}/{row['n_total']}",
         }
-        for row in rows
+        for row in without_only_scenario(rows)
     ]

@@ -13,13 +13,12 @@ from itembank.cli.command import Command, gathered, headed
 from itembank.cli.options import format_option
 from itembank.cli.render import note, progress, warnings_as_notes
 from itembank.cli.report_options import report_option
-from itembank.cli.session_record import bank_option, journal_argument, print_session, wait_option
+from itembank.cli.session_record import bank_option, cost_words, journal_argument, print_session, wait_option
 from itembank.errors import visible, warned_once
 
 if TYPE_CHECKING:
     from itembank.adaptive.answers import Answer
     from itembank.adaptive.session import AdaptiveSession
-    from itembank.data.banks import Bank
 
 _COMMAND = gathered(
     "how",
@@ -91,10 +90,11 @@ def run(
 ) -> None:
     """Run the items of a session by a command, one process an item, until the session is over.
 
-    The program prints its answer as JSON, last of all: {"response": 1, "costs": {"cost_usd": 0.02}}, a bare number, or
-    any fields of itembank session tell. A program that breaks down, ends with an error or takes too long has failed:
-    that is no wrong answer. Stop it whenever you like and run the same command again: no item that was answered runs
-    twice. At the end stands what itembank session status prints; exit codes are the same.
+    The program prints its answer as JSON, last of all: {"response": 1, "costs": {"cost_usd": 0.02}}, a bare number, any
+    fields of itembank session tell ({"resolved": true}), or a word for right or wrong: resolved, incorrect, pass. A
+    program that breaks down, ends with an error or takes too long has failed: that is no wrong answer. Stop it whenever
+    you like and run the same command again: no item that was answered runs twice. At the end stands what itembank
+    session status prints; exit codes are the same.
 
     \b
       itembank session run run.jsonl --command 'python agent.py {item_id}' --jobs 4 --timeout 600
@@ -118,25 +118,22 @@ def run(
     ):
         try:
             with warned_once():
-                drive(session, items, **running, after_answer=_teller(loaded), on_interrupt=items.interrupt)
+                drive(session, items, **running, after_answer=_teller(), on_interrupt=items.interrupt)
         except KeyboardInterrupt:
             note(f"Stopped with {session.n_items} answers, all kept. The same command goes on from here.")
             raise
     print_session(journal, loaded, output_format, report)
 
 
-def _teller(bank: "Bank") -> Callable[["AdaptiveSession", "Answer"], None]:
+def _teller() -> Callable[["AdaptiveSession", "Answer"], None]:
     """Make what says on standard error, after each answer, how well the score is known and what it has cost."""
-    from itembank.data.costs import costs_of_items  # noqa: PLC0415
-
-    whole = {unit: float(cost.sum()) for unit, cost in costs_of_items(bank.responses).items()}
 
     def tell(session: "AdaptiveSession", answer: "Answer") -> None:
         if answer.failed:
             more = "it may be asked again" if answer.again else "skipped"
             note(f"{visible(answer.item_id)} failed, {more}: {answer.reason}")
             return
-        parts = [f"{session.n_items} answered", _score(session), *_money(session, whole)]
+        parts = [f"{session.n_items} answered", _score(session), *cost_words(session)]
         note("  ".join(parts))
 
     return tell
@@ -150,23 +147,6 @@ def _score(session: "AdaptiveSession") -> str:
     name = target if isinstance(target, str) else CUSTOM
     row = next(row for row in session.estimate().scores.rows() if row["target"] == name)
     return f"{name} {row['estimate']:.3f} ({row['low']:.3f} to {row['high']:.3f})"
-
-
-def _money(session: "AdaptiveSession", whole: Mapping[str, float]) -> Iterator[str]:
-    """Write what was spent, what is left of the budget, and what the whole benchmark should cost.
-
-    In the units of the budget, or where there is none in all that were told.
-    """
-    spent, left = session.costs, session.left
-    for unit in left or spent:
-        words = [f"{_amount(spent.get(unit, 0.0))} {unit} spent"]
-        words += [f"{_amount(left[unit])} left"] if unit in left else []
-        words += [f"the whole benchmark {_amount(whole[unit])}"] if unit in whole else []
-        yield ", ".join(words)
-
-
-def _amount(value: float) -> str:
-    return f"{value:,.0f}" if value >= 1000.0 else f"{value:.3g}"
 
 
 @contextlib.contextmanager

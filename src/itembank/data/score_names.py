@@ -1,6 +1,10 @@
 """Names of scores and of the ways to make them; without numpy, so that a command's help can list them."""
 
-from typing import Literal
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, TypeVar
+
+Row = TypeVar("Row", bound=Mapping[str, Any])
 
 OVERALL = "overall"
 WIN_RATE = "mean_win_rate"
@@ -10,3 +14,30 @@ EXTERNAL = "score."
 
 Within = Literal["micro", "macro", "custom"]
 Across = Literal["scenarios", "items"]
+
+
+def without_only_scenario(rows: Sequence[Row]) -> list[Row]:
+    """Return rows, one a target, without those of an only scenario whose numbers are those of the overall score."""
+    by_target: dict[str, list[Row]] = {}
+    for row in rows:
+        by_target.setdefault(row["target"], []).append(row)
+    others = [name for name in by_target if name not in (*RESERVED_NAMES, "custom")]
+    if len(others) != 1 or OVERALL not in by_target or not _are_alike(by_target[others[0]], by_target[OVERALL]):
+        return list(rows)
+    return [row for row in rows if row["target"] != others[0]]
+
+
+def _are_alike(rows: Sequence[Mapping[str, Any]], others: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether rows say the same of two targets, but for rounding."""
+    return len(rows) == len(others) and all(
+        _is_alike(row[name], other[name])
+        for row, other in zip(rows, others, strict=True)
+        for name in row
+        if name != "target"
+    )
+
+
+def _is_alike(one: Any, other: Any) -> bool:
+    if isinstance(one, float) and isinstance(other, float):
+        return math.isclose(one, other, rel_tol=1e-9, abs_tol=1e-9) or (math.isnan(one) and math.isnan(other))
+    return bool(one == other)

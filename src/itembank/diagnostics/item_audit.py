@@ -23,7 +23,7 @@ from itembank.diagnostics.differential_items import compared_models, differentia
 from itembank.diagnostics.differential_results import DifferentialItems
 from itembank.diagnostics.duplicates import duplicates_of
 from itembank.diagnostics.item_audit_names import ORDERS
-from itembank.diagnostics.item_audit_results import ItemAudit, LabelCheck
+from itembank.diagnostics.item_audit_results import ItemAudit, LabelCheck, flagged_of
 from itembank.diagnostics.item_evidence import ItemEvidence, item_evidence
 from itembank.diagnostics.item_reasons import flags, with_reasons
 from itembank.diagnostics.item_statistics import ItemStatistics, item_statistics
@@ -46,6 +46,8 @@ FEW_POINTS = 0.05
 """Standard deviation of models' scores below which they are too much alike."""
 WEAK = 0.5
 """Share of right answers of the best models below which a wrong key looks like a hard item."""
+ENOUGH_MODELS = 30
+"""With fewer, most wrong keys are not found (the tables of docs/audit.md)."""
 ENOUGH_ITEMS = 200
 """Of which some should have a negative item-rest correlation, if nobody has thrown them out."""
 
@@ -59,7 +61,7 @@ def audit_items(
     by: str | None = None,
     clusters: str | None = None,
     duplicates: bool = True,
-    order: str = "suspicion",
+    order: str = "probability",
     progress: ProgressCallback = silent,
 ) -> ItemAudit:
     """Look for items with a wrong key, without sense, asked twice, or unlike for some models.
@@ -82,9 +84,8 @@ def audit_items(
     duplicates : bool
         Look for duplicates, which takes most of the time where there are ten thousands of items.
     order : str
-        'suspicion': first where the best models fail on an item among easy ones; finds real errors best when strong
-        models answered. 'probability': of a defect. 'key-ratio': first where another key explains the answers best,
-        for models of mixed strength.
+        'probability': of a defect. 'suspicion': first where the best models fail on an item among easy ones.
+        'key-ratio': first where another key explains the answers best, for models of mixed strength.
     progress : ProgressCallback
 
     Returns
@@ -113,10 +114,9 @@ def audit_items(
     panel = panel_of(responses)
     statistics, evidence = item_statistics(panel), item_evidence(panel)
     features = defect_features(evidence, statistics)
-    probability, labels = SIMULATED.probability(features), None
+    probability = SIMULATED.probability(features)
     if is_bad is not None:
         probability = out_of_fold(features, is_bad, _folds(panel.group))
-        labels = _label_check(probability, is_bad)
     flagged = flags(statistics, evidence, probability)
     table = _table(responses, statistics, evidence, probability)
     if duplicates:
@@ -130,11 +130,12 @@ def audit_items(
     if answers is not None:
         rivals = rival_answers(answers, responses, panel)
         table = table.join(rivals, on="item_id", how="left", maintain_order="left")
-    table = _ordered(with_reasons(table, flagged), order)
+    table = with_reasons(table, flagged)
+    labels = None if is_bad is None else _label_check(table, is_bad)
     return ItemAudit(
         responses.n_models,
         order,
-        _with_text(table, responses.items),
+        _with_text(_ordered(table, order), responses.items),
         tuple(_cautions(panel, statistics)),
         labels,
         differential,
@@ -159,9 +160,12 @@ def _folds(group: IntArray) -> IntArray:
     return group if group.max() + 1 >= LEAST_GROUPS else np.arange(group.size) % N_FOLDS
 
 
-def _label_check(probability: FloatArray, is_bad: BoolArray) -> LabelCheck:
-    """Compare the probability with what is known."""
-    first = {n: share_right(probability, is_bad, n) for n in (50, 200, int(is_bad.sum())) if n <= is_bad.size}
+def _label_check(table: pl.DataFrame, is_bad: BoolArray) -> LabelCheck:
+    """Compare the probability, and what is flagged, with what is known."""
+    probability = table["probability"].to_numpy()
+    flagged = flagged_of(table.with_columns(is_bad=is_bad))
+    n_flagged, said_of, real_of = flagged.height, flagged["probability"].to_numpy(), flagged["is_bad"].to_numpy()
+    first = {n: share_right(said_of, real_of, n) for n in (50, 200, n_flagged) if 0 < n <= n_flagged}
     place = np.clip(np.searchsorted(RANGES, probability, side="right"), 1, len(RANGES) - 1)
     bins = ((probability[place == k].mean(), is_bad[place == k].mean(), int((place == k).sum())) for k in set(place))
     said = sorted((float(said), float(real), count) for said, real, count in bins)
@@ -233,7 +237,12 @@ def _with_text(table: pl.DataFrame, items: pl.DataFrame) -> pl.DataFrame:
 
 def _cautions(panel: Panel, statistics: ItemStatistics) -> Iterator[str]:
     """Say why faults may be hidden, or sound items look faulty."""
-    n_items = statistics.mean.size
+    n_items, n_models = statistics.mean.size, int(panel.observed.any(axis=1).sum())
+    if n_models < ENOUGH_MODELS:
+        yield (
+            f"{n_models} models are few. Of wrong keys planted among real answers a third was found with 14 models, "
+            f"and half with {ENOUGH_MODELS}: an item that is not flagged may be wrong. Add models."
+        )
     if n_items >= ENOUGH_ITEMS and not (statistics.item_rest < 0.0).any():
         yield (
             f"None of {n_items} items has a negative item-rest correlation. Either all keys are right, or items were "

@@ -12,5 +12,8 @@ REASONS: Final = {
     "saturated": "every model is right",
 }
 """The gravest first."""
-ORDERS: Final = {"suspicion": "probability", "probability": "suspicion", "key-ratio": "suspicion"}
+SAME_FOR_ALL: Final = ("dead", "saturated")
+"""Items that these are said of are counted and not flagged: answers that are all alike say nothing against one of them
+that they do not say against all."""
+ORDERS: Final = {"probability": "suspicion", "suspicion": "probability", "key-ratio": "suspicion"}
 """With what decides between equals."""

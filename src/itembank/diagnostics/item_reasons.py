@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from itembank.diagnostics.item_audit_names import REASONS
+from itembank.diagnostics.item_audit_names import REASONS, SAME_FOR_ALL
 from itembank.diagnostics.item_evidence import ItemEvidence
 from itembank.diagnostics.item_statistics import ItemStatistics
 from itembank.numerics.arrays import BoolArray, FloatArray
@@ -46,8 +46,10 @@ def flags(statistics: ItemStatistics, evidence: ItemEvidence, probability: Float
 
 
 def with_reasons(table: pl.DataFrame, flagged: dict[str, BoolArray]) -> pl.DataFrame:
-    """Add `reason`, `reasons` and `evidence` to a table of one row an item."""
-    marks = [pl.when(pl.Series(flagged[name])).then(pl.lit(name)) for name in REASONS if name in flagged]
+    """Add `reason`, `reasons` and `evidence` to a table of one row an item; dead and saturated ones have no other."""
+    varies = ~np.logical_or.reduce([flagged[name] for name in SAME_FOR_ALL])
+    found = {name: mark if name in SAME_FOR_ALL else mark & varies for name, mark in flagged.items()}
+    marks = [pl.when(pl.Series(found[name])).then(pl.lit(name)) for name in REASONS if name in found]
     reasons = pl.concat_list(marks).list.drop_nulls().list.join(", ")
     table = table.with_columns(reason=pl.coalesce(marks))
     table = table.with_columns(reasons=pl.when(pl.col("reason").is_not_null()).then(reasons))

@@ -8,6 +8,7 @@ from typing import Any, Final, TypeAlias
 
 from itembank.adaptive.answers import Answer, answer_to
 from itembank.adaptive.events import checked_costs
+from itembank.data.readers.truth_words import response_of
 from itembank.errors import DataError, ParameterError, quoted
 from itembank.harnesses.drive import reason
 from itembank.harnesses.programs import Ended
@@ -20,11 +21,13 @@ TRACEBACK: Final = "Traceback (most recent call last):"
 
 
 def json_reply(item_id: str, ended: Ended) -> Answer:
-    """Take the last JSON object or number that stands on lines of its own at the end of standard output."""
-    record = _last_json(ended.output)
+    """Take the last JSON object or number that stands on lines of its own, or a word for right or wrong at the end."""
+    record: object = _last_json(ended.output)
+    if record is None:
+        record = response_of(_last_line(ended.output))
     if record is None:
         raise DataError(
-            'the answer must be JSON on standard output, such as {"response": 1}, got '
+            'standard output must hold JSON such as {"response": 1}, a number, or a word such as resolved, got '
             f"{quoted(_last_line(ended.output)) if ended.output.strip() else 'nothing'}."
         )
     return answer_to(item_id, record)
@@ -60,9 +63,12 @@ def pattern_reply(pattern: str) -> ReadReply:
         if found is None:
             raise DataError(f"standard output must match {pattern!r}, got {quoted(_last_line(ended.output))}.")
         try:
-            return Answer(item_id, response=float(found[group]))
+            word = response_of(found[group] or "")
+            return Answer(item_id, response=float(found[group]) if word is None else word)
         except (TypeError, ValueError) as error:
-            raise DataError(f"what {pattern!r} finds must be a number in [0, 1], got {found[group]!r}.") from error
+            raise DataError(
+                f"what {pattern!r} finds must be a number in [0, 1] or a word for right or wrong, got {found[group]!r}."
+            ) from error
 
     return read
 

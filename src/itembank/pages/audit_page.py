@@ -5,18 +5,27 @@ from collections.abc import Iterator
 import polars as pl
 
 from itembank.diagnostics.differential_results import DifferentialItems
-from itembank.diagnostics.item_audit_names import REASONS
+from itembank.diagnostics.item_audit_names import SAME_FOR_ALL
 from itembank.diagnostics.item_audit_results import ItemAudit, LabelCheck
-from itembank.pages.audit_blocks import NO_REASON, items_table, reasons_table, said, was_looked_for
+from itembank.pages.audit_blocks import items_table, reasons_table, said
 from itembank.pages.blocks import Answer, Answers, Block, Caution, Chart, Column, Data, Page, Section, Table, Text
 from itembank.pages.charts import Spec, brushed, layer, number_axis, tips
 from itembank.pages.common import plural
 from itembank.reports.theme import count, percent, points
 
 MOST_ROWS = 5_000
-"""Items that the page holds: the flagged ones, then those that come first."""
-GRAVEST = ("wrong-key", "best-fail", "noise")
-"""Reasons that speak of a fault in the item; the others may be meant so."""
+"""Flagged items that the page lists, and items without a reason that it draws."""
+NO_REASON = "none"
+COLOURS = {
+    "wrong-key": "@c1",
+    "best-fail": "@c2",
+    "noise": "@c4",
+    "duplicate": "@c0",
+    "differs": "@c5",
+    "dead": "@c7",
+    "saturated": "@c6",
+    NO_REASON: "@soft",
+}
 
 
 def audit_page(audit: ItemAudit, *, title: str = "", command: str = "") -> Page:
@@ -33,85 +42,68 @@ def audit_page(audit: ItemAudit, *, title: str = "", command: str = "") -> Page:
 
 
 def _answers(audit: ItemAudit) -> Answers:
-    n_faulty = audit.having(GRAVEST).height
-    probability = audit.table["probability"]
+    counts = audit.counts
+    main = ", ".join(f"{count(n)} {name}" for name, n in counts.items() if n and name not in SAME_FOR_ALL)
     return Answers(
         (
             Answer(
-                "Items that may be faulty",
-                count(n_faulty),
-                words=f"{', '.join(GRAVEST[:-1])} or {GRAVEST[-1]}, of {plural(audit.table.height, 'item')}. By the "
-                f"probabilities, faults to be expected in all: {_expected(probability)}.",
+                "Flagged items",
+                count(audit.flagged.height),
+                words=f"of {plural(audit.table.height, 'item')}{': ' if main else ''}{main}",
             ),
-            *([_repeats(audit)] if was_looked_for(audit, "duplicate") else []),
             Answer(
                 "Items that tell nothing",
-                count(audit.counts["dead"] + audit.counts["saturated"]),
-                words=f"No model solves {count(audit.counts['dead'])}, all solve {count(audit.counts['saturated'])}",
+                count(counts["dead"] + counts["saturated"]),
+                words=f"Nobody solves {count(counts['dead'])}, everybody {count(counts['saturated'])}",
             ),
         )
     )
 
 
-def _repeats(audit: ItemAudit) -> Answer:
-    return Answer("Items that repeat another", count(audit.counts["duplicate"]), words=REASONS["duplicate"])
-
-
-def _expected(probability: pl.Series) -> str:
-    total = float(probability.sum() or 0.0)
-    return f"{total:.1f}" if total < 10.0 else count(total)
-
-
 def _items(audit: ItemAudit) -> Section:
-    held = _held(audit.table)
-    left = audit.table.height - held.height
-    note = (
-        f"{plural(left, 'item')} without a reason {'is' if left == 1 else 'are'} left out: -o FILE.csv writes all."
-        if left
-        else ""
-    )
-    table = items_table(audit, held, "Items, the worst first", note)
-    return Section("Items", (reasons_table(audit), _picture(audit, table), table), said(audit))
+    flagged = audit.flagged
+    left = flagged.height - MOST_ROWS
+    note = "All items stand in what -o FILE.csv writes, also those that nobody solves."
+    if left > 0:
+        note = f"{plural(left, 'flagged item')} did not fit in the page. {note}"
+    table = items_table(audit, flagged.head(MOST_ROWS), "Flagged items", note)
+    blocks = (reasons_table(audit), _picture(audit, table), table) if flagged.height else (_picture(audit, None),)
+    return Section("Items", blocks, said(audit))
 
 
-def _held(table: pl.DataFrame) -> pl.DataFrame:
-    """Rows that the page holds, flagged ones before others."""
-    flagged = table.filter(pl.col("reason").is_not_null())
-    return pl.concat([flagged, table.filter(pl.col("reason").is_null()).head(max(MOST_ROWS - flagged.height, 0))])
-
-
-def _picture(audit: ItemAudit, table: Table) -> Chart:
+def _picture(audit: ItemAudit, table: Table | None) -> Chart:
     """P(defect) against the item-rest correlation."""
-    rows = audit.table
-    n_likely, n_negative = (
-        int(rows.filter(one).height) for one in (pl.col("probability") >= 0.5, pl.col("item_rest") < 0)
-    )
-    verb = "is" if n_likely == 1 else "are"
-    title = f"{plural(n_likely, 'item')} of {count(rows.height)} {verb} more probably defective than not"
+    rows = audit.table.with_columns(pl.col("reason").fill_null(NO_REASON))
+    plain = rows.filter(reason=NO_REASON)
+    drawn = pl.concat([plain.head(MOST_ROWS), rows.filter(pl.col("reason") != NO_REASON).reverse()])
+    title = "Probability of a defect, and whether better models are right more often"
+    n_negative = int((rows["item_rest"] < 0.0).sum())
     words = (
-        f"{title}. On {plural(n_negative, 'item')} better models fail more often (item-rest correlation below zero)."
+        f"Of {plural(rows.height, 'item')}, better models fail more often on {count(n_negative)}: their item-rest "
+        "correlation is below zero."
     )
-    reasons = [name for name in (*REASONS, NO_REASON) if name in set(table.data.columns["reason"])]
-    note = "Draw a rectangle to see its items in the table below."
-    return Chart(title, _picture_spec(reasons), (table.data,), words, note=note, filters=table)
+    left = rows.height - drawn.height
+    note = "Draw a rectangle to see its flagged items in the table below. " if table is not None else ""
+    note += f"{plural(left, 'item')} without a reason, the least suspicious, are not drawn." if left else ""
+    names = {"item": "item_id", "reason": "reason", "evidence": "evidence"}
+    columns = {name: drawn[source] for name, source in names.items()}
+    numbers = {name: drawn[name].round(4) for name in ("probability", "item_rest")}
+    reasons = [name for name in COLOURS if name in set(drawn["reason"])]
+    return Chart(title, _picture_spec(reasons), (Data("drawn", columns | numbers),), words, note=note, filters=table)
 
 
 def _picture_spec(reasons: list[str]) -> Spec:
-    colours = {
-        **dict(zip(REASONS, ("@other", "@third", "@warn", "@main", "@ink", "@muted", "@muted"), strict=True)),
-        NO_REASON: "@soft",
-    }
     colour = {
         "field": "reason",
         "type": "nominal",
         "title": "Reason",
         "sort": reasons,
-        "scale": {"domain": reasons, "range": [colours[name] for name in reasons]},
+        "scale": {"domain": reasons, "range": [COLOURS[name] for name in reasons]},
         "legend": {"orient": "top", "columns": 4, "title": None},
     }
     tooltip = tips(
         item="Item",
-        reasons="Reasons",
+        reason="Reason",
         probability=("P(defect)", ".2f"),
         item_rest=("Item-rest", ".2f"),
         evidence="Evidence",

@@ -285,10 +285,9 @@ def _published(bank: Bank) -> tuple[Block, ...]:
         return (Text("The bank was published without past models' responses and without errors measured on them."),)
     known = ~np.isnan(subset.errors)
     error = np.where(known, np.abs(subset.errors), 0.0).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
-    data = Data(
-        "published_errors",
-        {"target": list(bank.targets.names), "error": 100.0 * np.where(known.any(axis=0), error, np.nan)},
-    )
+    first = 1 if bank.targets.n_scenarios == 1 else 0  # an only scenario's score is the overall one
+    errors = 100.0 * np.where(known.any(axis=0), error, np.nan)[first:]
+    data = Data("published_errors", {"target": list(bank.targets.names)[first:], "error": errors})
     columns = (Column("target", "Score"), Column("error", "Mean error, points", "number", digits=2))
     said = (
         f"Before the bank was published, each of {count(subset.errors.shape[0])} past models in turn played the new "

@@ -1,7 +1,6 @@
 """The items of a bank that should be looked at, as a part of its page."""
 
 import numpy as np
-import polars as pl
 
 from itembank.data.banks import Bank
 from itembank.data.responses import ResponseMatrix
@@ -27,13 +26,13 @@ def audit_section(bank: Bank) -> Section:
         return Section(TITLE, (Text(why),))
     responses, note = _audited(bank)
     audit = audit_items(responses, duplicates=False)
-    flagged = audit.table.filter(pl.col("reason").is_not_null())
+    flagged = audit.flagged
     shown = flagged.head(MOST_ROWS)
     if flagged.height > MOST_ROWS:
         note += f" The first {MOST_ROWS} of {count(flagged.height)}."
-    blocks: list[Block] = [*(Caution(one) for one in audit.cautions), reasons_table(audit)]
+    blocks: list[Block] = [Caution(one) for one in audit.cautions]
     if shown.height:
-        blocks.append(items_table(audit, shown, "Items to look at, the worst first", note.strip()))
+        blocks += [reasons_table(audit), items_table(audit, shown, "Flagged items", note.strip())]
     blocks.append(
         Text(
             "Duplicates were not looked for, which takes longest: itembank audit BANK -o FILE.html does, for all items."

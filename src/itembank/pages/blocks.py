@@ -101,7 +101,7 @@ class Chart:
     note : str
         What the picture leaves out, how bands are meant.
     filters : Table or None
-        A table of the first data that shows only the rows within the selection 'brush' of this picture.
+        A table with the columns of the picture's axes, which shows only the rows within its selection 'brush'.
     """
 
     title: str

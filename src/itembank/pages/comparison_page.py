@@ -134,7 +134,7 @@ def _cautions(comparison: Comparison) -> tuple[Block, ...]:
 
 
 def _pair_sections(comparison: Comparison, pair: PairFinding) -> tuple[Section, ...]:
-    if len(comparison.targets) < 2:
+    if len(comparison.targets) < 3:  # the overall score, and an only scenario whose score it is
         return ()
     return (Section("Scenario by scenario", (scenario_differences(comparison, pair),)),)
 

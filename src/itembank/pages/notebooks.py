@@ -6,11 +6,13 @@ from itertools import islice
 from typing import Any
 
 from itembank.data.banks import Bank
+from itembank.data.score_names import without_only_scenario
+from itembank.data.selections import Selection
 from itembank.diagnostics.item_audit_results import ItemAudit
 from itembank.estimation.estimates import ScoreEstimates
 from itembank.pages.audit_page import audit_page
 from itembank.pages.bank_page import bank_answers, contents_section
-from itembank.pages.blocks import Answer, Answers, Column, Data, Page, Section, Table
+from itembank.pages.blocks import Answer, Answers, Column, Data, Page, Section, Table, Text
 from itembank.pages.common import plural
 from itembank.pages.pass_at_k_page import pass_at_k_page
 from itembank.pages.prediction_study_page import prediction_study_page
@@ -38,7 +40,7 @@ def pieces_of(result: object) -> str | None:
 
 
 def _estimates(estimates: ScoreEstimates) -> Page:
-    rows = estimates.rows()
+    rows = without_only_scenario(estimates.rows())
     first = [row for row in rows if row["target"] == estimates.main_target][:MOST_ANSWERS]
     names = ("model_id", "target", "estimate", "low", "high", "n_items", "n_total", "typicality")
     data = Data("estimates", {name: [row[name] for row in rows] for name in names})
@@ -66,6 +68,19 @@ def _bank(bank: Bank) -> Page:
     return Page(bank.name or f"Bank {bank.bank_id}", "Item bank", lead, (contents_section(bank),))
 
 
+def _selection(selection: Selection) -> Page:
+    data = Data("chosen", {"item": selection.item_ids, "scenario": selection.scenarios, "weight": selection.weights})
+    columns = (
+        Column("item", "Item", "id"),
+        Column("scenario", "Scenario"),
+        Column("weight", "Weight", "number", 4, "Of the item in the estimate of its scenario's score"),
+    )
+    table = Table("Chosen items", data, columns, n_shown=10)
+    words = f"By {selection.method}, from bank {selection.bank}."
+    lead = (Text(words), Text(selection.explanation))
+    return Page(f"Selection of {plural(selection.n_items, 'item')}", "Selection", lead, (Section("", (table,)),))
+
+
 def _answer(row: dict[str, Any]) -> Answer:
     is_known = row["estimate"] == row["estimate"]
     interval = f"{interval_words(row['low'], row['high'])}, {level_words(row['level'])} interval" if is_known else ""
@@ -87,6 +102,7 @@ def _beginning(make: Callable[[Any], Page]) -> Callable[[Any], Page]:
 MAKERS: dict[type, Callable[[Any], Page]] = {
     ScoreEstimates: _estimates,
     Bank: _bank,
+    Selection: _selection,
     ItemAudit: _beginning(audit_page),
     StudyResult: _beginning(study_page),
     PredictionResult: _beginning(prediction_study_page),

@@ -7,7 +7,6 @@ import numpy as np
 from itembank.adaptive.events import Failed
 from itembank.adaptive.session import AdaptiveSession
 from itembank.adaptive.session_spec import CUSTOM
-from itembank.adaptive.stopping import EXHAUSTED
 from itembank.data.banks import Bank
 from itembank.errors import visible
 from itembank.estimation.estimand_names import ESTIMANDS_IN_WORDS
@@ -104,28 +103,13 @@ def _stop(session: AdaptiveSession) -> Answer:
     if reason is None:
         return Answer("State", "Going on", words=waiting or "No rule of precision holds yet, and no limit is reached.")
     value = "Precise enough" if session.is_precise else "Ended"
-    return Answer("State", value, stop_words(reason), waiting)
-
-
-def stop_words(reason: str) -> str:
-    """Put why a session stopped into a sentence; the texts are those of `itembank.adaptive.stopping`."""
-    kind, _, rest = reason.partition(": ")
-    if kind == "decision":
-        return f"The question is settled: the score is {rest}."
-    if kind == "budget":
-        return f"The budget is spent: {rest}."
-    if reason == EXHAUSTED:
-        return "No item is left to ask."
-    if reason == "ability":
-        return "Ability is known as well as was asked for."
-    return f"The {reason} is as small as was asked for."
+    return Answer("State", value, session.conclusion, waiting)
 
 
 def _spent(session: AdaptiveSession) -> Answer:
     """Say what the answers cost, and what is left of a budget."""
     costs = [money(amount, unit_words(unit)) for unit, amount in session.costs.items()]
-    left = [money(amount, unit_words(unit)) for unit, amount in session.left.items()]
-    words = f"Left of the budget: {', '.join(left)}." if left else ""
+    words = " ".join(_budget_words(session))
     n_failed = sum(isinstance(event, Failed) for event in session.history)
     failed = f" {plural(n_failed, 'attempt')} failed." if n_failed else ""
     more = f"and {', '.join(costs[1:])}" if costs[1:] else ""
@@ -135,6 +119,24 @@ def _spent(session: AdaptiveSession) -> Answer:
     return Answer("Spent", costs[0], more, told)
 
 
+def _budget_words(session: AdaptiveSession) -> Iterator[str]:
+    """Say what is left of the budget, what was assumed, and what all items will have cost this model."""
+    left = [money(amount, unit_words(unit)) for unit, amount in session.left.items()]
+    if left:
+        yield f"Left of the budget: {', '.join(left)}."
+    for unit, amount in session.passed.items():
+        yield f"The maximum was passed by {money(amount, unit_words(unit))}: the last item cost more than expected."
+    for unit, (n_silent, amount) in session.assumed_costs.items():
+        yield (
+            f"{count(n_silent)} of {plural(session.n_items, 'answer')} told no cost: "
+            f"{money(amount / n_silent, unit_words(unit))} was assumed for each."
+        )
+    for unit, (value, low, high) in session.whole_costs.items():
+        if unit in (session.left or session.costs):
+            name = unit_words(unit)
+            yield f"The whole benchmark should cost {money(value, name)} ({money(low, '')} to {money(high, name)})."
+
+
 def _cautions(session: AdaptiveSession, bank: Bank, scores: ScoreEstimates) -> Iterator[Caution]:
     flagged = scores.typicality.flagged_in_words(scores.model_ids, bank.n_compared_models)
     if flagged:
@@ -142,7 +144,7 @@ def _cautions(session: AdaptiveSession, bank: Bank, scores: ScoreEstimates) -> I
     if session.model_id in set(bank.responses.model_ids):
         yield Caution("This model helped to calibrate the bank: the interval is too narrow.")
     if session.reason_stopped and session.pool.spec.stopping.has_rules and not session.is_precise:
-        yield Caution("The session ended before the precision that was asked for was reached.")
+        yield Caution(session.conclusion)
 
 
 def _step_blocks(session: AdaptiveSession) -> Iterator[Block]:

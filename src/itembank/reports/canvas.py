@@ -36,7 +36,7 @@ N_COLORS = 256
 
 
 def new_figure(width: float, height: float) -> "Figure":
-    """Return an empty figure of this size in inches, which no window and no pyplot state knows of.
+    """Return an empty figure of this size in inches, which no window and no pyplot state knows of; notebooks show it.
 
     Raises
     ------
@@ -44,10 +44,12 @@ def new_figure(width: float, height: float) -> "Figure":
         When matplotlib is not installed.
     """
     try:
-        from matplotlib.figure import Figure  # noqa: PLC0415
+        from itembank.reports.notebook_figures import NotebookFigure  # noqa: PLC0415
     except ImportError as error:
         raise missing_extra("figures need matplotlib", "plot", error) from error
-    return Figure(figsize=(width, height), dpi=DOTS_PER_INCH, layout="constrained", facecolor=theme.BACKGROUND.light)
+    return NotebookFigure(
+        figsize=(width, height), dpi=DOTS_PER_INCH, layout="constrained", facecolor=theme.BACKGROUND.light
+    )
 
 
 def panels(figure: "Figure", n_panels: int, n_columns: int, *, share_y: bool = True) -> list["Axes"]:
@@ -175,24 +177,29 @@ def save_figure(figure: "Figure", path: str | Path) -> Path:
     """
     path = Path(path)
     kind = check_figure_destination(path)
-    _show_control_characters(figure)
-    with warnings.catch_warnings(), replacing_file(path) as temporary:
-        warnings.filterwarnings("ignore", message="Glyph")  # a name in a script the font lacks is no trouble
-        if kind == "png":
-            _write_small_png(figure, temporary)
-        else:
-            figure.savefig(temporary, format=kind)
+    with replacing_file(path) as temporary:
+        temporary.write_bytes(drawn(figure, kind))
     return path
 
 
-def _write_small_png(figure: "Figure", path: Path) -> None:
-    """Write a figure as a PNG file with a palette."""
+def drawn(figure: "Figure", kind: str) -> bytes:
+    """Return a figure as the content of a PNG, SVG or PDF file."""
+    _show_control_characters(figure)
+    content = BytesIO()
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph")  # a name in a script the font lacks is no trouble
+        figure.savefig(content, format=kind)
+    return _with_palette(content) if kind == "png" else content.getvalue()
+
+
+def _with_palette(png: BytesIO) -> bytes:
+    """Return a PNG file with a palette, which is smaller."""
     from PIL import Image  # noqa: PLC0415
 
     content = BytesIO()
-    figure.savefig(content, format="png")
-    with Image.open(content) as image:
-        image.convert("RGB").quantize(N_COLORS, dither=Image.Dither.NONE).save(path, format="png", optimize=True)
+    with Image.open(png) as image:
+        image.convert("RGB").quantize(N_COLORS, dither=Image.Dither.NONE).save(content, format="png", optimize=True)
+    return content.getvalue()
 
 
 def _show_control_characters(figure: "Figure") -> None:
@@ -201,7 +208,7 @@ def _show_control_characters(figure: "Figure") -> None:
     from matplotlib.ticker import FuncFormatter  # noqa: PLC0415
 
     for one in figure.findobj(Text):
-        one.set_text("\n".join(visible(line) for line in one.get_text().split("\n")))
+        one.set_text(_visible_lines(one.get_text()))
     for axes in figure.axes:
         for axis in (axes.xaxis, axes.yaxis):
             names = axis.get_major_formatter()
@@ -211,4 +218,8 @@ def _show_control_characters(figure: "Figure") -> None:
 
 def _visible_tick(names: "FuncFormatter", place: float, position: int | None = None) -> str:
     """Name of a tick, with escapes."""
-    return visible(names(place, position))
+    return _visible_lines(names(place, position))
+
+
+def _visible_lines(text: str) -> str:
+    return "\n".join(visible(line) for line in text.split("\n"))

@@ -93,7 +93,8 @@ def test_items_in_hand_at_the_end_of_the_budget_are_still_to_be_answered(run, jo
     assert len(asked) == 6
     outcome = run("session", "ask", journal, "--new", "--format", "ids")
     assert (outcome.code, outcome.out) == (0, "")
-    assert "budget: 6 items" in outcome.err
+    assert "Stopped by the budget of 6 items" in outcome.err
+    assert "Asked and not answered yet: 6." in outcome.err
     assert ids(run, journal, "-n", 9) == asked
 
 
@@ -137,7 +138,7 @@ def test_a_precise_session_asks_nothing_new_but_ends_what_it_began(run, bank_fol
     assert json.loads(run("session", "status", journal, "--format", "json").out)["is_precise"]
     outcome = run("session", "ask", journal, "--new", "--format", "ids")
     assert (outcome.code, outcome.out) == (0, "")
-    assert "half-width of overall" in outcome.err
+    assert "Stopped: the goal of ±0.4 was reached" in outcome.err
     assert ids(run, journal, "-n", 5) == asked[-1:]
     run("session", "tell", journal, asked[-1], "--failed")
     assert ids(run, journal) == []

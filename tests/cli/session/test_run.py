@@ -52,7 +52,27 @@ def test_says_what_was_spent_and_what_everything_would_cost(run, bank_folder, tm
     outcome = run("session", "run", tmp_path / "j", "--command", command, "--shell", "--jobs", 1)
     assert outcome.code == 0
     assert "3 answered" in outcome.err
-    assert "180 output_tokens spent, 20 left, the whole benchmark 2," in outcome.err  # 60 items of 1 to 98
+    # 60 items of 1 to 98, of which those asked cost more than expected
+    assert "180 output_tokens spent, 20 left, the whole benchmark about 3," in outcome.err
+    assert "Stopped by the budget of 200 output_tokens: no precision was asked for" in outcome.out
+    told = json.loads(run("session", "status", tmp_path / "j", "--format", "json").out)
+    assert told["conclusion"] in " ".join(outcome.out.split())
+    assert 3000.0 < told["whole_costs"]["output_tokens"] < 4000.0
+    for noise in ("target_id", "last_event", "n_unasked", "ability"):
+        assert noise in told
+        assert noise not in outcome.out
+
+
+def test_answers_that_tell_no_cost_are_said_with_what_was_assumed(run, bank_folder, tmp_path):
+    start = ("session", "start", bank_folder, "-o", tmp_path / "j", "--model-id", "m", "--interval", "model-based")
+    begun = run(*start, "--max-cost", "output_tokens=200")
+    assert f"Next: itembank session run {tmp_path / 'j'} --command" in begun.err
+    assert f"itembank session ask {tmp_path / 'j'}" in begun.err
+    outcome = run("session", "run", tmp_path / "j", "--command", "echo resolved", "--shell")
+    assert outcome.code == 0
+    n = json.loads(run("session", "status", tmp_path / "j", "--format", "json").out)["n_items"]
+    assert f"{n} of {n} answers told no output_tokens:" in " ".join(outcome.out.split())
+    assert " was assumed for each" in " ".join(outcome.out.split())
 
 
 def test_a_precision_that_is_not_reached_exits_with_3(run, bank_folder, tmp_path):

@@ -32,6 +32,16 @@ PAIRS = (
 """What is right and what is wrong, in lower case; read unasked when a table of responses holds nothing else."""
 
 
+def response_of(word: str) -> float | None:
+    """Return 1 for a word for right and 0 for one for wrong; None for others, and for letters, which name options."""
+    word = word.strip().casefold()
+    if len(word) > 1:
+        for place, response in ((0, 1.0), (1, 0.0)):
+            if word in {pair[place] for pair in PAIRS}:
+                return response
+    return None
+
+
 @dataclass(frozen=True, slots=True)
 class ResponseNumbers:
     """Responses as numbers.
