@@ -15,7 +15,7 @@ from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.numerics.threads import one_blas_thread
 from itembank.planning.auto import CANDIDATES
 from itembank.planning.goals import Goal
-from itembank.planning.plan import check_folds, most_items, plan_sizes, usual_selector
+from itembank.planning.plan import check_folds, fewest_items, most_items, plan_sizes, usual_selector
 from itembank.planning.plan_spec import PlanSpec
 from itembank.planning.precision import ALWAYS_TRIED, PrecisionCurve
 from itembank.planning.size_trials import Trial, costs_of, estimates_of_size
@@ -138,7 +138,7 @@ def _measured(bank: Bank, level: float, progress: ProgressCallback) -> dict[str,
     check_folds(bank, part_of(progress, 0.0, 0.3))
     seed, spec = PlanSpec().seed, Stacked()
     selector = usual_selector(bank, "auto", seed, progress=part_of(progress, 0.3, 0.5))
-    sizes = plan_sizes(most_items(bank, selector), ALWAYS_TRIED).tolist()
+    sizes = plan_sizes(fewest_items(bank, selector), most_items(bank, selector), ALWAYS_TRIED).tolist()
     overall, trials = bank.targets.n_scenarios, []
     errors, half_widths = [], []
     for number, size in enumerate(sizes):

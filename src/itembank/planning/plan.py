@@ -98,7 +98,7 @@ def plan(
     check_folds(bank, progress)
     chooser = usual_selector(bank, selector, spec.seed, progress=progress)
     largest = most_items(bank, chooser)
-    sizes = plan_sizes(largest, max_items)
+    sizes = plan_sizes(fewest_items(bank, chooser), largest, max_items)
 
     def run(n_items: int) -> Trial:
         progress(f"trying {n_items} items", min(n_items / float(sizes[-1]), 1.0))
@@ -177,9 +177,16 @@ def most_items(bank: Bank, selector: SelectionSpec) -> int:
     return min(int(candidates(fold.bank, selector, ()).sum()) for fold in folds(bank))
 
 
-def plan_sizes(largest: int, max_items: int | None) -> IntArray:
+def fewest_items(bank: Bank, selector: SelectionSpec) -> int:
+    """Return how few items the selector can choose."""
+    return 1 if selector.may_skip_scenarios(is_short=True) else bank.targets.n_scenarios
+
+
+def plan_sizes(fewest: int, largest: int, max_items: int | None) -> IntArray:
     """Numbers of items to try: the same for every goal, with `max_items` as far as the first that is no smaller."""
     sizes = grid_sizes(largest)
+    if sizes[0] < fewest:
+        sizes = np.append(fewest, sizes[sizes > fewest])
     if max_items is None:
         return sizes
     if max_items < sizes[0]:

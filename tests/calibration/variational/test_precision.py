@@ -74,8 +74,8 @@ def in_scenarios(n_scenarios, *, n_items=1, seed=3):
 
 
 def test_many_small_scenarios_have_the_precisions_that_each_alone_has():
-    data, posterior = in_scenarios(20)
-    blocks, groups = make_blocks(data, single_precision=False), np.arange(20)
+    data, posterior = in_scenarios(40)
+    blocks, groups = make_blocks(data, single_precision=False), np.arange(40)
     tables, few = (
         learn(blocks, posterior, BetaRule(tuple(made for _ in groups)), groups)
         for made in (make_table(9.0, 0.0, np.dtype(np.float64)), Few(9.0, 0.0))

@@ -18,6 +18,9 @@ CELLS_PER_BLOCK = 32_000
 FEW_CELLS = 1000
 """Fewer cells than this of one precision cost less one by one than a table of 12,289 nodes."""
 
+MANY_GROUPS = 32
+"""With fewer groups tables are quick enough, whatever their size."""
+
 ITEMS_AT_ONCE = 64
 """Items transposed at once, from columns into rows: fewer would read every line of memory several times."""
 
@@ -219,7 +222,7 @@ def is_small(group: IntArray, precision_of_group: IntArray, n_models: int) -> Bo
     """
     n_cells = n_models * np.bincount(precision_of_group[group])
     result: BoolArray = n_cells[precision_of_group] < FEW_CELLS
-    return result
+    return result & (precision_of_group.size >= MANY_GROUPS)
 
 
 def _groups_and_runs(data: FitData) -> tuple[IntArray, IntArray]:
