@@ -21,6 +21,7 @@ from itembank.data.score_names import OVERALL
 from itembank.errors import ItembankWarning
 from itembank.estimation.estimate import estimate
 from itembank.planning.plan import plan
+from itembank.planning.plan_spec import PlanSpec
 from itembank.selection.select import select
 
 SHARED = Path(os.environ.get("ITEMBANK_SHARED", Path(__file__).resolve().parents[2] / "shared"))
@@ -31,8 +32,8 @@ N_REPEATS = 5
 def come_true(bank: Bank, new: ResponseMatrix, half_width: float, difference: float, seed: int) -> list[float]:
     """Planned items and what they give, for both goals."""
     truth = bank.targets.with_overall(bank.targets.scenario_means(new.responses, missing=True))[:, -1]
-    first = plan(bank, half_width=half_width, selector="stratified", seed=seed)
-    second = plan(bank, difference=difference, selector="stratified", seed=seed)
+    first = plan(bank, half_width=half_width, selector="stratified", spec=PlanSpec(seed=seed))
+    second = plan(bank, difference=difference, selector="stratified", spec=PlanSpec(seed=seed))
     selection = select(bank, first.n_items, method="stratified", rng=seed)
     found = estimate(bank, new.take(items=new.item_indices(selection.item_ids)), selection=selection)
     column = found.targets.index(OVERALL)

@@ -51,9 +51,8 @@ class QuadratureItems(SelectionSpec):
 
     noise: float = NOISE_VARIANCE
 
-    @property
-    def may_skip_scenarios(self) -> bool:
-        """The paper chooses for one mean."""
+    def may_skip_scenarios(self, *, is_short: bool) -> bool:  # noqa: ARG002
+        """Return True: the paper chooses for one mean."""
         return True
 
 

@@ -10,9 +10,7 @@ from itembank.errors import DataError
 from itembank.planning import accuracy as module
 from itembank.planning.accuracy import Accuracy, accuracy, can_be_measured, kept_accuracy
 from itembank.planning.plan import plan
-from itembank.planning.plan_spec import PlanSpec
 from itembank.planning.precision import PrecisionCurve
-from itembank.selection.specs import METHODS
 from tests.data.banks import make_bank
 
 pytestmark = pytest.mark.usefixtures("few_folds")
@@ -29,10 +27,10 @@ def found(bank):
     return accuracy(bank)
 
 
-def test_expected_half_widths_are_those_of_a_plan_over_the_same_numbers_of_items(bank, found, monkeypatch):
-    monkeypatch.setattr("itembank.planning.plan.grid_sizes", lambda *_: found.sizes)
-    selector = next(spec for spec in module.CANDIDATES if METHODS.label(spec) == found.selector)
-    made = plan(bank, selector=selector, spec=PlanSpec())
+def test_expected_half_widths_are_those_of_a_plan(bank, found):
+    made = plan(bank)
+    assert made.selector == found.selector
+    assert made.table.sizes.tolist() == found.sizes.tolist()
     np.testing.assert_allclose(found.expected_half_widths, made.table.half_widths, rtol=1e-9)
     np.testing.assert_allclose(found.differences, made.table.detectable_differences, rtol=1e-9)
     np.testing.assert_allclose(found.mean_absolute_errors[:, -1], made.table.mean_absolute_errors, rtol=1e-9)
@@ -69,7 +67,7 @@ def test_what_was_measured_is_kept_and_nothing_is_measured_to_look(bank, found, 
 
 
 def test_costs_are_those_of_the_chosen_items(bank, monkeypatch):
-    monkeypatch.setattr(module, "SIZES", (10, 20))
+    monkeypatch.setattr(module, "plan_sizes", lambda *_: np.array([10, 20]))
     costs = {"output_tokens": np.ones(bank.responses.responses.shape)}
     made = accuracy(dataclasses.replace(bank, responses=dataclasses.replace(bank.responses, costs=costs)))
     assert made.sizes.tolist() == [10, 20]

@@ -64,12 +64,37 @@ def test_a_harder_goal_takes_more_items(bank):
     assert quick(bank, difference=0.3, spec=PlanSpec(power=0.95)).n_items > easy
 
 
+def test_every_goal_reads_the_same_curve(bank):
+    plain = quick(bank)
+    known = dict(zip(plain.table.sizes.tolist(), plain.table.half_widths.tolist(), strict=True))
+    for choices in ({"half_width": 0.1}, {"half_width": 0.2}, {"difference": 0.2}, {"max_items": 40}):
+        made = quick(bank, **choices)
+        found = dict(zip(made.table.sizes.tolist(), made.table.half_widths.tolist(), strict=True))
+        assert {10, 20, 30} <= found.keys() & known.keys()
+        assert {size: found[size] for size in found.keys() & known.keys()} == pytest.approx(
+            {size: known[size] for size in found.keys() & known.keys()}, rel=1e-12
+        )
+
+
+@pytest.mark.parametrize("half_width", [0.06, 0.08, 0.1, 0.13])
+def test_so_many_items_are_enough_only_where_a_trial_of_as_many_agrees(bank, half_width):
+    made = quick(bank, half_width=half_width)
+    assert made.answer.reached is True
+    assert made.answer.measured <= half_width
+    assert made.answer.half_width <= half_width
+    assert f"a trial of that many gave {made.answer.measured:.4f}" in made.message
+    assert made.to_dict()["reached"] is True
+    assert quick(bank).to_dict()["reached"] is None
+
+
 def test_a_limit_that_does_not_do_is_said(bank):
     made = quick(bank, half_width=0.05, max_items=20)
+    assert made.answer.reached is False
     assert made.n_items is None
     assert made.table.sizes.max() == 20
     assert made.answer.half_width > 0.05
     assert "20 items are too few" in made.message
+    assert "no trial has checked" in made.message
 
 
 def test_a_scenario_is_planned_for_with_items_of_all(bank):
@@ -167,9 +192,8 @@ def test_the_difference_of_models_on_other_items_has_a_chance_of_its_own(bank):
 
 def test_a_plan_by_default_methods_says_whether_stages_pay(bank):
     """What it says are the errors that `select` with stages 'auto' goes by."""
-    found = plan(bank, half_width=0.2, max_items=20)
-    batch = found.n_items or 20
-    chosen = select(bank, batch, stages="auto", rng=0)
+    found = plan(bank, max_items=100)
+    chosen = select(bank, 100, stages="auto", rng=0)
     errors = re.findall(r"\d\.\d\d|\d\d\.\d\d", chosen.explanation.partition("in points: ")[2])
     assert sorted(re.findall(r"\d+\.\d\d", found.stages_advice)) == sorted(errors)
     assert ("Two stages pay" in found.stages_advice) == ("in 2 stages" in chosen.explanation)

@@ -48,7 +48,7 @@ from itembank.selection.specs import METHODS as SELECTORS
     help="How items will be chosen.",
 )
 @method_option(MethodName(METHODS), "How scores will be estimated.")
-@click.option("--max-items", type=click.IntRange(min=1), help="Try no more items than these.")
+@click.option("--max-items", type=click.IntRange(min=1), help="Plan for no more items than these.")
 @parallel_option
 @seed_option
 @format_option

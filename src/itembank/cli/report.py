@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     "--accuracy/--no-accuracy",
     default=True,
     show_default=True,
-    help="Of a bank: measure how good estimates from 10 to 300 items are, which takes minutes for a large bank, once: "
+    help="Of a bank: measure how good estimates from 10 to 500 items are, which takes minutes for a large bank, once: "
     "it is kept. Without, the page has it only where it was measured before.",
 )
 @selection_option

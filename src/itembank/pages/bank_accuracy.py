@@ -187,7 +187,10 @@ def _goals(found: Accuracy) -> Table | Text:
         Column("share", "Of all items", "percent"),
         Column("saved", "Saved", "percent"),
     )
-    note = f"Read off a smooth curve through the trials of {sizes[0]} to {sizes[-1]} items."
+    note = (
+        f"Read off the curve of itembank plan, through trials of {sizes[0]} to {sizes[-1]} items. With a goal, "
+        "itembank plan tries the answer too."
+    )
     return Table("How many items buy which interval", data, columns, note=note)
 
 

@@ -15,14 +15,13 @@ from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.numerics.threads import one_blas_thread
 from itembank.planning.auto import CANDIDATES
 from itembank.planning.goals import Goal
-from itembank.planning.plan import check_folds, size_range, usual_selector
+from itembank.planning.plan import check_folds, fewest_items, most_items, plan_sizes, usual_selector
 from itembank.planning.plan_spec import PlanSpec
-from itembank.planning.precision import PrecisionCurve
+from itembank.planning.precision import ALWAYS_TRIED, PrecisionCurve
 from itembank.planning.size_trials import Trial, costs_of, estimates_of_size
 from itembank.progress import ProgressCallback, part_of, silent
 from itembank.selection.specs import METHODS
 
-SIZES = (10, 20, 30, 50, 100, 200, 300)
 COST = "cost of "
 """Begins the names of kept costs; the unit follows."""
 
@@ -94,7 +93,7 @@ class Accuracy:
 
 
 def accuracy(bank: GivenBank, *, level: float = 0.95, progress: ProgressCallback = silent) -> Accuracy:
-    """Measure how good estimates from 10 to 300 items are; the result is kept in the bank's cache.
+    """Measure how good estimates from 10 to 500 items are; the result is kept in the bank's cache.
 
     Each part of the calibration models in turn plays the new models: items are chosen, estimates made and intervals
     drawn without them, in the way that `select` and `estimate` take by themselves.
@@ -131,44 +130,37 @@ def can_be_measured(bank: Bank) -> bool:
 
 def _name(bank: Bank, level: float) -> str:
     headline = () if bank.headline is None else (bank.headline.name, bank.headline.past)
-    return cache_name("accuracy", SIZES, level, *headline)
+    return cache_name("accuracy", "curve of plans", level, *headline)
 
 
 @one_blas_thread()
 def _measured(bank: Bank, level: float, progress: ProgressCallback) -> dict[str, FloatArray]:
     check_folds(bank, part_of(progress, 0.0, 0.3))
     seed, spec = PlanSpec().seed, Stacked()
-    selector = usual_selector(bank, "auto", None, seed, progress=part_of(progress, 0.3, 0.5))
-    smallest, largest = size_range(bank, selector, None)
-    sizes = sorted({smallest, *(size for size in SIZES if smallest < size <= largest)})
-    errors, half_widths, costs = [], [], []
+    selector = usual_selector(bank, "auto", seed, progress=part_of(progress, 0.3, 0.5))
+    sizes = plan_sizes(fewest_items(bank, selector), most_items(bank, selector), ALWAYS_TRIED).tolist()
+    overall, trials = bank.targets.n_scenarios, []
+    errors, half_widths = [], []
     for number, size in enumerate(sizes):
         progress(f"trying {size} items", 0.5 + 0.5 * number / len(sizes))
         chosen, members = estimates_of_size(bank, size, selector=selector, spec=spec, seed=seed)
         found = members.past(spec).estimates
         errors.append(found.error)
         half_widths.append(half_widths_out_of_fold(found.error, found.scale, members.fold, level=level))
-        costs.append(costs_of(bank, chosen))
-    half_width_curve, differences = _curves(bank, sizes, errors, level)
+        trials.append(Trial.of(size, found, overall, costs_of(bank, chosen)))
+    goal = Goal.of(bank, overall, PlanSpec(level), half_width=None, difference=None)
+    curve, differences = goal.curves(trials)
     progress("done", 1.0)
-    by_unit = {f"{COST}{unit}": np.array([cost[unit] for cost in costs]) for unit in costs[0]}
+    by_unit = {f"{COST}{unit}": np.array([trial.costs[unit] for trial in trials]) for unit in trials[0].costs}
     return {
         "sizes": np.array(sizes, dtype=np.float64),
         "errors": np.stack(errors),
         "half_widths": np.stack(half_widths),
-        "curve": half_width_curve,
-        "differences": differences,
+        "curve": curve.values,
+        "differences": differences.at(np.array(sizes)),
         "selector": np.array([float(CANDIDATES.index(selector))]),
         **by_unit,
     }
-
-
-def _curves(bank: Bank, sizes: list[int], errors: list[FloatArray], level: float) -> tuple[FloatArray, FloatArray]:
-    """Half-widths at every number of items from the smallest, and differences that show at those tried."""
-    overall = [error[:, -1] for error in errors]
-    trials = [Trial(size, error[~np.isnan(error)], {}) for size, error in zip(sizes, overall, strict=True)]
-    half_widths, differences = Goal(None, None, bank.n_items, PlanSpec(level)).curves(trials)
-    return half_widths.values, differences.at(np.array(sizes))
 
 
 def _fits(arrays: dict[str, FloatArray], bank: Bank) -> bool:

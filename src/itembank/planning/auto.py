@@ -84,7 +84,8 @@ def choose_selection(
     specs = (*aimed_at_headline(bank), *candidates_for(bank.n_models))
     recipes = [Recipe(spec, n_items, per_scenario, *ids) for spec in specs]
     # any number of items that a method can choose this one can: refuses before the long work what none could
-    fallback = select_by_recipe(bank, replace(recipes[0], spec=FALLBACK), seed)
+    is_short = not per_scenario and n_items < bank.targets.n_scenarios
+    fallback = select_by_recipe(bank, replace(recipes[0], spec=VOptimal() if is_short else FALLBACK), seed)
     if bank.published is not None:
         return replace(
             fallback,
@@ -108,6 +109,9 @@ def choose_selection(
     listed = ", ".join(f"{each.label} {100.0 * each.error:.2f}" for each in tried)
     is_smallest = best.error <= min(each.error for each in tried)
     reason = "" if is_smallest else f"; {best.label} is taken unless another is clearly better"
+    if not np.isfinite(best.error):
+        why = f"no calibration model's value of {bank.targets.last_in_words} is known to compare methods by"
+        return replace(select_by_recipe(bank, best.recipe, seed), explanation=f"{best.label}, since {why}.")
     return replace(
         select_by_recipe(bank, best.recipe, seed),
         explanation=f"{best.label}. Mean errors of {bank.targets.last_in_words} of calibration models left out in "

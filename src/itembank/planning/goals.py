@@ -2,15 +2,18 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple, Self
 
 import numpy as np
 
 from itembank.checks import check_fraction
+from itembank.data.banks import Bank
 from itembank.errors import ParameterError
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.planning.chance import Chance
 from itembank.planning.plan_spec import PlanSpec
 from itembank.planning.precision import (
+    ALWAYS_TRIED,
     PrecisionCurve,
     detectable_difference,
     expected_half_width,
@@ -19,8 +22,9 @@ from itembank.planning.precision import (
 from itembank.planning.size_trials import Trial
 
 N_CHECKS = 3
-N_REACHED = 3
-NO_ERROR = 1e-9
+"""Trials of the answer beyond those of the grid, at the most."""
+N_REACHED = 2
+"""Sizes of the grid at which a goal is reached before no larger ones than `ALWAYS_TRIED` are tried."""
 NONE = Chance()
 
 
@@ -48,6 +52,14 @@ class Goal:
     chance: Chance = NONE
     is_exact: bool = True
 
+    @classmethod
+    def of(cls, bank: Bank, target: int, spec: PlanSpec, *, half_width: float | None, difference: float | None) -> Self:
+        """Set a goal, or none, for one of the bank's targets."""
+        is_headline = bank.headline is not None and target == bank.targets.n_scenarios
+        is_exact = not is_headline or bank.headline.follows_answers  # type: ignore[union-attr]
+        chance = Chance.of(bank, target, spec.estimand)
+        return cls(half_width, difference, bank.n_items, spec, chance, is_exact)
+
     def __post_init__(self) -> None:
         """Check that there is one goal at most."""
         if self.half_width is not None and self.difference is not None:
@@ -68,9 +80,8 @@ class Goal:
     def curves(self, trials: list[Trial]) -> tuple[PrecisionCurve, PrecisionCurve]:
         """Draw half-width and detectable difference against the number of items."""
         sizes = np.array([trial.n_items for trial in trials])
-        single = _smoothed([self._half_width(trial) for trial in trials], [trial.errors for trial in trials])
-        centred = [trial.errors - trial.errors.mean() for trial in trials]
-        pairs = _smoothed([self._difference(trial) for trial in trials], centred)
+        single = np.array([self._half_width(trial) for trial in trials])
+        pairs = np.array([self._difference(trial) for trial in trials])
         half_widths, differences = (
             precision_curve(sizes, values, self.n_total, is_exact=self.is_exact) for values in (single, pairs)
         )
@@ -102,47 +113,68 @@ class Goal:
         return self.chance.of_differences(measure, level=spec.level, power=spec.power)
 
     def _half_width(self, trial: Trial) -> float:
-        return expected_half_width(trial.errors, level=self.spec.level)
+        return expected_half_width(trial.errors, trial.scale, level=self.spec.level)
 
     def _difference(self, trial: Trial) -> float:
         return detectable_difference(trial.errors, level=self.spec.level, power=self.spec.power)
 
 
-def _smoothed(values: list[float], errors: list[FloatArray]) -> FloatArray:
-    """Root mean square errors times the mean ratio of the values to them, (n_sizes,).
+class Found(NamedTuple):
+    """What trials say of a goal.
 
-    The values rest on quantiles of few errors, which vary more from size to size than root mean squares do.
+    Attributes
+    ----------
+    n_items : int or None
+        Fewest items that reach it, by the curve and by a trial of that many; None without a goal, or where none do.
+    trials : mapping of number of items to Trial
+        Those of the grid, and those that tried an answer.
     """
-    spread = np.array([np.sqrt(np.mean(error**2)) for error in errors])
-    has_error = spread > NO_ERROR
-    ratio = np.mean(np.array(values)[has_error] / spread[has_error]) if has_error.any() else 0.0
-    result: FloatArray = np.where(has_error, ratio * spread, 0.0)
-    return result
+
+    n_items: int | None
+    trials: dict[int, Trial]
 
 
-def tried_sizes(run: Callable[[int], Trial], sizes: IntArray, goal: Goal) -> list[Trial]:
-    """Try growing numbers of items, with a goal only until it has been reached three times."""
+def try_grid(run: Callable[[int], Trial], sizes: IntArray, goal: Goal) -> list[Trial]:
+    """Try growing numbers of items: those that every plan tries, and, with a goal, more until it is reached twice."""
     trials: list[Trial] = []
     n_reached = 0
     for size in sizes.tolist():
+        if size > ALWAYS_TRIED and n_reached >= N_REACHED:
+            break
         trials.append(run(size))
         n_reached += goal.value is not None and goal.measure(trials[-1]) <= goal.value
-        if n_reached == N_REACHED:
-            break
     return trials
 
 
-def find_fewest(
-    run: Callable[[int], Trial], trials: list[Trial], goal: Goal, largest: int
-) -> tuple[int | None, list[Trial]]:
-    """Read the answer off the curve, try it, and read it again off the curve through all trials."""
-    if goal.value is None or goal.least(trials) > goal.value:
-        return None, trials
+def find_fewest(run: Callable[[int], Trial], grid: list[Trial], goal: Goal, most: int) -> Found:
+    """Read the answer off the curve through the grid, and try it; where the trial disagrees, take more items.
+
+    Parameters
+    ----------
+    run : function
+        Tries a number of items.
+    grid : list of Trial
+    goal : Goal
+    most : int
+        Items that may be run.
+    """
+    tried = {trial.n_items: trial for trial in grid}
+    if goal.value is None or goal.least(grid) > goal.value:
+        return Found(None, tried)
+    curve, value = goal.curve(grid), goal.value
+
+    def reaching() -> list[int]:
+        """Sizes that reach the goal by the curve and by their trial."""
+        enough = [size for size in tried if size <= most and float(curve.at(np.array(size))) <= value]
+        return [size for size in enough if goal.measure(tried[size]) <= value]
+
+    wanted = value
     for _ in range(N_CHECKS):
-        n_items = goal.curve(trials).fewest(goal.value)
-        if n_items > largest or n_items in {trial.n_items for trial in trials}:
+        n_items = curve.fewest(wanted)
+        if n_items > most or any(size <= n_items for size in reaching()):
             break
-        trials = sorted([*trials, run(n_items)], key=lambda trial: trial.n_items)
-        if goal.least(trials) > goal.value:  # this trial says that even all items are too few
-            return None, trials
-    return goal.curve(trials).fewest(goal.value), trials
+        if n_items not in tried:
+            tried[n_items] = run(n_items)
+        # where the trial misses the goal, the curve has to fall by as much as it lacks
+        wanted = min(value / goal.measure(tried[n_items]), 1.0) * float(curve.at(np.array(n_items)))
+    return Found(min(reaching(), default=None), tried)

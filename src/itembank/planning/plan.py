@@ -1,5 +1,7 @@
 """The verb `plan`: how many items a question needs."""
 
+import numpy as np
+
 from itembank.crossfit.folds import MINIMUM_FOR_FOLDS, folds
 from itembank.data.arguments import GivenBank, as_bank
 from itembank.data.bank_views import asked_for, headline_names
@@ -9,12 +11,12 @@ from itembank.errors import DataError, ParameterError, did_you_mean, shown
 from itembank.estimation.checks import check_headline
 from itembank.estimation.specs import METHODS as ESTIMATORS
 from itembank.estimation.specs import Auto, EstimationSpec
+from itembank.numerics.arrays import IntArray
 from itembank.planning.auto import check_method, choose_selection
-from itembank.planning.chance import Chance
-from itembank.planning.goals import Goal, find_fewest, tried_sizes
+from itembank.planning.goals import Goal, find_fewest, try_grid
 from itembank.planning.plan_spec import PlanSpec
 from itembank.planning.plans import Plan, PlanAnswer, PlanTable
-from itembank.planning.precision import SMALLEST_SIZE, grid_sizes
+from itembank.planning.precision import ALWAYS_TRIED, grid_sizes
 from itembank.planning.size_trials import Trial, try_size
 from itembank.planning.stages import AUTO, compare_stages, first_of_stages, routing_method, stage_sizes
 from itembank.progress import ProgressCallback, silent
@@ -42,9 +44,9 @@ def plan(
     """Say how many items a question needs, from the bank alone.
 
     Each part of the calibration models in turn plays the new models: items are chosen and estimates fitted without
-    them, for numbers of items that grow by half. The errors give the expected half-width of an interval and the
-    smallest detectable difference at each number, a smooth falling curve the number that is asked for, and the
-    answer is tried itself.
+    them, for the same numbers of items whatever is asked: 10, 20, 30, 50, 100, and so on. The errors give the expected
+    half-width of an interval and the smallest detectable difference at each number, and a falling curve through these
+    the number that is asked for. That many are tried themselves, and more of them where the trial misses the goal.
 
     Parameters
     ----------
@@ -62,7 +64,7 @@ def plan(
     method : spec or str
         How scores will be estimated, as for `estimate`.
     max_items : int, optional
-        Try no more than these.
+        The most that may be run.
     spec : PlanSpec
         Level, power, seed and which score is meant.
     progress : ProgressCallback
@@ -89,31 +91,33 @@ def plan(
         check_headline(bank, "calibrated", spec.estimand, (), progress)
         target = bank.targets.last if target == OVERALL else target
     index = _target_index(bank, target)
-    is_exact = bank.headline is None or target != bank.targets.last or bank.headline.follows_answers
-    goal = Goal(half_width, difference, bank.n_items, spec, Chance.of(bank, index, spec.estimand), is_exact)
+    goal = Goal.of(bank, index, spec, half_width=half_width, difference=difference)
     estimator = ESTIMATORS.resolve(method)
     if selector != AUTO:
         check_method(selector)
     check_folds(bank, progress)
-    chooser = usual_selector(bank, selector, max_items, spec.seed, progress=progress)
-    smallest, largest = size_range(bank, chooser, max_items)
+    chooser = usual_selector(bank, selector, spec.seed, progress=progress)
+    largest = most_items(bank, chooser)
+    sizes = plan_sizes(fewest_items(bank, chooser), largest, max_items)
 
     def run(n_items: int) -> Trial:
-        progress(f"trying {n_items} items", min(n_items / largest, 1.0))
+        progress(f"trying {n_items} items", min(n_items / float(sizes[-1]), 1.0))
         return try_size(bank, n_items, selector=chooser, estimator=estimator, target=index, seed=spec.seed)
 
-    trials = tried_sizes(run, grid_sizes(smallest, largest), goal)
-    n_items, trials = find_fewest(run, trials, goal, largest)
+    grid = try_grid(run, sizes, goal)
+    most = largest if max_items is None else min(max_items, largest)
+    found = find_fewest(run, grid, goal, most)
+    answer = PlanAnswer.of(goal, grid, found, most=most, max_items=max_items, target=target)
     advice = ""
     if selector == AUTO and isinstance(estimator, Auto):
         progress("trying stages", 1.0)
-        advice = _stages_advice(bank, chooser, min(n_items or USUAL_SIZE, largest), spec.seed)
+        advice = _stages_advice(bank, chooser, min(answer.n_items or USUAL_SIZE, most), spec.seed)
     progress("done", 1.0)
     return Plan(
         target=target,
         goal=goal,
-        answer=PlanAnswer.of(goal, trials, n_items, largest=largest, max_items=max_items, target=target),
-        table=PlanTable.of(goal, trials),
+        answer=answer,
+        table=PlanTable.of(goal, grid, found, most=most),
         selector=SELECTORS.label(chooser),
         method=ESTIMATORS.name_of(estimator),
         bank_id=bank.bank_id,
@@ -157,7 +161,6 @@ def check_folds(bank: Bank, progress: ProgressCallback) -> None:
 def usual_selector(
     bank: Bank,
     selector: SelectionSpec | str,
-    max_items: int | None,
     seed: int,
     *,
     progress: ProgressCallback = silent,
@@ -165,16 +168,28 @@ def usual_selector(
     """Spec of the selector; 'auto' becomes the method that it takes at a usual size."""
     if not (isinstance(selector, str) and selector == AUTO):
         return SELECTORS.resolve(selector)
-    smallest, largest = size_range(bank, AnchorLatent(), max_items)
-    size = min(max(USUAL_SIZE, smallest), largest)
+    size = min(USUAL_SIZE, most_items(bank, AnchorLatent()))
     recipe = read_recipe(choose_selection(bank, size, per_scenario=False, excluded=(), seed=seed, progress=progress))
     return Stratified("proportional") if recipe is None else recipe.spec
 
 
-def size_range(bank: Bank, selector: SelectionSpec, max_items: int | None) -> tuple[int, int]:
-    """Fewest and most items to try: one for each scenario, and all that every fold can choose."""
-    can_be_chosen = min(int(candidates(fold.bank, selector, ()).sum()) for fold in folds(bank))
-    smallest = min(max(SMALLEST_SIZE, bank.targets.n_scenarios), can_be_chosen)
-    if max_items is not None and max_items < smallest:
-        raise ParameterError(f"max_items must be at least {smallest}, got {max_items}.")
-    return smallest, can_be_chosen if max_items is None else min(max_items, can_be_chosen)
+def most_items(bank: Bank, selector: SelectionSpec) -> int:
+    """Return how many items every fold can choose."""
+    return min(int(candidates(fold.bank, selector, ()).sum()) for fold in folds(bank))
+
+
+def fewest_items(bank: Bank, selector: SelectionSpec) -> int:
+    """Return how few items the selector can choose."""
+    return 1 if selector.may_skip_scenarios(is_short=True) else bank.targets.n_scenarios
+
+
+def plan_sizes(fewest: int, largest: int, max_items: int | None) -> IntArray:
+    """Numbers of items to try: the same for every goal, with `max_items` as far as the first that is no smaller."""
+    sizes = grid_sizes(largest)
+    if sizes[0] < fewest:
+        sizes = np.append(fewest, sizes[sizes > fewest])
+    if max_items is None:
+        return sizes
+    if max_items < sizes[0]:
+        raise ParameterError(f"max_items must be at least {sizes[0]}, got {max_items}.")
+    return sizes[: 1 + int(np.searchsorted(sizes, min(max(max_items, ALWAYS_TRIED), largest)))]

@@ -7,11 +7,9 @@ import numpy as np
 
 from itembank.estimation.estimand_names import CHANCE
 from itembank.numerics.arrays import FloatArray, IntArray
-from itembank.planning.goals import Goal
+from itembank.planning.goals import Found, Goal
 from itembank.planning.size_trials import Trial
 from itembank.tabular import Tabular
-
-N_ITEMS_TOLERANCE = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,12 +19,14 @@ class PlanAnswer:
     Attributes
     ----------
     n_items : int or None
-        Fewest items that reach the goal; None without one, or when `max_items` do not reach it.
+        Fewest items that reach the goal, by the curve and by a trial of that many; None without a goal, or where those
+        that may be run do not reach it.
     half_width, detectable_difference : float or None
-        Expected at `n_items`; at the most items tried when the goal is not reached.
+        Expected at `n_items`; at the most items that may be run where the goal is not reached.
     measured : float or None
-        What the goal is on as it came out in the trial of `n_items` items (a twentieth more or less), by chance above
-        or below the smooth curve that the answer is read off; None where that many could not be tried.
+        What the goal is on as it came out in the trial of so many items; None where that many were not tried.
+    reached : bool or None
+        Whether the goal is; None without one.
     message : str
         The answer in a sentence.
     """
@@ -35,32 +35,28 @@ class PlanAnswer:
     half_width: float | None
     detectable_difference: float | None
     measured: float | None
+    reached: bool | None
     message: str
 
     @classmethod
-    def of(
-        cls, goal: Goal, trials: list[Trial], n_items: int | None, *, largest: int, max_items: int | None, target: str
-    ) -> Self:
-        """Say what n items, the fewest by the curve through all trials, come to; at most `largest` could be tried."""
-        message = _message(goal, n_items, trials, largest=largest, max_items=max_items, target=target)
-        if goal.name is None or n_items is None:
-            return cls(None, None, None, None, message)
-        is_reached = max_items is None or n_items <= max_items
-        nearest = _nearest(trials, n_items) if is_reached else None
-        half_widths, differences = goal.curves(trials)
-        at = np.array([n_items if is_reached else largest])
-        return cls(
-            n_items if is_reached else None,
-            float(half_widths.at(at)[0]),
-            float(differences.at(at)[0]),
-            None if nearest is None else goal.measure(nearest),
-            message,
-        )
+    def of(cls, goal: Goal, grid: list[Trial], found: Found, *, most: int, max_items: int | None, target: str) -> Self:
+        """Say what was found of a goal, with the curves through the grid; at most `most` items could be run."""
+        if goal.name is None:
+            return cls(None, None, None, None, None, "")
+        n_items, is_possible = found.n_items, goal.least(grid) <= goal.value  # type: ignore[operator]
+        if n_items is None and is_possible and goal.is_exact and (max_items is None or max_items >= goal.n_total):
+            n_items = goal.n_total  # all items leave nothing to estimate, whatever a trial of fewer says
+        at = most if n_items is None else n_items
+        half_widths, differences = (float(curve.at(np.array(at))) for curve in goal.curves(grid))
+        trial = found.trials.get(at)
+        measured = None if trial is None else goal.measure(trial)
+        message = _message(goal, grid, n_items, most=most, measured=measured, target=target)
+        return cls(n_items, half_widths, differences, measured, n_items is not None, message)
 
 
 @dataclass(frozen=True, slots=True)
 class PlanTable:
-    """Precision of n items, for the numbers of items that were tried.
+    """Precision of n items, for the numbers of items that every plan tries, and for the answer.
 
     Attributes
     ----------
@@ -82,10 +78,14 @@ class PlanTable:
     costs: dict[str, FloatArray]
 
     @classmethod
-    def of(cls, goal: Goal, trials: list[Trial]) -> Self:
-        """Read the smooth curves through the trials at their numbers of items."""
-        sizes = np.array([trial.n_items for trial in trials])
-        half_widths, differences = goal.curves(trials)
+    def of(cls, goal: Goal, grid: list[Trial], found: Found, *, most: int) -> Self:
+        """Read the curves through the grid at its numbers of items, and at the answer; at most `most` could be run."""
+        shown = {trial.n_items for trial in grid if trial.n_items <= most}
+        if found.n_items is not None:
+            shown.add(found.n_items)
+        sizes = np.array(sorted(shown))
+        trials = [found.trials[size] for size in sorted(shown)]
+        half_widths, differences = goal.curves(grid)
         return cls(
             sizes,
             half_widths.at(sizes),
@@ -95,7 +95,7 @@ class PlanTable:
         )
 
     def rows(self) -> list[dict[str, Any]]:
-        """One record for each number of items tried."""
+        """One record for each number of items of the table."""
         return [
             {
                 "n_items": int(size),
@@ -138,7 +138,7 @@ class Plan(Tabular):
 
     @property
     def n_items(self) -> int | None:
-        """Fewest items that reach the goal; None without one, or when `max_items` do not reach it."""
+        """Fewest items that reach the goal; None without one, or where those that may be run do not reach it."""
         return self.answer.n_items
 
     @property
@@ -147,7 +147,7 @@ class Plan(Tabular):
         return self.answer.message
 
     def rows(self) -> list[dict[str, Any]]:
-        """One record for each number of items tried."""
+        """One record for each number of items of the table."""
         return self.table.rows()
 
     def to_dict(self) -> dict[str, Any]:
@@ -160,6 +160,7 @@ class Plan(Tabular):
             "half_width": self.answer.half_width,
             "detectable_difference": self.answer.detectable_difference,
             "measured": self.answer.measured,
+            "reached": self.answer.reached,
             "message": self.message,
             "estimand": self.goal.spec.estimand,
             "level": self.goal.spec.level,
@@ -172,33 +173,22 @@ class Plan(Tabular):
         }
 
 
-def _nearest(trials: list[Trial], n_items: int) -> Trial | None:
-    """Trial with the number of items nearest to the answer; None when it is farther away than a twentieth."""
-    nearest = min(trials, key=lambda trial: abs(trial.n_items - n_items))
-    return nearest if abs(nearest.n_items - n_items) <= N_ITEMS_TOLERANCE * n_items else None
-
-
 def _message(
-    goal: Goal, n_items: int | None, trials: list[Trial], *, largest: int, max_items: int | None, target: str
+    goal: Goal, grid: list[Trial], n_items: int | None, *, most: int, measured: float | None, target: str
 ) -> str:
     """Put the answer in a sentence."""
-    if goal.value is None:
-        return ""
     what = "a half-width of" if goal.half_width is not None else "telling apart models that differ by"
     asked, of_all = f"{what} {goal.value:g} on {target!r}", f"of {goal.n_total} items"
-    if n_items is None:
+    least = goal.least(grid)
+    if least > goal.value:  # type: ignore[operator]
         why = f"by the {CHANCE[goal.spec.estimand]} alone" if goal.is_exact else "for the items do not make that score"
-        return (
-            f"No number of items is enough for {asked}: with all {goal.n_total} items it is {goal.least(trials):.4f}, "
-            f"{why}."
-        )
-    if max_items is not None and n_items > max_items:
-        there = float(goal.curve(trials).at(np.array([max_items]))[0])
-        return (
-            f"{max_items} items are too few for {asked}: they reach {there:.4f}. About {n_items} {of_all} are enough."
-        )
-    if n_items >= goal.n_total:
+        return f"No number of items is enough for {asked}: with all {goal.n_total} items it is {least:.4f}, {why}."
+    if n_items == goal.n_total:
         return f"Only all {goal.n_total} items are enough for {asked}."
-    if n_items > largest:
-        return f"About {n_items} {of_all} are enough for {asked}. This is a guess: at most {largest} could be tried."
-    return f"{n_items} {of_all} are enough for {asked}."
+    if n_items is not None:
+        return f"{n_items} {of_all} are enough for {asked}: a trial of that many gave {measured:.4f}."
+    curve = goal.curve(grid)
+    there = float(curve.at(np.array(most)))
+    too_few = f"{most} items are too few for {asked}: they reach {max(there, measured or 0.0):.4f}."
+    about = curve.fewest(goal.value)  # type: ignore[arg-type]
+    return f"{too_few} About {about} {of_all} would be needed, which no trial has checked." if about > most else too_few

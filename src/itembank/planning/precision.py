@@ -1,8 +1,9 @@
-"""Precision of estimates from n items, as a smooth curve that falls with n."""
+"""Precision of estimates from n items, as a curve that falls with n."""
 
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.optimize import isotonic_regression
 from scipy.special import stdtrit
 
 from itembank.comparison.error_model import fit_pair_errors
@@ -10,8 +11,13 @@ from itembank.comparison.pairs import model_pairs
 from itembank.estimation.intervals import calibrated_half_widths
 from itembank.numerics.arrays import FloatArray, IntArray
 
-GROWTH = 1.5
 SMALLEST_SIZE = 10
+STEPS = (1, 2, 3, 5)
+"""Of the numbers of items that are tried, within each power of ten."""
+ALWAYS_TRIED = 500
+"""As far every plan goes, so that a curve is the same whatever is asked; trials of thousands take minutes."""
+LEAST_STEP = 1.25
+"""From the last of them to the largest number that can be chosen: a nearer one would say nothing of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,54 +48,60 @@ class PrecisionCurve:
 
 
 def precision_curve(sizes: IntArray, values: FloatArray, n_total: int, *, is_exact: bool = True) -> PrecisionCurve:
-    """Fit a smooth falling curve to values measured at some numbers of items.
+    """Draw a falling curve through values measured at some numbers of items.
 
-    A mean over n of N items without replacement errs in proportion to ``sqrt(1/n - 1/N)``; the logarithm of the
-    value over that is a quadratic in log n (least squares), flat beyond the largest size measured. Where the curve
-    would rise it stays level.
+    Where more items did worse than fewer, by chance, the values are pooled: isotonic regression (Barlow et al. 1972).
+    A mean over n of N items without replacement errs in proportion to ``sqrt(1/n - 1/N)``; the logarithm of the value
+    over that is linear in log n from one size to the next, and level before the first and beyond the last.
 
     Parameters
     ----------
     sizes : (n_sizes,)
+        Rising.
     values : (n_sizes,)
-        Zeros, as with all items, are left out.
     n_total : int
         N.
     is_exact : bool
         Whether all N items give the score. Else the curve is flat beyond the largest size, and N counts as endless.
+
+    Returns
+    -------
+    PrecisionCurve
+        Between two sizes measured it depends on no others, unless values had to be pooled.
     """
     every = np.arange(int(sizes[0]), n_total + 1)
-    known = (values > 0.0) & ((sizes < n_total) | (not is_exact))
+    falling = isotonic_regression(values, increasing=False).x
+    known = (falling > 0.0) & ((sizes < n_total) | (not is_exact))
     none_left = 1.0 / n_total if is_exact else 0.0
     if not known.any():
         return PrecisionCurve(int(sizes[0]), np.zeros(every.shape))
-    x = np.log(sizes[known])
-    y = np.log(values[known]) - 0.5 * np.log(1.0 / sizes[known] - none_left)
-    # the finite-population factor is divided out, so that y has only the excess over simple random sampling to follow;
-    # with at least two sizes for each coefficient beyond the first the curve smooths instead of interpolating
-    degree = min(2, (known.sum() - 1) // 2)
-    # a domain of at least one log unit: with a single size x[0] == x[-1] could not be scaled
-    shape = np.polynomial.Polynomial.fit(x, y, degree, domain=[x[0], max(x[-1], x[0] + 1.0)])
+    excess = np.log(falling[known]) - 0.5 * np.log(1.0 / sizes[known] - none_left)
     shrinking = np.sqrt(1.0 / (every if is_exact else np.minimum(every, sizes[-1])) - none_left)
-    fitted = np.exp(shape(np.minimum(np.log(every), x[-1]))) * shrinking
-    return PrecisionCurve(int(sizes[0]), np.minimum.accumulate(fitted))
+    drawn = np.exp(np.interp(np.log(every), np.log(sizes[known]), excess)) * shrinking
+    # between two sizes of one value the finite-population factor is above its chord
+    return PrecisionCurve(int(sizes[0]), np.minimum.accumulate(drawn))
 
 
-def grid_sizes(smallest: int, largest: int) -> IntArray:
-    """Return numbers of items from the smallest to the largest, each half as large again as the one before."""
-    if largest <= smallest:
-        return np.array([largest], dtype=np.int64)
-    n_steps = max(1, round(np.log(largest / smallest) / np.log(GROWTH)))
-    return np.unique(np.round(np.geomspace(smallest, largest, n_steps + 1)).astype(np.int64))
+def grid_sizes(largest: int) -> IntArray:
+    """Return the numbers of items that are tried, whatever is asked: 10, 20, 30, 50, 100, 200, ... and the largest."""
+    n_powers = len(str(largest))
+    sizes = SMALLEST_SIZE * np.outer(10 ** np.arange(n_powers), STEPS).ravel()
+    return np.append(sizes[sizes * LEAST_STEP <= largest], largest)
 
 
-def expected_half_width(errors: FloatArray, *, level: float) -> float:
-    """Half-width of the interval that `estimate` would give a model, from errors (n_models,) of calibration models.
+def expected_half_width(errors: FloatArray, scale: FloatArray | None = None, *, level: float) -> float:
+    """Half-width of the interval that `estimate` gives a typical model, from errors of calibration models.
 
-    That of `calibrated_half_widths` with one scale for all models.
+    Parameters
+    ----------
+    errors : (n_models,)
+    scale : (n_models,), optional
+        Expected size of each error, as in `calibrated_half_widths`, whose median over models this is; by default, one
+        for all.
+    level : float
     """
-    scale = np.ones((errors.shape[0], 1))
-    return float(calibrated_half_widths(errors[:, None], scale, scale[:1], level=level)[0, 0])
+    size = np.ones(errors.shape) if scale is None else scale
+    return float(np.median(calibrated_half_widths(errors[:, None], size[:, None], size[:, None], level=level)))
 
 
 def detectable_difference(errors: FloatArray, *, level: float, power: float) -> float:

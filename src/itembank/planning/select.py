@@ -10,6 +10,7 @@ from itembank.checks import check_whole, is_whole
 from itembank.data.arguments import GivenBank, as_bank
 from itembank.data.banks import Bank
 from itembank.data.selections import Selection
+from itembank.errors import DataWarning, shown, warn
 from itembank.numerics.random import as_generator
 from itembank.planning.auto import check_method, choose_selection
 from itembank.planning.stages import (
@@ -48,7 +49,8 @@ def select(
     n_items : int
         Items in all, spread equally over the scenarios (counts differ by at most one; a scenario with too
         few items gives what it cannot take to the others); 'v-optimal' and 'optimal-design' spread them as the
-        score wants.
+        score wants. With fewer items than scenarios 'auto', 'v-optimal' and the designs leave some scenarios out, with
+        a `DataWarning` that names them.
     method : spec or str
         'auto': what would have served the calibration models best (`choose_selection`; the selection's `method` names
         it and its `explanation` says why). Or 'random', 'stratified', 'anchor-correctness', 'anchor-irt',
@@ -85,9 +87,9 @@ def select(
     Raises
     ------
     ParameterError
-        When the number of items or stages is not one that can be, stages are asked for with `per_scenario`, there are
-        fewer items to choose from than wanted, or less than one for each scenario; when an included item is excluded,
-        too, or does not count in the score.
+        When the number of items or stages is not one that can be, stages are asked for with `per_scenario`, or there
+        are fewer items to choose from than wanted; for less than one item for each scenario by a method that draws
+        from each by itself; when an included item is excluded, too, or does not count in the score.
     DataError
         When an excluded or included item is not in the bank.
 
@@ -111,12 +113,25 @@ def select(
         progress=progress,
     )
     if stages == 1:
-        return choose(n_items)
+        return _with_word_on_scenarios(bank, choose(n_items))
     check_for_stages(bank, stages, is_auto=method == AUTO, per_scenario=per_scenario)
     sizes = stage_sizes(bank, n_items, stages, excluded=excluded, n_included=len(included))
     first = choose(sizes[0], method=routing_method(bank) if method == AUTO else method)
     routing = first_of_stages(first, sizes, later_scenarios)
     return better_of_stages(bank, choose(n_items), routing, progress) if stages == AUTO else routing
+
+
+def _with_word_on_scenarios(bank: Bank, selection: Selection) -> Selection:
+    """Warn of scenarios that there were too few items for."""
+    without = [name for name in bank.targets.scenarios if name not in set(selection.scenarios)]
+    if without and selection.n_items < bank.targets.n_scenarios:
+        warn(
+            f"{selection.n_items} items are fewer than the {bank.targets.n_scenarios} scenarios: {len(without)} have "
+            f"none ({shown(without)}). Their scores are predicted from the answers to the others, and the overall "
+            "score still covers all.",
+            DataWarning,
+        )
+    return selection
 
 
 def _one_batch(

@@ -1,6 +1,7 @@
 """Errors on calibration models that neither the choice of n items nor the estimates have seen."""
 
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from itembank.data.selections import Selection
 from itembank.errors import DataError
 from itembank.estimation.members_out_of_fold import MembersOutOfFold, members_out_of_fold
 from itembank.estimation.method_trials import sample_of
+from itembank.estimation.out_of_fold import OutOfFold
 from itembank.estimation.specs import Auto, EstimationSpec, PointSpec, Stacked
 from itembank.numerics.arrays import FloatArray
 from itembank.numerics.threads import one_blas_thread
@@ -27,33 +29,41 @@ class Trial:
     n_items : int
     errors : (n_models,)
         Estimate less truth of every calibration model whose truth is known.
+    scale : (n_models,)
+        Expected size of each error up to a factor, which the widths of intervals follow.
     costs : mapping of unit to float
         Expected cost of the chosen items, where the bank knows it.
     """
 
     n_items: int
     errors: FloatArray
+    scale: FloatArray
     costs: dict[str, float]
+
+    @classmethod
+    def of(cls, n_items: int, found: OutOfFold, target: int, costs: dict[str, float]) -> Self:
+        """Take one target of what was found.
+
+        Raises
+        ------
+        DataError
+            Where fewer than two calibration models have an estimate and a full score.
+        """
+        errors = found.error[:, target]
+        known = ~np.isnan(errors)
+        if known.sum() < 2:
+            raise DataError("a plan needs calibration models whose full score is known, got fewer than two.")
+        return cls(n_items, errors[known], found.scale[known, target], costs)
 
 
 @one_blas_thread()
 def try_size(
     bank: Bank, n_items: int, *, selector: SelectionSpec, estimator: EstimationSpec, target: int, seed: int
 ) -> Trial:
-    """Choose n items in every fold anew and estimate the models it left out.
-
-    Raises
-    ------
-    DataError
-        Where no calibration model has an estimate and a full score.
-    """
+    """Choose n items in every fold anew and estimate the models it left out; raises as `Trial.of`."""
     spec = Stacked() if isinstance(estimator, Auto) else estimator
     chosen, members = estimates_of_size(bank, n_items, selector=selector, spec=spec, seed=seed)
-    errors = members.by(spec).error[:, target]
-    known = ~np.isnan(errors)
-    if known.sum() < 2:
-        raise DataError("a plan needs calibration models whose full score is known, got fewer than two.")
-    return Trial(n_items, errors[known], costs_of(bank, chosen))
+    return Trial.of(n_items, members.past(spec).estimates, target, costs_of(bank, chosen))
 
 
 def estimates_of_size(

@@ -41,6 +41,8 @@ def choose_optimal_design(pools: ItemPools, spec: OptimalDesign) -> list[Choice]
     if pools.is_per_scenario:
         spec = _for_each_scenario(spec, int(pools.counts[0]))
     bank, n_items = pools.bank, pools.n_items
+    if spec.at_least == 1 and n_items < bank.targets.n_scenarios:  # as far as the items go
+        spec = replace(spec, at_least=0)
     criterion, constraints = spec.full_criterion, spec.constraints
     check_criterion(criterion, bank.calibration.n_dims)
     is_candidate = np.zeros(bank.n_items, dtype=bool)

@@ -36,7 +36,7 @@ def select(
         spec = spec.for_each_scenario()
     must_come = is_included(bank, included, excluded)
     is_candidate = candidates(bank, spec, excluded) | must_come
-    is_free = spec.may_skip_scenarios and not per_scenario
+    is_free = not per_scenario and spec.may_skip_scenarios(is_short=n_items < bank.targets.n_scenarios)
     counts = _scenario_counts(bank, is_candidate, must_come, n_items, per_scenario=per_scenario, is_free=is_free)
     pools = ItemPools(bank, scenario_pools(bank, is_candidate, must_come), counts, per_scenario, as_generator(rng))
     positions, weights, probabilities = [], [], []
@@ -149,7 +149,8 @@ def _scenario_counts(
     if total == 0:
         raise ParameterError("the candidate set must not be empty: every item is excluded. Exclude fewer.")
     if not least <= n_items <= total:
+        advice = "" if is_free or n_items >= least else " 'v-optimal' and the designs can leave scenarios out."
         raise ParameterError(
-            f"n_items must be from {least}{meaning} to {total} (all that can be chosen), got {n_items}."
+            f"n_items must be from {least}{meaning} to {total} (all that can be chosen), got {n_items}.{advice}"
         )
     return equal_counts(n_items, capacities, n_included)

@@ -31,9 +31,8 @@ class SelectionSpec:
         """Whether items may be chosen that every calibration model answered alike."""
         return False
 
-    @property
-    def may_skip_scenarios(self) -> bool:
-        """Whether a scenario may go without any item."""
+    def may_skip_scenarios(self, *, is_short: bool) -> bool:  # noqa: ARG002  # others do
+        """Whether a scenario may go without any item; `is_short` where there are fewer items than scenarios."""
         return False
 
     def for_each_scenario(self) -> Self:
@@ -210,6 +209,10 @@ class VOptimal(SelectionSpec):
                 f"importance of the targets must be finite numbers >= 0, not all zero, got {dict(self.target)!r}."
             )
 
+    def may_skip_scenarios(self, *, is_short: bool) -> bool:
+        """Skip some where one item of each is wished for, and there are fewer items; more than one is a condition."""
+        return is_short and self.allocation == "free" and self.minimum_per_scenario <= 1
+
     def __repr__(self) -> str:
         """Leave out weights that are not there: what was tried before there were any is kept under these words."""
         absent = () if self.scenario_weights is not None else ("scenario_weights",)
@@ -308,9 +311,8 @@ class OptimalDesign(SelectionSpec):
         """Check the choices."""
         _ = self.full_criterion, self.constraints, self.cost_unit  # each checks its own
 
-    @property
-    def may_skip_scenarios(self) -> bool:
-        """A design says itself how many items of each scenario it wants, none at all included."""
+    def may_skip_scenarios(self, *, is_short: bool) -> bool:  # noqa: ARG002
+        """Return True: a design says itself how many items of each scenario it wants, none at all included."""
         return True
 
     @property

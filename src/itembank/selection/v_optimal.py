@@ -152,7 +152,8 @@ def _bounds(spec: VOptimal, pools: Sequence[ScenarioPool], counts: IntArray) -> 
         return counts, counts
     capacities = np.array([np.sum(pool.is_candidate) for pool in pools], dtype=np.int64)
     n_included = np.array([pool.included.size for pool in pools], dtype=np.int64)
-    at_least = np.maximum(np.minimum(spec.minimum_per_scenario, capacities), n_included)
+    minimum = 0 if spec.may_skip_scenarios(is_short=counts.sum() < len(pools)) else spec.minimum_per_scenario
+    at_least = np.maximum(np.minimum(minimum, capacities), n_included)
     if at_least.sum() > counts.sum():
         more = f" with the {n_included.sum()} items that must be included" if n_included.any() else ""
         raise ParameterError(

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from scipy.special import expit, logit, polygamma
 from scipy.stats import beta
 
-from itembank.calibration.variational.beta_cells import LEAST_CURVATURE, BetaRule, make_table, normaliser
+from itembank.calibration.variational.beta_cells import LEAST_CURVATURE, BetaRule, Few, make_table, normaliser
 
 SINGLE, DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
 LOGITS = np.linspace(-14.0, 14.0, 173)
@@ -130,3 +130,21 @@ def test_a_clipped_probability_counts_by_its_chance(response, mean, lower):
 def test_clipped_probabilities_are_expanded_like_others():
     by_nodes, expanded = (evaluate(rule(3.0, is_narrow=is_narrow), 1e-6, -1.0, 0.01) for is_narrow in (False, True))
     np.testing.assert_allclose(expanded, by_nodes, rtol=1e-2)
+
+
+def test_small_groups_in_one_block_give_what_each_gives_by_its_table(rng):
+    precisions, lower = np.array([0.4, 7.0, 300.0]), np.array([0.0, 0.2, 0.0])
+    group = np.repeat([0, 1, 2], [2, 1, 3])
+    mean, variance = rng.normal(scale=3.0, size=(6, 9)), rng.uniform(0.01, 1.0, (6, 9))
+    values, weights = rng.normal(scale=2.0, size=(6, 9)), (rng.uniform(size=(6, 9)) < 0.6).astype(float)
+    values[0, :2], weights[0, :2] = [-20.0, 20.0], 1.0  # clipped at either end
+    mean[1, 0], weights[1, 0] = 40.0, 1.0  # beyond the tables
+    few = BetaRule(tuple(Few(*each) for each in zip(precisions, lower, strict=True)))
+    tables = BetaRule(tuple(make_table(*each, DOUBLE) for each in zip(precisions, lower, strict=True)))
+    found = few.evaluate(values, weights, group, mean, variance)
+    for number in range(3):
+        one = group == number
+        expected = tables.evaluate(values[one], weights[one], number, mean[one], variance[one])
+        for term, right in zip(found, expected, strict=True):
+            np.testing.assert_allclose(term[one], right, rtol=1e-6, atol=1e-6)
+    assert few.with_precision(precisions * 2.0).precision.tolist() == (precisions * 2.0).tolist()

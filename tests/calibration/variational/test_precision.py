@@ -6,7 +6,7 @@ from scipy.stats import beta, betabinom
 
 from itembank.calibration.fits import FitData
 from itembank.calibration.variational.beta_binomial_cells import BetaBinomialRule
-from itembank.calibration.variational.beta_cells import BetaRule, make_table
+from itembank.calibration.variational.beta_cells import BetaRule, Few, make_table
 from itembank.calibration.variational.blocks import make_blocks
 from itembank.calibration.variational.passes import logit_moments
 from itembank.calibration.variational.precision import learn, log_prior
@@ -54,6 +54,45 @@ def best(blocks, posterior, density):
     found = minimize_scalar(loss, bounds=(-4.0, 6.0), method="bounded", options={"xatol": 1e-8}).x
     bend = (loss(found + 0.05) - 2 * loss(found) + loss(found - 0.05)) / 0.05**2
     return found, bend
+
+
+def in_scenarios(n_scenarios, *, n_items=1, seed=3):
+    """Probabilities of items in scenarios of their own, a third of them missing."""
+    rng = np.random.default_rng(seed)
+    n = n_scenarios * n_items
+    logits = rng.normal(size=(N_MODELS, 1)) + rng.normal(size=n)
+    phi = np.repeat(rng.uniform(3.0, 60.0, n_scenarios), n_items)
+    responses = rng.beta(expit(logits) * phi, expit(-logits) * phi).clip(1e-4, 1 - 1e-4)
+    data = FitData(
+        responses,
+        (rng.uniform(size=responses.shape) < 2 / 3).astype(float),
+        np.zeros(n),
+        family="beta",
+        precision_index=np.repeat(np.arange(n_scenarios), n_items),
+    )
+    return data, random_posterior(N_MODELS, n, 1, seed=seed)
+
+
+def test_many_small_scenarios_have_the_precisions_that_each_alone_has():
+    data, posterior = in_scenarios(40)
+    blocks, groups = make_blocks(data, single_precision=False), np.arange(40)
+    tables, few = (
+        learn(blocks, posterior, BetaRule(tuple(made for _ in groups)), groups)
+        for made in (make_table(9.0, 0.0, np.dtype(np.float64)), Few(9.0, 0.0))
+    )
+    assert len(list(blocks.parts())) == 1
+    assert few.log_precision == pytest.approx(tables.log_precision, abs=1e-4)
+    assert few.error == pytest.approx(tables.error, rel=1e-3)
+    assert few.acceleration == pytest.approx(tables.acceleration, rel=1e-4)
+    assert not few.doubt.any()
+
+
+def test_a_precision_at_the_end_of_its_step_stays_there():
+    data, posterior = in_scenarios(4)
+    blocks = make_blocks(data, single_precision=False)
+    for start, far in ((1e-2, 2.0), (1e6, -2.0)):
+        found = learn(blocks, posterior, BetaRule((Few(start, 0.0),) * 4), np.arange(4))
+        assert found.log_precision == pytest.approx(np.log(start) + far, abs=1e-6)
 
 
 def test_the_histogram_finds_the_best_precision_of_probabilities():

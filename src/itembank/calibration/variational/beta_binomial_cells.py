@@ -11,7 +11,7 @@ import numpy as np
 from scipy.special import digamma, expit, gammaln
 
 from itembank.calibration.variational.cells import SMALLEST_VARIANCE, Cells
-from itembank.numerics.arrays import FloatArray
+from itembank.numerics.arrays import FloatArray, IntArray
 
 LARGEST_LOGIT = 300.0
 """Up to this logit a probability is above zero. Only trial steps that are refused lead further."""
@@ -36,9 +36,14 @@ class BetaBinomialRule:
     lower_asymptote: FloatArray
 
     def evaluate(
-        self, values: FloatArray, weights: FloatArray | None, table: int, mean: FloatArray, variance: FloatArray
+        self,
+        values: FloatArray,
+        weights: FloatArray | None,
+        table: int | IntArray,
+        mean: FloatArray,
+        variance: FloatArray,
     ) -> Cells:
-        """Give linear term, curvature and value of a block of cells of one group.
+        """Give linear term, curvature and value of a block of cells.
 
         Parameters
         ----------
@@ -46,14 +51,14 @@ class BetaBinomialRule:
             Fraction of right answers.
         weights : (n_block, n_models) or None
             Trials, zero where missing.
-        table : int
-            The group.
+        table : int or (n_block,)
+            The group of the block, or of each item.
         mean, variance : (n_block, n_models)
             Of the logits.
         """
         trials = np.ones_like(values) if weights is None else weights
         right = np.round(values * trials)
-        precision, lower = float(self.precision[table]), float(self.lower_asymptote[table])
+        precision, lower = self.of(table)
         half_step = np.sqrt(3.0 * np.maximum(variance, SMALLEST_VARIANCE))
         value, slope = terms(mean, right, trials, precision, lower)
         above, slope_above = terms(mean + half_step, right, trials, precision, lower)
@@ -66,13 +71,19 @@ class BetaBinomialRule:
         value = (4.0 * value + above + below) / 6.0 + log_normaliser(trials, precision)
         return Cells(linear, curvature, value)
 
+    def of(self, table: int | IntArray) -> tuple[FloatArray | float, FloatArray | float]:
+        """Return precision and lower asymptote of a group; of one for each item, (n_block, 1) each."""
+        if isinstance(table, int):
+            return float(self.precision[table]), float(self.lower_asymptote[table])
+        return self.precision[table][:, None], self.lower_asymptote[table][:, None]
+
     def with_precision(self, precision: FloatArray) -> "BetaBinomialRule":
         """Return the rule with another precision of each group."""
         return replace(self, precision=precision)
 
 
 def terms(
-    logits: FloatArray, right: FloatArray, trials: FloatArray, precision: float, lower: float
+    logits: FloatArray, right: FloatArray, trials: FloatArray, precision: FloatArray | float, lower: FloatArray | float
 ) -> tuple[FloatArray, FloatArray]:
     """Log-likelihood less `log_normaliser`, and its derivative in the logit; zero without trials."""
     logits = np.clip(logits, -LARGEST_LOGIT, LARGEST_LOGIT)
@@ -85,13 +96,15 @@ def terms(
     return value, slope
 
 
-def log_normaliser(trials: FloatArray, precision: float) -> FloatArray:
+def log_normaliser(trials: FloatArray, precision: FloatArray | float) -> FloatArray:
     """``lgamma(phi) - lgamma(n + phi)``, which no logit enters."""
     result: FloatArray = gammaln(precision) - gammaln(trials + precision)
     return result
 
 
-def least_curvature(logits: FloatArray, trials: FloatArray, precision: float, lower: float) -> FloatArray:
+def least_curvature(
+    logits: FloatArray, trials: FloatArray, precision: FloatArray | float, lower: FloatArray | float
+) -> FloatArray:
     """Return a fraction of the information of the mean, ``p'^2 / Var(c / n)``."""
     logits = np.clip(logits, -LARGEST_LOGIT, LARGEST_LOGIT)
     above, complement = (1.0 - lower) * expit(logits), expit(-logits)

@@ -17,7 +17,7 @@ own derivatives.
 """
 
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import digamma, expit, gammaln, log_expit, zeta
@@ -101,8 +101,26 @@ def make_table(precision: float, lower_asymptote: float, dtype: np.dtype[np.floa
     return Table(precision, lower_asymptote, nodes_per_unit, nodes)
 
 
-def normaliser(logits: FloatArray, precision: float, lower_asymptote: float) -> Normaliser:
-    """Give A and its derivatives by the special functions."""
+class Few(NamedTuple):
+    """Precision and lower asymptote of a group of so few cells that no table is made: numbers, or one for each cell."""
+
+    precision: Any
+    lower_asymptote: Any
+
+    def at(self, logits: FloatArray, order: int = 2) -> Normaliser:
+        """Give A and its first one or two derivatives by the special functions."""
+        within = np.clip(logits, -LARGEST_LOGIT, LARGEST_LOGIT)
+        terms = normaliser(within, self.precision, self.lower_asymptote, order=order)
+        beyond = logits - within
+        return terms._replace(
+            value=terms.value + beyond * terms.slope, second=np.where(beyond == 0.0, terms.second, 0.0)
+        )
+
+
+def normaliser(
+    logits: FloatArray, precision: FloatArray | float, lower_asymptote: FloatArray | float, *, order: int = 3
+) -> Normaliser:
+    """Give A and its derivatives by the special functions; those beyond an order, which cost most, stay zero."""
     sigmoid, complement = expit(logits), expit(-logits)
     scale = precision * (1.0 - lower_asymptote)
     a, b = precision * lower_asymptote + scale * sigmoid, scale * complement
@@ -111,13 +129,14 @@ def normaliser(logits: FloatArray, precision: float, lower_asymptote: float) -> 
     a_third = a_slope * (1.0 - 6.0 * sigmoid * complement)
     # A' = -a' (psi(a) - psi(b)), and each further derivative by the product rule; psi2(z) = -2 zeta(3, z).
     expected = digamma(a) - digamma(b)
-    spread = trigamma(a) + trigamma(b)
-    skew = 2.0 * (zeta(3.0, b) - zeta(3.0, a))
+    zero = np.zeros(np.shape(logits))
+    spread = trigamma(a) + trigamma(b) if order > 1 else zero
+    skew = 2.0 * (zeta(3.0, b) - zeta(3.0, a)) if order > 2 else zero
     return Normaliser(
         gammaln(precision) - gammaln(a) - gammaln(b),
         -a_slope * expected,
-        -a_second * expected - a_slope**2 * spread,
-        -a_third * expected - 3.0 * a_slope * a_second * spread - a_slope**3 * skew,
+        -a_second * expected - a_slope**2 * spread if order > 1 else zero,
+        -a_third * expected - 3.0 * a_slope * a_second * spread - a_slope**3 * skew if order > 2 else zero,
     )
 
 
@@ -127,19 +146,24 @@ class BetaRule:
 
     Attributes
     ----------
-    tables : tuple of Table
+    tables : tuple of Table or Few
         One for each group of items with one precision and one lower asymptote.
     is_narrow : bool
         Whether to expand about the mean of the logit, rather than take three nodes.
     """
 
-    tables: tuple[Table, ...]
+    tables: tuple[Table | Few, ...]
     is_narrow: bool = False
 
     def evaluate(
-        self, values: FloatArray, weights: FloatArray | None, table: int, mean: FloatArray, variance: FloatArray
+        self,
+        values: FloatArray,
+        weights: FloatArray | None,
+        table: int | IntArray,
+        mean: FloatArray,
+        variance: FloatArray,
     ) -> Cells:
-        """Give linear term, curvature and value of a block of cells of one table.
+        """Give linear term, curvature and value of a block of cells.
 
         Parameters
         ----------
@@ -147,21 +171,37 @@ class BetaRule:
             L, anything where missing.
         weights : (n_block, n_models) or None
             One, and zero where missing.
-        table : int
+        table : int or (n_block,)
+            Of all of the block, or of each item.
         mean, variance : (n_block, n_models)
             Of the logits.
         """
-        expected = (_expanded if self.is_narrow else _by_nodes)(self.tables[table], values, mean, variance)
+        of_block = self.tables[table] if isinstance(table, int) else None
+        if not isinstance(of_block, Table):
+            return self._of_few(values, weights, np.broadcast_to(table, values.shape[:1]), mean, variance)
+        expected = (_expanded if self.is_narrow else _by_nodes)(of_block, values, mean, variance)
         linear = expected.linear + expected.curvature * mean
         cells = Cells(linear, expected.curvature, expected.value)
         return cells if weights is None else Cells(*(term * weights for term in cells))
 
+    def _of_few(
+        self, values: FloatArray, weights: FloatArray | None, group: IntArray, mean: FloatArray, variance: FloatArray
+    ) -> Cells:
+        """Give the same of small groups, (n_block,) of them, from the observed cells alone."""
+        where = np.nonzero(np.ones(values.shape) if weights is None else weights)
+        few = Few(self.precision[group[where[0]]], self.lower_asymptote[group[where[0]]])
+        given, at, spread = (array[where].astype(np.float64) for array in (values, mean, variance))
+        expected = _by_nodes(few, given, at, spread)
+        found = []
+        for term in (expected.linear + expected.curvature * at, expected.curvature, expected.value):
+            whole = np.zeros(values.shape, dtype=values.dtype)
+            whole[where] = term if weights is None else term * weights[where]
+            found.append(whole)
+        return Cells(*found)
+
     def with_precision(self, precision: FloatArray) -> "BetaRule":
         """Return the rule with another precision of each table."""
-        tables = (
-            old if old.precision == new else make_table(float(new), old.lower_asymptote, old.nodes.value.dtype)
-            for old, new in zip(self.tables, precision, strict=True)
-        )
+        tables = (_with_precision(old, float(new)) for old, new in zip(self.tables, precision, strict=True))
         return replace(self, tables=tuple(tables))
 
     @property
@@ -169,16 +209,29 @@ class BetaRule:
         """Precision of each table."""
         return np.array([table.precision for table in self.tables])
 
+    @property
+    def lower_asymptote(self) -> FloatArray:
+        """Lower asymptote of each table."""
+        return np.array([table.lower_asymptote for table in self.tables])
 
-def _by_nodes(table: Table, values: FloatArray, mean: FloatArray, variance: FloatArray) -> Cells:
+
+def _with_precision(table: Table | Few, precision: float) -> Table | Few:
+    if isinstance(table, Few):
+        return table._replace(precision=precision)
+    if table.precision == precision:
+        return table
+    return make_table(precision, table.lower_asymptote, table.nodes.value.dtype)
+
+
+def _by_nodes(table: Table | Few, values: FloatArray, mean: FloatArray, variance: FloatArray) -> Cells:
     """Slope, curvature and value by three nodes; curvature is minus twice the derivative by v of their sum."""
     # Nodes m and m +- h with h = sqrt(3 v), weights 2/3, 1/6 and 1/6. As dh / dv = 3 / (2 h), minus twice the
     # derivative by v is (f'(m - h) - f'(m + h)) / (2 h).
     dtype = mean.dtype.type
     half_step = np.sqrt(dtype(3.0) * np.maximum(variance, dtype(SMALLEST_VARIANCE)))
     value, slope, least_curvature = _at(table, values, mean)
-    above, slope_above, _ = _at(table, values, mean + half_step)
-    below, slope_below, _ = _at(table, values, mean - half_step)
+    above, slope_above, _ = _at(table, values, mean + half_step, order=1)
+    below, slope_below, _ = _at(table, values, mean - half_step, order=1)
     curvature = np.maximum((slope_below - slope_above) / (dtype(2.0) * half_step), least_curvature)
     value = (dtype(4.0) * value + above + below) / dtype(6.0)
     return Cells((dtype(4.0) * slope + slope_above + slope_below) / dtype(6.0), curvature, value)
@@ -218,16 +271,18 @@ def _expanded(table: Table, values: FloatArray, mean: FloatArray, variance: Floa
     return Cells(slope, np.maximum(second, least_curvature, out=second), value)
 
 
-def _at(table: Table, values: FloatArray, logits: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Log-likelihood up to constants, its derivative in the logit, and the least curvature."""
+def _at(
+    table: Table | Few, values: FloatArray, logits: FloatArray, order: int = 2
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Log-likelihood up to constants, its derivative in the logit, and, of order 2, the least curvature."""
     dtype = logits.dtype.type
-    value, slope, second, _ = table.at(logits)
+    value, slope, second, _ = table.at(logits) if isinstance(table, Table) else table.at(logits, order)
     sigmoid = _sigmoid(logits)
     # The Fisher information is -A'' - phi p'' (psi(p phi) - psi((1 - p) phi)) = -A'' + (1 - 2 s) A'.
     least_curvature = dtype(LEAST_CURVATURE) * ((dtype(1.0) - dtype(2.0) * sigmoid) * slope - second)
     linear = dtype(table.precision * (1.0 - table.lower_asymptote)) * values
     value += linear * sigmoid
-    if table.lower_asymptote > 0.0:
+    if np.any(table.lower_asymptote > 0.0):
         value += dtype(table.precision * table.lower_asymptote) * values
     slope += linear * sigmoid * (dtype(1.0) - sigmoid)
     clipped = _clipped(table, values, logits)
@@ -246,7 +301,7 @@ class _Clipped(NamedTuple):
     second: FloatArray
 
 
-def _clipped(table: Table, values: FloatArray, logits: FloatArray) -> _Clipped | None:
+def _clipped(table: Table | Few, values: FloatArray, logits: FloatArray) -> _Clipped | None:
     """Replace the density of a clipped probability by the probability of lying beyond the clipping point.
 
     ``P(Y < e) = e^a / (a B(a, b))`` for small e is the density there times ``e / a``, with a = p phi; near one b.
@@ -254,13 +309,14 @@ def _clipped(table: Table, values: FloatArray, logits: FloatArray) -> _Clipped |
     where = np.nonzero(np.abs(values) > CLIPPED_LOGIT)
     if not where[0].size:
         return None
-    x, lower = logits[where].astype(np.float64), table.lower_asymptote
+    x = logits[where].astype(np.float64)
+    precision, lower = (np.broadcast_to(one, values.shape)[where] for one in (table.precision, table.lower_asymptote))
     sigmoid, complement = expit(x), expit(-x)
     is_low = values[where] < 0.0
     # -log a = -log phi - log p is added at the low end, and -log b at the high one.
-    log_p = log_expit(x) if lower == 0.0 else np.log(lower + (1.0 - lower) * sigmoid)
+    log_p = np.where(lower == 0.0, log_expit(x), np.log(np.where(lower == 0.0, 1.0, lower + (1.0 - lower) * sigmoid)))
     ratio = np.exp(np.log1p(-lower) + log_expit(x) - log_p) * complement  # p' / p
-    value = np.log(table.precision) + np.where(is_low, log_p, np.log1p(-lower) + log_expit(-x))
+    value = np.log(precision) + np.where(is_low, log_p, np.log1p(-lower) + log_expit(-x))
     slope = np.where(is_low, ratio, -sigmoid)
     # (log p)'' = p'' / p - (p' / p)^2 with p'' = p' (1 - 2 s), and (log q)'' = -s (1 - s).
     second = np.where(is_low, ratio * (complement - sigmoid - ratio), -sigmoid * complement)

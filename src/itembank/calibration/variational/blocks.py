@@ -15,6 +15,12 @@ from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 CELLS_PER_BLOCK = 32_000
 """Few enough that a block and its temporaries stay in the cache: 256 KB an array in double precision."""
 
+FEW_CELLS = 1000
+"""Fewer cells than this of one precision cost less one by one than a table of 12,289 nodes."""
+
+MANY_GROUPS = 32
+"""With fewer groups tables are quick enough, whatever their size."""
+
 ITEMS_AT_ONCE = 64
 """Items transposed at once, from columns into rows: fewer would read every line of memory several times."""
 
@@ -111,6 +117,8 @@ class Blocks(ResponseBlocks):
         Which items have one precision and one lower asymptote, rising; for families with a precision.
     sums : (n_items, 2) or None
         Family 'beta': sums of log(1 - y) and of -log(y (1 - y)).
+    run : (n_items,) or None
+        Which items may share a block, rising: those of a group, and those of small groups beside each other.
     """
 
     values: FloatArray
@@ -118,6 +126,7 @@ class Blocks(ResponseBlocks):
     lower_asymptote: FloatArray
     group: IntArray | None = None
     sums: FloatArray | None = None
+    run: IntArray | None = None
 
     @property
     def n_cells(self) -> int:
@@ -130,7 +139,7 @@ class Blocks(ResponseBlocks):
         return self.values.dtype
 
     def parts(self) -> Iterator[Part]:
-        """Give the responses block by block; each of one group, of consecutive items, with all models."""
+        """Give the responses block by block; each of one run, of consecutive items, with all models."""
         for part in self.slices():
             yield Part(part, None, self.values[part], None if self.weights is None else self.weights[part])
 
@@ -143,18 +152,21 @@ class Blocks(ResponseBlocks):
         return mean
 
     def slices(self) -> Iterator[slice]:
-        """Cut the items into blocks of one group that stay in the cache."""
+        """Cut the items into blocks of one run that stay in the cache."""
         step = max(1, CELLS_PER_BLOCK // self.values.shape[1])
         starts = [0, self.n_items]
-        if self.group is not None:
-            starts[1:1] = (np.flatnonzero(np.diff(self.group)) + 1).tolist()
+        if self.run is not None:
+            starts[1:1] = (np.flatnonzero(np.diff(self.run)) + 1).tolist()
         for start, end in pairwise(starts):
             for first in range(start, end, step):
                 yield slice(first, min(first + step, end))
 
-    def group_at(self, part: slice) -> int:
-        """Group of the items of a block."""
-        return 0 if self.group is None else int(self.group[part.start])
+    def group_at(self, part: slice) -> int | IntArray:
+        """Group of the items of a block, or, where there are several, that of each, (n_block,)."""
+        if self.group is None:
+            return 0
+        groups = self.group[part]
+        return int(groups[0]) if groups[0] == groups[-1] else groups
 
     def take_items(self, items: IntArray | BoolArray) -> "Blocks":
         """Return the responses to some of the items."""
@@ -164,6 +176,7 @@ class Blocks(ResponseBlocks):
             self.lower_asymptote[items],
             None if self.group is None else self.group[items],
             None if self.sums is None else self.sums[items],
+            None if self.run is None else self.run[items],
         )
 
 
@@ -201,6 +214,25 @@ def table_groups(data: FitData) -> tuple[IntArray, IntArray]:
     return group.ravel().astype(np.int64), unique_pairs[:, 0].astype(np.int64)
 
 
+def is_small(group: IntArray, precision_of_group: IntArray, n_models: int) -> BoolArray:
+    """Whether the items of each group's precision have few cells, (n_groups,); arguments as `table_groups` gives them.
+
+    A bank of many benchmarks with one number each has hundreds of such groups: they go through the passes together,
+    and without tables, which would have more nodes than there are cells.
+    """
+    n_cells = n_models * np.bincount(precision_of_group[group])
+    result: BoolArray = n_cells[precision_of_group] < FEW_CELLS
+    return result & (precision_of_group.size >= MANY_GROUPS)
+
+
+def _groups_and_runs(data: FitData) -> tuple[IntArray, IntArray]:
+    """Give `Blocks.group` and `Blocks.run`."""
+    group, precision_of_group = table_groups(data)
+    small = is_small(group, precision_of_group, data.responses.shape[0])[group]
+    begins = (np.diff(group) != 0) & ~(small[1:] & small[:-1])
+    return group, np.append(0, np.cumsum(begins)).astype(np.int64)
+
+
 def _of_probabilities(data: FitData, dtype: type[np.floating], weights: FloatArray | None) -> Blocks:
     """Take logits of the responses, and sum the terms of their densities that no parameter but phi enters."""
     values = np.empty(data.responses.shape[::-1], dtype=dtype)
@@ -216,15 +248,18 @@ def _of_probabilities(data: FitData, dtype: type[np.floating], weights: FloatArr
         if weights is not None:
             terms *= weights[part][:, :, None]
         values[part], sums[part] = log_odds, terms.sum(axis=1)
-    return Blocks(values, weights, data.lower_asymptote, table_groups(data)[0], sums)
+    group, run = _groups_and_runs(data)
+    return Blocks(values, weights, data.lower_asymptote, group, sums, run)
 
 
 def _of_agreeing_trials(data: FitData) -> Blocks:
     """Lay out counts, in double precision."""
     weights = np.ones(data.responses.shape) if data.weights is None else data.weights.astype(np.float64)
+    group, run = _groups_and_runs(data)
     return Blocks(
         data.responses.T.astype(np.float64, order="C"),
         np.ascontiguousarray(weights.T),
         data.lower_asymptote,
-        table_groups(data)[0],
+        group,
+        run=run,
     )

@@ -15,8 +15,8 @@ from itembank.calibration.two_starts import advice
 from itembank.calibration.variational import positive
 from itembank.calibration.variational.ascent import Ascent, ascend
 from itembank.calibration.variational.beta_binomial_cells import BetaBinomialRule
-from itembank.calibration.variational.beta_cells import BetaRule, make_table
-from itembank.calibration.variational.blocks import Blocks, ResponseBlocks, make_blocks, table_groups
+from itembank.calibration.variational.beta_cells import BetaRule, Few, make_table
+from itembank.calibration.variational.blocks import Blocks, ResponseBlocks, is_small, make_blocks, table_groups
 from itembank.calibration.variational.cells import jaakkola_jordan, normal_expectation
 from itembank.calibration.variational.coded_blocks import coded_blocks
 from itembank.calibration.variational.device_passes import codes_on_device, numbers_on_device
@@ -277,7 +277,11 @@ def _with_precision(data: FitData, spec: Variational, group: IntArray, precision
     rule: CellRule
     if data.family == "beta":
         dtype: np.dtype[np.floating] = np.dtype(np.float32) if _is_single(data, spec) else np.dtype(np.float64)
-        tables = tuple(make_table(precision, float(least), dtype) for least in lower)
+        few = is_small(group, precision_of_group, data.responses.shape[0])
+        tables = tuple(
+            Few(precision, float(least)) if small else make_table(precision, float(least), dtype)
+            for least, small in zip(lower, few, strict=True)
+        )
         rule = BetaRule(tables, is_narrow=data.responses.size > LARGE)
     else:
         rule = BetaBinomialRule(np.full(lower.shape, precision), lower)

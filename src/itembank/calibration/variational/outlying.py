@@ -43,14 +43,21 @@ class _Expected(NamedTuple):
 
 def draw_in(blocks: Blocks, posterior: Posterior, rule: BetaRule) -> DrawnIn:
     """Move outlying logits of probabilities; the uncertainty of the item model's own logits counts as spread."""
-    expected = [_expected(table, blocks.values.dtype) for table in rule.tables]
+    expected = [_expected(table, blocks.values.dtype) if isinstance(table, Table) else None for table in rule.tables]
     values, sums, n_cells = blocks.values, blocks.sums, 0
     for part, mean, variance in logit_moments(blocks, posterior):
-        group = expected[blocks.group_at(part)]
-        index = np.rint((np.clip(mean, -LARGEST_LOGIT, LARGEST_LOGIT) + LARGEST_LOGIT) * NODES_PER_UNIT).astype(np.intp)
-        distance = blocks.values[part] - group.mean.take(index)
+        group, within = blocks.group_at(part), np.clip(mean, -LARGEST_LOGIT, LARGEST_LOGIT)
+        tabulated = expected[group] if isinstance(group, int) else None
+        if tabulated is None:
+            of_item = np.broadcast_to(group, mean.shape[:1])
+            precision, lower = (array[of_item][:, None] for array in (rule.precision, rule.lower_asymptote))
+            of_cells = _expected_at(within.astype(np.float64), precision, lower)
+        else:
+            index = np.rint((within + LARGEST_LOGIT) * NODES_PER_UNIT).astype(np.intp)
+            of_cells = _Expected(*(column.take(index) for column in tabulated))
+        distance = blocks.values[part] - of_cells.mean
         # Variance of L given the logit, and that of its mean because the logit is uncertain (delta method).
-        spread = group.variance.take(index) + variance * group.slope.take(index) ** 2
+        spread = of_cells.variance + variance * of_cells.slope**2
         is_far = distance**2 > MOST_SDS**2 * spread
         if blocks.weights is not None:
             is_far &= blocks.weights[part] > 0.0
@@ -72,15 +79,19 @@ def draw_in(blocks: Blocks, posterior: Posterior, rule: BetaRule) -> DrawnIn:
 def _expected(table: Table, dtype: np.dtype[np.floating]) -> _Expected:
     """Tabulate for one precision and lower asymptote."""
     half = round(LARGEST_LOGIT * NODES_PER_UNIT)
-    logits = np.arange(-half, half + 1) / NODES_PER_UNIT
-    height = 1.0 - table.lower_asymptote
-    sigmoid, complement = expit(logits), expit(-logits)
-    a = table.precision * (table.lower_asymptote + height * sigmoid)
-    b = table.precision * height * complement
-    variance = polygamma(1, a) + polygamma(1, b)
-    slope = table.precision * height * sigmoid * complement * variance
-    columns = (digamma(a) - digamma(b), slope, variance)
+    columns = _expected_at(np.arange(-half, half + 1) / NODES_PER_UNIT, table.precision, table.lower_asymptote)
     return _Expected(*(column.astype(dtype) for column in columns))
+
+
+def _expected_at(logits: FloatArray, precision: FloatArray | float, lower: FloatArray | float) -> _Expected:
+    """Give mean of L, its slope and its variance at logits, by the special functions."""
+    height = 1.0 - lower
+    sigmoid, complement = expit(logits), expit(-logits)
+    a = precision * (lower + height * sigmoid)
+    b = precision * height * complement
+    variance = polygamma(1, a) + polygamma(1, b)
+    slope = precision * height * sigmoid * complement * variance
+    return _Expected(digamma(a) - digamma(b), slope, variance)
 
 
 def _constants(log_odds: FloatArray) -> FloatArray:

@@ -189,7 +189,7 @@ def cells(blocks: ResponseBlocks, posterior: Posterior, rule: CellRule) -> Itera
 
 
 def logit_moments(blocks: Blocks, posterior: Posterior) -> Iterator[tuple[slice, FloatArray, FloatArray]]:
-    """Mean and variance of the logits, (n_block, n_models), block by block; each of one group of items."""
+    """Mean and variance of the logits, (n_block, n_models), block by block."""
     for part, _, mean, variance in _moments(blocks, posterior):
         yield cast("slice", part.items), mean, variance
 
@@ -227,9 +227,9 @@ def model_numbers(posterior: Posterior, dtype: np.dtype[np.floating]) -> ModelNu
     return ModelNumbers(abilities.astype(dtype), squares.astype(dtype), moment.astype(dtype))
 
 
-def _group_of(blocks: ResponseBlocks, part: Part) -> int:
+def _group_of(blocks: ResponseBlocks, part: Part) -> int | IntArray:
     """Group of the items of a block, for families whose blocks are of consecutive items."""
-    return 0 if blocks.group is None else int(blocks.group[cast("slice", part.items).start])
+    return blocks.group_at(cast("slice", part.items)) if isinstance(blocks, Blocks) else 0
 
 
 def _logistic_cells(

@@ -6,14 +6,15 @@ logits, and each phi tried afterwards costs one look at it.
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize_scalar
-from scipy.special import expit
+from scipy.special import digamma, expit, gammaln
 
 from itembank.calibration.precision_prior import DIFFERENCE, LEAST, MOST, PRIOR_MEAN, PRIOR_SD
 from itembank.calibration.variational.beta_binomial_cells import BetaBinomialRule, log_normaliser, terms
-from itembank.calibration.variational.beta_cells import LARGEST_LOGIT, BetaRule, normaliser
+from itembank.calibration.variational.beta_cells import LARGEST_LOGIT, BetaRule, Few, normaliser
 from itembank.calibration.variational.blocks import Blocks
 from itembank.calibration.variational.cells import SMALLEST_VARIANCE
 from itembank.calibration.variational.passes import logit_moments
@@ -28,6 +29,8 @@ BETA_CELLS, BETA_BINOMIAL_CELLS = 1_000_000, 50_000
 """Cells that suffice for a group's phi: its relative error is sqrt(2 / cells), 0.14 % and 0.6 %."""
 LONGEST_STEP = 2.0
 """Of log phi: a factor of seven. Items and abilities are those of the old phi, and must follow before it goes on."""
+N_HALVINGS = 8
+"""Of a bracket of two `LONGEST_STEP`."""
 MOST_ACCELERATION = 10.0
 """Reached where parameters take up nine tenths of the spread. With 1 to 100 fits of 6 and of 60 models end alike."""
 
@@ -80,11 +83,17 @@ def learn(
     if most_cells is None:
         most_cells = BETA_CELLS if isinstance(rule, BetaRule) else BETA_BINOMIAL_CELLS
     group = np.zeros(blocks.n_items, dtype=np.int64) if blocks.group is None else blocks.group
-    before = np.log(rule.precision)
-    learned = []
-    for index in range(int(of_group[-1]) + 1):
-        items = np.flatnonzero(of_group[group] == index)
-        start = float(before[np.searchsorted(of_group, index)])
+    before = np.log(rule.precision)[np.searchsorted(of_group, np.arange(int(of_group[-1]) + 1))]
+    learned = np.zeros((before.size, 4))
+    few = np.zeros(before.size, dtype=bool)
+    if isinstance(rule, BetaRule):
+        few[of_group] = [isinstance(table, Few) for table in rule.tables]
+        if few.any():
+            chosen = few[of_group[group]]
+            cells = _few_cells(blocks.take_items(chosen), posterior.take_items(chosen), rule, of_group, before.size)
+            learned[few] = _of_few_probabilities(cells, before)[few]
+    for index in np.flatnonzero(~few).tolist():
+        items, start = np.flatnonzero(of_group[group] == index), float(before[index])
         sample = _spread(items, most_cells // blocks.values.shape[1])
         fraction = sample.size / items.size
         some, posteriors = blocks, posterior
@@ -95,8 +104,8 @@ def learn(
         else:
             best, acceleration, error = _of_counts(some, posteriors, rule, start, fraction)
         # A sample of the fraction f misses the result of all cells by sqrt(1 / f - 1) of its standard error.
-        learned.append((best, error * np.sqrt((1.0 - fraction) / fraction), acceleration, error))
-    return Learned(*(np.array(column) for column in zip(*learned, strict=True)))
+        learned[index] = best, error * np.sqrt((1.0 - fraction) / fraction), acceleration, error
+    return Learned(*learned.T)
 
 
 def _spread(items: IntArray, most: int) -> IntArray:
@@ -114,7 +123,7 @@ def _of_probabilities(
     moments = np.zeros((len(rule.tables), 4, 2 * half + 1))
     linear, freedom, n_cells, n_clipped = 0.0, 0.0, 0.0, 0
     for part, mean, variance in logit_moments(blocks, posterior):
-        group = blocks.group_at(part)
+        group = int(blocks.group_at(part))
         weights = None if blocks.weights is None else blocks.weights[part]
         freedom += float(
             np.sum(rule.evaluate(blocks.values[part], weights, group, mean, variance).curvature * variance)
@@ -155,6 +164,93 @@ def _of_probabilities(
     return best, 1.0 / free, 1.0 / np.sqrt(max(curvature * free, 1e-12))
 
 
+class _FewCells(NamedTuple):
+    """What the likelihood of each of many precisions is made of, where each has few cells.
+
+    Attributes
+    ----------
+    of_node, counts, right, wrong : (n_nodes,)
+        Three nodes a cell: which precision it has, how often it counts, p and 1 - p.
+    linear, n_clipped, n_cells, freedom : (n_precisions,)
+        Sum of p L and log(1 - y); numbers of cells; and what items and abilities take up of them.
+    """
+
+    of_node: IntArray
+    counts: FloatArray
+    right: FloatArray
+    wrong: FloatArray
+    linear: FloatArray
+    n_clipped: FloatArray
+    n_cells: FloatArray
+    freedom: FloatArray
+
+    def gain(self, log_precision: FloatArray) -> FloatArray:
+        """Return the log-likelihood and log prior of each precision, up to a constant."""
+        phi = np.exp(log_precision)
+        each = phi[self.of_node]
+        terms = gammaln(phi)[self.of_node] - gammaln(self.right * each) - gammaln(self.wrong * each)
+        prior = -0.5 * ((log_precision - PRIOR_MEAN) / PRIOR_SD) ** 2
+        return phi * self.linear - self.n_clipped * log_precision + self._sums(terms) + prior
+
+    def slope(self, log_precision: FloatArray) -> FloatArray:
+        """Return the derivative of `gain` in log phi."""
+        phi = np.exp(log_precision)
+        each = phi[self.of_node]
+        within = self.right * digamma(self.right * each) + self.wrong * digamma(self.wrong * each)
+        prior = -(log_precision - PRIOR_MEAN) / PRIOR_SD**2
+        return phi * (self.linear + self._sums(digamma(phi)[self.of_node] - within)) - self.n_clipped + prior
+
+    def _sums(self, terms: FloatArray) -> FloatArray:
+        return np.bincount(self.of_node, self.counts * terms, minlength=self.linear.size).astype(np.float64)
+
+
+def _of_few_probabilities(few: _FewCells, start: FloatArray) -> FloatArray:
+    """Give the rows of `learn` for precisions of few cells, all at once, from log phi to start with, (n_precisions,).
+
+    A is concave in phi, as minus the logarithm of a distribution's normaliser, so the slope changes its sign once.
+    """
+    low = np.maximum(start - LONGEST_STEP, np.log(LEAST))
+    high = np.minimum(start + LONGEST_STEP, np.log(MOST))
+    for _ in range(N_HALVINGS):
+        middle = 0.5 * (low + high)
+        rises = few.slope(middle) > 0.0
+        low, high = np.where(rises, middle, low), np.where(rises, high, middle)
+    # within so short a bracket the slope is a straight line, to 1e-5 of log phi
+    at_low, at_high = few.slope(low), few.slope(high)
+    steepness = np.maximum(np.abs(at_low - at_high), np.finfo(np.float64).tiny)
+    best = low + (high - low) * np.clip(at_low / steepness, 0.0, 1.0)
+    curvature = -(few.gain(best + DIFFERENCE) - 2.0 * few.gain(best) + few.gain(best - DIFFERENCE)) / DIFFERENCE**2
+    free = np.maximum(1.0 - few.freedom / np.maximum(few.n_cells, 1.0), 1.0 / MOST_ACCELERATION)
+    error = 1.0 / np.sqrt(np.maximum(curvature * free, 1e-12))
+    return np.column_stack([best, np.zeros(best.size), 1.0 / free, error])
+
+
+def _few_cells(blocks: Blocks, posterior: Posterior, rule: BetaRule, of_group: IntArray, n: int) -> _FewCells:
+    """Go once through items whose n precisions have few cells each."""
+    group = np.zeros(blocks.n_items, dtype=np.int64) if blocks.group is None else blocks.group
+    linear, freedom, n_cells, n_clipped = (np.zeros(n) for _ in range(4))
+    if blocks.sums is not None:
+        linear = linear + np.bincount(of_group[group], blocks.sums[:, 0], minlength=n)
+    nodes = []
+    for part, mean, variance in logit_moments(blocks, posterior):
+        weights = np.ones(mean.shape) if blocks.weights is None else blocks.weights[part]
+        where = np.nonzero(weights)
+        of_cell, counts = of_group[group[part][where[0]]], weights[where]
+        values, lower = blocks.values[part][where], rule.lower_asymptote[group[part][where[0]]]
+        curvature = rule.evaluate(blocks.values[part], weights, group[part], mean, variance).curvature
+        freedom += np.bincount(of_cell, (curvature * variance)[where], minlength=n)
+        n_cells += np.bincount(of_cell, counts, minlength=n)
+        n_clipped += np.bincount(of_cell, np.abs(values) > CLIPPED_LOGIT, minlength=n)
+        half_step = np.sqrt(3.0 * np.maximum(variance, SMALLEST_VARIANCE))
+        for place, weight in THREE_NODES:
+            logits = np.clip((mean + place * half_step)[where].astype(np.float64), -LARGEST_LOGIT, LARGEST_LOGIT)
+            right, wrong = lower + (1.0 - lower) * expit(logits), (1.0 - lower) * expit(-logits)
+            linear += np.bincount(of_cell, weight * counts * right * values, minlength=n)
+            nodes.append((of_cell, weight * counts, right, wrong))
+    of_node, counts, right, wrong = (np.concatenate(column) for column in zip(*nodes, strict=True))
+    return _FewCells(of_node, counts, right, wrong, linear, n_clipped, n_cells, freedom)
+
+
 def _of_counts(
     blocks: Blocks, posterior: Posterior, rule: BetaBinomialRule, start: float, fraction: float
 ) -> tuple[float, float, float]:
@@ -164,7 +260,7 @@ def _of_counts(
     for part, mean, variance in logit_moments(blocks, posterior):
         trials = np.ones_like(mean) if blocks.weights is None else blocks.weights[part]
         right = np.round(blocks.values[part] * trials)
-        lower = float(rule.lower_asymptote[blocks.group_at(part)])
+        lower = rule.of(blocks.group_at(part))[1]
         half_step = np.sqrt(3.0 * np.maximum(variance, SMALLEST_VARIANCE))
         for number, step in enumerate(steps):
             totals[number] += log_normaliser(trials, float(np.exp(start + step))).sum() / fraction
