@@ -270,7 +270,7 @@ WRONG = [
     Wrong("CSV called JSON", {"r.jsonl": LONG + "a,x,1\n"}, ("says JSON, but the file begins with neither",)),
     Wrong("a pickle", {"r.csv": b"\x80\x04\x95\x10"}, ("pickle.*never read",)),
     Wrong("gzipped, but not called so", {"r.csv": b"\x1f\x8b\x08\x00"}, (r"\.gz",)),
-    Wrong("called gzipped, but not", {"r.csv.gz": LONG + "a,x,1\n"}, ("gzip stream is cut or damaged",)),
+    Wrong("called gzipped, but not", {"r.csv.gz": LONG + "a,x,1\n"}, ("packed stream is cut or damaged",)),
     Wrong("an unknown suffix", {"r.xlsx": b"PK\x03\x04"}, (r"must end in one of \.parquet", r"r\.xlsx")),
     Wrong(
         "every wrong file is named",

@@ -40,7 +40,6 @@ def test_archives_and_json_hold_the_same(tmp_path):
     assert matrices[0].items["content_hash"][0] == content_hash("Question a", "x")
 
 
-@pytest.mark.harness
 def test_zstandard_archives_are_read(tmp_path):
     zstandard = pytest.importorskip("zstandard")
     plain = write_eval(tmp_path / "plain.eval", THREE, method=zipfile.ZIP_STORED)
@@ -341,7 +340,6 @@ def test_the_journal_of_a_real_run_holds_what_its_summaries_do(shared_dir, tmp_p
     assert np.array_equal(one.costs["output_tokens"][:, order], two.costs["output_tokens"])
 
 
-@pytest.mark.harness
 def test_a_real_log_of_zstandard_members_is_read(shared_dir):
     pytest.importorskip("zstandard")
     with pytest.raises(DataError, match="must have scored samples"):

@@ -49,7 +49,9 @@ def test_a_wrong_file_gives_an_error_that_says_what_and_where(wrong, tmp_path):
     assert any(str(path) in str(caught.value) for path in paths)
 
 
-@pytest.mark.parametrize("suffix", ["parquet", "csv", "tsv", "jsonl", "ndjson", "json", "csv.gz", "jsonl.gz"])
+@pytest.mark.parametrize(
+    "suffix", ["parquet", "csv", "tsv", "jsonl", "ndjson", "json", "csv.gz", "jsonl.gz", "csv.zst", "jsonl.zst"]
+)
 def test_long_tables_of_every_kind_are_the_same_matrix(suffix, tmp_path):
     path = tmp_path / f"r.{suffix}"
     frame = long_frame()
@@ -60,8 +62,32 @@ def test_long_tables_of_every_kind_are_the_same_matrix(suffix, tmp_path):
     else:
         separator = "\t" if "tsv" in suffix else ","
         text = frame.write_csv(separator=separator) if "sv" in suffix else frame.write_ndjson()
-        path.write_bytes(gzip.compress(text.encode()) if suffix.endswith("gz") else text.encode())
+        path.write_bytes(packed(text.encode(), suffix))
     check_expected(read_responses(path))
+
+
+def packed(content, name):
+    """Pack content as the suffix of a name says."""
+    if name.endswith("zst"):
+        return pytest.importorskip("zstandard").ZstdCompressor().compress(content)
+    return gzip.compress(content) if name.endswith("gz") else content
+
+
+@pytest.mark.parametrize("damage", [lambda content: content[:-9], lambda content: content[:40] + b"?" * 30])
+@pytest.mark.parametrize("suffix", ["csv.zst", "jsonl.zst"])
+def test_a_damaged_stream_of_zstandard_is_refused(suffix, damage, tmp_path):
+    frame = long_frame()
+    text = frame.write_csv() if "csv" in suffix else frame.write_ndjson()
+    (tmp_path / f"r.{suffix}").write_bytes(damage(packed(text.encode(), suffix)))
+    with pytest.raises(DataError, match=r"the packed stream is cut or damaged\. Copy it again"):
+        read_responses(tmp_path / f"r.{suffix}")
+
+
+def test_frames_of_zstandard_after_one_another_are_one_file(tmp_path):
+    first, *others = long_frame().write_csv().splitlines(keepends=True)
+    pieces = [first + "".join(others[:3]), "".join(others[3:])]
+    (tmp_path / "r.csv.zst").write_bytes(b"".join(packed(one.encode(), "zst") for one in pieces))
+    check_expected(read_responses(tmp_path / "r.csv.zst"))
 
 
 def test_wide_tables_either_way_round_and_py_irt_are_the_same_matrix(tmp_path):

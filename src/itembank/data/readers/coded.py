@@ -12,7 +12,7 @@ from itembank.data.memory import check_matrix_fits
 from itembank.data.readers.detection import Found
 from itembank.data.readers.long_table import check_columns, tell_of_missing, text_columns, wanted_columns
 from itembank.data.readers.matrix import table_of_items, table_of_models
-from itembank.data.readers.opening import UNREADABLE, file_kind
+from itembank.data.readers.opening import PACKED, UNREADABLE, file_kind
 from itembank.data.readers.repeats import tell_of_copies
 from itembank.data.readers.rows import ResponseRows, joined_source
 from itembank.data.readers.specs import ReadingSpec
@@ -85,7 +85,7 @@ def _read_tables(paths: Sequence[Path], cells: StreamedCells, spec: ReadingSpec,
     """Read tables, long or wide, one after the other."""
     for number, path in enumerate(paths):
         kind = file_kind(path)
-        if path.suffix.lower() in {".json", ".gz"}:  # one array; what a gzipped file grows to is looked at first
+        if path.suffix.lower() in {".json", *PACKED}:  # one array; what a packed file grows to is looked at first
             raise NotPlainError
         cells.files.append(FileTotals(str(path)))
         parts = _Parts(cells, spec, can_be_wide=kind != "json")

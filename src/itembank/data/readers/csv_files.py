@@ -11,7 +11,7 @@ from typing import IO
 
 import polars as pl
 
-from itembank.data.readers.opening import Keep, Table, encoding_problem, open_binary, translated
+from itembank.data.readers.opening import PACKED, Keep, Table, encoding_problem, open_binary, translated
 from itembank.errors import DataError, shown
 
 SEPARATORS = (",", "\t", ";")
@@ -124,7 +124,7 @@ def check_csv_file(path: Path) -> tuple[list[str], str]:
 
 def _check_growth(path: Path) -> None:
     """Unpack a compressed file once and keep nothing, for Polars would keep whatever comes out of it."""
-    if path.suffix.lower() == ".gz":
+    if path.suffix.lower() in PACKED:
         with translated(path, "CSV file"), open_binary(path) as file:
             while file.read(1 << 20):
                 pass
@@ -155,8 +155,8 @@ def _first_line(file: IO[bytes], separator: str) -> list[str]:
 
 
 def _check_last_line(path: Path, n_columns: int, separator: str) -> None:
-    """Refuse a file whose last line has no end and too few fields: it was cut (gzip notices that itself)."""
-    if path.suffix.lower() == ".gz":
+    """Refuse a file whose last line has no end and too few fields: it was cut (unpacking notices that itself)."""
+    if path.suffix.lower() in PACKED:
         return
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
         if content[-1:] in {b"\n", b"\r"}:

@@ -14,7 +14,7 @@ from itembank.errors import N_SHOWN, DataError, remedy, shown
 
 # samples_<task>_<date>.jsonl, .json in 2024; the date is the run's, and stands in the name of its results file too.
 _DATE = r"\d{4}-\d{2}-\d{2}T\d{2}-?:?\d{2}-?:?\d{2}(?:\.\d+)?"
-SAMPLES = re.compile(rf"samples_(?P<task>.+?)(?:_(?P<date>{_DATE}))?\.jsonl?(?:\.gz)?")
+SAMPLES = re.compile(rf"samples_(?P<task>.+?)(?:_(?P<date>{_DATE}))?\.jsonl?(?:\.gz|\.zst)?")
 RESULTS = re.compile(rf"(?!samples_).*?_?(?P<date>{_DATE})\.json")
 # The arguments that name a model, in the harness's own order of precedence.
 _NAMING_ARGUMENTS = ("peft", "delta", "pretrained", "model", "path", "engine")

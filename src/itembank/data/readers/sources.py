@@ -69,7 +69,7 @@ SOURCES: Mapping[str, Source] = {
         "logs of lm-evaluation-harness",
         _HERE + "lm_eval:is_lm_eval",
         _HERE + "lm_eval:lm_eval_rows",
-        files=("samples_*.json", "samples_*.jsonl", "samples_*.json.gz", "samples_*.jsonl.gz"),
+        files=tuple(f"samples_*.{kind}{packed}" for kind in ("json", "jsonl") for packed in ("", ".gz", ".zst")),
         beside=("results_*.json",),
     ),
     "inspect": Source(
