@@ -56,8 +56,8 @@ def alpaca_eval_rows(paths: Sequence[Path], spec: ReadingSpec, *, progress: Prog
         When a file holds no annotations, a preference is outside [1, 2], or models were compared with different
         baselines.
     """
-    files, source = own_files(paths, "alpaca-eval"), named(paths)
-    parts = read_each(_of_one_judge(files, spec), lambda file: list(_annotations(file)), progress)
+    files, source = own_files(paths, "alpaca-eval", spec), named(paths)
+    parts = read_each(_of_one_judge(files, spec), lambda file: list(_annotations(file)), progress, spec)
     found = [one for part in parts for one in part]
     if not found:
         raise DataError(f"{source}: must hold annotations of AlpacaEval (annotations.json), got none.")

@@ -46,8 +46,8 @@ def evalplus_rows(paths: Sequence[Path], spec: ReadingSpec, *, progress: Progres
         When a file is another's, or has no results of the tests that were asked for.
     """
     metric = _metric(spec)
-    files = own_files(paths, "evalplus")
-    parts = read_each(files, lambda file: [(model_of(file), *one) for one in _tasks(file, metric)], progress)
+    files = own_files(paths, "evalplus", spec)
+    parts = read_each(files, lambda file: [(model_of(file), *one) for one in _tasks(file, metric)], progress, spec)
     rows = [one for part in parts for one in part]
     return rows_of_columns(
         named(paths),
@@ -108,7 +108,7 @@ def _statuses(samples: Any) -> list[tuple[Any, Any]]:
 
 def evalplus_published(folder: Path, metric: str = TESTS[0]) -> Iterator[tuple[str, str | None, float]]:
     """Give pass@1 as the results files state it, where they do."""
-    for file in own_files([folder], "evalplus"):
+    for file in own_files([folder], "evalplus", ReadingSpec()):
         content = read_json(file)
         stated = content.get("pass_at_k", {}).get(metric, {}) if isinstance(content, dict) else {}
         if "pass@1" in stated and content.get("eval"):

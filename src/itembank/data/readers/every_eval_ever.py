@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from itembank.data.documents import read_json
-from itembank.data.readers.collecting import own_files, refuse
+from itembank.data.readers.collecting import own_files
 from itembank.data.readers.json_files import Record, as_float, first_record, read_records
 from itembank.data.readers.lm_eval_files import Run, SampleFile, oldest_first
 from itembank.data.readers.lm_eval_samples import Samples
@@ -22,6 +22,7 @@ from itembank.data.readers.logged_answers import (
     mapping,
     samples_of,
 )
+from itembank.data.readers.refusals import refuse
 from itembank.data.readers.rows import ResponseRows
 from itembank.data.readers.specs import ReadingSpec
 from itembank.data.readers.wanted import wanted
@@ -63,7 +64,7 @@ def every_eval_ever_rows(
     metrics: dict[Path, Mapping[str, str]] = {}
     found: list[SampleFile] = []
     problems: list[str] = []
-    for path in own_files(paths, "eee", hint):
+    for path in own_files(paths, "eee", spec, hint):
         try:
             _refuse_aggregate(path, hint)
             metrics[path], lower, date = _aggregate(path)

@@ -15,6 +15,7 @@ from itembank.data.documents import parse_json, regular_size
 from itembank.data.memory import most_in_object, most_text, refuse_object, refuse_text
 from itembank.data.readers.json_files import Record, first_record
 from itembank.data.readers.opening import Zstandard, open_binary
+from itembank.data.readers.specs import ReadingSpec
 from itembank.errors import DataError, ItembankError
 
 ARCHIVE = ".eval"
@@ -55,12 +56,15 @@ def is_inspect_file(path: Path) -> bool:
         return _START.match(file.read(4096)) is not None
 
 
-def inspect_files(paths: Sequence[Path]) -> list[Path]:
+def inspect_files(paths: Sequence[Path], spec: ReadingSpec) -> list[Path]:
     """Find the logs at these places: files as they are given, and those inside folders; none twice."""
     found: dict[Path, None] = {}
     for path in paths:
-        inside = sorted(path.rglob("*")) if path.is_dir() else [path]
-        found.update(dict.fromkeys(file for file in inside if not path.is_dir() or is_inspect_file(file)))
+        if path.is_dir():
+            inside = [file for file in sorted(path.rglob("*")) if not spec.leaves_out(file)]
+            found.update(dict.fromkeys(file for file in inside if is_inspect_file(file)))
+        else:
+            found[path] = None
     return list(found)
 
 

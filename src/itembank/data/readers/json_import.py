@@ -96,7 +96,7 @@ def read_json_results(
     seen = _Seen()
 
     def read(_item_ids: Sequence[str] | None) -> list[ResponseRows]:
-        rows = read_each(sources, lambda path: _json_rows(path, mapping, spec, seen), progress)
+        rows = read_each(sources, lambda path: _json_rows(path, mapping, spec, seen), progress, spec)
         seen.check(mapping, list(mapping.columns))
         return rows
 

@@ -8,9 +8,10 @@ from typing import Any
 
 from itembank.data.documents import read_json
 from itembank.data.readers.foreign_logs import check_not_foreign
+from itembank.data.readers.refusals import refuse
 from itembank.data.readers.specs import ReadingSpec
 from itembank.data.readers.wanted import wanted
-from itembank.errors import N_SHOWN, DataError, remedy, shown
+from itembank.errors import DataError, remedy, shown
 
 # samples_<task>_<date>.jsonl, .json in 2024; the date is the run's, and stands in the name of its results file too.
 _DATE = r"\d{4}-\d{2}-\d{2}T\d{2}-?:?\d{2}-?:?\d{2}(?:\.\d+)?"
@@ -102,20 +103,24 @@ def find_sample_files(paths: Sequence[Path], spec: ReadingSpec) -> FoundFiles:
     """
     found: dict[Path, None] = {}
     lonely: list[Path] = []
+    files, problems = [], []
     for path in paths:
-        samples, results = _files_of(path)
+        try:
+            samples, results = _files_of(path, spec)
+        except DataError as error:
+            problems.append(str(error))
+            continue
         found.update(dict.fromkeys(samples))
         sampled = {_run_key(SAMPLES, sample) for sample in samples}
         lonely.extend(file for file in results if _run_key(RESULTS, file) not in sampled)
     runs: dict[tuple[Path, str], Run] = {}
-    files, problems = [], []
     for path in found:
         try:
             files.append(_sample_file(path, spec, runs))
         except DataError as error:
             problems.append(str(error))
     if not files:
-        raise DataError("\n".join(problems[:N_SHOWN]))
+        refuse(problems)
     return FoundFiles(oldest_first(wanted(files, spec)), lonely, problems)
 
 
@@ -124,16 +129,17 @@ def oldest_first(files: Sequence[SampleFile]) -> list[SampleFile]:
     return sorted(files, key=lambda file: (file.date, str(file.path)))
 
 
-def _files_of(path: Path) -> tuple[list[Path], list[Path]]:
+def _files_of(path: Path, spec: ReadingSpec) -> tuple[list[Path], list[Path]]:
     """Find samples files and dated results files at a path."""
     if not path.is_dir():
         _refuse_results(path)
         return [path], []
-    samples = sorted(file for file in path.rglob("samples_*.json*") if SAMPLES.fullmatch(file.name))
-    results = sorted(file for file in path.rglob("*.json") if RESULTS.fullmatch(file.name))
+    inside = sorted(file for file in path.rglob("*.json*") if not spec.leaves_out(file))
+    samples = [file for file in inside if SAMPLES.fullmatch(file.name)]
+    results = [file for file in inside if RESULTS.fullmatch(file.name)]
     if samples:
         return samples, results
-    others = results or [file for file in sorted(path.rglob("*.json"))[:5] if _is_results(_json_or_none(file))]
+    others = results or [file for file in inside[:5] if _is_results(_json_or_none(file))]
     if others:
         raise DataError(
             f"{path}: holds results of lm_eval without samples: {shown([file.name for file in others])}. "

@@ -50,6 +50,21 @@ class ResponseRows:
         """Number of rows."""
         return int(self.response.shape[0])
 
+    def take(self, rows: IntArray) -> "ResponseRows":
+        """Return some of the rows; what is known of models and items that they do not name goes."""
+        models, items = self.models.take(rows), self.items.take(rows)
+        return replace(
+            self,
+            models=models,
+            items=items,
+            response=self.response[rows],
+            n_trials=None if self.n_trials is None else self.n_trials[rows],
+            costs={unit: cost[rows] for unit, cost in self.costs.items()},
+            seeds=None if self.seeds is None else self.seeds.take(rows),
+            model_table=self.model_table.filter(pl.col("model_id").is_in(models.names.implode())),
+            item_table=self.item_table.filter(pl.col("item_id").is_in(items.names.implode())),
+        )
+
     def describe(self, rows: IntArray) -> str:
         """Name the first few of these rows with their responses."""
         first = rows[:N_SHOWN]

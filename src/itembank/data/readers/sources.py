@@ -10,7 +10,7 @@ from pathlib import PurePath
 from typing import Any
 
 _HERE = "itembank.data.readers."
-LOGGED = ("metric", "tasks", "exclude_tasks", "skip_unusable", "ignore_content", "max_response")
+LOGGED = ("metric", "tasks", "exclude_tasks", "task_names", "ignore_content", "max_response")
 """Choices that logs of harnesses take which hold several metrics and tasks."""
 
 

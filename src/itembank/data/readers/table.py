@@ -1,15 +1,19 @@
 """Tables of results: long or wide, told from their columns."""
 
+import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
+from itembank.data.readers.json_files import first_record
 from itembank.data.readers.long_table import check_columns, rows_of_long, text_columns, wanted_columns
-from itembank.data.readers.opening import Table
+from itembank.data.readers.opening import Kind, Table
 from itembank.data.readers.rows import ResponseRows
 from itembank.data.readers.specs import Format, ReadingSpec
+from itembank.data.readers.table_batches import table_batches
 from itembank.data.readers.table_files import read_table_file
 from itembank.data.readers.wide_table import rows_of_wide_items, rows_of_wide_models
-from itembank.errors import DataError, shown
+from itembank.errors import DataError, DataWarning, shown
 
 LAYOUTS: dict[Format, Callable[[Table, ReadingSpec], ResponseRows]] = {
     "long": rows_of_long,
@@ -19,6 +23,8 @@ LAYOUTS: dict[Format, Callable[[Table, ReadingSpec], ResponseRows]] = {
 
 WIDE_COLUMNS = ("model_id", "item_id", "scenario", "subscenario")
 """Columns of ours that a wide table may have."""
+ROWS_LOOKED_AT = 1000
+"""Of a wide table, to tell whether it holds responses."""
 
 
 def table_rows(path: Path, spec: ReadingSpec) -> ResponseRows:
@@ -46,6 +52,29 @@ def rows_of_table(table: Table, spec: ReadingSpec) -> ResponseRows:
     if layout != "long":
         check_wide(table.source, spec)
     return LAYOUTS[layout](table, spec)
+
+
+def holds_responses(path: Path, kind: Kind, spec: ReadingSpec) -> bool:
+    """Whether a file is a table of responses: a long one by its columns, a wide one by its first rows too."""
+    if kind == "json" and layout_of(list(first_record(path)), spec) is None:
+        return False
+    batch = next(table_batches(path, kind, list, text=text_columns(spec)), None)
+    if batch is None:
+        return False
+    table = replace(batch.table, frame=batch.table.frame.head(ROWS_LOOKED_AT))
+    layout = layout_of(table.frame.columns, spec)
+    if layout is None or table.frame.height == 0:
+        return False
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataWarning)
+        try:
+            if layout == "long":
+                check_columns(table.source, table.frame.columns, spec)
+            else:
+                LAYOUTS[layout](table, spec)
+        except DataError:
+            return False
+    return True
 
 
 def check_wide(source: str, spec: ReadingSpec) -> None:
