@@ -126,7 +126,8 @@ def _look_below(folder: Path, spec: ReadingSpec, found: Found) -> None:
         if name is None:
             found.unknown.append(path)
         else:
-            found.add(name, folder if name in SOURCES and SOURCES[name].holds(path) else path)
+            is_walked = name in SOURCES and (SOURCES[name].holds(path) or (name == "lm-eval" and "jsonl" in path.name))
+            found.add(name, folder if is_walked else path)
     if sum(found.n_files.values()) == n_before:
         raise DataError(_no_results(folder, files))
 

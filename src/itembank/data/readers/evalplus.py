@@ -12,6 +12,7 @@ from itembank.data.documents import read_json
 from itembank.data.readers.collecting import named, own_files, read_each
 from itembank.data.readers.layouts import laid_out
 from itembank.data.readers.long_records import rows_of_columns
+from itembank.data.readers.refusals import RefusedError, WaysOut
 from itembank.data.readers.rows import ResponseRows
 from itembank.data.readers.specs import ReadingSpec
 from itembank.errors import DataError, remedy, shown
@@ -75,9 +76,11 @@ def scenario_of(task: str, metric: str) -> str:
 
 
 def _metric(spec: ReadingSpec) -> str:
-    metric = spec.metric[0] if spec.metric else TESTS[0]
-    if metric not in TESTS:
-        raise DataError(f"the metric of EvalPlus must be one of {', '.join(TESTS)}, got {metric!r}.")
+    asked = [name for name in spec.metric if "=" not in name] or TESTS[:1]
+    metric = next((name for name in asked if name in TESTS), None)
+    if metric is None:
+        problem = f"the metric of EvalPlus must be one of {', '.join(TESTS)}, got {shown(asked)}."
+        raise RefusedError([problem], WaysOut(metrics=(TESTS[0],)), spec)
     return metric
 
 

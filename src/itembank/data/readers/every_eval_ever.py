@@ -68,7 +68,7 @@ def every_eval_ever_rows(
         try:
             _refuse_aggregate(path, hint)
             metrics[path], lower, date = _aggregate(path)
-            evaluations = _evaluations(path)
+            evaluations = _evaluations(path, spec.task_names)
         except DataError as error:
             problems.append(str(error))
             continue
@@ -94,7 +94,7 @@ def _refuse_aggregate(path: Path, hint: str) -> None:
         raise DataError(f"{path}: is an aggregate of Every Eval Ever, without samples. {hint}")
 
 
-def _evaluations(path: Path) -> dict[tuple[str, str], list[_Line]]:
+def _evaluations(path: Path, names: Mapping[str, str]) -> dict[tuple[str, str], list[_Line]]:
     """Lines of each model and evaluation of a file."""
     found: dict[tuple[str, str], list[_Line]] = {}
     for record in (record for block in read_records(path) for record in block):
@@ -104,7 +104,7 @@ def _evaluations(path: Path) -> dict[tuple[str, str], list[_Line]]:
             )
         task = str(record["evaluation_name"])
         line = _Line(str(record.get("evaluation_result_id") or task), _answer(record))
-        found.setdefault((str(record["model_id"]), task), []).append(line)
+        found.setdefault((str(record["model_id"]), names.get(task, task)), []).append(line)
     return found
 
 

@@ -83,6 +83,7 @@ def _read_all(
     )
     if not files:
         problems.append("there must be at least one log of Inspect (*.eval, or a .json that it wrote), got none.")
+    runs = [replace(run, task=spec.task_names.get(run.task, run.task)) for run in runs]
     return together(wanted(runs, spec)), problems
 
 

@@ -2,16 +2,17 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
 from itembank.data.documents import read_json
 from itembank.data.readers.foreign_logs import check_not_foreign
+from itembank.data.readers.json_files import Record, first_record
 from itembank.data.readers.refusals import refuse
 from itembank.data.readers.specs import ReadingSpec
 from itembank.data.readers.wanted import wanted
-from itembank.errors import DataError, remedy, shown
+from itembank.errors import DataError, DataWarning, remedy, shown, warn
 
 # samples_<task>_<date>.jsonl, .json in 2024; the date is the run's, and stands in the name of its results file too.
 _DATE = r"\d{4}-\d{2}-\d{2}T\d{2}-?:?\d{2}-?:?\d{2}(?:\.\d+)?"
@@ -19,6 +20,7 @@ SAMPLES = re.compile(rf"samples_(?P<task>.+?)(?:_(?P<date>{_DATE}))?\.jsonl?(?:\
 RESULTS = re.compile(rf"(?!samples_).*?_?(?P<date>{_DATE})\.json")
 # The arguments that name a model, in the harness's own order of precedence.
 _NAMING_ARGUMENTS = ("peft", "delta", "pretrained", "model", "path", "engine")
+LINES = re.compile(r"\.jsonl(?:\.gz|\.zst)?$")
 ORIGINAL, OF_BANK = "original", "itembank_bank"
 """What the metadata of an exported task say: the task it is a part of, and the bank whose items it has."""
 MOST = 2**63
@@ -93,6 +95,11 @@ class FoundFiles:
     problems: list[str]
 
 
+def is_sample(record: Record) -> bool:
+    """Whether an object is a sample as lm_eval writes it."""
+    return "doc_id" in record and not {"doc_hash", "filtered_resps", "resps", "arguments"}.isdisjoint(record)
+
+
 def find_sample_files(paths: Sequence[Path], spec: ReadingSpec) -> FoundFiles:
     """Find the samples files of these files and folders.
 
@@ -118,10 +125,27 @@ def find_sample_files(paths: Sequence[Path], spec: ReadingSpec) -> FoundFiles:
         try:
             files.append(_sample_file(path, spec, runs))
         except DataError as error:
-            problems.append(str(error))
+            if path in paths or SAMPLES.fullmatch(path.name):
+                problems.append(str(error))
+            else:  # found below a folder, by its content alone
+                warn(f"left out: {error}", DataWarning)
     if not files:
         refuse(problems)
+    files = [renamed(file, spec.task_names) for file in files]
     return FoundFiles(oldest_first(wanted(files, spec)), lonely, problems)
+
+
+def renamed(file: SampleFile, names: Mapping[str, str]) -> SampleFile:
+    """Give the task of a file the name that it is to have, and with it what its run tells of the task."""
+    old, new = file.task, names.get(file.task)
+    if new is None:
+        return file
+    told = {one.name: getattr(file.run, one.name) for one in fields(file.run) if one.name != "about"}
+    told = {name: value for name, value in told.items() if isinstance(value, Mapping) and old in value}
+    run = replace(file.run, **{name: {**value, new: value[old]} for name, value in told.items()})
+    if run.groups.get(new) == old:
+        run = replace(run, groups={**run.groups, new: new})
+    return replace(file, task=new, run=run)
 
 
 def oldest_first(files: Sequence[SampleFile]) -> list[SampleFile]:
@@ -135,7 +159,7 @@ def _files_of(path: Path, spec: ReadingSpec) -> tuple[list[Path], list[Path]]:
         _refuse_results(path)
         return [path], []
     inside = sorted(file for file in path.rglob("*.json*") if not spec.leaves_out(file))
-    samples = [file for file in inside if SAMPLES.fullmatch(file.name)]
+    samples = [file for file in inside if SAMPLES.fullmatch(file.name) or _is_renamed(file)]
     results = [file for file in inside if RESULTS.fullmatch(file.name)]
     if samples:
         return samples, results
@@ -179,18 +203,36 @@ def _json_or_none(path: Path) -> Any:
 def _sample_file(path: Path, spec: ReadingSpec, runs: dict[tuple[Path, str], Run]) -> SampleFile:
     """Tell task, date, run and model of one samples file."""
     match = SAMPLES.fullmatch(path.name)
-    if match is None and spec.scenario is None:
-        by_name = remedy("scenario='...'", "--scenario NAME")
-        raise DataError(
-            f"{path}: the name of a samples file must tell the task, as samples_<task>_<date>.jsonl does. "
-            f"Keep the name lm_eval gave it, or say the task: {by_name}."
-        )
-    task = match["task"] if match else str(spec.scenario)
     key = _run_key(SAMPLES, path)
     if key not in runs:
         runs[key] = _read_run(*key)
     run = runs[key]
+    task = match["task"] if match else spec.scenario or _task_of_renamed(path, run)
     return SampleFile(path, run.originals.get(task, task), key[1], run, spec.model_id or _model_id(path, run, spec))
+
+
+def _is_renamed(path: Path) -> bool:
+    """Whether a file holds samples, though its name is another than lm_eval gives."""
+    if not LINES.search(path.name):
+        return False
+    try:
+        return is_sample(first_record(path))
+    except (DataError, OSError):
+        return False
+
+
+def _task_of_renamed(path: Path, run: Run) -> str:
+    """Task of a samples file with a name of its own: one that the results file beside it tells of."""
+    name = LINES.sub("", path.name)
+    if name in {*run.n_items, *run.filters, *run.higher_is_better}:
+        return name
+    by_name = remedy("scenario='...'", "--scenario NAME")
+    leave_out = remedy("exclude_files=...", "--exclude-file")
+    raise DataError(
+        f"{path}: the name of a samples file must tell the task, as samples_<task>_<date>.jsonl does, or be a task of "
+        f"the results file beside it. Keep the name lm_eval gave it, say the task ({by_name}), or leave it out "
+        f"({leave_out})."
+    )
 
 
 def _read_run(folder: Path, date: str) -> Run:

@@ -12,7 +12,7 @@ import polars as pl
 from itembank.data.digests import digest_of
 from itembank.data.readers.collecting import own_files
 from itembank.data.readers.labels import Labels
-from itembank.data.readers.lm_eval_files import SampleFile, oldest_first
+from itembank.data.readers.lm_eval_files import SampleFile, oldest_first, renamed
 from itembank.data.readers.lm_eval_samples import NO_FILTER, Samples, metric_of
 from itembank.data.readers.logged import LogKind, Logs, logged_rows, read_each_log
 from itembank.data.readers.refusals import refuse
@@ -129,7 +129,7 @@ def harness_rows(
     found, problems = [], []
     for path in own_files(paths, harness.source, spec, harness.hint):
         try:
-            found.append(harness.tell(path, spec))
+            found.append(renamed(harness.tell(path, spec), spec.task_names))
         except DataError as error:
             problems.append(str(error))
     files = oldest_first(wanted(found, spec))

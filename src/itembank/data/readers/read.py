@@ -25,7 +25,7 @@ from itembank.data.readers.table import LAYOUTS, table_rows
 from itembank.data.readers.wanted import only_wanted
 from itembank.data.response_files import response_file_rows
 from itembank.data.responses import ResponseMatrix
-from itembank.errors import DataError
+from itembank.errors import DataError, did_you_mean, shown
 from itembank.progress import ProgressCallback, silent
 
 Paths = str | Path | Sequence[str | Path]
@@ -285,7 +285,20 @@ def read_rows(
     if errors and not (spec.skip_unusable and parts):
         raise combined(errors, spec, has_rest=bool(parts))
     say_left_out([str(error) for error in (*errors, *(unwanted if parts else ()))])
+    _check_renamed(parts, spec)
     return parts
+
+
+def _check_renamed(parts: Sequence[ResponseRows], spec: ReadingSpec) -> None:
+    """Raise `DataError` when a task that was to get another name is in none of the logs."""
+    tables = [part.item_table["task"] for part in parts if "task" in part.item_table.columns]
+    known = sorted({task for tasks in tables for task in tasks.unique()})
+    absent = [old for old, new in spec.task_names.items() if new not in known]
+    if absent:
+        raise DataError(
+            f"a task that is renamed must be in the logs, got {shown(absent)}; there are {shown(known, 20)}."
+            f"{did_you_mean(absent, known)}"
+        )
 
 
 def _read_source(
