@@ -65,7 +65,7 @@ def test_mixed_ids_are_refused():
         (pl.DataFrame({"model_id": ["a"], "item_id": ["x"], "response": [2]}), r"must lie in \[0, 1\]"),
         (pl.DataFrame(LONG).clear(), "is empty"),
         (pl.DataFrame({"x": [1]}), "model_id or item_id"),
-        (PANDAS.rename(columns={"response": "score"}), "none called 'response'"),
+        (PANDAS.rename(columns={"response": "points"}), "none called 'response'"),
     ],
 )
 def test_bad_tables(table, message):

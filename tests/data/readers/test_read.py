@@ -12,7 +12,7 @@ from itembank.data.readers.read import read_lm_eval, read_py_irt, read_responses
 from itembank.data.readers.specs import ReadingSpec
 from itembank.data.response_files import write_responses
 from itembank.data.responses import ResponseMatrix
-from itembank.errors import DataError, DataWarning, ParameterError
+from itembank.errors import DataError, DataWarning, ParameterError, command_line_words
 from tests.data.readers.bad_files import LONG, WRONG, lines, one
 from tests.data.readers.logs import sample, write_run
 
@@ -42,7 +42,7 @@ def test_a_wrong_file_gives_an_error_that_says_what_and_where(wrong, tmp_path):
     spec = ReadingSpec(format="py-irt" if wrong.command == "py-irt" else "auto", **wrong.spec)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DataWarning)
-        with pytest.raises(DataError) as caught:
+        with pytest.raises(DataError) as caught, command_line_words():
             read_responses(paths, spec=spec)
     for text in wrong.says:
         assert re.search(text, str(caught.value)), f"{text!r} not in {caught.value}"
@@ -231,7 +231,7 @@ def test_readers_by_format_say_when_a_file_has_another(tmp_path):
 
 
 def test_a_folder_without_logs_and_no_file_at_all(tmp_path):
-    with pytest.raises(DataError, match="holds no samples of lm_eval"):
+    with pytest.raises(DataError, match="there must be files of results, got none"):
         read_responses(tmp_path)
     with pytest.raises(DataError, match="at least one file"):
         read_responses([])

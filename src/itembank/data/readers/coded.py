@@ -18,7 +18,7 @@ from itembank.data.readers.rows import ResponseRows, joined_source
 from itembank.data.readers.specs import ReadingSpec
 from itembank.data.readers.streamed import FileTotals, NotPlainError, StreamedCells
 from itembank.data.readers.streamed_wide import WideParts
-from itembank.data.readers.table import LAYOUTS, check_wide, layout_of
+from itembank.data.readers.table import LAYOUTS, check_wide, layout_of, with_usual_names
 from itembank.data.readers.table_batches import Batch, table_batches
 from itembank.data.response_files import OWN_COLUMNS, response_file_tables
 from itembank.data.responses import with_scenario_columns
@@ -107,6 +107,8 @@ class _Parts:
     def keep(self, columns: Sequence[str]) -> Sequence[str]:
         """Return the columns that are read."""
         source, layout = self._cells.files[-1].source, layout_of(columns, self._spec)
+        if with_usual_names(columns, self._spec) is not self._spec:  # which is told once, and of the whole table
+            raise NotPlainError
         if layout == "long":
             check_columns(source, columns, self._spec)
             return wanted_columns(columns, self._spec)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from itembank.data.readers.json_files import first_record
 from itembank.data.readers.opening import PACKED, SUFFIXES, file_kind
-from itembank.data.readers.sources import SOURCES, is_companion, source_of_name, source_of_record
+from itembank.data.readers.sources import SOURCES, is_companion, matches, source_of_name, source_of_record
 from itembank.data.readers.specs import Format, ReadingSpec
 from itembank.data.readers.table import holds_responses
 from itembank.data.response_files import is_response_file
@@ -129,7 +129,10 @@ def _look_below(folder: Path, spec: ReadingSpec, found: Found) -> None:
             is_walked = name in SOURCES and (SOURCES[name].holds(path) or (name == "lm-eval" and "jsonl" in path.name))
             found.add(name, folder if is_walked else path)
     if sum(found.n_files.values()) == n_before:
-        raise DataError(_no_results(folder, files))
+        name = _source_of_companions(files, spec)
+        if name is None:
+            raise DataError(_no_results(folder, files))
+        found.add(name, folder, 0)  # its reader says what is missing
 
 
 def _format_inside(path: Path, spec: ReadingSpec) -> Format | None:
@@ -144,20 +147,29 @@ def _format_inside(path: Path, spec: ReadingSpec) -> Format | None:
         return None
 
 
+def _source_of_companions(files: Sequence[Path], spec: ReadingSpec) -> Format | None:
+    """Name of the program that wrote most of these files beside its results; None where there is none."""
+    companions = [path for path in files if is_companion(path)]
+    if 2 * len(companions) < len(files):
+        return None
+    told = (name for path in companions for name, one in SOURCES.items() if matches(path, one.beside))
+    name = next(told, None)
+    if name == "lm-eval" and not any(_format_inside(path, spec) == name for path in companions):
+        return None  # others write results_*.json, too
+    return name
+
+
 def _no_results(folder: Path, files: Sequence[Path]) -> str:
     """Say that no file below a folder can be read as it is, what can be, and how to read other tables and JSON."""
     if not files:
         return f"{folder}: there must be files of results, got none (hidden ones are passed by)."
-    companions = [path for path in files if is_companion(path)]
     lines = [
         f"{folder}: holds {len(files)} files, and none with results that itembank knows: {shown(_names(files))}. "
         f"It knows tables with the columns model_id, item_id and response, and {', '.join(_titles())}."
     ]
-    if companions:
-        lines.append(f"Some are written beside results, and hold none themselves: {shown(_names(companions))}.")
     kinds = [(path, SUFFIXES[suffix]) for path in files if (suffix := _table_suffix(path)) in SUFFIXES]
     table = next((path for path, kind in kinds if kind != "json"), None)
-    record = next((path for path, kind in kinds if kind == "json" and path not in companions), None)
+    record = next((path for path, kind in kinds if kind == "json"), None)
     if table is not None:
         ours = " ".join(f"--column {name}=..." for name in ("model_id", "item_id", "response"))
         python = f"read_table({str(table)!r}, columns={{'model_id': '...', 'item_id': '...', 'response': '...'}})"

@@ -8,7 +8,7 @@ import polars as pl
 
 from itembank.data.readers.labels import Labels, join_labels
 from itembank.data.readers.wording import first_few
-from itembank.errors import N_SHOWN, DataError, quoted, shown
+from itembank.errors import N_SHOWN, DataError, quoted, remedy, shown
 from itembank.numerics.arrays import FloatArray, IntArray
 
 UNCHANGING = ("scenario", "subscenario", "content_hash")
@@ -199,7 +199,7 @@ def _disagreement(unequal: pl.DataFrame, column: str) -> str:
     return (
         f"an item must belong to one {column}, got more for {len(items)} items: {shown(items)} "
         f"({first[0]!r} in {shown(first[1])}). Make item_id unique, for instance by putting the scenario before it "
-        "(prefix_scenario=True, itembank import table --prefix-scenario)."
+        f"({remedy('prefix_scenario=True', 'itembank import table --prefix-scenario')})."
     )
 
 

@@ -1,5 +1,6 @@
 """Tables of results: long or wide, told from their columns."""
 
+import re
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -7,13 +8,13 @@ from pathlib import Path
 
 from itembank.data.readers.json_files import first_record
 from itembank.data.readers.long_table import check_columns, rows_of_long, text_columns, wanted_columns
-from itembank.data.readers.opening import Kind, Table
+from itembank.data.readers.opening import Kind, Table, file_kind
 from itembank.data.readers.rows import ResponseRows
 from itembank.data.readers.specs import Format, ReadingSpec
 from itembank.data.readers.table_batches import table_batches
 from itembank.data.readers.table_files import read_table_file
 from itembank.data.readers.wide_table import rows_of_wide_items, rows_of_wide_models
-from itembank.errors import DataError, DataWarning, shown
+from itembank.errors import DataError, DataWarning, remedy, shown, warn
 
 LAYOUTS: dict[Format, Callable[[Table, ReadingSpec], ResponseRows]] = {
     "long": rows_of_long,
@@ -23,6 +24,16 @@ LAYOUTS: dict[Format, Callable[[Table, ReadingSpec], ResponseRows]] = {
 
 WIDE_COLUMNS = ("model_id", "item_id", "scenario", "subscenario")
 """Columns of ours that a wide table may have."""
+USUAL_NAMES = {
+    "model_id": ("model", "modelid", "modelname", "llm"),
+    "item_id": (
+        *("item", "itemid", "itemname", "question", "questionid", "problem", "problemid", "example", "exampleid"),
+        *("sampleid", "docid", "instanceid"),
+    ),
+    "response": ("response", "correct", "iscorrect", "score", "passed", "result", "outcome"),
+}
+"""What tables of others call our columns, without case, blanks and underscores."""
+_SEPARATORS = re.compile(r"[\s_.-]+")
 ROWS_LOOKED_AT = 1000
 """Of a wide table, to tell whether it holds responses."""
 
@@ -31,23 +42,35 @@ def table_rows(path: Path, spec: ReadingSpec) -> ResponseRows:
     """Read one table file, long or wide."""
 
     def keep(columns: Sequence[str]) -> Sequence[str]:
-        if layout_of(columns, spec) != "long":
+        usual = with_usual_names(columns, spec)
+        if layout_of(columns, usual) != "long":
             return columns
-        check_columns(str(path), columns, spec)
-        return wanted_columns(columns, spec)
+        check_columns(str(path), columns, usual)
+        return wanted_columns(columns, usual)
 
     table = read_table_file(path, keep=keep, text=text_columns(spec))
+    usual = with_usual_names(table.frame.columns, spec)
+    if usual is not spec and file_kind(path) == "json":  # ids are to be text, whatever they are called
+        table = read_table_file(path, keep=keep, text=text_columns(usual))
     return rows_of_table(table, spec)
 
 
 def rows_of_table(table: Table, spec: ReadingSpec) -> ResponseRows:
-    """Make rows of a table, long or wide."""
+    """Make rows of a table, long or wide; columns with usual names for model, item and response are told."""
+    usual = with_usual_names(table.frame.columns, spec)
+    if usual is not spec:
+        taken = [f"{theirs!r} as {ours}" for ours, theirs in usual.columns.items() if ours not in spec.columns]
+        warn(f"{table.source}: read the column {', '.join(taken)}.", DataWarning)
+    spec = usual
     layout = layout_of(table.frame.columns, spec)
     if layout is None:
+        by_model, by_item = (
+            remedy(f"columns={{'{name}': '...'}}", f"--column {name}=...") for name in ("model_id", "item_id")
+        )
         raise DataError(
             f"{table.source}: there must be a column model_id or item_id (both in a long table), got columns "
-            f"{shown(table.frame.columns, 12)}. Say what the file calls them: columns={{'model_id': '...'}} "
-            "(--column model_id=...)."
+            f"{shown(table.frame.columns, 12)}. Say which column names the model ({by_model}) where rows are models, "
+            f"which names the item ({by_item}) where rows are items, and both where a row is one response."
         )
     if layout != "long":
         check_wide(table.source, spec)
@@ -56,12 +79,17 @@ def rows_of_table(table: Table, spec: ReadingSpec) -> ResponseRows:
 
 def holds_responses(path: Path, kind: Kind, spec: ReadingSpec) -> bool:
     """Whether a file is a table of responses: a long one by its columns, a wide one by its first rows too."""
-    if kind == "json" and layout_of(list(first_record(path)), spec) is None:
-        return False
+    if kind == "json":
+        keys = list(first_record(path))
+        if layout_of(keys, with_usual_names(keys, spec)) is None:
+            return False
     batch = next(table_batches(path, kind, list, text=text_columns(spec)), None)
     if batch is None:
         return False
     table = replace(batch.table, frame=batch.table.frame.head(ROWS_LOOKED_AT))
+    usual = with_usual_names(table.frame.columns, spec)
+    if layout_of(table.frame.columns, usual) == "long":
+        spec = usual
     layout = layout_of(table.frame.columns, spec)
     if layout is None or table.frame.height == 0:
         return False
@@ -81,13 +109,32 @@ def check_wide(source: str, spec: ReadingSpec) -> None:
     """Raise `DataError` where choices were made that only long tables are read by."""
     unread = [name for name in spec.columns if name not in WIDE_COLUMNS]
     if unread:
-        raise DataError(
-            f"{source}: a wide table has no column {shown(unread)} of its own. Leave it out of columns=... (--column)."
-        )
+        out = remedy("columns=...", "--column")
+        raise DataError(f"{source}: a wide table has no column {shown(unread)} of its own. Leave it out of {out}.")
     if spec.prefix_scenario:
-        raise DataError(
-            f"{source}: prefix_scenario (--prefix-scenario) is for long tables, and this one is wide. Leave it out."
-        )
+        option = remedy("prefix_scenario", "--prefix-scenario")
+        raise DataError(f"{source}: {option} is for long tables, and this one is wide. Leave it out.")
+
+
+def with_usual_names(columns: Sequence[str], spec: ReadingSpec) -> ReadingSpec:
+    """Return the spec with what a table calls model, item and response, where it has one usual name for what it lacks.
+
+    The spec itself where nothing is to be added: where the columns have our names, or where no layout would follow.
+    """
+    named = {*spec.columns, *(["response"] if spec.response_column != "response" else [])}
+    has = {ours: ours in named or spec.column(ours) in columns for ours in USUAL_NAMES}
+    has["model_id"] |= spec.model_id is not None
+    has["response"] |= {spec.column("n_correct"), spec.column("n_trials")} <= set(columns)
+    found = {}
+    for ours, usual in USUAL_NAMES.items():
+        like = [name for name in columns if _SEPARATORS.sub("", name).casefold() in usual]
+        if not has[ours] and len(like) == 1:
+            found[ours] = like[0]
+    is_long = all(has[ours] or ours in found for ours in USUAL_NAMES)
+    is_wide = [*found] in (["model_id"], ["item_id"]) and layout_of(columns, spec) is None
+    if not (is_long or is_wide):
+        return spec
+    return replace(spec, columns={**spec.columns, **found}) if found else spec
 
 
 def layout_of(columns: Sequence[str], spec: ReadingSpec) -> Format | None:
