@@ -75,8 +75,8 @@ def coded_responses(found: Found, spec: ReadingSpec, known: Known, progress: Pro
 def may_be_coded(found: Found, spec: ReadingSpec) -> bool:
     """Whether these are tables, or one response file, and nothing was asked for that is settled on whole tables."""
     is_asked = spec.true_value is not None or spec.prefix_scenario or spec.model_id is not None or spec.model_names
-    is_asked = is_asked or spec.tasks or spec.exclude_tasks
-    if not CAN_STREAM or found.problems or is_asked or spec.repeats == "count":
+    has_tasks = bool(spec.tasks or spec.exclude_tasks)
+    if not CAN_STREAM or found.problems or is_asked or has_tasks or spec.repeats == "count":
         return False
     forms = [form for form, paths in found.paths.items() for _ in paths]
     return forms == ["responses"] or all(form in {"auto", *LAYOUTS} for form in forms)

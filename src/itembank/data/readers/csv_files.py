@@ -114,7 +114,7 @@ def _end_of_record(text: bytes) -> int:
 
 def check_csv_file(path: Path) -> tuple[list[str], str]:
     """Return column names and separator; `DataError` when a name is repeated, or the end is cut."""
-    header, separator = _header(path)
+    header, separator = csv_header(path)
     repeated = [name for name, count in Counter(header).items() if count > 1]
     if repeated:
         raise DataError(f"{path}: column names must be unique, got {len(repeated)} more than once: {shown(repeated)}.")
@@ -130,8 +130,8 @@ def _check_growth(path: Path) -> None:
                 pass
 
 
-def _header(path: Path) -> tuple[list[str], str]:
-    """Column names and separator."""
+def csv_header(path: Path) -> tuple[list[str], str]:
+    """Return column names and separator, whatever the rest of the file is."""
     names: dict[str, list[str]] = {}
     reason = ""
     for separator in SEPARATORS:

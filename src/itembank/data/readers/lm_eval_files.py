@@ -140,7 +140,7 @@ def renamed(file: SampleFile, names: Mapping[str, str]) -> SampleFile:
     old, new = file.task, names.get(file.task)
     if new is None:
         return file
-    told = {one.name: getattr(file.run, one.name) for one in fields(file.run) if one.name != "about"}
+    told: dict[str, Any] = {one.name: getattr(file.run, one.name) for one in fields(file.run) if one.name != "about"}
     told = {name: value for name, value in told.items() if isinstance(value, Mapping) and old in value}
     run = replace(file.run, **{name: {**value, new: value[old]} for name, value in told.items()})
     if run.groups.get(new) == old:

@@ -34,13 +34,15 @@ def check_columns(source: str, columns: Sequence[str], spec: ReadingSpec) -> Non
         absent.append(response)
     if absent:
         ours = [name for name in ("model_id", "item_id", "response") if spec.column(name) in absent]
-        python = f"columns={dict.fromkeys(ours, '...')}"
-        command, one = " ".join(f"--column {name}=..." for name in ours), "model_id='...'"
+        options = " ".join(f"--column {name}=..." for name in ours)
+        how = remedy(f"columns={dict.fromkeys(ours, '...')}", options)
+        by_name = remedy("response_column='...'", "--response-column NAME")
+        one = remedy("model_id='...'", "--model-id NAME")
         raise DataError(
             f"{source}: a long table must have the columns model_id, item_id and response (or n_correct and "
             f"n_trials), got none called {shown(absent)}; there are {shown(columns, 12)}. Say what the file calls "
-            f"them: {remedy(python, command)}; a table of one model may get its id from "
-            f"{remedy(one, '--model-id NAME')}."
+            f"them: {how}{f' (or {by_name})' if 'response' in ours else ''}; a table of one model may get its id from "
+            f"{one}."
         )
 
 

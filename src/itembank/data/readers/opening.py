@@ -108,7 +108,7 @@ def open_binary(path: Path) -> IO[bytes]:
     """Open an ordinary file for reading bytes, unpacking it; reading raises `DataError` where it gives too much."""
     n_bytes, suffix = regular_size(path), path.suffix.lower()
     most = most_text(n_bytes) if suffix in PACKED else float("inf")
-    file = gzip.open(path) if suffix == ".gz" else path.open("rb")  # noqa: SIM115 (closed with what reads it)
+    file: Any = gzip.open(path) if suffix == ".gz" else path.open("rb")  # noqa: SIM115 (closed with what reads it)
     if suffix == ".zst":
         file = Zstandard(file, path)
     return cast(IO[bytes], io.BufferedReader(_Watched(file, path, most), BYTES_AT_ONCE))

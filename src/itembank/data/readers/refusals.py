@@ -110,11 +110,15 @@ def say_left_out(problems: Sequence[str]) -> None:
 
 def combined(errors: Sequence[Exception], spec: ReadingSpec, *, has_rest: bool) -> RefusedError:
     """Make one error of those of several readers, whose advice holds for all of them together."""
-    problems, ways = [], []
+    problems: list[str] = []
+    ways: list[WaysOut] = []
     for error in errors:
-        is_refusal = isinstance(error, RefusedError)
-        problems.extend(error.problems if isinstance(error, RefusedError) else [str(error)])
-        ways.append(error.ways_out if is_refusal else WaysOut())
+        if isinstance(error, RefusedError):
+            problems.extend(error.problems)
+            ways.append(error.ways_out)
+        else:
+            problems.append(str(error))
+            ways.append(WaysOut())
     together = WaysOut(can_skip=has_rest or any(one.can_skip for one in ways))
     if all(one.is_mended_by_choices for one in ways):
         together = WaysOut(

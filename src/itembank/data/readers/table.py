@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from itembank.data.parquet import read_parquet_schema
+from itembank.data.readers.csv_files import csv_header
 from itembank.data.readers.json_files import first_record
 from itembank.data.readers.long_table import check_columns, rows_of_long, text_columns, wanted_columns
 from itembank.data.readers.opening import Kind, Table, file_kind
@@ -79,30 +81,29 @@ def rows_of_table(table: Table, spec: ReadingSpec) -> ResponseRows:
 
 def holds_responses(path: Path, kind: Kind, spec: ReadingSpec) -> bool:
     """Whether a file is a table of responses: a long one by its columns, a wide one by its first rows too."""
-    if kind == "json":
-        keys = list(first_record(path))
-        if layout_of(keys, with_usual_names(keys, spec)) is None:
+    columns = _columns(path, kind)
+    usual = with_usual_names(columns, spec)
+    try:
+        if layout_of(columns, usual) == "long":
+            check_columns(str(path), columns, usual)
+            return True
+        layout = layout_of(columns, spec)
+        batch = next(table_batches(path, kind, list, text=text_columns(spec)), None) if layout else None
+        if layout is None or batch is None:
             return False
-    batch = next(table_batches(path, kind, list, text=text_columns(spec)), None)
-    if batch is None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DataWarning)
+            LAYOUTS[layout](replace(batch.table, frame=batch.table.frame.head(ROWS_LOOKED_AT)), spec)
+    except DataError:
         return False
-    table = replace(batch.table, frame=batch.table.frame.head(ROWS_LOOKED_AT))
-    usual = with_usual_names(table.frame.columns, spec)
-    if layout_of(table.frame.columns, usual) == "long":
-        spec = usual
-    layout = layout_of(table.frame.columns, spec)
-    if layout is None or table.frame.height == 0:
-        return False
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DataWarning)
-        try:
-            if layout == "long":
-                check_columns(table.source, table.frame.columns, spec)
-            else:
-                LAYOUTS[layout](table, spec)
-        except DataError:
-            return False
     return True
+
+
+def _columns(path: Path, kind: Kind) -> list[str]:
+    """Names of the columns of a file, or the keys of its first record."""
+    if kind == "csv":
+        return csv_header(path)[0]
+    return list(first_record(path)) if kind == "json" else list(read_parquet_schema(path))
 
 
 def check_wide(source: str, spec: ReadingSpec) -> None:
