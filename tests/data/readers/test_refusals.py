@@ -38,7 +38,7 @@ def test_every_reader_leaves_out_what_it_cannot_read(tmp_path):
         matrix = read_responses(tmp_path, spec=ReadingSpec(skip_unusable=True))
     assert set(matrix.item_ids) == {"arc/0", "arc/1", "x"}
     said = [str(one.message) for one in caught if str(one.message).startswith("left out: ")]
-    causes = ("old.json", "_score.json", "d.json", "cut.eval", "cut.csv", "gsm8k_main.jsonl")
+    causes = ("old.json", "_score.json", "m/d.json", "cut.eval", "cut.csv", "gsm8k_main.jsonl")
     assert all(sum(cause in one for one in said) == 1 for cause in causes)
     assert len(said) == len(causes)
 

@@ -6,6 +6,7 @@ import mmap
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
@@ -18,6 +19,8 @@ SEPARATORS = (",", "\t", ";")
 QUOTED = re.compile(r'"[^"]*"')
 BYTES_AT_ONCE = 2**23
 """Text of a part of a file."""
+MOST_IN_HEADER = 2**24
+"""Bytes of a first line."""
 MOST_IN_RECORD = 4
 """Parts that one row may fill; looking for the end of a longer one again and again would take long."""
 
@@ -114,7 +117,7 @@ def _end_of_record(text: bytes) -> int:
 
 def check_csv_file(path: Path) -> tuple[list[str], str]:
     """Return column names and separator; `DataError` when a name is repeated, or the end is cut."""
-    header, separator = csv_header(path)
+    header, separator = _header(path)
     repeated = [name for name, count in Counter(header).items() if count > 1]
     if repeated:
         raise DataError(f"{path}: column names must be unique, got {len(repeated)} more than once: {shown(repeated)}.")
@@ -130,8 +133,8 @@ def _check_growth(path: Path) -> None:
                 pass
 
 
-def csv_header(path: Path) -> tuple[list[str], str]:
-    """Return column names and separator, whatever the rest of the file is."""
+def _header(path: Path) -> tuple[list[str], str]:
+    """Column names and separator."""
     names: dict[str, list[str]] = {}
     reason = ""
     for separator in SEPARATORS:
@@ -146,6 +149,17 @@ def csv_header(path: Path) -> tuple[list[str], str]:
         raise DataError(f"{path}: the first line cannot be read as column names: {reason}.")
     best = max(names, key=lambda separator: len(names[separator]))
     return names[best], best
+
+
+def probable_header(path: Path) -> list[str]:
+    """Return column names by the first line alone, whatever is wrong with the rest of the file."""
+    with translated(path, "CSV file"), open_binary(path) as file:
+        line = file.readline(MOST_IN_HEADER).decode("utf-8-sig", errors="replace")
+    names: list[str] = []
+    for separator in SEPARATORS:
+        with suppress(csv.Error):  # without the right separator the line is one huge field
+            names = max(names, next(csv.reader([line], delimiter=separator), []), key=len)
+    return names
 
 
 def _first_line(file: IO[bytes], separator: str) -> list[str]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from itembank.data.readers.json_files import first_record
+from itembank.data.readers.json_files import first_record, read_records
 from itembank.data.readers.opening import PACKED, SUFFIXES, file_kind
 from itembank.data.readers.sources import SOURCES, is_companion, matches, source_of_name, source_of_record
 from itembank.data.readers.specs import Format, ReadingSpec
@@ -188,9 +188,12 @@ def _no_results(folder: Path, files: Sequence[Path]) -> str:
 def _rows_inside(path: Path) -> tuple[str, list[str]]:
     """Key of a list of objects in the first record of a file, empty where it has none, and the keys of a row."""
     try:
-        record = first_record(path)
+        records = next((block for block in read_records(path) if block), [])
     except (DataError, OSError):
         return "", []
+    if len(records) != 1:
+        return "", list(records[0]) if records else []
+    record = records[0]
     lists = ((key, value) for key, value in record.items() if isinstance(value, list) and value)
     name, row = next(((key, value[0]) for key, value in lists if isinstance(value[0], dict)), ("", record))
     return name, list(row)

@@ -140,9 +140,10 @@ def renamed(file: SampleFile, names: Mapping[str, str]) -> SampleFile:
     old, new = file.task, names.get(file.task)
     if new is None:
         return file
-    told: dict[str, Any] = {one.name: getattr(file.run, one.name) for one in fields(file.run) if one.name != "about"}
-    told = {name: value for name, value in told.items() if isinstance(value, Mapping) and old in value}
-    run = replace(file.run, **{name: {**value, new: value[old]} for name, value in told.items()})
+    told = {one.name: getattr(file.run, one.name) for one in fields(file.run) if one.name != "about"}
+    by_task = {name: value for name, value in told.items() if isinstance(value, Mapping) and old in value}
+    changed: dict[str, Any] = {name: {**value, new: value[old]} for name, value in by_task.items()}
+    run = replace(file.run, **changed)
     if run.groups.get(new) == old:
         run = replace(run, groups={**run.groups, new: new})
     return replace(file, task=new, run=run)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from itembank.data.parquet import read_parquet_schema
-from itembank.data.readers.csv_files import csv_header
+from itembank.data.readers.csv_files import probable_header
 from itembank.data.readers.json_files import first_record
 from itembank.data.readers.long_table import check_columns, rows_of_long, text_columns, wanted_columns
 from itembank.data.readers.opening import Kind, Table, file_kind
@@ -102,7 +102,7 @@ def holds_responses(path: Path, kind: Kind, spec: ReadingSpec) -> bool:
 def _columns(path: Path, kind: Kind) -> list[str]:
     """Names of the columns of a file, or the keys of its first record."""
     if kind == "csv":
-        return csv_header(path)[0]
+        return probable_header(path)
     return list(first_record(path)) if kind == "json" else list(read_parquet_schema(path))
 
 
