@@ -4,6 +4,7 @@ import json
 import re
 import warnings
 
+import polars as pl
 import pytest
 
 from itembank.data.readers.read import read_responses
@@ -99,6 +100,9 @@ def test_messages_speak_one_language(tmp_path, text):
 def test_tables_of_a_folder_are_told_from_what_is_known_of_models_and_items(tmp_path):
     (tmp_path / "past.csv").write_text("model_id,item_id,response\na,x,1\na,y,0\n")
     (tmp_path / "wide.csv").write_text("model_id,x,y\nb,1,0\n")
+    many = pl.DataFrame({"model_id": ["d"], **{f"q{k}": [1.0] for k in range(40)}})
+    many.write_parquet(tmp_path / "many.parquet")
+    many.with_columns(q7=pl.lit("words")).write_parquet(tmp_path / "not.parquet")
     (tmp_path / "rows.jsonl").write_text('{"model_id": "c", "item_id": "x", "response": 1}\n')
     (tmp_path / "models.csv").write_text("model_id,maker\na,org\n")
     (tmp_path / "items.csv").write_text("item_id,n_options\nx,4\n")
@@ -106,4 +110,5 @@ def test_tables_of_a_folder_are_told_from_what_is_known_of_models_and_items(tmp_
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         matrix = read_responses(tmp_path)
-    assert matrix.model_ids == ["a", "c", "b"]
+    assert sorted(matrix.model_ids) == ["a", "b", "c", "d"]
+    assert matrix.n_items == 42

@@ -17,7 +17,7 @@ from itembank.data.readers.known import check_kinds, read_known
 from itembank.data.readers.labels import Labels
 from itembank.data.readers.lm_eval_coverage import warn_of_partial_runs
 from itembank.data.readers.matrix import to_matrix
-from itembank.data.readers.refusals import NoTaskLeftError, combined, say_left_out
+from itembank.data.readers.refusals import NoTaskLeftError, combined, problems_of, say_left_out
 from itembank.data.readers.rows import ResponseRows, join_rows, rename_model, rename_models
 from itembank.data.readers.sources import SOURCES, function
 from itembank.data.readers.specs import Format, ReadingSpec
@@ -284,7 +284,7 @@ def read_rows(
         raise errors[0]
     if errors and not (spec.skip_unusable and parts):
         raise combined(errors, spec, has_rest=bool(parts))
-    say_left_out([str(error) for error in (*errors, *(unwanted if parts else ()))])
+    say_left_out(problems_of([*errors, *(unwanted if parts else ())]))
     _check_renamed(parts, spec)
     return parts
 

@@ -108,17 +108,14 @@ def say_left_out(problems: Sequence[str]) -> None:
         warn(f"{len(problems) - MOST_LINES} more files or tasks are left out that cannot be read.", DataWarning)
 
 
+def problems_of(errors: Sequence[Exception]) -> list[str]:
+    """Say what is wrong, problem by problem and without advice."""
+    return [one for error in errors for one in (error.problems if isinstance(error, RefusedError) else [str(error)])]
+
+
 def combined(errors: Sequence[Exception], spec: ReadingSpec, *, has_rest: bool) -> RefusedError:
     """Make one error of those of several readers, whose advice holds for all of them together."""
-    problems: list[str] = []
-    ways: list[WaysOut] = []
-    for error in errors:
-        if isinstance(error, RefusedError):
-            problems.extend(error.problems)
-            ways.append(error.ways_out)
-        else:
-            problems.append(str(error))
-            ways.append(WaysOut())
+    ways = [error.ways_out if isinstance(error, RefusedError) else WaysOut() for error in errors]
     together = WaysOut(can_skip=has_rest or any(one.can_skip for one in ways))
     if all(one.is_mended_by_choices for one in ways):
         together = WaysOut(
@@ -127,4 +124,4 @@ def combined(errors: Sequence[Exception], spec: ReadingSpec, *, has_rest: bool) 
             tuple(dict.fromkeys(name for one in ways for name in one.excluded)),
             together.can_skip,
         )
-    return RefusedError(problems, together, spec)
+    return RefusedError(problems_of(errors), together, spec)

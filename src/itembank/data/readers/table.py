@@ -69,10 +69,12 @@ def rows_of_table(table: Table, spec: ReadingSpec) -> ResponseRows:
         by_model, by_item = (
             remedy(f"columns={{'{name}': '...'}}", f"--column {name}=...") for name in ("model_id", "item_id")
         )
+        nested = f" Nested JSON is read by {remedy('read_json_results', 'itembank import json')}."
+        nested = nested if ".json" in table.source else ""
         raise DataError(
             f"{table.source}: there must be a column model_id or item_id (both in a long table), got columns "
             f"{shown(table.frame.columns, 12)}. Say which column names the model ({by_model}) where rows are models, "
-            f"which names the item ({by_item}) where rows are items, and both where a row is one response."
+            f"which names the item ({by_item}) where rows are items, and both where a row is one response.{nested}"
         )
     if layout != "long":
         check_wide(table.source, spec)
@@ -88,8 +90,14 @@ def holds_responses(path: Path, kind: Kind, spec: ReadingSpec) -> bool:
             check_columns(str(path), columns, usual)
             return True
         layout = layout_of(columns, spec)
-        batch = next(table_batches(path, kind, list, text=text_columns(spec)), None) if layout else None
-        if layout is None or batch is None:
+        if layout is None:
+            return False
+        about = [spec.column(name) for name in WIDE_COLUMNS]
+        parts = table_batches(
+            path, kind, list, text=text_columns(spec), in_each=lambda names: [name for name in names if name in about]
+        )
+        batch = next(parts, None)
+        if batch is None:
             return False
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DataWarning)
