@@ -1,4 +1,5 @@
 import contextlib
+import re
 import warnings
 
 import pytest
@@ -8,6 +9,7 @@ from itembank.errors import (
     DataWarning,
     command_line_words,
     did_you_mean,
+    missing_package,
     remedy,
     shown,
     warn,
@@ -109,3 +111,19 @@ def test_remedies_speak_the_words_of_whoever_asks():
     with command_line_words():
         assert remedy("a=1", "--a 1") == "--a 1"
     assert remedy("a=1", "--a 1") == "a=1"
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (ModuleNotFoundError("no 'lm_eval'", name="lm_eval"), "which is not installed .*: pip install lm_eval"),
+        (
+            ModuleNotFoundError("no 'peft'", name="peft.tuners"),
+            "is installed but imports another .*: pip install peft$",
+        ),
+        (ImportError("no name 'x'", name="lm_eval.api"), "cannot be imported .*: pip install --upgrade lm_eval"),
+        (ImportError("lm_eval is required"), "which is not installed .*: pip install lm_eval"),
+    ],
+)
+def test_a_missing_package_is_told_from_one_that_it_imports(error, words):
+    assert re.search(words, str(missing_package("a run needs lm_eval", "lm_eval", error)))

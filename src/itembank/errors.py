@@ -49,12 +49,30 @@ class RunError(ItembankError):
 
 
 class MissingDependencyError(ItembankError, ImportError):
-    """An optional dependency is not installed; the message names the extra that brings it."""
+    """An optional dependency is not installed, or cannot be imported; the message says what to install."""
 
 
-def missing_extra(need: str, extra: str, error: ImportError) -> MissingDependencyError:
-    """Return the error that says which extra brings what is needed: 'figures need matplotlib'."""
-    return MissingDependencyError(f"{need}, which is not installed ({error}): pip install 'itembank[{extra}]'")
+def missing_package(need: str, packages: str, error: ImportError) -> MissingDependencyError:
+    """Return the error that says what to install for what is needed: 'figures need matplotlib'.
+
+    Parameters
+    ----------
+    need : str
+        What needs which package.
+    packages : str
+        What `pip install` is to be given; no more than is needed.
+    error : ImportError
+        It may name another module: one that an installed package imports in its turn.
+    """
+    absent = (error.name or "").partition(".")[0]
+    is_own = any(one.strip("'").replace("-", "_").startswith(absent) for one in packages.split())
+    if isinstance(error, ModuleNotFoundError) and not is_own:
+        reason = f"which is installed but imports another package that is not ({error}): pip install {absent}"
+    elif absent and not isinstance(error, ModuleNotFoundError):
+        reason = f"which is installed but cannot be imported ({error}): pip install --upgrade {packages}"
+    else:
+        reason = f"which is not installed ({error}): pip install {packages}"
+    return MissingDependencyError(f"{need}, {reason}")
 
 
 class ItembankWarning(UserWarning):

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
-from itembank.errors import MissingDependencyError, missing_extra, visible
+from itembank.errors import MissingDependencyError, missing_package, visible
 from itembank.tables import cell_text, column_names, columns_of, table_lines
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class Tabular:
         try:
             import pandas as pd  # noqa: PLC0415 (optional)
         except ImportError as error:
-            raise missing_extra("a pandas table needs pandas", "interop", error) from error
+            raise missing_package("a pandas table needs pandas", "pandas", error) from error
         return pd.DataFrame(self.rows())
 
     def __repr__(self) -> str:

@@ -10,7 +10,9 @@ import numpy as np
 import polars as pl
 import pytest
 
+from itembank.calibration.calibrate import MINIMUM_MODELS
 from itembank.cli.import_group import command as import_group
+from itembank.cli.import_results import FEWEST_MODELS
 from itembank.data.readers.read import read_responses
 from itembank.data.readers.sources import SOURCES
 from tests.data.readers.bad_files import LONG, WRONG, lines
@@ -49,7 +51,7 @@ def test_a_table_is_imported_and_summed_up(run, table, output):
             "costs": None,
         }
     ]
-    assert f"Next: itembank calibrate {output}" in outcome.err
+    assert f"itembank estimate BANK {output}" in outcome.err
     matrix = read_responses(output)
     np.testing.assert_array_equal(matrix.responses, [[1, 0], [0.5, np.nan]])
 
@@ -162,12 +164,49 @@ def test_auto_says_what_it_found_and_reads_it(run, tmp_path, output):
     assert re.search(r"1 files hold no results that itembank knows, and are left out: .*\[red\]notes", outcome.err)
 
 
+def test_auto_takes_choices_that_only_other_folders_need(run, tmp_path, output):
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "r.csv").write_text(LONG + "a,x,1\na,y,0\n")
+    (tmp_path / "in" / "broken.csv").write_text(LONG + "b,x,words\n")
+    command = ("import", "auto", tmp_path / "in", "-o", output, "--exclude-task", "mmlu*")
+    refused = run(*command)
+    assert refused.code == 1
+    assert "broken.csv" in refused.err
+    assert "To leave out what cannot be read, add: --skip-unusable" in refused.err
+    for more in ("--skip-unusable", "--exclude-file=broken*"):
+        outcome = run(*command, more)
+        assert outcome.code == 0, outcome.err
+        assert read_responses(output).item_ids == ["x", "y"]
+
+
+def test_a_task_is_renamed(run, tmp_path, output):
+    write_run(tmp_path / "logs", "org/a", {"dup": answers(1, 0)})
+    outcome = run("import", "lm-eval", tmp_path / "logs", "-o", output, "--rename", "dup=dup_v2")
+    assert outcome.code == 0
+    assert read_responses(output).item_ids == ["dup_v2/0", "dup_v2/1"]
+    outcome = run("import", "lm-eval", tmp_path / "logs", "-o", output, "--rename", "dup")
+    assert (outcome.code, "must be OLD=NEW, got 'dup'" in outcome.err) == (2, True)
+
+
+def test_what_comes_next_fits_what_was_imported(run, tmp_path, output):
+    assert FEWEST_MODELS == MINIMUM_MODELS
+    rows = {"one": ["a,x"], "three": ["a,x", "b,x", "c,x"], "apart": ["a,x", "b,x", "c,y"]}
+    said = {}
+    for name, pairs in rows.items():
+        (tmp_path / f"{name}.csv").write_text(LONG + "".join(f"{pair},1\n" for pair in pairs))
+        said[name] = run("import", "table", tmp_path / f"{name}.csv", "-o", output).err.partition("Next: ")[2]
+    assert said["one"].startswith("import results of more models to make a bank, which needs at least 3")
+    assert said["three"].startswith(f"itembank calibrate {output} -o bank")
+    assert said["apart"].startswith("import each of these sets into a file of its own")
+
+
 def test_auto_refuses_a_folder_without_results(run, tmp_path, output):
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "notes.md").write_text("words")
     outcome = run("import", "auto", tmp_path / "in", "-o", output)
     assert outcome.code == 1
-    assert "holds no samples of lm_eval" in outcome.err
+    assert "holds 1 files, and none with results that itembank knows: 'notes.md'" in outcome.err
+    assert "lm_eval" not in outcome.err
 
 
 def test_choices_by_default_are_told_as_warnings(run, tmp_path, output):
@@ -323,7 +362,7 @@ def test_repeated_samples_are_counted(run, tmp_path, output):
     (tmp_path / "r.csv").write_text("model_id,item_id,response,epoch\na,x,1,1\na,x,1,2\na,x,0,3\na,y,0,1\n")
     refused = run("import", "table", tmp_path / "r.csv", "-o", output)
     assert refused.code == 1
-    assert "never averaged unasked: count them (repeats='count', --repeats count)" in refused.err
+    assert "never averaged unasked: count them (--repeats count)" in refused.err
     outcome = run("import", "table", tmp_path / "r.csv", "-o", output, "--repeats", "count", "--format", "json")
     assert outcome.code == 0
     assert json.loads(outcome.out)[0]["n_trials"] == 4
@@ -380,7 +419,7 @@ def test_the_remedy_for_a_mixed_folder_works_when_pasted(run, tmp_path, output):
     (line,) = re.findall(r"^To leave out what cannot be read, add: (.*)$", refused.err, re.M)
     skipped = run(*command, *line.split())
     assert skipped.code == 0
-    assert "2 tasks or runs are left out: task 'en it' has several metrics" in skipped.err
+    assert "left out: task 'en it' has several metrics" in skipped.err
     assert read_responses(output).item_ids == ["arc/0"]
 
 

@@ -47,10 +47,10 @@ def test_arguments_that_the_run_decides_are_refused(run, fitted_bank, tmp_path):
     assert "--limit must be left out after the two dashes (--): the items come from the bank." in outcome.err
 
 
-def test_without_lm_eval_the_extra_is_named(run, fitted_bank, tmp_path):
+def test_without_lm_eval_the_package_is_named(run, fitted_bank, tmp_path):
     outcome = run("run", "lm-eval", fitted_bank, "-n", 3, "-o", tmp_path / "run", *MODEL)
     assert outcome.code == 1
-    assert "pip install 'itembank[lm-eval]'" in outcome.err
+    assert "pip install 'lm_eval>=0.4.5,<0.6'" in outcome.err
 
 
 def test_a_bank_that_names_no_metric_cannot_be_exported(run, fitted_bank, tmp_path):

@@ -44,6 +44,18 @@ paths_argument = click.argument(
 )
 
 
+FEWEST_MODELS = 3
+"""A calibration refuses fewer (`itembank.calibration.calibrate`, which takes longer to load than a small import)."""
+
+exclude_files_option = spec_option(
+    ReadingSpec,
+    "exclude_files",
+    "Leave out files whose path ends so, or that lie below such a folder: '*.bak', 'old/*', 'old'. Repeatable.",
+    "--exclude-file",
+    metavar="PATTERN",
+)
+
+
 def import_options(
     *own: Decorator,
     arguments: Decorator = paths_argument,
@@ -59,6 +71,7 @@ def import_options(
         gathered(
             "reading",
             *own,
+            *((exclude_files_option,) if arguments is paths_argument else ()),
             spec_option(ReadingSpec, "scenario", "Scenario of the items that have none.  [default: all]"),
             *values,
             click.option("--complete", is_flag=True, help="Refuse missing responses."),
@@ -250,7 +263,7 @@ def auto(**given: Any) -> None:
 
     Folders are walked, and what was found is said on standard error: files, models and tasks of each format, and the
     files that no reader knows. Results of several programs are joined; their items are the same only where their ids
-    are. Tables are read when they are named: in folders they are not looked for.
+    are. Tables with the columns model_id, item_id and response are read as well.
     """  # noqa: D301
     _import(given, "auto", tells_all=True)
 
@@ -292,7 +305,7 @@ def _import(given: dict[str, Any], form: str, *, choice_scores: Path | None = No
         if found is None:
             responses = read_coded(given["paths"], spec, **known)
         else:
-            _say_unknown(found.unknown)
+            _say_unknown(found.unknown if found.paths else ())
             responses = read_matrix(given["paths"], spec, found=found, told=_say_found, **known)
         warn_of_partial_runs(responses.models)
         if kept.n_found:
@@ -329,12 +342,27 @@ def finish_import(
     with warnings_as_notes():
         with progress("import") as report:
             responses = read(models=given["models"], items=given["items"], progress=report)
-        warn_of_no_overlap(responses)
+        is_apart = warn_of_no_overlap(responses)
         write_responses(responses, output)
         if also is not None:
             also()
     print_rows([_summary(responses, output)], given["output_format"], title="Responses")
-    note(f"Next: itembank calibrate {output} -o bank")
+    note(f"Next: {_next_step(responses, output, is_apart=is_apart)}")
+
+
+def _next_step(responses: "ResponseMatrix", output: Path, *, is_apart: bool) -> str:
+    """Say what can be done with what was imported."""
+    if is_apart:
+        return (
+            "import each of these sets into a file of its own (--task, --exclude-task, --exclude-file), or add results "
+            "of models that answered items of several; a bank needs models that share items."
+        )
+    if responses.n_models < FEWEST_MODELS:
+        return (
+            f"import results of more models to make a bank, which needs at least {FEWEST_MODELS}; or, with a bank of "
+            f"these items, itembank estimate BANK {output}"
+        )
+    return f"itembank calibrate {output} -o bank"
 
 
 def import_spec(

@@ -20,7 +20,7 @@ def command(*, place: str, output: Path, force: bool, output_format: str) -> Non
     """Copy a bank of the Hugging Face Hub into a folder of yours, after its files were checked.
 
     Every command takes hf:owner/name in the place of a bank, too: then it is downloaded once, and found again without
-    a connection. A revision is a branch, a tag or a commit. Needs pip install 'itembank[hub]'.
+    a connection. A revision is a branch, a tag or a commit. Needs pip install huggingface_hub.
 
     \b
       itembank pull hf:me/bank -o bank

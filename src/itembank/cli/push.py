@@ -35,8 +35,8 @@ def command(
 ) -> None:
     """Push a bank to the Hugging Face Hub, with a card that says what it holds and how exact it is.
 
-    Whoever may read it can then write hf:owner/name wherever a bank is taken. Needs pip install 'itembank[hub]' and hf
-    auth login.
+    Whoever may read it can then write hf:owner/name wherever a bank is taken. Needs pip install huggingface_hub and
+    hf auth login.
 
     \b
       itembank push bank hf:me/bank --license cc-by-4.0

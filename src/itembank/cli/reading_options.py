@@ -29,6 +29,11 @@ def _bytes(_ctx: click.Context, _parameter: click.Parameter, value: str | None) 
     return float(found[1]) * (1024.0 if found[3] else 1000.0) ** " kmgt".index(found[2] or " ")
 
 
+def _renamed(_ctx: click.Context, _parameter: click.Parameter, pairs: Sequence[str]) -> dict[str, str]:
+    """Turn OLD=NEW into a mapping."""
+    return _mapping(pairs, "OLD=NEW", "--rename")
+
+
 GENERAL_OPTIONS = (
     spec_option(ReadingSpec, "model_id", "Id of the model, for results of one model that do not name it."),
     spec_option(
@@ -36,6 +41,9 @@ GENERAL_OPTIONS = (
         "repeats",
         "Where a model has several responses to an item: refuse them, count right ones and trials, average, or take "
         "the last.",
+    ),
+    spec_option(
+        ReadingSpec, "skip_unusable", "Leave out files, tasks and runs that cannot be read, and say which and why."
     ),
     click.option(
         "--max-memory",
@@ -90,8 +98,13 @@ OPTIONS_OF: Mapping[str, Decorator] = {
         "--exclude-task",
         metavar="PATTERN",
     ),
-    "skip_unusable": spec_option(
-        ReadingSpec, "skip_unusable", "Leave out tasks and runs that cannot be read, and list them."
+    "task_names": click.option(
+        "--rename",
+        "task_names",
+        multiple=True,
+        callback=_renamed,
+        metavar="OLD=NEW",
+        help="Take a task of these results for the one that others have under another name. Repeatable.",
     ),
     "ignore_content": spec_option(
         ReadingSpec, "ignore_content", "Take items whose content differs between runs as the same."
@@ -106,7 +119,7 @@ OPTIONS_OF: Mapping[str, Decorator] = {
 }
 """The options of the choices that `Source.takes` names."""
 
-TASK_OPTIONS = tuple(OPTIONS_OF[name] for name in ("tasks", "exclude_tasks", "skip_unusable", "allow_mixed_prompts"))
+TASK_OPTIONS = tuple(OPTIONS_OF[name] for name in ("tasks", "exclude_tasks", "task_names", "allow_mixed_prompts"))
 """Which tasks of a harness's logs are read, and whether together."""
 
 LOG_OPTIONS = (
@@ -156,7 +169,7 @@ READERS: Mapping[str, tuple[frozenset[str], str]] = {
     "metric": _taking("metric", _HARNESS),
     "filter_name": _LOGS,
     "response": _LOGS,
-    **{name: _taking(name, _HARNESS) for name in ("tasks", "exclude_tasks", "skip_unusable")},
+    **{name: _taking(name, _HARNESS) for name in ("tasks", "exclude_tasks", "task_names")},
     "allow_mixed_prompts": (
         frozenset({"lm-eval", "inspect", "responses"}),
         "logs of lm-evaluation-harness and Inspect, and response files of them",
@@ -182,14 +195,20 @@ def refuse_unread(spec: ReadingSpec, found: "Found | None" = None) -> None:
     context = click.get_current_context()
     files = next(one.name for one in context.command.params if isinstance(one, click.Argument) and one.nargs == -1)
     kinds = source_kinds(context.params[files or ""], spec, found)
+    for_all = {"tasks", "exclude_tasks"} if found is not None else set()  # a folder may hold whatever it likes
     if kinds:
-        refuse_unused(*((name, not of.isdisjoint(kinds), words) for name, (of, words) in READERS.items()))
+        named = {name: one for name, one in READERS.items() if name not in for_all}
+        refuse_unused(*((name, not of.isdisjoint(kinds), words) for name, (of, words) in named.items()))
 
 
 def column_mapping(pairs: Sequence[str]) -> dict[str, str]:
     """Turn OURS=THEIRS into a mapping."""
+    return _mapping(pairs, "OURS=THEIRS", "--column")
+
+
+def _mapping(pairs: Sequence[str], form: str, option: str) -> dict[str, str]:
     split = [pair.partition("=") for pair in pairs]
-    bad = [pair for pair, (ours, equals, theirs) in zip(pairs, split, strict=True) if not (ours and equals and theirs)]
+    bad = [pair for pair, (one, equals, other) in zip(pairs, split, strict=True) if not (one and equals and other)]
     if bad:
-        raise click.BadParameter(f"must be OURS=THEIRS, got {bad[0]!r}.", param_hint="--column")
-    return {ours: theirs for ours, _, theirs in split}
+        raise click.BadParameter(f"must be {form}, got {bad[0]!r}.", param_hint=option)
+    return {one: other for one, _, other in split}

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from itembank.data.hub_names import HubName
-from itembank.errors import BankError, ItembankError, missing_extra
+from itembank.errors import BankError, ItembankError, missing_package
 
 KIND = "dataset"
 """Of repository that a bank is on the Hub."""
@@ -25,7 +25,7 @@ def hub_client(need: str = "banks named hf:owner/name need huggingface_hub") -> 
     try:
         import huggingface_hub  # noqa: PLC0415
     except ImportError as error:
-        raise missing_extra(need, "hub", error) from error
+        raise missing_package(need, "huggingface_hub", error) from error
     return huggingface_hub
 
 

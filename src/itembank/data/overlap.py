@@ -35,11 +35,17 @@ def connected_models(observed: BoolArray) -> list[IntArray]:
     return groups
 
 
-def warn_of_no_overlap(responses: ResponseMatrix) -> None:
-    """Warn when models fall into groups that share no items, which no calibration can bring onto one scale."""
+def warn_of_no_overlap(responses: ResponseMatrix) -> bool:
+    """Warn when models fall into groups that share no items, which no calibration can bring onto one scale.
+
+    Returns
+    -------
+    bool
+        Whether they do.
+    """
     groups = connected_models(responses.observed)
     if len(groups) == 1:
-        return
+        return False
     if len(groups) == responses.n_models:
         what = (
             f"{responses.n_models} models answered {responses.n_items} items, but no item was answered by more than "
@@ -52,3 +58,4 @@ def warn_of_no_overlap(responses: ResponseMatrix) -> None:
             f"{'; ...' if len(groups) > N_SHOWN else ''}"
         )
     warn(f"{what}: a bank cannot be calibrated on these. Read results of the same tasks for all of them.", DataWarning)
+    return True

@@ -228,7 +228,11 @@ def known_items(
     aside = aside_items(bank, others)
     if known.n_items == 0 or (selection is None and not ignore_unknown and len(aside) < len(others)):
         way_out = remedy("ignore_unknown=True", "--ignore-unknown")
-        advice = f"Leave them out ({way_out}), or check" if known.n_items else "Check"
+        ways = [f"leave them out ({way_out})"] if known.n_items else []
+        if "task" in responses.items.columns:
+            ways.append(f"read a task of logs by the name it had ({remedy('task_names=...', '--rename OLD=NEW')})")
+        advice = ", ".join([*ways, "or check" if ways else "check"])
+        advice = advice[0].upper() + advice[1:]
         bank_positions(bank, responses.items["item_id"], "responses", advice=advice)
     what = "are not in" if len(aside) < len(others) else "count no more in the score of"
     warn(

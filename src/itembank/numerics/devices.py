@@ -11,13 +11,12 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from itembank.errors import MissingDependencyError, ParameterError, missing_extra, remedy
+from itembank.errors import MissingDependencyError, ParameterError, missing_package, remedy
 from itembank.numerics.arrays import FloatArray
 
 DeviceArray: TypeAlias = Any
 """An array of a device's namespace."""
 
-EXTRA = "gpu"
 CELLS_OF_GPU = 2**24
 """Cells of a block on a GPU: thirty launches, of some 10 microseconds each, are little beside them. Ten temporaries
 take 670 MB in single precision."""
@@ -142,4 +141,4 @@ def _library(library: str, device: str) -> ModuleType:
 def _missing(device: str, error: ImportError) -> MissingDependencyError:
     need = "torch" if device == "cpu" else "torch or cupy"
     option = remedy(f"device={device!r}", f"--device {device}")
-    return missing_extra(f"{option} needs array-api-compat and {need}", EXTRA, error)
+    return missing_package(f"{option} needs array-api-compat and {need}", "array-api-compat torch", error)

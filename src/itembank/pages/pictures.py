@@ -4,10 +4,11 @@ import base64
 import json
 from typing import Any
 
-from itembank.errors import missing_extra
+from itembank.errors import missing_package
 from itembank.pages.blocks import Chart
 from itembank.pages.looks import COLOURS, chart_config
 from itembank.pages.plain import plain_columns
+from itembank.pages.runtime import PACKAGES
 
 WIDTH = 640
 
@@ -23,7 +24,7 @@ def picture(chart: Chart) -> str:
     try:
         import vl_convert  # noqa: PLC0415 (optional)
     except ImportError as error:
-        raise missing_extra("pictures of reports need vl-convert-python", "report", error) from error
+        raise missing_package("pictures of reports need vl-convert-python", PACKAGES, error) from error
     svg = vl_convert.vegalite_to_svg(json.dumps(_whole(chart)), config=chart_config(False), allowed_base_urls=[])
     return f"data:image/svg+xml;base64,{base64.b64encode(svg.encode()).decode()}"
 

@@ -10,13 +10,13 @@ from importlib.metadata import version
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from itembank.errors import ParameterError, missing_extra, visible
+from itembank.errors import ParameterError, missing_package, visible
 from itembank.pages.blocks import Block, Chart, Column, Data, Page, Table
 from itembank.pages.cells import cell, is_number
 from itembank.pages.looks import COLOURS, chart_config, style_variables
 from itembank.pages.pictures import picture
 from itembank.pages.plain import plain_columns
-from itembank.pages.runtime import chart_script, packed
+from itembank.pages.runtime import PACKAGES, chart_script, packed
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -74,7 +74,7 @@ def _environment() -> "Environment":
     try:
         from jinja2 import Environment, PackageLoader, StrictUndefined  # noqa: PLC0415 (optional)
     except ImportError as error:
-        raise missing_extra("reports need jinja2", "report", error) from error
+        raise missing_package("reports need jinja2", PACKAGES, error) from error
     environment = Environment(
         loader=PackageLoader("itembank.pages"),
         autoescape=True,

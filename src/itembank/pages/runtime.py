@@ -11,8 +11,10 @@ from pathlib import Path
 
 from itembank.data.atomic import replacing_file
 from itembank.data.user_cache import user_cache_folder
-from itembank.errors import missing_extra
+from itembank.errors import missing_package
 
+PACKAGES = "jinja2 vl-convert-python"
+"""What pages need, as pip knows it."""
 LEVEL = 9
 MOST_BYTES = 10_000_000
 """Of what is read from the cache."""
@@ -22,7 +24,7 @@ def check_libraries() -> None:
     """Raise `MissingDependencyError` where a library that pages need is not installed; loads none."""
     for module, library in (("jinja2", "jinja2"), ("vl_convert", "vl-convert-python")):
         if find_spec(module) is None:
-            raise missing_extra(f"reports need {library}", "report", ImportError(f"no module named {module!r}"))
+            raise missing_package(f"reports need {library}", PACKAGES, ImportError(f"no module named {module!r}"))
 
 
 @cache
@@ -37,7 +39,7 @@ def chart_script() -> str:
     try:
         import vl_convert  # noqa: PLC0415 (optional)
     except ImportError as error:
-        raise missing_extra("reports need vl-convert-python", "report", error) from error
+        raise missing_package("reports need vl-convert-python", PACKAGES, error) from error
     kept = user_cache_folder() / "pages" / f"vega-{version('vl-convert-python')}.js.gz"
     script = _kept(kept)
     if script is None:

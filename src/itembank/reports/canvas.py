@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from itembank.data.atomic import check_destination, replacing_file
-from itembank.errors import ParameterError, missing_extra, shown, visible
+from itembank.errors import ParameterError, missing_package, shown, visible
 from itembank.reports import theme
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def new_figure(width: float, height: float) -> "Figure":
     try:
         from itembank.reports.notebook_figures import NotebookFigure  # noqa: PLC0415
     except ImportError as error:
-        raise missing_extra("figures need matplotlib", "plot", error) from error
+        raise missing_package("figures need matplotlib", "matplotlib", error) from error
     return NotebookFigure(
         figsize=(width, height), dpi=DOTS_PER_INCH, layout="constrained", facecolor=theme.BACKGROUND.light
     )

@@ -185,8 +185,8 @@ WRONG = [
     # columns
     Wrong(
         "no response column",
-        {"r.csv": "model_id,item_id,score\na,x,1\n"},
-        ("none called 'response'; there are 'model_id', 'item_id', 'score'", "--response-column"),
+        {"r.csv": "model_id,item_id,points\na,x,1\n"},
+        ("none called 'response'; there are 'model_id', 'item_id', 'points'", "--column response="),
     ),
     Wrong(
         "an unknown response column",
@@ -195,7 +195,7 @@ WRONG = [
         options=("--response-column", "acc"),
         spec={"response_column": "acc"},
     ),
-    Wrong("no id column", {"r.csv": "llm,x,y\na,1,0\n"}, ("model_id or item_id", "'llm', 'x', 'y'", "--column")),
+    Wrong("no id column", {"r.csv": "who,x,y\na,1,0\n"}, ("model_id or item_id", "'who', 'x', 'y'", "--column")),
     Wrong("a long table without model", {"r.csv": "item_id,response\nx,1\n"}, ("none called 'model_id'", "--model-id")),
     Wrong("a column twice", {"r.csv": "model_id,x,x\na,1,0\n"}, ("column names must be unique", "'x'")),
     Wrong("nothing but ids", {"r.csv": "model_id\na\n"}, ("one column of responses at least",)),
@@ -270,7 +270,7 @@ WRONG = [
     Wrong("CSV called JSON", {"r.jsonl": LONG + "a,x,1\n"}, ("says JSON, but the file begins with neither",)),
     Wrong("a pickle", {"r.csv": b"\x80\x04\x95\x10"}, ("pickle.*never read",)),
     Wrong("gzipped, but not called so", {"r.csv": b"\x1f\x8b\x08\x00"}, (r"\.gz",)),
-    Wrong("called gzipped, but not", {"r.csv.gz": LONG + "a,x,1\n"}, ("gzip stream is cut or damaged",)),
+    Wrong("called gzipped, but not", {"r.csv.gz": LONG + "a,x,1\n"}, ("packed stream is cut or damaged",)),
     Wrong("an unknown suffix", {"r.xlsx": b"PK\x03\x04"}, (r"must end in one of \.parquet", r"r\.xlsx")),
     Wrong(
         "every wrong file is named",

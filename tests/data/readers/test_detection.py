@@ -9,7 +9,7 @@ from itembank.data.readers import detection
 from itembank.data.readers.read import read_responses
 from itembank.data.readers.sources import SOURCES, function, source_of_record
 from itembank.data.readers.specs import ReadingSpec
-from itembank.errors import DataError, DataWarning
+from itembank.errors import DataError, DataWarning, command_line_words
 from tests.data.public.stores import write, write_alpaca_eval, write_bfcl, write_live_code_bench
 from tests.data.readers import test_evalscope, test_helm, test_opencompass
 from tests.data.readers.logs import answers, write_run
@@ -64,7 +64,7 @@ def test_hidden_files_and_links_to_folders_are_passed_by(tmp_path):
     (tmp_path / "inside" / "loop").symlink_to(tmp_path / "inside")
     (tmp_path / "inside" / ".cache").mkdir()
     (tmp_path / "inside" / ".cache" / "hidden.json").write_text("{}")
-    paths = list(detection.files_below(tmp_path))
+    paths = list(detection.files_below(tmp_path, AUTO))
     assert not any("loop" in path.parts or ".cache" in path.parts for path in paths)
 
 
@@ -81,3 +81,28 @@ def test_every_source_that_cannot_be_read_is_named(tmp_path):
         read_responses(tmp_path)
     assert "py.jsonl" in str(error.value)
     assert "every line must be a review" in str(error.value)
+
+
+def test_a_folder_without_results_says_what_can_be_read(tmp_path):
+    rows = [{"task_id": "x", "reward": 1.0}]
+    (tmp_path / "run.json").write_text(json.dumps({"config": {}, "trials": rows}))
+    (tmp_path / "t.csv").write_text("a,b\n1,2\n")
+    with pytest.raises(DataError) as error, command_line_words():
+        read_responses(tmp_path)
+    said = str(error.value)
+    assert "holds 2 files, and none with results that itembank knows: 'run.json', 't.csv'" in said
+    assert "logs of lm-evaluation-harness, logs of Inspect" in said
+    assert f"itembank import table {tmp_path / 't.csv'} --column model_id=" in said
+    assert "(a row has 'task_id', 'reward')" in said
+    assert f"itembank import json {tmp_path / 'run.json'} --rows trials --column model_id=@file" in said
+
+
+def test_the_program_whose_results_are_absent_says_so(tmp_path):
+    test_opencompass.write(tmp_path, "predictions", "m", "d", test_opencompass.PREDICTION)
+    with pytest.raises(DataError, match="Predictions hold no scores: give the folder"):
+        read_responses(tmp_path)
+
+
+def test_a_report_of_terminal_bench_is_not_taken_for_one_of_swe_bench():
+    assert source_of_record({"resolved_ids": ["x"], "unresolved_ids": [], "results": [{"task_id": "x"}]}) is None
+    assert source_of_record({"resolved_ids": ["x"], "unresolved_ids": []}) == "swe-bench"

@@ -105,3 +105,41 @@ def test_other_lines_are_refused(tmp_path):
     (tmp_path / "empty").mkdir()
     with pytest.raises(DataError, match="holds no reviews of EvalScope"):
         read_responses(tmp_path / "empty", spec=ReadingSpec(format="evalscope"))
+
+
+def old_review(index, right):
+    return {
+        "review_id": "r",
+        "index": index,
+        "raw_input": f"question {index}",
+        "choices": [{"review": {"result": right}}],
+    }
+
+
+@pytest.mark.parametrize("metric", [None, "acc", "result", "gsm8k_main=result", ["result", "acc"]])
+def test_old_and_new_releases_have_one_metric(tmp_path, metric):
+    write(tmp_path / "old", "reviews", "a", "gsm8k_main", [old_review(0, True), old_review(1, False)])
+    write(tmp_path / "new", "reviews", "b", "gsm8k_main", [review(0, {"acc": 0.0}), review(1, {"acc": 1.0})])
+    with pytest.warns(DataWarning, match="2 of 2 items have another content"):  # new releases log the target too
+        matrix = read_responses(tmp_path, metric=metric, spec=ReadingSpec(ignore_content=True))
+    assert set(matrix.item_ids) == {"gsm8k_main/0", "gsm8k_main/1"}
+    assert matrix.responses[[matrix.model_ids.index("a"), matrix.model_ids.index("b")]].tolist() == [[1, 0], [0, 1]]
+
+
+@pytest.mark.parametrize(
+    ("task", "dataset"),
+    [("gsm8k_main", "gsm8k"), ("mmlu_pro_math", "mmlu_pro"), ("arc_ARC-Easy", "arc"), ("made_up_all", "made_up")],
+)
+@pytest.mark.parametrize("beside", ["reports", "configs", None])
+def test_the_scenario_is_the_data_set_with_and_without_reports(tmp_path, task, dataset, beside):
+    write(tmp_path, "reviews", "m", task, [review(0, {"acc": 1.0})])
+    if beside == "reports":
+        write(tmp_path, "reports", "m", dataset, [])
+        (tmp_path / "reports" / "m" / f"{dataset}.jsonl").rename(tmp_path / "reports" / "m" / f"{dataset}.json")
+    elif beside == "configs":
+        (tmp_path / "configs").mkdir()
+        (tmp_path / "configs" / "task_config_1.yaml").write_text(
+            f"dataset_args:\n  {dataset}:\n    name: x\nlimit: 3\n"
+        )
+    expected = "made" if (dataset, beside) == ("made_up", None) else dataset
+    assert read_responses(tmp_path).items["scenario"].to_list() == [expected]

@@ -65,7 +65,7 @@ def test_mixed_ids_are_refused():
         (pl.DataFrame({"model_id": ["a"], "item_id": ["x"], "response": [2]}), r"must lie in \[0, 1\]"),
         (pl.DataFrame(LONG).clear(), "is empty"),
         (pl.DataFrame({"x": [1]}), "model_id or item_id"),
-        (PANDAS.rename(columns={"response": "score"}), "none called 'response'"),
+        (PANDAS.rename(columns={"response": "points"}), "none called 'response'"),
     ],
 )
 def test_bad_tables(table, message):
@@ -80,12 +80,12 @@ def test_what_is_no_table_is_a_parameter_error():
         responses_from_frame(PANDAS, spec=ReadingSpec(format="lm-eval"))
 
 
-def test_without_pyarrow_the_error_names_the_extra(monkeypatch):
+def test_without_pyarrow_the_error_names_the_package(monkeypatch):
     def fail(*_arguments, **_options):
         raise ImportError("pyarrow is required")
 
     monkeypatch.setattr(pl, "from_pandas", fail)
-    with pytest.raises(MissingDependencyError, match="itembank\\[interop\\]"):
+    with pytest.raises(MissingDependencyError, match="pip install pyarrow"):
         to_polars(PANDAS)
 
 

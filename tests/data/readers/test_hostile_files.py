@@ -19,11 +19,14 @@ def small_machine(monkeypatch):
     monkeypatch.setattr(memory, "_machine_memory", lambda: 32_000_000.0)
 
 
-def test_a_table_that_grows_when_unpacked_is_refused(tmp_path, monkeypatch):
+@pytest.mark.parametrize("name", ["bomb.csv.gz", "bomb.csv.zst"])
+def test_a_table_that_grows_when_unpacked_is_refused(tmp_path, monkeypatch, name):
     monkeypatch.setattr(memory, "ALWAYS_ALLOWED", 2_000_000)
-    path = tmp_path / "bomb.csv.gz"
-    with gzip.open(path, "wb") as file:
-        file.write(b"model_id,item_id,response\n" + ROW * 300_000)
+    path, content = tmp_path / name, b"model_id,item_id,response\n" + ROW * 300_000
+    if name.endswith("zst"):
+        path.write_bytes(pytest.importorskip("zstandard").ZstdCompressor().compress(content))
+    else:
+        path.write_bytes(gzip.compress(content))
     with pytest.raises(DataError, match=r"unpacked, the file grows beyond .*--max-memory 8GB"):
         read_responses(path)
     matrix = read_responses(path, spec=ReadingSpec(max_memory=2e9, repeats="last"))

@@ -40,7 +40,6 @@ def test_archives_and_json_hold_the_same(tmp_path):
     assert matrices[0].items["content_hash"][0] == content_hash("Question a", "x")
 
 
-@pytest.mark.harness
 def test_zstandard_archives_are_read(tmp_path):
     zstandard = pytest.importorskip("zstandard")
     plain = write_eval(tmp_path / "plain.eval", THREE, method=zipfile.ZIP_STORED)
@@ -216,7 +215,7 @@ def test_tasks_are_chosen_and_unscored_ones_refused(tmp_path):
     with pytest.raises(DataError, match="a task must have scored samples, got 1 tasks without: 'raw'"):
         read(tmp_path)
     assert set(read(tmp_path, exclude_tasks=("raw",)).items["task"]) == {"toy"}
-    with pytest.warns(DataWarning, match="1 logs or tasks are left out: a task must have scored"):
+    with pytest.warns(DataWarning, match="left out: a task must have scored"):
         read(tmp_path, skip_unusable=True)
     with pytest.raises(DataError, match=r"no task matches 'toys'.*Did you mean 'toy'"):
         read(tmp_path, tasks=("toys",))
@@ -289,7 +288,7 @@ def test_samples_that_are_none_are_refused(tmp_path, bad):
 def test_unreadable_logs_can_be_left_out(tmp_path):
     write_eval(tmp_path / "1.eval", THREE)
     damaged(tmp_path / "2.eval", "cut")
-    with pytest.warns(DataWarning, match=r"1 logs or tasks are left out: .*2\.eval"):
+    with pytest.warns(DataWarning, match=r"left out: .*2\.eval"):
         assert read(tmp_path, skip_unusable=True).n_models == 1
 
 
@@ -341,8 +340,14 @@ def test_the_journal_of_a_real_run_holds_what_its_summaries_do(shared_dir, tmp_p
     assert np.array_equal(one.costs["output_tokens"][:, order], two.costs["output_tokens"])
 
 
-@pytest.mark.harness
 def test_a_real_log_of_zstandard_members_is_read(shared_dir):
     pytest.importorskip("zstandard")
     with pytest.raises(DataError, match="must have scored samples"):
         read(shared_dir / "logs" / "inspect_ai" / "history" / "retry-2-then-success.eval")
+
+
+def test_a_renamed_task_joins_the_one_of_another_name_and_scorers_are_by_the_new_name(tmp_path):
+    write_eval(tmp_path / "1.eval", THREE)
+    write_eval(tmp_path / "2.eval", THREE, header("other", "lab/b"))
+    matrix = read(tmp_path, task_names={"other": "toy"}, metric=("toy=match",))
+    assert (matrix.n_models, matrix.n_items) == (2, 3)

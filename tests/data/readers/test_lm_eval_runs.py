@@ -1,11 +1,13 @@
 """Logs of several runs: their contents, pieces, dates and names."""
 
+import gzip
 import json
 import warnings
 
 import numpy as np
 import pytest
 
+from itembank.data.readers.agreement import read_new_responses
 from itembank.data.readers.read import read_responses
 from itembank.data.readers.specs import ReadingSpec
 from itembank.data.response_files import write_responses
@@ -58,7 +60,7 @@ def test_two_runs_that_disagree_are_refused_averaged_or_the_later_taken(tmp_path
     write_run(tmp_path, "org/a", {"arc": answers(1, 0)}, date=LATER)
     write_run(tmp_path, "org/a", {"arc": answers(0, 0)})
     with (
-        pytest.raises(DataError, match=r"1 pairs: 'org/a' item 'arc/0' = 0 and 1.*--repeats"),
+        pytest.raises(DataError, match=r"1 pairs: 'org/a' item 'arc/0' = 0 and 1.*repeats='last'"),
         warnings.catch_warnings(),
     ):
         warnings.simplefilter("ignore", DataWarning)
@@ -117,3 +119,58 @@ def test_tasks_may_be_chosen(tmp_path):
     assert read_responses(tmp_path, spec=ReadingSpec(tasks=("mmlu_*",))).item_ids == ["mmlu_law/0", "mmlu_math/0"]
     with pytest.raises(DataError, match="no task matches 'gpqa'; there are 'arc', 'mmlu_law', 'mmlu_math'"):
         read_responses(tmp_path, spec=ReadingSpec(tasks=("gpqa",)))
+
+
+def test_a_renamed_task_joins_the_one_of_another_name(tmp_path):
+    write_run(tmp_path, "org/a", {"dup": answers(1, 0), "law": answers(1)}, sizes={"dup": 2, "law": 1})
+    write_run(tmp_path, "org/b", {"dup_v2": answers(0, 1)}, groups={"dup_v2": []})
+    matrix = read_responses(tmp_path, spec=ReadingSpec(task_names={"dup": "dup_v2"}))
+    assert set(matrix.item_ids) == {"dup_v2/0", "dup_v2/1", "law/0"}
+    assert set(matrix.items["scenario"]) == {"dup_v2", "law"}
+    assert matrix.models["n_items_full"].to_list() == [3, 2]
+    known = matrix.items
+    write_run(tmp_path / "new", "org/c", {"dup": answers(1, 1)})
+    found = read_new_responses([tmp_path / "new"], known, spec=ReadingSpec(task_names={"dup": "dup_v2"}))
+    assert found.item_ids == ["dup_v2/0", "dup_v2/1"]
+    with pytest.raises(DataError, match=r"a task that is renamed must be in the logs, got 'dub'; there are 'dup'"):
+        read_responses(tmp_path, spec=ReadingSpec(task_names={"dub": "x"}))
+
+
+def test_a_renamed_task_of_another_content_is_refused(tmp_path):
+    write_run(tmp_path, "org/a", {"dup": answers(1, 0)})
+    write_run(tmp_path, "org/b", {"dup_v2": [sample(0, doc="other", acc=1.0)]})
+    with pytest.raises(DataError, match=r"that differ: 'dup_v2/0'"):
+        read_responses(tmp_path, spec=ReadingSpec(task_names={"dup": "dup_v2"}))
+
+
+def test_groups_and_metrics_follow_a_renamed_task(tmp_path):
+    write_run(tmp_path, "org/a", {"dup": answers(1, 0, metric="loss")}, groups={"all": ["dup"]}, lower=["loss"])
+    names = {"dup": "dup_v2"}
+    with pytest.raises(DataError, match=r"'dup_v2' has no metric .*better when lower"):
+        read_responses(tmp_path, spec=ReadingSpec(task_names=names))
+    write_run(tmp_path / "b", "org/b", {"dup": answers(1, 0)}, groups={"all": ["dup"]})
+    matrix = read_responses(tmp_path / "b", spec=ReadingSpec(task_names=names, use_groups=True))
+    assert matrix.items.select("scenario", "subscenario").rows() == [("all", "dup_v2")] * 2
+
+
+@pytest.mark.parametrize("suffix", ["gz", "zst"])
+def test_packed_samples_are_read(tmp_path, suffix):
+    place = write_run(tmp_path, "org/a", {"arc": answers(1, 0)})
+    (file,) = place.glob("samples_*")
+    content = file.read_bytes()
+    packed = gzip.compress(content) if suffix == "gz" else pytest.importorskip("zstandard").compress(content)
+    file.with_name(f"{file.name}.{suffix}").write_bytes(packed)
+    file.unlink()
+    for form in ("auto", "lm-eval"):
+        assert read_responses(tmp_path, spec=ReadingSpec(format=form)).responses.tolist() == [[1.0, 0.0]]
+
+
+@pytest.mark.parametrize("form", ["auto", "lm-eval"])
+def test_samples_files_of_other_names_are_read_or_named(tmp_path, form):
+    place = write_run(tmp_path, "org/a", {"dup": answers(1, 0), "arc": answers(1)})
+    next(place.glob("samples_dup_*")).rename(place / "dup.jsonl")
+    spec = ReadingSpec(format=form)
+    assert set(read_responses(tmp_path, spec=spec).item_ids) == {"dup/0", "dup/1", "arc/0"}
+    (place / "dup.jsonl").rename(place / "mine.jsonl")
+    with pytest.warns(DataWarning, match=r"left out: .*mine\.jsonl: the name of a samples file must tell the task"):
+        assert read_responses(tmp_path, spec=spec).item_ids == ["arc/0"]

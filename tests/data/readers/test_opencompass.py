@@ -55,3 +55,10 @@ def test_averages_alone_are_refused(tmp_path):
     write(tmp_path, "results", "m", "gsm8k", {"accuracy": 50.0})
     with pytest.raises(DataError, match="must hold details of every item, got averages only"):
         read_responses(tmp_path, spec=ReadingSpec(format="opencompass"))
+
+
+def test_predictions_among_results_are_told_to_be_evaluated(tmp_path):
+    write(tmp_path, "results", "m", "gsm8k", PREDICTION)
+    with pytest.raises(DataError, match=r"though it lies in results/.*Evaluate them \(--mode eval") as error:
+        read_responses(tmp_path / "results" / "m" / "gsm8k.json")
+    assert "give the folder" not in str(error.value)

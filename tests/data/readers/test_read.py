@@ -12,7 +12,7 @@ from itembank.data.readers.read import read_lm_eval, read_py_irt, read_responses
 from itembank.data.readers.specs import ReadingSpec
 from itembank.data.response_files import write_responses
 from itembank.data.responses import ResponseMatrix
-from itembank.errors import DataError, DataWarning, ParameterError
+from itembank.errors import DataError, DataWarning, ParameterError, command_line_words
 from tests.data.readers.bad_files import LONG, WRONG, lines, one
 from tests.data.readers.logs import sample, write_run
 
@@ -42,14 +42,16 @@ def test_a_wrong_file_gives_an_error_that_says_what_and_where(wrong, tmp_path):
     spec = ReadingSpec(format="py-irt" if wrong.command == "py-irt" else "auto", **wrong.spec)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DataWarning)
-        with pytest.raises(DataError) as caught:
+        with pytest.raises(DataError) as caught, command_line_words():
             read_responses(paths, spec=spec)
     for text in wrong.says:
         assert re.search(text, str(caught.value)), f"{text!r} not in {caught.value}"
     assert any(str(path) in str(caught.value) for path in paths)
 
 
-@pytest.mark.parametrize("suffix", ["parquet", "csv", "tsv", "jsonl", "ndjson", "json", "csv.gz", "jsonl.gz"])
+@pytest.mark.parametrize(
+    "suffix", ["parquet", "csv", "tsv", "jsonl", "ndjson", "json", "csv.gz", "jsonl.gz", "csv.zst", "jsonl.zst"]
+)
 def test_long_tables_of_every_kind_are_the_same_matrix(suffix, tmp_path):
     path = tmp_path / f"r.{suffix}"
     frame = long_frame()
@@ -60,8 +62,32 @@ def test_long_tables_of_every_kind_are_the_same_matrix(suffix, tmp_path):
     else:
         separator = "\t" if "tsv" in suffix else ","
         text = frame.write_csv(separator=separator) if "sv" in suffix else frame.write_ndjson()
-        path.write_bytes(gzip.compress(text.encode()) if suffix.endswith("gz") else text.encode())
+        path.write_bytes(packed(text.encode(), suffix))
     check_expected(read_responses(path))
+
+
+def packed(content, name):
+    """Pack content as the suffix of a name says."""
+    if name.endswith("zst"):
+        return pytest.importorskip("zstandard").ZstdCompressor().compress(content)
+    return gzip.compress(content) if name.endswith("gz") else content
+
+
+@pytest.mark.parametrize("damage", [lambda content: content[:-9], lambda content: content[:40] + b"?" * 30])
+@pytest.mark.parametrize("suffix", ["csv.zst", "jsonl.zst"])
+def test_a_damaged_stream_of_zstandard_is_refused(suffix, damage, tmp_path):
+    frame = long_frame()
+    text = frame.write_csv() if "csv" in suffix else frame.write_ndjson()
+    (tmp_path / f"r.{suffix}").write_bytes(damage(packed(text.encode(), suffix)))
+    with pytest.raises(DataError, match=r"the packed stream is cut or damaged\. Copy it again"):
+        read_responses(tmp_path / f"r.{suffix}")
+
+
+def test_frames_of_zstandard_after_one_another_are_one_file(tmp_path):
+    first, *others = long_frame().write_csv().splitlines(keepends=True)
+    pieces = [first + "".join(others[:3]), "".join(others[3:])]
+    (tmp_path / "r.csv.zst").write_bytes(b"".join(packed(one.encode(), "zst") for one in pieces))
+    check_expected(read_responses(tmp_path / "r.csv.zst"))
 
 
 def test_wide_tables_either_way_round_and_py_irt_are_the_same_matrix(tmp_path):
@@ -205,7 +231,7 @@ def test_readers_by_format_say_when_a_file_has_another(tmp_path):
 
 
 def test_a_folder_without_logs_and_no_file_at_all(tmp_path):
-    with pytest.raises(DataError, match="holds no samples of lm_eval"):
+    with pytest.raises(DataError, match="there must be files of results, got none"):
         read_responses(tmp_path)
     with pytest.raises(DataError, match="at least one file"):
         read_responses([])

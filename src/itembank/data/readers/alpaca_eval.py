@@ -16,6 +16,7 @@ from itembank.data.documents import read_document
 from itembank.data.readers.collecting import named, own_files, read_each
 from itembank.data.readers.json_files import read_records
 from itembank.data.readers.long_records import rows_of_columns
+from itembank.data.readers.refusals import RefusedError, WaysOut
 from itembank.data.readers.rows import ResponseRows
 from itembank.data.readers.specs import ReadingSpec
 from itembank.errors import DataError, shown
@@ -56,8 +57,8 @@ def alpaca_eval_rows(paths: Sequence[Path], spec: ReadingSpec, *, progress: Prog
         When a file holds no annotations, a preference is outside [1, 2], or models were compared with different
         baselines.
     """
-    files, source = own_files(paths, "alpaca-eval"), named(paths)
-    parts = read_each(_of_one_judge(files, spec), lambda file: list(_annotations(file)), progress)
+    files, source = own_files(paths, "alpaca-eval", spec), named(paths)
+    parts = read_each(_of_one_judge(files, spec), lambda file: list(_annotations(file)), progress, spec)
     found = [one for part in parts for one in part]
     if not found:
         raise DataError(f"{source}: must hold annotations of AlpacaEval (annotations.json), got none.")
@@ -84,13 +85,14 @@ def alpaca_eval_rows(paths: Sequence[Path], spec: ReadingSpec, *, progress: Prog
 def _of_one_judge(files: Sequence[Path], spec: ReadingSpec) -> list[Path]:
     """Return the files of the judge that was asked for, else of the usual one where there are several."""
     judges = {file: file.parent.name for file in files}
-    wanted = spec.metric[0] if spec.metric else JUDGE if JUDGE in judges.values() else None
-    if wanted is None:
-        return list(files)
-    chosen = [file for file in files if judges[file] == wanted]
-    if not chosen:
-        raise DataError(f"no annotations are by the judge {wanted!r}; there are {shown(sorted(set(judges.values())))}.")
-    return chosen
+    names = sorted(set(judges.values()))
+    asked = [name for name in spec.metric if "=" not in name]
+    wanted = next((name for name in asked or [JUDGE] if name in names), None)
+    if asked and wanted is None:
+        usual = JUDGE if JUDGE in names else names[0]
+        problem = f"no annotations are by the judge {shown(asked)}; there are {shown(names)}."
+        raise RefusedError([problem], WaysOut(metrics=(usual,)), spec)
+    return [file for file in files if wanted is None or judges[file] == wanted]
 
 
 def _annotations(file: Path) -> Iterator[Annotation]:

@@ -65,8 +65,8 @@ def bfcl_rows(paths: Sequence[Path], spec: ReadingSpec, *, progress: ProgressCal
     DataError
         When a score file has no result file, or its counts do not fit that.
     """
-    files = own_files(paths, "bfcl", "They stand in score/<model>/.")
-    rows = [(part, record) for part in read_each(files, _category, progress) for record in part.results]
+    files = own_files(paths, "bfcl", spec, "They stand in score/<model>/.")
+    rows = [(part, record) for part in read_each(files, _category, progress, spec) for record in part.results]
     return rows_of_columns(
         named(paths),
         {
@@ -86,7 +86,7 @@ def bfcl_rows(paths: Sequence[Path], spec: ReadingSpec, *, progress: ProgressCal
 def bfcl_published(folder: Path) -> Iterator[tuple[str, str | None, float]]:
     """Give the accuracy of each model over all categories, as the headers of its score files tell it."""
     counts: dict[str, list[int]] = {}
-    for path in own_files([folder], "bfcl"):
+    for path in own_files([folder], "bfcl", ReadingSpec()):
         header = next(block[0] for block in read_records(path) if block)
         sums = counts.setdefault(_model_of(path), [0, 0])
         sums[0] += int(header["correct_count"])

@@ -4,7 +4,7 @@ import numpy as np
 
 from itembank.data.readers.rows import ResponseRows
 from itembank.data.readers.wording import first_few
-from itembank.errors import N_SHOWN, quoted
+from itembank.errors import N_SHOWN, quoted, remedy
 from itembank.numerics.arrays import FloatArray, IntArray
 
 
@@ -28,9 +28,9 @@ def _response_problems(rows: ResponseRows, max_response: float) -> list[str]:
     top = float(values.max())
     # A common mistake has its own advice: percentages.
     advice = (
-        "Percentages are divided by 100 with max_response=100 (--max-response 100)."
+        f"Percentages are divided by 100 with {remedy('max_response=100', '--max-response 100')}."
         if max_response == 1.0 and 2.0 < top <= 100.0 and float(values.min()) >= 0.0
-        else "Rescale them (max_response=..., --max-response) or drop them."
+        else f"Rescale them ({remedy('max_response=...', '--max-response')}) or drop them."
     )
     return [
         f"response must lie in [0, 1]{divided}, got {outside.size} values outside for {n_models} of "

@@ -8,13 +8,13 @@ import polars as pl
 
 from itembank.data.atomic import check_destination, replacing_file
 from itembank.data.memory import allowing
-from itembank.data.readers.collecting import refuse, shortened
 from itembank.data.readers.lm_eval_choice import choose_filter
 from itembank.data.readers.lm_eval_files import find_sample_files
 from itembank.data.readers.lm_eval_options import Options
 from itembank.data.readers.lm_eval_samples import Samples, read_samples
 from itembank.data.readers.lm_eval_scores import COMPARING, SCORES
 from itembank.data.readers.logged import read_each_log
+from itembank.data.readers.refusals import refuse, shortened
 from itembank.data.readers.specs import ReadingSpec
 from itembank.errors import DataError, DataWarning, ParameterError, shown, warn
 from itembank.numerics.arrays import FloatArray

@@ -12,13 +12,13 @@ from itembank.data.memory import check_matrix_fits
 from itembank.data.readers.detection import Found
 from itembank.data.readers.long_table import check_columns, tell_of_missing, text_columns, wanted_columns
 from itembank.data.readers.matrix import table_of_items, table_of_models
-from itembank.data.readers.opening import UNREADABLE, file_kind
+from itembank.data.readers.opening import PACKED, UNREADABLE, file_kind
 from itembank.data.readers.repeats import tell_of_copies
 from itembank.data.readers.rows import ResponseRows, joined_source
 from itembank.data.readers.specs import ReadingSpec
 from itembank.data.readers.streamed import FileTotals, NotPlainError, StreamedCells
 from itembank.data.readers.streamed_wide import WideParts
-from itembank.data.readers.table import LAYOUTS, check_wide, layout_of
+from itembank.data.readers.table import LAYOUTS, check_wide, layout_of, with_usual_names
 from itembank.data.readers.table_batches import Batch, table_batches
 from itembank.data.response_files import OWN_COLUMNS, response_file_tables
 from itembank.data.responses import with_scenario_columns
@@ -75,7 +75,8 @@ def coded_responses(found: Found, spec: ReadingSpec, known: Known, progress: Pro
 def may_be_coded(found: Found, spec: ReadingSpec) -> bool:
     """Whether these are tables, or one response file, and nothing was asked for that is settled on whole tables."""
     is_asked = spec.true_value is not None or spec.prefix_scenario or spec.model_id is not None or spec.model_names
-    if not CAN_STREAM or found.problems or is_asked or spec.repeats == "count":
+    has_tasks = bool(spec.tasks or spec.exclude_tasks)
+    if not CAN_STREAM or found.problems or is_asked or has_tasks or spec.repeats == "count":
         return False
     forms = [form for form, paths in found.paths.items() for _ in paths]
     return forms == ["responses"] or all(form in {"auto", *LAYOUTS} for form in forms)
@@ -85,7 +86,7 @@ def _read_tables(paths: Sequence[Path], cells: StreamedCells, spec: ReadingSpec,
     """Read tables, long or wide, one after the other."""
     for number, path in enumerate(paths):
         kind = file_kind(path)
-        if path.suffix.lower() in {".json", ".gz"}:  # one array; what a gzipped file grows to is looked at first
+        if path.suffix.lower() in {".json", *PACKED}:  # one array; what a packed file grows to is looked at first
             raise NotPlainError
         cells.files.append(FileTotals(str(path)))
         parts = _Parts(cells, spec, can_be_wide=kind != "json")
@@ -106,6 +107,8 @@ class _Parts:
     def keep(self, columns: Sequence[str]) -> Sequence[str]:
         """Return the columns that are read."""
         source, layout = self._cells.files[-1].source, layout_of(columns, self._spec)
+        if with_usual_names(columns, self._spec) is not self._spec:  # which is told once, and of the whole table
+            raise NotPlainError
         if layout == "long":
             check_columns(source, columns, self._spec)
             return wanted_columns(columns, self._spec)

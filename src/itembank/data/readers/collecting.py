@@ -7,25 +7,17 @@ from typing import Any, TypeVar
 from itembank.data.memory import allowed_memory, allowing
 from itembank.data.readers.detection import files_below
 from itembank.data.readers.kept_parts import active_parts
+from itembank.data.readers.refusals import refuse_or_leave_out
 from itembank.data.readers.sources import SOURCES, is_companion
-from itembank.errors import N_SHOWN, DataError, command_line_words, speaks_command_line
+from itembank.data.readers.specs import ReadingSpec
+from itembank.errors import DataError, MissingDependencyError, command_line_words, speaks_command_line
 from itembank.numerics.parallel import in_parallel, runs_here
 from itembank.progress import ProgressCallback
 
+UNUSABLE = (DataError, MissingDependencyError)
+"""What says that a file cannot be read, whatever the others are."""
 File = TypeVar("File")
 Part = TypeVar("Part")
-
-
-def shortened(problems: Sequence[str]) -> list[str]:
-    """Return the first problems, and how many more there are."""
-    more = len(problems) - N_SHOWN
-    return [*problems[:N_SHOWN], *([f"and {more} more problems."] if more > 0 else [])]
-
-
-def refuse(problems: Sequence[str]) -> None:
-    """Raise `DataError` with the first problems, when there are any."""
-    if problems:
-        raise DataError("\n".join(shortened(problems)))
 
 
 def collect(
@@ -72,7 +64,7 @@ def _here(
         progress(f"reading files ({name(files[number])})", n_done / len(files))
         try:
             yield number, read(files[number]), None
-        except DataError as error:
+        except UNUSABLE as error:
             yield number, None, str(error)
 
 
@@ -100,12 +92,14 @@ def _read_elsewhere(
     with allowing(most_memory), command_line_words(are_used=is_command_line):
         try:
             return read(file), None
-        except DataError as error:
+        except UNUSABLE as error:
             return None, str(error)
 
 
-def read_each(paths: Sequence[Path], read: Callable[[Path], Part], progress: ProgressCallback) -> list[Part]:
-    """Read each file; every one that cannot be read is named in one error.
+def read_each(
+    paths: Sequence[Path], read: Callable[[Path], Part], progress: ProgressCallback, spec: ReadingSpec
+) -> list[Part]:
+    """Read each file; every one that cannot be read is named in one error, or left out where `spec` says so.
 
     Raises
     ------
@@ -113,11 +107,11 @@ def read_each(paths: Sequence[Path], read: Callable[[Path], Part], progress: Pro
         With the problems of the first few files.
     """
     parts, problems = collect(paths, read, progress, name=lambda path: path.name)
-    refuse(problems)
+    refuse_or_leave_out(problems, spec, has_rest=bool(parts))
     return parts
 
 
-def own_files(paths: Sequence[Path], source: str, hint: str = "") -> list[Path]:
+def own_files(paths: Sequence[Path], source: str, spec: ReadingSpec, hint: str = "") -> list[Path]:
     """Files of one program among these files and below these folders.
 
     Raises
@@ -127,7 +121,7 @@ def own_files(paths: Sequence[Path], source: str, hint: str = "") -> list[Path]:
     """
     found: dict[Path, None] = {}
     for path in paths:
-        below = [one for one in files_below(path) if _is_own(one, source)] if path.is_dir() else [path]
+        below = [one for one in files_below(path, spec) if _is_own(one, source)] if path.is_dir() else [path]
         if not below:
             one = SOURCES[source]
             raise DataError(f"{path}: holds no {one.title} ({', '.join(one.files)}). {hint}".rstrip())

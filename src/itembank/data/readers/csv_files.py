@@ -6,18 +6,21 @@ import mmap
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
 import polars as pl
 
-from itembank.data.readers.opening import Keep, Table, encoding_problem, open_binary, translated
+from itembank.data.readers.opening import PACKED, Keep, Table, encoding_problem, open_binary, translated
 from itembank.errors import DataError, shown
 
 SEPARATORS = (",", "\t", ";")
 QUOTED = re.compile(r'"[^"]*"')
 BYTES_AT_ONCE = 2**23
 """Text of a part of a file."""
+MOST_IN_HEADER = 2**24
+"""Bytes of a first line."""
 MOST_IN_RECORD = 4
 """Parts that one row may fill; looking for the end of a longer one again and again would take long."""
 
@@ -124,7 +127,7 @@ def check_csv_file(path: Path) -> tuple[list[str], str]:
 
 def _check_growth(path: Path) -> None:
     """Unpack a compressed file once and keep nothing, for Polars would keep whatever comes out of it."""
-    if path.suffix.lower() == ".gz":
+    if path.suffix.lower() in PACKED:
         with translated(path, "CSV file"), open_binary(path) as file:
             while file.read(1 << 20):
                 pass
@@ -148,6 +151,17 @@ def _header(path: Path) -> tuple[list[str], str]:
     return names[best], best
 
 
+def probable_header(path: Path) -> list[str]:
+    """Return column names by the first line alone, whatever is wrong with the rest of the file."""
+    with translated(path, "CSV file"), open_binary(path) as file:
+        line = file.readline(MOST_IN_HEADER).decode("utf-8-sig", errors="replace")
+    names: list[str] = []
+    for separator in SEPARATORS:
+        with suppress(csv.Error):  # without the right separator the line is one huge field
+            names = max(names, next(csv.reader([line], delimiter=separator), []), key=len)
+    return names
+
+
 def _first_line(file: IO[bytes], separator: str) -> list[str]:
     """Fields of the first line."""
     with io.TextIOWrapper(file, encoding="utf-8-sig", newline="") as lines:
@@ -155,8 +169,8 @@ def _first_line(file: IO[bytes], separator: str) -> list[str]:
 
 
 def _check_last_line(path: Path, n_columns: int, separator: str) -> None:
-    """Refuse a file whose last line has no end and too few fields: it was cut (gzip notices that itself)."""
-    if path.suffix.lower() == ".gz":
+    """Refuse a file whose last line has no end and too few fields: it was cut (unpacking notices that itself)."""
+    if path.suffix.lower() in PACKED:
         return
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
         if content[-1:] in {b"\n", b"\r"}:

@@ -12,6 +12,7 @@ from itembank.data.documents import read_json
 from itembank.data.readers.collecting import named, own_files, read_each
 from itembank.data.readers.layouts import laid_out
 from itembank.data.readers.long_records import rows_of_columns
+from itembank.data.readers.refusals import RefusedError, WaysOut
 from itembank.data.readers.rows import ResponseRows
 from itembank.data.readers.specs import ReadingSpec
 from itembank.errors import DataError, remedy, shown
@@ -46,8 +47,8 @@ def evalplus_rows(paths: Sequence[Path], spec: ReadingSpec, *, progress: Progres
         When a file is another's, or has no results of the tests that were asked for.
     """
     metric = _metric(spec)
-    files = own_files(paths, "evalplus")
-    parts = read_each(files, lambda file: [(model_of(file), *one) for one in _tasks(file, metric)], progress)
+    files = own_files(paths, "evalplus", spec)
+    parts = read_each(files, lambda file: [(model_of(file), *one) for one in _tasks(file, metric)], progress, spec)
     rows = [one for part in parts for one in part]
     return rows_of_columns(
         named(paths),
@@ -75,9 +76,11 @@ def scenario_of(task: str, metric: str) -> str:
 
 
 def _metric(spec: ReadingSpec) -> str:
-    metric = spec.metric[0] if spec.metric else TESTS[0]
-    if metric not in TESTS:
-        raise DataError(f"the metric of EvalPlus must be one of {', '.join(TESTS)}, got {metric!r}.")
+    asked = [name for name in spec.metric if "=" not in name] or TESTS[:1]
+    metric = next((name for name in asked if name in TESTS), None)
+    if metric is None:
+        problem = f"the metric of EvalPlus must be one of {', '.join(TESTS)}, got {shown(asked)}."
+        raise RefusedError([problem], WaysOut(metrics=(TESTS[0],)), spec)
     return metric
 
 
@@ -108,7 +111,7 @@ def _statuses(samples: Any) -> list[tuple[Any, Any]]:
 
 def evalplus_published(folder: Path, metric: str = TESTS[0]) -> Iterator[tuple[str, str | None, float]]:
     """Give pass@1 as the results files state it, where they do."""
-    for file in own_files([folder], "evalplus"):
+    for file in own_files([folder], "evalplus", ReadingSpec()):
         content = read_json(file)
         stated = content.get("pass_at_k", {}).get(metric, {}) if isinstance(content, dict) else {}
         if "pass@1" in stated and content.get("eval"):

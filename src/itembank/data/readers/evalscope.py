@@ -5,8 +5,10 @@ digest of the question. Tokens and seconds are those of ``predictions/`` in new 
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
+from itembank.data.readers.indented import read_indented
 from itembank.data.readers.json_files import Record, read_records
 from itembank.data.readers.lm_eval_files import Run, SampleFile
 from itembank.data.readers.lm_eval_samples import Samples
@@ -29,6 +31,22 @@ KIND = LogKind("EvalScope reviews", "prompt and target")
 HINT = "EvalScope writes them into outputs/<date>/reviews/."
 DIGITS = 12
 """Of the digest that names a question without an index."""
+METRIC, OLD_METRIC = "acc", "result"
+"""What releases since 1.0 call the metric of right and wrong answers, and where older ones keep it."""
+WITH_UNDERSCORE = (
+    *("a_okvqa", "aa_lcr", "air_bench_chat", "air_bench_foundation", "alpaca_eval", "arc_agi_2", "arena_hard"),
+    *("bfcl_v3", "bfcl_v4", "bigcodebench_hard", "biomix_qa", "chinese_simpleqa", "cl_bench", "coin_flip"),
+    *("commonsense_qa", "competition_math", "count_qa", "data_collection", "eq_bench", "general_fc", "general_mcq"),
+    *("general_qa", "general_vqa", "gpqa_diamond", "hallusion_bench", "health_bench", "humaneval_plus"),
+    *("imo_answerbench", "live_code_bench", "logi_qa", "longbench_v2", "maritime_bench", "math_500", "math_qa"),
+    *("math_verse", "math_vision", "math_vista", "mbpp_plus", "med_mcqa", "minerva_math", "mm_bench", "mm_star"),
+    *("mmlu_pro", "mmlu_redux", "mmmu_pro", "mri_mcqa", "multi_if", "multiple_humaneval", "multiple_mbpp"),
+    *("music_trivia", "needle_haystack", "ocr_bench", "ocr_bench_v2", "olympiad_bench", "openai_mrcr", "poly_math"),
+    *("process_bench", "real_world_qa", "science_qa", "simple_qa", "simple_vqa", "super_gpqa", "swe_bench_lite"),
+    *("swe_bench_pro", "swe_bench_verified", "swe_bench_verified_mini", "tau2_bench", "tau_bench", "tool_bench"),
+    *("trivia_qa", "truthful_qa", "wide_search"),
+)
+"""Data sets of EvalScope whose own names hold what stands between the names of data set and subset."""
 SCORED = (None, "success", "fallback")
 """What the status of a score says when it is one."""
 
@@ -46,17 +64,33 @@ def evalscope_rows(paths: Sequence[Path], spec: ReadingSpec, *, progress: Progre
     DataError
         As `logged_rows`.
     """
+    names = [one for asked in spec.metric for one in (asked, *_today(asked))]
+    spec = replace(spec, metric=tuple(dict.fromkeys(names)))
     return harness_rows(Harness("evalscope", KIND, HINT, _file, _samples), paths, spec, progress)
+
+
+def _today(asked: str) -> list[str]:
+    """Return what releases since 1.0 call a metric that was asked for, where they call it otherwise."""
+    task, equals, name = asked.rpartition("=")
+    return [f"{task}{equals}{METRIC}"] if name == OLD_METRIC else []
 
 
 def _file(path: Path, spec: ReadingSpec) -> SampleFile:
     """Tell task, dataset and model of a file: the dataset is one of those that have a report."""
     model, task = path.parent.name, path.stem
-    reports = path.parents[2] / "reports" / model if len(path.parents) > 2 else path.parent
-    datasets = [one.stem for one in reports.glob("*.json") if task == one.stem or task.startswith(one.stem + "_")]
-    dataset = max(datasets, key=len, default=task)
-    run = Run(model_name=model, groups={task: dataset})
+    run = Run(model_name=model, groups={task: _dataset(path)})
     return SampleFile(path, task, "", run, spec.model_id or model)
+
+
+def _dataset(path: Path) -> str:
+    """Tell the data set of ``<dataset>_<subset>``: one of the reports, else of the configuration, else by the name."""
+    task, outputs = path.stem, path.parents[2] if len(path.parents) > 2 else path.parent
+    reported = [one.stem for one in (outputs / "reports" / path.parent.name).glob("*.json")]
+    if not reported:
+        settings = [read_indented(one).get("dataset_args") for one in sorted(outputs.glob("configs/task_config*.yaml"))]
+        reported = [name for one in settings for name in mapping(one)]
+    known = [name for name in (*reported, *WITH_UNDERSCORE) if task == name or task.startswith(name + "_")]
+    return max(known, key=len, default=task.partition("_")[0])
 
 
 def _samples(file: SampleFile) -> Samples:
@@ -101,7 +135,7 @@ def _old(record: Record) -> Iterator[LoggedAnswer]:
     tokens = {"input_tokens": usage.get("prompt_tokens"), "output_tokens": usage.get("completion_tokens")}
     for number, choice in enumerate(listed(record.get("choices"))):
         value = mapping(mapping(choice).get("review")).get("result")
-        metrics = value if isinstance(value, dict) else {"result": value}
+        metrics = value if isinstance(value, dict) else {METRIC: value}
         document = str(record["index"]) if "index" in record else content[:DIGITS]
         yield LoggedAnswer(document, metrics, content, str(number), tokens, has_failed=value is None)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from itembank.data.documents import read_json
-from itembank.data.readers.collecting import own_files, refuse
+from itembank.data.readers.collecting import own_files
 from itembank.data.readers.json_files import Record, as_float, first_record, read_records
 from itembank.data.readers.lm_eval_files import Run, SampleFile, oldest_first
 from itembank.data.readers.lm_eval_samples import Samples
@@ -22,6 +22,7 @@ from itembank.data.readers.logged_answers import (
     mapping,
     samples_of,
 )
+from itembank.data.readers.refusals import refuse
 from itembank.data.readers.rows import ResponseRows
 from itembank.data.readers.specs import ReadingSpec
 from itembank.data.readers.wanted import wanted
@@ -63,11 +64,11 @@ def every_eval_ever_rows(
     metrics: dict[Path, Mapping[str, str]] = {}
     found: list[SampleFile] = []
     problems: list[str] = []
-    for path in own_files(paths, "eee", hint):
+    for path in own_files(paths, "eee", spec, hint):
         try:
             _refuse_aggregate(path, hint)
             metrics[path], lower, date = _aggregate(path)
-            evaluations = _evaluations(path)
+            evaluations = _evaluations(path, spec.task_names)
         except DataError as error:
             problems.append(str(error))
             continue
@@ -93,7 +94,7 @@ def _refuse_aggregate(path: Path, hint: str) -> None:
         raise DataError(f"{path}: is an aggregate of Every Eval Ever, without samples. {hint}")
 
 
-def _evaluations(path: Path) -> dict[tuple[str, str], list[_Line]]:
+def _evaluations(path: Path, names: Mapping[str, str]) -> dict[tuple[str, str], list[_Line]]:
     """Lines of each model and evaluation of a file."""
     found: dict[tuple[str, str], list[_Line]] = {}
     for record in (record for block in read_records(path) for record in block):
@@ -103,7 +104,7 @@ def _evaluations(path: Path) -> dict[tuple[str, str], list[_Line]]:
             )
         task = str(record["evaluation_name"])
         line = _Line(str(record.get("evaluation_result_id") or task), _answer(record))
-        found.setdefault((str(record["model_id"]), task), []).append(line)
+        found.setdefault((str(record["model_id"]), names.get(task, task)), []).append(line)
     return found
 
 

@@ -14,7 +14,7 @@ from itembank.data.readers.rows import rename_model
 from itembank.data.readers.specs import LONG_COLUMNS, ReadingSpec
 from itembank.data.readers.table import rows_of_table
 from itembank.data.responses import ResponseMatrix
-from itembank.errors import DataError, ParameterError, missing_extra
+from itembank.errors import DataError, ParameterError, missing_package
 
 NAME = "the table"
 
@@ -38,7 +38,7 @@ def responses_from_frame(
     DataError
         With every problem of the table.
     MissingDependencyError
-        When polars needs pyarrow to read the table (extra ``interop``).
+        When polars needs pyarrow to read the table.
 
     Examples
     --------
@@ -82,7 +82,7 @@ def to_polars(table: Any) -> pl.DataFrame:
         if hasattr(table, "__arrow_c_stream__"):
             return pl.DataFrame(table)
     except ImportError as error:
-        raise missing_extra(f"a {library} table needs pyarrow to be read", "interop", error) from error
+        raise missing_package(f"to be read a {library} table needs pyarrow", "pyarrow", error) from error
     except (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError) as error:
         raise DataError(
             f"{NAME} cannot be read, a column probably holds values of several types (numbers and text): {error}"

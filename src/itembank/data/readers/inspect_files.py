@@ -9,13 +9,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, cast
 
 from itembank.data.documents import parse_json, regular_size
 from itembank.data.memory import most_in_object, most_text, refuse_object, refuse_text
 from itembank.data.readers.json_files import Record, first_record
-from itembank.data.readers.opening import open_binary
-from itembank.errors import DataError, ItembankError, missing_extra
+from itembank.data.readers.opening import Zstandard, open_binary
+from itembank.data.readers.specs import ReadingSpec
+from itembank.errors import DataError, ItembankError
 
 ARCHIVE = ".eval"
 ZSTANDARD = 93
@@ -55,12 +56,15 @@ def is_inspect_file(path: Path) -> bool:
         return _START.match(file.read(4096)) is not None
 
 
-def inspect_files(paths: Sequence[Path]) -> list[Path]:
+def inspect_files(paths: Sequence[Path], spec: ReadingSpec) -> list[Path]:
     """Find the logs at these places: files as they are given, and those inside folders; none twice."""
     found: dict[Path, None] = {}
     for path in paths:
-        inside = sorted(path.rglob("*")) if path.is_dir() else [path]
-        found.update(dict.fromkeys(file for file in inside if not path.is_dir() or is_inspect_file(file)))
+        if path.is_dir():
+            inside = [file for file in sorted(path.rglob("*")) if not spec.leaves_out(file)]
+            found.update(dict.fromkeys(file for file in inside if is_inspect_file(file)))
+        else:
+            found[path] = None
     return list(found)
 
 
@@ -129,19 +133,13 @@ def _opened(file: IO[bytes], archive: zipfile.ZipFile, member: zipfile.ZipInfo) 
     """Open a member for reading."""
     if member.compress_type != ZSTANDARD or _READS_ZSTANDARD:
         return archive.open(member)
-    try:
-        import zstandard  # noqa: PLC0415
-    except ModuleNotFoundError as error:
-        need = f"{archive.filename} is compressed by Zstandard, and to read it before Python 3.14 needs zstandard"
-        raise missing_extra(need, "inspect", error) from error
     file.seek(member.header_offset)
     start = file.read(_LOCAL_HEADER)
     # The local header has names of its own length, in two bytes each.
     lengths = int.from_bytes(start[26:28], "little") + int.from_bytes(start[28:30], "little")
     file.seek(member.header_offset + _LOCAL_HEADER + lengths)
     packed = io.BytesIO(file.read(member.compress_size))
-    stream: IO[bytes] = zstandard.ZstdDecompressor().stream_reader(packed, read_across_frames=True)
-    return stream
+    return cast(IO[bytes], io.BufferedReader(Zstandard(packed, Path(archive.filename or ""))))
 
 
 def _parsed(path: Path, content: bytes, name: str) -> Any:

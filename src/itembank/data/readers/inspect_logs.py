@@ -2,7 +2,8 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from glob import escape
 from pathlib import Path
 
 import numpy as np
@@ -10,13 +11,14 @@ import polars as pl
 
 from itembank.data.prompts import NO_HASH
 from itembank.data.readers.checks import row_problems
-from itembank.data.readers.collecting import collect, refuse, shortened
+from itembank.data.readers.collecting import collect
 from itembank.data.readers.contents import Prompted, item_contents, item_prompts
 from itembank.data.readers.inspect_files import inspect_files, read_log
 from itembank.data.readers.inspect_runs import InspectRun, run_of, together
 from itembank.data.readers.inspect_samples import Sample
 from itembank.data.readers.inspect_scores import choose_scorer, how_to_choose, score_value
 from itembank.data.readers.labels import Labels
+from itembank.data.readers.refusals import RefusedError, WaysOut, say_left_out, shortened
 from itembank.data.readers.rows import ResponseRows
 from itembank.data.readers.specs import COST_COLUMNS, ReadingSpec
 from itembank.data.readers.wanted import wanted
@@ -50,9 +52,9 @@ def inspect_rows(paths: Sequence[Path], spec: ReadingSpec, *, progress: Progress
         When there are no samples; a scorer is unknown, or its scores are no numbers in [0, 1]; items changed between
         runs.
     """
-    runs, problems = _read_all(inspect_files(paths), spec, progress)
+    runs, problems = _read_all(inspect_files(paths, spec), spec, progress)
     if problems and not (spec.skip_unusable and runs):
-        refuse(problems)
+        raise RefusedError(problems, WaysOut(can_skip=bool(runs)), spec)
     filled = [run for run in runs if run.samples]
     if not filled:
         raise DataError(f"{first_few([str(path) for path in paths])}: the logs hold no samples.")
@@ -60,12 +62,11 @@ def inspect_rows(paths: Sequence[Path], spec: ReadingSpec, *, progress: Progress
     scorers = _scorers(filled, spec, problems)
     filled = [run for run in filled if run.task in scorers]
     _say_failures(filled)
-    rows = _rows(list(_as_rows(filled, scorers, spec)), scorers, spec)
+    rows = _rows(_as_rows(filled, scorers, spec, problems), scorers, spec)
     wrong = row_problems(rows, max_response=spec.max_response)
     if wrong:
         raise DataError(f"{rows.source}: " + " ".join(wrong))
-    if problems:
-        warn(f"{len(problems)} logs or tasks are left out: {' '.join(shortened(problems))}", DataWarning)
+    say_left_out(problems)
     return rows
 
 
@@ -83,6 +84,7 @@ def _read_all(
     )
     if not files:
         problems.append("there must be at least one log of Inspect (*.eval, or a .json that it wrote), got none.")
+    runs = [replace(run, task=spec.task_names.get(run.task, run.task)) for run in runs]
     return together(wanted(runs, spec)), problems
 
 
@@ -93,24 +95,37 @@ def _scorers(runs: Sequence[InspectRun], spec: ReadingSpec, problems: list[str])
         for sample in run.samples.values():
             names.setdefault(run.task, {}).update(dict.fromkeys(sample.scores))
     notes: list[str] = []
+    chosen: dict[str, str] = {}
+    refused: list[str] = []
+    metrics: list[str] = []
     unscored = [task for task, found in names.items() if not found]
     if unscored:
-        problem = (
+        refused.append(
             f"a task must have scored samples, got {len(unscored)} tasks without: {shown(unscored)}. Score their logs "
             f"('inspect score LOG'), or leave the tasks out ({remedy('exclude_tasks=...', '--exclude-task')})."
         )
-        if not spec.skip_unusable or len(unscored) == len(names):
-            raise DataError(problem)
-        problems.append(problem)
-    chosen = {task: choose_scorer(task, list(found), spec.metric, notes) for task, found in names.items() if found}
+    for task in (task for task, found in names.items() if found):
+        try:
+            chosen[task] = choose_scorer(task, list(names[task]), spec.metric, notes)
+        except DataError as error:
+            refused.append(str(error))
+            metrics.append(f"{escape(task)}={next(iter(names[task]))}")
+    if refused and not (spec.skip_unusable and chosen):
+        excluded = tuple(map(escape, unscored)) if len(unscored) < len(names) else ()
+        mends = not problems and (excluded or not unscored)
+        choices = WaysOut(tuple(metrics), (), excluded) if mends else WaysOut()
+        raise RefusedError([*problems, *refused], replace(choices, can_skip=bool(chosen)), spec)
+    problems.extend(refused)
     if notes:
         warn(f"taken by default: {first_few(notes)}. {how_to_choose()}", DataWarning)
     return chosen
 
 
-def _as_rows(runs: Sequence[InspectRun], scorers: dict[str, str], spec: ReadingSpec) -> Iterator[_Row]:
-    """Rows of all runs; every score that cannot be a response is collected, and refused once."""
+def _as_rows(runs: Sequence[InspectRun], scorers: dict[str, str], spec: ReadingSpec, problems: list[str]) -> list[_Row]:
+    """Rows of all runs; every score that cannot be a response is collected, and refused once, or its task left out."""
     bad: dict[str, list[str]] = {}
+    bad_tasks: set[str] = set()
+    rows: list[_Row] = []
     for run in runs:
         by_item: dict[str, list[tuple[Sample, float]]] = {}
         for sample in run.samples.values():
@@ -118,16 +133,22 @@ def _as_rows(runs: Sequence[InspectRun], scorers: dict[str, str], spec: ReadingS
                 value = score_value(sample.scores.get(scorers[run.task])) if sample.is_scored else math.nan
             except DataError as error:
                 bad.setdefault(str(error), []).append(f"{run.task}/{sample.id}")
+                bad_tasks.add(run.task)
                 continue
             by_item.setdefault(str(sample.id), []).append((sample, value / spec.max_response))
         for epochs in by_item.values():
-            yield from _epoch_rows(run, epochs, spec)
+            rows.extend(_epoch_rows(run, epochs, spec))
     if bad:
         reasons = [f"{reason[:-1]} for {len(items)} samples: {shown(items)}." for reason, items in bad.items()]
-        raise DataError(
+        problem = (
             f"{runs[0].path}: {' '.join(shortened(reasons))} Inspect takes such scores for 0; choose another scorer, "
             "or make a table of them."
         )
+        rows = [row for row in rows if row.run.task not in bad_tasks]
+        if not (spec.skip_unusable and rows):
+            raise RefusedError([problem], WaysOut(can_skip=bool(rows)), spec)
+        problems.append(problem)
+    return rows
 
 
 def _epoch_rows(run: InspectRun, epochs: Sequence[tuple[Sample, float]], spec: ReadingSpec) -> Iterator[_Row]:

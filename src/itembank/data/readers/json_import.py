@@ -79,7 +79,8 @@ def read_json_results(
     models, items : path or None
         As for `read_responses`.
     spec : ReadingSpec, or None
-        `scenario`, `model_id`, `true_value`, `max_response`, `repeats`, `missing`, `empty` and `max_memory` count.
+        `scenario`, `model_id`, `true_value`, `max_response`, `repeats`, `missing`, `empty`, `skip_unusable`,
+        `exclude_files` and `max_memory` count.
 
     Raises
     ------
@@ -92,11 +93,13 @@ def read_json_results(
     >>> responses = read_json_results("run.json", mapping, spec=ReadingSpec(model_id="a"))  # doctest: +SKIP
     """
     spec = replace(spec or ReadingSpec(), columns={}, response_column="response")
-    sources = paths_of(paths)
+    sources = [path for path in paths_of(paths) if not spec.leaves_out(path)]
+    if not sources:
+        raise DataError(f"there must be a file to read, got none but those of {shown(spec.exclude_files)}.")
     seen = _Seen()
 
     def read(_item_ids: Sequence[str] | None) -> list[ResponseRows]:
-        rows = read_each(sources, lambda path: _json_rows(path, mapping, spec, seen), progress)
+        rows = read_each(sources, lambda path: _json_rows(path, mapping, spec, seen), progress, spec)
         seen.check(mapping, list(mapping.columns))
         return rows
 

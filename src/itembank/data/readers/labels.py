@@ -41,6 +41,14 @@ class Labels:
         """Number of different names."""
         return self.names.len()
 
+    def take(self, rows: IntArray) -> "Labels":
+        """Labels of these rows alone; names that none of them has go."""
+        index = self.index[rows]
+        used = np.unique(index[index >= 0])
+        lookup = np.full(self.n_names + 1, -1, dtype=np.int64)  # the last place is what index -1 finds
+        lookup[used] = np.arange(used.size)
+        return Labels(self.names.gather(used), lookup[index], self.kind)
+
     def at(self, rows: IntArray) -> list[str]:
         """Names of these rows."""
         return self.names.gather(self.index[rows]).to_list()

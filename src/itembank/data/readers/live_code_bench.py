@@ -43,8 +43,8 @@ def live_code_bench_rows(
         When a file holds no graded problems.
     """
     source = named(paths)
-    files = {file: path for path in paths for file in own_files([path], "livecodebench", HINT)}
-    parts = read_each(list(files), lambda file: [(file, one) for one in _read(file, files[file])], progress)
+    files = {file: path for path in paths for file in own_files([path], "livecodebench", spec, HINT)}
+    parts = read_each(list(files), lambda file: [(file, one) for one in _read(file, files[file])], progress, spec)
     rows = [one for part in parts for one in part]
     if not rows:
         raise DataError(f"{source}: must hold graded problems of LiveCodeBench, got none. {HINT}")
@@ -106,7 +106,7 @@ def _item(record: Record) -> str:
 
 def live_code_bench_published(folder: Path) -> Iterator[tuple[str, str | None, float]]:
     """Give pass@1 as ``..._eval.json`` states it."""
-    for file in own_files([folder], "livecodebench"):
+    for file in own_files([folder], "livecodebench", ReadingSpec()):
         stated = file.with_name(file.name.removesuffix("_all.json") + ".json")
         content = read_json(stated) if stated.is_file() else None
         metrics = content[0] if isinstance(content, list) and content else content

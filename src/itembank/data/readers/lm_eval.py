@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from itembank.data.readers.json_files import Record
-from itembank.data.readers.lm_eval_files import SampleFile, find_sample_files, run_of
+from itembank.data.readers.lm_eval_files import SampleFile, find_sample_files, is_sample, run_of
 from itembank.data.readers.lm_eval_samples import Samples, read_samples, samples_of
 from itembank.data.readers.lm_eval_scores import needs_options, with_choice_metrics
 from itembank.data.readers.lm_eval_stated import warn_of_other_results
@@ -26,8 +26,7 @@ KIND = LogKind(
 
 def is_lm_eval(record: Record) -> bool:
     """Whether an object is a sample of lm_eval, or the whole of its results."""
-    is_sample = "doc_id" in record and not {"doc_hash", "filtered_resps", "resps", "arguments"}.isdisjoint(record)
-    return is_sample or ("results" in record and not {"versions", "configs"}.isdisjoint(record))
+    return is_sample(record) or ("results" in record and not {"versions", "configs"}.isdisjoint(record))
 
 
 def lm_eval_rows(paths: Sequence[Path], spec: ReadingSpec, *, progress: ProgressCallback = silent) -> ResponseRows:

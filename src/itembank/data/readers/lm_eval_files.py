@@ -2,25 +2,28 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from itembank.data.documents import read_json
 from itembank.data.prompts import short_digest
 from itembank.data.readers.foreign_logs import check_not_foreign
+from itembank.data.readers.json_files import Record, first_record
+from itembank.data.readers.refusals import refuse
 from itembank.data.readers.specs import ReadingSpec
 from itembank.data.readers.wanted import wanted
-from itembank.errors import N_SHOWN, DataError, remedy, shown
+from itembank.errors import DataError, DataWarning, remedy, shown, warn
 
 # samples_<task>_<date>.jsonl, .json in 2024; the date is the run's, and stands in the name of its results file too.
 _DATE = r"\d{4}-\d{2}-\d{2}T\d{2}-?:?\d{2}-?:?\d{2}(?:\.\d+)?"
-SAMPLES = re.compile(rf"samples_(?P<task>.+?)(?:_(?P<date>{_DATE}))?\.jsonl?(?:\.gz)?")
+SAMPLES = re.compile(rf"samples_(?P<task>.+?)(?:_(?P<date>{_DATE}))?\.jsonl?(?:\.gz|\.zst)?")
 RESULTS = re.compile(rf"(?!samples_).*?_?(?P<date>{_DATE})\.json")
 # The arguments that name a model, in the harness's own order of precedence.
 _NAMING_ARGUMENTS = ("peft", "delta", "pretrained", "model", "path", "engine")
 RunKey: TypeAlias = tuple[Path, str]
 """Folder and date, which the files of one run share."""
+LINES = re.compile(r"\.jsonl(?:\.gz|\.zst)?$")
 ORIGINAL, OF_BANK = "original", "itembank_bank"
 """What the metadata of an exported task say: the task it is a part of, and the bank whose items it has."""
 MOST = 2**63
@@ -106,6 +109,11 @@ class FoundFiles:
     walked: set[RunKey] = field(default_factory=set)
 
 
+def is_sample(record: Record) -> bool:
+    """Whether an object is a sample as lm_eval writes it."""
+    return "doc_id" in record and not {"doc_hash", "filtered_resps", "resps", "arguments"}.isdisjoint(record)
+
+
 def find_sample_files(paths: Sequence[Path], spec: ReadingSpec) -> FoundFiles:
     """Find the samples files of these files and folders.
 
@@ -117,22 +125,44 @@ def find_sample_files(paths: Sequence[Path], spec: ReadingSpec) -> FoundFiles:
     found: dict[Path, None] = {}
     walked: set[RunKey] = set()
     lonely: list[Path] = []
+    files, problems = [], []
     for path in paths:
-        samples, results = _files_of(path)
+        try:
+            samples, results = _files_of(path, spec)
+        except DataError as error:
+            problems.append(str(error))
+            continue
         found.update(dict.fromkeys(samples))
         sampled = {_run_key(SAMPLES, sample) for sample in samples}
         walked.update(sampled if path.is_dir() else ())
         lonely.extend(file for file in results if _run_key(RESULTS, file) not in sampled)
     runs: dict[RunKey, Run] = {}
-    files, problems = [], []
     for path in found:
         try:
             files.append(_sample_file(path, spec, runs))
         except DataError as error:
-            problems.append(str(error))
+            if path in paths or SAMPLES.fullmatch(path.name):
+                problems.append(str(error))
+            else:  # found below a folder, by its content alone
+                warn(f"left out: {error}", DataWarning)
     if not files:
-        raise DataError("\n".join(problems[:N_SHOWN]))
+        refuse(problems)
+    files = [renamed(file, spec.task_names) for file in files]
     return FoundFiles(oldest_first(wanted(files, spec)), lonely, problems, walked)
+
+
+def renamed(file: SampleFile, names: Mapping[str, str]) -> SampleFile:
+    """Give the task of a file the name that it is to have, and with it what its run tells of the task."""
+    old, new = file.task, names.get(file.task)
+    if new is None:
+        return file
+    told = {one.name: getattr(file.run, one.name) for one in fields(file.run) if one.name != "about"}
+    by_task = {name: value for name, value in told.items() if isinstance(value, Mapping) and old in value}
+    changed: dict[str, Any] = {name: {**value, new: value[old]} for name, value in by_task.items()}
+    run = replace(file.run, **changed)
+    if run.groups.get(new) == old:
+        run = replace(run, groups={**run.groups, new: new})
+    return replace(file, task=new, run=run)
 
 
 def oldest_first(files: Sequence[SampleFile]) -> list[SampleFile]:
@@ -140,16 +170,17 @@ def oldest_first(files: Sequence[SampleFile]) -> list[SampleFile]:
     return sorted(files, key=lambda file: (file.date, str(file.path)))
 
 
-def _files_of(path: Path) -> tuple[list[Path], list[Path]]:
+def _files_of(path: Path, spec: ReadingSpec) -> tuple[list[Path], list[Path]]:
     """Find samples files and dated results files at a path."""
     if not path.is_dir():
         _refuse_results(path)
         return [path], []
-    samples = sorted(file for file in path.rglob("samples_*.json*") if SAMPLES.fullmatch(file.name))
-    results = sorted(file for file in path.rglob("*.json") if RESULTS.fullmatch(file.name))
+    inside = sorted(file for file in path.rglob("*.json*") if not spec.leaves_out(file))
+    samples = [file for file in inside if SAMPLES.fullmatch(file.name) or _is_renamed(file)]
+    results = [file for file in inside if RESULTS.fullmatch(file.name)]
     if samples:
         return samples, results
-    others = results or [file for file in sorted(path.rglob("*.json"))[:5] if _is_results(json_or_none(file))]
+    others = results or [file for file in inside[:5] if _is_results(json_or_none(file))]
     if others:
         raise DataError(
             f"{path}: holds results of lm_eval without samples: {shown([file.name for file in others])}. "
@@ -189,20 +220,39 @@ def json_or_none(path: Path) -> Any:
 def _sample_file(path: Path, spec: ReadingSpec, runs: dict[RunKey, Run]) -> SampleFile:
     """Tell task, date, run and model of one samples file."""
     match = SAMPLES.fullmatch(path.name)
-    if match is None and spec.scenario is None:
-        by_name = remedy("scenario='...'", "--scenario NAME")
-        raise DataError(
-            f"{path}: the name of a samples file must tell the task, as samples_<task>_<date>.jsonl does. "
-            f"Keep the name lm_eval gave it, or say the task: {by_name}."
-        )
-    task = match["task"] if match else str(spec.scenario)
     key = _run_key(SAMPLES, path)
     if key not in runs:
         runs[key] = _read_run(*key)
-    run, own = runs[key], runs[key].originals.get(task, task)
+    run = runs[key]
+    task = match["task"] if match else spec.scenario or _task_of_renamed(path, run)
+    own = run.originals.get(task, task)
     model_id = spec.model_id or _model_id(path, run, spec)
     run = replace(run, settings={own: run.settings.get(own, {})})  # a file is sent and kept with what it needs
     return SampleFile(path, own, key[1], run, model_id)
+
+
+def _is_renamed(path: Path) -> bool:
+    """Whether a file holds samples, though its name is another than lm_eval gives."""
+    if not LINES.search(path.name):
+        return False
+    try:
+        return is_sample(first_record(path))
+    except (DataError, OSError):
+        return False
+
+
+def _task_of_renamed(path: Path, run: Run) -> str:
+    """Task of a samples file with a name of its own: one that the results file beside it tells of."""
+    name = LINES.sub("", path.name)
+    if name in {*run.n_items, *run.filters, *run.higher_is_better}:
+        return name
+    by_name = remedy("scenario='...'", "--scenario NAME")
+    leave_out = remedy("exclude_files=...", "--exclude-file")
+    raise DataError(
+        f"{path}: the name of a samples file must tell the task, as samples_<task>_<date>.jsonl does, or be a task of "
+        f"the results file beside it. Keep the name lm_eval gave it, say the task ({by_name}), or leave it out "
+        f"({leave_out})."
+    )
 
 
 def _read_run(folder: Path, date: str) -> Run:

@@ -1,14 +1,13 @@
 """What to add to a command so that logs of lm-evaluation-harness which were refused can be read."""
 
-import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from glob import escape
 
 from itembank.data.readers.lm_eval_choice import CHOICE_METRICS, DEFAULT_METRICS, choose_filter, choose_metric
 from itembank.data.readers.lm_eval_samples import Samples
+from itembank.data.readers.refusals import WaysOut
 from itembank.data.readers.specs import ReadingSpec
-from itembank.errors import remedy
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +28,8 @@ def choose(task: str, samples: Sequence[Samples], spec: ReadingSpec, notes: list
 
 def ways_out(
     tasks: Mapping[str, Sequence[Samples]], refused: Sequence[str], spec: ReadingSpec, *, has_bad_files: bool
-) -> list[str]:
-    """Say in whole lines what makes the logs readable; nothing where nothing could be read.
+) -> WaysOut:
+    """Return what makes the logs readable; nothing where nothing could be read.
 
     Parameters
     ----------
@@ -43,18 +42,12 @@ def ways_out(
     has_bad_files : bool
         Whether some files cannot be read, which no choice of tasks and metrics mends.
     """
-    lines = []
+    can_skip = len(refused) < len(tasks)
     if refused and not has_bad_files:
         metrics, filters, excluded = _additions(tasks, refused, spec)
         if len(excluded) < len(tasks):
-            lines.append(
-                _line("To read the rest, add" if excluded else "To read them, add", metrics, filters, excluded, spec)
-            )
-    if not spec.skip_unusable and len(refused) < len(tasks):
-        lines.append(
-            "To leave out what cannot be read, add: " + _in_words(replace(spec, skip_unusable=True), "--skip-unusable")
-        )
-    return lines
+            return WaysOut(tuple(metrics), tuple(filters), tuple(excluded), can_skip)
+    return WaysOut(can_skip=can_skip)
 
 
 def _additions(
@@ -112,24 +105,3 @@ def _fitting(task: str, pattern: str, samples: Sequence[Samples], spec: ReadingS
             tried = replace(spec, metric=(*spec.metric, *metric), filter_name=(*spec.filter_name, *filter_name))
             if not choose(task, samples, tried, []).problems:
                 yield tried
-
-
-def _line(what: str, metrics: Sequence[str], filters: Sequence[str], excluded: Sequence[str], spec: ReadingSpec) -> str:
-    """Write one line of advice that can be pasted."""
-    changed = replace(
-        spec,
-        metric=(*spec.metric, *metrics),
-        filter_name=(*spec.filter_name, *filters),
-        exclude_tasks=(*spec.exclude_tasks, *excluded),
-    )
-    options = {"--metric": metrics, "--filter": filters, "--exclude-task": excluded}
-    words = " ".join(f"{name} {shlex.quote(value)}" for name, values in options.items() for value in values)
-    return f"{what}: {_in_words(changed, words)}"
-
-
-def _in_words(spec: ReadingSpec, options: str) -> str:
-    """Options of the command line; in Python the whole spec, which takes the place of other arguments."""
-    default = ReadingSpec()
-    given = [(one.name, getattr(spec, one.name)) for one in fields(spec)]
-    changed = ", ".join(f"{name}={value!r}" for name, value in given if value != getattr(default, name))
-    return remedy(f"spec=ReadingSpec({changed})", options)

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from itembank.data.prompts import NO_HASH
-from itembank.data.readers.collecting import collect, shortened
+from itembank.data.readers.collecting import collect
 from itembank.data.readers.contents import Prompted, item_contents, item_prompts
 from itembank.data.readers.labels import Labels, first_in_group, join_labels
 from itembank.data.readers.lm_eval_attempts import n_attempts, warn_of_uncounted
@@ -17,10 +17,11 @@ from itembank.data.readers.lm_eval_coverage import model_table
 from itembank.data.readers.lm_eval_files import SampleFile
 from itembank.data.readers.lm_eval_remedies import choose, ways_out
 from itembank.data.readers.lm_eval_samples import Samples
+from itembank.data.readers.refusals import RefusedError, say_left_out
 from itembank.data.readers.rows import ResponseRows
 from itembank.data.readers.specs import ReadingSpec
 from itembank.data.readers.wording import first_few
-from itembank.errors import DataError, DataWarning, remedy, shown, warn
+from itembank.errors import DataWarning, remedy, shown, warn
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.progress import ProgressCallback
 
@@ -115,8 +116,7 @@ def logged_rows(logs: Logs, spec: ReadingSpec) -> ResponseRows:
     has_bad_files = bool(problems)
     problems.extend(" ".join(chosen[task].problems) for task in refused)
     if problems and not (spec.skip_unusable and len(refused) < len(by_task)):
-        advice = ways_out(by_task, refused, spec, has_bad_files=has_bad_files)
-        raise DataError("\n".join([*shortened(problems), *advice]))
+        raise RefusedError(problems, ways_out(by_task, refused, spec, has_bad_files=has_bad_files), spec)
     choices = {task: (one.metric, one.filter_name) for task, one in chosen.items() if not one.problems}
     samples = [one for one in logs.samples if one.file.task in choices]
     if spec.skip_unusable and not spec.ignore_content:
@@ -129,7 +129,7 @@ def logged_rows(logs: Logs, spec: ReadingSpec) -> ResponseRows:
     if spec.repeats == "count":
         warn_of_uncounted(samples, choices)
     rows = _rows(samples, choices, spec, logs.kind)
-    _say_skipped(problems)
+    say_left_out(problems)
     return rows
 
 
@@ -301,9 +301,3 @@ def _say_failed(samples: Iterable[Samples]) -> None:
         names = [f"{n} of {model!r}" for model, n in failed.items()]
         message = f"{sum(failed.values())} answers ended in an error and are missing, not wrong: {first_few(names)}."
         warn(message, DataWarning)
-
-
-def _say_skipped(problems: Sequence[str]) -> None:
-    """Warn of tasks and runs that were left out because they cannot be read."""
-    if problems:
-        warn(f"{len(problems)} tasks or runs are left out: {' '.join(shortened(problems))}", DataWarning)

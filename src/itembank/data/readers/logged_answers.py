@@ -10,11 +10,12 @@ import numpy as np
 import polars as pl
 
 from itembank.data.digests import digest_of
-from itembank.data.readers.collecting import own_files, refuse
+from itembank.data.readers.collecting import own_files
 from itembank.data.readers.labels import Labels
-from itembank.data.readers.lm_eval_files import SampleFile, oldest_first
+from itembank.data.readers.lm_eval_files import SampleFile, oldest_first, renamed
 from itembank.data.readers.lm_eval_samples import NO_FILTER, Samples, metric_of
 from itembank.data.readers.logged import LogKind, Logs, logged_rows, read_each_log
+from itembank.data.readers.refusals import refuse
 from itembank.data.readers.rows import ResponseRows
 from itembank.data.readers.specs import COST_COLUMNS, ReadingSpec
 from itembank.data.readers.wanted import wanted
@@ -126,9 +127,9 @@ def harness_rows(
         As `logged_rows`.
     """
     found, problems = [], []
-    for path in own_files(paths, harness.source, harness.hint):
+    for path in own_files(paths, harness.source, spec, harness.hint):
         try:
-            found.append(harness.tell(path, spec))
+            found.append(renamed(harness.tell(path, spec), spec.task_names))
         except DataError as error:
             problems.append(str(error))
     files = oldest_first(wanted(found, spec))

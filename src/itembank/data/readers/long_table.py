@@ -14,7 +14,7 @@ from itembank.data.readers.rows import ResponseRows
 from itembank.data.readers.specs import COST_COLUMNS, LONG_COLUMNS, ReadingSpec
 from itembank.data.readers.truth_words import ResponseNumbers, response_numbers
 from itembank.data.readers.wording import first_few
-from itembank.errors import N_SHOWN, DataError, DataWarning, shown, warn
+from itembank.errors import N_SHOWN, DataError, DataWarning, remedy, shown, warn
 from itembank.numerics.arrays import FloatArray, IntArray
 
 
@@ -33,11 +33,16 @@ def check_columns(source: str, columns: Sequence[str], spec: ReadingSpec) -> Non
     if response not in columns and (not has_counts or spec.response_column != "response"):
         absent.append(response)
     if absent:
+        ours = [name for name in ("model_id", "item_id", "response") if spec.column(name) in absent]
+        options = " ".join(f"--column {name}=..." for name in ours)
+        how = remedy(f"columns={dict.fromkeys(ours, '...')}", options)
+        by_name = remedy("response_column='...'", "--response-column NAME")
+        one = remedy("model_id='...'", "--model-id NAME")
         raise DataError(
             f"{source}: a long table must have the columns model_id, item_id and response (or n_correct and "
             f"n_trials), got none called {shown(absent)}; there are {shown(columns, 12)}. Say what the file calls "
-            "them: response_column='...' (--response-column), columns={'model_id': '...'} (--column model_id=...); "
-            "a table of one model may get its id from model_id='...' (--model-id)."
+            f"them: {how}{f' (or {by_name})' if 'response' in ours else ''}; a table of one model may get its id from "
+            f"{one}."
         )
 
 

@@ -10,8 +10,10 @@ from itembank.data.readers.rows import ResponseRows
 from itembank.data.readers.specs import ReadingSpec
 from itembank.data.responses import DEFAULT_SCENARIO, ResponseMatrix
 from itembank.data.validation import check_complete, check_models_and_items_have_responses
-from itembank.errors import DataError, DataWarning, shown, warn
+from itembank.errors import DataError, DataWarning, remedy, shown, warn
 from itembank.numerics.arrays import FloatArray, IntArray
+
+_DROP = "empty='drop'"
 
 
 def to_matrix(
@@ -101,7 +103,7 @@ def _judge_emptiness(matrix: ResponseMatrix, spec: ReadingSpec, source: str) -> 
         if spec.empty == "error":
             check_models_and_items_have_responses(matrix.responses, matrix.model_ids, matrix.item_ids)
     except DataError as error:
-        advice = "" if spec.missing == "forbid" else " empty='drop' (itembank import ... --drop-empty) does so."
+        advice = "" if spec.missing == "forbid" else f" {remedy(_DROP, 'itembank import ... --drop-empty')} does so."
         raise DataError(f"{source}: {error}{advice}") from error
     return _without_empty(matrix, source) if spec.empty == "drop" else matrix
 

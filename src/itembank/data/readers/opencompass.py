@@ -60,6 +60,11 @@ def _answers(path: Path) -> Iterator[LoggedAnswer]:
     """Answers of one file."""
     record = first_record(path)
     if _is_prediction(record):
+        if path.absolute().parent.parent.name == "results":
+            raise DataError(
+                f"{path}: holds predictions of OpenCompass, though it lies in results/, and no scores. Evaluate them "
+                "(--mode eval --dump-eval-details), which writes the details of every item."
+            )
         raise DataError(f"{path}: holds predictions of OpenCompass, and no scores. {HINT}")
     details = record.get("details")
     if not _is_numbered(details):

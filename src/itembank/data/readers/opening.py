@@ -2,6 +2,7 @@
 
 import gzip
 import io
+import sys
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -14,7 +15,7 @@ import polars as pl
 from itembank.data.digests import PARQUET_MARK
 from itembank.data.documents import regular_size
 from itembank.data.memory import most_in_object, most_text, refuse_object, refuse_text
-from itembank.errors import DataError
+from itembank.errors import DataError, missing_package
 
 Kind = Literal["parquet", "csv", "json"]
 Keep = Callable[[Sequence[str]], Sequence[str]]
@@ -33,11 +34,15 @@ FOREIGN_MARKS = {
     PARQUET_MARK: "a Parquet file",
     b"PK\x03\x04": "a zip archive (an Excel or NumPy file?)",
     b"\x1f\x8b": "gzipped (then its name must end in .gz)",
+    b"\x28\xb5\x2f\xfd": "packed by Zstandard (then its name must end in .zst)",
     b"\x80\x04\x95": "a Python pickle, and those are never read",
     b"\xff\xfe": "UTF-16 text (save it as UTF-8)",
     b"\xfe\xff": "UTF-16 text (save it as UTF-8)",
 }
+PACKED = (".gz", ".zst")
+"""Suffixes of files that are unpacked as they are read."""
 BYTES_AT_ONCE = 1 << 17
+CUT = "the packed stream is cut or damaged. Copy it again."
 UNREADABLE = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, EOFError, zlib.error)
 
 
@@ -65,15 +70,15 @@ class Table:
 def file_kind(path: Path) -> Kind:
     """Tell the kind of a file from its suffix, and refuse one that is empty or is not what its suffix says."""
     suffixes = [suffix.lower() for suffix in path.suffixes]
-    is_gzipped = bool(suffixes) and suffixes[-1] == ".gz"
-    suffix = suffixes[-2] if is_gzipped and len(suffixes) > 1 else suffixes[-1] if suffixes else ""
+    is_packed = bool(suffixes) and suffixes[-1] in PACKED
+    suffix = suffixes[-2] if is_packed and len(suffixes) > 1 else suffixes[-1] if suffixes else ""
     kind = SUFFIXES.get(suffix)
     if kind is None:
         raise DataError(
-            f"{path}: the name of a file must end in one of {', '.join(SUFFIXES)}, or one of these and .gz."
+            f"{path}: the name of a file must end in one of {', '.join(SUFFIXES)}, or one of these and .gz or .zst."
         )
-    if is_gzipped and kind == "parquet":
-        raise DataError(f"{path}: a Parquet file must not be gzipped; it is compressed already. Unpack it.")
+    if is_packed and kind == "parquet":
+        raise DataError(f"{path}: a Parquet file must not be packed once more; it is compressed already. Unpack it.")
     with translated(path), open_binary(path) as file:
         start = file.read(4096)
     _check_start(path, start, kind)
@@ -100,12 +105,76 @@ def _check_start(path: Path, start: bytes, kind: Kind) -> None:
 
 
 def open_binary(path: Path) -> IO[bytes]:
-    """Open an ordinary file for reading bytes, unpacking gzip; reading raises `DataError` where it gives too much."""
-    n_bytes = regular_size(path)
-    is_gzipped = path.suffix.lower() == ".gz"
-    most = most_text(n_bytes) if is_gzipped else float("inf")
-    file = gzip.open(path) if is_gzipped else path.open("rb")  # noqa: SIM115 (closed with what reads it)
+    """Open an ordinary file for reading bytes, unpacking it; reading raises `DataError` where it gives too much."""
+    n_bytes, suffix = regular_size(path), path.suffix.lower()
+    most = most_text(n_bytes) if suffix in PACKED else float("inf")
+    file: Any = gzip.open(path) if suffix == ".gz" else path.open("rb")  # noqa: SIM115 (closed with what reads it)
+    if suffix == ".zst":
+        file = Zstandard(file, path)
     return cast(IO[bytes], io.BufferedReader(_Watched(file, path, most), BYTES_AT_ONCE))
+
+
+class Zstandard(io.RawIOBase):
+    """What a stream that Zstandard has packed unpacks to; reading raises `EOFError` where it is cut or damaged.
+
+    Raises
+    ------
+    MissingDependencyError
+        Before Python 3.14, when zstandard is not installed.
+    """
+
+    _PACKED_AT_ONCE = 1 << 12
+    """A few bytes may unpack to thousands of times as many."""
+
+    def __init__(self, packed: IO[bytes], path: Path) -> None:
+        self._packed = packed
+        self._new, self._error = _zstandard(path)
+        self._frame: Any = None
+        self._rest, self._ready = b"", memoryview(b"")
+
+    def readable(self) -> bool:
+        """Say that it can be read."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Unpack the next bytes; several frames are one stream."""
+        while not self._ready:
+            packed = self._rest or self._packed.read(self._PACKED_AT_ONCE)
+            if not packed:
+                if self._frame is not None:
+                    raise EOFError(CUT)
+                return 0
+            self._frame = self._frame or self._new()
+            try:
+                self._ready = memoryview(self._frame.decompress(packed))
+            except self._error as error:
+                raise EOFError(CUT) from error
+            self._rest = b""
+            if self._frame.eof:
+                self._rest, self._frame = self._frame.unused_data, None
+        n_bytes = min(len(buffer), len(self._ready))
+        buffer[:n_bytes], self._ready = self._ready[:n_bytes], self._ready[n_bytes:]
+        return n_bytes
+
+    def close(self) -> None:
+        """Close the stream beneath too."""
+        self._packed.close()
+        super().close()
+
+
+def _zstandard(path: Path) -> tuple[Callable[[], Any], type[Exception]]:
+    """Return what makes the reader of a frame, and its error."""
+    if sys.version_info >= (3, 14):
+        from compression import zstd  # noqa: PLC0415
+
+        return zstd.ZstdDecompressor, zstd.ZstdError
+    try:
+        import zstandard  # noqa: PLC0415
+    except ImportError as error:
+        raise missing_package(
+            f"{path} is packed by Zstandard, and reading it needs zstandard", "zstandard", error
+        ) from error
+    return lambda: zstandard.ZstdDecompressor().decompressobj(), zstandard.ZstdError
 
 
 class _Watched(io.RawIOBase):
@@ -170,7 +239,7 @@ def encoding_problem(path: Path) -> str | None:
     except UnicodeDecodeError as error:
         return not_utf8(content, error.start)
     except (OSError, EOFError, zlib.error):
-        return "the gzip stream is cut or damaged. Copy it again."
+        return CUT
     return None
 
 

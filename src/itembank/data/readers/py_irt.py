@@ -35,7 +35,7 @@ def py_irt_rows(paths: Sequence[Path], spec: ReadingSpec, *, progress: ProgressC
     DataError
         When a line has no subject or responses, an item twice, or responses that are no numbers.
     """
-    return join_rows(read_each(paths, lambda path: _file_rows(path, spec), progress))
+    return join_rows(read_each(paths, lambda path: _file_rows(path, spec), progress, spec))
 
 
 def _file_rows(path: Path, spec: ReadingSpec) -> ResponseRows:

@@ -11,19 +11,21 @@ import polars as pl
 from itembank.data.coded_responses import CodedResponses, are_many
 from itembank.data.memory import allowing
 from itembank.data.readers.coded import coded_responses, may_be_coded
-from itembank.data.readers.collecting import read_each, refuse
+from itembank.data.readers.collecting import UNUSABLE, read_each
 from itembank.data.readers.detection import Found, find_sources
 from itembank.data.readers.known import check_kinds, read_known
 from itembank.data.readers.labels import Labels
 from itembank.data.readers.lm_eval_coverage import warn_of_partial_runs
 from itembank.data.readers.matrix import to_matrix
+from itembank.data.readers.refusals import NoTaskLeftError, combined, problems_of, say_left_out
 from itembank.data.readers.rows import ResponseRows, join_rows, rename_model, rename_models
 from itembank.data.readers.sources import SOURCES, function
 from itembank.data.readers.specs import Format, ReadingSpec
 from itembank.data.readers.table import LAYOUTS, table_rows
+from itembank.data.readers.wanted import only_wanted
 from itembank.data.response_files import response_file_rows
 from itembank.data.responses import ResponseMatrix
-from itembank.errors import DataError
+from itembank.errors import DataError, did_you_mean, shown
 from itembank.progress import ProgressCallback, silent
 
 Paths = str | Path | Sequence[str | Path]
@@ -266,15 +268,37 @@ def read_rows(
         With the problems of the first few sources.
     """
     found = find_sources(paths, spec) if found is None else found
-    problems = list(found.problems)
+    errors: list[Exception] = [DataError(problem) for problem in found.problems]
+    unwanted: list[NoTaskLeftError] = []
     parts: list[ResponseRows] = []
     for source_format, own in found.paths.items():
         try:
             parts.append(_read_source(source_format, own, spec, item_ids, progress))
-        except DataError as error:
-            problems.append(str(error))
-    refuse(problems)
+        except NoTaskLeftError as error:
+            unwanted.append(error)
+        except UNUSABLE as error:
+            errors.append(error)
+    if unwanted and not parts:
+        errors = [*errors, *unwanted]
+    if len(errors) == 1 and not parts:
+        raise errors[0]
+    if errors and not (spec.skip_unusable and parts):
+        raise combined(errors, spec, has_rest=bool(parts))
+    say_left_out(problems_of([*errors, *(unwanted if parts else ())]))
+    _check_renamed(parts, spec)
     return parts
+
+
+def _check_renamed(parts: Sequence[ResponseRows], spec: ReadingSpec) -> None:
+    """Raise `DataError` when a task that was to get another name is in none of the logs."""
+    tables = [part.item_table["task"] for part in parts if "task" in part.item_table.columns]
+    known = sorted({task for tasks in tables for task in tasks.unique()})
+    absent = [old for old, new in spec.task_names.items() if new not in known]
+    if absent:
+        raise DataError(
+            f"a task that is renamed must be in the logs, got {shown(absent)}; there are {shown(known, 20)}."
+            f"{did_you_mean(absent, known)}"
+        )
 
 
 def _read_source(
@@ -289,9 +313,9 @@ def _read_source(
         source = SOURCES[source_format]
         known = {} if source.lists_all_items else {"item_ids": item_ids}
         rows: ResponseRows = function(source.rows)(paths, spec, progress=progress, **known)
-        return rows
-    parts = read_each(paths, lambda path: _read_file(path, source_format, spec), progress)
-    return join_rows(parts, allow_mixed_prompts=spec.allow_mixed_prompts)
+        return rows if "tasks" in source.takes else only_wanted(rows, spec)
+    parts = read_each(paths, lambda path: _read_file(path, source_format, spec), progress, spec)
+    return only_wanted(join_rows(parts, allow_mixed_prompts=spec.allow_mixed_prompts), spec)
 
 
 def _read_file(path: Path, source_format: Format, spec: ReadingSpec) -> ResponseRows:

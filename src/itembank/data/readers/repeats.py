@@ -9,7 +9,7 @@ from itembank.data.readers.counts import AGREEMENT
 from itembank.data.readers.rows import ResponseRows
 from itembank.data.readers.specs import Repeats
 from itembank.data.readers.wording import first_few
-from itembank.errors import N_SHOWN, DataError, DataWarning, warn
+from itembank.errors import N_SHOWN, DataError, DataWarning, remedy, warn
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 
 SAME = 1e-6
@@ -18,10 +18,6 @@ SAME = 1e-6
 WHOLE = 1e-3
 """How far successes may stand from a whole number, by rounding of the response; for many trials see `AGREEMENT`."""
 POOLED: tuple[Repeats, ...] = ("count", "mean")
-_ADVICE = (
-    "count them (repeats='count', --repeats count), ask for their mean (repeats='mean', --repeats mean) or for the "
-    "last one (repeats='last', --repeats last)"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +93,7 @@ def _as_counts(rows: ResponseRows) -> ResponseRows:
         raise DataError(
             f"{rows.source}: responses that are counted must be right or wrong (1 or 0), or n_correct of n_trials, got "
             f"{where.size} others: {rows.describe(where)}. Scores between 0 and 1 are no counts: ask for their mean "
-            "(repeats='mean', --repeats mean)."
+            f"({_option('mean')})."
         )
     counted = np.where(present, whole / at_least_one, np.nan)
     return replace(rows, response=counted, n_trials=np.where(present, at_least_one, trials))
@@ -157,12 +153,23 @@ def _without_copies(rows: ResponseRows, cell: IntArray, repeated: IntArray, *, k
     return kept
 
 
+def _advice() -> str:
+    return (
+        f"count them ({_option('count')}), ask for their mean ({_option('mean')}) or for the last one "
+        f"({_option('last')})"
+    )
+
+
+def _option(repeats: Repeats) -> str:
+    return remedy(f"repeats={repeats!r}", f"--repeats {repeats}")
+
+
 def tell_of_copies(source: str, n_copies: int) -> None:
     """Warn of rows that are copies of others, where there are any."""
     if n_copies:
         message = (
             f"{source}: {n_copies} rows repeat an earlier row of the same model and item with the same response; "
-            "they count once. If they are repeated attempts, count them (repeats='count', --repeats count)."
+            f"they count once. If they are repeated attempts, count them ({_option('count')})."
         )
         warn(message, DataWarning)
 
@@ -185,13 +192,13 @@ def _refuse(rows: ResponseRows, cell: IntArray, again: IntArray, repeats: Repeat
             + (
                 "They even have the same seed, or only some have a seed; correct the table."
                 if repeats in POOLED
-                else f"Correct the table, or if they are repeated attempts, {_ADVICE}."
+                else f"Correct the table, or if they are repeated attempts, {_advice()}."
             )
         )
     if attempts.height:
         problems.append(
             f"one model must have one response to an item, got repeated attempts (several seeds) for "
-            f"{_cells(rows, attempts)}. They are never averaged unasked: {_ADVICE}."
+            f"{_cells(rows, attempts)}. They are never averaged unasked: {_advice()}."
         )
     if problems:
         raise DataError(f"{rows.source}: " + " ".join(problems))

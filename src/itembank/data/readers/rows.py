@@ -16,7 +16,7 @@ from itembank.data.prompts import (
 )
 from itembank.data.readers.labels import Labels, join_labels
 from itembank.data.readers.wording import first_few
-from itembank.errors import N_SHOWN, DataError, quoted, shown
+from itembank.errors import N_SHOWN, DataError, quoted, remedy, shown
 from itembank.numerics.arrays import FloatArray, IntArray
 
 UNCHANGING = ("scenario", "subscenario", "content_hash")
@@ -57,6 +57,21 @@ class ResponseRows:
     def n_rows(self) -> int:
         """Number of rows."""
         return int(self.response.shape[0])
+
+    def take(self, rows: IntArray) -> "ResponseRows":
+        """Return some of the rows; what is known of models and items that they do not name goes."""
+        models, items = self.models.take(rows), self.items.take(rows)
+        return replace(
+            self,
+            models=models,
+            items=items,
+            response=self.response[rows],
+            n_trials=None if self.n_trials is None else self.n_trials[rows],
+            costs={unit: cost[rows] for unit, cost in self.costs.items()},
+            seeds=None if self.seeds is None else self.seeds.take(rows),
+            model_table=self.model_table.filter(pl.col("model_id").is_in(models.names.implode())),
+            item_table=self.item_table.filter(pl.col("item_id").is_in(items.names.implode())),
+        )
 
     def describe(self, rows: IntArray) -> str:
         """Name the first few of these rows with their responses."""
@@ -213,7 +228,7 @@ def _disagreement(unequal: pl.DataFrame, column: str) -> str:
     return (
         f"an item must belong to one {column}, got more for {len(items)} items: {shown(items)} "
         f"({first[0]!r} in {shown(first[1])}). Make item_id unique, for instance by putting the scenario before it "
-        "(prefix_scenario=True, itembank import table --prefix-scenario)."
+        f"({remedy('prefix_scenario=True', 'itembank import table --prefix-scenario')})."
     )
 
 

@@ -10,7 +10,7 @@ from pathlib import PurePath
 from typing import Any
 
 _HERE = "itembank.data.readers."
-LOGGED = ("metric", "tasks", "exclude_tasks", "skip_unusable", "ignore_content", "max_response")
+LOGGED = ("metric", "tasks", "exclude_tasks", "task_names", "ignore_content", "max_response")
 """Choices that logs of harnesses take which hold several metrics and tasks."""
 
 
@@ -69,7 +69,7 @@ SOURCES: Mapping[str, Source] = {
         "logs of lm-evaluation-harness",
         _HERE + "lm_eval:is_lm_eval",
         _HERE + "lm_eval:lm_eval_rows",
-        files=("samples_*.json", "samples_*.jsonl", "samples_*.json.gz", "samples_*.jsonl.gz"),
+        files=tuple(f"samples_*.{kind}{packed}" for kind in ("json", "jsonl") for packed in ("", ".gz", ".zst")),
         beside=("results_*.json",),
     ),
     "inspect": Source(

@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from pathlib import PurePath
 from typing import Literal, TypeAlias, get_args
 
 from itembank.checks import check_one_of, check_positive
@@ -67,9 +69,15 @@ class ReadingSpec:
         chosen for some tasks alone goes before.
     tasks, exclude_tasks : tuple of str
         Harness logs: read only tasks that match one of these patterns (``mmlu_*``), and none that match the others.
+    task_names : mapping of a task's name to the name it gets
+        Harness logs: for tasks that another run, or a bank, has under another name. Every other choice of tasks is by
+        the new names.
     skip_unusable : bool
-        Harness logs: leave out tasks and runs that cannot be read, with a `DataWarning` that says which and why,
-        instead of refusing the whole.
+        Leave out files, tasks and runs that cannot be read, with a `DataWarning` for each that says why, instead of
+        refusing the whole.
+    exclude_files : tuple of str
+        Files that are not read: those whose path ends in what one of these patterns matches (``*.bak.json``,
+        ``old/*``), and those below a folder of such a name (``old``).
     model_id : str or None
         Id of the model, for logs and tables of one model that do not name it well.
     model_names : mapping of a model's id to the name it gets
@@ -109,7 +117,9 @@ class ReadingSpec:
     response: Response = "metric"
     tasks: tuple[str, ...] = ()
     exclude_tasks: tuple[str, ...] = ()
+    task_names: Mapping[str, str] = field(default_factory=dict)
     skip_unusable: bool = False
+    exclude_files: tuple[str, ...] = ()
     model_id: str | None = None
     model_names: Mapping[str, str] = field(default_factory=dict)
     model_id_from: ModelIdFrom = "name"
@@ -162,6 +172,11 @@ class ReadingSpec:
                 f"max_response must be 1 for response={self.response!r}, which lies in [0, 1], got "
                 f"{self.max_response:g}."
             )
+
+    def leaves_out(self, path: PurePath) -> bool:
+        """Whether a file is one of those that are not read."""
+        text = f"/{path.as_posix()}"
+        return any(fnmatchcase(text, f"*/{one}") or fnmatchcase(text, f"*/{one}/*") for one in self.exclude_files)
 
     def column(self, name: str) -> str:
         """Return the name that the file gives one of our columns."""

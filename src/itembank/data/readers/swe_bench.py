@@ -16,6 +16,7 @@ from itembank.data.readers.collecting import named, read_each
 from itembank.data.readers.detection import files_below
 from itembank.data.readers.indented import read_indented
 from itembank.data.readers.long_records import rows_of_columns
+from itembank.data.readers.refusals import refuse_or_leave_out
 from itembank.data.readers.rows import ResponseRows
 from itembank.data.readers.sources import SOURCES
 from itembank.data.readers.specs import ReadingSpec
@@ -70,16 +71,16 @@ def is_swe_bench(record: Any) -> bool:
     """Whether a JSON document is a report of SWE-bench or a submission's results."""
     if not isinstance(record, dict):
         return False
-    is_report = "resolved_ids" in record
+    is_report = "resolved_ids" in record and "results" not in record  # which Terminal-Bench has
     is_submission = isinstance(record.get("resolved"), list) and not record.keys() - set(LISTS)
     return is_report or is_submission
 
 
-def find_swe_bench(path: Path) -> list[Path]:
+def find_swe_bench(path: Path, spec: ReadingSpec) -> list[Path]:
     """Return the results below a folder: those of submissions, else every report; a file is what it is."""
     if not path.is_dir():
         return [path]
-    files = [one for one in files_below(path) if one.suffix == ".json"]
+    files = [one for one in files_below(path, spec) if one.suffix == ".json"]
     return [one for one in files if SOURCES["swe-bench"].holds(one)] or [one for one in files if _is_report(one)]
 
 
@@ -118,18 +119,25 @@ def swe_bench_rows(
         When a file is neither, one run lists an instance twice with different outcomes, or the instances that a run
         does not list cannot be known.
     """
-    files = [file for path in paths for file in find_swe_bench(path)]
+    files = [file for path in paths for file in find_swe_bench(path, spec)]
     source = named(paths)
     if not files:
         raise DataError(
             f"{source}: must hold reports of SWE-bench (<model>.<run_id>.json) or submissions "
             "(<date>_<name>/results/results.json), got neither."
         )
-    runs = read_each(files, _run, progress)
+    runs = read_each(files, _run, progress, spec)
     known = _all_instances(runs, item_ids)
     if item_ids is not None:
         _check_known(runs, item_ids)
-    outcomes = {run.path: _outcomes(run, known, spec) for run in runs}
+    outcomes, problems = {}, []
+    for run in runs:
+        try:
+            outcomes[run.path] = _outcomes(run, known, spec)
+        except DataError as error:
+            problems.append(str(error))
+    refuse_or_leave_out(problems, spec, has_rest=bool(outcomes))
+    runs = [run for run in runs if run.path in outcomes]
     _tell_errors(runs, spec)
     repeated = len({run.model_id for run in runs}) < len(runs)
     rows = [(run, one, value) for run in runs for one, value in outcomes[run.path].items()]

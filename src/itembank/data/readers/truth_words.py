@@ -32,6 +32,9 @@ PAIRS = (
 """What is right and what is wrong, in lower case; read unasked when a table of responses holds nothing else."""
 
 
+PERCENTAGE = r"^([+-]?\d+(?:\.\d+)?)\s*%$"
+
+
 def response_of(word: str) -> float | None:
     """Return 1 for a word for right and 0 for one for wrong; None for others, and for letters, which name options."""
     word = word.strip().casefold()
@@ -75,15 +78,33 @@ def response_numbers(frame: pl.DataFrame, spec: ReadingSpec, source: str) -> Res
     if spec.true_value is not None:
         return _by_true_value(frame, spec.true_value, source)
     values, bad = numbers(frame)
-    if not bad or spec.max_response != 1.0:
+    if not bad:
         return ResponseNumbers(values, bad)
     words = _words(frame)
+    shares = _shares(words, source)
+    if shares is not None:
+        return ResponseNumbers(shares * spec.max_response, {})
+    if spec.max_response != 1.0:
+        return ResponseNumbers(values, bad)
     counts = _counts(words.values())
     pair = next((pair for pair in PAIRS if {word.casefold() for word in counts} <= {*pair}), None)
     if pair is None:
         return ResponseNumbers(values, bad, _advice(_counts([words[name].filter(mask) for name, mask in bad.items()])))
     _tell(source, counts, pair[0])
     return ResponseNumbers(_flags(words, pair[0]), {})
+
+
+def _shares(words: Mapping[str, pl.Series], source: str) -> FloatArray | None:
+    """Percentages as numbers in [0, 1], (n_rows, n_columns); None unless every response is one."""
+    found = {name: column.str.extract(PERCENTAGE, 1).cast(pl.Float64, strict=False) for name, column in words.items()}
+    if any(found[name].null_count() > words[name].null_count() for name in words):
+        return None
+    warn(f"{source}: read percentages (such as {_first(words)!r}) as shares of 1.", DataWarning)
+    return np.asfortranarray(np.column_stack([one.fill_null(np.nan).to_numpy() / 100.0 for one in found.values()]))
+
+
+def _first(words: Mapping[str, pl.Series]) -> str:
+    return next(str(one) for column in words.values() for one in column.drop_nulls())
 
 
 def _by_true_value(frame: pl.DataFrame, true_value: str, source: str) -> ResponseNumbers:
@@ -155,7 +176,8 @@ def _times(counts: Mapping[str, int]) -> str:
 def _advice(counts: Mapping[str, int]) -> str:
     """Say how often each word occurs, and how to say which one is right."""
     how = remedy("true_value='...'", "--true-value VALUE")
-    return f" They are {_times(counts)}. If one value stands for a right answer, say which: {how}."
+    percent = " Write all responses with a percent sign, or none." if any("%" in word for word in counts) else ""
+    return f" They are {_times(counts)}.{percent} If one value stands for a right answer, say which: {how}."
 
 
 def _refuse(source: str, expected: str, others: Mapping[str, int], near: str) -> None:

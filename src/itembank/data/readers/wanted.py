@@ -4,7 +4,12 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from typing import Protocol, TypeVar
 
+import numpy as np
+
+from itembank.data.readers.refusals import NoTaskLeftError
+from itembank.data.readers.rows import ResponseRows
 from itembank.data.readers.specs import ReadingSpec
+from itembank.data.responses import DEFAULT_SCENARIO
 from itembank.errors import DataError, did_you_mean, shown
 
 
@@ -33,11 +38,32 @@ def wanted(logs: Sequence[Log], spec: ReadingSpec) -> list[Log]:
     """
     kept = [one for one in logs if is_wanted(one.task, spec)]
     if logs and not kept:
-        raise DataError(_no_task_left(sorted({one.task for one in logs}), spec))
+        raise NoTaskLeftError(_no_task_left(sorted({one.task for one in logs}), spec))
     names = sorted({one.model_name for one in kept if one.model_name})
     if spec.model_id is not None and len(names) > 1:
         raise DataError(f"model_id={spec.model_id!r} was given for logs of {len(names)} models: {shown(names)}.")
     return kept
+
+
+def only_wanted(rows: ResponseRows, spec: ReadingSpec) -> ResponseRows:
+    """Return the rows of the scenarios that were asked for as tasks, of results that know no tasks.
+
+    Raises
+    ------
+    NoTaskLeftError
+        When none of them is left.
+    """
+    if not (spec.tasks or spec.exclude_tasks):
+        return rows
+    known = rows.item_table.select("item_id", "scenario") if "scenario" in rows.item_table.columns else None
+    names = [spec.scenario or DEFAULT_SCENARIO] * rows.items.n_names
+    if known is not None:
+        of_item = dict(known.drop_nulls().iter_rows())
+        names = [of_item.get(item, names[0]) for item in rows.items.names.to_list()]
+    is_kept = {name: is_wanted(name, spec) for name in dict.fromkeys(names)}
+    if not any(is_kept.values()):
+        raise NoTaskLeftError(f"{rows.source}: {_no_task_left(sorted(is_kept), spec)}")
+    return rows.take(np.flatnonzero(np.array([is_kept[name] for name in names])[rows.items.index]))
 
 
 def is_wanted(task: str, spec: ReadingSpec) -> bool:

@@ -1,5 +1,6 @@
 """Wide tables: one row a model and one column an item, or the other way round."""
 
+import shlex
 from collections.abc import Sequence
 
 import numpy as np
@@ -11,9 +12,9 @@ from itembank.data.readers.labels import Labels
 from itembank.data.readers.opening import Table
 from itembank.data.readers.rows import ResponseRows
 from itembank.data.readers.specs import ReadingSpec
-from itembank.data.readers.truth_words import response_numbers
+from itembank.data.readers.truth_words import ResponseNumbers, response_numbers
 from itembank.data.readers.wording import first_few
-from itembank.errors import DataError, shown
+from itembank.errors import DataError, remedy, shown
 from itembank.numerics.arrays import FloatArray
 
 
@@ -64,9 +65,10 @@ def _ids_and_values(
     """Ids of the rows, names of the response columns, and the responses (n_rows, n_columns)."""
     column = spec.column(key)
     if column not in table.frame.columns:
+        python = f"columns={{'{key}': '...'}}"
         raise DataError(
             f"{table.source}: there must be a column {column!r}; there are {shown(table.frame.columns, 12)}. "
-            f"Say what the file calls it: columns={{'{key}': '...'}} (--column {key}=...)."
+            f"Say what the file calls it: {remedy(python, f'--column {key}=...')}."
         )
     problems: list[str] = []
     ids = id_labels(table, column, problems, name=key)
@@ -81,14 +83,28 @@ def _ids_and_values(
             for name, mask in responses.bad.items()
         ]
         word = "an item" if key == "model_id" else "a model"
+        tables = remedy("models=..., items=...", "--models, --items")
+        signs = " Percent signs are read where all responses have one." if any("%" in text for text in found) else ""
         problems.append(
             f"every column but {', '.join([column, *about])} must hold the responses of {word}, got {len(found)} that "
-            f"hold something else: {first_few(found)}. What is known of models and items belongs into tables of their "
-            "own (--models, --items)."
+            f"hold something else: {first_few(found)}.{signs}{_scenario_advice(table, responses, about)} "
+            f"What is known of models and items belongs into tables of their own ({tables})."
         )
     if problems or ids is None:
         raise DataError(f"{table.source}: " + " ".join(problems))
     return ids, others, responses.values
+
+
+def _scenario_advice(table: Table, responses: ResponseNumbers, about: Sequence[str]) -> str:
+    """Name a column of words that come again and again, which may be the items' scenario where none is told."""
+    if not about or about[0] in table.frame.columns:
+        return ""
+    n_rows = table.frame.height
+    alike = [name for name in responses.bad if 2 * table.frame[name].n_unique() <= n_rows]
+    if not alike:
+        return ""
+    how = remedy(f"columns={{'scenario': {alike[0]!r}}}", f"--column scenario={shlex.quote(alike[0])}")
+    return f" If {alike[0]!r} tells the scenario of an item, say so: {how}."
 
 
 def _rows(mask: pl.Series) -> "np.typing.NDArray[np.int64]":

@@ -101,7 +101,7 @@ def _launch(words: Sequence[str]) -> None:
 def last_run(folder: Path) -> InspectRun | None:
     """Return the latest run of a folder with its retries, None where there is none."""
     spec = ReadingSpec()
-    logs = inspect_files([folder]) if folder.is_dir() else []
+    logs = inspect_files([folder], spec) if folder.is_dir() else []
     runs = together([run_of(read_log(path), spec) for path in logs if path.name != TASK_FILE])
     return runs[-1] if runs else None
 

@@ -3,7 +3,7 @@
 import re
 from importlib.metadata import version
 
-from itembank.errors import MissingDependencyError, missing_extra
+from itembank.errors import MissingDependencyError, missing_package
 
 OLDEST = (0, 3, 250)
 """The first release whose tasks can be fed samples while they run."""
@@ -14,7 +14,7 @@ def check_release() -> None:
     try:
         import inspect_ai  # noqa: F401, PLC0415
     except ModuleNotFoundError as error:
-        raise missing_extra("runs inside Inspect need inspect_ai", "inspect", error) from error
+        raise missing_package("runs inside Inspect need inspect_ai", "inspect_ai", error) from error
     installed = version("inspect_ai")
     if tuple(int(part) for part in re.findall(r"\d+", installed)[:3]) < OLDEST:
         oldest = ".".join(map(str, OLDEST))

@@ -5,9 +5,10 @@ from collections.abc import Callable, Mapping
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from itembank.errors import ItembankError, missing_extra, shown
+from itembank.errors import ItembankError, missing_package, shown
 
 RELEASES = "0.4.5 or newer, below 0.6"
+PACKAGE = "'lm_eval>=0.4.5,<0.6'"
 NEEDED: Mapping[str, tuple[str, ...]] = {
     "Task.build_all_requests": ("rank", "world_size", "limit"),
     "Task.doc_iterator": ("rank", "world_size", "limit"),
@@ -26,7 +27,7 @@ def check_release() -> None:
     Raises
     ------
     MissingDependencyError
-        When it is not installed; the message names the extra.
+        When it is not installed; the message names the package.
     HarnessError
         When its functions are other ones.
     """
@@ -34,7 +35,7 @@ def check_release() -> None:
         from lm_eval import evaluator  # noqa: PLC0415
         from lm_eval.api.task import Task  # noqa: PLC0415
     except ImportError as error:
-        raise missing_extra("a run inside lm-evaluation-harness needs lm_eval", "lm-eval", error) from error
+        raise missing_package("a run inside lm-evaluation-harness needs lm_eval", PACKAGE, error) from error
     functions: dict[str, Callable[..., Any] | None] = {
         "Task.build_all_requests": getattr(Task, "build_all_requests", None),
         "Task.doc_iterator": getattr(Task, "doc_iterator", None),
@@ -44,7 +45,7 @@ def check_release() -> None:
     if unlike:
         raise HarnessError(
             f"lm_eval must be {RELEASES}, whose {shown(unlike)} takes the arguments that chosen items are run with; "
-            f"got {release()}. Install another: pip install 'itembank[lm-eval]'."
+            f"got {release()}. Install another: pip install {PACKAGE}."
         )
 
 

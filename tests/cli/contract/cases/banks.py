@@ -138,7 +138,10 @@ _START = Case(
     never={**USABLE, "--model-id": "it names one model: it is refused with more"},
     nowhere={**MEMORY, "--across": "both halves have as many items; calibrate has it"},
     no_effect=settled("logs", "--repeats"),
-    stops={("results", "--max-response"): "at least one item must tell models apart"},
+    stops={
+        ("results", "--max-response"): "at least one item must tell models apart",
+        ("logs", "--rename"): "6 of 12 are not: 'puzzle/0'",
+    },
 )
 _PREPARE = Case(
     modes={"a bank": Mode("out/two-bank", brings=("two-bank",))},
@@ -204,7 +207,10 @@ _SELECT = Case(
     stops={("next stage", "--after"): "chosen for one model, from its own answers, got 2 models"},
     never={"--jobs": "numbers do not depend on the number of processes"},
 )  # fmt: skip
-_AS_THE_BANK = {"--response": "logs are read as the bank's were; another response is refused"}
+_AS_THE_BANK = {
+    "--response": "logs are read as the bank's were; another response is refused",
+    "--rename": "these logs have the bank's tasks; tests/data/readers/test_lm_eval_runs.py has a renamed one",
+}
 _CHECK = Case(
     modes={
         "choose": Mode("bank whole.csv --only accuracy -n 9 --format csv", codes=(0, 3),

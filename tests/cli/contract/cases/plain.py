@@ -3,7 +3,17 @@
 from dataclasses import replace
 
 from tests.cli.contract.case import Case, Mode
-from tests.cli.contract.cases.reading import COMMON, ITEMS, MEMORY, MIXED, READING, RESPONSES, USABLE, settled
+from tests.cli.contract.cases.reading import (
+    COMMON,
+    ITEMS,
+    LEFT_OUT,
+    MEMORY,
+    MIXED,
+    READING,
+    RESPONSES,
+    USABLE,
+    settled,
+)
 
 _ROOT = Case(
     modes={
@@ -205,8 +215,8 @@ _LM_EVAL = Case(
         "--choice-scores": "--choice-scores out/scores.csv",
         "--task": "--task quiz",
         "--exclude-task": "--exclude-task quiz",
-        "--skip-unusable": "--skip-unusable",
         "--allow-mixed-prompts": "--allow-mixed-prompts",
+        "--rename": "--rename quiz=puzzle",
         "--groups": "--groups",
         "--model-id-from": "--model-id-from args",
         "--ignore-content": "--ignore-content",
@@ -217,7 +227,6 @@ _LM_EVAL = Case(
         **settled("options", "--complete"),
     },
     never={
-        **USABLE,
         "--scenario": "the task is the scenario of every item of a log; the other readers use it",
         "--repeats": "tests/data/readers/test_lm_eval_runs.py has runs that disagree",
         "--drop-empty": "a log without any response is refused before",
@@ -246,11 +255,10 @@ def _harness(name):
             "--metric": "--metric acc_norm",
             "--task": "--task quiz",
             "--exclude-task": "--exclude-task quiz",
-            "--skip-unusable": "--skip-unusable",
+            "--rename": "--rename quiz=puzzle",
             "--ignore-content": "--ignore-content",
         },
         never={
-            "--skip-unusable": USABLE["--skip-unusable"],
             "--complete": "import lm-eval has logs with gaps",
             "--scenario": "the task is the scenario of every item of a log; the other readers use it",
             "--repeats": "tests/data/readers has logs with repeated attempts",
@@ -289,8 +297,8 @@ _INSPECT = Case(
         "--scorer": "--scorer graded",
         "--task": "--task quiz",
         "--exclude-task": "--exclude-task quiz",
-        "--skip-unusable": "--skip-unusable",
         "--allow-mixed-prompts": "--allow-mixed-prompts",
+        "--rename": "--rename quiz=puzzle",
         "--model-id-from": "--model-id-from args",
         "--ignore-content": "--ignore-content",
         "--jobs": "--jobs 2",
@@ -333,7 +341,9 @@ _EEE = Case(
 )
 _SEVERAL = {**USABLE, "--model-id": "it names one model, and several are needed: it is refused with more"}
 _OF_LOGS = {
-    **dict.fromkeys(("--metric", "--filter", "--task", "--exclude-task", "--response"), "calibrate has a mode of logs"),
+    **dict.fromkeys(
+        ("--metric", "--filter", "--task", "--exclude-task", "--rename", "--response"), "calibrate has a mode of logs"
+    ),
     **MEMORY,
 }
 _DIMENSIONS = Case(
@@ -463,23 +473,36 @@ _QUICKSTART = Case(
     values={"--output": "-o out/other", "--n-items": "-n 20", "--repeats": "--repeats 2", **COMMON},
 )
 
+
+def _importing(case, never=None):
+    """The case with the options that every import of files has."""
+    tried = {option for mode in case.modes.values() for option in mode.about}
+    never = {option: reason for option, reason in (never or {**USABLE, **LEFT_OUT}).items() if option not in tried}
+    values = {"--skip-unusable": "--skip-unusable", "--exclude-file": "--exclude-file other"}
+    values = {option: words for option, words in values.items() if option in {*never, *tried}}
+    return replace(case, values={**case.values, **values}, never={**case.never, **never})
+
+
 CASES = {
     "": _ROOT,
-    "import table": _TABLE,
-    "import py-irt": _PY_IRT,
-    "import lm-eval": _LM_EVAL,
-    "import swe-bench": _SWE_BENCH,
-    "import json": _JSON,
-    "import public": _PUBLIC,
+    "import table": _importing(_TABLE),
+    "import py-irt": _importing(_PY_IRT),
+    "import lm-eval": _importing(_LM_EVAL),
+    "import swe-bench": _importing(_SWE_BENCH),
+    "import json": _importing(_JSON),
+    "import public": _importing(_PUBLIC, USABLE),
     "import match-names": _NAMES,
-    **{f"import {name}": _harness(name) for name in ("helm", "eee", "evalscope", "lighteval", "opencompass")},
-    "import alpaca-eval": _ALPACA_EVAL,
-    "import bfcl": _store("bfcl"),
-    "import evalplus": _store("evalplus", **{"--metric": "--metric base"}),
-    "import livecodebench": _store("livecodebench"),
-    "import auto": _auto(),
+    **{
+        f"import {name}": _importing(_harness(name))
+        for name in ("helm", "eee", "evalscope", "lighteval", "opencompass")
+    },
+    "import alpaca-eval": _importing(_ALPACA_EVAL),
+    "import bfcl": _importing(_store("bfcl")),
+    "import evalplus": _importing(_store("evalplus", **{"--metric": "--metric base"})),
+    "import livecodebench": _importing(_store("livecodebench")),
+    "import auto": _importing(_auto()),
     "export eee": _EEE,
-    "import inspect": _INSPECT,
+    "import inspect": _importing(_INSPECT),
     "simulate": _SIMULATE,
     "diagnose dimensions": _DIMENSIONS,
     "diagnose homogeneity": _HOMOGENEITY,

@@ -5,6 +5,7 @@ RESPONSES = {
     "--filter": "--filter strict",
     "--task": "--task quiz",
     "--exclude-task": "--exclude-task quiz",
+    "--rename": "--rename quiz=puzzle",
     "--skip-unusable": "--skip-unusable",
     "--allow-mixed-prompts": "--allow-mixed-prompts",
     "--response": "--response probability",
@@ -19,7 +20,8 @@ RESPONSES = {
 ITEMS = {"--items": "--items halves.csv"}
 READING = {**RESPONSES, **ITEMS, "--models": "--models models.csv"}
 MIXED = {"--allow-mixed-prompts": "tests/data/readers/test_contents.py has logs of other prompts"}
-USABLE = {"--skip-unusable": "tests/data/readers/test_lm_eval_remedies.py has logs that cannot be used", **MIXED}
+USABLE = {"--skip-unusable": "tests/data/readers/test_refusals.py has files that cannot be read", **MIXED}
+LEFT_OUT = {"--exclude-file": "tests/data/readers/test_refusals.py leaves files out"}
 PAGES = {"--report": "tests/cli writes the page of every command that has one"}
 MEMORY = {"--max-memory": "too little memory is refused, which names the option"}
 COMMON = {"--seed": "--seed 7", "--format": "--format json"}

@@ -4,11 +4,11 @@ from tests.cli.contract.case import Case, Mode
 from tests.cli.contract.cases.reading import COMMON, MEMORY, PAGES, READING, RESPONSES, USABLE, no_chance, settled
 from tests.cli.contract.scaling_world import N_PAST
 
-_LOGGED = ("--metric", "--filter", "--task", "--exclude-task", "--response")
+_LOGGED = ("--metric", "--filter", "--task", "--exclude-task", "--rename", "--response")
 _NOT_OURS = (*_LOGGED, "--response-column", "--column", "--true-value", "--max-response")
 """Options of reading that a response file of ours has no use for."""
 _LOGS = "scaling validity has a mode of logs"
-_OF_LOGS = {**dict.fromkeys(("--metric", "--filter", "--task", "--exclude-task"), _LOGS), **MEMORY}
+_OF_LOGS = {**dict.fromkeys(("--metric", "--filter", "--task", "--exclude-task", "--rename"), _LOGS), **MEMORY}
 _ONE_MODEL = {"--model-id": "it names one model, and laws are of several: it is refused with more"}
 _TABLE = ("--items", *RESPONSES)
 
