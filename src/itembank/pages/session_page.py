@@ -143,8 +143,6 @@ def _cautions(session: AdaptiveSession, bank: Bank, scores: ScoreEstimates) -> I
         yield Caution(flagged)
     if session.model_id in set(bank.responses.model_ids):
         yield Caution("This model helped to calibrate the bank: the interval is too narrow.")
-    if session.reason_stopped and session.pool.spec.stopping.has_rules and not session.is_precise:
-        yield Caution(session.conclusion)
 
 
 def _step_blocks(session: AdaptiveSession) -> Iterator[Block]:
