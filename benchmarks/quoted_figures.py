@@ -66,8 +66,12 @@ def _cells(source: str, root: Path) -> Iterator[tuple[str, str]]:
         yield source, _only(after, f"places {columns!r} in {name}")
         return
     for place in columns.split("; "):
-        column, _, number = place.partition(" #")
-        rows = [row[head.index(column)] for head, row in _rows(text) if column in head and row[: len(begin)] == begin]
+        name_of_column, _, number = place.partition(" #")
+        column, _, nth = name_of_column.partition(" @")
+        found = [(row, [k for k, one in enumerate(head) if one == column]) for head, row in _rows(text)]
+        rows = [
+            row[at[int(nth or 1) - 1]] for row, at in found if len(at) >= int(nth or 1) and row[: len(begin)] == begin
+        ]
         where = " | ".join((name, *begin, place))
         cell = _only(rows, f"cells {where}")
         yield where, " ".join(re.findall(NUMBER, cell)[int(number) - 1 :]) if number else cell
