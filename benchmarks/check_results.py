@@ -1,12 +1,14 @@
 """Say which tables of docs/results-tables.md are out of date: ``python -m benchmarks.check_results``.
 
 A table is out of date when its benchmark, the data, the library's numerical code or the table itself changed since it
-was made. The exit code is 1 when one is. `python -m benchmarks.remake_results NAME` makes the tables of a run again.
+was made. `python -m benchmarks.remake_results NAME` makes the tables of a run again. Figures that other pages quote are
+compared with the tables (docs/quoted.toml). The exit code is 1 when a table is out of date or a figure another.
 """
 
 import argparse
 import sys
 
+from benchmarks.quoted_figures import wrong_figures
 from benchmarks.result_manifests import DOCUMENT, load_runs, out_of_date
 
 
@@ -23,7 +25,9 @@ def main() -> None:
         print(f"{run.name:22}{'out of date' if reasons else 'up to date'}")
         for reason in reasons:
             print(f"{'':22}  {reason}")
-    sys.exit(1 if n_stale else 0)
+    wrong = wrong_figures()
+    print("\n".join(wrong) or "quoted figures are those of the tables")
+    sys.exit(1 if n_stale or wrong else 0)
 
 
 if __name__ == "__main__":

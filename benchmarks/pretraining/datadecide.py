@@ -46,8 +46,9 @@ METHODS: Mapping[str, DecisionMethod] = {
     for metric in (ACCURACY, PROBABILITY)
     for name, law in (
         ("traditional", TwoStep(n_starts=8)),
-        ("1PL", ItemResponseLaw("1pl", pooling="none", shape="line")),
-        ("2PL", ItemResponseLaw("2pl", pooling="none", shape="line")),
+        ("1PL", ItemResponseLaw("1pl", pooling="none", shape="line", gap="none")),
+        ("2PL", ItemResponseLaw("2pl", pooling="none", shape="line", gap="none")),
+        ("2PL with gap", ItemResponseLaw("2pl", pooling="none", shape="line")),
         ("2PL pooled, bent", ItemResponseLaw("2pl")),
     )
 }

@@ -11,7 +11,7 @@ from itembank.data.language_models import builtin_bits_per_byte
 from itembank.reports.canvas import save_figure
 from itembank.reports.pretraining_figures import figure_decisions
 from itembank.scaling.pretraining.decision_means import mean_over_splits
-from itembank.scaling.pretraining.decision_study import POOLED_METHODS, SIX_METHODS, decision_curves
+from itembank.scaling.pretraining.decision_study import EVERY_METHOD, decision_curves
 
 ALL_TASKS = "mean of all tasks"
 
@@ -24,7 +24,7 @@ def run(n_splits: int, output: Path | None, figure: Path | None) -> None:
     curves = decision_curves(
         responses,
         compute,
-        methods={**SIX_METHODS, **POOLED_METHODS},
+        methods=EVERY_METHOD,
         loss=builtin_bits_per_byte(),
         n_splits=n_splits,
         progress=lambda text, share: print(f"{share:4.0%} {text}", file=sys.stderr),

@@ -1,9 +1,11 @@
 import json
 
+import numpy as np
 import pytest
 
 from itembank.data.bank_files import save_bank
 from itembank.data.response_files import write_responses
+from itembank.data.responses import ResponseMatrix
 from itembank.selection.select import select
 from tests.calibration.test_dimensions import simulated
 from tests.data.banks import make_bank
@@ -150,3 +152,20 @@ def test_a_selection_of_items_that_the_bank_has_not_is_refused(run, bank_with_se
     outcome = run("diagnose", "selection", bank_with_selections / "bank", bank_with_selections / "more.json")
     assert (outcome.code, outcome.out) == (1, "")
     assert "math/30" in outcome.err
+
+
+def test_costs_of_tasks_are_drawn_without_naming_the_only_cost(run, tmp_path):
+    plain = simulated(8, 20, 1)
+    scenarios = ["a", "b"] * 10
+    for name, costs in (("tokens", ["output_tokens"]), ("both", ["seconds", "cost_usd"])):
+        matrix = ResponseMatrix.create(
+            plain.responses, scenarios=scenarios, costs={cost: np.ones((8, 20)) for cost in costs}
+        )
+        write_responses(matrix, tmp_path / f"{name}.parquet")
+    figure = tmp_path / "costs.svg"
+    outcome = run("diagnose", "tasks", tmp_path / "tokens.parquet", "--kind", "costs", "--figure", figure)
+    assert outcome.code == 0, outcome.err
+    assert "cost of a response (tokens)" in figure.read_text(encoding="utf-8")
+    outcome = run("diagnose", "tasks", tmp_path / "both.parquet", "--kind", "costs", "--figure", figure)
+    assert outcome.code == 2
+    assert "name one that the responses record (--cost NAME)" in outcome.err

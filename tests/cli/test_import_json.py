@@ -4,6 +4,7 @@ import json
 import shlex
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from itembank.data.readers.read import read_responses
@@ -41,6 +42,10 @@ def folder(tmp_path, monkeypatch):
     write(tmp_path / "promptfoo.json", {"results": {"version": 3, "results": rows}})
     cases = [{"name": f"case {k}", "success": True, "metricsData": [{"name": "x", "score": 0.25}]} for k in (0, 1)]
     write(tmp_path / "deepeval.json", {"testCases": cases})
+    (tmp_path / "irsl").mkdir()
+    for model, scores in (("llm-a", [[1.0, 0.0], [1.0, 1.0]]), ("llm-b", [[0.0, 0.0], [1.0, 0.0]])):
+        table = pl.DataFrame({"question_idx": [0, 1], "scores": scores})
+        table.write_parquet(tmp_path / "irsl" / f"{model}.parquet")
     return tmp_path
 
 
@@ -50,6 +55,7 @@ EXPECTED = {
     "jobs/*/result.json": [[0.5]],
     "promptfoo.json": [[1.0, 1.0], [0.0, 0.0]],
     "deepeval.json": [[0.25, 0.25]],
+    "irsl/*.parquet": [[0.5, 1.0], [0.0, 0.5]],
 }
 
 

@@ -2,9 +2,12 @@ import csv
 import io
 import json
 
+import numpy as np
 import pytest
 
 from itembank.data.bank_files import load_bank, save_bank
+from itembank.data.response_files import write_responses
+from itembank.data.responses import ResponseMatrix
 from itembank.planning.select import select
 from itembank.publishing import without_responses
 
@@ -58,3 +61,30 @@ def test_a_bank_without_responses_says_what_it_was_made_of(run, bank_folder, tmp
     assert content["without_responses_of"] == f"12 models of bank {whole.bank_id}"
     assert (content["n_models"], content["items_to_run"]) == (0, 6)
     assert "mean_score" not in content["scenarios"][0]
+
+
+def test_a_file_of_responses_says_what_it_holds(run, tmp_path):
+    trials = np.array([[0, 4, 4, 4], [4, 4, 0, 0]])
+    matrix = ResponseMatrix.from_counts(
+        np.array([[0, 1, 2, 4], [3, 0, 0, 0]]), trials, model_ids=["a", "b"], scenarios=["x", "x", "y", "y"]
+    )
+    path = tmp_path / "responses.parquet"
+    write_responses(matrix, path)
+    found = json.loads(run("info", path, "--format", "json").out)
+    assert (found["n_models"], found["n_items"], found["n_scenarios"], found["density"]) == (2, 4, 2, 5 / 8)
+    assert found["responses"].startswith("shares of several attempts")
+    assert found["scenarios"] == [
+        {"scenario": "x", "n_items": 2, "n_models": 2, "density": 0.75, "mean_response": pytest.approx(1.0 / 3.0)},
+        {"scenario": "y", "n_items": 2, "n_models": 1, "density": 0.5, "mean_response": 0.75},
+    ]
+    assert "0.625 (share of responses that are there)" in run("info", path).out
+    outcome = run("info", path, "--figure", tmp_path / "information.png")
+    assert outcome.code == 2
+    assert "--figure goes with a bank" in outcome.err
+
+
+@pytest.mark.parametrize(("values", "kind"), [([0.0, 1.0], "right or wrong"), ([0.25, 1.0], "from 0 to 1")])
+def test_the_kind_of_responses_is_told(run, tmp_path, values, kind):
+    path = tmp_path / "responses.parquet"
+    write_responses(ResponseMatrix.create(np.array([values])), path)
+    assert kind in run("info", path).out

@@ -3,7 +3,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from itembank.data.costs import CostUnit, as_cost_unit, expected_cost, known_units, response_costs
+from itembank.data.costs import CostUnit, as_cost_unit, expected_cost, known_units, response_costs, unit_unasked
 from itembank.data.responses import ResponseMatrix
 from itembank.errors import DataError, ParameterError
 from tests.data.banks import make_bank
@@ -40,6 +40,13 @@ def test_any_recorded_cost_is_a_unit(tokens):
     given = matrix(tokens=OUTPUT, input_tokens=INPUT)  # tokens that were counted elsewhere are taken as they are
     np.testing.assert_array_equal(response_costs(given, "tokens"), OUTPUT)
     assert known_units(given) == ("tokens", "input_tokens")
+
+
+def test_tokens_or_the_only_cost_is_taken_where_none_is_named(tokens):
+    assert unit_unasked(tokens) == "tokens"
+    assert unit_unasked(matrix(seconds=OUTPUT)) == "seconds"
+    assert unit_unasked(matrix(seconds=OUTPUT, cost_usd=OUTPUT)) is None
+    assert unit_unasked(matrix()) is None
 
 
 def test_the_expected_cost_is_the_mean_over_the_models_for_which_it_is_known(tokens):

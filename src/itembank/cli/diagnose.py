@@ -293,7 +293,12 @@ def selection_command(*, bank: Path, selections: tuple[Path, ...], figure: Path 
     metavar="COLUMN",
     help="Column of the item table that says which task an item belongs to.",
 )
-@click.option("--cost", metavar="NAME", help="Also say what tasks cost: tokens, or any cost of the responses.")
+@click.option(
+    "--cost",
+    metavar="NAME",
+    help="Also say what tasks cost: tokens, or any cost of the responses.  [default with --kind costs: tokens, or the "
+    "only one]",
+)
 @level_option
 @click.option(
     "--show",
@@ -334,6 +339,7 @@ def tasks_command(
       itembank diagnose tasks responses.parquet --by subscenario --figure alike.png
       itembank diagnose tasks responses.parquet --show correlations --format csv
     """  # noqa: D301
+    from itembank.data.costs import unit_unasked  # noqa: PLC0415
     from itembank.data.readers.read import read_responses  # noqa: PLC0415
     from itembank.diagnostics.task_overview import task_overview  # noqa: PLC0415
     from itembank.reports.task_figures import figure_tasks  # noqa: PLC0415
@@ -345,6 +351,8 @@ def tasks_command(
     )
     with warnings_as_notes():
         matrix = read_responses(responses, spec=reading_spec(reading), items=reading["items"])
+        if kind == "costs" and cost is None:
+            cost = unit_unasked(matrix)
         found = task_overview(matrix, by=by, cost=cost, level=level)
         if figure is not None:
             write_figure(figure_tasks(found, kind=kind), figure)

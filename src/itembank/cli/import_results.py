@@ -346,7 +346,7 @@ def finish_import(
         write_responses(responses, output)
         if also is not None:
             also()
-    print_rows([_summary(responses, output)], given["output_format"], title="Responses")
+    print_rows([about_responses(responses, output)], given["output_format"], title="Responses")
     note(f"Next: {_next_step(responses, output, is_apart=is_apart)}")
 
 
@@ -378,14 +378,14 @@ def import_spec(
     )
 
 
-def _summary(responses: "ResponseMatrix", output: Path) -> dict[str, Any]:
-    """One row on the responses."""
+def about_responses(responses: "ResponseMatrix", path: Path) -> dict[str, Any]:
+    """One row on the responses of a file."""
     from itembank.data.coded_responses import summary  # noqa: PLC0415
 
     found = summary(responses)
     n_cells = responses.n_models * responses.n_items
     return {
-        "file": str(output),
+        "file": str(path),
         "n_models": responses.n_models,
         "n_items": responses.n_items,
         "n_scenarios": responses.items["scenario"].n_unique(),

@@ -1,4 +1,4 @@
-"""`itembank info`: what a bank holds."""
+"""`itembank info`: what a bank, or a file of responses, holds."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -6,33 +6,47 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from itembank.cli.command import Command
-from itembank.cli.options import FILE, bank_argument, format_option, refuse_unused
-from itembank.cli.render import note, print_record
+from itembank.cli.options import FILE, BankPath, format_option, refuse_unused
+from itembank.cli.render import note, print_record, warnings_as_notes
 from itembank.cli.report_options import figure_option, write_figure
 
 if TYPE_CHECKING:
     from itembank.data.banks import Bank
+    from itembank.data.responses import ResponseMatrix
     from itembank.numerics.arrays import FloatArray
 
 
+WORDS = {
+    "density": "share of responses that are there",
+    "n_degenerate_items": "all models answered alike",
+    "n_negative_items": "stronger models fail more often; check their keys",
+}
+"""What numbers count, in a few words."""
+
+
 @click.command("info", cls=Command)
-@bank_argument
+@click.argument("bank", type=BankPath(file_okay=True))
 @figure_option("where on the ability scale the items tell models apart")
 @click.option("--selection", type=FILE, help="--figure: draw it for these chosen items too.")
 @format_option
 def command(*, bank: Path, figure: Path | None, selection: Path | None, output_format: str) -> None:
     """Show what a bank holds: models, items, item model, scores by scenario.
 
-    JSON is one object with a list 'scenarios'; CSV holds the scenarios alone.
+    In its place a file of responses may stand: models, items, share answered, kind of responses. JSON is one object
+    with a list 'scenarios'; CSV holds the scenarios alone.
 
     \b
       itembank info bank
+      itembank info responses.parquet
       itembank info bank --format json
       itembank info bank --figure information.png --selection selection.json
     """  # noqa: D301
     from itembank.data.bank_files import load_bank  # noqa: PLC0415
 
-    refuse_unused(("selection", figure is not None, "--figure FILE"))
+    refuse_unused(("selection", figure is not None, "--figure FILE"), ("figure", not bank.is_file(), "a bank"))
+    if bank.is_file():
+        _show_responses(bank, output_format)
+        return
     loaded = load_bank(bank)
     if figure is not None:
         _draw(loaded, selection, figure)
@@ -49,6 +63,60 @@ def command(*, bank: Path, figure: Path | None, selection: Path | None, output_f
     )
     if output_format == "table":
         note(f"To see more as a page: itembank report {bank} -o bank.html")
+
+
+def _show_responses(path: Path, output_format: str) -> None:
+    """Print what a file of responses holds."""
+    from itembank.cli.import_results import about_responses  # noqa: PLC0415
+    from itembank.data.readers.read import read_responses  # noqa: PLC0415
+
+    with warnings_as_notes():
+        responses = read_responses(path)
+    about = about_responses(responses, path)
+    about["responses"] = _kind(responses, is_binary=about.pop("is_binary"))
+    print_record(
+        {**about, "density": f"{about['density']:.4g} ({WORDS['density']})"} if output_format == "table" else about,
+        "scenarios",
+        _response_rows(responses),
+        output_format,
+        title="Responses",
+        heading="Scenarios; responses from 0 to 1",
+    )
+
+
+def _kind(responses: "ResponseMatrix", *, is_binary: bool) -> str:
+    """Say what responses are, and the family that an item model takes for such."""
+    if any(part.n_trials is not None and part.n_trials.max() > 1 for part in responses.parts()):
+        return "shares of several attempts (family binomial or beta-binomial)"
+    return "right or wrong (family bernoulli)" if is_binary else "from 0 to 1 (family beta)"
+
+
+def _response_rows(responses: "ResponseMatrix") -> list[dict[str, Any]]:
+    """One row a scenario."""
+    import numpy as np  # noqa: PLC0415
+
+    scenario = responses.items["scenario"].to_numpy()
+    names = list(dict.fromkeys(scenario.tolist()))
+    n_models, n_responses, total = (np.zeros(len(names)) for _ in range(3))
+    for part in responses.parts():
+        values = part.responses
+        for number, name in enumerate(names):
+            own = values[:, scenario == name]
+            is_there = ~np.isnan(own)
+            n_models[number] += is_there.any(axis=1).sum()
+            n_responses[number] += is_there.sum()
+            total[number] += np.nansum(own)
+    n_items = [int(np.sum(scenario == name)) for name in names]
+    return [
+        {
+            "scenario": name,
+            "n_items": n_items[number],
+            "n_models": int(n_models[number]),
+            "density": float(n_responses[number] / (responses.n_models * n_items[number])),
+            "mean_response": float(total[number] / n_responses[number]) if n_responses[number] else None,
+        }
+        for number, name in enumerate(names)
+    ]
 
 
 def _draw(bank: "Bank", selection: Path | None, path: Path) -> None:
@@ -126,12 +194,7 @@ def _about_responses(bank: "Bank") -> dict[str, Any]:
 
 def _explained(about: dict[str, Any]) -> dict[str, Any]:
     """Say beside a number in a few words what it counts."""
-    words = {
-        "density": "share of responses that are there",
-        "n_degenerate_items": "all models answered alike",
-        "n_negative_items": "stronger models fail more often; check their keys",
-    }
-    rows = {name: f"{value:.4g} ({words[name]})" if name in words else value for name, value in about.items()}
+    rows = {name: f"{value:.4g} ({WORDS[name]})" if name in WORDS else value for name, value in about.items()}
     if "prompts" in about:
         rows["prompts"] = "; ".join(about["prompts"])
     if "version" in about:

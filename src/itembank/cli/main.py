@@ -18,7 +18,7 @@ SECTIONS = {
         "import": ("itembank.cli.import_group", "Turn per-item results into a response file."),
         "start": ("itembank.cli.start", "Begin a bank without past results, or with few."),
         "calibrate": ("itembank.cli.calibrate", "Fit item parameters and write a bank."),
-        "info": ("itembank.cli.info", "Show what a bank holds."),
+        "info": ("itembank.cli.info", "Show what a bank, or a file of responses, holds."),
         "bank": ("itembank.cli.bank", "Add models and items, retire items, merge banks, see history."),
         "prepare": ("itembank.cli.prepare", "Get a bank ready for calibrated estimates."),
         "select": ("itembank.cli.select", "Choose the items to run on a new model."),

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from itembank.data.responses import ResponseMatrix
     from itembank.scaling.pretraining.decision_study import DecisionMethod
 
-METHODS = ("traditional", "1PL", "2PL", "2PL pooled")
+METHODS = ("traditional", "1PL", "2PL", "2PL with gap", "2PL pooled")
 FIRST_SIZES, BUDGET = 2, 50
 """Sizes of the first fit, and items a scenario, as in IRSL."""
 

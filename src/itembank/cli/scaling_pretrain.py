@@ -92,6 +92,7 @@ _ITEM_MODEL = headed(
     spec_option(ItemResponseLaw, "known_guessing", "Without a bank: chance levels are known."),
     spec_option(ItemResponseLaw, "pooling", "Draw the lines of recipes to each other, or fit each alone."),
     spec_option(ItemResponseLaw, "shape", "Let lines bend as much as the sizes show, or not."),
+    spec_option(ItemResponseLaw, "gap", "Carry on what the largest size scores beyond its ability, or not."),
 )
 
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from itembank.diagnostics.task_overview_results import TaskOverview
-from itembank.errors import ParameterError
+from itembank.errors import ParameterError, remedy
 from itembank.reports import theme
 from itembank.reports.canvas import MAIN, SOFT, WIDTH, new_figure, panels, put_foot, put_labels, put_message
 from itembank.reports.heatmaps import draw_correlations
@@ -42,7 +42,10 @@ def _figure_costs(found: TaskOverview) -> "Figure":
     """Draw what a response to each task costs, and the mean score on it: dearest tasks on top."""
     known = np.flatnonzero(found.cost > 0.0)
     if not known.size:
-        raise ParameterError("the cost of no task is known: name a cost that the responses record (cost='tokens').")
+        named = remedy("task_overview(..., cost='tokens')", "--cost NAME")
+        raise ParameterError(
+            f"a cost must be known of a task, and none is: name one that the responses record ({named})."
+        )
     known = known[np.argsort(found.cost[known], kind="stable")]
     low, high = found.tasks[known[0]], found.tasks[known[-1]]
     if known.size > MOST_BARS:  # the ends tell most

@@ -21,7 +21,7 @@ LONG = "organisation-of-models/Large-Language-Model-{}-chat-4bit"
 """What ids of models are often like."""
 IDS = ("model_id", "model_a", "model_b")
 
-_LAW = "suite.parquet --models suite-models.csv --bank suite-bank --law irsl --shape line --pooling none"
+_LAW = "suite.parquet --models suite-models.csv --bank suite-bank --law irsl --shape line --pooling none --gap none"
 _SAMPLES = "samples.parquet --bank samples-bank --interval model-based --model model-1 --k 1,10"
 CALLS = {
     "import table": ["past.csv -o made.parquet"],
@@ -42,7 +42,7 @@ CALLS = {
     "simulate": ["-o simulated.parquet --models 5 --items 400 --tasks 20"],
     "calibrate": ["past.csv -o made-bank --method map --dims 1 --no-folds"],
     "start": ["items.csv -o made-start"],
-    "info": ["bank", "suite-bank"],
+    "info": ["bank", "suite-bank", "past.csv"],
     "bank retire": ["named-bank math/0 --reason key -o made-retired"],
     "bank restore": ["retired-bank math/0 --reason right -o made-restored"],
     "bank merge": ["retired-bank named-bank -o made-merged"],

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from scipy.stats import linregress
 
 from itembank.scaling.pretraining.ability_law import fit_ability_laws, growth_of_errors
 from itembank.scaling.pretraining.forecasts import interval_factor
@@ -21,6 +22,21 @@ def test_alone_a_recipe_gets_the_line_of_least_squares(rng):
         assert laws.slope_error[number] ** 2 == pytest.approx(laws.residual_variance / (7 * covariance), rel=1e-6)
     residuals = y - laws.predict(x[0])[0]
     assert laws.residual_variance == pytest.approx(np.sum(residuals**2) / (6 * 5), rel=1e-6)
+
+
+def test_alone_all_sizes_of_a_recipe_weigh_alike(rng):
+    x, _, y, _ = simulated(rng)
+    v = np.full(y.shape, 0.01)
+    v[:, 0] = 0.5  # the smallest model's ability is hardly known: the line of least squares takes it as the others
+    y[0, 0], v[0, 0] = np.nan, np.nan
+    laws = fit_ability_laws(x, y, v, pooling="none", shape="line")
+    for number in range(6):
+        own = np.isfinite(y[number])
+        line = linregress(x[number, own], y[number, own])
+        assert [laws.slope[number], laws.intercept[number]] == pytest.approx([line.slope, line.intercept], rel=1e-10)
+        weights = (x[number, own] - x[number, own].mean()) / np.sum((x[number, own] - x[number, own].mean()) ** 2)
+        variance = np.sum(weights**2 * (v[number, own] + laws.residual_variance))
+        assert laws.slope_error[number] ** 2 == pytest.approx(variance, rel=1e-9)
 
 
 def test_known_errors_that_explain_the_residuals_leave_no_variance(rng):
@@ -52,10 +68,10 @@ def test_pooled_lines_lie_nearer_to_each_other_and_to_the_truth(rng):
     assert pooled < 0.8 * alone
 
 
-def test_pooling_of_three_recipes_is_none(rng):
-    x, _, y, v = simulated(rng, n_recipes=3)
+def test_three_recipes_are_not_pooled(rng):
+    x, _, y, v = simulated(rng, n_recipes=3)  # the abilities of all sizes are known equally well
     pooled, alone = (fit_ability_laws(x, y, v, pooling=name) for name in ("partial", "none"))
-    np.testing.assert_array_equal(pooled.coefficients, alone.coefficients)
+    np.testing.assert_allclose(pooled.coefficients, alone.coefficients, rtol=1e-9)
 
 
 def test_a_recipe_without_sizes_has_no_line(rng):

@@ -1,9 +1,11 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from itembank.data.compute import training_compute
 from itembank.errors import DataError, ParameterError
-from itembank.scaling.pretraining.decision_study import DecisionMethod, decision_curves
+from itembank.scaling.pretraining.decision_study import OUR_METHODS, SIX_METHODS, DecisionMethod, decision_curves
 from itembank.scaling.pretraining.law_spec import TwoStep
 from itembank.scaling.pretraining.specs import ItemResponseLaw, PretrainingSettings
 from tests.scaling.simulated_suite import simulated_suite
@@ -54,3 +56,11 @@ def test_metrics_and_recipes_must_be_there(suite):
         curves(suite, actual="brier")
     with pytest.raises(DataError, match="two recipes at least"):
         curves(suite, n_calibration=5)
+
+
+def test_the_six_methods_are_the_papers_and_ours_differ_by_the_gap():
+    published = {label: method.law for label, method in SIX_METHODS.items() if "PL" in label}
+    assert len(SIX_METHODS) == 6
+    assert {(law.pooling, law.shape, law.gap) for law in published.values()} == {("none", "line", "none")}
+    with_gap = OUR_METHODS["2PL with gap probability"].law
+    assert replace(with_gap, gap="none") == published["2PL probability"]

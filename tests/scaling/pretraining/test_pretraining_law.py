@@ -4,6 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 from scipy.special import expit
+from scipy.stats import linregress
 from scipy.stats import t as student
 
 from itembank.calibration.build import build_bank
@@ -76,6 +77,42 @@ def test_abilities_lie_on_the_lines_that_made_them(suite, law):
     assert np.corrcoef(law.of_scenario("easy").abilities.theta, suite.theta)[0, 1] > 0.995
     ratio = laws.slope / suite.slopes  # the scale of ability is the calibration's own
     assert np.std(ratio) / np.mean(ratio) < 0.08
+
+
+def test_the_law_as_published_is_equation_3(suite, compute):
+    """Least squares of ability on log FLOP, then the mean over items of expit(d (theta - z)); nothing is added."""
+    published = ItemResponseLaw("2pl", pooling="none", shape="line", gap="none")
+    settings = PretrainingSettings(laws=(published,), n_checked=0)
+    law = pretraining_law(suite.accuracy, compute, settings=settings)
+    target = np.log(law.target_flops)
+    for scenario in ("easy", "hard"):
+        found = law.of_scenario(scenario).abilities
+        discrimination = found.parameters.loadings[:, 0]
+        difficulty = -found.parameters.intercept / discrimination
+        own = []
+        for recipe in range(6):
+            models = np.flatnonzero((law.recipe_index == recipe) & law.is_final)
+            line = linregress(law.log_flops[models], found.theta[models])
+            theta = line.slope * target + line.intercept
+            own.append(expit(discrimination * (theta - difficulty)).mean())
+        forecast = law.forecast(scenario)
+        np.testing.assert_allclose(forecast.score[:, 0], own, rtol=0.0, atol=1e-10)
+        assert (forecast.low[:, 0] < own).all()
+        assert (own < forecast.high[:, 0]).all()
+
+
+def test_a_gap_that_is_carried_is_all_that_it_adds(suite, compute):
+    hard = suite.accuracy.take(items=np.arange(40, 80))
+    laws = {
+        gap: pretraining_law(hard, compute, settings=PretrainingSettings(laws=(ItemResponseLaw(gap=gap),), n_checked=0))
+        for gap in ("carried", "none")
+    }
+    carried, plain = (law.of_scenario("hard").fitted["irsl"] for law in laws.values())
+    assert np.abs(carried.carried).max() > 0.005
+    with_gap, without = (law.forecast("hard").score[:, 0] for law in laws.values())
+    np.testing.assert_allclose(with_gap - without, carried.carried, atol=1e-12)
+    gaps = plain.abilities.gap[laws["none"].is_final]
+    assert plain.gap_variance == pytest.approx(np.mean(gaps**2))
 
 
 def test_right_or_wrong_and_counts_go_through(suite, compute):
@@ -336,7 +373,9 @@ def test_settings_are_checked(wrong):
         PretrainingSettings(**wrong)
 
 
-@pytest.mark.parametrize("wrong", [{"item_model": "3pl"}, {"family": "normal"}, {"pooling": "full"}, {"shape": "flat"}])
+@pytest.mark.parametrize(
+    "wrong", [{"item_model": "3pl"}, {"family": "normal"}, {"pooling": "full"}, {"shape": "flat"}, {"gap": "all"}]
+)
 def test_choices_of_the_item_response_law_are_checked(wrong):
     with pytest.raises(ParameterError, match=next(iter(wrong))):
         ItemResponseLaw(**wrong)

@@ -165,7 +165,7 @@ def fit_ability_laws(
     Weighted least squares, weights ``1 / (sigma^2 + v)``, with sigma^2 from the residuals of all recipes (the value
     at which their weighted sum of squares is what its degrees of freedom say; Paule and Mandel 1982). 'partial' then
     draws the lines to each other: ``(t_r, s_r) ~ N(mu, Omega)`` with mu and Omega found by EM over recipes, so that
-    recipes with few or noisy sizes lean on the others; with fewer than four recipes it is 'none'. The drift is what
+    recipes with few or noisy sizes lean on the others; with fewer than four recipes each has its own. The drift is what
     forecasts of each size from the smaller ones missed by, beyond the variance stated.
 
     Parameters
@@ -173,6 +173,7 @@ def fit_ability_laws(
     log_flops, theta, variance : (n_recipes, n_sizes)
         NaN where a recipe has fewer sizes; any order.
     pooling : {'partial', 'none'}
+        'none' is IRSL's law: each recipe's own line, and sizes weigh alike.
     shape : {'bent', 'line'}
         'line' is IRSL's law. Without a recipe of three sizes, which could show a bend, it is 'line'.
     """
@@ -255,6 +256,8 @@ def _lines(x: FloatArray, y: FloatArray, v: FloatArray, pooling: Pooling, residu
     value = _restricted_likelihood(x[is_line], y[is_line], residual + v[is_line])
     if pooling == "partial" and int(is_line.sum()) >= FEWEST_RECIPES_TO_POOL:
         return Lines(*_pooled(cross, moment, n_sizes > 0, is_line), residual, value)
+    if pooling == "none":
+        return Lines(*_unweighted(x, y, residual + v, is_line), residual, value)
     return Lines(*_separate(cross, moment, is_line), residual, value)
 
 
@@ -307,6 +310,16 @@ def _separate(cross: FloatArray, moment: FloatArray, is_line: BoolArray) -> tupl
     covariance[is_line] = np.linalg.inv(cross[is_line])
     coefficients[is_line] = np.einsum("rcd,rd->rc", covariance[is_line], moment[is_line])
     return coefficients, covariance
+
+
+def _unweighted(
+    x: FloatArray, y: FloatArray, variance: FloatArray, is_line: BoolArray
+) -> tuple[FloatArray, FloatArray]:
+    """Each recipe's own line with all sizes alike, and its covariance where points have these variances."""
+    cross, moment = _sums(x, y, np.ones_like(variance))
+    coefficients, inverse = _separate(cross, moment, is_line)
+    spread, _ = _sums(x, y, 1.0 / np.maximum(variance, SMALLEST_VARIANCE))  # X' V X
+    return coefficients, inverse @ spread @ inverse
 
 
 def _pooled(

@@ -44,17 +44,23 @@ SIX_METHODS: Mapping[str, DecisionMethod] = {
     for metric in (ACCURACY, PROBABILITY)
     for name, law in (
         ("traditional", TwoStep()),
-        ("1PL", ItemResponseLaw("1pl", pooling="none", shape="line")),
-        ("2PL", ItemResponseLaw("2pl", pooling="none", shape="line")),
+        ("1PL", ItemResponseLaw("1pl", pooling="none", shape="line", gap="none")),
+        ("2PL", ItemResponseLaw("2pl", pooling="none", shape="line", gap="none")),
     )
 }
-"""The methods of IRSL 4.2; item response laws are straight lines without pooling, as there."""
+"""The methods of IRSL 4.2; item response laws are its eq. 3."""
 
-POOLED_METHODS: Mapping[str, DecisionMethod] = {
-    f"2PL pooled {metric}": DecisionMethod(metric, ItemResponseLaw("2pl")) for metric in (ACCURACY, PROBABILITY)
+OUR_METHODS: Mapping[str, DecisionMethod] = {
+    f"{name} {metric}": DecisionMethod(metric, law)
+    for name, law in (
+        ("2PL with gap", ItemResponseLaw("2pl", pooling="none", shape="line")),
+        ("2PL pooled", ItemResponseLaw("2pl")),
+    )
+    for metric in (ACCURACY, PROBABILITY)
 }
+"""Eq. 3 with the gap of the largest size carried on; and with lines that lean on each other and bend, our default."""
 
-EVERY_METHOD = {**SIX_METHODS, **POOLED_METHODS}
+EVERY_METHOD = {**SIX_METHODS, **OUR_METHODS}
 
 
 def decision_curves(

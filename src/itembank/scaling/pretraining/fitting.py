@@ -80,7 +80,7 @@ def fit_ability_law(data: LawData, spec: ItemResponseLaw) -> LawFit | None:
     abilities, runs = data.abilities, data.runs
     x, theta, variance = (runs.of_finals(values) for values in (runs.log_flops, abilities.theta, abilities.variance))
     laws = fit_ability_laws(x, theta, variance, pooling=spec.pooling, shape=spec.shape)
-    carried, gap_variance = carried_gaps(runs.of_finals(abilities.gap))
+    carried, gap_variance = carried_gaps(runs.of_finals(abilities.gap), is_carried=spec.gap == "carried")
     expected, _ = laws.predict(runs.log_flops)
     theta_on_law = expected[runs.recipe_index, np.arange(len(runs.log_flops))]
     with np.errstate(invalid="ignore"):
@@ -89,7 +89,7 @@ def fit_ability_law(data: LawData, spec: ItemResponseLaw) -> LawFit | None:
     return LawFit(law, ability_notes(laws, abilities, runs))
 
 
-def carried_gaps(gaps: FloatArray) -> tuple[FloatArray, float]:
+def carried_gaps(gaps: FloatArray, *, is_carried: bool = True) -> tuple[FloatArray, float]:
     """Score beyond what ability explains that a recipe will keep, (n_recipes,), and the variance left around it.
 
     A recipe may be better at a benchmark than its ability there says, at every size. The gap of its largest size is
@@ -100,7 +100,11 @@ def carried_gaps(gaps: FloatArray) -> tuple[FloatArray, float]:
     ----------
     gaps : (n_recipes, n_sizes)
         Observed score less the score at the ability, by rising size; NaN where there is none.
+    is_carried : bool
+        Without it nothing is kept, and the variance is that of the gaps themselves.
     """
+    if not is_carried:
+        return np.zeros(len(gaps)), mean_square(gaps)
     first, second = gaps[:, :-1], gaps[:, 1:]
     both = np.isfinite(first) & np.isfinite(second)
     # slope of the regression of each gap on the one before it, through zero

@@ -7,6 +7,7 @@ from itembank.checks import check_positive, check_whole
 
 Pooling = Literal["none", "partial"]
 Shape = Literal["bent", "line"]
+Gap = Literal["carried", "none"]
 
 
 @dataclass(frozen=True, slots=True)

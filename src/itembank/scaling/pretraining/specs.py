@@ -7,6 +7,7 @@ from itembank.checks import check_fraction, check_one_of, check_positive, check_
 from itembank.errors import ParameterError
 from itembank.methods import Method, MethodTable
 from itembank.scaling.pretraining.law_spec import (
+    Gap,
     LastLine,
     LastScore,
     ObservationalLaw,
@@ -42,6 +43,8 @@ BY_HAND = (LAST_SCORE, LAST_LINE)
 class ItemResponseLaw(PretrainingLawSpec):
     """Item response scaling law: ability is a line in log FLOP, the score follows from the items (IRSL eq. 3).
 
+    The law as published is ``ItemResponseLaw(pooling="none", shape="line", gap="none")``.
+
     Attributes
     ----------
     item_model : {'1pl', '2pl'}
@@ -49,9 +52,11 @@ class ItemResponseLaw(PretrainingLawSpec):
         Likelihood of responses where no bank is given. 'auto': binomial for counts of more than one trial, Bernoulli
         for right and wrong, Beta for probabilities.
     pooling : {'partial', 'none'}
-        Whether the lines of recipes are drawn to each other; 'none' is IRSL.
+        Whether the lines of recipes are drawn to each other, or each is that of least squares; 'none' is IRSL.
     shape : {'bent', 'line'}
         Whether the lines may bend, all recipes' alike, as much as the sizes show; 'line' is IRSL.
+    gap : {'carried', 'none'}
+        Whether a forecast adds what the recipe's largest size scores beyond its ability; 'none' is IRSL.
     known_guessing : bool
         Take each item's lower asymptote from its column `chance`, or `1 / n_options`.
     positive_discrimination : bool
@@ -62,6 +67,7 @@ class ItemResponseLaw(PretrainingLawSpec):
     family: LawFamily = "auto"
     pooling: Pooling = "partial"
     shape: Shape = "bent"
+    gap: Gap = "carried"
     known_guessing: bool = False
     positive_discrimination: bool = False
 
@@ -72,6 +78,7 @@ class ItemResponseLaw(PretrainingLawSpec):
             ("family", self.family, get_args(LawFamily)),
             ("pooling", self.pooling, get_args(Pooling)),
             ("shape", self.shape, get_args(Shape)),
+            ("gap", self.gap, get_args(Gap)),
         )
         for name, value, known in choices:
             check_one_of(name, value, known)
