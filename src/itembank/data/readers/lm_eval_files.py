@@ -10,6 +10,7 @@ from itembank.data.documents import read_json
 from itembank.data.readers.foreign_logs import check_not_foreign
 from itembank.data.readers.specs import ReadingSpec
 from itembank.data.readers.wanted import wanted
+from itembank.data.secrets import arguments_text, without_homes
 from itembank.errors import N_SHOWN, DataError, remedy, shown
 
 # samples_<task>_<date>.jsonl, .json in 2024; the date is the run's, and stands in the name of its results file too.
@@ -202,9 +203,7 @@ def _read_run(folder: Path, date: str) -> Run:
 def run_of(content: Mapping[str, Any], date: str) -> Run:
     """Take what is needed from the results of a run; releases differ in what they tell."""
     config = _mapping(content.get("config"))
-    arguments = config.get("model_args") or ""
-    if isinstance(arguments, dict):
-        arguments = ",".join(f"{key}={value}" for key, value in arguments.items())
+    arguments = arguments_text(config.get("model_args") or "")
     originals = _originals(_mapping(content.get("configs")))
     sizes, configs, higher_is_better = (
         {originals.get(task, task): _mapping(value) for task, value in _mapping(content.get(name)).items()}
@@ -213,8 +212,8 @@ def run_of(content: Mapping[str, Any], date: str) -> Run:
     n_items = {task: _positive(size.get("original")) for task, size in sizes.items()}
     versions = (content.get("lm_eval_version"), content.get("git_hash"))
     return Run(
-        model_name=str(content.get("model_name") or name_in(str(arguments))),
-        model_arguments=str(arguments),
+        model_name=str(content.get("model_name") or name_in(arguments)),
+        model_arguments=arguments,
         n_items={task: size for task, size in n_items.items() if size is not None},
         is_limited=config["limit"] is not None if "limit" in config else None,
         higher_is_better=higher_is_better,
@@ -224,7 +223,7 @@ def run_of(content: Mapping[str, Any], date: str) -> Run:
         originals=originals,
         about={
             "run_date": date or None,
-            "model_args": str(arguments) or None,
+            "model_args": without_homes(arguments) or None,
             "n_parameters": _positive(config.get("model_num_parameters")),
             "lm_eval_version": next((one for one in versions if isinstance(one, str) and one), None),
         },

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Self
 
 from itembank.data.readers.lm_eval_files import name_in
+from itembank.data.secrets import arguments_text, without_secrets
 from itembank.errors import DataError, ParameterError
 
 OURS = "the items come from the bank"
@@ -107,8 +108,8 @@ class HarnessCall:
         try:
             named = json.loads(given)
         except ValueError:
-            return name_in(",".join(given.split()))
-        return name_in(",".join(f"{key}={value}" for key, value in named.items())) if isinstance(named, dict) else ""
+            return without_secrets(name_in(",".join(given.split())))
+        return without_secrets(name_in(arguments_text(named))) if isinstance(named, dict) else ""
 
 
 def run_command(call: HarnessCall, *, output: Path | None, plugin: str | None = None) -> None:
