@@ -2,7 +2,7 @@ import pytest
 
 from itembank.data.secrets import without_secrets
 
-SECRET = "Zx9SECRET"
+SECRET = "Zx9SECRET"  # noqa: S105 (made up)
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Any, Final
 
 HIDDEN: Final = "***"
@@ -63,11 +64,16 @@ def without_homes(text: str) -> str:
     return _HOMES.sub(HOME, text)
 
 
+def holds_secret(text: str) -> bool:
+    """Whether a text of any kind, such as a program's, holds what has the shape of a token, or a home folder."""
+    return any(found.search(text) for found in (_BY_SHAPE, _BEARER, _USER_OF_ADDRESS, _HOMES))
+
+
 def _hidden(value: Any) -> Any:
     """Hide secrets by the names that they have in mappings."""
     if isinstance(value, Mapping):
         return {
-            key: HIDDEN if _is_secret(str(key)) and str(one).lower() not in _PLAIN else _hidden(one)
+            key: HIDDEN if is_secret(str(key)) and str(one).lower() not in _PLAIN else _hidden(one)
             for key, one in value.items()
         }
     return [_hidden(one) for one in value] if isinstance(value, list | tuple) else value
@@ -77,7 +83,7 @@ def _hidden_in_text(text: str) -> str:
     """Hide secrets by the names before them, by their shape, and in addresses."""
     parts, done = [], 0
     for found in _NAME.finditer(text):
-        if found.start() < done or not _is_secret(found["name"]):
+        if found.start() < done or not is_secret(found["name"]):
             continue
         value = _VALUE.match(text, found.end())
         end = found.end() if value is None else value.end()
@@ -89,11 +95,11 @@ def _hidden_in_text(text: str) -> str:
     return _USER_OF_ADDRESS.sub(f"{HIDDEN}@", text)
 
 
-def _is_secret(name: str) -> bool:
+def is_secret(name: str) -> bool:
     """Whether an argument of this name holds a secret: its words say so."""
     words = [word.lower() for word in _WORDS.findall(name)]
     if not words:
         return False
     is_of_tokenizer = words[-1] == "token" and len(words) > 1 and words[-2] in _OF_TOKENIZERS
-    is_key = not {("api", "key"), ("access", "key")}.isdisjoint(zip(words, words[1:], strict=False))
+    is_key = not {("api", "key"), ("access", "key")}.isdisjoint(pairwise(words))
     return is_key or not _ALWAYS.isdisjoint(words) or (words[-1] in _LAST and not is_of_tokenizer)

@@ -286,7 +286,7 @@ def test_names_of_tasks_stay_names_in_yaml(run, place):
     from itembank.harnesses.lm_eval.export import _task  # noqa: PLC0415
 
     odd = 'a: [b] "c" # d'
-    text = "\n".join(_task(odd, odd, "id")).replace("!function", "")
+    text = "\n".join(_task(odd, odd, "id", {"num_fewshot": 2})).replace("!function", "")
     yaml = pytest.importorskip("yaml")
     assert yaml.safe_load(text)["task"] == odd
     assert yaml.safe_load(text)["metadata"]["original"] == odd

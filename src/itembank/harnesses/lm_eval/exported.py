@@ -4,21 +4,25 @@ The folders that `itembank export lm-eval-tasks` writes call `exported_task`.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import chdir, nullcontext
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
+import polars as pl
 
 from itembank.data.bank_files import load_bank
 from itembank.data.banks import Bank
-from itembank.data.readers.lm_eval_files import ORIGINAL
+from itembank.data.prompts import PROMPT_HASH, PROMPT_SETTINGS, prompt_differences, settings_text
+from itembank.data.readers.lm_eval_files import OF_BANK, ORIGINAL
 from itembank.data.readers.lm_eval_samples import ESTIMATES
 from itembank.data.responses import ResponseMatrix
 from itembank.data.selections import Selection
+from itembank.errors import DataWarning, warn
 from itembank.estimation.estimate import estimate
-from itembank.harnesses.lm_eval.documents import Documents, chosen_documents, item_id
+from itembank.harnesses.lm_eval.documents import Documents, chosen_documents, item_id, prompt_hash
 from itembank.harnesses.lm_eval.patches import Original
 from itembank.harnesses.lm_eval.releases import check_release
 from itembank.harnesses.lm_eval.selected import ChosenItems
@@ -50,8 +54,12 @@ def exported_task(config: Mapping[str, Any], folder: Path) -> Any:
     original = str(config["metadata"][ORIGINAL])
     task = _load(original, folder)
     bank, selection = _bank(folder), Selection.load(folder / SELECTION)
-    task.config.metadata = {**(task.config.metadata or {}), **config["metadata"]}
-    hooks = _OneTask(original, {original: chosen_documents(selection)[original]}, contents_of(bank.responses.items))
+    own = task.config.metadata or {}
+    task.config.metadata = {**own, **{name: config["metadata"][name] for name in (ORIGINAL, OF_BANK)}}
+    shots = config.get("num_fewshot")
+    if shots is not None and shots != own.get("num_fewshot"):  # which says how many stand in the task's own text
+        task.set_config(key="num_fewshot", value=shots)
+    hooks = _OneTask(original, {original: chosen_documents(selection)[original]}, bank)
     _replace_methods(task, hooks)
     if original in bank.targets.scenarios:
         _add_estimates(task, hooks, bank, _of_scenario(selection, original))
@@ -61,8 +69,10 @@ def exported_task(config: Mapping[str, Any], folder: Path) -> Any:
 class _OneTask(ChosenItems):
     """Hooks of one task, which is called otherwise in the bank; it knows which document and filter is being scored."""
 
-    def __init__(self, name: str, chosen: Documents, contents: Mapping[str, str]) -> None:
-        super().__init__(chosen, contents)
+    def __init__(self, name: str, chosen: Documents, bank: Bank) -> None:
+        items = bank.responses.items
+        super().__init__(chosen, contents_of(items))
+        self.items = items.filter(items["item_id"].is_in([item_id(name, number) for number in chosen[name]]))
         self.name = name
         self.document = -1
         self.n_walks = 0
@@ -73,8 +83,27 @@ class _OneTask(ChosenItems):
 
     def build(self, original: Original, task: Any, arguments: dict[str, Any]) -> None:
         """Build requests; the walks through documents that follow are one a filter."""
+        is_new = self._tasks.get(self.name) is not task
         super().build(original, task, arguments)
         self.n_walks = 0
+        if is_new:
+            self._compare_prompts(task, arguments)
+
+    def _compare_prompts(self, task: Any, arguments: Mapping[str, Any]) -> None:
+        """Warn where prompts are not those of the bank's runs."""
+        requests = self.prepared[self.name].requests
+        hashes = {item_id(self.name, number): prompt_hash(requests[number]) for number in self.chosen[self.name]}
+        shots = task.config.num_fewshot or (task.config.metadata or {}).get("num_fewshot") or task.config.num_fewshot
+        settings = {"num_fewshot": shots, "chat_template": bool(arguments.get("apply_chat_template"))}
+        found = self.items.select(
+            "item_id",
+            "task",
+            pl.Series(PROMPT_HASH, [hashes[name] for name in self.items["item_id"]], dtype=pl.String),
+            pl.lit(settings_text(settings)).alias(PROMPT_SETTINGS),
+        )
+        difference = prompt_differences(found, self.items)
+        if difference:
+            warn(f"{self.name}: {difference}. The estimate rests on prompts like the bank's.", DataWarning)
 
     def documents(self, original: Original, task: Any, arguments: dict[str, Any]) -> Iterator[tuple[int, Any]]:
         """Walk through documents and remember where the walk is."""
@@ -168,11 +197,13 @@ def _load(name: str, folder: Path) -> Any:
     """Load a task by its name: one of the folder's own, or one that the harness brings."""
     own = _manager(folder / TASKS, has_defaults=False) if (folder / TASKS).is_dir() else None
     manager = own if own is not None and name in own.all_tasks else _manager(folder / TASKS, has_defaults=True)
-    if hasattr(manager, "load"):
-        return manager.load([name])["tasks"][name]
-    from lm_eval.tasks import get_task_dict  # noqa: PLC0415 (releases before 0.4.12)
+    # data that was copied along is named relative to the folder
+    with chdir(folder / TASKS) if manager is own else nullcontext():
+        if hasattr(manager, "load"):
+            return manager.load([name])["tasks"][name]
+        from lm_eval.tasks import get_task_dict  # noqa: PLC0415 (releases before 0.4.12)
 
-    return get_task_dict([name], manager)[name]
+        return get_task_dict([name], manager)[name]
 
 
 @lru_cache(maxsize=4)

@@ -86,7 +86,8 @@ def needed_files(folder: Path, tasks: Sequence[str]) -> TaskFiles:
             for path in _needed(of_tasks[task], folder, regular):
                 files.setdefault(path)
             given = _merged(of_tasks[task], configs[of_tasks[task]]).get("dataset_kwargs")
-            data |= {text: path for text in _texts(given) if (path := _data_file(text, folder, regular))}
+            named = {text: _data_file(text, folder, regular) for text in _texts(given)}
+            data |= {text: path for text, path in named.items() if path is not None}
     groups = {config["group"]: config for config in configs.values() if isinstance(config.get("group"), str)}
     return TaskFiles(
         tuple(path.relative_to(folder) for path in sorted(files)),
