@@ -20,6 +20,7 @@ from itembank.cli.harness_run import (
     print_dry_run,
     print_run,
     run_options,
+    says_how_to_go_on,
 )
 from itembank.cli.new_results import note_known_models
 from itembank.cli.options import bank_argument
@@ -35,10 +36,11 @@ if TYPE_CHECKING:
     from itembank.data.selections import Selection
     from itembank.estimation.estimates import ScoreEstimates
     from itembank.harnesses.lm_eval.command import HarnessCall
+    from itembank.harnesses.lm_eval.rows import RowFile
 
 JOURNAL = "session.jsonl"
-STAGES = "stages.rows"
-"""Of the folder of a run in stages: samples of the items that were run."""
+ROWS = "stages.rows"
+"""Of the folder of a selection's run, or of one in stages: samples of the items that were run."""
 MACRO_AND_GROUPS = (
     "Groups of lm_eval that weigh by size (mmlu, bbh) are micro: for those calibrate with --across items, or import "
     "with --groups."
@@ -89,17 +91,17 @@ def command(
       itembank run lm-eval bank --adaptive --half-width 0.02 --max-items 300 -o runs/m1 -- --model hf ...
       itembank run lm-eval bank -n 100 -o runs/m1 --dry-run -- --model hf ...
 
-    The harness's own table goes to standard error: it shows the mean of the chosen items, which is no estimate. An
-    adaptive run, or one in stages, that was interrupted goes on when the command is repeated; nothing that was finished
-    is run again. The exit code is 3 when an adaptive run ends without the precision that was asked for, and 4 when a
-    document is not the one of the bank.
+    The harness's own table goes to standard error, without scores: the mean of the chosen items is no estimate. A run
+    that was interrupted goes on when the command is repeated, also with another batch size or device; nothing that was
+    finished is run again. The exit code is 3 when an adaptive run ends without the precision that was asked for, and 4
+    when a document is not the one of the bank.
     """  # noqa: D301
     from itembank.data.bank_files import load_bank  # noqa: PLC0415
     from itembank.harnesses.lm_eval.command import HarnessCall, run_command  # noqa: PLC0415
     from itembank.harnesses.lm_eval.releases import check_release  # noqa: PLC0415
 
     n_stages = 1 if n_chosen is None else int(stages)
-    check_items(selection, n_chosen, adaptive=adaptive, has_batches=adaptive or n_stages > 1, choices=choices)
+    check_items(selection, n_chosen, adaptive=adaptive, has_batches=True, choices=choices)
     call = HarnessCall.of(arguments)
     name = model_id or call.model_id
     if not name:
@@ -118,13 +120,11 @@ def command(
             _print_dry_run(launch, loaded, documents, most, output_format)
             return
         launch = partial(run_command, call, output=output, plugin=plugin)
-        if chosen is not None and n_stages > 1:
-            staged = _run_stages(
-                launch, call, loaded, chosen, model_id=name, output=output, level=choices["level"], batch=batch
-            )
-            _print(staged, loaded, output, output_format)
-        elif chosen is not None:
-            scores = _run_selection(launch, loaded, chosen, model_id=name, output=output, level=choices["level"])
+        if chosen is not None:
+            scores = _run_selection(
+                launch, call, loaded, chosen,
+                model_id=name, output=output, has_stages=n_stages > 1, level=choices["level"], batch=batch,
+            )  # fmt: skip
             if scores is not None:
                 _print(scores, loaded, output, output_format)
         elif spec is not None:
@@ -151,43 +151,40 @@ def _with_tasks(call: "HarnessCall", documents: Mapping[str, Any]) -> "HarnessCa
 
 
 def _run_selection(
-    launch: Callable[[], Any], bank: "Bank", selection: "Selection", *, model_id: str, output: Path, level: float
-) -> "ScoreEstimates | None":
-    """Run a selection, which is kept beside the logs; of several ranks only the first has estimates."""
-    from itembank.harnesses.lm_eval.run import run_selection  # noqa: PLC0415
-
-    path = keep_selection(selection, output)
-    note_earlier(selection, path, output)
-    done = run_selection(launch, bank, selection, model_id=model_id, level=level)
-    return None if done is None else done.estimates
-
-
-def _run_stages(
     launch: Callable[[], Any],
     call: "HarnessCall",
     bank: "Bank",
-    routing: "Selection",
+    selection: "Selection",
     *,
     model_id: str,
     output: Path,
+    has_stages: bool,
     level: float,
     batch: int | None,
-) -> "ScoreEstimates":
-    """Run all stages, or go on with those whose samples are kept beside the logs."""
+) -> "ScoreEstimates | None":
+    """Run a selection or all stages, or what is missing of them beside the logs; other ranks have no estimates."""
     from itembank.harnesses.lm_eval.rows import RowFile  # noqa: PLC0415
-    from itembank.harnesses.lm_eval.run import run_stages  # noqa: PLC0415
+    from itembank.harnesses.lm_eval.run import run_selection  # noqa: PLC0415
 
-    keep_selection(routing, output)
-    rows = RowFile(output / STAGES, call.arguments)
-    if rows.by_item:
-        note(f"Going on with the stages in {output}: {len(rows.by_item)} items are answered.")
-    is_logged = any(output.rglob("results_*.json"))
-    done, last = run_stages(
-        launch, bank, routing, rows, model_id=model_id, level=level, batch=batch, is_logged=is_logged
-    )
-    keep_selection(last, output)
-    note(f"Chosen by {visible(last.explanation)}")
-    return done.estimates
+    path = keep_selection(selection, output)
+    if not has_stages:
+        note_earlier(selection, path, output)
+    rows = RowFile(output / ROWS, call)
+    n_answered = sum(item in rows.by_item for item in (rows.by_item if has_stages else selection.item_ids))
+    if n_answered:
+        note(f"Going on with the run in {output}: {n_answered} items are answered.")
+    with says_how_to_go_on():
+        done = run_selection(
+            launch, bank, selection, rows,
+            model_id=model_id, has_stages=has_stages, level=level, batch=batch, is_logged=_is_logged(output, rows),
+        )  # fmt: skip
+    if done is None:
+        return None
+    run, last = done
+    if has_stages:
+        keep_selection(last, output)
+        note(f"Chosen by {visible(last.explanation)}")
+    return run.estimates
 
 
 @contextmanager
@@ -210,13 +207,19 @@ def _session(
         progress("session") as report,
         session_at(journal, bank, spec, model_id=model_id, progress=report) as session,
     ):
-        rows = RowFile(rows_path(journal), call.arguments)  # the journal's lock guards both files
+        rows = RowFile(rows_path(journal), call)  # the journal's lock guards both files
         if session.n_items:
             note(f"Going on with the session in {journal}: {session.n_items} items are answered.")
         is_over = session.reason_stopped is not None and not session.pending
-        if not (is_over and any(output.rglob("results_*.json"))):
-            run_adaptively(launch, bank, session, rows, batch=batch, after_answer=_say)
+        if not (is_over and _is_logged(output, rows)):
+            with says_how_to_go_on():
+                run_adaptively(launch, bank, session, rows, batch=batch, after_answer=_say)
         yield session
+
+
+def _is_logged(output: Path, rows: "RowFile") -> bool:
+    """Whether the harness has logged a run of these very arguments: with others, prompts are built and compared."""
+    return rows.is_of_same_words and any(output.rglob("results_*.json"))
 
 
 def _say(session: "AdaptiveSession", answer: "Answer") -> None:

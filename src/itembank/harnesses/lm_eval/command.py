@@ -27,6 +27,23 @@ SHORT_OTHERS = {"-m": "--model", "-a": "--model_args", "-t": "--tasks", "-f": "-
 OTHER_COMMANDS = ("ls", "validate")
 NO_MODEL = "dummy"
 """A model of the harness that is made at once and asks for nothing."""
+HOW_IT_RUNS = frozenset(
+    (
+        *("batch_size", "max_batch_size", "device", "device_map", "device_map_option", "parallelize", "offload_folder"),
+        *("max_memory_per_gpu", "max_cpu_memory", "gpus", "cache_dir", "token", "base_url", "num_concurrent"),
+        *("max_retries", "timeout", "header", "verify_certificate", "ca_cert_path", "tensor_parallel_size"),
+        *("data_parallel_size", "pipeline_parallel_size", "gpu_memory_utilization", "swap_space", "max_num_seqs"),
+        *(
+            "max_num_batched_tokens",
+            "enforce_eager",
+            "tp_size",
+            "dp_size",
+            "mem_fraction_static",
+            "distributed_executor_backend",
+        ),
+    )
+)
+"""Of --model_args: where and how fast a model runs. What it answers depends on the others."""
 OF_TEMPLATES = ("--apply_chat_template", "--fewshot_as_multiturn")
 
 
@@ -103,12 +120,23 @@ class HarnessCall:
     @property
     def model_id(self) -> str:
         """Id of the model as its logs will say it; empty where the arguments do not tell."""
-        given = " ".join(self.values("--model_args"))
+        return name_in(",".join(f"{key}={value}" for key, value in self._named("--model_args").items()))
+
+    @property
+    def answering(self) -> dict[str, str]:
+        """What answers depend on besides prompts: the model, and how it generates; in whatever order it was given."""
+        about = {name: value for name, value in self._named("--model_args").items() if name not in HOW_IT_RUNS}
+        about |= {f"--gen_kwargs {name}": value for name, value in self._named("--gen_kwargs").items()}
+        return {name: " ".join(self.values(name)) for name in ("--model", "--config") if self.has(name)} | about
+
+    def _named(self, argument: str) -> dict[str, str]:
+        """Return the values by name of an argument that is given as name=value,... or as JSON."""
+        given = " ".join(self.values(argument))
         try:
             named = json.loads(given)
         except ValueError:
-            return name_in(",".join(given.split()))
-        return name_in(",".join(f"{key}={value}" for key, value in named.items())) if isinstance(named, dict) else ""
+            named = dict(part.split("=", 1) for part in ",".join(given.split()).split(",") if "=" in part)
+        return {str(name): str(value) for name, value in named.items()} if isinstance(named, dict) else {}
 
 
 def run_command(call: HarnessCall, *, output: Path | None, plugin: str | None = None) -> None:

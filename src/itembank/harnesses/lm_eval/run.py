@@ -18,11 +18,11 @@ from itembank.errors import DataError
 from itembank.estimation.estimate import estimate
 from itembank.estimation.estimates import ScoreEstimates
 from itembank.harnesses.lm_eval.documents import chosen_documents
-from itembank.harnesses.lm_eval.hooks import KeptItems, SessionItems, StagedItems
+from itembank.harnesses.lm_eval.hooks import SessionItems, StagedItems
 from itembank.harnesses.lm_eval.patches import hooked
 from itembank.harnesses.lm_eval.responses import responses_of
 from itembank.harnesses.lm_eval.rows import RowFile, Rows
-from itembank.harnesses.protocol import AfterAnswer, contents_of
+from itembank.harnesses.protocol import AfterAnswer
 from itembank.progress import ProgressCallback, silent
 
 Launch = Callable[[], Any]
@@ -84,7 +84,8 @@ class Runner:
         chosen = as_selection(selection, may_be_later=True)
         if chosen is None:
             raise DataError("a run needs a selection, got none. Make one with select(bank, n).")
-        return run_selection(self._launch, self.bank, chosen, model_id=self.model_id)
+        done = run_selection(self._launch, self.bank, chosen, Rows(), model_id=self.model_id, batch=chosen.n_items)
+        return None if done is None else done[0]
 
     def run_adaptive(
         self,
@@ -113,18 +114,13 @@ class Runner:
         Raises
         ------
         DataError, IntegrityError
-            As `run`; also when the journal holds a session of another spec, model or call.
+            As `run`; also when the journal holds a session of another spec or model, or samples with other prompts.
         """
         spec = SessionSpec() if spec is None else spec
-        call = [f"{name}={value!r}" for name, value in self._named().items()]
         with session_at(journal, self.bank, spec, model_id=self.model_id, progress=progress) as session:
-            rows = RowFile(rows_path(journal), call)  # the journal's lock guards both files
+            rows = RowFile(rows_path(journal))  # the journal's lock guards both files
             run_adaptively(self._launch, self.bank, session, rows, batch=batch, after_answer=after_answer)
             return session.estimate()
-
-    def _named(self) -> dict[str, Any]:
-        plain = {name: value for name, value in self.arguments.items() if isinstance(value, str | int | float | bool)}
-        return {"tasks": self.tasks, **plain}
 
     def _launch(self) -> None:
         from lm_eval import evaluator  # noqa: PLC0415
@@ -138,43 +134,30 @@ def rows_path(journal: str | Path) -> Path:
 
 
 def run_selection(
-    launch: Launch, bank: Bank, selection: Selection, *, model_id: str, level: float = 0.95
-) -> HarnessRun | None:
-    """Run a selection by whatever `launch` calls, and estimate the full scores; None on ranks without results."""
-    rows = Rows()
-    hooks = KeptItems(chosen_documents(selection), contents_of(bank.responses.items), rows)
-    with hooked(hooks):
-        launch()
-    if not hooks.has_evaluated:
-        raise DataError("the harness must evaluate the chosen items, and ended before it did.")
-    if not rows.by_item:
-        return None
-    responses = responses_of(rows, bank, model_id)
-    return HarnessRun(responses, estimate(bank, responses, selection=selection, level=level))
-
-
-def run_stages(
     launch: Launch,
     bank: Bank,
-    routing: Selection,
+    selection: Selection,
     rows: Rows,
     *,
     model_id: str,
+    has_stages: bool = False,
     level: float = 0.95,
     batch: int | None = None,
     is_logged: bool = False,
-) -> tuple[HarnessRun, Selection]:
-    """Run all stages of a multistage test by whatever `launch` calls, and estimate the full scores.
+) -> tuple[HarnessRun, Selection] | None:
+    """Run a selection, or all stages of a multistage test, by whatever `launch` calls, and estimate the full scores.
 
     Parameters
     ----------
     launch : function
     bank : Bank
-    routing : Selection
-        Of the first stage.
+    selection : Selection
+        With stages, the first of them.
     rows : Rows
         Items that have samples here are not run again.
     model_id : str
+    has_stages : bool
+        Whether the further stages are chosen from the answers, and run.
     level : float
     batch : int or None
         Items run at once: what is lost where a run is killed.
@@ -185,18 +168,20 @@ def run_stages(
     -------
     HarnessRun
     Selection
-        Of the last stage, with those before it.
+        What was run; the last stage, with those before it.
+
+    None on ranks that the harness gives no results to.
     """
-    askable = chosen_documents(bank.responses.items["item_id"])
-    hooks = StagedItems(routing, model_id, bank, rows, askable, batch=batch)
+    hooks = StagedItems(selection, model_id, bank, rows, has_stages=has_stages, batch=batch)
     if hooks.advance() or not is_logged:
         with hooked(hooks):
             launch()
+    if not hooks.has_results:
+        return None
     if hooks.advance():
         raise DataError("the harness must evaluate the chosen items, and ended before it did.")
-    last = hooks.stage
-    responses = responses_of(rows, bank, model_id, last.whole.item_ids)
-    return HarnessRun(responses, estimate(bank, responses, selection=last, level=level)), last
+    responses = responses_of(rows, bank, model_id, hooks.item_ids)
+    return HarnessRun(responses, estimate(bank, responses, selection=hooks.stage, level=level)), hooks.stage
 
 
 @contextmanager
