@@ -66,7 +66,8 @@ class RowFile(Rows):
     ----------
     path : Path
     call : HarnessCall
-        What the harness is called with; `is_of_same_words` says whether the file was begun with the very same words. A run goes on where this says the same of the model and of how it answers;
+        What the harness is called with; `is_of_same_words` says whether the file was begun with the very same words.
+        A run goes on where this says the same of the model and of how it answers;
         whether prompts are the same is seen when they are built (`check_kept_prompts`).
 
     Raises

@@ -7,7 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from itembank.adaptive.estimates import SessionEstimate
-from itembank.adaptive.journal_sessions import open_session, start_session
+from itembank.adaptive.journal import read_journal
+from itembank.adaptive.journal_sessions import (
+    extend_session,
+    open_session,
+    settings_of,
+    spec_of_settings,
+    start_session,
+)
 from itembank.adaptive.session import AdaptiveSession
 from itembank.adaptive.session_spec import SessionSpec
 from itembank.data.arguments import GivenBank, as_bank, as_selection
@@ -188,26 +195,35 @@ def run_selection(
 def session_at(
     journal: str | Path, bank: Bank, spec: SessionSpec, *, model_id: str, progress: ProgressCallback = silent
 ) -> Iterator[AdaptiveSession]:
-    """Start a session, or go on with the one that the journal holds.
+    """Start a session, or go on with the one that the journal holds; its budget may be raised.
 
     Raises
     ------
     DataError
         When that is of another spec or model.
+    ParameterError
+        When the budget is another one and not larger.
     """
     if not Path(journal).exists():
         with start_session(journal, bank, spec, model_id=model_id, progress=progress) as session:
             yield session
         return
+    settings = settings_of(read_journal(journal), Path(journal))
+    begun = spec_of_settings(settings)
+    wanted: Mapping[str, Any] = {**spec.to_dict(), "model_id": model_id}
+    kept = {**begun.to_dict(), "model_id": settings["model_id"]}
+    unlike = [name for name, value in wanted.items() if kept[name] != value]
+    if unlike and unlike != ["budget"]:
+        name = next(name for name in unlike if name != "budget")
+        raise DataError(
+            f"{journal}: a session goes on with the choices it was started with, got another {name}: {wanted[name]!r} "
+            f"instead of {kept[name]!r}. Repeat those, or start another elsewhere."
+        )
+    if unlike:
+        costs = {unit: amount for unit, amount in spec.budget.costs.items() if amount != begun.budget.costs.get(unit)}
+        n_items = None if spec.budget.n_items == begun.budget.n_items else spec.budget.n_items
+        extend_session(journal, bank, n_items=n_items, costs=costs, progress=progress)
     with open_session(journal, bank, progress=progress) as session:
-        wanted: Mapping[str, Any] = {**spec.to_dict(), "model_id": model_id}
-        kept = {**session.pool.spec.to_dict(), "model_id": session.model_id}
-        unlike = [name for name, value in wanted.items() if kept[name] != value]
-        if unlike:
-            raise DataError(
-                f"{journal}: a session goes on with the choices it was started with, got another {unlike[0]}: "
-                f"{wanted[unlike[0]]!r} instead of {kept[unlike[0]]!r}. Repeat those, or start another elsewhere."
-            )
         yield session
 
 
