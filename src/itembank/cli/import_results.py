@@ -240,7 +240,7 @@ for _name, _source in SOURCES.items():
 
 
 @command.command("auto", short_help="Tell what files and folders hold, and read it.")
-@_options_of((*LOGGED, "errors"))
+@_options_of((*LOGGED, "errors", "allow_mixed_prompts"))
 def auto(**given: Any) -> None:
     """Tell what files and folders hold, and read it: whatever has a command here, and response files.
 

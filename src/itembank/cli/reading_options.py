@@ -96,6 +96,9 @@ OPTIONS_OF: Mapping[str, Decorator] = {
     "ignore_content": spec_option(
         ReadingSpec, "ignore_content", "Take items whose content differs between runs as the same."
     ),
+    "allow_mixed_prompts": spec_option(
+        ReadingSpec, "allow_mixed_prompts", "Join models that were asked with different prompts."
+    ),
     "max_response": max_response_option,
     "errors": spec_option(
         ReadingSpec, "errors", "What an item is whose run or grading failed: one without a response, or a wrong one."
@@ -103,8 +106,8 @@ OPTIONS_OF: Mapping[str, Decorator] = {
 }
 """The options of the choices that `Source.takes` names."""
 
-TASK_OPTIONS = tuple(OPTIONS_OF[name] for name in ("tasks", "exclude_tasks", "skip_unusable"))
-"""Which tasks of a harness's logs are read."""
+TASK_OPTIONS = tuple(OPTIONS_OF[name] for name in ("tasks", "exclude_tasks", "skip_unusable", "allow_mixed_prompts"))
+"""Which tasks of a harness's logs are read, and whether together."""
 
 LOG_OPTIONS = (
     _metric_option,

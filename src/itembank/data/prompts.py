@@ -5,10 +5,17 @@ came from no harness has neither.
 """
 
 import json
-from collections.abc import Mapping
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
+import numpy as np
 import polars as pl
+
+from itembank.data.digests import digest_of
+from itembank.errors import shown
+from itembank.numerics.arrays import IntArray
 
 PROMPT_HASH: Final = "prompt_hash"
 """Hash of the prompt where all models had the same one; `DIFFERS` where they had not; null where nobody told."""
@@ -16,6 +23,11 @@ PROMPT_SETTINGS: Final = "prompt_settings"
 """Settings of the item's task, as `settings_text` writes them; null where nobody told."""
 DIFFERS: Final = "differs"
 """In place of a hash or of one setting: models had different ones."""
+N_DIGITS: Final = 15
+"""Hexadecimal digits that are kept of a prompt's SHA-256: 60 bits, a whole number that is not negative."""
+NO_HASH: Final = -1
+"""In place of the number of a hash: nobody told."""
+_HEXADECIMAL = re.compile(f"[0-9a-fA-F]{{{N_DIGITS}}}")
 
 IN_WORDS: Final[Mapping[str, str]] = {
     "num_fewshot": "shots",
@@ -41,9 +53,164 @@ def settings_text(settings: Mapping[str, Any]) -> str | None:
 
 
 def settings_by_task(items: pl.DataFrame) -> dict[str, dict[str, Any]]:
-    """Settings of each task of an item table that tells them; of its scenario where it names no tasks."""
+    """Return the settings of each task of an item table that tells them; of its scenario where it names no tasks."""
     if PROMPT_SETTINGS not in items.columns:
         return {}
     task = "task" if "task" in items.columns else "scenario"
     pairs = items.select(task, PROMPT_SETTINGS).drop_nulls().unique(subset=task, keep="first", maintain_order=True)
-    return {name: json.loads(text) for name, text in pairs.iter_rows()}
+    return {name: _settings_of(text) for name, text in pairs.iter_rows()}
+
+
+def joined_settings(all_settings: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the settings of several runs as one: a setting that differs among those that tell it is `DIFFERS`."""
+    joined: dict[str, Any] = {}
+    for settings in all_settings:
+        for name, value in settings.items():
+            if value is not None:
+                joined[name] = value if joined.get(name, value) == value else DIFFERS
+    return joined
+
+
+def short_digest(text: str | None) -> str:
+    """Return a digest of a system prompt or the like that a line has room for; empty where there is no text."""
+    return digest_of(text.encode())[:8] if text else ""
+
+
+def hash_numbers(hashes: Sequence[Any]) -> IntArray:
+    """Return the first digits of prompts' hashes as numbers, `NO_HASH` for None, (n_prompts,).
+
+    They take a tenth of the memory of the text. What is no hexadecimal text is hashed itself.
+    """
+    try:
+        digits = bytes.fromhex("".join([one[:16] for one in hashes]))
+        numbers = np.frombuffer(digits, dtype=">u8")
+    except (TypeError, ValueError):
+        numbers = np.zeros(0, dtype=">u8")
+    if numbers.size == len(hashes):
+        return (numbers >> np.uint64(4)).astype(np.int64)
+    return np.array([_hash_number(one) for one in hashes], dtype=np.int64)
+
+
+def _hash_number(value: Any) -> int:
+    if value is None:
+        return NO_HASH
+    text = str(value)
+    digits = text if _HEXADECIMAL.match(text) else digest_of(text.encode())
+    return int(digits[:N_DIGITS], 16)
+
+
+def hash_texts(numbers: IntArray) -> list[str | None]:
+    """Return what the item table holds for such numbers."""
+    return [None if one < 0 else f"{one:0{N_DIGITS}x}" for one in numbers.tolist()]
+
+
+def settings_in_words(settings: Mapping[str, Any], *, is_whole: bool = False) -> str:
+    """Say settings in words, "4 shots, task version 2.5, no chat template"; the empty text where none is known.
+
+    Only with `is_whole` it is said, too, that there was no system prompt.
+    """
+    absent = (None,) if is_whole else (None, "")
+    return ", ".join(_in_words(name, settings[name]) for name in IN_WORDS if settings.get(name) not in absent)
+
+
+def _in_words(name: str, value: Any) -> str:
+    """One setting in words."""
+    called = IN_WORDS.get(name, name)
+    if name == "num_fewshot" and value != DIFFERS:
+        return f"{value} shot" if value == 1 else f"{value} shots"
+    if value is True or value == "":
+        return called if value else f"no {called}"
+    if value is False:
+        return f"no {called}" if name == "chat_template" else f"not {called}"
+    if value == DIFFERS:
+        return f"{called} that differ" if called.endswith("s") else f"a {called} that differs"
+    return f"{called} {value}"
+
+
+def settings_apart(settings: Mapping[str, Any], known: Mapping[str, Any]) -> list[str]:
+    """Names of the settings that both tell and that differ, in the order of `IN_WORDS`."""
+    both = [name for name in IN_WORDS if name in settings and name in known]
+    return [name for name in both if DIFFERS not in (settings[name], known[name]) and settings[name] != known[name]]
+
+
+def prompt_differences(items: pl.DataFrame, known: pl.DataFrame, *, whose: str = "the bank's runs") -> str:
+    """Say how the prompts of items differ from those of the known items of the same ids; empty where they do not.
+
+    Where both have a hash of an item, the hashes decide, unless a chat template was applied to both: each model has its
+    own. Elsewhere the settings decide; one that is unknown, or differs among the models of either, says nothing.
+
+    Parameters
+    ----------
+    items, known : tables with `item_id`, and maybe `task`, `PROMPT_HASH` and `PROMPT_SETTINGS`
+        Of a hash the first 15 digits are compared.
+    whose : str
+        Whose prompts the known ones are.
+
+    Returns
+    -------
+    str
+        Half a sentence: "prompts differ for 88 of 95 items: the bank's runs had 4 shots, these have 0 shots".
+    """
+    both = _prompts(items).join(_prompts(known), on="item_id", suffix="_known")
+    told = pl.col(PROMPT_HASH).is_not_null() & pl.col(f"{PROMPT_HASH}_known").is_not_null()
+    pairs = both.select(PROMPT_SETTINGS, f"{PROMPT_SETTINGS}_known").unique(maintain_order=True)
+    found = [_Pair(*row) for row in pairs.iter_rows()]
+    pairs = pairs.with_columns(
+        apart=pl.Series([one.apart for one in found], dtype=pl.Boolean),
+        templates=pl.Series([one.templates for one in found], dtype=pl.Boolean),
+        place=pl.int_range(pl.len()),
+    )
+    both = both.join(pairs, on=pairs.columns[:2], nulls_equal=True)
+    other_hash = told & (pl.col(PROMPT_HASH) != pl.col(f"{PROMPT_HASH}_known"))
+    same_hash = told & (pl.col(PROMPT_HASH) == pl.col(f"{PROMPT_HASH}_known"))
+    decided = (other_hash & ~pl.col("templates")) | (pl.col("apart") & ~same_hash)
+    other = both.filter(decided)
+    if not other.height:
+        return ""
+    places = Counter(other["place"].to_list())
+    explained = next((found[place] for place, _ in places.most_common() if found[place].apart), None)
+    how = f"{len(other)} of {both.height} items"
+    if explained is not None:
+        return f"prompts differ for {how}: {explained.in_words(whose)}"
+    examples = shown(other["item_id"].to_list())
+    return f"prompts differ for {how}, although the settings that are known are the same: {examples}"
+
+
+class _Pair:
+    """Settings of an item and of the known one, compared."""
+
+    def __init__(self, settings: str | None, known: str | None) -> None:
+        self.settings, self.known = _settings_of(settings), _settings_of(known)
+        self.names = settings_apart(self.settings, self.known)
+        self.apart = bool(self.names)
+        self.templates = self.settings.get("chat_template") is True and self.known.get("chat_template") is True
+
+    def in_words(self, whose: str) -> str:
+        """Say what each had of the settings that differ."""
+        ours, theirs = (
+            " and ".join(_in_words(name, one[name]) for name in self.names) for one in (self.settings, self.known)
+        )
+        return f"{whose} had {theirs}, these have {ours}"
+
+
+def _settings_of(text: str | None) -> dict[str, Any]:
+    """Return settings from their text; none where it is no object."""
+    try:
+        content = json.loads(text or "{}")
+    except ValueError:
+        return {}
+    return content if isinstance(content, dict) else {}
+
+
+def _prompts(items: pl.DataFrame) -> pl.DataFrame:
+    """Return the ids of items, the hashes that are known (shortened), and the settings; null where there are none."""
+    absent = pl.lit(None, dtype=pl.String)
+    table = items.select(
+        "item_id",
+        *(
+            pl.col(name).cast(pl.String) if name in items.columns else absent.alias(name)
+            for name in (PROMPT_HASH, PROMPT_SETTINGS)
+        ),
+    )
+    is_known = pl.col(PROMPT_HASH) != DIFFERS
+    return table.with_columns(pl.when(is_known).then(pl.col(PROMPT_HASH).str.slice(0, N_DIGITS)))

@@ -41,8 +41,9 @@ def write_run(
     results=True,
     arguments=None,
     suffix="jsonl",
+    **more,
 ):
-    """Write one run: `tasks` maps task to its samples. Returns the folder of the model."""
+    """Write one run: `tasks` maps task to its samples, `more` stands in the results. Returns the model's folder."""
     place = folder / model.replace("/", "__")
     place.mkdir(parents=True, exist_ok=True)
     for task, rows in tasks.items():
@@ -60,6 +61,7 @@ def write_run(
             },
             "config": {"model": "hf", "model_args": arguments or f"pretrained={model}", "limit": None},
             "model_name": model,
+            **more,
         }
         (place / f"results_{date}.json").write_text(json.dumps(content), encoding="utf-8")
     return place

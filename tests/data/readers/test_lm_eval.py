@@ -3,6 +3,7 @@ import json
 import numpy as np
 import pytest
 
+from itembank.data.prompts import hash_numbers, hash_texts
 from itembank.data.readers.read import read_lm_eval, read_responses
 from itembank.data.readers.specs import ReadingSpec
 from itembank.errors import DataError, DataWarning
@@ -26,6 +27,8 @@ def test_task_and_document_make_the_item_and_the_run_tells_of_the_model(tmp_path
         "content_hash": "hash of 0",
         "metric": "acc",
         "filter": "none",
+        "prompt_hash": hash_texts(hash_numbers(["p"]))[0],
+        "prompt_settings": '{"version": "1"}',
     }
     assert matrix.models.select(
         "model_id", "n_items_run", "n_items_full", "is_partial", "run_date", "model_args"

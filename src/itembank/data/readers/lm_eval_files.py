@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from itembank.data.documents import read_json
+from itembank.data.prompts import short_digest
 from itembank.data.readers.foreign_logs import check_not_foreign
 from itembank.data.readers.specs import ReadingSpec
 from itembank.data.readers.wanted import wanted
@@ -42,6 +43,8 @@ class Run:
     groups : mapping of task to its outermost group
     originals : mapping of task to the task it is a part of
         Of exported tasks (`itembank export lm-eval-tasks`); everything else is by the original's name.
+    settings : mapping of task to mapping of setting to value
+        How it was asked, as `itembank.data.prompts` names it.
     about : mapping of column to value
         What the model table keeps.
     """
@@ -55,6 +58,7 @@ class Run:
     delimiters: Mapping[str, str] = field(default_factory=dict)
     groups: Mapping[str, str] = field(default_factory=dict)
     originals: Mapping[str, str] = field(default_factory=dict)
+    settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     about: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -206,12 +210,20 @@ def run_of(content: Mapping[str, Any], date: str) -> Run:
     if isinstance(arguments, dict):
         arguments = ",".join(f"{key}={value}" for key, value in arguments.items())
     originals = _originals(_mapping(content.get("configs")))
+    sizes, configs, higher_is_better, versions, n_shot = (
+        {originals.get(task, task): value for task, value in _mapping(content.get(name)).items()}
+        for name in ("n-samples", "configs", "higher_is_better", "versions", "n-shot")
+    )
     sizes, configs, higher_is_better = (
-        {originals.get(task, task): _mapping(value) for task, value in _mapping(content.get(name)).items()}
-        for name in ("n-samples", "configs", "higher_is_better")
+        {task: _mapping(value) for task, value in one.items()} for one in (sizes, configs, higher_is_better)
     )
     n_items = {task: _positive(size.get("original")) for task, size in sizes.items()}
-    versions = (content.get("lm_eval_version"), content.get("git_hash"))
+    releases = (content.get("lm_eval_version"), content.get("git_hash"))
+    general = _general_settings(content)
+    settings = {
+        task: _task_settings(general, n_shot.get(task), versions.get(task), configs.get(task, {}))
+        for task in {**configs, **versions, **n_shot}
+    }
     return Run(
         model_name=str(content.get("model_name") or name_in(str(arguments))),
         model_arguments=str(arguments),
@@ -222,11 +234,12 @@ def run_of(content: Mapping[str, Any], date: str) -> Run:
         delimiters=_delimiters(configs),
         groups=_outermost(_mapping(content.get("group_subtasks"))),
         originals=originals,
+        settings=settings,
         about={
             "run_date": date or None,
             "model_args": str(arguments) or None,
             "n_parameters": _positive(config.get("model_num_parameters")),
-            "lm_eval_version": next((one for one in versions if isinstance(one, str) and one), None),
+            "lm_eval_version": next((one for one in releases if isinstance(one, str) and one), None),
         },
     )
 
@@ -261,6 +274,39 @@ def _delimiters(configs: dict[str, Any]) -> dict[str, str]:
     """Text between question and options, for the tasks that say it."""
     found = {task: value.get("target_delimiter") for task, value in configs.items()}
     return {task: delimiter for task, delimiter in found.items() if isinstance(delimiter, str)}
+
+
+def _general_settings(content: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings of all tasks of a run; None where it does not tell.
+
+    Old releases log an empty template for models that have none of their own, whether or not one was applied.
+    """
+    template, turns = content.get("chat_template"), content.get("fewshot_as_multiturn")
+    instruction, seed = content.get("system_instruction"), _mapping(content.get("config")).get("fewshot_seed")
+    is_unknown = "chat_template" not in content or (template == "" and turns is not True)
+    return {
+        "chat_template": None if is_unknown else template is not None,
+        "fewshot_as_multiturn": turns if isinstance(turns, bool) else None,
+        "system_prompt": short_digest(str(instruction or "")) if "system_instruction" in content else None,
+        "fewshot_seed": seed if type(seed) is int else None,
+    }
+
+
+def _task_settings(general: Mapping[str, Any], n_shot: Any, version: Any, config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings of one task, without those that change no prompt: how shots are drawn where there are none.
+
+    The number of shots that stand in a task's own text is told by its metadata.
+    """
+    n_shots = next((one for one in (n_shot, config.get("num_fewshot")) if type(one) is int), None)
+    n_shots = n_shots or _positive(_mapping(config.get("metadata")).get("num_fewshot")) or n_shots
+    is_number = isinstance(version, int | float) and not isinstance(version, bool)
+    text = f"{version:g}" if is_number else version if isinstance(version, str) else ""
+    settings = {**general, "num_fewshot": n_shots, "version": text or None}
+    if not n_shots:
+        settings["fewshot_seed"] = None
+    if not (n_shots and settings["chat_template"]):
+        settings["fewshot_as_multiturn"] = None
+    return {name: value for name, value in settings.items() if value is not None}
 
 
 def _outermost(subtasks: dict[str, Any]) -> dict[str, str]:

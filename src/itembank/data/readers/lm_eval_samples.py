@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from itembank.data.prompts import hash_numbers
 from itembank.data.readers.json_files import Record, as_float, read_records
 from itembank.data.readers.labels import Labels
 from itembank.data.readers.lm_eval_files import SampleFile
@@ -71,6 +72,8 @@ class Samples:
         Which attempt at the item a row is, where the log counts them.
     n_failed : int
         Rows that ended in an error; their metrics are NaN.
+    prompts : (n_rows,) or None
+        Hash of each prompt, as `hash_numbers` has it.
     """
 
     file: SampleFile
@@ -83,6 +86,7 @@ class Samples:
     costs: Mapping[str, FloatArray] = field(default_factory=dict)
     attempts: Labels | None = None
     n_failed: int = 0
+    prompts: IntArray | None = None
 
     def lower_is_better(self, metric: str) -> bool:
         """Whether the run says that a small value of this metric is good."""
@@ -117,6 +121,7 @@ def samples_of(file: SampleFile, blocks: Iterable[Sequence[Record]], *, with_opt
     hashes: list[Any] = []
     options: list[RowOptions] = []
     generated: list[int] = []
+    prompts: list[IntArray] = []
     delimiter = file.run.delimiters.get(file.task, DEFAULT_DELIMITER)
     values: dict[str, list[Any]] = {}
     for records in blocks:
@@ -126,6 +131,7 @@ def samples_of(file: SampleFile, blocks: Iterable[Sequence[Record]], *, with_opt
         documents.extend(record["doc_id"] for record in records)
         filters.extend(record.get("filter") for record in records)
         hashes.extend(record.get("doc_hash") for record in records)
+        prompts.append(hash_numbers([record.get("prompt_hash") for record in records]))
         if with_options:
             options.extend(row_options(record, delimiter) for record in records)
         generated.extend(_n_generated(record) for record in records)
@@ -146,6 +152,7 @@ def samples_of(file: SampleFile, blocks: Iterable[Sequence[Record]], *, with_opt
         {name: metric_of(column) for name, column in values.items()},
         np.array(generated, dtype=np.int64),
         _options(options, values) if with_options else None,
+        prompts=np.concatenate(prompts),
     )
 
 

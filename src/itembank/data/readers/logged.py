@@ -8,8 +8,9 @@ from typing import Self
 import numpy as np
 import polars as pl
 
+from itembank.data.prompts import NO_HASH
 from itembank.data.readers.collecting import collect, shortened
-from itembank.data.readers.contents import item_contents
+from itembank.data.readers.contents import Prompted, item_contents, item_prompts
 from itembank.data.readers.labels import Labels, first_in_group, join_labels
 from itembank.data.readers.lm_eval_attempts import n_attempts, warn_of_uncounted
 from itembank.data.readers.lm_eval_coverage import model_table
@@ -135,6 +136,7 @@ def _rows(
     models, items = join_labels([part.models for part in picked]), join_labels([part.items for part in picked])
     hashes = join_labels([part.hashes for part in picked])
     content = item_contents(items, models, hashes, spec, what=kind.content, advice=f"{kind.causes}.")
+    prompts = item_prompts(_prompted(samples, picked, items), items.n_names, spec)
     tasks = _tasks(samples, picked, items)
     has_groups = spec.use_groups or kind.uses_groups
     groups = {task: group for one in samples for task, group in one.file.run.groups.items()} if has_groups else {}
@@ -150,8 +152,18 @@ def _rows(
         {unit: np.concatenate([part.cost(unit) for part in picked]) for unit in units},
         _attempts(samples, picked, spec),
         model_table(samples, models, items, tasks),
-        _item_table(items, tasks, content, choices=choices, groups=groups, kind=kind),
+        _item_table(items, tasks, content, choices=choices, groups=groups, kind=kind).with_columns(prompts),
     )
+
+
+def _prompted(samples: Sequence[Samples], picked: Sequence["_Picked"], items: Labels) -> list[Prompted]:
+    """Say how each run was asked."""
+    runs = [one.file for one in samples]
+    ends = np.cumsum([part.values.size for part in picked])[:-1]
+    return [
+        Prompted(file.model_id, file.task, file.run.settings.get(file.task, {}), rows, part.prompts)
+        for file, rows, part in zip(runs, np.split(items.index, ends), picked, strict=True)
+    ]
 
 
 def _tasks(samples: Sequence[Samples], picked: Sequence["_Picked"], items: Labels) -> pl.Series:
@@ -189,6 +201,7 @@ class _Picked:
     hashes: Labels
     values: FloatArray
     lengths: IntArray | None
+    prompts: IntArray
     costs: dict[str, FloatArray]
     attempts: Labels | None
 
@@ -205,6 +218,7 @@ class _Picked:
             Labels(samples.hashes.names, samples.hashes.index[rows]),
             samples.metrics[metric].values[rows],
             None if lengths is None else lengths[rows],
+            np.full(rows.size, NO_HASH) if samples.prompts is None else samples.prompts[rows],
             {unit: cost[rows] for unit, cost in samples.costs.items()},
             None if attempts is None else Labels(attempts.names, attempts.index[rows]),
         )

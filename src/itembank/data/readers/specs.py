@@ -81,6 +81,8 @@ class ReadingSpec:
         Harness logs: the outermost group of a task is the scenario and the task the subscenario.
     ignore_content : bool
         Harness logs: take items whose content differs between models as the same item all the same.
+    allow_mixed_prompts : bool
+        Harness logs and response files: join models that were asked with different prompts.
     repeats : {'error', 'count', 'mean', 'last'}
         Several responses of one model to one item: refuse; count successes and trials (each must be right or wrong,
         or carry counts itself); average whatever they are (and say in `n_trials` how many); or take the last.
@@ -113,6 +115,7 @@ class ReadingSpec:
     model_id_from: ModelIdFrom = "name"
     use_groups: bool = False
     ignore_content: bool = False
+    allow_mixed_prompts: bool = False
     repeats: Repeats = "error"
     missing: Missing = "allow"
     empty: Empty = "error"
