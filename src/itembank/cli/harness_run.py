@@ -60,6 +60,7 @@ def run_options(*own: Decorator, batch: str, gradual: str = "--adaptive") -> Dec
         ),
         *own,
         click.option("--dry-run", is_flag=True, help="Compare the items with the bank's and count them; run nothing."),
+        click.option("--ignore-prompts", is_flag=True, help="Run also with other prompts than the bank's runs had."),
         headed(SESSION, session_options),
         seed_option,
         format_option,
@@ -166,7 +167,16 @@ def end_session(session: "AdaptiveSession") -> None:
     exit_if_imprecise(session)
 
 
+def note_untold_prompts(bank: "Bank") -> None:
+    """Say which prompts cannot be compared with the bank's."""
+    from itembank.harnesses.protocol import untold_prompts  # noqa: PLC0415
+
+    untold = untold_prompts(bank.responses.items)
+    if untold:
+        note(f"Note: {untold}.")
+
+
 def print_dry_run(row: Mapping[str, Any], output_format: str) -> None:
     """Print what would be run."""
     print_rows([row], output_format, title="Would be run")
-    note("The items are those of the bank. No model was called.")
+    note("Compared with the bank's items. No model was called.")

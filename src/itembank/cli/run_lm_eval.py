@@ -16,6 +16,7 @@ from itembank.cli.harness_run import (
     end_session,
     keep_selection,
     note_earlier,
+    note_untold_prompts,
     overall_of,
     print_dry_run,
     print_run,
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from itembank.data.selections import Selection
     from itembank.estimation.estimates import ScoreEstimates
     from itembank.harnesses.lm_eval.command import HarnessCall
+    from itembank.harnesses.lm_eval.prompts import BankPrompts
     from itembank.harnesses.lm_eval.rows import RowFile
 
 JOURNAL = "session.jsonl"
@@ -74,15 +76,17 @@ def command(
     model_id: str | None,
     plugin: str | None,
     dry_run: bool,
+    ignore_prompts: bool,
     choices: Mapping[str, Any],
     seed: int,
     output_format: str,
 ) -> None:
     """Run chosen items inside lm-evaluation-harness, and estimate the scores on all items.
 
-    What stands after two dashes goes to lm_eval, whose own command runs in this process: give the arguments of the
-    bank's runs. Prompts are those of a full run, also where few-shot examples are random. Without --tasks the tasks of
-    the chosen items are loaded; name the group where the bank's runs did.
+    What stands after two dashes goes to lm_eval, whose own command runs in this process. Prompts are those of the
+    bank's runs, also where few-shot examples are random: shots, chat template and seed are the bank's unless you give
+    others, and before the first request all prompts are compared. Without --tasks the tasks of the chosen items are
+    loaded.
 
     \b
       itembank run lm-eval bank --selection selection.json -o runs/m1 -- --model hf --model_args pretrained=org/m1
@@ -94,10 +98,11 @@ def command(
     The harness's own table goes to standard error, without scores: the mean of the chosen items is no estimate. A run
     that was interrupted goes on when the command is repeated, also with another batch size or device; nothing that was
     finished is run again. The exit code is 3 when an adaptive run ends without the precision that was asked for, and 4
-    when a document is not the one of the bank.
+    when documents or prompts are not those of the bank.
     """  # noqa: D301
     from itembank.data.bank_files import load_bank  # noqa: PLC0415
     from itembank.harnesses.lm_eval.command import HarnessCall, run_command  # noqa: PLC0415
+    from itembank.harnesses.lm_eval.prompts import BankPrompts, arguments_of  # noqa: PLC0415
     from itembank.harnesses.lm_eval.releases import check_release  # noqa: PLC0415
 
     n_stages = 1 if n_chosen is None else int(stages)
@@ -113,22 +118,30 @@ def command(
         note_known_models(loaded, [name])
         chosen = None if adaptive else chosen_items(loaded, selection, n_chosen, seed=seed, stages=n_stages)
         documents = _documents(loaded, None if n_stages > 1 else chosen, spec)
-        call = _with_tasks(call, documents)
+        call = _with_tasks(call, documents).as_of(arguments_of(loaded.responses.items, documents))
+        note_untold_prompts(loaded)
+        prompts = BankPrompts(
+            loaded.responses.items,
+            not (call.has("--num_fewshot") or call.has("--config")),
+            call.fewshot_seed,
+            has_template=call.has("--apply_chat_template") if dry_run else None,
+            is_ignored=ignore_prompts,
+        )
         if dry_run:
             launch = partial(run_command, call.without_model(), output=None, plugin=plugin)
             most = choices["n_items"] if adaptive else n_chosen if n_stages > 1 else None
-            _print_dry_run(launch, loaded, documents, most, output_format)
+            _print_dry_run(launch, loaded, documents, prompts, most=most, output_format=output_format)
             return
         launch = partial(run_command, call, output=output, plugin=plugin)
         if chosen is not None:
             scores = _run_selection(
-                launch, call, loaded, chosen,
+                launch, call, loaded, chosen, prompts,
                 model_id=name, output=output, has_stages=n_stages > 1, level=choices["level"], batch=batch,
             )  # fmt: skip
             if scores is not None:
                 _print(scores, loaded, output, output_format)
         elif spec is not None:
-            with _session(launch, call, loaded, spec, model_id=name, output=output, batch=batch) as session:
+            with _session(launch, call, loaded, spec, prompts, model_id=name, output=output, batch=batch) as session:
                 _print(session.estimate().scores, loaded, output, output_format)
                 end_session(session)
 
@@ -145,8 +158,6 @@ def _documents(bank: "Bank", selection: "Selection | None", spec: "SessionSpec |
 
 def _with_tasks(call: "HarnessCall", documents: Mapping[str, Any]) -> "HarnessCall":
     """Name the tasks where the arguments do not."""
-    if call.has("--num_fewshot"):
-        note("Note: --num_fewshot changes prompts. Give it only where the bank's runs had the same.")
     return call if call.has("--tasks") or call.has("--config") else call.with_more("--tasks", ",".join(documents))
 
 
@@ -155,6 +166,7 @@ def _run_selection(
     call: "HarnessCall",
     bank: "Bank",
     selection: "Selection",
+    prompts: "BankPrompts",
     *,
     model_id: str,
     output: Path,
@@ -175,7 +187,7 @@ def _run_selection(
         note(f"Going on with the run in {output}: {n_answered} items are answered.")
     with says_how_to_go_on():
         done = run_selection(
-            launch, bank, selection, rows,
+            launch, bank, selection, rows, prompts=prompts,
             model_id=model_id, has_stages=has_stages, level=level, batch=batch, is_logged=_is_logged(output, rows),
         )  # fmt: skip
     if done is None:
@@ -193,6 +205,7 @@ def _session(
     call: "HarnessCall",
     bank: "Bank",
     spec: "SessionSpec",
+    prompts: "BankPrompts",
     *,
     model_id: str,
     output: Path,
@@ -213,7 +226,7 @@ def _session(
         is_over = session.reason_stopped is not None and not session.pending
         if not (is_over and _is_logged(output, rows)):
             with says_how_to_go_on():
-                run_adaptively(launch, bank, session, rows, batch=batch, after_answer=_say)
+                run_adaptively(launch, bank, session, rows, batch=batch, prompts=prompts, after_answer=_say)
         yield session
 
 
@@ -239,10 +252,18 @@ def _print(scores: "ScoreEstimates", bank: "Bank", output: Path, output_format: 
 
 
 def _print_dry_run(
-    launch: Callable[[], Any], bank: "Bank", documents: Mapping[str, Any], most: int | None, output_format: str
+    launch: Callable[[], Any],
+    bank: "Bank",
+    documents: Mapping[str, Any],
+    prompts: "BankPrompts",
+    *,
+    most: int | None,
+    output_format: str,
 ) -> None:
     """Count what would be sent, and print it."""
     from itembank.harnesses.lm_eval.dry_run import dry_run  # noqa: PLC0415
 
-    counted = dry_run(launch, bank, documents, n_items=most).to_dict()
+    counted = dry_run(launch, bank, documents, n_items=most, prompts=prompts).to_dict()
     print_dry_run({"bank": bank.bank_id, **counted}, output_format)
+    if prompts.has_template:
+        note("Chat templates are the model's, so the settings of prompts were compared, not the prompts.")

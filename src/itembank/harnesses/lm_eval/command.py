@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 from itembank.data.readers.lm_eval_files import name_in
 from itembank.errors import DataError, ParameterError
@@ -25,6 +25,8 @@ OWNED: Mapping[str, str] = {
 SHORT = {"-E": "--samples", "-L": "--limit", "-s": "--log_samples", "-o": "--output_path", "-x": "--predict_only"}
 SHORT_OTHERS = {"-m": "--model", "-a": "--model_args", "-t": "--tasks", "-f": "--num_fewshot", "-C": "--config"}
 OTHER_COMMANDS = ("ls", "validate")
+USUAL_SEED = 1234
+"""Of few-shot examples, where the harness is told no other."""
 NO_MODEL = "dummy"
 """A model of the harness that is made at once and asks for nothing."""
 HOW_IT_RUNS = frozenset(
@@ -94,8 +96,8 @@ class HarnessCall:
 
     def has(self, name: str) -> bool:
         """Whether an argument was given."""
-        words = {argument.partition("=")[0] for argument in self.arguments}
-        return name in {SHORT_OTHERS.get(word, word) for word in words}
+        words = {SHORT_OTHERS.get(word, word) for word in (argument.partition("=")[0] for argument in self.arguments)}
+        return name in words or any("_" in word and name.startswith(word) for word in words if word[:2] == "--")
 
     def without(self, *names: str) -> Self:
         """Return the call without these arguments and their values."""
@@ -121,6 +123,26 @@ class HarnessCall:
     def model_id(self) -> str:
         """Id of the model as its logs will say it; empty where the arguments do not tell."""
         return name_in(",".join(f"{key}={value}" for key, value in self._named("--model_args").items()))
+
+    @property
+    def fewshot_seed(self) -> int | None:
+        """Seed of few-shot examples; None where a file or the word None says it."""
+        if self.has("--config") and not self.has("--seed"):
+            return None
+        seeds = ",".join(self.values("--seed") or [str(USUAL_SEED)]).split(",")
+        seed = seeds[0] if len(seeds) == 1 else seeds[3] if len(seeds) > 3 else str(USUAL_SEED)
+        return int(seed) if seed.strip().isdecimal() else None
+
+    def as_of(self, arguments: Mapping[str, Any]) -> Self:
+        """Return the call with these arguments of `simple_evaluate`, as `arguments_of` a bank; what is given stays."""
+        more: list[str] = []
+        if "apply_chat_template" in arguments:
+            more += ["--apply_chat_template"] * (not self.has("--apply_chat_template"))
+        if "fewshot_as_multiturn" in arguments and not self.has("--fewshot_as_multiturn"):
+            more += ["--fewshot_as_multiturn", *([] if arguments["fewshot_as_multiturn"] else ["false"])]
+        if "fewshot_random_seed" in arguments and not self.has("--seed"):
+            more += ["--seed", f"0,1234,1234,{arguments['fewshot_random_seed']}"]
+        return self if self.has("--config") else self.with_more(*more)
 
     @property
     def answering(self) -> dict[str, str]:

@@ -9,7 +9,7 @@ from itembank.data.banks import Bank
 from itembank.data.selections import Selection
 from itembank.harnesses.lm_eval.documents import Documents, chosen_documents
 from itembank.harnesses.lm_eval.patches import Original
-from itembank.harnesses.lm_eval.prompts import check_kept_prompts
+from itembank.harnesses.lm_eval.prompts import BankPrompts, check_kept_prompts
 from itembank.harnesses.lm_eval.releases import HarnessError
 from itembank.harnesses.lm_eval.responses import answers_of, responses_of, token_costs
 from itembank.harnesses.lm_eval.rows import Rows
@@ -34,12 +34,22 @@ class ItemsByAndBy(ChosenItems):
         All that may be asked, compared with the bank before the first request.
     batch : int or None
         Items run at once; by default the model's own batch, or more.
+    prompts : BankPrompts or None
+        What prompts must be.
     """
 
     depends_on_answers = True
 
-    def __init__(self, bank: Bank, rows: Rows, askable: Documents, *, batch: int | None = None) -> None:
-        super().__init__({}, contents_of(bank.responses.items), askable)
+    def __init__(
+        self,
+        bank: Bank,
+        rows: Rows,
+        askable: Documents,
+        *,
+        batch: int | None = None,
+        prompts: BankPrompts | None = None,
+    ) -> None:
+        super().__init__({}, contents_of(bank.responses.items), askable, prompts)
         self.bank, self.rows, self.batch = bank, rows, batch
         self.has_results = True
 
@@ -72,7 +82,7 @@ class SessionItems(ItemsByAndBy):
     Parameters
     ----------
     session : AdaptiveSession
-    bank, rows, askable, batch
+    bank, rows, askable, batch, prompts
         As of `ItemsByAndBy`.
     """
 
@@ -84,9 +94,10 @@ class SessionItems(ItemsByAndBy):
         askable: Documents,
         *,
         batch: int | None = None,
+        prompts: BankPrompts | None = None,
         after_answer: AfterAnswer | None = None,
     ) -> None:
-        super().__init__(bank, rows, askable, batch=batch)
+        super().__init__(bank, rows, askable, batch=batch, prompts=prompts)
         self.session, self.after_answer = session, after_answer
 
     def evaluate(self, original: Original, arguments: dict[str, Any]) -> Any:
@@ -114,7 +125,7 @@ class StagedItems(ItemsByAndBy):
     selection : Selection
         The first stage, or the only one.
     model_id : str
-    bank, rows, batch
+    bank, rows, batch, prompts
         As of `ItemsByAndBy`.
     has_stages : bool
         Whether further stages are run after the first.
@@ -129,9 +140,10 @@ class StagedItems(ItemsByAndBy):
         *,
         has_stages: bool,
         batch: int | None = None,
+        prompts: BankPrompts | None = None,
     ) -> None:
         askable = chosen_documents(bank.responses.items["item_id"] if has_stages else selection)
-        super().__init__(bank, rows, askable, batch=batch)
+        super().__init__(bank, rows, askable, batch=batch, prompts=prompts)
         self.stage, self.model_id, self.depends_on_answers = selection, model_id, has_stages
 
     @property

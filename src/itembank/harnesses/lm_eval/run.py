@@ -24,9 +24,11 @@ from itembank.data.selections import Selection
 from itembank.errors import DataError
 from itembank.estimation.estimate import estimate
 from itembank.estimation.estimates import ScoreEstimates
-from itembank.harnesses.lm_eval.documents import chosen_documents
+from itembank.harnesses.lm_eval.command import USUAL_SEED
+from itembank.harnesses.lm_eval.documents import Documents, chosen_documents
 from itembank.harnesses.lm_eval.hooks import SessionItems, StagedItems
 from itembank.harnesses.lm_eval.patches import hooked
+from itembank.harnesses.lm_eval.prompts import BankPrompts, arguments_of
 from itembank.harnesses.lm_eval.responses import responses_of
 from itembank.harnesses.lm_eval.rows import RowFile, Rows
 from itembank.harnesses.protocol import AfterAnswer
@@ -64,8 +66,10 @@ class Runner:
     bank : Bank or path
     model_id : str
     **arguments
-        Further arguments of `lm_eval.simple_evaluate`: `num_fewshot`, `apply_chat_template`, `task_manager`, ... Use
-        those of the bank's runs, or the prompts are others.
+        Further arguments of `lm_eval.simple_evaluate`: `num_fewshot`, `apply_chat_template`, `task_manager`, ... Shots,
+        chat template and the seed of few-shot examples are those of the bank's runs, where none are given.
+    ignore_prompts : bool
+        Run also where prompts are others than those of the bank's runs.
 
     Examples
     --------
@@ -74,11 +78,19 @@ class Runner:
     """
 
     def __init__(
-        self, lm: Any, *, tasks: Sequence[str], bank: GivenBank, model_id: str = "model", **arguments: Any
+        self,
+        lm: Any,
+        *,
+        tasks: Sequence[str],
+        bank: GivenBank,
+        model_id: str = "model",
+        ignore_prompts: bool = False,
+        **arguments: Any,
     ) -> None:
         self.lm, self.tasks, self.model_id = lm, list(tasks), model_id
         self.bank = as_bank(bank)
         self.arguments = arguments
+        self.ignore_prompts = ignore_prompts
 
     def run(self, selection: Selection | str | Path) -> HarnessRun | None:
         """Run a selection and estimate the full scores; None on ranks that the harness gives no results to.
@@ -86,12 +98,15 @@ class Runner:
         Raises
         ------
         DataError, IntegrityError
-            When an item is not ``task/doc_id``, or its document is not the one of the bank.
+            When an item is not ``task/doc_id``, or its document or prompt is not the one of the bank.
         """
         chosen = as_selection(selection, may_be_later=True)
         if chosen is None:
             raise DataError("a run needs a selection, got none. Make one with select(bank, n).")
-        done = run_selection(self._launch, self.bank, chosen, Rows(), model_id=self.model_id, batch=chosen.n_items)
+        launch, prompts = self._prepared(chosen_documents(chosen))
+        done = run_selection(
+            launch, self.bank, chosen, Rows(), model_id=self.model_id, batch=chosen.n_items, prompts=prompts
+        )
         return None if done is None else done[0]
 
     def run_adaptive(
@@ -124,15 +139,22 @@ class Runner:
             As `run`; also when the journal holds a session of another spec or model, or samples with other prompts.
         """
         spec = SessionSpec() if spec is None else spec
+        launch, prompts = self._prepared(chosen_documents(self.bank.responses.items["item_id"]))
         with session_at(journal, self.bank, spec, model_id=self.model_id, progress=progress) as session:
             rows = RowFile(rows_path(journal))  # the journal's lock guards both files
-            run_adaptively(self._launch, self.bank, session, rows, batch=batch, after_answer=after_answer)
+            run_adaptively(launch, self.bank, session, rows, batch=batch, prompts=prompts, after_answer=after_answer)
             return session.estimate()
 
-    def _launch(self) -> None:
+    def _prepared(self, documents: Documents) -> tuple[Launch, BankPrompts]:
+        """Return what calls the harness, with the bank's settings where none are given, and what prompts must be."""
         from lm_eval import evaluator  # noqa: PLC0415
 
-        evaluator.simple_evaluate(model=self.lm, tasks=list(self.tasks), bootstrap_iters=0, **self.arguments)
+        items = self.bank.responses.items
+        arguments = {**arguments_of(items, documents), **self.arguments}
+        seed = arguments.get("fewshot_random_seed", USUAL_SEED)
+        prompts = BankPrompts(items, "num_fewshot" not in arguments, seed, is_ignored=self.ignore_prompts)
+        called = {"model": self.lm, "tasks": list(self.tasks), "bootstrap_iters": 0, **arguments}
+        return lambda: evaluator.simple_evaluate(**called), prompts
 
 
 def rows_path(journal: str | Path) -> Path:
@@ -150,6 +172,7 @@ def run_selection(
     has_stages: bool = False,
     level: float = 0.95,
     batch: int | None = None,
+    prompts: BankPrompts | None = None,
     is_logged: bool = False,
 ) -> tuple[HarnessRun, Selection] | None:
     """Run a selection, or all stages of a multistage test, by whatever `launch` calls, and estimate the full scores.
@@ -168,6 +191,8 @@ def run_selection(
     level : float
     batch : int or None
         Items run at once: what is lost where a run is killed.
+    prompts : BankPrompts or None
+        What prompts must be, compared before the first request.
     is_logged : bool
         Whether the harness has written its logs: where all items have samples, nothing is launched then.
 
@@ -179,7 +204,7 @@ def run_selection(
 
     None on ranks that the harness gives no results to.
     """
-    hooks = StagedItems(selection, model_id, bank, rows, has_stages=has_stages, batch=batch)
+    hooks = StagedItems(selection, model_id, bank, rows, has_stages=has_stages, batch=batch, prompts=prompts)
     if hooks.advance() or not is_logged:
         with hooked(hooks):
             launch()
@@ -234,12 +259,13 @@ def run_adaptively(
     rows: Rows,
     *,
     batch: int | None = None,
+    prompts: BankPrompts | None = None,
     after_answer: AfterAnswer | None = None,
 ) -> None:
     """Drive a session to its end inside what `launch` calls."""
     items = session.pool.item_table
     excluded = set(session.pool.spec.constraints.excluded)
     askable = chosen_documents(item for item in items["item_id"] if item not in excluded)
-    hooks = SessionItems(session, bank, rows, askable, batch=batch, after_answer=after_answer)
+    hooks = SessionItems(session, bank, rows, askable, batch=batch, prompts=prompts, after_answer=after_answer)
     with hooked(hooks):
         launch()
