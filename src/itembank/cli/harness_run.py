@@ -1,7 +1,8 @@
 """What runs inside any harness have in common: which items are run, how results are printed, how they end."""
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -59,6 +60,7 @@ def run_options(*own: Decorator, batch: str, gradual: str = "--adaptive") -> Dec
         ),
         *own,
         click.option("--dry-run", is_flag=True, help="Compare the items with the bank's and count them; run nothing."),
+        click.option("--ignore-prompts", is_flag=True, help="Run also with other prompts than the bank's runs had."),
         headed(SESSION, session_options),
         seed_option,
         format_option,
@@ -109,6 +111,16 @@ def keep_selection(selection: "Selection", folder: Path, name: str = SELECTION) 
     return folder / name
 
 
+@contextmanager
+def says_how_to_go_on() -> Iterator[None]:
+    """Say after Ctrl-C how to go on."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        note("Stopped; the answers that came are kept. The same command goes on from here.")
+        raise
+
+
 def note_earlier(selection: "Selection", path: Path, output: Path) -> None:
     """Say what a run of one later stage leaves out."""
     if selection.earlier is not None:
@@ -119,7 +131,7 @@ def note_earlier(selection: "Selection", path: Path, output: Path) -> None:
 
 
 def print_run(scores: "ScoreEstimates", bank: "Bank", output: Path, output_format: str) -> None:
-    """Print the estimates, and say what they and the harness's own numbers are."""
+    """Print the estimates, and say what they are."""
     overall_is = overall_of(bank)
     if output_format == "json":
         print_object({"bank": bank.bank_id, "overall_is": overall_is, "logs": str(output), "scores": scores.rows()})
@@ -127,7 +139,6 @@ def print_run(scores: "ScoreEstimates", bank: "Bank", output: Path, output_forma
         print_estimates(scores, output_format)
     note_flagged(scores, bank.n_compared_models)
     note(_MEANING_OF_OVERALL[overall_is])
-    note("What the harness printed as a score is the mean of the items that were run, no estimate of the whole.")
     if (output / SELECTION).is_file():
         chosen = shlex.quote(str(output / SELECTION))
         folder = shlex.quote(str(output))
@@ -156,7 +167,16 @@ def end_session(session: "AdaptiveSession") -> None:
     exit_if_imprecise(session)
 
 
+def note_untold_prompts(bank: "Bank") -> None:
+    """Say which prompts cannot be compared with the bank's."""
+    from itembank.harnesses.protocol import untold_prompts  # noqa: PLC0415
+
+    untold = untold_prompts(bank.responses.items)
+    if untold:
+        note(f"Note: {untold}.")
+
+
 def print_dry_run(row: Mapping[str, Any], output_format: str) -> None:
     """Print what would be run."""
     print_rows([row], output_format, title="Would be run")
-    note("The items are those of the bank. No model was called.")
+    note("Compared with the bank's items. No model was called.")

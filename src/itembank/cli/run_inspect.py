@@ -18,6 +18,7 @@ from itembank.cli.harness_run import (
     print_dry_run,
     print_run,
     run_options,
+    says_how_to_go_on,
 )
 from itembank.cli.new_results import note_known_models
 from itembank.cli.options import bank_argument
@@ -104,7 +105,8 @@ def command(
         if dry_run:
             print_dry_run(expected_run(loaded, known, call), output_format)
             return
-        run_command(call, output)
+        with says_how_to_go_on():
+            run_command(call, output)
         _print(loaded, known, call, output, level=choices["level"], output_format=output_format)
 
 
@@ -161,5 +163,6 @@ def _print(
     if scores is None:
         raise DataError(f"{output}: no sample of the selection was scored, so there is nothing to estimate from.")
     print_run(scores, bank, output, output_format)
+    note("What the harness printed as a score is the mean of the items that were run, no estimate of the whole.")
     if session is not None:
         end_session(session)

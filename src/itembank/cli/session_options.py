@@ -141,6 +141,9 @@ _PRIOR = headed(
     ),
 )
 
+limit_options = gathered("limits", _LIMITS)
+"""Adds the limits alone; the command gets one mapping, `limits`."""
+
 session_options = gathered("choices", _CHOOSING, _LIMITS, _STOPPING, _PRIOR)
 """Adds how items are asked, when to stop and what is known before; the command gets one mapping, `choices`."""
 
@@ -155,7 +158,7 @@ def session_spec(choices: Mapping[str, Any], seed: int) -> "SessionSpec":
         criterion,
         cost=_cost(choices),
         target=choices["target"],
-        budget=_budget(choices),
+        budget=budget_of(choices),
         stopping=_stopping(choices),
         constraints=_constraints(choices),
         prior=_prior(choices["prior_group"], choices["prior_known"]),
@@ -195,8 +198,8 @@ def _cost(choices: Mapping[str, Any]) -> "CostUnit | None":
     return None if choices["cost"] is None else CostUnit(choices["cost"], choices["input_weight"])
 
 
-def _budget(choices: Mapping[str, Any]) -> Budget:
-    """Return the hard limits."""
+def budget_of(choices: Mapping[str, Any]) -> Budget:
+    """Return the hard limits among the options."""
     costs = amounts("--max-cost", choices["max_cost"])
     if choices["max_tokens"] is not None:
         if "tokens" in costs:

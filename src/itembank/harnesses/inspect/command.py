@@ -18,6 +18,8 @@ from itembank.harnesses.inspect.estimates import answers_of
 from itembank.harnesses.inspect.task_items import TaskItems
 
 TASK_FILE = "task.json"
+PATIENCE = 10.0
+"""Seconds for Inspect to end by itself after Ctrl-C."""
 OWNED = ("-T", "--task-config", "--log-dir", "--limit", "--sample-id", "--sample-shuffle", "--no-log-samples")
 """Options of `inspect eval` that the run sets itself, or that would change which samples are run."""
 
@@ -95,7 +97,15 @@ def run_command(call: HarnessCall, folder: Path) -> None:
 
 def _launch(words: Sequence[str]) -> None:
     # Of another process, whose standard output is not ours.
-    subprocess.run([sys.executable, "-m", "inspect_ai", *words], stdout=sys.stderr.fileno(), check=False)  # noqa: S603
+    with subprocess.Popen([sys.executable, "-m", "inspect_ai", *words], stdout=sys.stderr.fileno()) as inspect:  # noqa: S603
+        try:
+            inspect.wait()
+        except KeyboardInterrupt:
+            try:
+                inspect.wait(PATIENCE)  # Inspect heard the same Ctrl-C, and ends its log
+            except subprocess.TimeoutExpired:
+                inspect.terminate()
+            raise
 
 
 def last_run(folder: Path) -> InspectRun | None:

@@ -78,13 +78,6 @@ def check_contents(task: str, prepared: Prepared, numbers: Iterable[int], conten
     check_same_content(task, found, contents, _digest())
 
 
-def prompt_hash(requests: Sequence[Any]) -> str:
-    """Return the hash of a document's prompt as the harness logs it, of its requests."""
-    from lm_eval.utils import hash_string  # noqa: PLC0415
-
-    return str(hash_string(min(requests, key=lambda request: request.idx).arguments[0]))
-
-
 def _digest() -> Callable[[list[Any]], str]:
     """Return the digest that the harness logs of a document (`doc_hash`)."""
     import json  # noqa: PLC0415

@@ -154,8 +154,7 @@ def export_tasks(
         selection.save(folder / SELECTION)
         (folder / f"{MODULE}.py").write_text(CODE, encoding="utf-8")
         for original, task in zip(documents, tasks, strict=True):
-            lines = _task(task, original, bank.bank_id, settings.get(original, {}))
-            _write_yaml(folder / f"{_file_name(task)}.yaml", lines)
+            _write_yaml(folder / f"{_file_name(task)}.yaml", _task(task, original, bank.bank_id))
         group = [f"group: {_quoted(name)}", f"task: {json.dumps(list(tasks))}", "metadata: {version: 1.0}"]
         _write_yaml(folder / f"{name}.yaml", group)
         if include_path is not None and needed is not None:
@@ -185,12 +184,10 @@ def _check(bank: Bank, documents: Mapping[str, Sequence[int]], path: Path, name:
         )
 
 
-def _task(task: str, original: str, bank_id: str, settings: Mapping[str, Any]) -> list[str]:
-    shots = settings.get("num_fewshot")
+def _task(task: str, original: str, bank_id: str) -> list[str]:
     return [
         f"task: {_quoted(task)}",
         f"class: !function {MODULE}.Selected",
-        *([f"num_fewshot: {shots}"] if type(shots) is int else []),
         f"metadata: {json.dumps({ORIGINAL: original, OF_BANK: bank_id})}",
     ]
 

@@ -11,19 +11,17 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
-import polars as pl
 
 from itembank.data.bank_files import load_bank
 from itembank.data.banks import Bank
-from itembank.data.prompts import PROMPT_HASH, PROMPT_SETTINGS, prompt_differences, settings_text
 from itembank.data.readers.lm_eval_files import OF_BANK, ORIGINAL
 from itembank.data.readers.lm_eval_samples import ESTIMATES
 from itembank.data.responses import ResponseMatrix
 from itembank.data.selections import Selection
-from itembank.errors import DataWarning, warn
 from itembank.estimation.estimate import estimate
-from itembank.harnesses.lm_eval.documents import Documents, chosen_documents, item_id, prompt_hash
+from itembank.harnesses.lm_eval.documents import Documents, chosen_documents, item_id
 from itembank.harnesses.lm_eval.patches import Original
+from itembank.harnesses.lm_eval.prompts import BankPrompts
 from itembank.harnesses.lm_eval.releases import check_release
 from itembank.harnesses.lm_eval.selected import ChosenItems
 from itembank.harnesses.protocol import contents_of
@@ -56,10 +54,8 @@ def exported_task(config: Mapping[str, Any], folder: Path) -> Any:
     bank, selection = _bank(folder), Selection.load(folder / SELECTION)
     own = task.config.metadata or {}
     task.config.metadata = {**own, **{name: config["metadata"][name] for name in (ORIGINAL, OF_BANK)}}
-    shots = config.get("num_fewshot")
-    if shots is not None and shots != own.get("num_fewshot"):  # which says how many stand in the task's own text
-        task.set_config(key="num_fewshot", value=shots)
     hooks = _OneTask(original, {original: chosen_documents(selection)[original]}, bank)
+    hooks.of_bank.set_shots({original: task})
     _replace_methods(task, hooks)
     if original in bank.targets.scenarios:
         _add_estimates(task, hooks, bank, _of_scenario(selection, original))
@@ -71,8 +67,9 @@ class _OneTask(ChosenItems):
 
     def __init__(self, name: str, chosen: Documents, bank: Bank) -> None:
         items = bank.responses.items
-        super().__init__(chosen, contents_of(items))
-        self.items = items.filter(items["item_id"].is_in([item_id(name, number) for number in chosen[name]]))
+        # the stock command cannot be told to go on with other prompts: it says so, and does
+        self.of_bank = BankPrompts(items, fewshot_seed=None, is_ignored=True)
+        super().__init__(chosen, contents_of(items), prompts=self.of_bank)
         self.name = name
         self.document = -1
         self.n_walks = 0
@@ -83,27 +80,8 @@ class _OneTask(ChosenItems):
 
     def build(self, original: Original, task: Any, arguments: dict[str, Any]) -> None:
         """Build requests; the walks through documents that follow are one a filter."""
-        is_new = self._tasks.get(self.name) is not task
         super().build(original, task, arguments)
         self.n_walks = 0
-        if is_new:
-            self._compare_prompts(task, arguments)
-
-    def _compare_prompts(self, task: Any, arguments: Mapping[str, Any]) -> None:
-        """Warn where prompts are not those of the bank's runs."""
-        requests = self.prepared[self.name].requests
-        hashes = {item_id(self.name, number): prompt_hash(requests[number]) for number in self.chosen[self.name]}
-        shots = task.config.num_fewshot or (task.config.metadata or {}).get("num_fewshot") or task.config.num_fewshot
-        settings = {"num_fewshot": shots, "chat_template": bool(arguments.get("apply_chat_template"))}
-        found = self.items.select(
-            "item_id",
-            "task",
-            pl.Series(PROMPT_HASH, [hashes[name] for name in self.items["item_id"]], dtype=pl.String),
-            pl.lit(settings_text(settings)).alias(PROMPT_SETTINGS),
-        )
-        difference = prompt_differences(found, self.items)
-        if difference:
-            warn(f"{self.name}: {difference}. The estimate rests on prompts like the bank's.", DataWarning)
 
     def documents(self, original: Original, task: Any, arguments: dict[str, Any]) -> Iterator[tuple[int, Any]]:
         """Walk through documents and remember where the walk is."""
