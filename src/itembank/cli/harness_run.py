@@ -40,7 +40,11 @@ def run_options(*own: Decorator, batch: str, gradual: str = "--adaptive") -> Dec
             metavar="DIR",
             help="Folder of the harness's logs and of what the run keeps.",
         ),
-        click.option("--selection", type=FILE, help="Run the items of this selection."),
+        click.option(
+            "--selection",
+            type=FILE,
+            help="Run the items of this selection.  [default: those that the bank was published with, if any]",
+        ),
         click.option(
             "-n", "--n-items", "n_chosen", type=click.IntRange(min=1), help="Choose so many items and run them."
         ),
@@ -68,36 +72,58 @@ def run_options(*own: Decorator, batch: str, gradual: str = "--adaptive") -> Dec
 
 
 def check_items(
-    selection: Path | None, n_chosen: int | None, *, adaptive: bool, has_batches: bool, choices: Mapping[str, Any]
+    bank: Path,
+    selection: Path | None,
+    n_chosen: int | None,
+    *,
+    adaptive: bool,
+    has_batches: bool,
+    choices: Mapping[str, Any],
 ) -> None:
     """Check that one way of choosing items was given, and no option of another.
 
-    `has_batches` says whether `--batch` means something.
+    A bank that was published with its items needs none. `has_batches` says whether `--batch` means something.
 
     Raises
     ------
     click.UsageError
         When it was not.
     """
-    if (selection is not None) + (n_chosen is not None) + adaptive != 1:
+    n_ways = (selection is not None) + (n_chosen is not None) + adaptive
+    if n_ways > 1 or (n_ways == 0 and _own_items(bank) is None):
         raise click.UsageError("Say which items to run: one of --selection FILE, -n N, or --adaptive.")
     refuse_unused(
         *((name, adaptive, "--adaptive") for name in choices if name != "level"),
         ("batch", has_batches, "--adaptive"),
         ("stages", n_chosen is not None, "-n"),
-        ("seed", selection is None, "-n or --adaptive"),
+        ("seed", n_chosen is not None or adaptive, "-n or --adaptive"),
     )
+
+
+def _own_items(bank: "Path | Bank") -> "Selection | None":
+    """Return the items that a bank was published with."""
+    from itembank.data.arguments import as_bank  # noqa: PLC0415
+    from itembank.estimation.published_errors import selection_or_published  # noqa: PLC0415
+
+    return selection_or_published(as_bank(bank), None)
 
 
 def chosen_items(
     bank: "Bank", path: Path | None, n_items: int | None, *, seed: int, excluded: Sequence[str] = (), stages: int = 1
 ) -> "Selection":
-    """Load the selection, or choose items or their first stage, none of those excluded."""
+    """Load the selection, or choose items or their first stage, none of those excluded.
+
+    Without a path or a number, these are the items that the bank was published with.
+    """
     from itembank.data.selections import Selection  # noqa: PLC0415
     from itembank.planning.select import select  # noqa: PLC0415
 
     if path is not None:
         return Selection.load(path)
+    own = _own_items(bank) if n_items is None else None
+    if own is not None:
+        note(f"Taken are the {own.n_items} items that the bank was published with.")
+        return own
     with progress("select") as report:
         selection = select(bank, int(n_items or 0), excluded=excluded, stages=stages, rng=seed, progress=report)
     note(f"Chosen by {selection.explanation}" if selection.explanation else f"Chosen by {selection.method}.")

@@ -80,14 +80,20 @@ def command(
     the bank.
     """  # noqa: D301
     from itembank.data.bank_files import load_bank  # noqa: PLC0415
+    from itembank.data.hub_names import is_hub_name  # noqa: PLC0415
     from itembank.harnesses.inspect.command import HarnessCall, check_task, run_command  # noqa: PLC0415
     from itembank.harnesses.inspect.dry_run import expected_run  # noqa: PLC0415
     from itembank.harnesses.inspect.releases import check_release  # noqa: PLC0415
     from itembank.harnesses.inspect.task_items import task_items  # noqa: PLC0415
 
     n_stages = 1 if n_chosen is None else int(stages)
-    check_items(selection, n_chosen, adaptive=adaptive, has_batches=adaptive, choices=choices)
-    given = {"task": task, "bank": str(bank.resolve()), "scorer": scorer, "task_args": _task_arguments(task_arg)}
+    check_items(bank, selection, n_chosen, adaptive=adaptive, has_batches=adaptive, choices=choices)
+    given = {
+        "task": task,
+        "bank": str(bank if is_hub_name(bank) else bank.resolve()),
+        "scorer": scorer,
+        "task_args": _task_arguments(task_arg),
+    }
     check_release()
     loaded = load_bank(bank)
     with warnings_as_notes():

@@ -106,7 +106,7 @@ def command(
     from itembank.harnesses.lm_eval.releases import check_release  # noqa: PLC0415
 
     n_stages = 1 if n_chosen is None else int(stages)
-    check_items(selection, n_chosen, adaptive=adaptive, has_batches=True, choices=choices)
+    check_items(bank, selection, n_chosen, adaptive=adaptive, has_batches=True, choices=choices)
     call = HarnessCall.of(arguments)
     name = model_id or call.model_id
     if not name:

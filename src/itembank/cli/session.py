@@ -18,7 +18,7 @@ from itembank.cli.render import (
     warnings_as_notes,
 )
 from itembank.cli.report_options import report_option
-from itembank.cli.session_options import amounts, budget_of, limit_options, session_options, session_spec
+from itembank.cli.session_options import amounts, budget_of, limit_options, of_published, session_options, session_spec
 from itembank.cli.session_plan import plan
 from itembank.cli.session_record import (
     bank_option,
@@ -95,6 +95,7 @@ def start(*, bank: Path, output: Path, model_id: str, choices: Mapping[str, Any]
     spec = session_spec(choices, seed)
     with warnings_as_notes(), progress("session start") as report:
         loaded = load_bank(bank)
+        spec = of_published(loaded, spec, choices)
         with start_session(output, loaded, spec, model_id=model_id, bank_path=bank, progress=report):
             pass
     note(f"Session of {visible(model_id)} over the {loaded.n_items} items of bank {loaded.bank_id} in {output}.")

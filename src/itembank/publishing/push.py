@@ -17,7 +17,7 @@ from itembank.planning.select import select
 from itembank.progress import ProgressCallback, part_of, silent
 from itembank.publishing.cards import CardOptions, card
 from itembank.publishing.held_out import HeldOutScores, held_out_scores
-from itembank.publishing.question_text import for_publication
+from itembank.publishing.question_text import for_publication, left_out
 from itembank.publishing.task_files import BANK, check_task_files, file_sizes
 from itembank.publishing.without_responses import without_responses
 
@@ -75,7 +75,7 @@ class Pushed:
     files : mapping of str to int
         Bytes of each file that went.
     columns, left_out : tuple of str
-        Columns of models that went, and that stayed.
+        Columns of models that went, and of any table that stayed.
     """
 
     name: str
@@ -118,11 +118,16 @@ def push(bank: GivenBank, place: str, spec: PushSpec | None = None, *, progress:
         folder = Path(temporary) / "bank"
         given = as_bank(bank)
         staged = stage(given, folder, name, spec, progress=progress)
-        columns = tuple(staged.responses.models.columns)
-        left_out = tuple(one for one in given.responses.models.columns if one not in columns)
         with hub_errors(name, "pushed to"):
             place, address = _upload(folder, name, spec)
-        return Pushed(place, address, staged.bank_id, file_sizes(folder), columns, left_out)
+        return Pushed(
+            place,
+            address,
+            staged.bank_id,
+            file_sizes(folder),
+            tuple(staged.responses.models.columns),
+            left_out(given, staged),
+        )
 
 
 def stage(bank: Bank, folder: Path, name: HubName, spec: PushSpec, *, progress: ProgressCallback = silent) -> Bank:
@@ -139,7 +144,7 @@ def stage(bank: Bank, folder: Path, name: HubName, spec: PushSpec, *, progress: 
         _copy_beside(old, folder, staged, with_data=spec.include_data, is_of_hub=bool(bank.cache.source))
     else:
         options = CardOptions(name.repository.partition("/")[2], str(HubName(name.repository)), spec.license)
-        (folder / CARD).write_text(card(staged, options, held_out), encoding="utf-8")
+        (folder / CARD).write_text(card(staged, options, held_out, left_out(bank, staged)), encoding="utf-8")
     return staged
 
 

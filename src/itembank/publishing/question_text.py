@@ -61,6 +61,13 @@ def for_publication(bank: Bank, included: Collection[str] = (), dropped: Collect
     return kept
 
 
+def left_out(bank: Bank, published: Bank) -> tuple[str, ...]:
+    """Columns of a bank's tables that the published one is without; those of models go with the models."""
+    pairs = [(bank.responses.items, published.responses.items)]
+    pairs += [] if published.published else [(bank.responses.models, published.responses.models)]
+    return tuple(name for whole, kept in pairs for name in whole.columns if name not in kept.columns)
+
+
 def left_out_of_models(bank: Bank) -> list[str]:
     """Columns of models that are published only when they are asked for."""
     return [name for name in whole_bank(bank).responses.models.columns if not _is_needed(name)]

@@ -84,10 +84,15 @@ def _refusal(path: Path, name: Path, *, with_data: bool) -> str:
         return "a dot file" if name.name.startswith(".") else "no ordinary file"
     if name.as_posix() in MADE or _is_of_bank(name):
         return ""
-    if name.suffix.lower() in DATA:
+    if is_data(name):
         return "" if with_data else "data"
     is_code = name.suffix.lower() in CODE or (not name.suffix and name.name.endswith("yaml"))
     return _refusal_of_code(path) if is_code else "neither a task file nor a module"
+
+
+def is_data(name: Path) -> bool:
+    """Whether a file among tasks, relative to their folder, holds data of theirs."""
+    return name.suffix.lower() in DATA and name.as_posix() not in MADE and not _is_of_bank(name)
 
 
 def _refusal_of_code(path: Path) -> str:
@@ -112,12 +117,12 @@ def file_sizes(folder: Path) -> dict[str, int]:
 def harness_arguments(settings: Mapping[str, Mapping[str, Any]], tasks: Iterable[str]) -> str:
     """Return what the command of lm-evaluation-harness needs for prompts of these tasks that no task file can set."""
     found = [settings.get(task, {}) for task in tasks]
-    has_template = all(one.get("chat_template") is True for one in found)
-    turns = [one["fewshot_as_multiturn"] for one in found if "fewshot_as_multiturn" in one]
+    has_template = bool(found) and all(one.get("chat_template") is True for one in found)
+    turns = {one["fewshot_as_multiturn"] for one in found if isinstance(one.get("fewshot_as_multiturn"), bool)}
     seeds = {one["fewshot_seed"] for one in found if type(one.get("fewshot_seed")) is int} - {FEWSHOT_SEED}
     words = [
-        *(["--apply_chat_template"] if found and has_template else []),
-        *(["--fewshot_as_multiturn"] if turns and all(one is True for one in turns) else []),
+        *(["--apply_chat_template"] if has_template else []),
+        *([f"--fewshot_as_multiturn {str(turns.pop()).lower()}"] if has_template and len(turns) == 1 else []),
         *([f"--seed 0,1234,1234,{seeds.pop()}"] if len(seeds) == 1 else []),
     ]
     return "".join(f" {word}" for word in words)

@@ -16,9 +16,9 @@ from itembank.data.selections import Selection
 from itembank.planning.select import select
 from itembank.progress import ProgressCallback, part_of, silent
 from itembank.publishing.held_out import HeldOutScores, held_out_scores
-from itembank.publishing.question_text import for_publication
+from itembank.publishing.question_text import for_publication, left_out
 from itembank.publishing.scoring_example import scoring_example
-from itembank.publishing.task_files import check_task_files
+from itembank.publishing.task_files import check_task_files, is_data
 from itembank.publishing.tiny_readme import FIGURE, TASKS, tiny_readme
 from itembank.publishing.without_responses import without_responses
 from itembank.reports.canvas import new_figure, save_figure
@@ -125,8 +125,8 @@ def publish_tiny(
         chosen = select(whole, n_items, rng=0, progress=part_of(progress, 0.0, 0.5))
     published = without_responses(whole, selection=chosen, progress=part_of(progress, 0.5, 0.9))
     subset = published.published.subset if published.published is not None else None
-    left_out = tuple(one for one in given.responses.items.columns if one not in whole.responses.items.columns)
-    tiny = Tiny(published, chosen if subset is None else subset.selection, held_out_scores(whole, chosen), left_out)
+    items = chosen if subset is None else subset.selection
+    tiny = Tiny(published, items, held_out_scores(whole, chosen), left_out(given, published))
     with replacing_folder(folder) as new:
         _write(new, tiny, replace(spec, name=spec.name or folder.resolve().name), folder.name, write_tasks)
     return tiny
@@ -148,9 +148,10 @@ def _write(
     write_text(folder / "score.py", scoring_example(tiny.bank))
     if tiny.held_out is not None:
         save_figure(_figure(tiny.held_out), folder / FIGURE)
+    files: list[Path] = []
     if write_tasks is not None:
         write_tasks(folder / TASKS, tiny.bank, tiny.selection)
-        check_task_files(folder / TASKS, tiny.bank, with_data=spec.include_data)
+        files = check_task_files(folder / TASKS, tiny.bank, with_data=spec.include_data)
     text = tiny_readme(
         tiny.bank,
         tiny.selection,
@@ -159,6 +160,8 @@ def _write(
         license=spec.license,
         place=place,
         has_tasks=write_tasks is not None,
+        has_data=any(map(is_data, files)),
+        left_out=tiny.left_out,
     )
     write_text(folder / "README.md", text)
 

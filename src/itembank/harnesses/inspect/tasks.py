@@ -16,6 +16,7 @@ from itembank.adaptive.session import AdaptiveSession
 from itembank.adaptive.session_spec import SessionSpec
 from itembank.data.banks import Bank
 from itembank.data.digests import RECORD_KEY, with_digest
+from itembank.data.hub_names import is_hub_name
 from itembank.data.readers.inspect_scores import OWN_SCORER
 from itembank.data.score_names import OVERALL
 from itembank.data.selections import Selection
@@ -201,8 +202,8 @@ class _Loaded:
 
 
 def _place(path: str) -> str:
-    """Return a path that holds wherever the log is read."""
-    return str(Path(path).resolve())
+    """Return a path, or a name of the Hub, that holds wherever the log is read."""
+    return path if is_hub_name(path) else str(Path(path).resolve())
 
 
 def _spec(known: TaskItems, half_width: float | None, max_items: int | None, seed: int) -> SessionSpec:
