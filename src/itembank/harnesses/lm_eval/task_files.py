@@ -202,9 +202,9 @@ def _imported(module: Path) -> Iterator[Path]:
             continue
         for level, name in names:
             place = module.parents[max(level - 1, 0)] if level <= len(module.parents) else module.parent
-            target = place.joinpath(*name.split(".")) if name else place
-            yield target.with_name(f"{target.name}.py")
-            yield target / "__init__.py"
+            parts = name.split(".") if name else []
+            yield from (place.joinpath(*parts[:n], "__init__.py") for n in range(min(1, len(parts)), len(parts) + 1))
+            yield place.joinpath(*parts[:-1], f"{parts[-1]}.py") if parts else place / "__init__.py"
 
 
 def _texts(value: Any) -> Iterator[str]:
