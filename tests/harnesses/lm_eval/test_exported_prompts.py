@@ -193,3 +193,33 @@ def test_a_bank_of_logs_with_a_token_is_pushed_without_it(bank, tmp_path):
     kept = staged(bank, tmp_path / "kept", include_columns=("model_args",))
     assert TOKEN.encode() not in kept
     assert "model_args" in load_bank(tmp_path / "kept").responses.models.columns
+
+
+@pytest.mark.usefixtures("own_tasks_only")
+def test_a_published_bank_is_run_with_its_own_items_by_folder_and_by_name(run, published, tasks, hub, capsys):
+    published()
+    chosen = set(Selection.load("tiny/selection.json").item_ids)
+    hub.put("me/tiny", Path("tiny"))
+    sys.path.insert(0, str(tasks))
+    try:
+        for place, output in (("tiny", "one"), ("hf:me/tiny", "two")):
+            words = ("run", "lm-eval", place, "-o", output, "--format", "json", "--import")
+            done = run(*words, "simulated_lm", "--", *NEW, "--include_path", tasks, "--tasks", "exam")
+            assert done.code == 0, done.err
+            assert "Taken are the 40 items that the bank was published with." in done.err
+            assert {f"{task}/{number}" for task, number, _ in read_logs(Path(output))} == chosen
+    finally:
+        sys.path.remove(str(tasks))
+    done = run("run", "lm-eval", bank_without_items(), "-o", "three", "--", *NEW)
+    assert done.code == 2
+    assert "Say which items to run" in done.err
+
+
+def bank_without_items():
+    """A bank that was published, without items to run."""
+    from itembank.data.bank_files import save_bank  # noqa: PLC0415
+    from itembank.publishing import without_responses  # noqa: PLC0415
+    from tests.data.banks import make_bank  # noqa: PLC0415
+
+    save_bank(without_responses(make_bank()), "none")
+    return "none"
