@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 from click.testing import CliRunner
 
@@ -110,12 +111,10 @@ def published(run, bank, tasks, tmp_path, monkeypatch):
 
 
 def bytes_below(folder):
-    """Everything that stands in the files of a folder, and their names."""
-    return b"".join(
-        path.relative_to(folder).as_posix().encode() + path.read_bytes()
-        for path in sorted(folder.rglob("*"))
-        if path.is_file()
-    )
+    """Everything that stands in the files of a folder, and their names; also what is compressed."""
+    files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
+    tables = [pl.read_parquet(path).write_json().encode() for path in files if path.suffix == ".parquet"]
+    return b"".join([*tables, *(path.relative_to(folder).as_posix().encode() + path.read_bytes() for path in files)])
 
 
 def staged(folder, to, **choices):

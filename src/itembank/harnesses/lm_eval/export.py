@@ -56,9 +56,9 @@ lm_eval --model hf --model_args pretrained=... --include_path {folder} --tasks {
 ```
 
 All contexts are built and the chosen documents are kept, so that prompts are those of a full run also where few-shot
-examples are random. The tasks set the number of shots that the bank's runs had, and compare prompts with those of the
-bank before the first request, where the bank knows them. The rest of the table is for arguments of the command: it
-shows how the bank's runs were asked.
+examples are random. The tasks set the number of shots that the bank's runs had. Chat templates, seeds and system
+prompts are arguments of the command: the table shows what the bank's runs had. Before the first request prompts are
+compared with the bank's, where it knows them, and a warning says which differ.
 
 {rows}
 {notes}
