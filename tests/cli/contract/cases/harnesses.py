@@ -23,6 +23,7 @@ _EXPORT = {
     "--output": "-o out/tasks",
     "--name": "--name small",
     "--include-path": "--include-path logs",
+    "--include-data": "--include-data",
 }
 
 CASES = {
