@@ -7,6 +7,7 @@ import polars as pl
 
 from itembank.data.bank_views import whole_bank
 from itembank.data.banks import Bank
+from itembank.data.prompts import PROMPT_SETTINGS
 from itembank.errors import DataError, remedy, shown
 
 QUESTIONS = {
@@ -75,6 +76,8 @@ def _slim(bank: Bank, names: Collection[str]) -> Bank:
 
 def _looks_like_text(column: pl.Series) -> bool:
     """Whether a column's name tells that it holds questions or answers, or its content that it is prose or nested."""
+    if column.name == PROMPT_SETTINGS:
+        return False
     word = column.name.lower().rpartition(".")[2].rpartition("_")[2]
     if word in ANSWERS or (word in QUESTIONS and not column.dtype.is_numeric()):
         return True

@@ -185,8 +185,8 @@ CASES = {
     "session extend": Case(
         modes={
             "items": Mode("out/run.jsonl --bank bank-2 --max-items 40", brings=("run.jsonl",), then=_LATER),
-            "none": Mode("out/run.jsonl --bank bank-2", brings=("run.jsonl",), codes=(2,)),
         },
+        stops={("items", "--max-tokens"): "has no limit of tokens", ("items", "--max-cost"): "has no limit of seconds"},
         never=_WAIT,
         nowhere=_MOVED,
         values={
