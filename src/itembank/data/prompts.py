@@ -14,13 +14,14 @@ import numpy as np
 import polars as pl
 
 from itembank.data.digests import digest_of
-from itembank.errors import shown
+from itembank.errors import remedy, shown
 from itembank.numerics.arrays import IntArray
 
 PROMPT_HASH: Final = "prompt_hash"
 """Hash of the prompt where all models had the same one; `DIFFERS` where they had not; null where nobody told."""
 PROMPT_SETTINGS: Final = "prompt_settings"
 """Settings of the item's task, as `settings_text` writes them; null where nobody told."""
+PROMPTS: Final = (PROMPT_HASH, PROMPT_SETTINGS)
 DIFFERS: Final = "differs"
 """In place of a hash or of one setting: models had different ones."""
 N_DIGITS: Final = 15
@@ -151,7 +152,7 @@ def prompt_differences(items: pl.DataFrame, known: pl.DataFrame, *, whose: str =
     str
         Half a sentence: "prompts differ for 88 of 95 items: the bank's runs had 4 shots, these have 0 shots".
     """
-    both = _prompts(items).join(_prompts(known), on="item_id", suffix="_known")
+    both = _hashed(items).join(_hashed(known), on="item_id", suffix="_known")
     told = pl.col(PROMPT_HASH).is_not_null() & pl.col(f"{PROMPT_HASH}_known").is_not_null()
     pairs = both.select(PROMPT_SETTINGS, f"{PROMPT_SETTINGS}_known").unique(maintain_order=True)
     found = [_Pair(*row) for row in pairs.iter_rows()]
@@ -174,6 +175,44 @@ def prompt_differences(items: pl.DataFrame, known: pl.DataFrame, *, whose: str =
         return f"prompts differ for {how}: {explained.in_words(whose)}"
     examples = shown(other["item_id"].to_list())
     return f"prompts differ for {how}, although the settings that are known are the same: {examples}"
+
+
+def how_to_mix() -> str:
+    """Say how models that were asked with different prompts are taken together."""
+    allow = remedy("spec=ReadingSpec(allow_mixed_prompts=True)", "--allow-mixed-prompts")
+    return f"To take them together all the same, add {allow}."
+
+
+def join_prompts(tables: Sequence[pl.DataFrame]) -> pl.DataFrame:
+    """Return how items were asked in several item tables together: what differs is `DIFFERS`.
+
+    Returns
+    -------
+    table with `item_id`, and `PROMPT_HASH` and `PROMPT_SETTINGS` where some table has them
+        One row an item, in the order in which they first come.
+    """
+    columns = [name for name in PROMPTS if any(name in one.columns for one in tables)]
+    told = pl.concat([_told(one).select("item_id", *columns) for one in tables])
+    known = [pl.col(name).drop_nulls().unique(maintain_order=True) for name in columns]
+    joined = told.group_by("item_id", maintain_order=True).agg(known)
+    if PROMPT_HASH in columns:
+        hashes = pl.col(PROMPT_HASH).list
+        one = pl.when(hashes.len() > 1).then(pl.lit(DIFFERS)).otherwise(hashes.first())
+        joined = joined.with_columns(one.alias(PROMPT_HASH))
+    if PROMPT_SETTINGS in columns:
+        texts = pl.col(PROMPT_SETTINGS).list.join("\n")  # JSON on one line each
+        found = joined.select(texts.unique()).to_series().to_list()
+        together = [settings_text(joined_settings(map(_settings_of, text.split("\n")))) for text in found]
+        joined = joined.with_columns(texts.replace_strict(found, together, return_dtype=pl.String))
+    return joined
+
+
+def with_prompts(items: pl.DataFrame, tables: Sequence[pl.DataFrame]) -> pl.DataFrame:
+    """Return a table of items that says how they were asked in all these tables together."""
+    joined = join_prompts(tables)
+    if joined.width == 1:
+        return items
+    return items.drop(joined.columns[1:], strict=False).join(joined, on="item_id", how="left", maintain_order="left")
 
 
 class _Pair:
@@ -202,15 +241,14 @@ def _settings_of(text: str | None) -> dict[str, Any]:
     return content if isinstance(content, dict) else {}
 
 
-def _prompts(items: pl.DataFrame) -> pl.DataFrame:
-    """Return the ids of items, the hashes that are known (shortened), and the settings; null where there are none."""
+def _told(items: pl.DataFrame) -> pl.DataFrame:
+    """Return the ids of items, the digits of hashes that are kept, and settings; null where there are none."""
     absent = pl.lit(None, dtype=pl.String)
-    table = items.select(
-        "item_id",
-        *(
-            pl.col(name).cast(pl.String) if name in items.columns else absent.alias(name)
-            for name in (PROMPT_HASH, PROMPT_SETTINGS)
-        ),
-    )
-    is_known = pl.col(PROMPT_HASH) != DIFFERS
-    return table.with_columns(pl.when(is_known).then(pl.col(PROMPT_HASH).str.slice(0, N_DIGITS)))
+    told = {name: pl.col(name).cast(pl.String) if name in items.columns else absent for name in PROMPTS}
+    told[PROMPT_HASH] = told[PROMPT_HASH].str.slice(0, N_DIGITS)
+    return items.select("item_id", **told)
+
+
+def _hashed(items: pl.DataFrame) -> pl.DataFrame:
+    """Return how items were asked, with the hashes that are of all models alone."""
+    return _told(items).with_columns(pl.when(pl.col(PROMPT_HASH) != DIFFERS).then(PROMPT_HASH).alias(PROMPT_HASH))
