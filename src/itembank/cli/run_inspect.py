@@ -15,6 +15,7 @@ from itembank.cli.harness_run import (
     end_session,
     keep_selection,
     note_earlier,
+    note_untold_prompts,
     print_dry_run,
     print_run,
     run_options,
@@ -60,6 +61,7 @@ def command(
     scorer: str | None,
     task_arg: tuple[str, ...],
     dry_run: bool,
+    ignore_prompts: bool,
     choices: Mapping[str, Any],
     seed: int,
     output_format: str,
@@ -80,7 +82,7 @@ def command(
     the bank.
     """  # noqa: D301
     from itembank.data.bank_files import load_bank  # noqa: PLC0415
-    from itembank.harnesses.inspect.command import HarnessCall, check_task, run_command  # noqa: PLC0415
+    from itembank.harnesses.inspect.command import HarnessCall, check_arguments, check_task, run_command  # noqa: PLC0415
     from itembank.harnesses.inspect.dry_run import expected_run  # noqa: PLC0415
     from itembank.harnesses.inspect.releases import check_release  # noqa: PLC0415
     from itembank.harnesses.inspect.task_items import task_items  # noqa: PLC0415
@@ -88,6 +90,7 @@ def command(
     n_stages = 1 if n_chosen is None else int(stages)
     check_items(selection, n_chosen, adaptive=adaptive, has_batches=adaptive, choices=choices)
     given = {"task": task, "bank": str(bank.resolve()), "scorer": scorer, "task_args": _task_arguments(task_arg)}
+    check_arguments(arguments)
     check_release()
     loaded = load_bank(bank)
     with warnings_as_notes():
@@ -101,6 +104,7 @@ def command(
             note_earlier(chosen, kept, output)
             our_task = "subset" if n_stages == 1 else "stages"
             call = HarnessCall(our_task, {**given, "selection": str(kept.resolve())}, arguments)
+        note_untold_prompts(loaded)
         check_task(call)
         if dry_run:
             print_dry_run(expected_run(loaded, known, call), output_format)

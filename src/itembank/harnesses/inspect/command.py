@@ -43,13 +43,18 @@ class HarnessCall:
     arguments: tuple[str, ...]
 
     def __post_init__(self) -> None:
-        """Refuse options that would change which samples are run, or where the log goes."""
-        given = [one for one in self.arguments if one.split("=")[0] in OWNED or one.startswith("-T")]
-        if given:
-            raise ParameterError(
-                f"arguments of inspect must not hold {shown(given)}: itembank sets what is run and where the log goes. "
-                "Arguments of the task are given with --task-arg NAME=VALUE."
-            )
+        """Check the arguments of Inspect."""
+        check_arguments(self.arguments)
+
+
+def check_arguments(arguments: Sequence[str]) -> None:
+    """Raise `ParameterError` for options that would change which samples are run, or where the log goes."""
+    given = [one for one in arguments if one.split("=")[0] in OWNED or one.startswith("-T")]
+    if given:
+        raise ParameterError(
+            f"arguments of inspect must not hold {shown(given)}: itembank sets what is run and where the log goes. "
+            "Arguments of the task are given with --task-arg NAME=VALUE."
+        )
 
 
 def check_task(call: HarnessCall) -> None:
@@ -82,13 +87,18 @@ def run_command(call: HarnessCall, folder: Path) -> None:
         return
     folder.mkdir(parents=True, exist_ok=True)
     write_text(kept, text)
-    if run is None:
+    if run is None or not run.samples:
         words = ["eval", f"itembank/{call.task}", "--task-config", str(kept), "--log-buffer", "1", *call.arguments]
     else:
         words = ["eval-retry", str(run.path), "--log-buffer", "1"]
     _launch([*words, "--log-dir", str(folder)])
     run = last_run(folder)
-    if run is None or not run.is_finished:
+    if run is None or not (run.samples or run.is_finished):
+        raise DataError(
+            f"{folder}: Inspect ended before any sample was run; what it said stands above. Mend that before you give "
+            "the command again."
+        )
+    if not run.is_finished:
         raise DataError(
             f"{folder}: the run of Inspect did not come to its end; what it said stands above. Give the same command "
             "again to go on; no sample that was answered is run again."
