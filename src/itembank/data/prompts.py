@@ -39,11 +39,13 @@ IN_WORDS: Final[Mapping[str, str]] = {
     "fewshot_seed": "few-shot seed",
     "task_args": "task arguments",
     "solver": "solver",
+    "solver_args": "solver arguments",
 }
 """Settings that a log can tell, and what they are called; the order is that in which they are printed.
 
 ``chat_template`` and ``fewshot_as_multiturn`` are true or false: each model has a template of its own.
-``system_prompt`` and ``solver`` are short digests of the text, empty where there was none.
+``system_prompt`` is a short digest of the text, empty where there was none. ``task_args`` and ``solver_args`` are
+objects: an argument that only one of two runs tells is one with a default, and says nothing.
 """
 
 
@@ -67,8 +69,11 @@ def joined_settings(all_settings: Iterable[Mapping[str, Any]]) -> dict[str, Any]
     joined: dict[str, Any] = {}
     for settings in all_settings:
         for name, value in settings.items():
-            if value is not None:
-                joined[name] = value if joined.get(name, value) == value else DIFFERS
+            known = joined.get(name)
+            if isinstance(value, dict) and isinstance(known, dict):
+                joined[name] = joined_settings([known, value])
+            elif value is not None:
+                joined[name] = value if known is None or known == value else DIFFERS
     return joined
 
 
@@ -123,6 +128,8 @@ def _in_words(name: str, value: Any) -> str:
         return called if value else f"no {called}"
     if value is False:
         return f"no {called}" if name == "chat_template" else f"not {called}"
+    if isinstance(value, Mapping):
+        return f"{called} {', '.join(f'{key}={one}' for key, one in sorted(value.items()))}"
     if value == DIFFERS:
         return f"{called} that differ" if called.endswith("s") else f"a {called} that differs"
     return f"{called} {value}"
@@ -130,8 +137,14 @@ def _in_words(name: str, value: Any) -> str:
 
 def settings_apart(settings: Mapping[str, Any], known: Mapping[str, Any]) -> list[str]:
     """Names of the settings that both tell and that differ, in the order of `IN_WORDS`."""
-    both = [name for name in IN_WORDS if name in settings and name in known]
-    return [name for name in both if DIFFERS not in (settings[name], known[name]) and settings[name] != known[name]]
+    return [name for name in IN_WORDS if _is_apart(settings.get(name), known.get(name))]
+
+
+def _is_apart(one: Any, other: Any) -> bool:
+    """Whether two values of a setting are known and differ."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        return any(_is_apart(one[name], other[name]) for name in one.keys() & other.keys())
+    return None not in (one, other) and DIFFERS not in (one, other) and one != other
 
 
 def prompt_differences(items: pl.DataFrame, known: pl.DataFrame, *, whose: str = "the bank's runs") -> str:
@@ -226,10 +239,18 @@ class _Pair:
 
     def in_words(self, whose: str) -> str:
         """Say what each had of the settings that differ."""
-        ours, theirs = (
-            " and ".join(_in_words(name, one[name]) for name in self.names) for one in (self.settings, self.known)
-        )
+        pairs = [(name, *_unlike(self.settings[name], self.known[name])) for name in self.names]
+        ours = " and ".join(_in_words(name, one) for name, one, _ in pairs)
+        theirs = " and ".join(_in_words(name, other) for name, _, other in pairs)
         return f"{whose} had {theirs}, these have {ours}"
+
+
+def _unlike(one: Any, other: Any) -> tuple[Any, Any]:
+    """Return two values that differ, of objects only the entries that do."""
+    if not (isinstance(one, dict) and isinstance(other, dict)):
+        return one, other
+    names = [name for name in one if name in other and _is_apart(one[name], other[name])]
+    return {name: one[name] for name in names}, {name: other[name] for name in names}
 
 
 def _settings_of(text: str | None) -> dict[str, Any]:
