@@ -82,14 +82,15 @@ def command(
     the bank.
     """  # noqa: D301
     from itembank.data.bank_files import load_bank  # noqa: PLC0415
-    from itembank.harnesses.inspect.command import HarnessCall, check_arguments, check_task, run_command  # noqa: PLC0415
+    from itembank.harnesses.inspect.command import IGNORE_PROMPTS, HarnessCall, check_arguments, check_task, run_command  # noqa: PLC0415
     from itembank.harnesses.inspect.dry_run import expected_run  # noqa: PLC0415
     from itembank.harnesses.inspect.releases import check_release  # noqa: PLC0415
     from itembank.harnesses.inspect.task_items import task_items  # noqa: PLC0415
 
     n_stages = 1 if n_chosen is None else int(stages)
     check_items(selection, n_chosen, adaptive=adaptive, has_batches=adaptive, choices=choices)
-    given = {"task": task, "bank": str(bank.resolve()), "scorer": scorer, "task_args": _task_arguments(task_arg)}
+    given: dict[str, Any] = {IGNORE_PROMPTS: True} if ignore_prompts else {}
+    given |= {"task": task, "bank": str(bank.resolve()), "scorer": scorer, "task_args": _task_arguments(task_arg)}
     check_arguments(arguments)
     check_release()
     loaded = load_bank(bank)
@@ -105,7 +106,7 @@ def command(
             our_task = "subset" if n_stages == 1 else "stages"
             call = HarnessCall(our_task, {**given, "selection": str(kept.resolve())}, arguments)
         note_untold_prompts(loaded)
-        check_task(call)
+        check_task(call, loaded, known)
         if dry_run:
             print_dry_run(expected_run(loaded, known, call), output_format)
             return

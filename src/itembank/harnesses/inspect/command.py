@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from itembank.data.atomic import write_text
+from itembank.data.banks import Bank
 from itembank.data.readers.inspect_files import inspect_files, read_log
 from itembank.data.readers.inspect_runs import InspectRun, run_of, together
 from itembank.data.readers.specs import ReadingSpec
@@ -17,6 +18,8 @@ from itembank.harnesses.inspect.answers import response_of
 from itembank.harnesses.inspect.estimates import answers_of
 from itembank.harnesses.inspect.task_items import TaskItems
 
+IGNORE_PROMPTS = "ignore_prompts"
+"""Argument of our tasks; absent where prompts count."""
 TASK_FILE = "task.json"
 PATIENCE = 10.0
 """Seconds for Inspect to end by itself after Ctrl-C."""
@@ -57,17 +60,21 @@ def check_arguments(arguments: Sequence[str]) -> None:
         )
 
 
-def check_task(call: HarnessCall) -> None:
-    """Make the task, and so compare it with the bank; no model is called.
+def check_task(call: HarnessCall, bank: Bank, known: TaskItems) -> None:
+    """Make the task, and so compare it with the bank, and its solvers with those of the bank's runs.
+
+    No model is called.
 
     Raises
     ------
     DataError, IntegrityError, ParameterError
         As the tasks `adaptive`, `stages` and `subset`.
     """
-    from itembank.harnesses.inspect import tasks  # noqa: PLC0415 (imports Inspect)
+    from itembank.harnesses.inspect import prompts, tasks  # noqa: PLC0415 (import Inspect)
 
-    getattr(tasks, call.task)(**call.task_arguments)
+    made = getattr(tasks, call.task)(**call.task_arguments)
+    is_ignored = bool(call.task_arguments.get(IGNORE_PROMPTS))
+    prompts.check_prompts(bank, known, prompts.solvers_told(made, call.arguments), is_ignored=is_ignored)
 
 
 def run_command(call: HarnessCall, folder: Path) -> None:
