@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from itembank.data.digests import digest_of
-from itembank.errors import remedy, shown
+from itembank.errors import N_SHOWN, remedy, shown
 from itembank.numerics.arrays import IntArray
 
 PROMPT_HASH: Final = "prompt_hash"
@@ -26,6 +26,8 @@ DIFFERS: Final = "differs"
 """In place of a hash or of one setting: models had different ones."""
 N_DIGITS: Final = 15
 """Hexadecimal digits that are kept of a prompt's SHA-256: 60 bits, a whole number that is not negative."""
+MOST_ENTRIES: Final = 200
+"""Characters of arguments that are kept."""
 NO_HASH: Final = -1
 """In place of the number of a hash: nobody told."""
 _HEXADECIMAL = re.compile(f"[0-9a-fA-F]{{{N_DIGITS}}}")
@@ -44,8 +46,8 @@ IN_WORDS: Final[Mapping[str, str]] = {
 """Settings that a log can tell, and what they are called; the order is that in which they are printed.
 
 ``chat_template`` and ``fewshot_as_multiturn`` are true or false: each model has a template of its own.
-``system_prompt`` is a short digest of the text, empty where there was none. ``task_args`` and ``solver_args`` are
-objects: an argument that only one of two runs tells is one with a default, and says nothing.
+``system_prompt`` is a short digest of the text, empty where there was none. ``task_args`` and ``solver_args`` are texts
+of `entries_text`: an argument that only one of two runs tells is one with a default, and says nothing.
 """
 
 
@@ -70,11 +72,24 @@ def joined_settings(all_settings: Iterable[Mapping[str, Any]]) -> dict[str, Any]
     for settings in all_settings:
         for name, value in settings.items():
             known = joined.get(name)
-            if isinstance(value, dict) and isinstance(known, dict):
-                joined[name] = joined_settings([known, value])
+            both = _entries(known), _entries(value)
+            if both[0] and both[1]:
+                joined[name] = entries_text(joined_settings(both))
             elif value is not None:
                 joined[name] = value if known is None or known == value else DIFFERS
     return joined
+
+
+def entries_text(entries: Mapping[str, Any]) -> str:
+    """Write arguments as "cot=False, n=40"; what would be longer than 200 characters as its digest."""
+    text = ", ".join(f"{name}={entries[name]}" for name in sorted(entries))
+    return text if len(text) <= MOST_ENTRIES else short_digest(text)
+
+
+def _entries(value: Any) -> dict[str, str]:
+    """Return the arguments of such a text; none of anything else."""
+    pairs = [one.partition("=") for one in value.split(", ")] if isinstance(value, str) else []
+    return {name: one for name, _, one in pairs} if all(equals for _, equals, _ in pairs) else {}
 
 
 def short_digest(text: str | None) -> str:
@@ -128,11 +143,38 @@ def _in_words(name: str, value: Any) -> str:
         return called if value else f"no {called}"
     if value is False:
         return f"no {called}" if name == "chat_template" else f"not {called}"
-    if isinstance(value, Mapping):
-        return f"{called} {', '.join(f'{key}={one}' for key, one in sorted(value.items()))}"
     if value == DIFFERS:
         return f"{called} that differ" if called.endswith("s") else f"a {called} that differs"
     return f"{called} {value}"
+
+
+def prompts_in_words(items: pl.DataFrame, *, most: int = N_SHOWN) -> list[str]:
+    """Say how items were asked and judged, a line for each way: settings, metric, filter, and whose they are.
+
+    Those of most items come first; after `most` of them the last line counts the others. Empty where nobody tells.
+    """
+    if PROMPT_SETTINGS not in items.columns:
+        return []
+    owner = "task" if "task" in items.columns else "scenario"
+    names = [PROMPT_SETTINGS, *(name for name in ("metric", "filter") if name in items.columns)]
+    ways = items.group_by(names, maintain_order=True).agg(pl.len(), pl.col(owner).unique(maintain_order=True))
+    ways = ways.sort("len", descending=True, maintain_order=True)
+    lines = []
+    for text, *judged, _, owners in ways.head(most).iter_rows():
+        parts = [settings_in_words(_settings_of(text)) or "settings unknown"]
+        parts += [f"{name} {value}" for name, value in zip(names[1:], judged, strict=True) if value is not None]
+        whose = "" if ways.height == 1 else f"{shown(owners)}: "
+        lines.append(whose + ", ".join(parts))
+    return [*lines, *([f"and {ways.height - most} more ways"] if ways.height > most else [])]
+
+
+def words_of_items(items: pl.DataFrame) -> pl.Series:
+    """Say of each item in words how it was asked, (n_items,); null where nobody tells."""
+    texts = items[PROMPT_SETTINGS] if PROMPT_SETTINGS in items.columns else pl.Series([None] * items.height)
+    texts = texts.cast(pl.String)
+    known = texts.drop_nulls().unique(maintain_order=True).to_list()
+    words = [settings_in_words(_settings_of(text)) or None for text in known]
+    return texts.replace_strict(known, words, default=None, return_dtype=pl.String).alias("prompts")
 
 
 def settings_apart(settings: Mapping[str, Any], known: Mapping[str, Any]) -> list[str]:
@@ -142,8 +184,9 @@ def settings_apart(settings: Mapping[str, Any], known: Mapping[str, Any]) -> lis
 
 def _is_apart(one: Any, other: Any) -> bool:
     """Whether two values of a setting are known and differ."""
-    if isinstance(one, dict) and isinstance(other, dict):
-        return any(_is_apart(one[name], other[name]) for name in one.keys() & other.keys())
+    ours, theirs = _entries(one), _entries(other)
+    if ours and theirs:
+        return any(_is_apart(ours[name], theirs[name]) for name in ours.keys() & theirs.keys())
     return None not in (one, other) and DIFFERS not in (one, other) and one != other
 
 
@@ -247,10 +290,11 @@ class _Pair:
 
 def _unlike(one: Any, other: Any) -> tuple[Any, Any]:
     """Return two values that differ, of objects only the entries that do."""
-    if not (isinstance(one, dict) and isinstance(other, dict)):
+    ours, theirs = _entries(one), _entries(other)
+    if not (ours and theirs):
         return one, other
-    names = [name for name in one if name in other and _is_apart(one[name], other[name])]
-    return {name: one[name] for name in names}, {name: other[name] for name in names}
+    names = [name for name in ours if name in theirs and _is_apart(ours[name], theirs[name])]
+    return entries_text({name: ours[name] for name in names}), entries_text({name: theirs[name] for name in names})
 
 
 def _settings_of(text: str | None) -> dict[str, Any]:

@@ -30,9 +30,9 @@ def test_settings_of_a_log_are_kept(tmp_path):
     settings = settings_of(write(tmp_path, "lab/a"))
     assert settings == {
         "version": "2",
-        "task_args": {"cot": False, "n": 40},
+        "task_args": "cot=false, n=40",
         "solver": "system_message > multiple_choice > generate",
-        "solver_args": {"multiple_choice.cot": False, "multiple_choice.template": short_digest("T" * 100)},
+        "solver_args": f"multiple_choice.cot=false, multiple_choice.template={short_digest('T' * 100)}",
         "system_prompt": short_digest("Be short."),
     }
     assert settings_in_words(settings).startswith("task version 2, system prompt ")
@@ -50,10 +50,10 @@ def test_a_run_that_itembank_started_is_compared_by_the_inner_task(tmp_path):
     ours = {"task": "toy", "bank": "b1", "n_items_full": 2}
     given = {"task": "demo.py@toy", "bank": "bank", "selection": "s.json", "task_args": {"n": 40}}
     write(tmp_path, "lab/b", task="subset", metadata={OWN_SCORER: ours}, task_args=given)
-    assert settings_of(tmp_path)["task_args"] == {"cot": False, "n": 40}
+    assert settings_of(tmp_path)["task_args"] == "cot=false, n=40"
     given = {**given, "task_args": {"cot": True}}
     write(tmp_path, "lab/c", task="subset", metadata={OWN_SCORER: ours}, task_args=given)
-    with pytest.raises(DataError, match=r"task 'toy': .*1 model \('lab/c'\) task arguments cot=True"):
+    with pytest.raises(DataError, match=r"task 'toy': .*1 model \('lab/c'\) task arguments cot=true"):
         read_inspect(tmp_path)
 
 
@@ -80,4 +80,4 @@ def test_arguments_that_a_release_adds_and_those_that_change_no_prompt_say_nothi
     write(tmp_path, "lab/a")
     later = [*STEPS[:1], {"solver": "multiple_choice", "params": {"cot": False, "new": 1, "max_tokens": 9}}, STEPS[2]]
     write(tmp_path, "lab/b", steps=later, task_args={"cot": False, "fresh": True})
-    assert settings_of(tmp_path)["task_args"] == {"cot": False, "n": 40, "fresh": True}
+    assert settings_of(tmp_path)["task_args"] == "cot=false, fresh=true, n=40"

@@ -1,12 +1,13 @@
 """Runs of Inspect: the logs of one run and of its retries, put together."""
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from itembank.data.prompts import short_digest
+from itembank.data.prompts import entries_text, short_digest
 from itembank.data.readers.inspect_files import LogFile
 from itembank.data.readers.inspect_samples import Sample, sample_of
 from itembank.data.readers.inspect_scores import OWN_SCORER
@@ -19,8 +20,10 @@ NO_PROMPT = frozenset(
     {"kwargs", "max_tokens", "temperature", "top_p", "top_k", "seed", "timeout", "cache", "tool_calls"}
 )
 """Arguments of solvers that change no prompt."""
-MOST_NAMES, MOST_ARGUMENT = 60, 24
-"""Characters of the solvers' names and of an argument that are kept; of longer ones it is the digest."""
+MOST_NAMES = 60
+"""Characters of the solvers' names that are kept; of longer ones it is the digest."""
+_WORD = re.compile(r"[\w .+-]{0,24}")
+"""Arguments that are kept: words. Of paths, keys and longer texts it is the digest, as settings are published."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +123,7 @@ def _settings(header: Mapping[str, Any], about: Mapping[str, Any], *, is_ours: b
     version, plan = about.get("task_version"), _mapping(header.get("plan"))
     settings = {
         "version": str(version) if isinstance(version, int | str) else None,
-        "task_args": {str(name): _short(value) for name, value in arguments.items()} or None,
+        "task_args": entries_text({_short(name): _short(value) for name, value in arguments.items()}) or None,
     }
     steps = [one for one in plan.get("steps") or () if isinstance(one, dict)]
     if steps:
@@ -131,21 +134,20 @@ def _settings(header: Mapping[str, Any], about: Mapping[str, Any], *, is_ours: b
         names = " > ".join(name for name, _ in given)
         settings["solver"] = names if len(names) <= MOST_NAMES else short_digest(names)
         settings["system_prompt"] = short_digest("\n".join(system))
-        settings["solver_args"] = {
-            f"{name}.{key}": _short(value)
+        own = {
+            f"{_short(name)}.{_short(key)}": _short(value)
             for name, params in given
             for key, value in params.items()
             if key not in NO_PROMPT and not (name.endswith(SYSTEM) and key == "template")
-        } or None
+        }
+        settings["solver_args"] = entries_text(own) or None
     return {name: value for name, value in settings.items() if value is not None}
 
 
-def _short(value: Any) -> bool | int | float | str:
-    """Return an argument as a log's settings keep it: numbers and short texts, of anything else the digest."""
-    if isinstance(value, bool | int | float):
-        return value
+def _short(value: Any) -> str:
+    """Return an argument as a log's settings keep it: words and numbers, of anything else the digest."""
     text = value if isinstance(value, str) else json.dumps(value, sort_keys=True, ensure_ascii=False)
-    return text if len(text) <= MOST_ARGUMENT else short_digest(text)
+    return text if _WORD.fullmatch(text) else short_digest(text)
 
 
 def _by_id(log: LogFile) -> dict[tuple[str, int], Sample]:

@@ -31,7 +31,7 @@ def wanted(logs: Sequence[Log], spec: ReadingSpec) -> list[Log]:
     DataError
         When none of them is left, or one model id was given for several models.
     """
-    kept = [one for one in logs if _is_wanted(one.task, spec)]
+    kept = [one for one in logs if is_wanted(one.task, spec)]
     if logs and not kept:
         raise DataError(_no_task_left(sorted({one.task for one in logs}), spec))
     names = sorted({one.model_name for one in kept if one.model_name})
@@ -40,7 +40,7 @@ def wanted(logs: Sequence[Log], spec: ReadingSpec) -> list[Log]:
     return kept
 
 
-def _is_wanted(task: str, spec: ReadingSpec) -> bool:
+def is_wanted(task: str, spec: ReadingSpec) -> bool:
     """Whether a task is among those to be read."""
     is_named = not spec.tasks or any(fnmatchcase(task, pattern) for pattern in spec.tasks)
     return is_named and not any(fnmatchcase(task, pattern) for pattern in spec.exclude_tasks)
