@@ -274,12 +274,17 @@ def test_a_budget_that_is_not_raised_is_refused(journal, limits, message):
 
 
 def test_costs_may_be_raised_too(tmp_path, bank):
-    spec = SessionSpec(budget=Budget(costs={"tokens": 300.0}), interval="model-based")
+    spec = SessionSpec(budget=Budget(costs={"output_tokens": 200.0}), interval="model-based")
+
+    def answer_all(session):
+        while items := session.ask():
+            session.tell(items[0], 1.0)
+        return session.n_items
+
     with start_session(tmp_path / "run.jsonl", bank, spec) as session:
-        work(session)
-        n_items = session.n_items
-    assert extend_session(tmp_path / "run.jsonl", costs={"tokens": 600}) == Budget(costs={"tokens": 600.0})
+        n_items = answer_all(session)
+    budget = extend_session(tmp_path / "run.jsonl", costs={"output_tokens": 500})
+    assert budget == Budget(costs={"output_tokens": 500.0})
     with open_session(tmp_path / "run.jsonl") as session:
-        assert session.left["tokens"] > 0
-        work(session)
-        assert session.n_items > n_items
+        assert session.left["output_tokens"] > 300
+        assert answer_all(session) > n_items

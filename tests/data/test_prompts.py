@@ -8,13 +8,16 @@ import pytest
 
 from itembank.data.prompts import (
     DIFFERS,
+    entries_text,
     hash_numbers,
     hash_texts,
     joined_settings,
     prompt_differences,
+    prompts_in_words,
     settings_by_task,
     settings_in_words,
     settings_text,
+    words_of_items,
 )
 
 HASHES = [hashlib.sha256(bytes([number])).hexdigest() for number in range(200)]
@@ -146,3 +149,55 @@ def test_items_that_only_one_table_has_are_not_compared():
 def test_settings_that_are_no_object_say_nothing(text):
     known = table(None, FOUR).with_columns(prompt_settings=pl.lit(text))
     assert prompt_differences(table(None, FOUR), known) == ""
+
+
+# of arguments
+
+
+def test_arguments_are_compared_one_by_one():
+    known = table(None, {"task_args": "cot=false, n=40", "solver": "generate"})
+    assert prompt_differences(table(None, {"task_args": "fresh=1, n=40"}), known) == ""
+    assert prompt_differences(table(None, {"task_args": "cot=true, n=40"}), known) == (
+        "prompts differ for 4 of 4 items: the bank's runs had task arguments cot=false, these have task arguments "
+        "cot=true"
+    )
+    joined = joined_settings([{"task_args": "cot=false, n=40"}, {"task_args": "cot=true, fresh=1"}])
+    assert joined == {"task_args": "cot=differs, fresh=1, n=40"}
+    assert prompt_differences(table(None, joined), known) == ""
+
+
+def test_many_arguments_are_kept_as_their_digest():
+    many = {f"argument_{number}": number for number in range(40)}
+    assert len(entries_text(many)) == 8
+    other = table(None, {"task_args": entries_text({**many, "argument_0": 1})})
+    assert prompt_differences(other, table(None, {"task_args": entries_text(many)})) != ""
+
+
+# said of a bank
+
+
+def test_ways_of_asking_are_listed_with_their_tasks():
+    items = pl.DataFrame(
+        {
+            "item_id": ["a", "b", "c", "d"],
+            "task": ["x", "y", "y", "z"],
+            "prompt_settings": [settings_text(FOUR), None, None, settings_text(FOUR)],
+            "metric": ["acc"] * 4,
+        }
+    )
+    assert prompts_in_words(items) == [
+        "'x', 'z': 4 shots, task version 2.5, no chat template, metric acc",
+        "'y': settings unknown, metric acc",
+    ]
+    assert prompts_in_words(items, most=1)[1:] == ["and 1 more ways"]
+    assert prompts_in_words(items.filter(pl.col("task") == "x")) == [
+        "4 shots, task version 2.5, no chat template, metric acc"
+    ]
+    assert prompts_in_words(items.drop("prompt_settings")) == []
+    words = "4 shots, task version 2.5, no chat template"
+    assert words_of_items(items).to_list() == [words, None, None, words]
+    assert words_of_items(items.drop("prompt_settings")).null_count() == 4
+
+
+def test_secrets_among_arguments_of_tasks_are_hidden():
+    assert entries_text({"api_key": "Zx9", "n": 40, "path": "/home/alice/x"}) == "api_key=***, n=40, path=~/x"

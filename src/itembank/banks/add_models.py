@@ -9,6 +9,7 @@ from itembank.data.answered_how import with_ways
 from itembank.data.arguments import GivenBank, GivenResponses, as_bank, as_new_responses
 from itembank.data.bank_views import whole_bank
 from itembank.data.banks import Bank
+from itembank.data.prompts import with_prompts
 from itembank.data.responses import ResponseMatrix
 from itembank.errors import DataError, shown
 
@@ -82,4 +83,4 @@ def _check(whole: Bank, given: ResponseMatrix) -> None:
 def _with_items_of(whole: Bank, given: ResponseMatrix, places: np.ndarray) -> ResponseMatrix:
     """Return the responses with what the bank knows of their items."""
     items = whole.responses.items[places]
-    return given.with_tables(items=items)
+    return given.with_tables(items=with_prompts(items, [items, given.items]))

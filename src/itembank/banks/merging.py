@@ -13,10 +13,11 @@ from itembank.data.bank_history import STATUSES
 from itembank.data.bank_views import whole_bank
 from itembank.data.banks import Bank
 from itembank.data.calibrations import Calibration
+from itembank.data.prompts import prompt_differences, with_prompts
 from itembank.data.readers.agreement import check_same_content
 from itembank.data.responses import ResponseMatrix
 from itembank.data.targets import ScoreTargets
-from itembank.errors import DataError, shown
+from itembank.errors import DataError, DataWarning, shown, warn
 from itembank.irt.family_names import GRADED
 from itembank.irt.parameters import ItemParameters
 from itembank.numerics.arrays import FloatArray, IntArray
@@ -59,6 +60,9 @@ def merge(first: GivenBank, second: GivenBank, *, note: str = "") -> Bank:
     both = _Both.of(one, other)
     _check_scale(both, first, second)
     _check_items(both)
+    words = prompt_differences(other.responses.items, one.responses.items, whose=f"those of bank {one.bank_id}")
+    if words:
+        warn(f"{words} (bank {other.bank_id}). The merged bank says of these items that prompts differ.", DataWarning)
     whole = _merged(both)
     ids, status = other.item_ids, history_of(second).status
     statuses = {ids[k]: STATUSES[status[k]] for k in both.new_items.tolist()}
@@ -203,6 +207,7 @@ def _merged(both: _Both) -> Bank:
     """Put all models and items into one bank."""
     one, other = both.one, both.other
     items = pl.concat([one.responses.items, other.responses.items[both.new_items]], how="diagonal_relaxed")
+    items = with_prompts(items, [one.responses.items, other.responses.items])
     models = pl.concat([one.responses.models, other.responses.models[both.new_models]], how="diagonal_relaxed")
     values = _over(both, one.responses.responses, other.responses.responses)
     units = {*one.responses.costs, *other.responses.costs}

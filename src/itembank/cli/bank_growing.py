@@ -8,6 +8,7 @@ import click
 
 from itembank.cli.bank_writing import loaded_for_change, write_bank, writing
 from itembank.cli.options import FILE, bank_argument, format_option, refuse_unused, responses_argument
+from itembank.cli.reading_options import OPTIONS_OF
 from itembank.cli.render import note, print_record, progress, warnings_as_notes
 from itembank.errors import shown, visible
 
@@ -24,6 +25,7 @@ _HOW = click.option(
 _SELECTION = click.option(
     "--selection", type=FILE, help="The items that the models were asked, in place of --how: random or fixed."
 )
+_MIXED = OPTIONS_OF["allow_mixed_prompts"]
 _NOTE = click.option("--note", "text", default="", metavar="TEXT", help="Why; the bank's history keeps it.")
 _METHOD = click.option(
     "--method",
@@ -38,8 +40,11 @@ _METHOD = click.option(
 @bank_argument
 @responses_argument
 @_METHOD
+@_MIXED
 @format_option
-def link(*, bank: Path, responses: tuple[Path, ...], method: Any, output_format: str) -> None:
+def link(
+    *, bank: Path, responses: tuple[Path, ...], method: Any, allow_mixed_prompts: bool, output_format: str
+) -> None:
     """Show what RESPONSES say of items that are new to BANK, and write nothing.
 
     Each new item with its parameters on the bank's scale and their errors; the error that the link adds to a score; the
@@ -49,9 +54,13 @@ def link(*, bank: Path, responses: tuple[Path, ...], method: Any, output_format:
       itembank bank link bank answers-to-old-and-new-items.csv
     """  # noqa: D301
     from itembank.banks.records import link_items  # noqa: PLC0415
+    from itembank.data.arguments import as_new_responses  # noqa: PLC0415
+    from itembank.data.bank_files import load_bank  # noqa: PLC0415
 
     with warnings_as_notes(), progress("bank link") as report:
-        linked = link_items(bank, responses, method=method, progress=report)
+        loaded = load_bank(bank)
+        given = as_new_responses(loaded, list(responses), allow_mixed_prompts=allow_mixed_prompts)
+        linked = link_items(loaded, given, method=method, progress=report)
     print_record(
         _facts(linked), "items", linked.rows(), output_format, least=("scenario", "n_answers", "mean_response")
     )
@@ -71,10 +80,19 @@ def link(*, bank: Path, responses: tuple[Path, ...], method: Any, output_format:
     help="field-test: not in the score yet.",
 )
 @_HOW
+@_MIXED
 @_NOTE
 @writing
 def add_items(
-    *, bank: Path, responses: tuple[Path, ...], text: str, force: bool, output: Path, output_format: str, **asked: Any
+    *,
+    bank: Path,
+    responses: tuple[Path, ...],
+    allow_mixed_prompts: bool,
+    text: str,
+    force: bool,
+    output: Path,
+    output_format: str,
+    **asked: Any,
 ) -> None:
     """Add the items that BANK does not know to it, on its scale, with the models that answered them.
 
@@ -86,10 +104,12 @@ def add_items(
       itembank bank add-items bank questions-of-may.csv --note "questions of May" -o bank-2
     """  # noqa: D301
     from itembank.banks.add_items import add_items as add  # noqa: PLC0415
+    from itembank.data.arguments import as_new_responses  # noqa: PLC0415
 
     loaded = loaded_for_change(bank, output, force=force)
     with warnings_as_notes(), progress("bank add-items") as report:
-        changed = add(loaded, responses, note=text, progress=report, **asked)
+        given = as_new_responses(loaded, list(responses), allow_mixed_prompts=allow_mixed_prompts)
+        changed = add(loaded, given, note=text, progress=report, **asked)
     made = None if changed.history is None else changed.history.changes[-1].link
     write_bank(changed, output, output_format, force=force)
     if made is not None and made.linking_error is not None:
@@ -104,6 +124,7 @@ def add_items(
 @responses_argument
 @_HOW
 @_SELECTION
+@_MIXED
 @_NOTE
 @writing
 def add_models(
@@ -112,6 +133,7 @@ def add_models(
     responses: tuple[Path, ...],
     how: str | None,
     selection: Path | None,
+    allow_mixed_prompts: bool,
     text: str,
     force: bool,
     output: Path,
@@ -129,11 +151,12 @@ def add_models(
 
     loaded = loaded_for_change(bank, output, force=force)
     with warnings_as_notes():
-        changed = add(loaded, _read(loaded, responses), how=_way(how, selection), note=text)
+        given = _read(loaded, responses, allow_mixed_prompts=allow_mixed_prompts)
+        changed = add(loaded, given, how=_way(how, selection), note=text)
     write_bank(changed, output, output_format, force=force)
 
 
-def _read(bank: "Bank", paths: Sequence[Path]) -> "ResponseMatrix":
+def _read(bank: "Bank", paths: Sequence[Path], *, allow_mixed_prompts: bool) -> "ResponseMatrix":
     """Read results of models, or the answers that journals of sessions hold."""
     from itembank.adaptive.journal_answers import is_journal, journal_responses  # noqa: PLC0415
     from itembank.data.arguments import as_new_responses  # noqa: PLC0415
@@ -141,7 +164,7 @@ def _read(bank: "Bank", paths: Sequence[Path]) -> "ResponseMatrix":
 
     journals = [path for path in paths if is_journal(path)]
     if not journals:
-        return as_new_responses(bank, list(paths))
+        return as_new_responses(bank, list(paths), allow_mixed_prompts=allow_mixed_prompts)
     if len(journals) < len(paths):
         raise click.UsageError("RESPONSES must be journals of sessions or other results, not both. Add them in turn.")
     refuse_unused(("how", False, "results that are no journals of sessions, which say it themselves"))
@@ -178,10 +201,19 @@ def _way(how: str | None, selection: Path | None) -> str | None:
     help="all: also slopes, on a new scale, from models whose items were not chosen by their own answers.",
 )
 @_HOW
+@_MIXED
 @_NOTE
 @writing
 def recalibrate(
-    *, bank: Path, responses: tuple[Path, ...], text: str, force: bool, output: Path, output_format: str, **asked: Any
+    *,
+    bank: Path,
+    responses: tuple[Path, ...],
+    allow_mixed_prompts: bool,
+    text: str,
+    force: bool,
+    output: Path,
+    output_format: str,
+    **asked: Any,
 ) -> None:
     """Let BANK's items learn from models that were added since, and from those of RESPONSES.
 
@@ -196,7 +228,8 @@ def recalibrate(
 
     loaded = loaded_for_change(bank, output, force=force)
     with warnings_as_notes(), progress("bank recalibrate") as report:
-        changed = learn(loaded, _read(loaded, responses) if responses else None, note=text, progress=report, **asked)
+        given = _read(loaded, responses, allow_mixed_prompts=allow_mixed_prompts) if responses else None
+        changed = learn(loaded, given, note=text, progress=report, **asked)
     write_bank(changed, output, output_format, force=force)
 
 

@@ -64,7 +64,9 @@ def _about(bank: "Bank") -> dict[str, Any]:
     """Facts on the whole bank."""
     import numpy as np  # noqa: PLC0415
 
-    calibration = bank.calibration
+    from itembank.data.prompts import prompts_in_words  # noqa: PLC0415
+
+    calibration, asked = bank.calibration, prompts_in_words(bank.responses.items)
     loadings = calibration.parameters.loadings
     return {
         "bank": bank.bank_id,
@@ -72,6 +74,7 @@ def _about(bank: "Bank") -> dict[str, Any]:
         "n_models": bank.n_models,
         "n_items": bank.n_items,
         **_about_responses(bank),
+        **({"prompts": asked} if asked else {}),
         "method": calibration.method,
         "item_model": calibration.item_model,
         "family": calibration.parameters.family,
@@ -129,6 +132,8 @@ def _explained(about: dict[str, Any]) -> dict[str, Any]:
         "n_negative_items": "stronger models fail more often; check their keys",
     }
     rows = {name: f"{value:.4g} ({words[name]})" if name in words else value for name, value in about.items()}
+    if "prompts" in about:
+        rows["prompts"] = "; ".join(about["prompts"])
     if "version" in about:
         parent = rows.pop("parent")
         came_from = f", from bank {parent}" if parent else ""

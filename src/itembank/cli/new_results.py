@@ -32,9 +32,14 @@ def read_new_results(
 ) -> "ResponseMatrix":
     """Read results as the bank's were read; of items outside the selection say how many are left out.
 
-    With `same_content`, items whose content is not the bank's are refused.
+    With `same_content`, items whose content is not the bank's are refused, and other prompts unless they were allowed.
     """
-    from itembank.data.readers.agreement import check_same_content, only_items, read_new_responses  # noqa: PLC0415
+    from itembank.data.readers.agreement import (  # noqa: PLC0415
+        check_same_content,
+        check_same_prompts,
+        only_items,
+        read_new_responses,
+    )
     from itembank.errors import shown  # noqa: PLC0415
 
     matrix = read_new_responses(
@@ -52,6 +57,8 @@ def read_new_results(
             note(f"{len(others)} of {n_items} items are outside the selection and are left out: {names}.")
     if same_content:
         check_same_content(matrix.items, bank.responses.items)
+        if not reading.get("allow_mixed_prompts"):
+            check_same_prompts(matrix.items, bank.responses.items)
     return matrix
 
 

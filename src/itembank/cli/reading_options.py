@@ -157,6 +157,10 @@ READERS: Mapping[str, tuple[frozenset[str], str]] = {
     "filter_name": _LOGS,
     "response": _LOGS,
     **{name: _taking(name, _HARNESS) for name in ("tasks", "exclude_tasks", "skip_unusable")},
+    "allow_mixed_prompts": (
+        frozenset({"lm-eval", "inspect", "responses"}),
+        "logs of lm-evaluation-harness and Inspect, and response files of them",
+    ),
     "errors": _taking("errors", "results that tell errors from wrong answers, as SWE-bench's do"),
     "true_value": _TABLES,
     "response_column": _TABLES,

@@ -8,10 +8,17 @@ from itembank.data.bank_files import load_bank
 from itembank.data.bank_records import RECORD
 from itembank.data.banks import Bank
 from itembank.data.hub_names import is_hub_name
-from itembank.data.readers.agreement import check_same_content, only_items, read_new_responses
+from itembank.data.prompts import how_to_mix
+from itembank.data.readers.agreement import (
+    check_same_content,
+    check_same_prompts,
+    only_items,
+    read_new_responses,
+)
+from itembank.data.readers.specs import ReadingSpec
 from itembank.data.responses import ResponseMatrix
 from itembank.data.selections import Selection
-from itembank.errors import DataError, ParameterError
+from itembank.errors import DataError, ParameterError, remedy
 
 GivenBank: TypeAlias = Bank | str | Path
 """A bank, the path of its folder, or its name on the Hub (``hf:owner/name``)."""
@@ -59,27 +66,36 @@ def as_responses(responses: GivenResponses) -> ResponseMatrix:
 
 
 def as_new_responses(
-    bank: Bank, responses: GivenResponses, selection: Selection | None = None, *, same_content: bool = True
+    bank: Bank,
+    responses: GivenResponses,
+    selection: Selection | None = None,
+    *,
+    same_content: bool = True,
+    allow_mixed_prompts: bool = False,
 ) -> ResponseMatrix:
     """Return responses of new models themselves, or read them as the bank's items were read.
 
     Of files, only the items of the selection are kept where there is one, and must be those of the bank; with
-    `same_content` their content, too.
+    `same_content` their content, too, and their prompts unless `allow_mixed_prompts`.
 
     Raises
     ------
     ParameterError
         For anything that is neither responses nor a path.
     DataError
-        As `read_responses`, and for items whose content is not that of the bank's.
+        As `read_responses`, and for items whose content or prompt is not that of the bank's.
     """
     if isinstance(responses, ResponseMatrix):
         return responses
-    matrix = read_new_responses(_paths(responses), bank.responses.items)
+    spec = ReadingSpec(allow_mixed_prompts=allow_mixed_prompts)
+    matrix = read_new_responses(_paths(responses), bank.responses.items, spec=spec)
     if selection is not None:
         matrix, _ = only_items(matrix, selection.item_ids)
     if same_content:
         check_same_content(matrix.items, bank.responses.items)
+        if not allow_mixed_prompts:
+            advice = "To take them all the same, give what read_responses(...) returns in place of the path."
+            check_same_prompts(matrix.items, bank.responses.items, advice=remedy(advice, how_to_mix()))
     return matrix
 
 

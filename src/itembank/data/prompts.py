@@ -14,17 +14,21 @@ import numpy as np
 import polars as pl
 
 from itembank.data.digests import digest_of
-from itembank.errors import shown
+from itembank.data.secrets import without_secrets
+from itembank.errors import N_SHOWN, remedy, shown
 from itembank.numerics.arrays import IntArray
 
 PROMPT_HASH: Final = "prompt_hash"
 """Hash of the prompt where all models had the same one; `DIFFERS` where they had not; null where nobody told."""
 PROMPT_SETTINGS: Final = "prompt_settings"
 """Settings of the item's task, as `settings_text` writes them; null where nobody told."""
+PROMPTS: Final = (PROMPT_HASH, PROMPT_SETTINGS)
 DIFFERS: Final = "differs"
 """In place of a hash or of one setting: models had different ones."""
 N_DIGITS: Final = 15
 """Hexadecimal digits that are kept of a prompt's SHA-256: 60 bits, a whole number that is not negative."""
+MOST_ENTRIES: Final = 200
+"""Characters of arguments that are kept."""
 NO_HASH: Final = -1
 """In place of the number of a hash: nobody told."""
 _HEXADECIMAL = re.compile(f"[0-9a-fA-F]{{{N_DIGITS}}}")
@@ -38,11 +42,13 @@ IN_WORDS: Final[Mapping[str, str]] = {
     "fewshot_seed": "few-shot seed",
     "task_args": "task arguments",
     "solver": "solver",
+    "solver_args": "solver arguments",
 }
 """Settings that a log can tell, and what they are called; the order is that in which they are printed.
 
 ``chat_template`` and ``fewshot_as_multiturn`` are true or false: each model has a template of its own.
-``system_prompt`` and ``solver`` are short digests of the text, empty where there was none.
+``system_prompt`` is a short digest of the text, empty where there was none. ``task_args`` and ``solver_args`` are texts
+of `entries_text`: an argument that only one of two runs tells is one with a default, and says nothing.
 """
 
 
@@ -66,9 +72,25 @@ def joined_settings(all_settings: Iterable[Mapping[str, Any]]) -> dict[str, Any]
     joined: dict[str, Any] = {}
     for settings in all_settings:
         for name, value in settings.items():
-            if value is not None:
-                joined[name] = value if joined.get(name, value) == value else DIFFERS
+            known = joined.get(name)
+            both = _entries(known), _entries(value)
+            if both[0] and both[1]:
+                joined[name] = entries_text(joined_settings(both))
+            elif value is not None:
+                joined[name] = value if known is None or known == value else DIFFERS
     return joined
+
+
+def entries_text(entries: Mapping[str, Any]) -> str:
+    """Write arguments as "cot=False, n=40", without secrets; what would be longer than 200 characters as its digest."""
+    text = without_secrets(", ".join(f"{name}={entries[name]}" for name in sorted(entries)))
+    return text if len(text) <= MOST_ENTRIES else short_digest(text)
+
+
+def _entries(value: Any) -> dict[str, str]:
+    """Return the arguments of such a text; none of anything else."""
+    pairs = [one.partition("=") for one in value.split(", ")] if isinstance(value, str) else []
+    return {name: one for name, _, one in pairs} if all(equals for _, equals, _ in pairs) else {}
 
 
 def short_digest(text: str | None) -> str:
@@ -127,10 +149,46 @@ def _in_words(name: str, value: Any) -> str:
     return f"{called} {value}"
 
 
+def prompts_in_words(items: pl.DataFrame, *, most: int = N_SHOWN) -> list[str]:
+    """Say how items were asked and judged, a line for each way: settings, metric, filter, and whose they are.
+
+    Those of most items come first; after `most` of them the last line counts the others. Empty where nobody tells.
+    """
+    if PROMPT_SETTINGS not in items.columns:
+        return []
+    owner = "task" if "task" in items.columns else "scenario"
+    names = [PROMPT_SETTINGS, *(name for name in ("metric", "filter") if name in items.columns)]
+    ways = items.group_by(names, maintain_order=True).agg(pl.len(), pl.col(owner).unique(maintain_order=True))
+    ways = ways.sort("len", descending=True, maintain_order=True)
+    lines = []
+    for text, *judged, _, owners in ways.head(most).iter_rows():
+        parts = [settings_in_words(_settings_of(text)) or "settings unknown"]
+        parts += [f"{name} {value}" for name, value in zip(names[1:], judged, strict=True) if value is not None]
+        whose = "" if ways.height == 1 else f"{shown(owners)}: "
+        lines.append(whose + ", ".join(parts))
+    return [*lines, *([f"and {ways.height - most} more ways"] if ways.height > most else [])]
+
+
+def words_of_items(items: pl.DataFrame) -> pl.Series:
+    """Say of each item in words how it was asked, (n_items,); null where nobody tells."""
+    texts = items[PROMPT_SETTINGS] if PROMPT_SETTINGS in items.columns else pl.Series([None] * items.height)
+    texts = texts.cast(pl.String)
+    known = texts.drop_nulls().unique(maintain_order=True).to_list()
+    words = [settings_in_words(_settings_of(text)) or None for text in known]
+    return texts.replace_strict(known, words, default=None, return_dtype=pl.String).alias("prompts")
+
+
 def settings_apart(settings: Mapping[str, Any], known: Mapping[str, Any]) -> list[str]:
     """Names of the settings that both tell and that differ, in the order of `IN_WORDS`."""
-    both = [name for name in IN_WORDS if name in settings and name in known]
-    return [name for name in both if DIFFERS not in (settings[name], known[name]) and settings[name] != known[name]]
+    return [name for name in IN_WORDS if _is_apart(settings.get(name), known.get(name))]
+
+
+def _is_apart(one: Any, other: Any) -> bool:
+    """Whether two values of a setting are known and differ."""
+    ours, theirs = _entries(one), _entries(other)
+    if ours and theirs:
+        return any(_is_apart(ours[name], theirs[name]) for name in ours.keys() & theirs.keys())
+    return None not in (one, other) and DIFFERS not in (one, other) and one != other
 
 
 def prompt_differences(items: pl.DataFrame, known: pl.DataFrame, *, whose: str = "the bank's runs") -> str:
@@ -151,7 +209,7 @@ def prompt_differences(items: pl.DataFrame, known: pl.DataFrame, *, whose: str =
     str
         Half a sentence: "prompts differ for 88 of 95 items: the bank's runs had 4 shots, these have 0 shots".
     """
-    both = _prompts(items).join(_prompts(known), on="item_id", suffix="_known")
+    both = _hashed(items).join(_hashed(known), on="item_id", suffix="_known")
     told = pl.col(PROMPT_HASH).is_not_null() & pl.col(f"{PROMPT_HASH}_known").is_not_null()
     pairs = both.select(PROMPT_SETTINGS, f"{PROMPT_SETTINGS}_known").unique(maintain_order=True)
     found = [_Pair(*row) for row in pairs.iter_rows()]
@@ -176,6 +234,44 @@ def prompt_differences(items: pl.DataFrame, known: pl.DataFrame, *, whose: str =
     return f"prompts differ for {how}, although the settings that are known are the same: {examples}"
 
 
+def how_to_mix() -> str:
+    """Say how models that were asked with different prompts are taken together."""
+    allow = remedy("spec=ReadingSpec(allow_mixed_prompts=True)", "--allow-mixed-prompts")
+    return f"To take them together all the same, add {allow}."
+
+
+def join_prompts(tables: Sequence[pl.DataFrame]) -> pl.DataFrame:
+    """Return how items were asked in several item tables together: what differs is `DIFFERS`.
+
+    Returns
+    -------
+    table with `item_id`, and `PROMPT_HASH` and `PROMPT_SETTINGS` where some table has them
+        One row an item, in the order in which they first come.
+    """
+    columns = [name for name in PROMPTS if any(name in one.columns for one in tables)]
+    told = pl.concat([_told(one).select("item_id", *columns) for one in tables])
+    known = [pl.col(name).drop_nulls().unique(maintain_order=True) for name in columns]
+    joined = told.group_by("item_id", maintain_order=True).agg(known)
+    if PROMPT_HASH in columns:
+        hashes = pl.col(PROMPT_HASH).list
+        one = pl.when(hashes.len() > 1).then(pl.lit(DIFFERS)).otherwise(hashes.first())
+        joined = joined.with_columns(one.alias(PROMPT_HASH))
+    if PROMPT_SETTINGS in columns:
+        texts = pl.col(PROMPT_SETTINGS).list.join("\n")  # JSON on one line each
+        found = joined.select(texts.unique()).to_series().to_list()
+        together = [settings_text(joined_settings(map(_settings_of, text.split("\n")))) for text in found]
+        joined = joined.with_columns(texts.replace_strict(found, together, return_dtype=pl.String))
+    return joined
+
+
+def with_prompts(items: pl.DataFrame, tables: Sequence[pl.DataFrame]) -> pl.DataFrame:
+    """Return a table of items that says how they were asked in all these tables together."""
+    joined = join_prompts(tables)
+    if joined.width == 1:
+        return items
+    return items.drop(joined.columns[1:], strict=False).join(joined, on="item_id", how="left", maintain_order="left")
+
+
 class _Pair:
     """Settings of an item and of the known one, compared."""
 
@@ -187,10 +283,19 @@ class _Pair:
 
     def in_words(self, whose: str) -> str:
         """Say what each had of the settings that differ."""
-        ours, theirs = (
-            " and ".join(_in_words(name, one[name]) for name in self.names) for one in (self.settings, self.known)
-        )
+        pairs = [(name, *_unlike(self.settings[name], self.known[name])) for name in self.names]
+        ours = " and ".join(_in_words(name, one) for name, one, _ in pairs)
+        theirs = " and ".join(_in_words(name, other) for name, _, other in pairs)
         return f"{whose} had {theirs}, these have {ours}"
+
+
+def _unlike(one: Any, other: Any) -> tuple[Any, Any]:
+    """Return two values that differ, of objects only the entries that do."""
+    ours, theirs = _entries(one), _entries(other)
+    if not (ours and theirs):
+        return one, other
+    names = [name for name in ours if name in theirs and _is_apart(ours[name], theirs[name])]
+    return entries_text({name: ours[name] for name in names}), entries_text({name: theirs[name] for name in names})
 
 
 def _settings_of(text: str | None) -> dict[str, Any]:
@@ -202,15 +307,14 @@ def _settings_of(text: str | None) -> dict[str, Any]:
     return content if isinstance(content, dict) else {}
 
 
-def _prompts(items: pl.DataFrame) -> pl.DataFrame:
-    """Return the ids of items, the hashes that are known (shortened), and the settings; null where there are none."""
+def _told(items: pl.DataFrame) -> pl.DataFrame:
+    """Return the ids of items, the digits of hashes that are kept, and settings; null where there are none."""
     absent = pl.lit(None, dtype=pl.String)
-    table = items.select(
-        "item_id",
-        *(
-            pl.col(name).cast(pl.String) if name in items.columns else absent.alias(name)
-            for name in (PROMPT_HASH, PROMPT_SETTINGS)
-        ),
-    )
-    is_known = pl.col(PROMPT_HASH) != DIFFERS
-    return table.with_columns(pl.when(is_known).then(pl.col(PROMPT_HASH).str.slice(0, N_DIGITS)))
+    told = {name: pl.col(name).cast(pl.String) if name in items.columns else absent for name in PROMPTS}
+    told[PROMPT_HASH] = told[PROMPT_HASH].str.slice(0, N_DIGITS)
+    return items.select("item_id", **told)
+
+
+def _hashed(items: pl.DataFrame) -> pl.DataFrame:
+    """Return how items were asked, with the hashes that are of all models alone."""
+    return _told(items).with_columns(pl.when(pl.col(PROMPT_HASH) != DIFFERS).then(PROMPT_HASH).alias(PROMPT_HASH))

@@ -7,12 +7,13 @@ import polars as pl
 
 from itembank.data.banks import Bank
 from itembank.data.digests import digest_of
+from itembank.data.prompts import joined_settings, prompt_differences, settings_by_task, settings_in_words
 from itembank.data.readers.agreement import CONTENT, in_both, only_items, other_in
 from itembank.data.responses import ResponseMatrix
 from itembank.errors import DataError, shown
 from itembank.numerics.arrays import BoolArray
 
-_OF_ITEMS = ("prompt_hash", "task_version", "n_shot", "num_fewshot", "metric", "filter", "harness")
+_OF_ITEMS = ("task_version", "n_shot", "num_fewshot", "metric", "filter", "harness")
 _OF_MODELS = ("prompt_hash", "task_version", "n_shot", "num_fewshot", "harness", "chat_template", "system_prompt")
 _ENDING = "_version"
 MOST_CONDITIONS, MOST_VALUES, LONGEST_VALUE = 8, 3, 40
@@ -46,9 +47,13 @@ def changed_conditions(new: ResponseMatrix, bank: ResponseMatrix) -> Iterator[st
     """Say of each column that both tables have what differs from the bank's.
 
     An item is compared with the bank's item of the same id, a model with all models of the bank: versions and harnesses
-    that none of these was run with. Columns of items: `prompt_hash`, `task_version`, `n_shot`, `num_fewshot`, `metric`,
-    `filter`, `harness`; of models: those that say how it was run, and all that end in `_version`.
+    that none of these was run with. Of items: prompts (`prompt_differences`) and the columns `task_version`, `n_shot`,
+    `num_fewshot`, `metric`, `filter`, `harness`; of models: those that say how it was run, and all that end in
+    `_version`.
     """
+    words = prompt_differences(new.items, bank.items)
+    if words:
+        yield f"{words}."
     for column in _shared(new.items, bank.items, _OF_ITEMS):
         changed = other_in(in_both(new.items, bank.items, column), column)
         if changed:
@@ -73,7 +78,8 @@ def told_conditions(new: ResponseMatrix) -> dict[str, str]:
     mapping of column to its values in order
         The first three, and how many more there are; of a long one, a system prompt, the beginning of its SHA-256.
     """
-    found: dict[str, str] = {}
+    words = settings_in_words(joined_settings(settings_by_task(new.items).values()))
+    found = {"prompts": words} if words else {}
     for table, names in ((new.models, _OF_MODELS), (new.items, _OF_ITEMS)):
         for column in (name for name in table.columns if name in names or name.endswith(_ENDING)):
             values = table[column].cast(pl.String).drop_nulls().unique().sort().to_list()

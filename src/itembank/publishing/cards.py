@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 
 from itembank.data.banks import Bank
+from itembank.data.prompts import prompts_in_words
 from itembank.errors import ParameterError, quoted
 from itembank.publishing.held_out import HeldOutScores
 from itembank.publishing.markdown import escaped, table
@@ -197,6 +198,9 @@ def _dates(bank: Bank) -> str:
 
 def _prompts(bank: Bank) -> str:
     """List how each kind of item was asked and judged, as the item table says."""
+    told = prompts_in_words(bank.responses.items, most=MOST_SHOWN)
+    if told:
+        return "\n".join(f"- {escaped(line)}" for line in told)
     names = [name for name in PROMPT_COLUMNS if name in bank.responses.items.columns]
     if not names:
         return ""

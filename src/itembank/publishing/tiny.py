@@ -12,6 +12,7 @@ from itembank.data.arguments import GivenBank, GivenSelection, as_bank, as_selec
 from itembank.data.atomic import replacing_folder, write_text
 from itembank.data.bank_files import check_bank_destination, save_bank
 from itembank.data.banks import Bank
+from itembank.data.prompts import words_of_items
 from itembank.data.selections import Selection
 from itembank.planning.select import select
 from itembank.progress import ProgressCallback, part_of, silent
@@ -179,6 +180,9 @@ def _parameters(tiny: Tiny) -> pl.DataFrame:
     }
     weights = pl.DataFrame({"item_id": tiny.selection.item_ids, "weight": tiny.selection.weights})
     items = bank.responses.items.select("item_id", "scenario", "subscenario")
+    table = bank.responses.items
+    asked = [words_of_items(table), *(table[name] for name in ("metric", "filter") if name in table.columns)]
+    items = items.with_columns(one for one in asked if one.null_count() < one.len())
     joined = items.join(weights, on="item_id", how="left", maintain_order="left")
     return joined.with_columns(**{name: pl.Series(np.ascontiguousarray(one)) for name, one in columns.items()})
 

@@ -5,9 +5,18 @@ from collections.abc import Sequence
 import polars as pl
 
 from itembank.data.banks import Bank
-from itembank.data.prompts import settings_by_task
+from itembank.data.prompts import prompts_in_words, settings_by_task
 from itembank.data.selections import Selection
-from itembank.publishing.cards import CANARY, WARNING, CardOptions, accuracy, columns_in_words, front_matter, limits
+from itembank.publishing.cards import (
+    CANARY,
+    MOST_SHOWN,
+    WARNING,
+    CardOptions,
+    accuracy,
+    columns_in_words,
+    front_matter,
+    limits,
+)
 from itembank.publishing.held_out import HeldOutScores
 from itembank.publishing.markdown import escaped, table
 from itembank.publishing.task_files import harness_arguments
@@ -81,7 +90,19 @@ def _summary(bank: Bank, selection: Selection) -> str:
     return (
         f"{selection.n_items:,} of the {bank.n_items:,} items of a benchmark, chosen by the results of {n_models:,} "
         "past models, and what it takes to estimate a new model's score on all items from its answers to these."
+        f"{_asked(bank, selection)}"
     )
+
+
+def _asked(bank: Bank, selection: Selection) -> str:
+    """List how past models were asked these items; nothing where nobody tells."""
+    items = bank.responses.items
+    told = prompts_in_words(items.filter(pl.col("item_id").is_in(selection.item_ids)), most=MOST_SHOWN)
+    return "\n\nPast models were asked with these settings:\n\n" + _lines(told) if told else ""
+
+
+def _lines(told: list[str]) -> str:
+    return "\n".join(f"- {escaped(line)}" for line in told)
 
 
 def _run(bank: Bank, selection: Selection, place: str, *, has_tasks: bool) -> str:

@@ -41,6 +41,7 @@ def write_run(
     results=True,
     arguments=None,
     suffix="jsonl",
+    stated=None,
     **more,
 ):
     """Write one run: `tasks` maps task to its samples, `more` stands in the results. Returns the model's folder."""
@@ -51,13 +52,14 @@ def write_run(
         (place / f"samples_{task}_{date}.{suffix}").write_text(text, encoding="utf-8")
     if results:
         content = {
-            "results": {task: {"alias": task, "acc,none": 0.123} for task in tasks},
+            "results": stated or {task: {"alias": task, "acc,none": "N/A"} for task in tasks},
             "group_subtasks": groups or {},
             "configs": {task: {"task": task, "filter_list": [{"name": n} for n in filters or ()]} for task in tasks},
             "versions": dict.fromkeys(tasks, 1.0),
             "higher_is_better": {task: dict.fromkeys(lower, False) for task in tasks},
             "n-samples": {
-                task: {"original": size, "effective": size} for task, size in (sizes or _sizes(tasks)).items()
+                task: {"original": size, "effective": _sizes(tasks).get(task, size)}
+                for task, size in (sizes or _sizes(tasks)).items()
             },
             "config": {"model": "hf", "model_args": arguments or f"pretrained={model}", "limit": None},
             "model_name": model,

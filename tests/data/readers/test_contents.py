@@ -3,11 +3,18 @@
 import hashlib
 import json
 
+import numpy as np
+import polars as pl
 import pytest
 
-from itembank.data.prompts import DIFFERS, settings_by_task
+from itembank.banks.add_models import add_models
+from itembank.calibration.build import build_bank
+from itembank.data.arguments import as_new_responses
+from itembank.data.prompts import DIFFERS, join_prompts, settings_by_task
 from itembank.data.readers.read import read_responses
 from itembank.data.readers.specs import ReadingSpec
+from itembank.data.response_files import write_responses
+from itembank.diagnostics.run_conditions import changed_conditions, told_conditions
 from itembank.errors import DataError
 from tests.data.readers.logs import answers, write_run
 
@@ -99,8 +106,8 @@ def test_mixtures_are_refused_and_say_how_many_models_had_what(tmp_path):
     assert str(refused.value) == (
         "all models of a task must have been asked with the same prompts, and in 1 they differ. task 'arc': 3 models 4 "
         "shots, no chat template; 1 model ('org/zero') 0 shots, no chat template; 1 model ('org/chat') 4 shots, chat "
-        "template. Give the logs of one kind alone, or leave the tasks out (exclude_tasks=...); to join them all the "
-        "same, add allow_mixed_prompts=True."
+        "template. Give the logs of one kind alone, or leave the tasks out (exclude_tasks=...). To take them together "
+        "all the same, add spec=ReadingSpec(allow_mixed_prompts=True)."
     )
 
 
@@ -148,3 +155,83 @@ def test_logs_without_hashes_are_told_apart_by_their_settings(tmp_path):
     write(tmp_path, "org/other", None, versions={"arc": 3})
     with pytest.raises(DataError, match=r"3 models task version 2.5; 1 model .'org/other'. task version 3"):
         read_responses(tmp_path)
+
+
+# in several sources, and beside a bank
+
+
+def response_file(folder, name, model, prompt, **told):
+    write(folder / name, model, prompt, **told)
+    path = folder / f"{name}.parquet"
+    write_responses(read_responses(folder / name), path)
+    return path
+
+
+def test_response_files_of_other_prompts_are_joined_only_when_allowed(tmp_path):
+    one = response_file(tmp_path, "one", "org/a", "usual")
+    other = response_file(tmp_path, "other", "org/b", "without", **{"n-shot": {"arc": 0}})
+    with pytest.raises(DataError, match=r"prompts differ for 3 of 3 items: .*one.parquet had 4 shots, these have 0 sh"):
+        read_responses([one, other])
+    items = read_responses([one, other], spec=MIXED).items
+    assert items["prompt_hash"].to_list() == [DIFFERS] * 3
+    assert settings_by_task(items)["arc"]["num_fewshot"] == DIFFERS
+    same = response_file(tmp_path, "same", "org/c", "usual", versions={"arc": 3})
+    assert (
+        read_responses([one, same]).items["prompt_hash"].to_list() == read_responses(one).items["prompt_hash"].to_list()
+    )
+
+
+def test_what_one_source_does_not_tell_another_does(tmp_path):
+    one = response_file(tmp_path, "one", "org/a", "usual")
+    pl.DataFrame({"model_id": ["z"], "item_id": ["arc/0"], "response": [1.0]}).write_csv(tmp_path / "plain.csv")
+    joined = read_responses([tmp_path / "plain.csv", one]).items.sort("item_id")
+    assert joined["prompt_hash"].to_list() == read_responses(one).items["prompt_hash"].to_list()
+
+
+def test_joined_prompts_of_tables():
+    one = pl.DataFrame({"item_id": ["a", "b"], "prompt_hash": ["1", None], "prompt_settings": ['{"version": "1"}'] * 2})
+    two = pl.DataFrame({"item_id": ["b", "c"], "prompt_settings": ['{"version": "2"}'] * 2})
+    assert join_prompts([one, two]).rows() == [
+        ("a", "1", '{"version": "1"}'),
+        ("b", None, '{"version": "differs"}'),
+        ("c", None, '{"version": "2"}'),
+    ]
+    assert join_prompts([one.select("item_id"), two.select("item_id")]).columns == ["item_id"]
+
+
+@pytest.fixture
+def bank(tmp_path):
+    """Return a bank of 12 models, asked 30 items with 4 shots."""
+    chance = np.random.default_rng(1)
+    for number in range(12):
+        values = chance.random(30) < 0.2 + 0.05 * number
+        write(tmp_path / "past", f"org/p{number}", "usual", values=values)
+    return build_bank(read_responses(tmp_path / "past"), "map")
+
+
+def test_new_results_of_other_prompts_are_refused_unless_read_before(tmp_path, bank):
+    told = {"n-shot": {"arc": 0}}
+    new = write(tmp_path / "new", "org/new", "without", values=[1, 0] * 15, **told)
+    with pytest.raises(DataError, match="for 30 of 30 items: the bank's runs had 4 shots, these have 0"):
+        as_new_responses(bank, new)
+    assert as_new_responses(bank, new, allow_mixed_prompts=True).n_items == 30
+    assert as_new_responses(bank, read_responses(new)).n_items == 30
+    assert list(changed_conditions(read_responses(new), bank.responses)) == [
+        "prompts differ for 30 of 30 items: the bank's runs had 4 shots, these have 0 shots."
+    ]
+    assert told_conditions(bank.responses)["prompts"] == (
+        "4 shots, task version 2.5, no chat template, few-shot seed 1234"
+    )
+
+
+def test_a_bank_that_takes_models_of_other_prompts_says_so(tmp_path, bank):
+    new = write(tmp_path / "new", "org/new", "without", values=[1, 0] * 15, **{"n-shot": {"arc": 0}})
+    with pytest.raises(DataError, match="prompts differ"):
+        add_models(bank, new, how="complete")
+    grown = add_models(bank, read_responses(new), how="complete")
+    assert set(grown.responses.items["prompt_hash"]) == {DIFFERS}
+    assert settings_by_task(grown.responses.items)["arc"]["num_fewshot"] == DIFFERS
+    assert (
+        add_models(bank, write(tmp_path / "same", "org/same", "usual", values=[1, 0] * 15), how="complete").n_models
+        == 13
+    )

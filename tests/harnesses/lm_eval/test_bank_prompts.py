@@ -43,7 +43,7 @@ def chatty(simulated):
         tokenizer_name = "chatty"
 
         def chat_template(self, chat_template=False):
-            return "template"
+            return "template" if chat_template else None
 
         def apply_chat_template(self, chat_history, add_generation_prompt=True):
             return "".join(f"<{turn['role']}> {turn['content']}\n" for turn in chat_history)

@@ -119,6 +119,9 @@ def test_a_session_goes_on_and_then_says_the_same_again(run, place, full):
     assert (place / "out" / "session.jsonl").read_bytes() == journal
     assert read_logs(place / "out") == logs
     other = run(*words, *arguments, "--num_fewshot", 1)
+    assert other.code == 4
+    assert "prompts differ" in other.err
+    other = run(*words, "--ignore-prompts", *arguments, "--num_fewshot", 1)
     assert other.code == 1
     assert "goes on with the prompts that it was started with" in other.err
     estimated = run("estimate", "bank", "out", "--method", "p-irt", "--interval", "model-based", "--format", "json")
@@ -168,22 +171,24 @@ def test_stages_are_run_in_one_command_and_go_on_after_a_kill(run, place, full, 
     ]
 
 
-def test_a_selection_goes_on_after_a_stop_and_asks_nothing_twice(run, place, full, simulated):
+def test_a_selection_goes_on_after_a_stop_and_asks_nothing_twice(run, place, full):
     """Stopped after two batches; then with another batch size and device, in another order."""
     words = ("-n", 12, "--batch", 4, "-o", "out", "--import", "simulated_lm", "--format", "json")
     words = ("run", "lm-eval", "bank", *words)
     model = "skill=0.6,seed=99,model=new,calls=calls.txt"
     arguments = ("--", "--model", "simulated", "--model_args", model, "--include_path", "tasks")
-    asked, ask = [], simulated.SimulatedLM.loglikelihood
+    from itembank.harnesses.lm_eval import hooks  # noqa: PLC0415
 
-    def until_stopped(self, requests, **more):
-        asked.append(len(requests))
-        if len(asked) == 3:
+    ran, keep = [], hooks.ItemsByAndBy.run_missing
+
+    def until_stopped(self, items, *rest):
+        if len(ran) == 8:
             raise KeyboardInterrupt
-        return ask(self, requests, **more)
+        ran.extend(items)
+        keep(self, items, *rest)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(simulated.SimulatedLM, "loglikelihood", until_stopped)
+        patch.setattr(hooks.ItemsByAndBy, "run_missing", until_stopped)
         stopped = run(*words, *arguments)
     assert stopped.code == 1
     assert "The same command goes on from here" in stopped.err

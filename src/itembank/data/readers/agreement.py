@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from itembank.data.prompts import how_to_mix, prompt_differences
 from itembank.data.readers.specs import ReadingSpec
 from itembank.data.responses import ResponseMatrix
 from itembank.errors import DataError, remedy, shown
@@ -87,6 +88,19 @@ def check_same_content(items: pl.DataFrame, known: pl.DataFrame) -> None:
             f"items must have the content the bank was calibrated on, got {len(changed)} of {both.height} with "
             f"another: {shown(changed)}. The benchmark changed, or unsorted ids were given to lm_eval --samples; run "
             "the version of the bank, or calibrate a new one."
+        )
+
+
+def check_same_prompts(items: pl.DataFrame, known: pl.DataFrame, *, advice: str | None = None) -> None:
+    """Raise `DataError` when items were asked with other prompts than the bank's (`prompt_differences`).
+
+    `advice` says how they are taken all the same.
+    """
+    words = prompt_differences(items, known)
+    if words:
+        raise DataError(
+            f"{words}. Scores under other prompts are not comparable: run the items as the bank's runs did. "
+            f"{how_to_mix() if advice is None else advice}"
         )
 
 

@@ -15,6 +15,7 @@ from itembank.data.prompts import (
     PROMPT_HASH,
     PROMPT_SETTINGS,
     hash_texts,
+    how_to_mix,
     joined_settings,
     settings_apart,
     settings_in_words,
@@ -204,6 +205,5 @@ def _refused(mixtures: Sequence[str]) -> str:
     return (
         f"all models of a task must have been asked with the same prompts, and in {len(mixtures)} they differ. "
         f"{'. '.join(mixtures[:N_SHOWN])}.{more} Give the logs of one kind alone, or leave the tasks out "
-        f"({remedy('exclude_tasks=...', '--exclude-task')}); to join them all the same, add "
-        f"{remedy('allow_mixed_prompts=True', '--allow-mixed-prompts')}."
+        f"({remedy('exclude_tasks=...', '--exclude-task')}). {how_to_mix()}"
     )

@@ -8,9 +8,10 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from itembank.data.prompts import NO_HASH
 from itembank.data.readers.checks import row_problems
 from itembank.data.readers.collecting import collect, refuse, shortened
-from itembank.data.readers.contents import item_contents
+from itembank.data.readers.contents import Prompted, item_contents, item_prompts
 from itembank.data.readers.inspect_files import inspect_files, read_log
 from itembank.data.readers.inspect_runs import InspectRun, run_of, together
 from itembank.data.readers.inspect_samples import Sample
@@ -162,6 +163,7 @@ def _rows(found: Sequence[_Row], scorers: dict[str, str], spec: ReadingSpec) -> 
     hashes = Labels.of(pl.Series("name", [row.sample.content for row in found], dtype=pl.String))
     advice = "The task changed between the runs, or shuffles its samples and numbers them anew."
     contents = item_contents(items, models, hashes, spec, what="input and target", advice=advice)
+    prompts = item_prompts(_prompted(found, items), items.n_names, spec)
     n_trials = np.array([row.n_trials for row in found], dtype=np.int64)
     costs = np.array([row.costs for row in found], dtype=np.float64).reshape(-1, len(COST_COLUMNS))
     table = pl.DataFrame({"item_id": [f"{row.run.task}/{row.sample.id}" for row in found]})
@@ -181,8 +183,17 @@ def _rows(found: Sequence[_Row], scorers: dict[str, str], spec: ReadingSpec) -> 
         {unit: costs[:, place] for place, unit in enumerate(COST_COLUMNS) if not np.isnan(costs[:, place]).all()},
         Labels.of(pl.Series("name", [row.attempt for row in found])),
         _model_table(runs),
-        table.with_columns(content_hash=pl.Series(contents, dtype=pl.String)),
+        table.with_columns(content_hash=pl.Series(contents, dtype=pl.String)).with_columns(prompts),
     )
+
+
+def _prompted(found: Sequence[_Row], items: Labels) -> list[Prompted]:
+    """Say how each run asked its items; of prompts themselves its log keeps too little to compare them."""
+    rows: dict[int, list[int]] = {}
+    for number, row in enumerate(found):
+        rows.setdefault(id(row.run), []).append(number)
+    runs = [(found[numbers[0]].run, items.index[numbers]) for numbers in rows.values()]
+    return [Prompted(run.model_id, run.task, run.settings, own, np.full(own.size, NO_HASH)) for run, own in runs]
 
 
 def _model_table(runs: Sequence[InspectRun]) -> pl.DataFrame:

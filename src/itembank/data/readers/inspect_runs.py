@@ -1,16 +1,30 @@
 """Runs of Inspect: the logs of one run and of its retries, put together."""
 
+import json
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from itembank.data.prompts import entries_text, short_digest
 from itembank.data.readers.inspect_files import LogFile
 from itembank.data.readers.inspect_samples import Sample, sample_of
 from itembank.data.readers.inspect_scores import OWN_SCORER
 from itembank.data.readers.specs import ReadingSpec
 from itembank.data.secrets import arguments_text, without_homes
 from itembank.errors import DataError, quoted, shown
+
+SYSTEM = "system_message"
+"""Solver that puts a system prompt before the question."""
+NO_PROMPT = frozenset(
+    {"kwargs", "max_tokens", "temperature", "top_p", "top_k", "seed", "timeout", "cache", "tool_calls"}
+)
+"""Arguments of solvers that change no prompt."""
+MOST_NAMES = 60
+"""Characters of the solvers' names that are kept; of longer ones it is the digest."""
+_WORD = re.compile(r"[\w .+-]{0,24}")
+"""Arguments that are kept: words. Of paths, keys and longer texts it is the digest, as settings are published."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +45,8 @@ class InspectRun:
     about : mapping of column to value
         What the model table keeps.
     samples : mapping of (id, epoch) to Sample
+    settings : mapping of setting to value
+        How it was asked, as `itembank.data.prompts` names it.
     """
 
     path: Path
@@ -43,6 +59,7 @@ class InspectRun:
     is_finished: bool
     about: Mapping[str, Any]
     samples: Mapping[tuple[str, int], Sample]
+    settings: Mapping[str, Any] = field(default_factory=dict)
 
 
 def run_of(log: LogFile, spec: ReadingSpec) -> InspectRun:
@@ -76,6 +93,7 @@ def run_of(log: LogFile, spec: ReadingSpec) -> InspectRun:
             "inspect_version": _text(_mapping(about.get("packages")).get("inspect_ai")),
         },
         _by_id(log),
+        _settings(log.header, about, is_ours=bool(ours)),
     )
 
 
@@ -94,6 +112,43 @@ def together(runs: Sequence[InspectRun]) -> list[InspectRun]:
                 samples[place] = sample
         merged[key] = replace(run, samples=samples)
     return list(merged.values())
+
+
+def _settings(header: Mapping[str, Any], about: Mapping[str, Any], *, is_ours: bool) -> dict[str, Any]:
+    """Say how a run asked: version and arguments of the task, its solvers and theirs, and system prompts.
+
+    In a run that itembank started, the arguments of the task itself are one argument of ours.
+    """
+    arguments = _mapping(about.get("task_args"))
+    arguments = _mapping(arguments.get("task_args")) if is_ours else arguments
+    version, plan = about.get("task_version"), _mapping(header.get("plan"))
+    settings = {
+        "version": str(version) if isinstance(version, int | str) else None,
+        "task_args": entries_text({_short(name): _short(value) for name, value in arguments.items()}) or None,
+    }
+    steps = [one for one in plan.get("steps") or () if isinstance(one, dict)]
+    if steps:
+        given = [(str(one.get("solver")), _mapping(one.get("params"))) for one in steps]
+        configs = (_mapping(plan.get("config")), _mapping(about.get("model_generate_config")))
+        system = [str(one["system_message"]) for one in configs if one.get("system_message")]
+        system += [str(params.get("template", "")) for name, params in given if name.endswith(SYSTEM)]
+        names = " > ".join(name for name, _ in given)
+        settings["solver"] = names if len(names) <= MOST_NAMES else short_digest(names)
+        settings["system_prompt"] = short_digest("\n".join(system))
+        own = {
+            f"{_short(name)}.{_short(key)}": _short(value)
+            for name, params in given
+            for key, value in params.items()
+            if key not in NO_PROMPT and not (name.endswith(SYSTEM) and key == "template")
+        }
+        settings["solver_args"] = entries_text(own) or None
+    return {name: value for name, value in settings.items() if value is not None}
+
+
+def _short(value: Any) -> str:
+    """Return an argument as a log's settings keep it: words and numbers, of anything else the digest."""
+    text = value if isinstance(value, str) else json.dumps(value, sort_keys=True, ensure_ascii=False)
+    return text if _WORD.fullmatch(text) else short_digest(text)
 
 
 def _by_id(log: LogFile) -> dict[tuple[str, int], Sample]:

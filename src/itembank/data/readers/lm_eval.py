@@ -1,6 +1,7 @@
 """Logs of lm-evaluation-harness: the samples it writes with ``--log_samples``."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ from itembank.data.readers.json_files import Record
 from itembank.data.readers.lm_eval_files import SampleFile, find_sample_files, run_of
 from itembank.data.readers.lm_eval_samples import Samples, read_samples, samples_of
 from itembank.data.readers.lm_eval_scores import needs_options, with_choice_metrics
+from itembank.data.readers.lm_eval_stated import warn_of_other_results
 from itembank.data.readers.logged import LogKind, Logs, logged_rows, read_each_log
 from itembank.data.readers.rows import ResponseRows
 from itembank.data.readers.specs import ReadingSpec
@@ -44,7 +46,8 @@ def lm_eval_rows(paths: Sequence[Path], spec: ReadingSpec, *, progress: Progress
 
     kept_as = "lm-eval with options" if with_options else "lm-eval"
     samples, problems = read_each_log(found.files, read, progress, kept_as=kept_as)
-    return logged_rows(Logs(KIND, samples, [*found.problems, *problems], found.lonely), spec)
+    compare = partial(warn_of_other_results, found=found, spec=spec)
+    return logged_rows(Logs(KIND, samples, [*found.problems, *problems], found.lonely, compare), spec)
 
 
 def lm_eval_record_rows(

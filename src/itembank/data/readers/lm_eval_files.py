@@ -2,9 +2,9 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from itembank.data.documents import read_json
 from itembank.data.prompts import short_digest
@@ -20,6 +20,8 @@ SAMPLES = re.compile(rf"samples_(?P<task>.+?)(?:_(?P<date>{_DATE}))?\.jsonl?(?:\
 RESULTS = re.compile(rf"(?!samples_).*?_?(?P<date>{_DATE})\.json")
 # The arguments that name a model, in the harness's own order of precedence.
 _NAMING_ARGUMENTS = ("peft", "delta", "pretrained", "model", "path", "engine")
+RunKey: TypeAlias = tuple[Path, str]
+"""Folder and date, which the files of one run share."""
 ORIGINAL, OF_BANK = "original", "itembank_bank"
 """What the metadata of an exported task say: the task it is a part of, and the bank whose items it has."""
 MOST = 2**63
@@ -74,6 +76,11 @@ class SampleFile:
     model_id: str
 
     @property
+    def run_key(self) -> RunKey:
+        """Folder and date, which the files of one run share."""
+        return self.path.parent, self.date
+
+    @property
     def model_name(self) -> str:
         """What the log calls the model."""
         return self.run.model_name
@@ -90,11 +97,14 @@ class FoundFiles:
         Results files without samples.
     problems : list of str
         Why other files cannot be read: their model or task is not told.
+    walked : set of RunKey
+        Runs all of whose samples were looked for.
     """
 
     files: list[SampleFile]
     lonely: list[Path]
     problems: list[str]
+    walked: set[RunKey] = field(default_factory=set)
 
 
 def find_sample_files(paths: Sequence[Path], spec: ReadingSpec) -> FoundFiles:
@@ -106,13 +116,15 @@ def find_sample_files(paths: Sequence[Path], spec: ReadingSpec) -> FoundFiles:
         When there are none that can be read, or one model id was given for several models.
     """
     found: dict[Path, None] = {}
+    walked: set[RunKey] = set()
     lonely: list[Path] = []
     for path in paths:
         samples, results = _files_of(path)
         found.update(dict.fromkeys(samples))
         sampled = {_run_key(SAMPLES, sample) for sample in samples}
+        walked.update(sampled if path.is_dir() else ())
         lonely.extend(file for file in results if _run_key(RESULTS, file) not in sampled)
-    runs: dict[tuple[Path, str], Run] = {}
+    runs: dict[RunKey, Run] = {}
     files, problems = [], []
     for path in found:
         try:
@@ -121,7 +133,7 @@ def find_sample_files(paths: Sequence[Path], spec: ReadingSpec) -> FoundFiles:
             problems.append(str(error))
     if not files:
         raise DataError("\n".join(problems[:N_SHOWN]))
-    return FoundFiles(oldest_first(wanted(files, spec)), lonely, problems)
+    return FoundFiles(oldest_first(wanted(files, spec)), lonely, problems, walked)
 
 
 def oldest_first(files: Sequence[SampleFile]) -> list[SampleFile]:
@@ -138,7 +150,7 @@ def _files_of(path: Path) -> tuple[list[Path], list[Path]]:
     results = sorted(file for file in path.rglob("*.json") if RESULTS.fullmatch(file.name))
     if samples:
         return samples, results
-    others = results or [file for file in sorted(path.rglob("*.json"))[:5] if _is_results(_json_or_none(file))]
+    others = results or [file for file in sorted(path.rglob("*.json"))[:5] if _is_results(json_or_none(file))]
     if others:
         raise DataError(
             f"{path}: holds results of lm_eval without samples: {shown([file.name for file in others])}. "
@@ -148,7 +160,7 @@ def _files_of(path: Path) -> tuple[list[Path], list[Path]]:
     raise DataError(f"{path}: holds no samples of lm_eval (samples_<task>_<date>.jsonl). {NO_SAMPLES}")
 
 
-def _run_key(pattern: re.Pattern[str], file: Path) -> tuple[Path, str]:
+def _run_key(pattern: re.Pattern[str], file: Path) -> RunKey:
     """Folder and date, which the files of one run share."""
     match = pattern.fullmatch(file.name)
     return file.parent, (match["date"] or "") if match else ""
@@ -156,7 +168,7 @@ def _run_key(pattern: re.Pattern[str], file: Path) -> tuple[Path, str]:
 
 def _refuse_results(path: Path) -> None:
     """Refuse a results file that was given as samples."""
-    if path.suffix == ".json" and not path.name.startswith("samples_") and _is_results(_json_or_none(path)):
+    if path.suffix == ".json" and not path.name.startswith("samples_") and _is_results(json_or_none(path)):
         raise DataError(
             f"{path}: is a results file of lm_eval, without samples; averages over a task cannot be taken apart. "
             f"Give the folder or the samples_*.jsonl beside it. {NO_SAMPLES}"
@@ -167,7 +179,7 @@ def _is_results(content: Any) -> bool:
     return isinstance(content, dict) and "results" in content and ("versions" in content or "configs" in content)
 
 
-def _json_or_none(path: Path) -> Any:
+def json_or_none(path: Path) -> Any:
     """Content of a JSON file, None when it is none."""
     try:
         return read_json(path)
@@ -175,7 +187,7 @@ def _json_or_none(path: Path) -> Any:
         return None
 
 
-def _sample_file(path: Path, spec: ReadingSpec, runs: dict[tuple[Path, str], Run]) -> SampleFile:
+def _sample_file(path: Path, spec: ReadingSpec, runs: dict[RunKey, Run]) -> SampleFile:
     """Tell task, date, run and model of one samples file."""
     match = SAMPLES.fullmatch(path.name)
     if match is None and spec.scenario is None:
@@ -188,20 +200,28 @@ def _sample_file(path: Path, spec: ReadingSpec, runs: dict[tuple[Path, str], Run
     key = _run_key(SAMPLES, path)
     if key not in runs:
         runs[key] = _read_run(*key)
-    run = runs[key]
-    return SampleFile(path, run.originals.get(task, task), key[1], run, spec.model_id or _model_id(path, run, spec))
+    run, own = runs[key], runs[key].originals.get(task, task)
+    model_id = spec.model_id or _model_id(path, run, spec)
+    run = replace(run, settings={own: run.settings.get(own, {})})  # a file is sent and kept with what it needs
+    return SampleFile(path, own, key[1], run, model_id)
 
 
 def _read_run(folder: Path, date: str) -> Run:
-    """Read the results file of a run: the one of its date, or the only one of the folder."""
-    dated = {match["date"]: file for file in sorted(folder.glob("*.json")) if (match := RESULTS.fullmatch(file.name))}
-    path = dated.get(date) or (next(iter(dated.values())) if len(dated) == 1 else folder / "results.json")
-    if not path.is_file():
+    """Read the results file of a run."""
+    path = results_path(folder, date)
+    if path is None:
         return Run()
-    content = _json_or_none(path)
+    content = json_or_none(path)
     if not _is_results(content):
         raise DataError(f"{path}: the results file cannot be read (was it cut?). Copy it again, or remove it.")
     return run_of(content, date)
+
+
+def results_path(folder: Path, date: str) -> Path | None:
+    """Return the results file of a run, that of its date or the only one of the folder; None where there is none."""
+    dated = {match["date"]: file for file in sorted(folder.glob("*.json")) if (match := RESULTS.fullmatch(file.name))}
+    path = dated.get(date) or (next(iter(dated.values())) if len(dated) == 1 else folder / "results.json")
+    return path if path.is_file() else None
 
 
 def run_of(content: Mapping[str, Any], date: str) -> Run:
@@ -310,7 +330,8 @@ def _task_settings(general: Mapping[str, Any], n_shot: Any, version: Any, config
 
 def _outermost(subtasks: dict[str, Any]) -> dict[str, str]:
     """Outermost group of each task."""
-    parent = {str(task): group for group, tasks in subtasks.items() for task in (tasks or ()) if task != group}
+    subtasks = {group: tasks for group, tasks in subtasks.items() if isinstance(tasks, list)}
+    parent = {str(task): group for group, tasks in subtasks.items() for task in tasks if task != group}
     outermost = {}
     for task, first in parent.items():
         group, seen = first, {task}

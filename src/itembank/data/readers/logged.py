@@ -1,6 +1,6 @@
 """From the logs of an evaluation harness to rows: one metric a task, the same for all models, and items compared."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -63,12 +63,15 @@ class Logs:
         Why other files cannot be read.
     lonely : list of paths
         Runs without samples.
+    compare : function of samples and the metric and filter of each task, optional
+        Warns where the samples are not those that the logs tell of.
     """
 
     kind: LogKind
     samples: list[Samples]
     problems: list[str]
     lonely: Sequence[Path] = ()
+    compare: Callable[[Sequence[Samples], Mapping[str, tuple[str, str]]], None] | None = None
 
 
 def read_each_log(
@@ -121,6 +124,8 @@ def logged_rows(logs: Logs, spec: ReadingSpec) -> ResponseRows:
         problems.extend(changed)
     _say(notes, logs.lonely)
     _say_failed(samples)
+    if logs.compare is not None:
+        logs.compare(samples, choices)
     if spec.repeats == "count":
         warn_of_uncounted(samples, choices)
     rows = _rows(samples, choices, spec, logs.kind)

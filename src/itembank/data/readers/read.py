@@ -170,7 +170,7 @@ def matrix_of_rows(
     with allowing(spec.max_memory):
         known = _known_tables(models, items)
         ids = known["item_id"][0]["item_id"].to_list() if "item_id" in known else None
-        rows = join_rows(read(ids))
+        rows = join_rows(read(ids), allow_mixed_prompts=spec.allow_mixed_prompts)
         of_models, of_items = _fitting(known, rows)
         return to_matrix(rows, spec, models=of_models, items=of_items)
 
@@ -290,7 +290,8 @@ def _read_source(
         known = {} if source.lists_all_items else {"item_ids": item_ids}
         rows: ResponseRows = function(source.rows)(paths, spec, progress=progress, **known)
         return rows
-    return join_rows(read_each(paths, lambda path: _read_file(path, source_format, spec), progress))
+    parts = read_each(paths, lambda path: _read_file(path, source_format, spec), progress)
+    return join_rows(parts, allow_mixed_prompts=spec.allow_mixed_prompts)
 
 
 def _read_file(path: Path, source_format: Format, spec: ReadingSpec) -> ResponseRows:

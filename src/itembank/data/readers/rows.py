@@ -6,6 +6,14 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import polars as pl
 
+from itembank.data.prompts import (
+    DIFFERS,
+    PROMPTS,
+    how_to_mix,
+    join_prompts,
+    prompt_differences,
+    with_prompts,
+)
 from itembank.data.readers.labels import Labels, join_labels
 from itembank.data.readers.wording import first_few
 from itembank.errors import N_SHOWN, DataError, quoted, shown
@@ -85,18 +93,21 @@ def rename_models(rows: ResponseRows, names: Mapping[str, str]) -> ResponseRows:
     return replace(rows, models=Labels(new.rename("name"), rows.models.index, rows.models.kind), model_table=table)
 
 
-def join_rows(parts: Sequence[ResponseRows]) -> ResponseRows:
+def join_rows(parts: Sequence[ResponseRows], *, allow_mixed_prompts: bool = False) -> ResponseRows:
     """Put the rows of several sources one after the other.
 
     Raises
     ------
     DataError
         When ids are whole numbers in one source and text in another, or sources disagree on an item's
-        scenario, subscenario or content.
+        scenario, subscenario or content; or on its prompt, unless `allow_mixed_prompts`.
     """
     problems = [*_kind_problems(parts, "model_id"), *_kind_problems(parts, "item_id")]
     item_table, unchanging = _join_item_tables(parts)
     problems.extend(unchanging)
+    item_table, mixtures = _with_prompts(parts, item_table)
+    if not allow_mixed_prompts:
+        problems.extend(mixtures)
     source = joined_source([part.source for part in parts])
     if problems:
         raise DataError(f"{source}: " + " ".join(problems))
@@ -170,6 +181,24 @@ def _join_item_tables(parts: Sequence[ResponseRows]) -> tuple[pl.DataFrame, list
         if unequal.height:
             problems.append(_disagreement(unequal, column))
     return _first_known(tables, "item_id"), problems
+
+
+def _with_prompts(parts: Sequence[ResponseRows], item_table: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
+    """Put how all parts asked an item into the table of items, and name the first part that asked otherwise."""
+    told = [part for part in parts if not set(PROMPTS).isdisjoint(part.item_table.columns)]
+    if len(told) < 2:
+        return item_table, []
+    item_table = with_prompts(item_table, [part.item_table for part in told])
+    is_other = [item_table[name].str.contains(DIFFERS, literal=True).any() for name in PROMPTS if name in item_table]
+    if not any(is_other):
+        return item_table, []
+    known = told[0].item_table
+    for number, part in enumerate(told[1:], start=1):
+        words = prompt_differences(part.item_table, known, whose=joined_source([one.source for one in told[:number]]))
+        if words:
+            return item_table, [f"{words} ({part.source}). {how_to_mix()}"]
+        known = join_prompts([known, part.item_table])
+    return item_table, []
 
 
 def _disagreement(unequal: pl.DataFrame, column: str) -> str:

@@ -40,7 +40,7 @@ def wanted(logs: Sequence[Log], spec: ReadingSpec) -> list[Log]:
         When none of them is left, one model id was given for several models, or several have one id without home
         folders.
     """
-    kept = [one for one in logs if _is_wanted(one.task, spec)]
+    kept = [one for one in logs if is_wanted(one.task, spec)]
     if logs and not kept:
         raise DataError(_no_task_left(sorted({one.task for one in logs}), spec))
     names = sorted({one.model_name for one in kept if one.model_name})
@@ -65,7 +65,7 @@ def _with_clean_ids(logs: Sequence[Log]) -> list[Log]:
     return [replace(one, model_id=without_homes(told[one.model_id])) for one in logs]
 
 
-def _is_wanted(task: str, spec: ReadingSpec) -> bool:
+def is_wanted(task: str, spec: ReadingSpec) -> bool:
     """Whether a task is among those to be read."""
     is_named = not spec.tasks or any(fnmatchcase(task, pattern) for pattern in spec.tasks)
     return is_named and not any(fnmatchcase(task, pattern) for pattern in spec.exclude_tasks)

@@ -12,6 +12,7 @@ _RUN = {
     "--batch": "--batch 2",
     "--stages": "--stages 2",
     "--dry-run": "--dry-run",
+    "--ignore-prompts": "--ignore-prompts",
     "--format": "--format json",
     "--seed": "--seed 1",
     **SESSION,
