@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from itembank.adaptive.events import (
     Asked,
+    Extended,
     Failed,
     Told,
     checked_counts,
@@ -13,6 +14,7 @@ from itembank.adaptive.events import (
     counts_behind,
     event_from_dict,
 )
+from itembank.adaptive.limits import Budget
 from itembank.errors import DataError
 
 IDS = st.text(min_size=1, max_size=8)
@@ -25,6 +27,7 @@ EVENTS = st.one_of(
     TOLD,
     COUNTED,
     st.builds(Failed, IDS, st.booleans(), st.text(max_size=8), COSTS),
+    st.builds(lambda n, cost: Extended(Budget(n, {"tokens": cost})), st.integers(1, 99), st.floats(0.1, 1e9)),
 )
 
 
@@ -40,7 +43,9 @@ GOOD = Told("a", 0.5, 2, 4, {"tokens": 3.0}).to_dict()
     ("record", "message"),
     [
         ([], "object of named fields"),
-        ({"event": "sang"}, "'asked', 'told' or 'failed'"),
+        ({"event": "sang"}, "'asked', 'told', 'failed' or 'extended'"),
+        ({"event": "extended", "budget": {"n_items": 0}}, "must have a budget"),
+        ({"event": "extended", "budget": {"apples": 3}}, "must have a budget"),
         ({"event": "asked", "item_ids": []}, "item_ids"),
         ({"event": "asked", "item_ids": "ab"}, "item_ids"),
         ({"event": "asked", "item_ids": ["a", 3]}, "item_ids"),

@@ -11,7 +11,7 @@ import pytest
 
 from itembank.adaptive.answer_table import session_responses
 from itembank.adaptive.journal import Journal, read_journal
-from itembank.adaptive.journal_sessions import open_session, read_session, start_session
+from itembank.adaptive.journal_sessions import extend_session, open_session, read_session, start_session
 from itembank.adaptive.limits import Budget
 from itembank.adaptive.preparation import prepare_sessions
 from itembank.adaptive.session import AdaptiveSession
@@ -236,3 +236,55 @@ def test_answers_become_responses_in_the_order_of_the_bank(bank):
     assert responses.n_trials.tolist() == [[1, 1, 4]]
     assert json.dumps(responses.costs["seconds"].tolist()) == "[[NaN, 2.0, NaN]]"
     assert responses.items.equals(bank.responses.items[:3])
+
+
+def test_a_session_that_is_over_goes_on_with_a_larger_budget(journal, bank):
+    """It ends with the answers of one that had the larger budget from the start."""
+    with open_session(journal, bank) as session:
+        work(session)
+        assert session.reason_stopped == "budget: 8 items"
+    assert extend_session(journal, n_items=12) == Budget(12)
+    assert read_session(journal).reason_stopped is None
+    with open_session(journal) as session:
+        assert session.n_items == 8
+        work(session)
+        assert session.reason_stopped == "budget: 12 items"
+        found = session.estimate().scores.rows()
+    whole = AdaptiveSession(prepare_sessions(bank, dataclasses.replace(SPEC, budget=Budget(12))), model_id="m")
+    first = whole.ask(2)
+    whole.tell(first[0], 1.0)
+    work(whole)
+    assert list(session.told) == list(whole.told)
+    np.testing.assert_equal(found, whole.estimate().scores.rows())
+
+
+@pytest.mark.parametrize(
+    ("limits", "message"),
+    [
+        ({"n_items": 8}, "raised above 8 items, got 8"),
+        ({"costs": {"tokens": 5}}, "has no limit of tokens"),
+        ({}, "got none"),
+    ],
+)
+def test_a_budget_that_is_not_raised_is_refused(journal, limits, message):
+    before = journal.read_bytes()
+    with pytest.raises(ParameterError, match=message):
+        extend_session(journal, **limits)
+    assert journal.read_bytes() == before
+
+
+def test_costs_may_be_raised_too(tmp_path, bank):
+    spec = SessionSpec(budget=Budget(costs={"output_tokens": 200.0}), interval="model-based")
+
+    def answer_all(session):
+        while items := session.ask():
+            session.tell(items[0], 1.0)
+        return session.n_items
+
+    with start_session(tmp_path / "run.jsonl", bank, spec) as session:
+        n_items = answer_all(session)
+    budget = extend_session(tmp_path / "run.jsonl", costs={"output_tokens": 500})
+    assert budget == Budget(costs={"output_tokens": 500.0})
+    with open_session(tmp_path / "run.jsonl") as session:
+        assert session.left["output_tokens"] > 300
+        assert answer_all(session) > n_items

@@ -21,7 +21,6 @@ def _without_lm_eval(monkeypatch):
     [
         ((), "Say which items to run"),
         (("-n", 3, "--adaptive"), "Say which items to run"),
-        (("-n", 3, "--batch", 4), "--batch goes with --adaptive"),
         (("-n", 3, "--max-items", 4), "--max-items goes with --adaptive"),
         (("-n", 3, "--half-width", 0.1), "--half-width goes with --adaptive"),
         (("--adaptive", "--min-items", 4), "--min-items goes with a precision"),
@@ -33,6 +32,12 @@ def test_options_that_do_not_go_together_are_refused(run, fitted_bank, tmp_path,
     assert (outcome.code, outcome.out) == (2, "")
     assert message in outcome.err
     assert not (tmp_path / "run").exists()
+
+
+def test_arguments_of_the_harness_without_the_dashes_are_told_where_they_stand(run, fitted_bank, tmp_path):
+    outcome = run("run", "lm-eval", fitted_bank, "-n", 3, "-o", tmp_path / "run", "--model", "hf")
+    assert outcome.code == 2
+    assert "Arguments of lm_eval stand last, after two dashes: -- --model" in outcome.err
 
 
 def test_a_model_must_have_a_name(run, fitted_bank, tmp_path):

@@ -197,3 +197,7 @@ def test_ways_of_asking_are_listed_with_their_tasks():
     words = "4 shots, task version 2.5, no chat template"
     assert words_of_items(items).to_list() == [words, None, None, words]
     assert words_of_items(items.drop("prompt_settings")).null_count() == 4
+
+
+def test_secrets_among_arguments_of_tasks_are_hidden():
+    assert entries_text({"api_key": "Zx9", "n": 40, "path": "/home/alice/x"}) == "api_key=***, n=40, path=~/x"

@@ -1,4 +1,4 @@
-"""What can happen in a session: items are asked, answers are told, attempts fail.
+"""What can happen in a session: items are asked, answers are told, attempts fail, its budget is raised.
 
 A session is the list of its events: everything else follows from them, from the bank and from the settings.
 """
@@ -8,10 +8,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from itembank.errors import DataError, quoted
+from itembank.adaptive.limits import Budget
+from itembank.errors import DataError, ItembankError, quoted
 
 SINGLE = 1.2e-7
 """Relative rounding of float32."""
+
+EXTENDED = "extended"
 
 MOST_TRIALS = 10**9
 """Of one answer; more are a slip, and would not fit the numbers that responses are kept in."""
@@ -109,7 +112,23 @@ class Failed:
         }
 
 
-Event: TypeAlias = Asked | Told | Failed
+@dataclass(frozen=True, slots=True)
+class Extended:
+    """The budget was raised: this one holds from here on.
+
+    Attributes
+    ----------
+    budget : Budget
+    """
+
+    budget: Budget
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, as `event_from_dict` reads it."""
+        return {"event": EXTENDED, "budget": {"n_items": self.budget.n_items, "costs": dict(self.budget.costs)}}
+
+
+Event: TypeAlias = Asked | Told | Failed | Extended
 
 
 def event_from_dict(record: Mapping[str, Any]) -> Event:
@@ -140,8 +159,10 @@ def event_from_dict(record: Mapping[str, Any]) -> Event:
                 _take(fields, kind, "reason", lambda value: isinstance(value, str)),
                 checked_costs(_take(fields, kind, "costs", _is_mapping), "a failed attempt"),
             )
+        case "extended":
+            event = Extended(_budget(_take(fields, kind, "budget", _is_mapping)))
         case _:
-            raise DataError(f"an event must be 'asked', 'told' or 'failed', got {kind!r}.")
+            raise DataError(f"an event must be 'asked', 'told', 'failed' or 'extended', got {kind!r}.")
     if fields:
         raise DataError(f"event {kind!r} must have no field {', '.join(map(repr, sorted(fields, key=str)))}.")
     return event
@@ -222,6 +243,13 @@ def _told(fields: dict[str, Any]) -> Told:
         _take(fields, "told", "was_asked", _is_flag),
         _take(fields, "told", "is_correction", _is_flag),
     )
+
+
+def _budget(plain: Mapping[str, Any]) -> Budget:
+    try:
+        return Budget(**plain)
+    except (TypeError, AttributeError, ItembankError) as error:
+        raise DataError(f"event 'extended' must have a budget of n_items and costs, got {plain!r}: {error}") from error
 
 
 def _take(fields: dict[str, Any], kind: str, name: str, is_fit: Callable[[Any], bool]) -> Any:

@@ -7,9 +7,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from itembank.adaptive.events import event_from_dict
+from itembank.adaptive.events import EXTENDED, Extended, event_from_dict
 from itembank.adaptive.journal import Journal, check_absent, read_journal, warn_of_torn
 from itembank.adaptive.journal_lines import JournalContent
+from itembank.adaptive.limits import Budget
 from itembank.adaptive.pool import SessionPool
 from itembank.adaptive.preparation import prepare_sessions, ready_pool
 from itembank.adaptive.session import AdaptiveSession, check_model_id
@@ -19,7 +20,7 @@ from itembank.data.bank_lineage import bank_for
 from itembank.data.bank_records import RECORD
 from itembank.data.banks import Bank
 from itembank.data.hub_names import is_hub_name
-from itembank.errors import BankError, DataError
+from itembank.errors import BankError, DataError, ParameterError
 from itembank.progress import ProgressCallback, silent
 
 MODEL_ID = "model_id"
@@ -117,7 +118,70 @@ def open_session(
     bank = _bank_of(content, path, bank)
     pool = _pool_of(bank, content, path, progress)  # made ready before the lock is taken: that may take a while
     with Journal.open(path, wait=wait) as journal:
+        if settings_of(journal.content, path) != settings_of(content, path):  # extended meanwhile
+            pool = _pool_of(bank, journal.content, path, progress)
         yield _resumed(pool, journal.content, path, journal)
+
+
+def extend_session(
+    path: str | Path,
+    bank: GivenBank | None = None,
+    *,
+    n_items: int | None = None,
+    costs: Mapping[str, float] | None = None,
+    wait: float = 0.0,
+    progress: ProgressCallback = silent,
+) -> Budget:
+    """Raise the budget of a session, also of one that is over, and return the new one; it goes on from there.
+
+    Parameters
+    ----------
+    path, bank, wait, progress
+        As of `open_session`.
+    n_items : int, optional
+        Answers at most, those so far among them.
+    costs : mapping of unit to amount, optional
+        Costs at most, what is spent among it, in units of the budget.
+
+    Raises
+    ------
+    DataError, IntegrityError, JournalError, BankError
+        As `open_session`.
+    ParameterError
+        When a limit is not raised, or is none of the session's budget; the journal stays as it is then.
+
+    Examples
+    --------
+    >>> extend_session("run.jsonl", n_items=140)  # doctest: +SKIP
+    """
+    path = Path(path)
+    bank = bank_of_session(path, bank)
+    with Journal.open(path, wait=wait) as journal:
+        plain = settings_of(journal.content, path)
+        budget = raised(spec_of_settings(plain).budget, n_items, costs or {})
+        event = Extended(budget).to_dict()
+        with _named(path):
+            ready_pool(bank, spec_of_settings({**plain, "budget": event["budget"]}), progress=progress)
+        journal.append(event)
+    return budget
+
+
+def raised(budget: Budget, n_items: int | None, costs: Mapping[str, float]) -> Budget:
+    """Return a budget with these limits in place of lower ones; `ParameterError` says which is not raised."""
+    now: dict[str, float | None] = {"items": budget.n_items, **budget.costs}
+    given = {**({} if n_items is None else {"items": n_items}), **costs}
+    for unit, amount in given.items():
+        limit = now.get(unit)
+        if limit is None:
+            raise ParameterError(
+                f"a session's budget is raised in what it is in, got {amount:g} {unit}, and it has no "
+                f"limit of {unit}. Leave it out."
+            )
+        if not amount > limit:
+            raise ParameterError(f"a session's budget must be raised above {limit:g} {unit}, got {amount:g}.")
+    if not given:
+        raise ParameterError("a session is extended by a larger budget, got none. Say how many items or what costs.")
+    return Budget(budget.n_items if n_items is None else n_items, {**budget.costs, **costs})
 
 
 def read_session(
@@ -191,11 +255,12 @@ def _resumed(pool: SessionPool, content: JournalContent, path: Path, journal: Jo
 
 
 def settings_of(content: JournalContent, path: Path) -> Mapping[str, Any]:
-    """Return the settings in a journal's header, those of its spec and the model's id."""
+    """Return the settings in a journal's header, those of its spec and the model's id, with the budget as it is now."""
     settings = content.header.get("settings")
     if not isinstance(settings, Mapping):
         raise DataError(f"{path}: the header must have settings, got {settings!r}.")
-    return settings
+    raised_to = [event["budget"] for event in content.events if event.get("event") == EXTENDED and "budget" in event]
+    return {**settings, "budget": raised_to[-1]} if raised_to else settings
 
 
 def spec_of_settings(settings: Mapping[str, Any]) -> SessionSpec:

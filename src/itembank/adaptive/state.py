@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from itembank.adaptive.events import Asked, Event, Failed, Told
+from itembank.adaptive.events import Asked, Event, Extended, Failed, Told
 from itembank.errors import DataError, did_you_mean, shown
 from itembank.numerics.arrays import BoolArray, IntArray
 from itembank.selection.design import DesignItems
@@ -84,6 +84,8 @@ def fold(items: DesignItems, positions: Mapping[str, int], events: Iterable[Even
 
 def check(state: SessionState, event: Event, positions: Mapping[str, int]) -> None:
     """Raise `DataError` when an event cannot follow on this state."""
+    if isinstance(event, Extended):
+        return
     item_ids = event.item_ids if isinstance(event, Asked) else (event.item_id,)
     check_items(item_ids, positions)
     if isinstance(event, Asked):
@@ -124,6 +126,8 @@ def apply(state: SessionState, event: Event, items: DesignItems, positions: Mapp
             if earlier is not None and not event.costs:  # a correction that is silent on costs changes none
                 event = replace(event, costs=earlier.costs)
             state.answers[position] = event
+        case Extended():  # the pool has the budget
+            pass
         case Failed():
             _fail(state, event, items, positions[event.item_id])
 

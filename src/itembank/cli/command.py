@@ -49,7 +49,7 @@ class Command(click.Command):
         try:
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:
-            words = renamed(self, error.option_name)
+            words = renamed(self, error.option_name) or _belongs_behind(self, error.option_name)
             if not words:
                 raise
             raise click.UsageError(words, ctx) from error
@@ -122,6 +122,13 @@ def renamed(command: click.Command, option: str) -> str:
     """Say what an old option of a command is called now; nothing where it never had one of that name."""
     now = RENAMED.get(command.name or "", {}).get(option)
     return "" if now is None else f"{option} has a new name: {now}."
+
+
+def _belongs_behind(command: click.Command, option: str) -> str:
+    """Say that an option which is not ours stands behind two dashes, where a command hands such options on."""
+    harness = next((one.metavar for one in command.params if one.type is click.UNPROCESSED and one.metavar), "")
+    name = harness.removeprefix("-- ").partition("_ARGUMENTS")[0].lower()
+    return f"No such option {option}. Arguments of {name} stand last, after two dashes: -- {option} ..." if name else ""
 
 
 def together(*options: Decorator) -> Decorator:

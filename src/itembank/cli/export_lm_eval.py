@@ -5,7 +5,8 @@ from pathlib import Path
 import click
 
 from itembank.cli.command import Command
-from itembank.cli.options import FILE, bank_argument
+from itembank.cli.options import FILE, bank_argument, refuse_unused
+from itembank.cli.publishing_options import include_data_option, note_columns, note_files, note_tasks
 from itembank.cli.render import note, progress, warnings_as_notes
 
 
@@ -25,9 +26,12 @@ from itembank.cli.render import note, progress, warnings_as_notes
     "--include-path",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     metavar="DIR",
-    help="Folder of the original tasks, where lm_eval does not bring them; it is copied.",
+    help="Folder of the original tasks, where lm_eval does not bring them. What the chosen tasks need of it is copied.",
 )
-def command(*, bank: Path, selection: Path, output: Path, name: str, include_path: Path | None) -> None:
+@include_data_option
+def command(
+    *, bank: Path, selection: Path, output: Path, name: str, include_path: Path | None, include_data: bool
+) -> None:
     """Write chosen items as tasks that lm_eval runs by itself, with the estimate among its metrics.
 
     For launchers that you cannot change. Prompts are those of the full run. The bank goes into the folder with the
@@ -43,7 +47,19 @@ def command(*, bank: Path, selection: Path, output: Path, name: str, include_pat
     from itembank.harnesses.lm_eval.export import export_tasks  # noqa: PLC0415
 
     chosen = Selection.load(selection)
+    refuse_unused(("include_data", include_path is not None, "--include-path"))
     with warnings_as_notes(), progress("export") as report:
-        tasks = export_tasks(load_bank(bank), chosen, output, name=name, include_path=include_path, progress=report)
-    note(f"{chosen.n_items} items in {len(tasks)} tasks of the group {name!r} written to {output}.")
+        done = export_tasks(
+            load_bank(bank),
+            chosen,
+            output,
+            name=name,
+            include_path=include_path,
+            include_data=include_data,
+            progress=report,
+        )
+    note_files(done.files)
+    note_columns((), done.left_out)
+    note_tasks(done.notes)
+    note(f"{chosen.n_items} items in {len(done.tasks)} tasks of the group {name!r} written to {output}.")
     note(f"Next: lm_eval --include_path {output} --tasks {name} --log_samples --output_path out --model ...")

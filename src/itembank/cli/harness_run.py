@@ -1,7 +1,8 @@
 """What runs inside any harness have in common: which items are run, how results are printed, how they end."""
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,7 +40,11 @@ def run_options(*own: Decorator, batch: str, gradual: str = "--adaptive") -> Dec
             metavar="DIR",
             help="Folder of the harness's logs and of what the run keeps.",
         ),
-        click.option("--selection", type=FILE, help="Run the items of this selection."),
+        click.option(
+            "--selection",
+            type=FILE,
+            help="Run the items of this selection.  [default: those that the bank was published with, if any]",
+        ),
         click.option(
             "-n", "--n-items", "n_chosen", type=click.IntRange(min=1), help="Choose so many items and run them."
         ),
@@ -59,6 +64,7 @@ def run_options(*own: Decorator, batch: str, gradual: str = "--adaptive") -> Dec
         ),
         *own,
         click.option("--dry-run", is_flag=True, help="Compare the items with the bank's and count them; run nothing."),
+        click.option("--ignore-prompts", is_flag=True, help="Run also with other prompts than the bank's runs had."),
         headed(SESSION, session_options),
         seed_option,
         format_option,
@@ -66,36 +72,58 @@ def run_options(*own: Decorator, batch: str, gradual: str = "--adaptive") -> Dec
 
 
 def check_items(
-    selection: Path | None, n_chosen: int | None, *, adaptive: bool, has_batches: bool, choices: Mapping[str, Any]
+    bank: Path,
+    selection: Path | None,
+    n_chosen: int | None,
+    *,
+    adaptive: bool,
+    has_batches: bool,
+    choices: Mapping[str, Any],
 ) -> None:
     """Check that one way of choosing items was given, and no option of another.
 
-    `has_batches` says whether `--batch` means something.
+    A bank that was published with its items needs none. `has_batches` says whether `--batch` means something.
 
     Raises
     ------
     click.UsageError
         When it was not.
     """
-    if (selection is not None) + (n_chosen is not None) + adaptive != 1:
+    n_ways = (selection is not None) + (n_chosen is not None) + adaptive
+    if n_ways > 1 or (n_ways == 0 and _own_items(bank) is None):
         raise click.UsageError("Say which items to run: one of --selection FILE, -n N, or --adaptive.")
     refuse_unused(
         *((name, adaptive, "--adaptive") for name in choices if name != "level"),
         ("batch", has_batches, "--adaptive"),
         ("stages", n_chosen is not None, "-n"),
-        ("seed", selection is None, "-n or --adaptive"),
+        ("seed", n_chosen is not None or adaptive, "-n or --adaptive"),
     )
+
+
+def _own_items(bank: "Path | Bank") -> "Selection | None":
+    """Return the items that a bank was published with."""
+    from itembank.data.arguments import as_bank  # noqa: PLC0415
+    from itembank.estimation.published_errors import selection_or_published  # noqa: PLC0415
+
+    return selection_or_published(as_bank(bank), None)
 
 
 def chosen_items(
     bank: "Bank", path: Path | None, n_items: int | None, *, seed: int, excluded: Sequence[str] = (), stages: int = 1
 ) -> "Selection":
-    """Load the selection, or choose items or their first stage, none of those excluded."""
+    """Load the selection, or choose items or their first stage, none of those excluded.
+
+    Without a path or a number, these are the items that the bank was published with.
+    """
     from itembank.data.selections import Selection  # noqa: PLC0415
     from itembank.planning.select import select  # noqa: PLC0415
 
     if path is not None:
         return Selection.load(path)
+    own = _own_items(bank) if n_items is None else None
+    if own is not None:
+        note(f"Taken are the {own.n_items} items that the bank was published with.")
+        return own
     with progress("select") as report:
         selection = select(bank, int(n_items or 0), excluded=excluded, stages=stages, rng=seed, progress=report)
     note(f"Chosen by {selection.explanation}" if selection.explanation else f"Chosen by {selection.method}.")
@@ -109,6 +137,16 @@ def keep_selection(selection: "Selection", folder: Path, name: str = SELECTION) 
     return folder / name
 
 
+@contextmanager
+def says_how_to_go_on() -> Iterator[None]:
+    """Say after Ctrl-C how to go on."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        note("Stopped; the answers that came are kept. The same command goes on from here.")
+        raise
+
+
 def note_earlier(selection: "Selection", path: Path, output: Path) -> None:
     """Say what a run of one later stage leaves out."""
     if selection.earlier is not None:
@@ -119,7 +157,7 @@ def note_earlier(selection: "Selection", path: Path, output: Path) -> None:
 
 
 def print_run(scores: "ScoreEstimates", bank: "Bank", output: Path, output_format: str) -> None:
-    """Print the estimates, and say what they and the harness's own numbers are."""
+    """Print the estimates, and say what they are."""
     overall_is = overall_of(bank)
     if output_format == "json":
         print_object({"bank": bank.bank_id, "overall_is": overall_is, "logs": str(output), "scores": scores.rows()})
@@ -127,7 +165,6 @@ def print_run(scores: "ScoreEstimates", bank: "Bank", output: Path, output_forma
         print_estimates(scores, output_format)
     note_flagged(scores, bank.n_compared_models)
     note(_MEANING_OF_OVERALL[overall_is])
-    note("What the harness printed as a score is the mean of the items that were run, no estimate of the whole.")
     if (output / SELECTION).is_file():
         chosen = shlex.quote(str(output / SELECTION))
         folder = shlex.quote(str(output))
@@ -156,7 +193,16 @@ def end_session(session: "AdaptiveSession") -> None:
     exit_if_imprecise(session)
 
 
+def note_untold_prompts(bank: "Bank") -> None:
+    """Say which prompts cannot be compared with the bank's."""
+    from itembank.harnesses.protocol import untold_prompts  # noqa: PLC0415
+
+    untold = untold_prompts(bank.responses.items)
+    if untold:
+        note(f"Note: {untold}.")
+
+
 def print_dry_run(row: Mapping[str, Any], output_format: str) -> None:
     """Print what would be run."""
     print_rows([row], output_format, title="Would be run")
-    note("The items are those of the bank. No model was called.")
+    note("Compared with the bank's items. No model was called.")

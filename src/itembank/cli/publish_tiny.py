@@ -1,6 +1,5 @@
 """`itembank publish-tiny`: a small subset of a benchmark, with all that makes a score of the answers to it."""
 
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -8,12 +7,20 @@ import click
 
 from itembank.cli.command import Command
 from itembank.cli.options import FILE, bank_argument, format_option, refuse_unused
-from itembank.cli.publishing_options import column_options, license_option
+from itembank.cli.publishing_options import (
+    column_options,
+    include_data_option,
+    license_option,
+    note_columns,
+    note_files,
+    note_tasks,
+)
 from itembank.cli.render import note, print_rows, progress, warnings_as_notes
 
 if TYPE_CHECKING:
     from itembank.data.banks import Bank
     from itembank.data.selections import Selection
+    from itembank.harnesses.lm_eval.export import ExportedTasks
 
 
 @click.command("publish-tiny", cls=Command)
@@ -35,8 +42,10 @@ if TYPE_CHECKING:
     "--include-path",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     metavar="DIR",
-    help="--tasks: folder of the original tasks, where lm_eval does not bring them; it is copied.",
+    help="--tasks: folder of the original tasks, where lm_eval does not bring them. What the chosen tasks need of "
+    "it is copied.",
 )
+@include_data_option
 @click.option("--force", is_flag=True, help="Replace what was published there before.")
 @format_option
 def command(
@@ -51,6 +60,7 @@ def command(
     drop_columns: tuple[str, ...],
     has_tasks: bool,
     include_path: Path | None,
+    include_data: bool,
     force: bool,
     output_format: str,
 ) -> None:
@@ -67,13 +77,24 @@ def command(
       itembank publish-tiny bank -n 100 -o tiny --tasks
       lm_eval --include_path tiny/tasks --tasks tiny --model ... --log_samples --output_path out
     """  # noqa: D301
+    from itembank.publishing.task_files import file_sizes  # noqa: PLC0415
     from itembank.publishing.tiny import TinySpec, publish_tiny  # noqa: PLC0415
 
     refuse_unused(
         ("n_items", selection is None, "items that are chosen here, not with --selection FILE"),
         ("include_path", has_tasks, "--tasks"),
+        ("include_data", include_path is not None, "--include-path"),
     )
-    spec = TinySpec(name, license_name, include_columns, drop_columns)
+    spec = TinySpec(name, license_name, include_columns, drop_columns, include_data)
+    exported: list[ExportedTasks] = []
+
+    def write_tasks(folder: Path, bank: "Bank", selection: "Selection") -> None:
+        from itembank.harnesses.lm_eval.export import export_tasks  # noqa: PLC0415
+        from itembank.publishing.tiny_readme import GROUP  # noqa: PLC0415
+
+        done = export_tasks(bank, selection, folder, name=GROUP, include_path=include_path, include_data=include_data)
+        exported.append(done)
+
     with warnings_as_notes(), progress("publish-tiny") as report:
         tiny = publish_tiny(
             bank,
@@ -81,7 +102,7 @@ def command(
             n_items,
             selection=selection,
             spec=spec,
-            write_tasks=partial(_write_tasks, include_path=include_path) if has_tasks else None,
+            write_tasks=write_tasks if has_tasks else None,
             overwrite=force,
             progress=report,
         )
@@ -94,12 +115,8 @@ def command(
         "coverage": float("nan") if held_out is None else held_out.coverage,
     }
     print_rows([row], output_format, title=f"Published in {output}; errors of past models left out")
+    note_files(file_sizes(output))
+    note_columns((), tiny.left_out)
+    for one in exported:
+        note_tasks(one.notes)
     note(f"Next: itembank estimate {output} new-model.csv")
-
-
-def _write_tasks(folder: Path, bank: "Bank", selection: "Selection", *, include_path: Path | None) -> None:
-    """Write tasks of lm-evaluation-harness, called as the folder's README calls them."""
-    from itembank.harnesses.lm_eval.export import export_tasks  # noqa: PLC0415
-    from itembank.publishing.tiny_readme import GROUP  # noqa: PLC0415
-
-    export_tasks(bank, selection, folder, name=GROUP, include_path=include_path)

@@ -1,9 +1,12 @@
-"""Options of the commands that publish."""
+"""Options of the commands that publish, and how they say what goes and what stays."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import click
+
+from itembank.cli.render import note
+from itembank.errors import visible
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -15,13 +18,45 @@ _include = click.option(
     "include_columns",
     multiple=True,
     metavar="NAME",
-    help="A column of items that may be published although it looks like questions or answers. Repeatable.",
+    help="A column of items that may be published although it looks like questions or answers, or one of models beside "
+    "those that are known to be needed. Repeatable.",
 )
 _drop = click.option(
-    "--drop-column", "drop_columns", multiple=True, metavar="NAME", help="A column of items to leave out. Repeatable."
+    "--drop-column",
+    "drop_columns",
+    multiple=True,
+    metavar="NAME",
+    help="A column of items or models to leave out. Repeatable.",
 )
+include_data_option = click.option(
+    "--include-data", is_flag=True, help="Let the data files of tasks go: questions and answers, mostly."
+)
+MOST_LISTED = 40
 
 
 def column_options(function: Function) -> Function:
     """Add `--include-column` and `--drop-column`."""
     return _include(_drop(function))
+
+
+def note_files(files: Mapping[str, int]) -> None:
+    """List the files that go, with their sizes."""
+    note(f"What goes: {len(files)} files, {sum(files.values()):,} bytes.")
+    for name, size in list(files.items())[:MOST_LISTED]:
+        note(f"  {size:>12,}  {visible(name)}")
+    if len(files) > MOST_LISTED:
+        note(f"  and {len(files) - MOST_LISTED} more")
+
+
+def note_columns(went: Sequence[str], left_out: Sequence[str]) -> None:
+    """List the columns of models that go and those of any table that stay."""
+    if went:
+        note(f"Columns of models that go: {visible(', '.join(went))}.")
+    if left_out:
+        note(f"Columns that stay: {visible(', '.join(left_out))}.")
+
+
+def note_tasks(notes: Sequence[str]) -> None:
+    """Say what exported tasks cannot do by themselves."""
+    for one in notes:
+        note(f"Note: {visible(one)}")

@@ -6,7 +6,7 @@ import click
 
 from itembank.cli.command import Command
 from itembank.cli.options import format_option
-from itembank.cli.render import is_quiet, print_rows
+from itembank.cli.render import is_quiet, note, print_rows
 
 
 @click.command("pull", cls=Command)
@@ -34,3 +34,5 @@ def command(*, place: str, output: Path, force: bool, output_format: str) -> Non
     bank = pull_bank(place, output, overwrite=force)
     row = {"bank": bank.bank_id, "name": bank.cache.source, "models": bank.n_models, "items": bank.n_items}
     print_rows([row], output_format, title=f"Bank {output}")
+    if bank.published is not None and bank.published.subset is not None:
+        note("Programs are not pulled: score.py and tasks, where its README names them, stay on the Hub.")

@@ -15,9 +15,11 @@ from itembank.cli.harness_run import (
     end_session,
     keep_selection,
     note_earlier,
+    note_untold_prompts,
     print_dry_run,
     print_run,
     run_options,
+    says_how_to_go_on,
 )
 from itembank.cli.new_results import note_known_models
 from itembank.cli.options import bank_argument
@@ -59,6 +61,7 @@ def command(
     scorer: str | None,
     task_arg: tuple[str, ...],
     dry_run: bool,
+    ignore_prompts: bool,
     choices: Mapping[str, Any],
     seed: int,
     output_format: str,
@@ -79,14 +82,24 @@ def command(
     the bank.
     """  # noqa: D301
     from itembank.data.bank_files import load_bank  # noqa: PLC0415
-    from itembank.harnesses.inspect.command import HarnessCall, check_task, run_command  # noqa: PLC0415
+    from itembank.data.hub_names import is_hub_name  # noqa: PLC0415
+    from itembank.harnesses.inspect.command import (  # noqa: PLC0415
+        IGNORE_PROMPTS,
+        HarnessCall,
+        check_arguments,
+        check_task,
+        run_command,
+    )
     from itembank.harnesses.inspect.dry_run import expected_run  # noqa: PLC0415
     from itembank.harnesses.inspect.releases import check_release  # noqa: PLC0415
     from itembank.harnesses.inspect.task_items import task_items  # noqa: PLC0415
 
     n_stages = 1 if n_chosen is None else int(stages)
-    check_items(selection, n_chosen, adaptive=adaptive, has_batches=adaptive, choices=choices)
-    given = {"task": task, "bank": str(bank.resolve()), "scorer": scorer, "task_args": _task_arguments(task_arg)}
+    check_items(bank, selection, n_chosen, adaptive=adaptive, has_batches=adaptive, choices=choices)
+    given: dict[str, Any] = {IGNORE_PROMPTS: True} if ignore_prompts else {}
+    place = str(bank if is_hub_name(bank) else bank.resolve())
+    given |= {"task": task, "bank": place, "scorer": scorer, "task_args": _task_arguments(task_arg)}
+    check_arguments(arguments)
     check_release()
     loaded = load_bank(bank)
     with warnings_as_notes():
@@ -100,11 +113,13 @@ def command(
             note_earlier(chosen, kept, output)
             our_task = "subset" if n_stages == 1 else "stages"
             call = HarnessCall(our_task, {**given, "selection": str(kept.resolve())}, arguments)
-        check_task(call)
+        note_untold_prompts(loaded)
+        check_task(call, loaded, known)
         if dry_run:
             print_dry_run(expected_run(loaded, known, call), output_format)
             return
-        run_command(call, output)
+        with says_how_to_go_on():
+            run_command(call, output)
         _print(loaded, known, call, output, level=choices["level"], output_format=output_format)
 
 
@@ -161,5 +176,6 @@ def _print(
     if scores is None:
         raise DataError(f"{output}: no sample of the selection was scored, so there is nothing to estimate from.")
     print_run(scores, bank, output, output_format)
+    note("What the harness printed as a score is the mean of the items that were run, no estimate of the whole.")
     if session is not None:
         end_session(session)

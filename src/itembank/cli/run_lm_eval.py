@@ -16,10 +16,12 @@ from itembank.cli.harness_run import (
     end_session,
     keep_selection,
     note_earlier,
+    note_untold_prompts,
     overall_of,
     print_dry_run,
     print_run,
     run_options,
+    says_how_to_go_on,
 )
 from itembank.cli.new_results import note_known_models
 from itembank.cli.options import bank_argument
@@ -35,10 +37,12 @@ if TYPE_CHECKING:
     from itembank.data.selections import Selection
     from itembank.estimation.estimates import ScoreEstimates
     from itembank.harnesses.lm_eval.command import HarnessCall
+    from itembank.harnesses.lm_eval.prompts import BankPrompts
+    from itembank.harnesses.lm_eval.rows import RowFile
 
 JOURNAL = "session.jsonl"
-STAGES = "stages.rows"
-"""Of the folder of a run in stages: samples of the items that were run."""
+ROWS = "stages.rows"
+"""Of the folder of a selection's run, or of one in stages: samples of the items that were run."""
 MACRO_AND_GROUPS = (
     "Groups of lm_eval that weigh by size (mmlu, bbh) are micro: for those calibrate with --across items, or import "
     "with --groups."
@@ -72,15 +76,17 @@ def command(
     model_id: str | None,
     plugin: str | None,
     dry_run: bool,
+    ignore_prompts: bool,
     choices: Mapping[str, Any],
     seed: int,
     output_format: str,
 ) -> None:
     """Run chosen items inside lm-evaluation-harness, and estimate the scores on all items.
 
-    What stands after two dashes goes to lm_eval, whose own command runs in this process: give the arguments of the
-    bank's runs. Prompts are those of a full run, also where few-shot examples are random. Without --tasks the tasks of
-    the chosen items are loaded; name the group where the bank's runs did.
+    What stands after two dashes goes to lm_eval, whose own command runs in this process. Prompts are those of the
+    bank's runs, also where few-shot examples are random: shots, chat template and seed are the bank's unless you give
+    others, and before the first request all prompts are compared. Without --tasks the tasks of the chosen items are
+    loaded.
 
     \b
       itembank run lm-eval bank --selection selection.json -o runs/m1 -- --model hf --model_args pretrained=org/m1
@@ -89,17 +95,18 @@ def command(
       itembank run lm-eval bank --adaptive --half-width 0.02 --max-items 300 -o runs/m1 -- --model hf ...
       itembank run lm-eval bank -n 100 -o runs/m1 --dry-run -- --model hf ...
 
-    The harness's own table goes to standard error: it shows the mean of the chosen items, which is no estimate. An
-    adaptive run, or one in stages, that was interrupted goes on when the command is repeated; nothing that was finished
-    is run again. The exit code is 3 when an adaptive run ends without the precision that was asked for, and 4 when a
-    document is not the one of the bank.
+    The harness's own table goes to standard error, without scores: the mean of the chosen items is no estimate. A run
+    that was interrupted goes on when the command is repeated, also with another batch size or device; nothing that was
+    finished is run again. The exit code is 3 when an adaptive run ends without the precision that was asked for, and 4
+    when documents or prompts are not those of the bank.
     """  # noqa: D301
     from itembank.data.bank_files import load_bank  # noqa: PLC0415
     from itembank.harnesses.lm_eval.command import HarnessCall, run_command  # noqa: PLC0415
+    from itembank.harnesses.lm_eval.prompts import BankPrompts, arguments_of  # noqa: PLC0415
     from itembank.harnesses.lm_eval.releases import check_release  # noqa: PLC0415
 
     n_stages = 1 if n_chosen is None else int(stages)
-    check_items(selection, n_chosen, adaptive=adaptive, has_batches=adaptive or n_stages > 1, choices=choices)
+    check_items(bank, selection, n_chosen, adaptive=adaptive, has_batches=True, choices=choices)
     call = HarnessCall.of(arguments)
     name = model_id or call.model_id
     if not name:
@@ -111,24 +118,30 @@ def command(
         note_known_models(loaded, [name])
         chosen = None if adaptive else chosen_items(loaded, selection, n_chosen, seed=seed, stages=n_stages)
         documents = _documents(loaded, None if n_stages > 1 else chosen, spec)
-        call = _with_tasks(call, documents)
+        call = _with_tasks(call, documents).as_of(arguments_of(loaded.responses.items, documents))
+        note_untold_prompts(loaded)
+        prompts = BankPrompts(
+            loaded.responses.items,
+            not (call.has("--num_fewshot") or call.has("--config")),
+            call.fewshot_seed,
+            has_template=call.has("--apply_chat_template") if dry_run else None,
+            is_ignored=ignore_prompts,
+        )
         if dry_run:
             launch = partial(run_command, call.without_model(), output=None, plugin=plugin)
             most = choices["n_items"] if adaptive else n_chosen if n_stages > 1 else None
-            _print_dry_run(launch, loaded, documents, most, output_format)
+            _print_dry_run(launch, loaded, documents, prompts, most=most, output_format=output_format)
             return
         launch = partial(run_command, call, output=output, plugin=plugin)
-        if chosen is not None and n_stages > 1:
-            staged = _run_stages(
-                launch, call, loaded, chosen, model_id=name, output=output, level=choices["level"], batch=batch
-            )
-            _print(staged, loaded, output, output_format)
-        elif chosen is not None:
-            scores = _run_selection(launch, loaded, chosen, model_id=name, output=output, level=choices["level"])
+        if chosen is not None:
+            scores = _run_selection(
+                launch, call, loaded, chosen, prompts,
+                model_id=name, output=output, has_stages=n_stages > 1, level=choices["level"], batch=batch,
+            )  # fmt: skip
             if scores is not None:
                 _print(scores, loaded, output, output_format)
         elif spec is not None:
-            with _session(launch, call, loaded, spec, model_id=name, output=output, batch=batch) as session:
+            with _session(launch, call, loaded, spec, prompts, model_id=name, output=output, batch=batch) as session:
                 _print(session.estimate().scores, loaded, output, output_format)
                 end_session(session)
 
@@ -145,49 +158,45 @@ def _documents(bank: "Bank", selection: "Selection | None", spec: "SessionSpec |
 
 def _with_tasks(call: "HarnessCall", documents: Mapping[str, Any]) -> "HarnessCall":
     """Name the tasks where the arguments do not."""
-    if call.has("--num_fewshot"):
-        note("Note: --num_fewshot changes prompts. Give it only where the bank's runs had the same.")
     return call if call.has("--tasks") or call.has("--config") else call.with_more("--tasks", ",".join(documents))
 
 
 def _run_selection(
-    launch: Callable[[], Any], bank: "Bank", selection: "Selection", *, model_id: str, output: Path, level: float
-) -> "ScoreEstimates | None":
-    """Run a selection, which is kept beside the logs; of several ranks only the first has estimates."""
-    from itembank.harnesses.lm_eval.run import run_selection  # noqa: PLC0415
-
-    path = keep_selection(selection, output)
-    note_earlier(selection, path, output)
-    done = run_selection(launch, bank, selection, model_id=model_id, level=level)
-    return None if done is None else done.estimates
-
-
-def _run_stages(
     launch: Callable[[], Any],
     call: "HarnessCall",
     bank: "Bank",
-    routing: "Selection",
+    selection: "Selection",
+    prompts: "BankPrompts",
     *,
     model_id: str,
     output: Path,
+    has_stages: bool,
     level: float,
     batch: int | None,
-) -> "ScoreEstimates":
-    """Run all stages, or go on with those whose samples are kept beside the logs."""
+) -> "ScoreEstimates | None":
+    """Run a selection or all stages, or what is missing of them beside the logs; other ranks have no estimates."""
     from itembank.harnesses.lm_eval.rows import RowFile  # noqa: PLC0415
-    from itembank.harnesses.lm_eval.run import run_stages  # noqa: PLC0415
+    from itembank.harnesses.lm_eval.run import run_selection  # noqa: PLC0415
 
-    keep_selection(routing, output)
-    rows = RowFile(output / STAGES, call.arguments)
-    if rows.by_item:
-        note(f"Going on with the stages in {output}: {len(rows.by_item)} items are answered.")
-    is_logged = any(output.rglob("results_*.json"))
-    done, last = run_stages(
-        launch, bank, routing, rows, model_id=model_id, level=level, batch=batch, is_logged=is_logged
-    )
-    keep_selection(last, output)
-    note(f"Chosen by {visible(last.explanation)}")
-    return done.estimates
+    path = keep_selection(selection, output)
+    if not has_stages:
+        note_earlier(selection, path, output)
+    rows = RowFile(output / ROWS, call)
+    n_answered = sum(item in rows.by_item for item in (rows.by_item if has_stages else selection.item_ids))
+    if n_answered:
+        note(f"Going on with the run in {output}: {n_answered} items are answered.")
+    with says_how_to_go_on():
+        done = run_selection(
+            launch, bank, selection, rows, prompts=prompts,
+            model_id=model_id, has_stages=has_stages, level=level, batch=batch, is_logged=_is_logged(output, rows),
+        )  # fmt: skip
+    if done is None:
+        return None
+    run, last = done
+    if has_stages:
+        keep_selection(last, output)
+        note(f"Chosen by {visible(last.explanation)}")
+    return run.estimates
 
 
 @contextmanager
@@ -196,6 +205,7 @@ def _session(
     call: "HarnessCall",
     bank: "Bank",
     spec: "SessionSpec",
+    prompts: "BankPrompts",
     *,
     model_id: str,
     output: Path,
@@ -210,13 +220,19 @@ def _session(
         progress("session") as report,
         session_at(journal, bank, spec, model_id=model_id, progress=report) as session,
     ):
-        rows = RowFile(rows_path(journal), call.arguments)  # the journal's lock guards both files
+        rows = RowFile(rows_path(journal), call)  # the journal's lock guards both files
         if session.n_items:
             note(f"Going on with the session in {journal}: {session.n_items} items are answered.")
         is_over = session.reason_stopped is not None and not session.pending
-        if not (is_over and any(output.rglob("results_*.json"))):
-            run_adaptively(launch, bank, session, rows, batch=batch, after_answer=_say)
+        if not (is_over and _is_logged(output, rows)):
+            with says_how_to_go_on():
+                run_adaptively(launch, bank, session, rows, batch=batch, prompts=prompts, after_answer=_say)
         yield session
+
+
+def _is_logged(output: Path, rows: "RowFile") -> bool:
+    """Whether the harness has logged a run of these very arguments: with others, prompts are built and compared."""
+    return rows.is_of_same_words and any(output.rglob("results_*.json"))
 
 
 def _say(session: "AdaptiveSession", answer: "Answer") -> None:
@@ -236,10 +252,18 @@ def _print(scores: "ScoreEstimates", bank: "Bank", output: Path, output_format: 
 
 
 def _print_dry_run(
-    launch: Callable[[], Any], bank: "Bank", documents: Mapping[str, Any], most: int | None, output_format: str
+    launch: Callable[[], Any],
+    bank: "Bank",
+    documents: Mapping[str, Any],
+    prompts: "BankPrompts",
+    *,
+    most: int | None,
+    output_format: str,
 ) -> None:
     """Count what would be sent, and print it."""
     from itembank.harnesses.lm_eval.dry_run import dry_run  # noqa: PLC0415
 
-    counted = dry_run(launch, bank, documents, n_items=most).to_dict()
+    counted = dry_run(launch, bank, documents, n_items=most, prompts=prompts).to_dict()
     print_dry_run({"bank": bank.bank_id, **counted}, output_format)
+    if prompts.has_template:
+        note("Chat templates are the model's, so the settings of prompts were compared, not the prompts.")

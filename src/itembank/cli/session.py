@@ -18,7 +18,7 @@ from itembank.cli.render import (
     warnings_as_notes,
 )
 from itembank.cli.report_options import report_option
-from itembank.cli.session_options import amounts, session_options, session_spec
+from itembank.cli.session_options import amounts, budget_of, limit_options, of_published, session_options, session_spec
 from itembank.cli.session_plan import plan
 from itembank.cli.session_record import (
     bank_option,
@@ -95,6 +95,7 @@ def start(*, bank: Path, output: Path, model_id: str, choices: Mapping[str, Any]
     spec = session_spec(choices, seed)
     with warnings_as_notes(), progress("session start") as report:
         loaded = load_bank(bank)
+        spec = of_published(loaded, spec, choices)
         with start_session(output, loaded, spec, model_id=model_id, bank_path=bank, progress=report):
             pass
     note(f"Session of {visible(model_id)} over the {loaded.n_items} items of bank {loaded.bank_id} in {output}.")
@@ -221,6 +222,32 @@ def tell(
         print_object(told)
     else:
         print_rows([{"fact": name, "value": value} for name, value in in_words(told).items()], "table")
+
+
+@command.command("extend")
+@journal_argument
+@limit_options
+@bank_option
+@wait_option
+def extend(*, journal: Path, limits: Mapping[str, Any], bank: Path | None, wait: float) -> None:
+    """Raise the budget of a session, also of one that is over; it goes on from there.
+
+    Limits are of the whole session: what was answered and spent so far counts.
+
+    \b
+      itembank session extend run.jsonl --max-items 140
+      itembank session extend run.jsonl --max-cost cost_usd=5
+    """  # noqa: D301
+    from itembank.adaptive.journal_sessions import extend_session  # noqa: PLC0415
+
+    given = budget_of(limits)
+    with warnings_as_notes(), progress("session extend") as report:
+        budget = extend_session(
+            journal, loaded_bank(bank), n_items=given.n_items, costs=given.costs, wait=wait, progress=report
+        )
+    parts = [] if budget.n_items is None else [f"{budget.n_items} items"]
+    parts += [f"{amount:g} {unit}" for unit, amount in budget.costs.items()]
+    note(f"The budget is {' and '.join(parts)} now. Next: itembank session ask {journal}")
 
 
 @command.command("status")

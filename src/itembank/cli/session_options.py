@@ -1,6 +1,7 @@
 """Options of adaptive sessions that several commands share, and the specs they stand for."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, get_args
 
 import click
@@ -8,6 +9,7 @@ import click
 from itembank.adaptive.limits import Budget, Decision, SessionInterval, Stopping
 from itembank.cli.command import gathered, headed
 from itembank.cli.options import FILE, estimand_option, level_option, listed_ids, refuse_unused
+from itembank.cli.render import note
 from itembank.cli.spec_options import spec_option
 from itembank.selection.criteria import CRITERIA, criterion_by_name
 from itembank.selection.specs import OptimalDesign
@@ -15,6 +17,7 @@ from itembank.selection.specs import OptimalDesign
 if TYPE_CHECKING:
     from itembank.adaptive.prior_specs import PriorSpec
     from itembank.adaptive.session_spec import SessionSpec
+    from itembank.data.banks import Bank
     from itembank.data.costs import CostUnit
     from itembank.selection.constraints import Constraints
 
@@ -145,6 +148,9 @@ _PRIOR = headed(
     ),
 )
 
+limit_options = gathered("limits", _LIMITS)
+"""Adds the limits alone; the command gets one mapping, `limits`."""
+
 session_options = gathered("choices", _CHOOSING, _LIMITS, _STOPPING, _PRIOR)
 """Adds how items are asked, when to stop and what is known before; the command gets one mapping, `choices`."""
 
@@ -159,7 +165,7 @@ def session_spec(choices: Mapping[str, Any], seed: int) -> "SessionSpec":
         criterion,
         cost=_cost(choices),
         target=choices["target"],
-        budget=_budget(choices),
+        budget=budget_of(choices),
         stopping=_stopping(choices),
         constraints=_constraints(choices),
         prior=_prior(choices["prior_group"], choices["prior_known"]),
@@ -169,6 +175,22 @@ def session_spec(choices: Mapping[str, Any], seed: int) -> "SessionSpec":
         estimand=choices["estimand"],
         seed=seed,
     )
+
+
+def of_published(bank: "Bank", spec: "SessionSpec", choices: Mapping[str, Any]) -> "SessionSpec":
+    """Keep a session to the items that a bank was published with, where it was and no items are left out by name."""
+    from itembank.estimation.published_errors import selection_or_published  # noqa: PLC0415
+
+    published = selection_or_published(bank, None)
+    if published is None or choices["exclude"] is not None:
+        return spec
+    own = set(published.item_ids)
+    others = tuple(item for item in bank.item_ids if item not in own)
+    note(
+        f"Asked are items among the {len(own)} that the bank was published with. With --exclude FILE, which may be "
+        "empty, among all others, too."
+    )
+    return replace(spec, constraints=replace(spec.constraints, excluded=others))
 
 
 def _refuse_unused(choices: Mapping[str, Any]) -> None:
@@ -199,8 +221,8 @@ def _cost(choices: Mapping[str, Any]) -> "CostUnit | None":
     return None if choices["cost"] is None else CostUnit(choices["cost"], choices["input_weight"])
 
 
-def _budget(choices: Mapping[str, Any]) -> Budget:
-    """Return the hard limits."""
+def budget_of(choices: Mapping[str, Any]) -> Budget:
+    """Return the hard limits among the options."""
     costs = amounts("--max-cost", choices["max_cost"])
     if choices["max_tokens"] is not None:
         if "tokens" in costs:

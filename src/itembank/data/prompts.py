@@ -14,6 +14,7 @@ import numpy as np
 import polars as pl
 
 from itembank.data.digests import digest_of
+from itembank.data.secrets import without_secrets
 from itembank.errors import N_SHOWN, remedy, shown
 from itembank.numerics.arrays import IntArray
 
@@ -81,8 +82,8 @@ def joined_settings(all_settings: Iterable[Mapping[str, Any]]) -> dict[str, Any]
 
 
 def entries_text(entries: Mapping[str, Any]) -> str:
-    """Write arguments as "cot=False, n=40"; what would be longer than 200 characters as its digest."""
-    text = ", ".join(f"{name}={entries[name]}" for name in sorted(entries))
+    """Write arguments as "cot=False, n=40", without secrets; what would be longer than 200 characters as its digest."""
+    text = without_secrets(", ".join(f"{name}={entries[name]}" for name in sorted(entries)))
     return text if len(text) <= MOST_ENTRIES else short_digest(text)
 
 

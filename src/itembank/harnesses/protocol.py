@@ -1,12 +1,15 @@
 """What every harness is to a session: a function that runs items and returns their answers."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, NoReturn, TypeAlias
+
+import polars as pl
 
 from itembank.adaptive.answers import Answer, tell_all
 from itembank.adaptive.session import AdaptiveSession
 from itembank.checks import check_whole
-from itembank.errors import IntegrityError, quoted, shown
+from itembank.data.prompts import DIFFERS, PROMPT_HASH, PROMPT_SETTINGS
+from itembank.errors import IntegrityError, quoted, remedy, shown
 
 CONTENT = "content_hash"
 """Column of a bank's items: a hash of what was asked."""
@@ -67,6 +70,25 @@ def contents_of(items: Any) -> dict[str, str]:
     if CONTENT not in items.columns:
         return {}
     return dict(items.select("item_id", CONTENT).drop_nulls().iter_rows())
+
+
+def untold_prompts(items: pl.DataFrame) -> str:
+    """Say which prompts a bank's items cannot be compared with; empty where all can be."""
+    if not {PROMPT_HASH, PROMPT_SETTINGS} & set(items.columns):
+        return "the bank does not say how its items were asked, so prompts are not compared"
+    hashes = items[PROMPT_HASH] if PROMPT_HASH in items.columns else pl.Series([None] * items.height, dtype=pl.String)
+    n_mixed = int((hashes == DIFFERS).sum())
+    if n_mixed:
+        return f"the bank's models had different prompts for {n_mixed} of {items.height} items: these are not compared"
+    return ""
+
+
+def refuse_prompts(told: str, advice: str) -> NoReturn:
+    """Raise `IntegrityError` for prompts that differ from those of the bank, as `prompt_differences` says."""
+    raise IntegrityError(
+        f"{told}. No request was sent. {advice} To go on all the same: "
+        f"{remedy('ignore_prompts=True', '--ignore-prompts')}."
+    )
 
 
 def check_same_content(task: str, found: Mapping[str, Any], contents: Mapping[str, str], hash_of: HashOf) -> None:

@@ -61,6 +61,12 @@ def group_columns(models: pl.DataFrame) -> list[Groups]:
     return found
 
 
+def tells_of_models(name: str) -> bool:
+    """Whether a column's name says that it tells when models came out, how large they are, or whose."""
+    words = (*DATE_WORDS, *SIZE_WORDS, *MAKER_WORDS, *KIND_WORDS)
+    return _place(name, words) < len(words)
+
+
 def iso_day(day: float) -> str:
     """Write a day since 1970 as 2024-12-31."""
     return (dt.date(1970, 1, 1) + dt.timedelta(days=int(day))).isoformat()

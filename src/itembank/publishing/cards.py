@@ -60,7 +60,7 @@ class CardOptions:
             )
 
 
-def card(bank: Bank, options: CardOptions, held_out: Sequence[HeldOutScores]) -> str:
+def card(bank: Bank, options: CardOptions, held_out: Sequence[HeldOutScores], left_out: Sequence[str] = ()) -> str:
     """Write the card of a bank.
 
     Parameters
@@ -70,12 +70,14 @@ def card(bank: Bank, options: CardOptions, held_out: Sequence[HeldOutScores]) ->
     options : CardOptions
     held_out : sequence of HeldOutScores
         Of the whole bank, for some numbers of items; empty where none could be measured.
+    left_out : sequence of str
+        Columns of its tables that are not published.
     """
     parts = [
         front_matter(bank, options),
         f"# {escaped(options.name)}\n\n{_summary(bank)}",
         f"## Use it\n\n{_usage(options.place)}",
-        f"## What it holds\n\n{_scenarios(bank)}",
+        f"## What it holds\n\n{_scenarios(bank)}\n\n{columns_in_words(bank, left_out)}",
         f"## How exact it is\n\n{accuracy(held_out)}",
         *_section("## The past models", _dates(bank)),
         *_section("## How questions were asked", _prompts(bank)),
@@ -118,6 +120,17 @@ def accuracy(held_out: Sequence[HeldOutScores]) -> str:
         "Each past model was estimated by a bank that had not seen it:\n\n"
         f"{table(heads, rows)}\n\nA model unlike all past ones can be off by more."
     )
+
+
+def columns_in_words(bank: Bank, left_out: Sequence[str]) -> str:
+    """Name the columns of the tables that are published, and those that are not."""
+    tables = {"items": bank.responses.items, **({} if bank.published else {"past models": bank.responses.models})}
+    told = [f"Of its {name} it tells {_listed(table.columns)}." for name, table in tables.items()]
+    return " ".join([*told, *([f"Left out: {_listed(left_out)}."] if left_out else [])])
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(map(escaped, names))
 
 
 def limits(bank: Bank) -> str:

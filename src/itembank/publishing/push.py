@@ -2,7 +2,7 @@
 
 import shutil
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,18 +12,20 @@ from itembank.data.banks import Bank
 from itembank.data.hub_client import KIND, hub_client, hub_errors
 from itembank.data.hub_names import HubName, parse_hub_name
 from itembank.data.hub_pull import BESIDE
-from itembank.errors import ParameterError
+from itembank.errors import DataError, ParameterError, shown
 from itembank.planning.select import select
 from itembank.progress import ProgressCallback, part_of, silent
 from itembank.publishing.cards import CardOptions, card
 from itembank.publishing.held_out import HeldOutScores, held_out_scores
-from itembank.publishing.question_text import check_no_questions, without_columns
+from itembank.publishing.question_text import for_publication, left_out
+from itembank.publishing.task_files import BANK, check_task_files, file_sizes
 from itembank.publishing.without_responses import without_responses
 
 CARD = "README.md"
 SIZES = (30, 100)
 """Numbers of items that a card states the error of."""
-PROGRAMS = ("score.py", "tasks")
+PROGRAM = "score.py"
+TASKS = "tasks"
 """What `publish_tiny` puts beside a bank that others may run: it is pushed, and never pulled."""
 
 
@@ -40,9 +42,12 @@ class PushSpec:
     license : str
         Identifier as the Hub has it: `cc-by-4.0`.
     include_columns : tuple of str
-        Columns of items that may be published although they look like questions or answers.
+        Columns of items that may be published although they look like questions or answers, and columns of models
+        beside those that are known to be needed.
     drop_columns : tuple of str
-        Columns of items that stay here.
+        Columns of items and models that stay here.
+    include_data : bool
+        Let data files in the folder `tasks` go.
     message : str
         Of the commit.
     """
@@ -52,6 +57,7 @@ class PushSpec:
     license: str = ""
     include_columns: tuple[str, ...] = ()
     drop_columns: tuple[str, ...] = ()
+    include_data: bool = False
     message: str = "Push a bank of itembank"
 
 
@@ -66,13 +72,18 @@ class Pushed:
     address : str
         Of its page.
     bank_id : str
-    files : tuple of str
+    files : mapping of str to int
+        Bytes of each file that went.
+    columns, left_out : tuple of str
+        Columns of models that went, and of any table that stayed.
     """
 
     name: str
     address: str
     bank_id: str
-    files: tuple[str, ...]
+    files: Mapping[str, int]
+    columns: tuple[str, ...]
+    left_out: tuple[str, ...]
 
 
 def push(bank: GivenBank, place: str, spec: PushSpec | None = None, *, progress: ProgressCallback = silent) -> Pushed:
@@ -94,7 +105,8 @@ def push(bank: GivenBank, place: str, spec: PushSpec | None = None, *, progress:
     ParameterError
         When the name is not one of the Hub, or a choice does not fit.
     DataError
-        When a column of the items looks like questions or answers.
+        When a column of the items looks like questions or answers, one of the models holds secrets, or the folder
+        `tasks` holds data, links, dot files or files of other kinds.
     MissingDependencyError
         When huggingface_hub is not installed.
     BankError
@@ -104,15 +116,23 @@ def push(bank: GivenBank, place: str, spec: PushSpec | None = None, *, progress:
     hub_client()
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary) / "bank"
-        staged = stage(as_bank(bank), folder, name, spec, progress=progress)
+        given = as_bank(bank)
+        staged = stage(given, folder, name, spec, progress=progress)
         with hub_errors(name, "pushed to"):
-            return _upload(folder, staged, name, spec)
+            place, address = _upload(folder, name, spec)
+        return Pushed(
+            place,
+            address,
+            staged.bank_id,
+            file_sizes(folder),
+            tuple(staged.responses.models.columns),
+            left_out(given, staged),
+        )
 
 
 def stage(bank: Bank, folder: Path, name: HubName, spec: PushSpec, *, progress: ProgressCallback = silent) -> Bank:
     """Write the folder that is pushed, and return the bank in it."""
-    kept = without_columns(bank, spec.drop_columns)
-    check_no_questions(kept, spec.include_columns)
+    kept = for_publication(bank, spec.include_columns, spec.drop_columns)
     old = bank.cache.folder
     has_card = bank.published is not None and old is not None and (old / CARD).is_file()
     if has_card and spec.license:
@@ -121,10 +141,10 @@ def stage(bank: Bank, folder: Path, name: HubName, spec: PushSpec, *, progress: 
     staged = kept if spec.with_responses or bank.published else without_responses(kept)
     save_bank(staged, folder)
     if has_card and old is not None:
-        _copy_beside(old, folder)
+        _copy_beside(old, folder, staged, with_data=spec.include_data, is_of_hub=bool(bank.cache.source))
     else:
         options = CardOptions(name.repository.partition("/")[2], str(HubName(name.repository)), spec.license)
-        (folder / CARD).write_text(card(staged, options, held_out), encoding="utf-8")
+        (folder / CARD).write_text(card(staged, options, held_out, left_out(bank, staged)), encoding="utf-8")
     return staged
 
 
@@ -138,17 +158,24 @@ def measured(bank: Bank, sizes: Sequence[int], *, progress: ProgressCallback = s
     return [one for one in found if one is not None]
 
 
-def _copy_beside(old: Path, folder: Path) -> None:
-    """Copy what stands beside a bank that was published with the items to run."""
-    for one in (*BESIDE, *PROGRAMS):
-        if (old / one).is_dir():
-            shutil.copytree(old / one, folder / one)
-        elif (old / one).is_file():
-            shutil.copyfile(old / one, folder / one)
+def _copy_beside(old: Path, folder: Path, bank: Bank, *, with_data: bool, is_of_hub: bool) -> None:
+    """Copy what stands beside a bank that was published with the items to run; the Hub's client keeps links."""
+    found = [one for one in (*BESIDE, PROGRAM, TASKS) if (old / one).exists() or (old / one).is_symlink()]
+    links = [one for one in found if (old / one).is_symlink() and not is_of_hub]
+    if links:
+        raise DataError(f"files that are pushed must be no links, got {shown(links)} in {old}. Put the files there.")
+    for one in (one for one in found if (old / one).is_file()):
+        shutil.copyfile(old / one, folder / one)
+    if (old / TASKS).is_dir():
+        for path in check_task_files(old / TASKS, bank, with_data=with_data):
+            (folder / TASKS / path).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(old / TASKS / path, folder / TASKS / path)
+        if (folder / TASKS / BANK).is_dir():
+            save_bank(bank, folder / TASKS / BANK, overwrite=True)  # as it is published: without dropped columns
 
 
-def _upload(folder: Path, bank: Bank, name: HubName, spec: PushSpec) -> Pushed:
-    """Make the repository and commit all files at once; old work beside an earlier bank goes."""
+def _upload(folder: Path, name: HubName, spec: PushSpec) -> tuple[str, str]:
+    """Make the repository and commit all files at once; old work beside an earlier bank goes. Say name and address."""
     api = hub_client().HfApi()
     address = api.create_repo(name.repository, repo_type=KIND, private=spec.private, exist_ok=True)
     if name.revision is not None:
@@ -159,7 +186,6 @@ def _upload(folder: Path, bank: Bank, name: HubName, spec: PushSpec) -> Pushed:
         folder_path=str(folder),
         revision=name.revision,
         commit_message=spec.message,
-        delete_patterns="cache/*",
+        delete_patterns=["cache/*", f"{TASKS}/*"],  # of an earlier push
     )
-    files = tuple(sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()))
-    return Pushed(str(HubName(name.repository, done.oid)), str(address), bank.bank_id, files)
+    return str(HubName(name.repository, done.oid)), str(address)

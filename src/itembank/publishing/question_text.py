@@ -1,13 +1,21 @@
-"""Columns of a bank that may hold what must not be published: the text of questions, or their answers."""
+"""What of a bank's tables may be published: no questions, no answers, no secrets, and of models what is needed."""
 
 import dataclasses
+import json
 from collections.abc import Collection
 
 import polars as pl
 
+from itembank.data.answered_how import ADDED
+from itembank.data.bank_history import ANSWERED_HOW
 from itembank.data.bank_views import whole_bank
 from itembank.data.banks import Bank
-from itembank.errors import DataError, remedy, shown
+from itembank.data.compute import FINAL_COLUMN, PARAMETER_COLUMNS, RECIPE_COLUMNS, TOKEN_COLUMNS
+from itembank.data.prompts import IN_WORDS, PROMPT_SETTINGS
+from itembank.data.score_names import EXTERNAL
+from itembank.data.secrets import is_secret, without_secrets
+from itembank.errors import DataError, did_you_mean, remedy, shown
+from itembank.pages.model_columns import tells_of_models
 
 QUESTIONS = {
     *("question", "questions", "prompt", "prompts", "text", "doc", "document", "query", "input", "inputs", "passage"),
@@ -18,6 +26,77 @@ ANSWERS = {"answer", "answers", "target", "targets", "correct", "gold", "solutio
 """The same of columns that hold answers, be they text or numbers."""
 LONG = 50
 """Characters of a text with spaces that nobody would take for an id or a category."""
+OF_MODELS = {
+    *("model_id", ANSWERED_HOW, ADDED, "is_partial", "n_items_run", "n_items_full", "run_date"),
+    *("prompt_hash", "n_shot", "num_fewshot", "harness", "chat_template"),
+    *(*PARAMETER_COLUMNS, *TOKEN_COLUMNS, *RECIPE_COLUMNS, FINAL_COLUMN, "flops", "step"),
+}
+"""Columns of models that estimates, forecasts, checks and laws look for; others have names that say what they tell."""
+OF_RELEASES = "_version"
+LONGEST_SETTING = 200
+"""Characters of what `prompt_settings` says of one setting."""
+
+
+def for_publication(bank: Bank, included: Collection[str] = (), dropped: Collection[str] = ()) -> Bank:
+    """Return the bank as it may be published: without columns of models that nothing needs and nobody asked for.
+
+    Parameters
+    ----------
+    bank : Bank
+    included : collection of str
+        Columns of items that may be published although they look like questions or answers, and further ones of models.
+    dropped : collection of str
+        Columns of items or models that stay here.
+
+    Raises
+    ------
+    DataError
+        When a column of the items looks like questions or answers, one of the models holds secrets or a home folder, or
+        one that was named is not there.
+    """
+    kept = without_columns(bank, dropped)
+    check_no_questions(kept, included)
+    kept = without_columns(kept, [name for name in left_out_of_models(kept) if name not in included])
+    _check_no_secrets(kept)
+    return kept
+
+
+def left_out(bank: Bank, published: Bank) -> tuple[str, ...]:
+    """Columns of a bank's tables that the published one is without; those of models go with the models."""
+    pairs = [(bank.responses.items, published.responses.items)]
+    pairs += [] if published.published else [(bank.responses.models, published.responses.models)]
+    return tuple(name for whole, kept in pairs for name in whole.columns if name not in kept.columns)
+
+
+def left_out_of_models(bank: Bank) -> list[str]:
+    """Columns of models that are published only when they are asked for."""
+    return [name for name in whole_bank(bank).responses.models.columns if not _is_needed(name)]
+
+
+def _is_needed(name: str) -> bool:
+    """Whether a column of models is one that itembank may need of a bank."""
+    if name in OF_MODELS or name.startswith(EXTERNAL) or name.endswith(OF_RELEASES):
+        return True
+    return tells_of_models(name) and not is_secret(name)
+
+
+def _check_no_secrets(bank: Bank) -> None:
+    """Refuse texts that hold what no importer keeps any more: tokens, passwords, home folders."""
+    responses = whole_bank(bank).responses
+    columns = [column for column in responses.models if column.dtype == pl.String]
+    columns += [responses.items[PROMPT_SETTINGS]] if PROMPT_SETTINGS in responses.items.columns else []
+    for column in columns:
+        name, texts = column.name, column.cast(pl.String).drop_nulls().unique(maintain_order=True).to_list()
+        found = sum(without_secrets(text) != text for text in texts)
+        if found:
+            leave_out = remedy("drop_columns=", "--drop-column")
+            remedied = (
+                "Read the logs again: ids are then without" if name == "model_id" else f"Leave it out ({leave_out})"
+            )
+            raise DataError(
+                f"a bank that is published must hold no secrets and no home folders, and {found} values of column "
+                f"{name!r} do. {remedied}."
+            )
 
 
 def check_no_questions(bank: Bank, included: Collection[str] = ()) -> None:
@@ -28,11 +107,13 @@ def check_no_questions(bank: Bank, included: Collection[str] = ()) -> None:
     DataError
         When there are such columns, or one to be included is not there.
     """
-    items = whole_bank(bank).responses.items  # those that were retired are published, too
-    unknown = [name for name in included if name not in items.columns]
+    responses = whole_bank(bank).responses  # items that were retired are published, too
+    known = {*responses.items.columns, *responses.models.columns}
+    unknown = [name for name in included if name not in known]
     if unknown:
-        raise DataError(f"columns to be included must be in the bank's items, got {shown(unknown)}.")
-    found = [name for name in items.columns if name not in included and _looks_like_text(items[name])]
+        near = did_you_mean(unknown, known)
+        raise DataError(f"columns to be included must be of the bank's items or models, got {shown(unknown)}.{near}")
+    found = [name for name in question_columns(bank) if name not in included]
     if found:
         leave_out = remedy("drop_columns=", "--drop-column")
         include = remedy("include_columns=", "--include-column")
@@ -42,35 +123,38 @@ def check_no_questions(bank: Bank, included: Collection[str] = ()) -> None:
         )
 
 
+def question_columns(bank: Bank) -> list[str]:
+    """Columns of items that look like questions or answers."""
+    items = whole_bank(bank).responses.items
+    return [name for name in items.columns if _looks_like_text(items[name])]
+
+
 def without_columns(bank: Bank, names: Collection[str]) -> Bank:
-    """Return the bank without some columns of its items.
+    """Return the bank without some columns of its items or models.
 
     Raises
     ------
     DataError
         When a column is not there, or no bank can be without it.
     """
-    items = bank.responses.items
-    wrong = [name for name in names if name not in items.columns or name in {"item_id", "scenario", "subscenario"}]
+    items, models = bank.responses.items, bank.responses.models
+    fixed = {"item_id", "scenario", "subscenario", "model_id"}
+    wrong = [name for name in names if name in fixed or name not in {*items.columns, *models.columns}]
     if wrong:
-        raise DataError(f"columns to be left out must be further columns of the bank's items, got {shown(wrong)}.")
+        raise DataError(f"columns to be left out must be further columns of the bank's tables, got {shown(wrong)}.")
     if not names:
         return bank
     slim = _slim(bank, names)
     if slim.history is not None and slim.history.whole is not None:
         whole = _slim(slim.history.whole, names)
         slim = dataclasses.replace(slim, history=dataclasses.replace(slim.history, whole=whole))
-    slim.cache.folder, slim.cache.user_folder, slim.cache.bank_id = (
-        bank.cache.folder,
-        bank.cache.user_folder,
-        bank.cache.bank_id,
-    )
+    slim.cache.share(bank.cache)
     return slim
 
 
 def _slim(bank: Bank, names: Collection[str]) -> Bank:
-    responses = bank.responses.with_tables(items=bank.responses.items.drop(names))
-    return dataclasses.replace(bank, responses=responses)
+    items, models = (table.drop(names, strict=False) for table in (bank.responses.items, bank.responses.models))
+    return dataclasses.replace(bank, responses=bank.responses.with_tables(items=items, models=models))
 
 
 def _looks_like_text(column: pl.Series) -> bool:
@@ -83,5 +167,19 @@ def _looks_like_text(column: pl.Series) -> bool:
     if column.dtype != pl.String:
         return False
     texts = column.drop_nulls()
+    if column.name == PROMPT_SETTINGS:
+        return not all(map(_are_settings, texts.unique().to_list()))
     is_long = (texts.str.len_chars() > LONG) & texts.str.contains(r"\s\S+\s\S+\s")
     return bool(is_long.any())
+
+
+def _are_settings(text: str) -> bool:
+    """Whether a text is what `settings_text` writes, each value a number or a short text."""
+    try:
+        content = json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(content, dict) and all(
+        name in IN_WORDS and not isinstance(value, dict | list) and len(str(value)) <= LONGEST_SETTING
+        for name, value in content.items()
+    )

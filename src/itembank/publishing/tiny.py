@@ -1,7 +1,7 @@
 """A small subset of a benchmark, published: the items to run, and all that makes a score of the answers to them."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,8 +17,9 @@ from itembank.data.selections import Selection
 from itembank.planning.select import select
 from itembank.progress import ProgressCallback, part_of, silent
 from itembank.publishing.held_out import HeldOutScores, held_out_scores
-from itembank.publishing.question_text import check_no_questions, without_columns
+from itembank.publishing.question_text import for_publication, left_out
 from itembank.publishing.scoring_example import scoring_example
+from itembank.publishing.task_files import check_task_files, is_data
 from itembank.publishing.tiny_readme import FIGURE, TASKS, tiny_readme
 from itembank.publishing.without_responses import without_responses
 from itembank.reports.canvas import new_figure, save_figure
@@ -42,12 +43,15 @@ class TinySpec:
         Columns of items that may be published although they look like questions or answers.
     drop_columns : tuple of str
         Columns of items that are left out.
+    include_data : bool
+        Let data files in the folder `tasks` go.
     """
 
     name: str = ""
     license: str = ""
     include_columns: tuple[str, ...] = ()
     drop_columns: tuple[str, ...] = ()
+    include_data: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,11 +66,14 @@ class Tiny:
         The items to run.
     held_out : HeldOutScores or None
         How well past models were estimated; None where there are too few.
+    left_out : tuple of str
+        Columns of items that stayed.
     """
 
     bank: Bank
     selection: Selection
     held_out: HeldOutScores | None
+    left_out: tuple[str, ...] = ()
 
 
 def publish_tiny(
@@ -103,7 +110,7 @@ def publish_tiny(
     BankError
         When something else stands at `folder`.
     DataError
-        When a column of the items looks like questions or answers.
+        When a column of the items looks like questions or answers, or the folder `tasks` got what may not go.
     ParameterError
         When the items cannot be chosen, or the bank has no responses itself.
     MissingDependencyError
@@ -112,16 +119,17 @@ def publish_tiny(
     folder, spec = Path(folder), TinySpec() if spec is None else spec
     check_bank_destination(folder, overwrite=overwrite)
     new_figure(1.0, 1.0)  # a missing matplotlib is told before the work
-    whole = without_columns(as_bank(bank), spec.drop_columns)
-    check_no_questions(whole, spec.include_columns)
+    given = as_bank(bank)
+    whole = for_publication(given, spec.include_columns, spec.drop_columns)
     chosen = as_selection(selection)
     if chosen is None:
         chosen = select(whole, n_items, rng=0, progress=part_of(progress, 0.0, 0.5))
     published = without_responses(whole, selection=chosen, progress=part_of(progress, 0.5, 0.9))
     subset = published.published.subset if published.published is not None else None
-    tiny = Tiny(published, chosen if subset is None else subset.selection, held_out_scores(whole, chosen))
+    items = chosen if subset is None else subset.selection
+    tiny = Tiny(published, items, held_out_scores(whole, chosen), left_out(given, published))
     with replacing_folder(folder) as new:
-        _write(new, tiny, TinySpec(spec.name or folder.resolve().name, spec.license), folder.name, write_tasks)
+        _write(new, tiny, replace(spec, name=spec.name or folder.resolve().name), folder.name, write_tasks)
     return tiny
 
 
@@ -141,8 +149,10 @@ def _write(
     write_text(folder / "score.py", scoring_example(tiny.bank))
     if tiny.held_out is not None:
         save_figure(_figure(tiny.held_out), folder / FIGURE)
+    files: list[Path] = []
     if write_tasks is not None:
         write_tasks(folder / TASKS, tiny.bank, tiny.selection)
+        files = check_task_files(folder / TASKS, tiny.bank, with_data=spec.include_data)
     text = tiny_readme(
         tiny.bank,
         tiny.selection,
@@ -151,6 +161,8 @@ def _write(
         license=spec.license,
         place=place,
         has_tasks=write_tasks is not None,
+        has_data=any(map(is_data, files)),
+        left_out=tiny.left_out,
     )
     write_text(folder / "README.md", text)
 

@@ -100,6 +100,7 @@ CALLS = {
 NO_TABLE = {
     "": "it only calls commands",
     "session start": "it notes where the journal is",
+    "session extend": "it notes the budget",
     "session serve": "it answers in JSON Lines",
     "study run": "study table shows it",
     "study predict": "study table shows it",

@@ -104,6 +104,17 @@ def test_a_stopped_session_asks_nothing(run, journal):
     assert (content["items"], content["reason_stopped"], content["n_items"]) == ([], "budget: 6 items", 6)
 
 
+def test_a_stopped_session_is_extended(run, journal):
+    play(run, journal)
+    done = run("session", "extend", journal, "--max-items", 8)
+    assert (done.code, done.out) == (0, "")
+    assert "The budget is 8 items now" in done.err
+    assert len(ids(run, journal, "-n", 5)) == 2
+    lower = run("session", "extend", journal, "--max-items", 7)
+    assert lower.code == 2
+    assert "must be raised above 8 items, got 7" in lower.err
+
+
 def test_exit_code_says_whether_the_precision_was_reached(run, bank_folder, tmp_path):
     for name, width, code in (("wide", 0.4, 0), ("narrow", 0.001, 3)):
         journal = tmp_path / name

@@ -9,10 +9,14 @@ import pytest
 from itembank.adaptive.limits import Budget, Decision, Stopping
 from itembank.adaptive.prior_specs import GroupPrior, RegressionPrior
 from itembank.adaptive.session_spec import SessionSpec
+from itembank.data.bank_files import save_bank
 from itembank.data.costs import CostUnit
+from itembank.planning.select import select
+from itembank.publishing import without_responses
 from itembank.selection.constraints import Constraints
 from itembank.selection.criteria import DOptimality, VOptimality
 from tests.cli.session.loops import FAST, LIMIT, ids, settings_of
+from tests.data.banks import make_bank
 
 
 def test_options_become_settings(run, bank_folder, tmp_path):
@@ -113,3 +117,18 @@ def test_help_loads_neither_numpy_nor_polars():
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
+
+
+def test_a_bank_that_was_published_with_its_items_asks_these(run, tmp_path, few_folds):
+    bank = make_bank(n_models=12)
+    chosen = select(bank, 9, method="random", rng=0)
+    save_bank(without_responses(bank, selection=chosen), tmp_path / "tiny")
+    words = ("session", "start", tmp_path / "tiny", "--model-id", "new", "--interval", "model-based", "-o")
+    done = run(*words, tmp_path / "own.jsonl")
+    assert "Asked are items among the 9 that the bank was published with." in done.err
+    asked = run("session", "ask", tmp_path / "own.jsonl", "-n", 30, "--format", "ids")
+    assert set(asked.out.split()) == set(chosen.item_ids)
+    (tmp_path / "none.txt").write_text("")
+    assert run(*words, tmp_path / "all.jsonl", "--exclude", tmp_path / "none.txt").code == 0
+    asked = run("session", "ask", tmp_path / "all.jsonl", "-n", 30, "--format", "ids")
+    assert set(asked.out.split()) == set(bank.item_ids)

@@ -203,6 +203,11 @@ def test_models_are_told_apart_and_partial_runs_said(tmp_path):
     write_eval(tmp_path / "one" / "1.eval", THREE, header(model_args={"quant": 4}))
     write_eval(tmp_path / "two" / "2.eval", THREE[:2], header(model_args={"quant": 8}, task_id="other"))
     assert read(tmp_path / "one", model_id_from="args").model_ids == ["lab/a,quant=4"]
+    about = {"quant": 4, "api_key": "Zx9SECRET", "extra": {"Authorization": "Zx9SECRET"}, "path": "/home/alice/m"}
+    write_eval(tmp_path.with_name("three") / "3.eval", THREE, header(model_args=about, task_id="third"))
+    secret = read(tmp_path.with_name("three"), model_id_from="args")
+    hidden = "api_key=***,extra={'Authorization': '***'},path=~/m,quant=4"
+    assert (secret.model_ids, secret.models["model_args"].to_list()) == ([f"lab/a,{hidden}"], [hidden])
     with pytest.warns(DataWarning, match=r"'two' \(2 of 3 items\)"):
         matrix = read(tmp_path, model_id_from="folder")
     assert matrix.models.select("model_id", "is_partial").rows() == [("one", False), ("two", True)]

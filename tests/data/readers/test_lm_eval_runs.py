@@ -174,3 +174,27 @@ def test_samples_files_of_other_names_are_read_or_named(tmp_path, form):
     (place / "dup.jsonl").rename(place / "mine.jsonl")
     with pytest.warns(DataWarning, match=r"left out: .*mine\.jsonl: the name of a samples file must tell the task"):
         assert read_responses(tmp_path, spec=spec).item_ids == ["arc/0"]
+
+
+@pytest.mark.parametrize("kind", ["text", "dict"])
+@pytest.mark.parametrize("way", ["name", "args"])
+def test_arguments_and_ids_are_without_secrets_and_home_folders(tmp_path, kind, way):
+    for name in "ab":
+        about = {"pretrained": f"/home/alice/{name}", "token": "Zx9SECRET", "base_url": "https://me:Zx9SECRET@host/v1"}
+        text = ",".join(f"{key}={value}" for key, value in about.items())
+        given = text if kind == "text" else about
+        write_run(
+            tmp_path, f"/home/alice/{name}", {"arc": answers(1, 0)}, arguments=given, date=f"{DATE[:-1]}{name == 'b':d}"
+        )
+    matrix = read_responses(tmp_path, spec=ReadingSpec(model_id_from=way))
+    hidden = [f"pretrained=~/{name},token=***,base_url=https://***@host/v1" for name in "ab"]
+    assert matrix.models["model_args"].to_list() == hidden
+    assert matrix.model_ids == (["~/a", "~/b"] if way == "name" else hidden)
+
+
+def test_models_that_only_home_folders_tell_apart_are_refused(tmp_path):
+    one = write_run(tmp_path, "/home/alice/m", {"arc": answers(1, 0)})
+    write_run(tmp_path, "/home/bob/m", {"arc": answers(0, 0)}, date=f"{DATE[:-1]}7")
+    with pytest.raises(DataError, match="ids that differ without home folders"):
+        read_responses(tmp_path)
+    assert read_responses(one, spec=ReadingSpec(model_id="alice")).model_ids == ["alice"]

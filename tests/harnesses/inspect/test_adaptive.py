@@ -11,7 +11,7 @@ from itembank.adaptive.session_spec import SessionSpec
 from itembank.data.bank_files import load_bank
 from itembank.data.readers.read import read_inspect
 from itembank.data.readers.specs import ReadingSpec
-from itembank.errors import DataError, DataWarning, IntegrityError, ParameterError
+from itembank.errors import DataWarning, IntegrityError, ParameterError
 from itembank.harnesses.inspect.estimates import estimated_metrics
 from itembank.harnesses.inspect.tasks import adaptive
 from tests.harnesses.inspect.running import OF_INSPECT, metrics, ours, run
@@ -107,7 +107,7 @@ def test_metrics_of_no_scores_are_the_prior(bank_path):
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        ({"max_items": 4, "task_args": {"size": 20}}, DataError, r"4 of 24 that are none: 'toy/21', 'toy/22'"),
+        ({"max_items": 4, "task_args": {"size": 20}}, IntegrityError, r"4 of 24 that are none: 'toy/21', 'toy/22'"),
         (
             {"max_items": 4, "task_args": {"changed": 2}},
             IntegrityError,

@@ -12,11 +12,12 @@ import pytest
 pytest.importorskip("inspect_ai")
 from inspect_ai.dataset import Sample
 
-from itembank.data.bank_files import save_bank
+from itembank.data.bank_files import load_bank, save_bank
 from itembank.data.readers.inspect_files import read_log
 from itembank.data.selections import Selection
 from itembank.harnesses.inspect.task_items import hash_of
 from itembank.planning.select import select
+from itembank.publishing import without_responses
 from tests.harnesses.inspect.conftest import simulated_bank
 from tests.harnesses.inspect.running import OF_INSPECT
 
@@ -139,6 +140,8 @@ def test_nothing_is_run_dry_or_against_the_rules(environment, place):
     owned = called(environment, place, *base, "-n", "5", "--", *MODEL, "--limit", "3")
     assert owned.returncode == 2
     assert "must not hold '--limit'" in owned.stderr
+    assert "select:" not in owned.stderr
+    assert not (place / "dry" / "selection.json").exists()
     changed = place / "changed"
     changed.mkdir()
     (changed / TOY).write_text((place / TOY).read_text(encoding="utf-8").replace("What is", "Say"), encoding="utf-8")
@@ -146,3 +149,40 @@ def test_nothing_is_run_dry_or_against_the_rules(environment, place):
     assert differs.returncode == 4, differs.stderr
     assert "with another content" in differs.stderr
     assert not list(changed.rglob("*.eval"))
+
+
+def test_absent_samples_exit_with_4_and_epochs_that_cannot_be_run_are_not_to_be_repeated(environment, place):
+    text = (place / TOY).read_text(encoding="utf-8")
+    few, twice = place / "few", place / "twice"
+    for folder, changed in (
+        (few, text.replace("N_SAMPLES + 1", "31")),
+        (twice, text.replace("solver=simulated()", 'solver=simulated(), epochs=Epochs(2, "at_least_2")')),
+    ):
+        folder.mkdir()
+        (folder / TOY).write_text(changed.replace("import Task,", "import Epochs, Task,"), encoding="utf-8")
+    words = ("run", "inspect", "../bank", TOY, "-n", "5", "-o", "out", "--", *MODEL)
+    absent = called(environment, few, *words)
+    assert absent.returncode == 4, absent.stderr
+    assert "that are none" in absent.stderr
+    assert not list(few.rglob("*.eval"))
+    ended = called(environment, twice, *words, "--epochs", "1")
+    assert ended.returncode == 1, ended.stderr
+    assert "Mend that before you give the command again" in ended.stderr
+    assert called(environment, twice, *words).returncode == 0
+
+
+def test_a_bank_that_was_published_with_its_items_is_run_with_them_by_name_too(hub, environment, place):
+    chosen = select(load_bank(place / "bank"), 12)
+    save_bank(without_responses(load_bank(place / "bank"), selection=chosen), place / "tiny")
+    hub.put("me/tiny", place / "tiny")
+    environment = {
+        **environment,
+        "HF_ENDPOINT": hub.address,
+        "HF_HUB_CACHE": str(place / "cache"),
+        "HF_HUB_OFFLINE": "0",
+        "HF_HUB_DISABLE_XET": "1",
+    }
+    done = called(environment, place, "run", "inspect", "hf:me/tiny", TOY, "-o", "named", "--", *MODEL)
+    assert done.returncode == 0, done.stderr
+    assert "Taken are the 12 items that the bank was published with." in done.stderr
+    assert set(Selection.load(place / "named" / "selection.json").item_ids) == set(chosen.item_ids)

@@ -10,7 +10,7 @@ from inspect_ai import score
 
 from itembank.data.bank_files import load_bank
 from itembank.data.readers.read import read_inspect
-from itembank.errors import DataError, DataWarning
+from itembank.errors import DataError, DataWarning, IntegrityError
 from itembank.estimation.estimate import estimate
 from itembank.harnesses.inspect.estimates import estimated_metrics
 from itembank.harnesses.inspect.scoring import estimating
@@ -94,5 +94,5 @@ def test_items_of_other_banks_and_tasks_are_refused(bank_path, selection, tmp_pa
     replace(selection[0], item_ids=tuple(f"joy/{number}" for number in range(10))).save(path)
     with pytest.raises(DataError, match="must be in the bank, got 10 that are not"):
         subset("toy", str(bank_path), str(path))
-    with pytest.raises(DataError, match=r"task 'toy', got .* that are none"):
+    with pytest.raises(IntegrityError, match=r"task 'toy', got .* that are none"):
         subset("toy", str(bank_path), selection[1], task_args={"size": 3})

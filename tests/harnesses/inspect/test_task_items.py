@@ -31,7 +31,7 @@ def test_samples_without_ids_are_numbered_as_inspect_does(bank):
     known = task_items(bank, "toy")
     found = samples_by_item(bank, known, samples(), ["toy/2", "toy/12"])
     assert [(item, one.id) for item, one in found.items()] == [("toy/2", 2), ("toy/12", 12)]
-    with pytest.raises(DataError, match="1 of 2 that are none: 'toy/12'"):
+    with pytest.raises(IntegrityError, match="1 of 2 that are none: 'toy/12'"):
         samples_by_item(bank, known, samples(11), ["toy/2", "toy/12"])
     with pytest.raises(IntegrityError, match="1 of 1 of task 'toy' with another content: 'toy/2'"):
         samples_by_item(bank, known, samples(text="Query"), ["toy/2"])

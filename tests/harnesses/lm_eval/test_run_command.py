@@ -85,7 +85,8 @@ def test_a_selection(run, place, full):
     assert result["overall_is"] == "macro"
     assert result["scores"][-1]["n_items"] == 12
     assert "The overall score is macro" in done.err
-    assert "|sums" in done.err.replace(" ", "")  # the harness's own table
+    (results,) = (place / "out").rglob("results_*.json")
+    assert all(set(one) == {"alias", "name"} for one in json.loads(results.read_text())["results"].values())
     again = run("estimate", "bank", "out", "--selection", "selection.json", "--format", "json")
     assert [(row["target"], row["estimate"], row["low"]) for row in json.loads(again.out)] == [
         (row["target"], row["estimate"], row["low"]) for row in result["scores"]
@@ -118,8 +119,11 @@ def test_a_session_goes_on_and_then_says_the_same_again(run, place, full):
     assert (place / "out" / "session.jsonl").read_bytes() == journal
     assert read_logs(place / "out") == logs
     other = run(*words, *arguments, "--num_fewshot", 1)
+    assert other.code == 4
+    assert "prompts differ" in other.err
+    other = run(*words, "--ignore-prompts", *arguments, "--num_fewshot", 1)
     assert other.code == 1
-    assert "goes on with the arguments of lm_eval that it was started with" in other.err
+    assert "goes on with the prompts that it was started with" in other.err
     estimated = run("estimate", "bank", "out", "--method", "p-irt", "--interval", "model-based", "--format", "json")
     values = {row["target"]: row["estimate"] for row in json.loads(estimated.out)}
     assert values == {row["target"]: pytest.approx(row["estimate"]) for row in json.loads(done.out)["scores"]}
@@ -165,6 +169,47 @@ def test_stages_are_run_in_one_command_and_go_on_after_a_kill(run, place, full, 
     assert [row["estimate"] for row in json.loads(estimated.out)] == [
         row["estimate"] for row in json.loads(done.out)["scores"]
     ]
+
+
+def test_a_selection_goes_on_after_a_stop_and_asks_nothing_twice(run, place, full):
+    """Stopped after two batches; then with another batch size and device, in another order."""
+    words = ("-n", 12, "--batch", 4, "-o", "out", "--import", "simulated_lm", "--format", "json")
+    words = ("run", "lm-eval", "bank", *words)
+    model = "skill=0.6,seed=99,model=new,calls=calls.txt"
+    arguments = ("--", "--model", "simulated", "--model_args", model, "--include_path", "tasks")
+    from itembank.harnesses.lm_eval import hooks  # noqa: PLC0415
+
+    ran, keep = [], hooks.ItemsByAndBy.run_missing
+
+    def until_stopped(self, items, *rest):
+        if len(ran) == 8:
+            raise KeyboardInterrupt
+        ran.extend(items)
+        keep(self, items, *rest)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(hooks.ItemsByAndBy, "run_missing", until_stopped)
+        stopped = run(*words, *arguments)
+    assert stopped.code == 1
+    assert "The same command goes on from here" in stopped.err
+    before = (place / "calls.txt").read_text().splitlines()
+    other = "model=new,seed=99,base_url=http://localhost,skill=0.6,calls=calls.txt"
+    again = ("--model_args", other, "--batch_size", 2, "--device", "cpu")
+    again = ("--", "--include_path", "tasks", *again, "--model", "simulated")
+    done = run(*words, *again)
+    assert done.code == 0, done.err
+    calls = (place / "calls.txt").read_text().splitlines()
+    assert len(calls) == len(set(calls)) > len(before) > 0
+    logs = read_logs(place / "out")
+    assert items_of(logs) == set(Selection.load("out/selection.json").item_ids)
+    assert all(row == full[key] for key, row in logs.items())
+    assert run(*words, *again).out == done.out
+    assert (place / "calls.txt").read_text().splitlines() == calls
+    for changed, named in (("skill=0.7", "skill"), ("skill=0.6", "seed")):
+        model = f"{changed},seed={99 if named == 'skill' else 98},model=new"
+        refused = run(*words, "--", "--model", "simulated", "--model_args", model, "--include_path", "tasks")
+        assert refused.code == 1
+        assert f"goes on with the model that it was started with, whose {named} was" in refused.err
 
 
 def test_stages_run_one_after_the_other_end_as_those_of_one_command(run, place):

@@ -12,6 +12,7 @@ from itembank.data.readers.inspect_files import LogFile
 from itembank.data.readers.inspect_samples import Sample, sample_of
 from itembank.data.readers.inspect_scores import OWN_SCORER
 from itembank.data.readers.specs import ReadingSpec
+from itembank.data.secrets import arguments_text, without_homes
 from itembank.errors import DataError, quoted, shown
 
 SYSTEM = "system_message"
@@ -74,7 +75,7 @@ def run_of(log: LogFile, spec: ReadingSpec) -> InspectRun:
     task, name = str(ours.get("task") or about.get("task") or ""), str(about.get("model") or "")
     if not task or not name:
         raise DataError(f"{log.path}: a log must tell its task and its model, got {quoted(task)} and {quoted(name)}.")
-    arguments = ",".join(f"{key}={value}" for key, value in sorted(_mapping(about.get("model_args")).items()))
+    arguments = arguments_text(dict(sorted(_mapping(about.get("model_args")).items())))
     ids = {"name": name, "args": f"{name},{arguments}" if arguments else name, "folder": log.path.parent.name}
     size = ours.get("n_items_full", _mapping(about.get("dataset")).get("samples"))
     return InspectRun(
@@ -88,7 +89,7 @@ def run_of(log: LogFile, spec: ReadingSpec) -> InspectRun:
         log.header.get("status") == "success",
         {
             "run_date": about.get("created") and str(about["created"]),
-            "model_args": arguments or None,
+            "model_args": without_homes(arguments) or None,
             "inspect_version": _text(_mapping(about.get("packages")).get("inspect_ai")),
         },
         _by_id(log),

@@ -13,6 +13,7 @@ from itembank.data.readers.json_files import Record, first_record
 from itembank.data.readers.refusals import refuse
 from itembank.data.readers.specs import ReadingSpec
 from itembank.data.readers.wanted import wanted
+from itembank.data.secrets import arguments_text, without_homes
 from itembank.errors import DataError, DataWarning, remedy, shown, warn
 
 # samples_<task>_<date>.jsonl, .json in 2024; the date is the run's, and stands in the name of its results file too.
@@ -276,9 +277,7 @@ def results_path(folder: Path, date: str) -> Path | None:
 def run_of(content: Mapping[str, Any], date: str) -> Run:
     """Take what is needed from the results of a run; releases differ in what they tell."""
     config = _mapping(content.get("config"))
-    arguments = config.get("model_args") or ""
-    if isinstance(arguments, dict):
-        arguments = ",".join(f"{key}={value}" for key, value in arguments.items())
+    arguments = arguments_text(config.get("model_args") or "")
     originals = _originals(_mapping(content.get("configs")))
     sizes, configs, higher_is_better, versions, n_shot = (
         {originals.get(task, task): value for task, value in _mapping(content.get(name)).items()}
@@ -295,8 +294,8 @@ def run_of(content: Mapping[str, Any], date: str) -> Run:
         for task in {**configs, **versions, **n_shot}
     }
     return Run(
-        model_name=str(content.get("model_name") or name_in(str(arguments))),
-        model_arguments=str(arguments),
+        model_name=str(content.get("model_name") or name_in(arguments)),
+        model_arguments=arguments,
         n_items={task: size for task, size in n_items.items() if size is not None},
         is_limited=config["limit"] is not None if "limit" in config else None,
         higher_is_better=higher_is_better,
@@ -307,7 +306,7 @@ def run_of(content: Mapping[str, Any], date: str) -> Run:
         settings=settings,
         about={
             "run_date": date or None,
-            "model_args": str(arguments) or None,
+            "model_args": without_homes(arguments) or None,
             "n_parameters": _positive(config.get("model_num_parameters")),
             "lm_eval_version": next((one for one in releases if isinstance(one, str) and one), None),
         },

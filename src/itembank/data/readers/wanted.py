@@ -1,8 +1,9 @@
-"""Which tasks of a harness's logs are read, and of how many models they may be."""
+"""Which tasks of a harness's logs are read, of how many models they may be, and what these are called."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from fnmatch import fnmatchcase
-from typing import Protocol, TypeVar
+from typing import Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
 
@@ -10,11 +11,14 @@ from itembank.data.readers.refusals import NoTaskLeftError
 from itembank.data.readers.rows import ResponseRows
 from itembank.data.readers.specs import ReadingSpec
 from itembank.data.responses import DEFAULT_SCENARIO
-from itembank.errors import DataError, did_you_mean, shown
+from itembank.data.secrets import arguments_text, without_homes
+from itembank.errors import DataError, did_you_mean, remedy, shown
 
 
 class OfTask(Protocol):
-    """A log of one model on one task."""
+    """A log of one model on one task; a dataclass."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
 
     @property
     def task(self) -> str:
@@ -24,17 +28,22 @@ class OfTask(Protocol):
     def model_name(self) -> str:
         """What the log calls the model; empty where it does not tell."""
 
+    @property
+    def model_id(self) -> str:
+        """What the model is called from now on."""
+
 
 Log = TypeVar("Log", bound=OfTask)
 
 
 def wanted(logs: Sequence[Log], spec: ReadingSpec) -> list[Log]:
-    """Return the logs of the tasks that were asked for.
+    """Return the logs of the tasks that were asked for; ids of models are without secrets and home folders.
 
     Raises
     ------
     DataError
-        When none of them is left, or one model id was given for several models.
+        When none of them is left, one model id was given for several models, or several have one id without home
+        folders.
     """
     kept = [one for one in logs if is_wanted(one.task, spec)]
     if logs and not kept:
@@ -42,7 +51,23 @@ def wanted(logs: Sequence[Log], spec: ReadingSpec) -> list[Log]:
     names = sorted({one.model_name for one in kept if one.model_name})
     if spec.model_id is not None and len(names) > 1:
         raise DataError(f"model_id={spec.model_id!r} was given for logs of {len(names)} models: {shown(names)}.")
-    return kept
+    return kept if spec.model_id is not None else _with_clean_ids(kept)
+
+
+def _with_clean_ids(logs: Sequence[Log]) -> list[Log]:
+    """Take secrets and home folders out of the ids of models, which are published with a bank."""
+    told = {one.model_id: arguments_text(one.model_id) for one in logs}
+    owners: dict[str, set[str]] = {}
+    for text in told.values():
+        owners.setdefault(without_homes(text), set()).add(text)
+    alike = [name for name, texts in owners.items() if len(texts) > 1]
+    if alike:
+        by_name = remedy("model_id='...'", "--model-id NAME")
+        raise DataError(
+            f"models must have ids that differ without home folders (~), got {shown(alike)} for several. Read each "
+            f"model's logs by themselves, and say its name ({by_name})."
+        )
+    return [replace(one, model_id=without_homes(told[one.model_id])) for one in logs]
 
 
 def only_wanted(rows: ResponseRows, spec: ReadingSpec) -> ResponseRows:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from itembank.data.atomic import write_text
+from itembank.data.banks import Bank
 from itembank.data.readers.inspect_files import inspect_files, read_log
 from itembank.data.readers.inspect_runs import InspectRun, run_of, together
 from itembank.data.readers.specs import ReadingSpec
@@ -17,7 +18,11 @@ from itembank.harnesses.inspect.answers import response_of
 from itembank.harnesses.inspect.estimates import answers_of
 from itembank.harnesses.inspect.task_items import TaskItems
 
+IGNORE_PROMPTS = "ignore_prompts"
+"""Argument of our tasks; absent where prompts count."""
 TASK_FILE = "task.json"
+PATIENCE = 10.0
+"""Seconds for Inspect to end by itself after Ctrl-C."""
 OWNED = ("-T", "--task-config", "--log-dir", "--limit", "--sample-id", "--sample-shuffle", "--no-log-samples")
 """Options of `inspect eval` that the run sets itself, or that would change which samples are run."""
 
@@ -41,26 +46,35 @@ class HarnessCall:
     arguments: tuple[str, ...]
 
     def __post_init__(self) -> None:
-        """Refuse options that would change which samples are run, or where the log goes."""
-        given = [one for one in self.arguments if one.split("=")[0] in OWNED or one.startswith("-T")]
-        if given:
-            raise ParameterError(
-                f"arguments of inspect must not hold {shown(given)}: itembank sets what is run and where the log goes. "
-                "Arguments of the task are given with --task-arg NAME=VALUE."
-            )
+        """Check the arguments of Inspect."""
+        check_arguments(self.arguments)
 
 
-def check_task(call: HarnessCall) -> None:
-    """Make the task, and so compare it with the bank; no model is called.
+def check_arguments(arguments: Sequence[str]) -> None:
+    """Raise `ParameterError` for options that would change which samples are run, or where the log goes."""
+    given = [one for one in arguments if one.split("=")[0] in OWNED or one.startswith("-T")]
+    if given:
+        raise ParameterError(
+            f"arguments of inspect must not hold {shown(given)}: itembank sets what is run and where the log goes. "
+            "Arguments of the task are given with --task-arg NAME=VALUE."
+        )
+
+
+def check_task(call: HarnessCall, bank: Bank, known: TaskItems) -> None:
+    """Make the task, and so compare it with the bank, and its solvers with those of the bank's runs.
+
+    No model is called.
 
     Raises
     ------
     DataError, IntegrityError, ParameterError
         As the tasks `adaptive`, `stages` and `subset`.
     """
-    from itembank.harnesses.inspect import tasks  # noqa: PLC0415 (imports Inspect)
+    from itembank.harnesses.inspect import prompts, tasks  # noqa: PLC0415 (import Inspect)
 
-    getattr(tasks, call.task)(**call.task_arguments)
+    made = getattr(tasks, call.task)(**call.task_arguments)
+    is_ignored = bool(call.task_arguments.get(IGNORE_PROMPTS))
+    prompts.check_prompts(bank, known, prompts.solvers_told(made, call.arguments), is_ignored=is_ignored)
 
 
 def run_command(call: HarnessCall, folder: Path) -> None:
@@ -80,13 +94,18 @@ def run_command(call: HarnessCall, folder: Path) -> None:
         return
     folder.mkdir(parents=True, exist_ok=True)
     write_text(kept, text)
-    if run is None:
+    if run is None or not run.samples:
         words = ["eval", f"itembank/{call.task}", "--task-config", str(kept), "--log-buffer", "1", *call.arguments]
     else:
         words = ["eval-retry", str(run.path), "--log-buffer", "1"]
     _launch([*words, "--log-dir", str(folder)])
     run = last_run(folder)
-    if run is None or not run.is_finished:
+    if run is None or not (run.samples or run.is_finished):
+        raise DataError(
+            f"{folder}: Inspect ended before any sample was run; what it said stands above. Mend that before you give "
+            "the command again."
+        )
+    if not run.is_finished:
         raise DataError(
             f"{folder}: the run of Inspect did not come to its end; what it said stands above. Give the same command "
             "again to go on; no sample that was answered is run again."
@@ -95,7 +114,15 @@ def run_command(call: HarnessCall, folder: Path) -> None:
 
 def _launch(words: Sequence[str]) -> None:
     # Of another process, whose standard output is not ours.
-    subprocess.run([sys.executable, "-m", "inspect_ai", *words], stdout=sys.stderr.fileno(), check=False)  # noqa: S603
+    with subprocess.Popen([sys.executable, "-m", "inspect_ai", *words], stdout=sys.stderr.fileno()) as inspect:  # noqa: S603
+        try:
+            inspect.wait()
+        except KeyboardInterrupt:
+            try:
+                inspect.wait(PATIENCE)  # Inspect heard the same Ctrl-C, and ends its log
+            except subprocess.TimeoutExpired:
+                inspect.terminate()
+            raise
 
 
 def last_run(folder: Path) -> InspectRun | None:

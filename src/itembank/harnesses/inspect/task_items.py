@@ -8,7 +8,7 @@ import polars as pl
 
 from itembank.data.banks import Bank
 from itembank.data.readers.inspect_samples import content_hash
-from itembank.errors import DataError, did_you_mean, quoted, shown
+from itembank.errors import DataError, IntegrityError, did_you_mean, quoted, shown
 from itembank.harnesses.protocol import check_same_content, contents_of
 
 
@@ -87,10 +87,8 @@ def samples_by_item(bank: Bank, known: TaskItems, samples: Iterable[Any], wanted
 
     Raises
     ------
-    DataError
-        When an item has no sample.
     IntegrityError
-        When a sample asks something else than it asked the models of the bank.
+        When an item has no sample, or one that asks something else than it asked the models of the bank.
     """
     found: dict[str, Any] = {}
     for number, sample in enumerate(samples, start=1):
@@ -100,7 +98,7 @@ def samples_by_item(bank: Bank, known: TaskItems, samples: Iterable[Any], wanted
             found[item_id] = sample
     absent = [item_id for item_id in wanted if item_id not in found]
     if absent:
-        raise DataError(
+        raise IntegrityError(
             f"every item must be a sample of the task {quoted(known.task)}, got {len(absent)} of {len(wanted)} that "
             f"are none: {shown(absent)}. Was the task given other arguments, or a limit, when the bank's models ran it?"
         )

@@ -16,6 +16,7 @@ from itembank.adaptive.session import AdaptiveSession
 from itembank.adaptive.session_spec import SessionSpec
 from itembank.data.banks import Bank
 from itembank.data.digests import RECORD_KEY, with_digest
+from itembank.data.hub_names import is_hub_name
 from itembank.data.readers.inspect_scores import OWN_SCORER
 from itembank.data.score_names import OVERALL
 from itembank.data.selections import Selection
@@ -23,6 +24,7 @@ from itembank.errors import DataError, ParameterError, shown
 from itembank.harnesses.inspect.answers import MODEL
 from itembank.harnesses.inspect.estimates import known_bank, known_pool
 from itembank.harnesses.inspect.feed import SessionFeed, StagesFeed
+from itembank.harnesses.inspect.prompts import arguments_told, check_prompts
 from itembank.harnesses.inspect.scoring import estimating
 from itembank.harnesses.inspect.stages import check_routing
 from itembank.harnesses.inspect.task_items import TaskItems, samples_by_item, task_items
@@ -43,6 +45,7 @@ def adaptive(
     scorer: str | None = None,
     session: dict[str, Any] | None = None,
     task_args: dict[str, Any] | None = None,
+    ignore_prompts: bool = False,
 ) -> Task:
     """Ask a model the samples of a task one batch after the other, until the score is known well enough.
 
@@ -66,8 +69,10 @@ def adaptive(
         Every choice of a session, instead of `half_width`, `max_items` and `seed`: `SessionSpec.to_dict`.
     task_args : dict, optional
         Arguments of the task.
+    ignore_prompts : bool
+        Run also where these, or the task's version, are others than in the bank's runs.
     """
-    loaded = _Loaded.of(task, task_args, bank, scorer)
+    loaded = _Loaded.of(task, task_args, bank, scorer, ignore_prompts=ignore_prompts)
     known = loaded.known
     spec = _spec(known, half_width, max_items, seed) if session is None else SessionSpec.from_dict(session)
     samples = samples_by_item(loaded.bank, known, loaded.inner.dataset, list(known.items.values()))
@@ -88,18 +93,24 @@ def adaptive(
 
 @task
 def subset(
-    task: str, bank: str, selection: str, *, scorer: str | None = None, task_args: dict[str, Any] | None = None
+    task: str,
+    bank: str,
+    selection: str,
+    *,
+    scorer: str | None = None,
+    task_args: dict[str, Any] | None = None,
+    ignore_prompts: bool = False,
 ) -> Task:
     """Ask a model the samples of a task that a selection holds.
 
     Parameters
     ----------
-    task, bank, scorer, task_args
+    task, bank, scorer, task_args, ignore_prompts
         As of `adaptive`.
     selection : str
         File of the selection (`itembank select`).
     """
-    loaded = _Loaded.of(task, task_args, bank, scorer)
+    loaded = _Loaded.of(task, task_args, bank, scorer, ignore_prompts=ignore_prompts)
     chosen = Selection.load(selection)
     loaded.check_items(chosen)
     wanted = [item_id for item_id in chosen.item_ids if item_id in set(loaded.known.items.values())]
@@ -115,18 +126,24 @@ def subset(
 
 @task
 def stages(
-    task: str, bank: str, selection: str, *, scorer: str | None = None, task_args: dict[str, Any] | None = None
+    task: str,
+    bank: str,
+    selection: str,
+    *,
+    scorer: str | None = None,
+    task_args: dict[str, Any] | None = None,
+    ignore_prompts: bool = False,
 ) -> Task:
     """Ask a model the samples of a task in stages, each chosen from its answers to those before (multistage testing).
 
     Parameters
     ----------
-    task, bank, scorer, task_args
+    task, bank, scorer, task_args, ignore_prompts
         As of `adaptive`.
     selection : str
         File of the first stage (`itembank select --stages 2`).
     """
-    loaded = _Loaded.of(task, task_args, bank, scorer)
+    loaded = _Loaded.of(task, task_args, bank, scorer, ignore_prompts=ignore_prompts)
     known, routing = loaded.known, Selection.load(selection)
     check_routing(routing, known)
     loaded.check_items(routing)
@@ -165,8 +182,10 @@ class _Loaded:
     scorer: str | None
 
     @classmethod
-    def of(cls, name: str, arguments: Mapping[str, Any] | None, bank: str, scorer: str | None) -> Self:
-        """Load the task, and find its items in the bank."""
+    def of(
+        cls, name: str, arguments: Mapping[str, Any] | None, bank: str, scorer: str | None, *, ignore_prompts: bool
+    ) -> Self:
+        """Load the task, find its items in the bank, and compare its arguments with those of the bank's runs."""
         # Inspect takes no absolute path that has no @NAME.
         name = os.path.relpath(name) if Path(name).is_absolute() and "@" not in name else name
         found = load_tasks([name], dict(arguments or {}))
@@ -180,6 +199,7 @@ class _Loaded:
         place = _place(bank)
         loaded = known_bank(place, "")
         known = task_items(loaded, found[0].name)
+        check_prompts(loaded, known, arguments_told(found[0]), is_ignored=ignore_prompts)
         return cls(found[0], known, loaded, place, scorer or known.scorer)
 
     def check_items(self, selection: Selection) -> None:
@@ -201,8 +221,8 @@ class _Loaded:
 
 
 def _place(path: str) -> str:
-    """Return a path that holds wherever the log is read."""
-    return str(Path(path).resolve())
+    """Return a path, or a name of the Hub, that holds wherever the log is read."""
+    return path if is_hub_name(path) else str(Path(path).resolve())
 
 
 def _spec(known: TaskItems, half_width: float | None, max_items: int | None, seed: int) -> SessionSpec:

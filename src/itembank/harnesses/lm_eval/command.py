@@ -7,9 +7,10 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 from itembank.data.readers.lm_eval_files import name_in
+from itembank.data.secrets import is_secret, without_secrets
 from itembank.errors import DataError, ParameterError
 
 OURS = "the items come from the bank"
@@ -25,8 +26,27 @@ OWNED: Mapping[str, str] = {
 SHORT = {"-E": "--samples", "-L": "--limit", "-s": "--log_samples", "-o": "--output_path", "-x": "--predict_only"}
 SHORT_OTHERS = {"-m": "--model", "-a": "--model_args", "-t": "--tasks", "-f": "--num_fewshot", "-C": "--config"}
 OTHER_COMMANDS = ("ls", "validate")
+USUAL_SEED = 1234
+"""Of few-shot examples, where the harness is told no other."""
 NO_MODEL = "dummy"
 """A model of the harness that is made at once and asks for nothing."""
+HOW_IT_RUNS = frozenset(
+    (
+        *("batch_size", "max_batch_size", "device", "device_map", "device_map_option", "parallelize", "offload_folder"),
+        *("max_memory_per_gpu", "max_cpu_memory", "gpus", "cache_dir", "token", "base_url", "num_concurrent"),
+        *("max_retries", "timeout", "header", "verify_certificate", "ca_cert_path", "tensor_parallel_size"),
+        *("data_parallel_size", "pipeline_parallel_size", "gpu_memory_utilization", "swap_space", "max_num_seqs"),
+        *(
+            "max_num_batched_tokens",
+            "enforce_eager",
+            "tp_size",
+            "dp_size",
+            "mem_fraction_static",
+            "distributed_executor_backend",
+        ),
+    )
+)
+"""Of --model_args: where and how fast a model runs. What it answers depends on the others."""
 OF_TEMPLATES = ("--apply_chat_template", "--fewshot_as_multiturn")
 
 
@@ -77,8 +97,8 @@ class HarnessCall:
 
     def has(self, name: str) -> bool:
         """Whether an argument was given."""
-        words = {argument.partition("=")[0] for argument in self.arguments}
-        return name in {SHORT_OTHERS.get(word, word) for word in words}
+        words = {SHORT_OTHERS.get(word, word) for word in (argument.partition("=")[0] for argument in self.arguments)}
+        return name in words or any("_" in word and name.startswith(word) for word in words if word[:2] == "--")
 
     def without(self, *names: str) -> Self:
         """Return the call without these arguments and their values."""
@@ -103,12 +123,45 @@ class HarnessCall:
     @property
     def model_id(self) -> str:
         """Id of the model as its logs will say it; empty where the arguments do not tell."""
-        given = " ".join(self.values("--model_args"))
+        named = self._named("--model_args")
+        return without_secrets(name_in(",".join(f"{key}={value}" for key, value in named.items())))
+
+    @property
+    def fewshot_seed(self) -> int | None:
+        """Seed of few-shot examples; None where a file or the word None says it."""
+        if self.has("--config") and not self.has("--seed"):
+            return None
+        seeds = ",".join(self.values("--seed") or [str(USUAL_SEED)]).split(",")
+        seed = seeds[0] if len(seeds) == 1 else seeds[3] if len(seeds) > 3 else str(USUAL_SEED)
+        return int(seed) if seed.strip().isdecimal() else None
+
+    def as_of(self, arguments: Mapping[str, Any]) -> Self:
+        """Return the call with these arguments of `simple_evaluate`, as `arguments_of` a bank; what is given stays."""
+        more: list[str] = []
+        if "apply_chat_template" in arguments:
+            more += ["--apply_chat_template"] * (not self.has("--apply_chat_template"))
+        if "fewshot_as_multiturn" in arguments and not self.has("--fewshot_as_multiturn"):
+            more += ["--fewshot_as_multiturn", *([] if arguments["fewshot_as_multiturn"] else ["false"])]
+        if "fewshot_random_seed" in arguments and not self.has("--seed"):
+            more += ["--seed", f"0,1234,1234,{arguments['fewshot_random_seed']}"]
+        return self if self.has("--config") else self.with_more(*more)
+
+    @property
+    def answering(self) -> dict[str, str]:
+        """What answers depend on besides prompts: the model, and how it generates; in whatever order it was given."""
+        named = self._named("--model_args")
+        about = {name: value for name, value in named.items() if name not in HOW_IT_RUNS and not is_secret(name)}
+        about |= {f"--gen_kwargs {name}": value for name, value in self._named("--gen_kwargs").items()}
+        return {name: " ".join(self.values(name)) for name in ("--model", "--config") if self.has(name)} | about
+
+    def _named(self, argument: str) -> dict[str, str]:
+        """Return the values by name of an argument that is given as name=value,... or as JSON."""
+        given = " ".join(self.values(argument))
         try:
             named = json.loads(given)
         except ValueError:
-            return name_in(",".join(given.split()))
-        return name_in(",".join(f"{key}={value}" for key, value in named.items())) if isinstance(named, dict) else ""
+            named = dict(part.split("=", 1) for part in ",".join(given.split()).split(",") if "=" in part)
+        return {str(name): str(value) for name, value in named.items()} if isinstance(named, dict) else {}
 
 
 def run_command(call: HarnessCall, *, output: Path | None, plugin: str | None = None) -> None:

@@ -11,6 +11,7 @@ from itembank.data.banks import Bank
 from itembank.data.costs import INPUT_TOKENS, OUTPUT_TOKENS, mean_cost
 from itembank.harnesses.lm_eval.documents import Documents, item_id
 from itembank.harnesses.lm_eval.patches import Original, hooked
+from itembank.harnesses.lm_eval.prompts import BankPrompts
 from itembank.harnesses.lm_eval.selected import ChosenItems
 from itembank.harnesses.protocol import contents_of
 
@@ -61,8 +62,15 @@ class _Counting(ChosenItems):
         raise _DryRunOverError
 
 
-def dry_run(launch: Callable[[], Any], bank: Bank, documents: Documents, *, n_items: int | None = None) -> DryRun:
-    """Compare documents with the bank's and count what would be sent.
+def dry_run(
+    launch: Callable[[], Any],
+    bank: Bank,
+    documents: Documents,
+    *,
+    n_items: int | None = None,
+    prompts: BankPrompts | None = None,
+) -> DryRun:
+    """Compare documents and prompts with the bank's and count what would be sent.
 
     Parameters
     ----------
@@ -73,13 +81,15 @@ def dry_run(launch: Callable[[], Any], bank: Bank, documents: Documents, *, n_it
         Those that may be run.
     n_items : int, optional
         Run so many of them; their requests and tokens are then those of a mean item times as many.
+    prompts : BankPrompts, optional
+        What prompts must be.
 
     Raises
     ------
     IntegrityError
-        When a document is not the one of the bank.
+        When a document or prompt is not the one of the bank.
     """
-    hooks = _Counting(documents, contents_of(bank.responses.items))
+    hooks = _Counting(documents, contents_of(bank.responses.items), prompts=prompts)
     with hooked(hooks), suppress(_DryRunOverError):
         launch()
     return _counted(hooks, bank, documents, n_items)

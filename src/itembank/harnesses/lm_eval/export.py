@@ -2,8 +2,8 @@
 
 import json
 import re
-import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +11,18 @@ from itembank.adaptive.preparation import prepare
 from itembank.data.atomic import check_destination, replacing_folder
 from itembank.data.bank_files import save_bank
 from itembank.data.banks import Bank
+from itembank.data.prompts import DIFFERS, IN_WORDS, settings_by_task, settings_in_words
 from itembank.data.readers.lm_eval_files import OF_BANK, ORIGINAL
 from itembank.data.readers.lm_eval_scores import METRIC_OF_RESPONSE
 from itembank.data.selections import Selection
 from itembank.errors import ParameterError, shown
 from itembank.harnesses.lm_eval.documents import chosen_documents
 from itembank.harnesses.lm_eval.exported import BANK, SELECTION, TASKS
+from itembank.harnesses.lm_eval.task_files import TaskFiles, copy_files, needed_files
 from itembank.progress import ProgressCallback, silent
+from itembank.publishing.markdown import escaped, table
+from itembank.publishing.question_text import left_out_of_models, question_columns, without_columns
+from itembank.publishing.task_files import file_sizes, harness_arguments
 
 MODULE = "itembank_task"
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
@@ -46,16 +51,17 @@ Tasks for lm-evaluation-harness that run chosen documents of {tasks}, and estima
 
 ```sh
 pip install 'itembank[lm-eval]'
-lm_eval --model hf --model_args pretrained=... --include_path {folder} --tasks {name} --log_samples --output_path out
+lm_eval --model hf --model_args pretrained=... --include_path {folder} --tasks {name}{arguments} \\
+  --log_samples --output_path out
 ```
 
-Prompts are those of a full run of the original tasks, also where few-shot examples are random: all contexts are built,
-and the chosen documents are kept. Give the arguments that the bank's runs had (`--num_fewshot`, chat templates).
+All contexts are built and the chosen documents are kept, so that prompts are those of a full run also where few-shot
+examples are random. The tasks set the number of shots that the bank's runs had. Chat templates, seeds and system
+prompts are arguments of the command: the table shows what the bank's runs had. Before the first request prompts are
+compared with the bank's, where it knows them, and a warning says which differ.
 
-| task | documents | of |
-|---|---|---|
 {rows}
-
+{notes}
 `est_full` is the estimated score of the whole task, `est_low` and `est_high` are the ends of its 95 % interval. The
 other metrics are means over the chosen documents, which are no estimate of anything. A task's `est_full` rests on its
 own documents alone; the overall score, and better scores of tasks, come from all documents together:
@@ -64,8 +70,31 @@ own documents alone; the overall score, and better scores of tasks, come from al
 itembank estimate {folder}/bank out --selection {folder}/selection.json
 ```
 
-The folder is self-contained: bank `{bank}` {responses}, the selection, and {originals}.
+The folder holds bank `{bank}` {responses}, the selection, and {originals}.
 """
+UNCHANGED = {"task_alias", "alias"}
+"""What a group may change of a task that changes no prompt and no score."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExportedTasks:
+    """What was written.
+
+    Attributes
+    ----------
+    tasks : tuple of str
+    files : mapping of str to int
+        Bytes of each file.
+    left_out : tuple of str
+        Columns of the bank's tables that stayed.
+    notes : tuple of str
+        What the tasks cannot do by themselves: sentences for whoever runs them.
+    """
+
+    tasks: tuple[str, ...]
+    files: Mapping[str, int]
+    left_out: tuple[str, ...]
+    notes: tuple[str, ...]
 
 
 def export_tasks(
@@ -75,37 +104,48 @@ def export_tasks(
     *,
     name: str = "tiny",
     include_path: str | Path | None = None,
+    include_data: bool = False,
     progress: ProgressCallback = silent,
-) -> tuple[str, ...]:
+) -> ExportedTasks:
     """Write a folder that ``lm_eval --include_path PATH --tasks NAME`` runs.
 
     Parameters
     ----------
     bank : Bank
-        It goes into the folder with its responses, where it has any; intervals of a task's own score need them.
+        It goes into the folder with its responses, where it has any; intervals of a task's own score need them. Columns
+        of items that look like questions, and those of models that nothing needs, are left out.
     selection : Selection
     path : path
         A folder that is new or empty.
     name : str
         Of the group of tasks; a task is called ``NAME_ORIGINAL``.
     include_path : path, optional
-        Tasks of your own that the harness does not bring, as its `--include_path`; they are copied into the folder.
+        Tasks of your own that the harness does not bring, as its `--include_path`. Copied are the YAML files and
+        modules that the chosen tasks name: no other tasks, no links, no dot files, nothing outside of the folder.
+    include_data : bool
+        Copy the data files, too, that the `dataset_kwargs` of these tasks name.
     progress : ProgressCallback
 
     Returns
     -------
-    tuple of names of the tasks
+    ExportedTasks
 
     Raises
     ------
     ParameterError
         For a name that no task can have, a folder that is not empty, or responses that no metric of the harness is.
     DataError
-        When an item is not ``task/doc_id``.
+        When an item is not ``task/doc_id``, or a task needs files that may not be copied.
+    MissingDependencyError
+        With `include_path`, when PyYAML is not installed.
     """
     path = Path(path)
     documents = chosen_documents(selection)
     _check(bank, documents, path, name)
+    needed = None if include_path is None else needed_files(Path(include_path), list(documents))
+    left_out = (*question_columns(bank), *left_out_of_models(bank))
+    bank = without_columns(bank, left_out)
+    settings = settings_by_task(bank.responses.items)
     if bank.published is None:
         prepare(bank, progress=progress)  # the first estimate of a task is then as fast as the next
     tasks = tuple(f"{name}_{original}" for original in documents)
@@ -117,11 +157,13 @@ def export_tasks(
             _write_yaml(folder / f"{_file_name(task)}.yaml", _task(task, original, bank.bank_id))
         group = [f"group: {_quoted(name)}", f"task: {json.dumps(list(tasks))}", "metadata: {version: 1.0}"]
         _write_yaml(folder / f"{name}.yaml", group)
-        if include_path is not None:
-            shutil.copytree(include_path, folder / TASKS)
-        text = _readme(bank, selection, documents, name=name, folder=path.name, has_own=include_path is not None)
+        if include_path is not None and needed is not None:
+            copy_files(Path(include_path), needed, folder / TASKS, with_data=include_data)
+        notes = _notes(documents, settings, needed, with_data=include_data)
+        text = _readme(bank, selection, documents, settings, notes, name=name, folder=path.name, needed=needed)
         (folder / "README.md").write_text(text, encoding="utf-8")
-    return tasks
+        files = file_sizes(folder)
+    return ExportedTasks(tasks, files, left_out, notes)
 
 
 def _check(bank: Bank, documents: Mapping[str, Sequence[int]], path: Path, name: str) -> None:
@@ -143,8 +185,63 @@ def _check(bank: Bank, documents: Mapping[str, Sequence[int]], path: Path, name:
 
 
 def _task(task: str, original: str, bank_id: str) -> list[str]:
-    metadata = {"version": 1.0, ORIGINAL: original, OF_BANK: bank_id}
-    return [f"task: {_quoted(task)}", f"class: !function {MODULE}.Selected", f"metadata: {json.dumps(metadata)}"]
+    return [
+        f"task: {_quoted(task)}",
+        f"class: !function {MODULE}.Selected",
+        f"metadata: {json.dumps({ORIGINAL: original, OF_BANK: bank_id})}",
+    ]
+
+
+def _notes(
+    documents: Mapping[str, Sequence[int]],
+    settings: Mapping[str, Mapping[str, Any]],
+    needed: TaskFiles | None,
+    *,
+    with_data: bool,
+) -> tuple[str, ...]:
+    """Say what makes prompts of these tasks that no task file can hold, or that is not known."""
+    return tuple(_told(documents, settings, needed, with_data=with_data))
+
+
+def _told(
+    documents: Mapping[str, Sequence[int]],
+    settings: Mapping[str, Mapping[str, Any]],
+    needed: TaskFiles | None,
+    *,
+    with_data: bool,
+) -> Iterator[str]:
+    unknown = [task for task in documents if "num_fewshot" not in settings.get(task, {})]
+    if unknown:
+        yield (
+            f"The bank does not know how {shown(unknown)} were asked. Give the arguments that its runs had "
+            "(--num_fewshot, --apply_chat_template)."
+        )
+    for name, called in IN_WORDS.items():
+        differing = [task for task in documents if settings.get(task, {}).get(name) == DIFFERS]
+        if differing:
+            yield f"The bank's runs of {shown(differing)} differ in this: {called}."
+    prompted = [task for task in documents if settings.get(task, {}).get("system_prompt") not in (None, "", DIFFERS)]
+    if prompted:
+        yield (
+            f"The bank's runs of {shown(prompted)} had a system prompt, of which the bank keeps a digest alone. Ask "
+            "for its text, and give it with --system_instruction."
+        )
+    if len({settings.get(task, {}).get("chat_template", False) for task in documents}) > 1:
+        yield "Some tasks were asked with a chat template and others without. Run them apart."
+    for task, groups in ({} if needed is None else needed.changes).items():
+        known = UNCHANGED | ({"num_fewshot"} if "num_fewshot" in settings.get(task, {}) else set())
+        for group, names in groups.items():
+            if set(names) - known:
+                what = ", ".join(name for name in names if name not in known)
+                yield (
+                    f"The group {group!r} changes {what} of {task!r}. Exported is {task!r} as it stands by itself: its "
+                    "prompts are other ones where the bank's runs named the group."
+                )
+    if needed is not None and needed.data and not with_data:
+        yield (
+            f"The data files of the tasks stay where they are, {shown([path.as_posix() for path in needed.data])}: "
+            "whoever runs the tasks needs them. To copy them, too: --include-data."
+        )
 
 
 def _write_yaml(path: Path, lines: Sequence[str]) -> None:
@@ -160,9 +257,30 @@ def _file_name(task: str) -> str:
     return re.sub(r"[^A-Za-z0-9_.-]", "_", task)
 
 
-def _readme(bank: Bank, selection: Selection, documents: Mapping[str, Sequence[int]], **place: Any) -> str:
-    name, folder, has_own = place["name"], place["folder"], place["has_own"]
-    rows = [f"| `{name}_{task}` | {len(numbers)} | `{task}` |" for task, numbers in documents.items()]
+def _readme(
+    bank: Bank,
+    selection: Selection,
+    documents: Mapping[str, Sequence[int]],
+    settings: Mapping[str, Mapping[str, Any]],
+    notes: Sequence[str],
+    *,
+    name: str,
+    folder: str,
+    needed: TaskFiles | None,
+) -> str:
+    items = bank.responses.items
+    judged = {row["task"]: row for row in items.select("task", "metric", "filter").iter_rows(named=True)}
+    rows = [
+        (
+            f"{name}_{task}",
+            len(numbers),
+            task,
+            judged[task]["metric"],
+            judged[task]["filter"] or "",
+            settings_in_words(settings.get(task, {})) or "not known",
+        )
+        for task, numbers in documents.items()
+    ]
     return README.format(
         name=name,
         folder=folder,
@@ -170,8 +288,12 @@ def _readme(bank: Bank, selection: Selection, documents: Mapping[str, Sequence[i
         n_total=bank.n_items,
         method=selection.method,
         tasks=shown(list(documents)),
-        rows="\n".join(rows),
+        arguments=harness_arguments(settings, documents),
+        rows=table(("task", "documents", "of", "metric", "filter", "the bank's runs had"), rows),
+        notes="".join(f"\n- {escaped(one, most=len(one))}" for one in notes) + ("\n" if notes else ""),
         bank=bank.bank_id,
         responses="with its past models' responses" if bank.published is None else "without past models' responses",
-        originals="the original tasks" if has_own else "the code; the original tasks are the harness's own",
+        originals="the code; the original tasks are the harness's own"
+        if needed is None
+        else "what the tasks need of the original ones",
     )

@@ -4,6 +4,7 @@ The folders that `itembank export lm-eval-tasks` writes call `exported_task`.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import chdir, nullcontext
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -13,13 +14,14 @@ import numpy as np
 
 from itembank.data.bank_files import load_bank
 from itembank.data.banks import Bank
-from itembank.data.readers.lm_eval_files import ORIGINAL
+from itembank.data.readers.lm_eval_files import OF_BANK, ORIGINAL
 from itembank.data.readers.lm_eval_samples import ESTIMATES
 from itembank.data.responses import ResponseMatrix
 from itembank.data.selections import Selection
 from itembank.estimation.estimate import estimate
 from itembank.harnesses.lm_eval.documents import Documents, chosen_documents, item_id
 from itembank.harnesses.lm_eval.patches import Original
+from itembank.harnesses.lm_eval.prompts import BankPrompts
 from itembank.harnesses.lm_eval.releases import check_release
 from itembank.harnesses.lm_eval.selected import ChosenItems
 from itembank.harnesses.protocol import contents_of
@@ -50,8 +52,10 @@ def exported_task(config: Mapping[str, Any], folder: Path) -> Any:
     original = str(config["metadata"][ORIGINAL])
     task = _load(original, folder)
     bank, selection = _bank(folder), Selection.load(folder / SELECTION)
-    task.config.metadata = {**(task.config.metadata or {}), **config["metadata"]}
-    hooks = _OneTask(original, {original: chosen_documents(selection)[original]}, contents_of(bank.responses.items))
+    own = task.config.metadata or {}
+    task.config.metadata = {**own, **{name: config["metadata"][name] for name in (ORIGINAL, OF_BANK)}}
+    hooks = _OneTask(original, {original: chosen_documents(selection)[original]}, bank)
+    hooks.of_bank.set_shots({original: task})
     _replace_methods(task, hooks)
     if original in bank.targets.scenarios:
         _add_estimates(task, hooks, bank, _of_scenario(selection, original))
@@ -61,8 +65,11 @@ def exported_task(config: Mapping[str, Any], folder: Path) -> Any:
 class _OneTask(ChosenItems):
     """Hooks of one task, which is called otherwise in the bank; it knows which document and filter is being scored."""
 
-    def __init__(self, name: str, chosen: Documents, contents: Mapping[str, str]) -> None:
-        super().__init__(chosen, contents)
+    def __init__(self, name: str, chosen: Documents, bank: Bank) -> None:
+        items = bank.responses.items
+        # the stock command cannot be told to go on with other prompts: it says so, and does
+        self.of_bank = BankPrompts(items, fewshot_seed=None, is_ignored=True)
+        super().__init__(chosen, contents_of(items), prompts=self.of_bank)
         self.name = name
         self.document = -1
         self.n_walks = 0
@@ -168,11 +175,13 @@ def _load(name: str, folder: Path) -> Any:
     """Load a task by its name: one of the folder's own, or one that the harness brings."""
     own = _manager(folder / TASKS, has_defaults=False) if (folder / TASKS).is_dir() else None
     manager = own if own is not None and name in own.all_tasks else _manager(folder / TASKS, has_defaults=True)
-    if hasattr(manager, "load"):
-        return manager.load([name])["tasks"][name]
-    from lm_eval.tasks import get_task_dict  # noqa: PLC0415 (releases before 0.4.12)
+    # data that was copied along is named relative to the folder
+    with chdir(folder / TASKS) if manager is own else nullcontext():
+        if hasattr(manager, "load"):
+            return manager.load([name])["tasks"][name]
+        from lm_eval.tasks import get_task_dict  # noqa: PLC0415 (releases before 0.4.12)
 
-    return get_task_dict([name], manager)[name]
+        return get_task_dict([name], manager)[name]
 
 
 @lru_cache(maxsize=4)

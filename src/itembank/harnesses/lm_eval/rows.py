@@ -8,12 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from itembank.errors import DataError
+from itembank.harnesses.lm_eval.command import HarnessCall
 from itembank.harnesses.lm_eval.documents import item_id
 
 Row = dict[str, Any]
 """One sample of the harness: of one document and one filter."""
 SAMPLES, RESULTS, GROUPS = "samples", "results", "groups"
 KIND = "itembank.lm_eval.rows"
+NO_CALL = HarnessCall(())
 
 
 @dataclass(slots=True)
@@ -46,9 +48,9 @@ class Rows:
             rows.sort(key=lambda row: row["doc_id"])  # stable: filters of a document stay in order
         return found
 
-    def as_results(self) -> dict[str, Any]:
-        """Return all of it as results of one evaluation, without scores: the mean of chosen items is none."""
-        samples = self.of_tasks()
+    def as_results(self, item_ids: Iterable[str] | None = None) -> dict[str, Any]:
+        """Return these items (all, by default) as results of one evaluation, without scores: their mean is none."""
+        samples = self.of_tasks(item_ids)
         counts = {task: len({row["doc_id"] for row in rows}) for task, rows in samples.items()}
         sizes = {task: {**self.about.get("n-samples", {}).get(task, {}), "effective": n} for task, n in counts.items()}
         names = {task: {"alias": task, "name": task} for task in samples}
@@ -58,41 +60,45 @@ class Rows:
 class RowFile(Rows):
     """Such rows that are in a file before they count; a line that was torn by a crash is left out.
 
+    The file is made with the first rows.
+
     Parameters
     ----------
     path : Path
-    arguments : sequence of str
-        What the harness was called with: rows of another call are not taken up.
+    call : HarnessCall
+        What the harness is called with; `is_of_same_words` says whether the file was begun with the very same words.
+        A run goes on where this says the same of the model and of how it answers;
+        whether prompts are the same is seen when they are built (`check_kept_prompts`).
 
     Raises
     ------
     DataError
-        When the file holds something else, or rows of another call.
+        When the file holds something else, or rows of another model.
     """
 
-    __slots__ = ("path",)
+    __slots__ = ("_header", "is_of_same_words", "path")
 
-    def __init__(self, path: Path, arguments: Sequence[str]) -> None:
+    def __init__(self, path: Path, call: HarnessCall = NO_CALL) -> None:
         Rows.__init__(self)
         self.path = path
-        header = {"kind": KIND, "arguments": list(arguments)}
-        if not path.exists():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            self._append([header])
-            return
-        lines = _whole_lines(path)
+        self._header: list[dict[str, Any]] = [{"kind": KIND, "arguments": list(call.arguments)}]
+        lines = _whole_lines(path) if path.exists() else iter(())
         first = next(lines, None)
-        if first is None:  # torn in its first line
-            self._append([header])
+        self.is_of_same_words = first is not None and first.get("arguments") == list(call.arguments)
+        if first is None:  # or torn in its first line
             return
+        self._header = []
         if first.get("kind") != KIND:
             raise DataError(
                 f"{path}: must hold samples that itembank run kept, got something else. Take another folder."
             )
-        if first != header:
+        kept = HarnessCall(tuple(map(str, first.get("arguments", ())))).answering
+        unlike = [name for name in {**kept, **call.answering} if kept.get(name) != call.answering.get(name)]
+        if unlike:
+            name = unlike[0]
             raise DataError(
-                f"{path}: a run goes on with the arguments of lm_eval that it was started with, "
-                f"{' '.join(first['arguments'])!r}, got {' '.join(arguments)!r}. Repeat those, or take another folder."
+                f"{path}: a run goes on with the model that it was started with, whose {name} was "
+                f"{kept.get(name, '')!r}, got {call.answering.get(name, '')!r}. Repeat that, or take another folder."
             )
         for line in lines:
             self._take(line)
@@ -115,6 +121,8 @@ class RowFile(Rows):
             self.by_item[line["item_id"]] = (line["task"], line["rows"])
 
     def _append(self, lines: Sequence[Mapping[str, Any]]) -> None:
+        lines, self._header = [*self._header, *lines], []
+        self.path.parent.mkdir(parents=True, exist_ok=True)
         with self.path.open("ab") as file:
             file.write("".join(f"{_dumped(line)}\n" for line in lines).encode())
             file.flush()

@@ -7,7 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from itembank.adaptive.estimates import SessionEstimate
-from itembank.adaptive.journal_sessions import open_session, start_session
+from itembank.adaptive.journal import read_journal
+from itembank.adaptive.journal_sessions import (
+    extend_session,
+    open_session,
+    settings_of,
+    spec_of_settings,
+    start_session,
+)
 from itembank.adaptive.session import AdaptiveSession
 from itembank.adaptive.session_spec import SessionSpec
 from itembank.data.arguments import GivenBank, as_bank, as_selection
@@ -17,12 +24,14 @@ from itembank.data.selections import Selection
 from itembank.errors import DataError
 from itembank.estimation.estimate import estimate
 from itembank.estimation.estimates import ScoreEstimates
-from itembank.harnesses.lm_eval.documents import chosen_documents
-from itembank.harnesses.lm_eval.hooks import KeptItems, SessionItems, StagedItems
+from itembank.harnesses.lm_eval.command import USUAL_SEED
+from itembank.harnesses.lm_eval.documents import Documents, chosen_documents
+from itembank.harnesses.lm_eval.hooks import SessionItems, StagedItems
 from itembank.harnesses.lm_eval.patches import hooked
+from itembank.harnesses.lm_eval.prompts import BankPrompts, arguments_of
 from itembank.harnesses.lm_eval.responses import responses_of
 from itembank.harnesses.lm_eval.rows import RowFile, Rows
-from itembank.harnesses.protocol import AfterAnswer, contents_of
+from itembank.harnesses.protocol import AfterAnswer
 from itembank.progress import ProgressCallback, silent
 
 Launch = Callable[[], Any]
@@ -57,8 +66,10 @@ class Runner:
     bank : Bank or path
     model_id : str
     **arguments
-        Further arguments of `lm_eval.simple_evaluate`: `num_fewshot`, `apply_chat_template`, `task_manager`, ... Use
-        those of the bank's runs, or the prompts are others.
+        Further arguments of `lm_eval.simple_evaluate`: `num_fewshot`, `apply_chat_template`, `task_manager`, ... Shots,
+        chat template and the seed of few-shot examples are those of the bank's runs, where none are given.
+    ignore_prompts : bool
+        Run also where prompts are others than those of the bank's runs.
 
     Examples
     --------
@@ -67,11 +78,19 @@ class Runner:
     """
 
     def __init__(
-        self, lm: Any, *, tasks: Sequence[str], bank: GivenBank, model_id: str = "model", **arguments: Any
+        self,
+        lm: Any,
+        *,
+        tasks: Sequence[str],
+        bank: GivenBank,
+        model_id: str = "model",
+        ignore_prompts: bool = False,
+        **arguments: Any,
     ) -> None:
         self.lm, self.tasks, self.model_id = lm, list(tasks), model_id
         self.bank = as_bank(bank)
         self.arguments = arguments
+        self.ignore_prompts = ignore_prompts
 
     def run(self, selection: Selection | str | Path) -> HarnessRun | None:
         """Run a selection and estimate the full scores; None on ranks that the harness gives no results to.
@@ -79,12 +98,16 @@ class Runner:
         Raises
         ------
         DataError, IntegrityError
-            When an item is not ``task/doc_id``, or its document is not the one of the bank.
+            When an item is not ``task/doc_id``, or its document or prompt is not the one of the bank.
         """
         chosen = as_selection(selection, may_be_later=True)
         if chosen is None:
             raise DataError("a run needs a selection, got none. Make one with select(bank, n).")
-        return run_selection(self._launch, self.bank, chosen, model_id=self.model_id)
+        launch, prompts = self._prepared(chosen_documents(chosen))
+        done = run_selection(
+            launch, self.bank, chosen, Rows(), model_id=self.model_id, batch=chosen.n_items, prompts=prompts
+        )
+        return None if done is None else done[0]
 
     def run_adaptive(
         self,
@@ -113,23 +136,25 @@ class Runner:
         Raises
         ------
         DataError, IntegrityError
-            As `run`; also when the journal holds a session of another spec, model or call.
+            As `run`; also when the journal holds a session of another spec or model, or samples with other prompts.
         """
         spec = SessionSpec() if spec is None else spec
-        call = [f"{name}={value!r}" for name, value in self._named().items()]
+        launch, prompts = self._prepared(chosen_documents(self.bank.responses.items["item_id"]))
         with session_at(journal, self.bank, spec, model_id=self.model_id, progress=progress) as session:
-            rows = RowFile(rows_path(journal), call)  # the journal's lock guards both files
-            run_adaptively(self._launch, self.bank, session, rows, batch=batch, after_answer=after_answer)
+            rows = RowFile(rows_path(journal))  # the journal's lock guards both files
+            run_adaptively(launch, self.bank, session, rows, batch=batch, prompts=prompts, after_answer=after_answer)
             return session.estimate()
 
-    def _named(self) -> dict[str, Any]:
-        plain = {name: value for name, value in self.arguments.items() if isinstance(value, str | int | float | bool)}
-        return {"tasks": self.tasks, **plain}
-
-    def _launch(self) -> None:
+    def _prepared(self, documents: Documents) -> tuple[Launch, BankPrompts]:
+        """Return what calls the harness, with the bank's settings where none are given, and what prompts must be."""
         from lm_eval import evaluator  # noqa: PLC0415
 
-        evaluator.simple_evaluate(model=self.lm, tasks=list(self.tasks), bootstrap_iters=0, **self.arguments)
+        items = self.bank.responses.items
+        arguments = {**arguments_of(items, documents), **self.arguments}
+        seed = arguments.get("fewshot_random_seed", USUAL_SEED)
+        prompts = BankPrompts(items, "num_fewshot" not in arguments, seed, is_ignored=self.ignore_prompts)
+        called = {"model": self.lm, "tasks": list(self.tasks), "bootstrap_iters": 0, **arguments}
+        return lambda: evaluator.simple_evaluate(**called), prompts
 
 
 def rows_path(journal: str | Path) -> Path:
@@ -138,46 +163,36 @@ def rows_path(journal: str | Path) -> Path:
 
 
 def run_selection(
-    launch: Launch, bank: Bank, selection: Selection, *, model_id: str, level: float = 0.95
-) -> HarnessRun | None:
-    """Run a selection by whatever `launch` calls, and estimate the full scores; None on ranks without results."""
-    rows = Rows()
-    hooks = KeptItems(chosen_documents(selection), contents_of(bank.responses.items), rows)
-    with hooked(hooks):
-        launch()
-    if not hooks.has_evaluated:
-        raise DataError("the harness must evaluate the chosen items, and ended before it did.")
-    if not rows.by_item:
-        return None
-    responses = responses_of(rows, bank, model_id)
-    return HarnessRun(responses, estimate(bank, responses, selection=selection, level=level))
-
-
-def run_stages(
     launch: Launch,
     bank: Bank,
-    routing: Selection,
+    selection: Selection,
     rows: Rows,
     *,
     model_id: str,
+    has_stages: bool = False,
     level: float = 0.95,
     batch: int | None = None,
+    prompts: BankPrompts | None = None,
     is_logged: bool = False,
-) -> tuple[HarnessRun, Selection]:
-    """Run all stages of a multistage test by whatever `launch` calls, and estimate the full scores.
+) -> tuple[HarnessRun, Selection] | None:
+    """Run a selection, or all stages of a multistage test, by whatever `launch` calls, and estimate the full scores.
 
     Parameters
     ----------
     launch : function
     bank : Bank
-    routing : Selection
-        Of the first stage.
+    selection : Selection
+        With stages, the first of them.
     rows : Rows
         Items that have samples here are not run again.
     model_id : str
+    has_stages : bool
+        Whether the further stages are chosen from the answers, and run.
     level : float
     batch : int or None
         Items run at once: what is lost where a run is killed.
+    prompts : BankPrompts or None
+        What prompts must be, compared before the first request.
     is_logged : bool
         Whether the harness has written its logs: where all items have samples, nothing is launched then.
 
@@ -185,44 +200,55 @@ def run_stages(
     -------
     HarnessRun
     Selection
-        Of the last stage, with those before it.
+        What was run; the last stage, with those before it.
+
+    None on ranks that the harness gives no results to.
     """
-    askable = chosen_documents(bank.responses.items["item_id"])
-    hooks = StagedItems(routing, model_id, bank, rows, askable, batch=batch)
+    hooks = StagedItems(selection, model_id, bank, rows, has_stages=has_stages, batch=batch, prompts=prompts)
     if hooks.advance() or not is_logged:
         with hooked(hooks):
             launch()
+    if not hooks.has_results:
+        return None
     if hooks.advance():
         raise DataError("the harness must evaluate the chosen items, and ended before it did.")
-    last = hooks.stage
-    responses = responses_of(rows, bank, model_id, last.whole.item_ids)
-    return HarnessRun(responses, estimate(bank, responses, selection=last, level=level)), last
+    responses = responses_of(rows, bank, model_id, hooks.item_ids)
+    return HarnessRun(responses, estimate(bank, responses, selection=hooks.stage, level=level)), hooks.stage
 
 
 @contextmanager
 def session_at(
     journal: str | Path, bank: Bank, spec: SessionSpec, *, model_id: str, progress: ProgressCallback = silent
 ) -> Iterator[AdaptiveSession]:
-    """Start a session, or go on with the one that the journal holds.
+    """Start a session, or go on with the one that the journal holds; its budget may be raised.
 
     Raises
     ------
     DataError
         When that is of another spec or model.
+    ParameterError
+        When the budget is another one and not larger.
     """
     if not Path(journal).exists():
         with start_session(journal, bank, spec, model_id=model_id, progress=progress) as session:
             yield session
         return
+    settings = settings_of(read_journal(journal), Path(journal))
+    begun = spec_of_settings(settings)
+    wanted: Mapping[str, Any] = {**spec.to_dict(), "model_id": model_id}
+    kept = {**begun.to_dict(), "model_id": settings["model_id"]}
+    unlike = [name for name, value in wanted.items() if kept[name] != value]
+    if unlike and unlike != ["budget"]:
+        name = next(name for name in unlike if name != "budget")
+        raise DataError(
+            f"{journal}: a session goes on with the choices it was started with, got another {name}: {wanted[name]!r} "
+            f"instead of {kept[name]!r}. Repeat those, or start another elsewhere."
+        )
+    if unlike:
+        costs = {unit: amount for unit, amount in spec.budget.costs.items() if amount != begun.budget.costs.get(unit)}
+        n_items = None if spec.budget.n_items == begun.budget.n_items else spec.budget.n_items
+        extend_session(journal, bank, n_items=n_items, costs=costs, progress=progress)
     with open_session(journal, bank, progress=progress) as session:
-        wanted: Mapping[str, Any] = {**spec.to_dict(), "model_id": model_id}
-        kept = {**session.pool.spec.to_dict(), "model_id": session.model_id}
-        unlike = [name for name, value in wanted.items() if kept[name] != value]
-        if unlike:
-            raise DataError(
-                f"{journal}: a session goes on with the choices it was started with, got another {unlike[0]}: "
-                f"{wanted[unlike[0]]!r} instead of {kept[unlike[0]]!r}. Repeat those, or start another elsewhere."
-            )
         yield session
 
 
@@ -233,12 +259,13 @@ def run_adaptively(
     rows: Rows,
     *,
     batch: int | None = None,
+    prompts: BankPrompts | None = None,
     after_answer: AfterAnswer | None = None,
 ) -> None:
     """Drive a session to its end inside what `launch` calls."""
     items = session.pool.item_table
     excluded = set(session.pool.spec.constraints.excluded)
     askable = chosen_documents(item for item in items["item_id"] if item not in excluded)
-    hooks = SessionItems(session, bank, rows, askable, batch=batch, after_answer=after_answer)
+    hooks = SessionItems(session, bank, rows, askable, batch=batch, prompts=prompts, after_answer=after_answer)
     with hooked(hooks):
         launch()

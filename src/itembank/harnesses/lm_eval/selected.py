@@ -10,12 +10,15 @@ from itembank.errors import ParameterError, shown
 from itembank.harnesses.lm_eval.documents import Documents, Prepared, check_contents, chosen_documents
 from itembank.harnesses.lm_eval.narrowing import narrowed, task_names
 from itembank.harnesses.lm_eval.patches import Original, hooked, is_overridden
+from itembank.harnesses.lm_eval.prompts import BankPrompts
 from itembank.harnesses.lm_eval.releases import HarnessError
 from itembank.harnesses.protocol import contents_of
 
 
 @contextmanager
-def selected(chosen: Selection | Iterable[str], *, bank: Bank | None = None) -> Iterator[tuple[str, ...]]:
+def selected(
+    chosen: Selection | Iterable[str], *, bank: Bank | None = None, ignore_prompts: bool = False
+) -> Iterator[tuple[str, ...]]:
     """Make every evaluation of lm_eval inside the block run the chosen items only.
 
     All contexts of a task are built, in order, and then the chosen documents are kept: random few-shot examples are
@@ -28,7 +31,9 @@ def selected(chosen: Selection | Iterable[str], *, bank: Bank | None = None) -> 
     chosen : Selection or iterable of item ids
         Ids are ``task/doc_id``.
     bank : Bank, optional
-        Its content hashes are compared with the documents before the first request.
+        Its documents and prompts are compared with those that are built, before the first request.
+    ignore_prompts : bool
+        Run also where prompts are others than those of the bank's runs.
 
     Yields
     ------
@@ -42,14 +47,18 @@ def selected(chosen: Selection | Iterable[str], *, bank: Bank | None = None) -> 
     DataError
         When an item id is not ``task/doc_id``.
     IntegrityError
-        Inside the block, when a document is not the one of the bank.
+        Inside the block, when a document or prompt is not the one of the bank.
 
     Examples
     --------
     >>> with selected(selection, bank=bank) as tasks:  # doctest: +SKIP
     ...     results = lm_eval.simple_evaluate(model, tasks=list(tasks))
     """
-    hooks = ChosenItems(chosen_documents(chosen), {} if bank is None else contents_of(bank.responses.items))
+    prompts, contents = None, {}
+    if bank is not None:
+        contents = contents_of(bank.responses.items)
+        prompts = BankPrompts(bank.responses.items, sets_shots=False, fewshot_seed=None, is_ignored=ignore_prompts)
+    hooks = ChosenItems(chosen_documents(chosen), contents, prompts=prompts)
     with hooked(hooks):
         yield tuple(hooks.chosen)
 
@@ -69,10 +78,19 @@ class ChosenItems:
         What documents must be.
     checked : documents by task, optional
         Which documents are compared with `contents` when a task is made ready; by default the chosen ones.
+    prompts : BankPrompts, optional
+        What the prompts of these documents must be.
     """
 
-    def __init__(self, chosen: Documents, contents: Mapping[str, str], checked: Documents | None = None) -> None:
+    def __init__(
+        self,
+        chosen: Documents,
+        contents: Mapping[str, str],
+        checked: Documents | None = None,
+        prompts: BankPrompts | None = None,
+    ) -> None:
         self.chosen = chosen
+        self.prompts = prompts
         self.contents = contents
         self.checked = chosen if checked is None else checked
         self.prepared: dict[str, Prepared] = {}
@@ -97,6 +115,8 @@ class ChosenItems:
             )
         if self._tasks.get(name) is not task:
             self._prepare(original, task, arguments)
+            if self.prompts is not None and set(self.checked) <= set(self.prepared):
+                self.prompts.check(self.prepared, self._tasks, self.checked, arguments)
         mine = numbers[int(arguments.get("rank", 0)) :: world_size]
         task._instances = self.prepared[name].fresh(mine)
         if self._waits_for and not self._waits_for - set(self.prepared):
@@ -116,6 +136,9 @@ class ChosenItems:
         """Evaluate the tasks of which something was chosen."""
         self.check_tasks(arguments["task_dict"])
         _refuse_parts(arguments)
+        if self.prompts is not None:
+            loaded = task_names(arguments["task_dict"])
+            self.prompts.set_shots({name: loaded[name] for name in self.checked})
         return original(**{**arguments, "task_dict": narrowed(arguments["task_dict"], self.chosen)})
 
     def check_tasks(self, loaded: Any) -> None:

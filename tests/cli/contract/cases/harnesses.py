@@ -12,6 +12,7 @@ _RUN = {
     "--batch": "--batch 2",
     "--stages": "--stages 2",
     "--dry-run": "--dry-run",
+    "--ignore-prompts": "--ignore-prompts",
     "--format": "--format json",
     "--seed": "--seed 1",
     **SESSION,
@@ -23,6 +24,7 @@ _EXPORT = {
     "--output": "-o out/tasks",
     "--name": "--name small",
     "--include-path": "--include-path logs",
+    "--include-data": "--include-data",
 }
 
 CASES = {

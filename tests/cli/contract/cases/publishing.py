@@ -4,7 +4,16 @@ from tests.cli.contract.case import Case, Mode
 
 _HUB = "it needs the Hub: tests/publishing/test_hub.py sees it at work against a stand-in"
 _OPTIONS_OF_PUSH = (
-    *("--private", "--no-responses", "--license", "--include-column", "--drop-column", "--message", "--format"),
+    *(
+        "--private",
+        "--no-responses",
+        "--license",
+        "--include-column",
+        "--drop-column",
+        "--include-data",
+        "--message",
+        "--format",
+    ),
 )
 
 CASES = {
@@ -25,6 +34,7 @@ CASES = {
             "--drop-column": "--drop-column n_options",
             "--tasks": "--tasks",
             "--include-path": "--include-path logs",
+            "--include-data": "--include-data",
             "--force": "--force",
             "--format": "--format json",
         },
@@ -32,7 +42,9 @@ CASES = {
             **{(mode, "--include-column"): "got 'nothing'" for mode in ("chosen here", "given")},
             **{(mode, "--tasks"): "must be a metric that lm_eval logs" for mode in ("chosen here", "given")},
         },
-        nowhere={"--include-path": "it goes with --tasks, which tests/harnesses/lm_eval tries"},
+        nowhere=dict.fromkeys(
+            ("--include-path", "--include-data"), "they go with --tasks, which tests/harnesses/lm_eval tries"
+        ),
         never={"--force": "tests/publishing/test_tiny.py sees it replace what is there"},
     ),
     "push": Case(

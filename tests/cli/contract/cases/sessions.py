@@ -182,6 +182,21 @@ CASES = {
             "--format": "--format table",
         },
     ),
+    "session extend": Case(
+        modes={
+            "items": Mode("out/run.jsonl --bank bank-2 --max-items 40", brings=("run.jsonl",), then=_LATER),
+        },
+        stops={("items", "--max-tokens"): "has no limit of tokens", ("items", "--max-cost"): "has no limit of seconds"},
+        never=_WAIT,
+        nowhere=_MOVED,
+        values={
+            "--max-items": "--max-items 41",
+            "--max-tokens": "--max-tokens 1000",
+            "--max-cost": "--max-cost seconds=100",
+            "--bank": "--bank bank",
+            "--wait": "--wait 1",
+        },
+    ),
     "session serve": Case(
         modes={"requests": Mode("out/run.jsonl --bank bank-2", brings=("run.jsonl",), stdin=_REQUESTS)},
         never=_WAIT,
