@@ -202,7 +202,8 @@ def start(arguments):
 
 def finished(folder):
     """Items whose samples are whole in the file."""
-    lines = [json.loads(line) for line in (folder / "run.jsonl.rows").read_bytes().split(b"\n")[:-1]]
+    path = folder / "run.jsonl.rows"
+    lines = map(json.loads, path.read_bytes().split(b"\n")[:-1] if path.exists() else ())
     return {line["item_id"] for line in lines if "item_id" in line}
 
 
