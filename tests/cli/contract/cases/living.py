@@ -1,6 +1,7 @@
 """Cases of commands that change banks, or show how they changed."""
 
 from tests.cli.contract.case import Case, Mode
+from tests.cli.contract.cases.reading import MIXED
 
 _WRITING = {
     "--output": "-o out/other",
@@ -9,6 +10,7 @@ _WRITING = {
 }
 _IDLE = {("new", "--force"): "nothing stands there"}
 _LORD = "--method stocking-lord"
+_MIXED = {"--allow-mixed-prompts": "--allow-mixed-prompts"}
 _LOG = (("bank log out/made --format json", ""),)
 
 
@@ -18,7 +20,8 @@ def _writing(words, **values):
         "new": Mode(f"{words} -o out/made", then=_LOG),
         "replacing": Mode(f"{words} -o out/two-bank", about=("--force",), brings=("two-bank",), codes=(1,)),
     }
-    return Case(modes=modes, values={**_WRITING, **values}, no_effect=dict(_IDLE))
+    never = {name: why for name, why in MIXED.items() if name in values}
+    return Case(modes=modes, values={**_WRITING, **values}, no_effect=dict(_IDLE), never=never)
 
 
 CASES = {
@@ -29,13 +32,19 @@ CASES = {
     "bank restore": _writing("retired-bank math/0 --reason right", **{"--reason": "--reason fine"}),
     "bank merge": _writing("retired-bank named-bank", **{"--note": "--note both"}),
     "bank note": _writing("named-bank text", **{"--name": "--name other"}),
-    "bank link": Case(modes={"link": Mode("bank late.csv")}, values={"--method": _LORD, "--format": "--format json"}),
+    "bank link": Case(
+        modes={"link": Mode("bank late.csv")},
+        values={"--method": _LORD, **_MIXED, "--format": "--format json"},
+        never=MIXED,
+    ),
     "bank add-items": _writing(
         "bank late.csv",
+        **_MIXED,
         **{"--method": _LORD, "--status": "--status field-test", "--how": "--how random", "--note": "--note may"},
     ),
     "bank add-models": _writing(
         "bank one.csv",
+        **_MIXED,
         **{"--how": "--how random", "--selection": "--selection random.json", "--note": "--note may"},
     ),
     "bank add-scores": _writing(
@@ -43,6 +52,7 @@ CASES = {
     ),
     "bank recalibrate": _writing(
         "bank one.csv --how random",
+        **_MIXED,
         **{"--parameters": "--parameters all", "--how": "--how fixed", "--note": "--note may"},
     ),
     "bank log": Case(modes={"log": Mode("retired-bank")}, values={"--format": "--format json"}),

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from tests.cli.contract.case import Case, Mode
-from tests.cli.contract.cases.reading import COMMON, ITEMS, MEMORY, READING, RESPONSES, USABLE, settled
+from tests.cli.contract.cases.reading import COMMON, ITEMS, MEMORY, MIXED, READING, RESPONSES, USABLE, settled
 
 _ROOT = Case(
     modes={
@@ -206,6 +206,7 @@ _LM_EVAL = Case(
         "--task": "--task quiz",
         "--exclude-task": "--exclude-task quiz",
         "--skip-unusable": "--skip-unusable",
+        "--allow-mixed-prompts": "--allow-mixed-prompts",
         "--groups": "--groups",
         "--model-id-from": "--model-id-from args",
         "--ignore-content": "--ignore-content",
@@ -249,7 +250,7 @@ def _harness(name):
             "--ignore-content": "--ignore-content",
         },
         never={
-            **USABLE,
+            "--skip-unusable": USABLE["--skip-unusable"],
             "--complete": "import lm-eval has logs with gaps",
             "--scenario": "the task is the scenario of every item of a log; the other readers use it",
             "--repeats": "tests/data/readers has logs with repeated attempts",
@@ -259,11 +260,14 @@ def _harness(name):
     )
 
 
+_AUTO = {"--errors": "--errors wrong", "--allow-mixed-prompts": "--allow-mixed-prompts"}
+
+
 def _auto():
     """Logs of a harness and, where errors are told, a report of SWE-bench."""
     case = _harness("helm")
     modes = {**case.modes, "errors": Mode("reports -o out/r.parquet", about=("--errors",))}
-    return replace(case, modes=modes, values={**case.values, "--errors": "--errors wrong"})
+    return replace(case, modes=modes, values={**case.values, **_AUTO}, never={**case.never, **MIXED})
 
 
 _INSPECT = Case(
@@ -286,12 +290,14 @@ _INSPECT = Case(
         "--task": "--task quiz",
         "--exclude-task": "--exclude-task quiz",
         "--skip-unusable": "--skip-unusable",
+        "--allow-mixed-prompts": "--allow-mixed-prompts",
         "--model-id-from": "--model-id-from args",
         "--ignore-content": "--ignore-content",
         "--jobs": "--jobs 2",
     },
     no_effect=settled("logs", "--repeats", "--complete", "--drop-empty", "--skip-unusable", "--ignore-content"),
     never={
+        **MIXED,
         "--scenario": "the task is the scenario of every item of a log; the other readers use it",
         "--jobs": "responses do not depend on the number of processes",
     },

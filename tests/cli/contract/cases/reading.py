@@ -6,6 +6,7 @@ RESPONSES = {
     "--task": "--task quiz",
     "--exclude-task": "--exclude-task quiz",
     "--skip-unusable": "--skip-unusable",
+    "--allow-mixed-prompts": "--allow-mixed-prompts",
     "--response": "--response probability",
     "--response-column": "--response-column other",
     "--column": "--column response=other",
@@ -17,7 +18,8 @@ RESPONSES = {
 }
 ITEMS = {"--items": "--items halves.csv"}
 READING = {**RESPONSES, **ITEMS, "--models": "--models models.csv"}
-USABLE = {"--skip-unusable": "tests/data/readers/test_lm_eval_remedies.py has logs that cannot be used"}
+MIXED = {"--allow-mixed-prompts": "tests/data/readers/test_contents.py has logs of other prompts"}
+USABLE = {"--skip-unusable": "tests/data/readers/test_lm_eval_remedies.py has logs that cannot be used", **MIXED}
 PAGES = {"--report": "tests/cli writes the page of every command that has one"}
 MEMORY = {"--max-memory": "too little memory is refused, which names the option"}
 COMMON = {"--seed": "--seed 7", "--format": "--format json"}
