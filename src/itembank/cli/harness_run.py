@@ -26,11 +26,8 @@ SELECTION = "selection.json"
 """Of the folder of a run: the items that were chosen."""
 
 
-def run_options(*own: Decorator, batch: str, gradual: str = "--adaptive") -> Decorator:
-    """Make the options of a run, those of one harness among them.
-
-    `batch` is the default of `--batch` in words, `gradual` names the options that ask for items by and by.
-    """
+def run_options(*own: Decorator, batch: str) -> Decorator:
+    """Make the options of a run, those of one harness among them; `batch` is the help of `--batch`."""
     return together(
         click.option(
             "-o",
@@ -53,7 +50,7 @@ def run_options(*own: Decorator, batch: str, gradual: str = "--adaptive") -> Dec
             "--batch",
             type=click.IntRange(min=1),
             metavar="N",
-            help=f"{gradual}: items asked for and run at once.  [default: {batch}]",
+            help=batch,
         ),
         click.option(
             "--stages",

@@ -45,7 +45,7 @@ ROUTING = "routing.json"
 @run_options(
     click.option("--scorer", metavar="NAME", help="Whose scores are the responses.  [default: the bank's]"),
     click.option("--task-arg", multiple=True, metavar="NAME=VALUE", help="Argument of the task. Repeatable."),
-    batch=str(BATCH),
+    batch=f"--adaptive: items asked for and run at once.  [default: {BATCH}]",
 )
 def command(
     *,

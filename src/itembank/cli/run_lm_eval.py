@@ -60,8 +60,7 @@ MACRO_AND_GROUPS = (
         metavar="MODULE",
         help="Import this module (its name, or FILE.py) first: one that registers a model of your own.",
     ),
-    batch="the model's batch size, 8 at least",
-    gradual="--adaptive, --stages",
+    batch="Items run at once: what a stop may lose.  [default: the model's batch size; 64 at least, 8 with --adaptive]",
 )
 def command(
     *,

@@ -160,6 +160,7 @@ def test_other_prompts_are_refused_before_the_first_request(run, place, misuse, 
         assert re.search(rf"prompts differ for \d+ of \d+ items: the bank's runs {told}", done.err), done.err
         assert "--ignore-prompts" in done.err
     assert not (place / "calls.txt").exists()
+    assert not list((place / "out").glob("session*")) + list((place / "out").glob("*.rows"))
 
 
 def test_a_changed_task_is_refused(run, place):

@@ -101,3 +101,36 @@ def test_a_module_is_found_by_its_file_and_a_missing_file_is_named(tmp_path, mon
     assert sys.modules.pop("registers_models").has_run
     with pytest.raises(DataError, match=r"no_such\.py: there is no such file"):
         import_plugin("no_such.py")
+
+
+def test_what_answers_depend_on_is_the_same_in_any_order_and_on_any_machine():
+    one = HarnessCall.of(("--model", "hf", "--model_args", "pretrained=org/m,dtype=float32,device=cuda:1"))
+    other = HarnessCall.of(("--batch_size", "4", "--model_args", "dtype=float32,pretrained=org/m", "--model", "hf"))
+    assert one.answering == other.answering == {"--model": "hf", "pretrained": "org/m", "dtype": "float32"}
+    as_json = HarnessCall.of(("--model", "hf", "--model_args", '{"pretrained": "org/m", "dtype": "float32"}'))
+    assert as_json.answering == one.answering
+    sampled = HarnessCall.of((*one.arguments, "--gen_kwargs", "temperature=0.7"))
+    assert sampled.answering == {**one.answering, "--gen_kwargs temperature": "0.7"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "seed"),
+    [
+        ((), 1234),
+        (("--seed", "5"), 5),
+        (("--seed=0,1,2,7",), 7),
+        (("--seed", "0,1,2,None"), None),
+        (("--config", "run.yaml"), None),
+    ],
+)
+def test_the_seed_of_few_shot_examples(arguments, seed):
+    assert HarnessCall.of(arguments).fewshot_seed == seed
+
+
+def test_arguments_of_the_bank_stand_behind_what_is_given():
+    found = {"apply_chat_template": True, "fewshot_as_multiturn": False, "fewshot_random_seed": 7}
+    added = HarnessCall.of(()).as_of(found).arguments
+    assert added == ("--apply_chat_template", "--fewshot_as_multiturn", "false", "--seed", "0,1234,1234,7")
+    given = ("--apply_chat_template", "mine", "--fewshot_as_multiturn", "--seed", "3")
+    assert HarnessCall.of(given).as_of(found).arguments == given
+    assert HarnessCall.of(("--config", "run.yaml")).as_of(found).arguments == ("--config", "run.yaml")

@@ -129,6 +129,22 @@ def test_a_session_goes_on_and_then_says_the_same_again(run, place, full):
     assert values == {row["target"]: pytest.approx(row["estimate"]) for row in json.loads(done.out)["scores"]}
 
 
+def test_a_session_that_is_over_goes_on_with_a_larger_budget(run, place):
+    words = ("run", "lm-eval", "bank", *FAST, "-o", "out", "--format", "json")
+    arguments = ("--", *ARGS, "--include_path")
+    assert run(*words, *arguments, "tasks").code == 0
+    first = items_of(read_logs(place / "out"))
+    more = [12 if word == 8 else word for word in words]
+    done = run(*more, *arguments, "tasks")
+    assert done.code == 0, done.err
+    assert json.loads(done.out)["scores"][-1]["n_items"] == 12
+    assert first < items_of(read_logs(place / "out"))
+    refused = run(*more, "--half-width", 0.1, *arguments, "tasks")
+    assert (refused.code, "got another stopping" in refused.err) == (1, True)
+    lower = run(*words, *arguments, "tasks")
+    assert (lower.code, "must be raised above 12 items, got 8" in lower.err) == (2, True)
+
+
 STAGES = ("-n", 15, "--stages", 2, "--batch", 4, "--import", "simulated_lm", "-o", "out", "--format", "json")
 
 

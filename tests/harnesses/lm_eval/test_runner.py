@@ -15,7 +15,7 @@ from itembank.adaptive.limits import Budget, Stopping
 from itembank.adaptive.session_spec import SessionSpec
 from itembank.data.bank_files import load_bank
 from itembank.data.selections import Selection
-from itembank.errors import DataError
+from itembank.errors import DataError, DataWarning, IntegrityError
 from itembank.harnesses.lm_eval import Runner
 from itembank.harnesses.lm_eval.releases import HarnessError
 from itembank.planning.select import select
@@ -111,9 +111,14 @@ def test_a_session_that_goes_on_must_be_the_same(runner, tmp_path, manager_of, n
             SessionSpec(budget=Budget(n_items=12), stopping=Stopping(half_width=0.1), interval="model-based"),
             journal=tmp_path / "run.jsonl",
         )
-    other = Runner(new_model, tasks=["quiz"], bank=bank, model_id="new", task_manager=manager_of(), num_fewshot=1)
-    with pytest.raises(DataError, match="num_fewshot=1"):
-        other.run_adaptive(FEW, journal=tmp_path / "run.jsonl")
+    named = {"tasks": ["quiz"], "bank": bank, "model_id": "new", "task_manager": manager_of(), "num_fewshot": 1}
+    with pytest.raises(IntegrityError, match="these have 1 shot"):
+        Runner(new_model, **named).run_adaptive(FEW, journal=tmp_path / "run.jsonl")
+    with (
+        pytest.warns(DataWarning, match="The run goes on with these prompts"),
+        pytest.raises(DataError, match="goes on with the prompts that it was started with"),
+    ):
+        Runner(new_model, **named, ignore_prompts=True).run_adaptive(FEW, journal=tmp_path / "run.jsonl")
 
 
 def test_several_ranks_are_refused_in_a_session(runner, new_model, tmp_path):
@@ -197,7 +202,8 @@ def start(arguments):
 
 def finished(folder):
     """Items whose samples are whole in the file."""
-    lines = [json.loads(line) for line in (folder / "run.jsonl.rows").read_bytes().split(b"\n")[:-1]]
+    path = folder / "run.jsonl.rows"
+    lines = map(json.loads, path.read_bytes().split(b"\n")[:-1] if path.exists() else ())
     return {line["item_id"] for line in lines if "item_id" in line}
 
 

@@ -110,7 +110,8 @@ class RowFile(Rows):
         is_known = _merged(self.about, plain["about"]) == self.about
         lines: list[dict[str, Any]] = [] if is_known else [{"about": plain["about"]}]
         lines += [{"item_id": name, "task": task, "rows": rows} for name, (task, rows) in items.items()]
-        self._append(lines)
+        self._append([*self._header, *lines])
+        self._header = []
         for line in lines:
             self._take(line)
 
@@ -121,7 +122,6 @@ class RowFile(Rows):
             self.by_item[line["item_id"]] = (line["task"], line["rows"])
 
     def _append(self, lines: Sequence[Mapping[str, Any]]) -> None:
-        lines, self._header = [*self._header, *lines], []
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with self.path.open("ab") as file:
             file.write("".join(f"{_dumped(line)}\n" for line in lines).encode())

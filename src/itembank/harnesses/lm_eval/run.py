@@ -21,7 +21,7 @@ from itembank.data.arguments import GivenBank, as_bank, as_selection
 from itembank.data.banks import Bank
 from itembank.data.responses import ResponseMatrix
 from itembank.data.selections import Selection
-from itembank.errors import DataError
+from itembank.errors import DataError, ItembankError
 from itembank.estimation.estimate import estimate
 from itembank.estimation.estimates import ScoreEstimates
 from itembank.harnesses.lm_eval.command import USUAL_SEED
@@ -231,7 +231,12 @@ def session_at(
     """
     if not Path(journal).exists():
         with start_session(journal, bank, spec, model_id=model_id, progress=progress) as session:
-            yield session
+            try:
+                yield session
+            except ItembankError:  # refused before anything was asked: another try may begin anew
+                if not session.history:
+                    Path(journal).unlink()
+                raise
         return
     settings = settings_of(read_journal(journal), Path(journal))
     begun = spec_of_settings(settings)
