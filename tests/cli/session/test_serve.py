@@ -57,6 +57,10 @@ def test_a_whole_session_ends_and_says_so(run, stdin, journal):
         ('{"request": "ask", "n": 0}', "n must be a whole number >= 1"),
         ('{"request": "ask", "only_new": 1}', "only_new must be true or false"),
         ('{"request": "tell", "answers": {}}', "answers must be a list"),
+        (
+            '{"request": "tell", "answers": [{"item_id": "math/0", "response": 1, "costs": {"tokens": 1e308}}]}',
+            "from 0 to 1e+15",
+        ),
         ('{"request": "tell", "answers": [{"item_id": "nowhere", "response": 1}]}', "nowhere"),
         ('{"request": "tell", "answers": [{"item_id": "i1", "response": 7}]}', "must"),
     ],
