@@ -1,7 +1,7 @@
 """The library that draws charts in the page: Vega, Vega-Lite and Vega-Embed as one script.
 
 It is made by vl-convert, which holds these libraries and takes three seconds to bundle them. Where it is known what
-comes of that, the script is kept in the user's cache. Whatever else lies there is not taken: it would run in every page.
+comes of that, the script is kept in the user's cache. Nothing else that lies there is taken: it would run in pages.
 """
 
 import gzip
