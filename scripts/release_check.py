@@ -103,9 +103,10 @@ def try_wheel(wheel: Path, version: str, documents: list[Path]) -> list[str]:
             version, folder, folder / "venv" / "bin" / "itembank", "quickstart", "-o", "quickstart", "--repeats", "1"
         )
         for page in documents:
-            (folder / page.stem).mkdir()
+            place_of_page = folder / "pages" / page.stem
+            place_of_page.mkdir(parents=True)
             code = "\n".join(blocks("python", page))
-            problems += attempt(version, folder / page.stem, python, "-c", code, name=f"Python of docs/{page.name}")
+            problems += attempt(version, place_of_page, python, "-c", code, name=f"Python of docs/{page.name}")
     ran = (
         f"all of the README, the quickstart and {len(documents)} pages"
         if documents
