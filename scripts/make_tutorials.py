@@ -6,7 +6,6 @@ harnesses, which ``make test-harnesses`` installs in .venv-harnesses, and takes 
 
 import contextlib
 import importlib.util
-import os
 import sys
 import tempfile
 from pathlib import Path
@@ -22,9 +21,6 @@ def main() -> None:
     for page in pages:
         if page.stem == "tutorial-run" and importlib.util.find_spec("lm_eval") is None:
             print(f"{page.relative_to(REPOSITORY)} left as it is: run this with .venv-harnesses/bin/python")
-            continue
-        if "ITEMBANK_SHARED" in page.read_text(encoding="utf-8") and "ITEMBANK_SHARED" not in os.environ:
-            print(f"{page.relative_to(REPOSITORY)} left as it is: let ITEMBANK_SHARED name the folder of its data")
             continue
         with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
             text = run_page(page.read_text(encoding="utf-8"), page.name)

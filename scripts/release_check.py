@@ -2,6 +2,7 @@
 
 Builds the source distribution and the wheel, looks at their content and size, installs the wheel in a clean
 environment of every Python found (3.11 to 3.14), and there runs the README's commands and Python, and the quickstart.
+With the first of them it also runs the Python of every page of the documentation, in minutes.
 Writes `dist/` only. Uses the network for packages only.
 """
 
@@ -26,6 +27,8 @@ MOST_BYTES = 4_000_000
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", flags=re.MULTILINE | re.DOTALL)
 WANTED = ("itembank/py.typed", "itembank/__init__.pyi", "itembank/data/builtin_files/bytelms_choices.xz")
+NEED_CHECKOUT = {"classifiers.md"}
+"""Pages that say that they need data which the wheel leaves out."""
 UNWANTED = ("tests/", "benchmarks/", "docs/", *(f"itembank/data/builtin_files/{name}" for name in IN_CHECKOUT_ONLY))
 
 
@@ -39,7 +42,7 @@ def main() -> int:
     if not found:
         problems.append(f"no Python of {', '.join(PYTHONS)} was found")
     for version in found:
-        problems += try_wheel(wheel, version)
+        problems += try_wheel(wheel, version, pages() if version == found[0] else [])
     missing = [version for version in PYTHONS if version not in found and only in (None, version)]
     if missing:
         print(f"not tried, since they are not here: Python {', '.join(missing)}")
@@ -84,14 +87,14 @@ def check_metadata(content: bytes) -> list[str]:
     return [f"metadata: {name} must be given" for name in missing]
 
 
-def try_wheel(wheel: Path, version: str) -> list[str]:
-    """Install the wheel in a clean environment, and run what the README and the quickstart say."""
+def try_wheel(wheel: Path, version: str, documents: list[Path]) -> list[str]:
+    """Install the wheel in a clean environment, and run what the README, the quickstart and these pages say."""
     problems = []
     with tempfile.TemporaryDirectory(prefix="itembank-release-") as place:
         folder = Path(place)
         run(find_python(version), "-m", "venv", folder / "venv")
         python = folder / "venv" / "bin" / "python"
-        run(python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", f"{wheel}[plot]")
+        run(python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", f"{wheel}[plot,report]")
         for words in commands():
             problems += attempt(version, folder, folder / "venv" / "bin" / words[0], *words[1:])
         for number, code in enumerate(blocks("python"), start=1):
@@ -99,7 +102,17 @@ def try_wheel(wheel: Path, version: str) -> list[str]:
         problems += attempt(
             version, folder, folder / "venv" / "bin" / "itembank", "quickstart", "-o", "quickstart", "--repeats", "1"
         )
-    print(f"Python {version}: {'failed' if problems else 'all of the README and the quickstart ran'}")
+        for page in documents:
+            place_of_page = folder / "pages" / page.stem
+            place_of_page.mkdir(parents=True)
+            code = "\n".join(blocks("python", page))
+            problems += attempt(version, place_of_page, python, "-c", code, name=f"Python of docs/{page.name}")
+    ran = (
+        f"all of the README, the quickstart and {len(documents)} pages"
+        if documents
+        else "the README and the quickstart"
+    )
+    print(f"Python {version}: {'failed' if problems else f'{ran} ran'}")
     return problems
 
 
@@ -121,9 +134,16 @@ def commands() -> list[list[str]]:
     return [words for line in lines if (words := shlex.split(line, comments=True))]
 
 
-def blocks(language: str) -> list[str]:
-    """Blocks of the README in one language."""
-    return [code for name, code in FENCE.findall((ROOT / "README.md").read_text(encoding="utf-8")) if name == language]
+def pages() -> list[Path]:
+    """Pages of the documentation whose Python runs without private data; tutorials have a script of their own."""
+    found = sorted((ROOT / "docs").glob("*.md"))
+    fit = [page for page in found if page.name not in NEED_CHECKOUT and not page.stem.startswith("tutorial-")]
+    return [page for page in fit if blocks("python", page)]
+
+
+def blocks(language: str, page: Path = ROOT / "README.md") -> list[str]:
+    """Blocks of a page in one language."""
+    return [code for name, code in FENCE.findall(page.read_text(encoding="utf-8")) if name == language]
 
 
 def find_python(version: str) -> str | None:

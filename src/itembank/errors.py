@@ -65,7 +65,7 @@ def missing_package(need: str, packages: str, error: ImportError) -> MissingDepe
         It may name another module: one that an installed package imports in its turn.
     """
     absent = (error.name or "").partition(".")[0]
-    is_own = any(one.strip("'").replace("-", "_").startswith(absent) for one in packages.split())
+    is_own = absent in packages.lower().replace("-", "_")  # the module of PyYAML is yaml
     if isinstance(error, ModuleNotFoundError) and not is_own:
         reason = f"which is installed but imports another package that is not ({error}): pip install {absent}"
     elif absent and not isinstance(error, ModuleNotFoundError):

@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 
 from itembank.adaptive.answer_table import session_responses
+from itembank.adaptive.events import Failed, Told
 from itembank.adaptive.journal import Journal, read_journal
+from itembank.adaptive.journal_answers import journal_responses
 from itembank.adaptive.journal_sessions import extend_session, open_session, read_session, start_session
 from itembank.adaptive.limits import Budget
 from itembank.adaptive.preparation import prepare_sessions
@@ -18,7 +20,7 @@ from itembank.adaptive.session import AdaptiveSession
 from itembank.adaptive.session_spec import SessionSpec
 from itembank.banks import retire
 from itembank.data.bank_files import load_bank, save_bank
-from itembank.errors import BankError, DataError, JournalError, ParameterError
+from itembank.errors import BankError, DataError, DataWarning, JournalError, ParameterError
 from tests.adaptive.session_worker import response_to, work
 from tests.adaptive.simulated import begin
 from tests.data.banks import make_bank
@@ -73,6 +75,26 @@ def test_every_kind_of_event_is_the_same_after_reading(journal, bank):
         session.ask(np.int64(1))
     assert read_session(journal, bank).history == session.history
     assert read_session(journal, bank).costs == session.costs
+
+
+def test_a_journal_with_costs_that_no_sum_can_hold_opens_and_its_lines_are_named(journal, bank):
+    told = [Told(item, 1.0, costs={"tokens": 1e308, "seconds": 2.0}) for item in bank.item_ids[:2]]
+    with Journal.open(journal) as file:  # as earlier releases wrote them
+        for event in (*told, Failed(bank.item_ids[2], costs={"tokens": 1e308})):
+            file.append(event.to_dict())
+    with pytest.warns(DataWarning) as caught:
+        session = read_session(journal)
+    assert session.costs == {"seconds": 4.0}
+    found = [str(one.message) for one in caught]
+    assert (
+        f"run.jsonl, line 4: a cost must be at most 1e+15, got 1e+308 tokens for item '{told[0].item_id}'" in found[0]
+    )
+    assert ["line 5: " in found[1], "line 6: " in found[2], len(found)] == [True, True, 3]
+    session.tell(told[0].item_id, 1.0, costs={"tokens": 3.0})  # replaces what the line said
+    assert session.costs == {"seconds": 2.0, "tokens": 3.0}
+    with pytest.warns(DataWarning) as caught:
+        assert journal_responses(bank, [journal]).responses.n_items == 3
+    assert len(caught) == 3
 
 
 def test_choices_that_do_not_fit_leave_no_journal(tmp_path, bank):

@@ -58,6 +58,8 @@ PAYLOADS = (
     "${window.hit=1}",
 )
 """Ids as a stranger may choose them."""
+SCENARIOS = (PAYLOADS[0], f"{PAYLOADS[1]}\u2028second line", f"{PAYLOADS[2]}\u2029")
+"""Names that Vega-Lite writes into expressions, where a line separator is no part of a text."""
 
 
 @cache
@@ -71,7 +73,7 @@ def hostile_bank(n_models: int = 40, n_items: int = 60) -> Bank:
     items = pl.DataFrame(
         {
             "item_id": named[:n_items],
-            "scenario": [PAYLOADS[k % 3] for k in range(n_items)],
+            "scenario": [SCENARIOS[k % 3] for k in range(n_items)],
             "text": [f"What is {name}?" for name in named[:n_items]],
         }
     )
@@ -79,7 +81,7 @@ def hostile_bank(n_models: int = 40, n_items: int = 60) -> Bank:
         {
             "model_id": named[:n_models],
             "date": [f"2026-{1 + k % 12:02d}-01" for k in range(n_models)],
-            "organisation": [PAYLOADS[k % 4] for k in range(n_models)],
+            "organisation": [(*SCENARIOS, PAYLOADS[3])[k % 4] for k in range(n_models)],
             "size_b": [float(1 + k) for k in range(n_models)],
         }
     )
@@ -149,7 +151,7 @@ def ranking() -> Page:
 
 def study() -> Page:
     """Return the page of a study."""
-    estimates = make_estimates(splits=PAYLOADS[:2], methods=[(payload, "weighted") for payload in PAYLOADS])
+    estimates = make_estimates(splits=SCENARIOS[1:], methods=[(payload, "weighted") for payload in PAYLOADS])
     manifest = StudyManifest(
         "comparison", {"name": PAYLOADS[0], "level": 0.95, "budget": None}, "", "", {}, 0, 2, 22, 9
     )
@@ -158,31 +160,31 @@ def study() -> Page:
 
 def forecast() -> Page:
     """Return the page of a pre-training law."""
-    suite = simulated_suite(np.random.default_rng(3), n_recipes=3, n_items=12, n_sizes=4, scenarios=PAYLOADS[:2])
+    suite = simulated_suite(np.random.default_rng(3), n_recipes=3, n_items=12, n_sizes=4, scenarios=SCENARIOS[1:])
     settings = PretrainingSettings(laws=("irsl",), n_checked=1)
     law = pretraining_law(suite.probability, training_compute(suite.models), settings=settings)
-    return pretraining_page(replace(law, recipes=PAYLOADS[:3]))
+    return pretraining_page(replace(law, recipes=SCENARIOS))
 
 
 def pass_at_k() -> Page:
     """Return the page of pass@k of several models."""
     samples = simulated_samples(n_models=5, n_items=20, n_trials=40)
     law = pass_at_k_law(samples.responses, PassAtKSpec(k=(1, 10, 100), n_draws=100), bank=known_bank(samples))
-    return pass_at_k_page(replace(law, model_ids=PAYLOADS[:5]))
+    return pass_at_k_page(replace(law, model_ids=(*SCENARIOS, *PAYLOADS[3:5])))
 
 
 def transfers() -> Page:
     """Return the page of transfers."""
     made = simulated(np.random.default_rng(1), n_models=40, n_items=24, n_scenarios=3)[0]
     found = transfer(made, "s0", "s1")
-    named = replace(found, target=PAYLOADS[1], model_ids=tuple(PAYLOADS[k % 10] + str(k) for k in range(40)))
+    named = replace(found, target=SCENARIOS[1], model_ids=tuple(PAYLOADS[k % 10] + str(k) for k in range(40)))
     return transfer_page([named, replace(named, source=PAYLOADS[2])])
 
 
 def validity() -> Page:
     """Return the page of correlations of abilities."""
     made = simulated(np.random.default_rng(1), n_models=40, n_items=24, n_scenarios=3)[0]
-    return validity_page(replace(convergent_validity(made, rng=0), scenarios=PAYLOADS[:3]))
+    return validity_page(replace(convergent_validity(made, rng=0), scenarios=SCENARIOS))
 
 
 PAGES: dict[str, Callable[[], Page]] = {

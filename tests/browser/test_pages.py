@@ -4,6 +4,8 @@ import csv
 
 import pytest
 
+from itembank.pages.blocks import Chart, Data, Page
+from tests.browser.conftest import Watched
 from tests.browser.made_pages import PAGES, PAYLOADS
 
 pytestmark = pytest.mark.browser
@@ -41,6 +43,30 @@ def test_draws_every_chart(open_page, name):
     for chart in charts.all():
         assert len(chart.get_attribute("aria-label")) > 20
         assert chart.bounding_box()["height"] > 40
+
+
+def test_a_chart_that_cannot_be_drawn_is_named_and_takes_no_other_with_it(chromium, tmp_path):
+    data = Data("things", {"id": ["a", "b"], "value": [1.0, 2.0]})
+    good = {"mark": "bar", "encoding": {"x": {"field": "id", "type": "nominal"}, "y": {"field": "value"}}}
+    bad = {**good, "transform": [{"calculate": "a b", "as": "c"}]}
+    charts = tuple(
+        Chart(f"The {name} one", spec, (data,), f"Two bars of the {name} chart, from 1 to 2.")
+        for name, spec in (("first", good), ("bad", bad), ("last", good))
+    )
+    path = Page("Title", "Kind", charts).save(tmp_path / "page.html")
+    context = chromium.new_context(viewport={"width": DESKTOP, "height": 900})
+    opened = Watched(context.new_page(), path)
+    page = opened.page
+    assert page.locator(".picture.drawn svg").count() == 2
+    said = page.locator(".caution").all_inner_texts()
+    assert len(said) == 1
+    assert said[0].startswith("This chart could not be drawn (")
+    assert said[0].endswith("): The bad one")
+    page.get_by_role("button", name="Dark", exact=True).click()  # drawn again, and said once
+    page.wait_for_timeout(300)
+    assert (page.locator(".picture.drawn svg").count(), page.locator(".caution").count()) == (2, 1)
+    assert sum(one.startswith("error: ") for one in opened.said) == 1
+    context.close()
 
 
 def test_has_no_serious_fault_for_who_cannot_see_it(open_page, name):

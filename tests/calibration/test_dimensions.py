@@ -79,6 +79,11 @@ def test_too_few_models_are_refused():
         choose_n_dims(simulated(9, 30, 1))
 
 
+def test_held_out_models_without_an_answer_to_predict_are_refused():
+    with pytest.raises(DataError, match=r"got no such answer among 1 items\..*n_dims=1"):
+        choose_n_dims(simulated(30, 1, 1))
+
+
 def test_no_possible_candidate_is_refused():
     with pytest.raises(ParameterError, match="at least 1"):
         choose_n_dims(simulated(20, 60, 1), Variational(), candidates=(10,))

@@ -7,6 +7,7 @@ import pytest
 from itembank.crossfit.folds import folds
 from itembank.data.bank_files import load_bank
 from itembank.data.response_files import write_responses
+from itembank.data.responses import ResponseMatrix
 from tests.data.banks import make_bank
 
 pytestmark = pytest.mark.usefixtures("few_folds")
@@ -136,6 +137,17 @@ def test_too_few_models_to_choose_take_one_dimension(run, tmp_path):
     assert outcome.code == 0, outcome.err
     assert load_bank(tmp_path / "new").calibration.n_dims == 1
     assert run("calibrate", tmp_path / "few.parquet", "-o", tmp_path / "other", "--dims", "auto").code == 1
+
+
+def test_one_item_takes_one_dimension(run, tmp_path):
+    write_responses(ResponseMatrix.create(np.arange(30.0)[:, None] % 2), tmp_path / "one.parquet")
+    outcome = run("calibrate", tmp_path / "one.parquet", "-o", tmp_path / "new", "--no-folds")
+    assert outcome.code == 0, outcome.err
+    assert "1 dimension: one item is too few to choose more." in outcome.err
+    assert load_bank(tmp_path / "new").calibration.item_model == "2pl"
+    asked = run("calibrate", tmp_path / "one.parquet", "-o", tmp_path / "other", "--dims", "auto")
+    assert (asked.code, (tmp_path / "other").exists()) == (1, False)
+    assert "--dims 1" in asked.err
 
 
 def test_the_next_step_it_names_can_be_taken(run, response_file, tmp_path):

@@ -13,8 +13,6 @@ from tests.docs.blocks import blocks, run_page
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 RUNS = DOCS / "tutorial-run.md"
 PAGES = sorted(set(DOCS.glob("tutorial-*.md")) - {RUNS})
-SHARED = "ITEMBANK_SHARED"
-"""A page that names it reads data that are not part of the project."""
 IN_HARNESS = [pytest.mark.harness, pytest.mark.filterwarnings("ignore")]
 PARTS = [  # of the page on runs, each of which needs other programs
     pytest.param("1. lm-evaluation-harness", "lm_eval", marks=IN_HARNESS),
@@ -41,13 +39,10 @@ def words_and_numbers(code):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_tutorial_prints_what_it_shows(page, tmp_path, monkeypatch, request):
+def test_tutorial_prints_what_it_shows(page, tmp_path, monkeypatch):
     """Run `python scripts/make_tutorials.py` when a change of what is printed is meant."""
-    text = page.read_text(encoding="utf-8")
-    if SHARED in text:
-        monkeypatch.setenv(SHARED, str(request.getfixturevalue("shared_dir")))
     monkeypatch.chdir(tmp_path)
-    check_page(text, page.name)
+    check_page(page.read_text(encoding="utf-8"), page.name)
 
 
 @pytest.mark.parametrize(("title", "program"), PARTS)

@@ -20,6 +20,16 @@ def test_typicality_is_the_fraction_that_fitted_no_better():
     np.testing.assert_array_equal(found.is_flagged, [False, False, False, True, False])
 
 
+def test_past_errors_that_are_not_known_are_said_to_be_so():
+    def words(flagged, others):
+        found = Typicality(*(np.array([value]) for value in (9.0, 0.0, flagged, others)))
+        return found.flagged_in_words(["new"], 30)
+
+    assert "errors of such past models were 4.0 points on average, of others 1.0. What" in words(0.04, 0.01)
+    assert "errors of such past models were 4.0 points on average. What" in words(0.04, np.nan)
+    assert "guarantee: how large errors of such past models were is not known. What" in words(np.nan, 0.0)
+
+
 def test_past_errors_are_those_of_the_models_that_would_have_been_flagged():
     misfit = np.arange(20.0)
     error = np.where(misfit >= 18.0, -0.06, 0.01)

@@ -80,6 +80,17 @@ def test_data_stand_in_the_page_once_and_unknown_is_null(html):
     assert len(content["data"]) == 1
 
 
+def test_names_in_a_chart_s_specification_are_written_as_in_its_data():
+    name = "two\u2028lines\u2029"  # which would end a line of the expressions that Vega-Lite makes of names
+    colour = {"field": "id", "type": "nominal", "scale": {"domain": [name]}}
+    chart = Chart("Title", {"mark": "bar", "encoding": {"color": colour}}, (Data("one", {"id": [name]}),), "One bar.")
+    html = Page("Title", "Kind", (chart,)).html()
+    content = json.loads(island(html, "page-data"))
+    assert content["charts"][0]["spec"]["encoding"]["color"]["scale"]["domain"] == content["data"]["one"]["id"]
+    assert content["data"]["one"]["id"] == ["two\\u2028lines\\u2029"]
+    assert "<img src" in Page("Title", "Kind", (chart,))._repr_html_()
+
+
 def test_the_same_page_is_the_same_file(page, html):
     assert page_html(page) == html
 

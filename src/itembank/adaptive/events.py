@@ -19,6 +19,9 @@ EXTENDED = "extended"
 MOST_TRIALS = 10**9
 """Of one answer; more are a slip, and would not fit the numbers that responses are kept in."""
 
+MOST_COST = 1e15
+"""Of one answer in any unit; more is a slip, and sums of it might be no number any more."""
+
 
 @dataclass(frozen=True, slots=True)
 class Asked:
@@ -52,7 +55,7 @@ class Told:
     n_correct, n_trials : int or None
         Of repeated trials; both or neither.
     costs : mapping of unit to amount
-        What the answer cost; finite, none below zero.
+        What the answer cost; from 0 to `MOST_COST`.
     was_asked : bool
         False for an answer to an item that the session never asked: it counts all the same.
     is_correction : bool
@@ -205,7 +208,7 @@ def counts_behind(response: float, n_trials: int) -> tuple[int, int] | None:
 
 
 def checked_costs(costs: Mapping[str, float] | None, owner: str) -> dict[str, float]:
-    """Return costs by unit as finite numbers >= 0, or raise `DataError`."""
+    """Return costs by unit as numbers from 0 to `MOST_COST`, or raise `DataError`."""
     result = {}
     if costs is not None and not isinstance(costs, Mapping):
         raise DataError(f"costs must be given by unit, as in {{'cost_usd': 0.01}}, got {costs!r} for {owner}.")
@@ -215,9 +218,10 @@ def checked_costs(costs: Mapping[str, float] | None, owner: str) -> dict[str, fl
             value = float(amount)
         except (TypeError, ValueError, OverflowError):
             value = math.nan
-        if not _is_text(unit) or isinstance(amount, str) or not 0.0 <= value < math.inf:
+        if not _is_text(unit) or isinstance(amount, str) or not 0.0 <= value <= MOST_COST:
             raise DataError(
-                f"a cost must be a finite number >= 0, got {amount!r} {unit} for {owner}. Leave out what is not known."
+                f"a cost must be a number from 0 to {MOST_COST:g}, got {amount!r} {unit} for {owner}. Leave out what "
+                "is not known."
             )
         result[unit] = value + 0.0
     return result

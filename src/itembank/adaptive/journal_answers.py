@@ -8,10 +8,10 @@ import numpy as np
 import polars as pl
 
 from itembank.adaptive.answer_table import way_of
-from itembank.adaptive.events import Failed, Told, event_from_dict
+from itembank.adaptive.events import Failed, Told
 from itembank.adaptive.journal import read_journal, warn_of_torn
 from itembank.adaptive.journal_lines import BEGINNING
-from itembank.adaptive.journal_sessions import MODEL_ID, settings_of, spec_of_settings
+from itembank.adaptive.journal_sessions import MODEL_ID, events_of, settings_of, spec_of_settings
 from itembank.adaptive.session_spec import SessionSpec
 from itembank.data.bank_history import ANSWERED_HOW
 from itembank.data.bank_lineage import bank_for
@@ -117,7 +117,7 @@ def _answers(path: Path) -> tuple[tuple[str, dict[str, float]], SessionSpec]:
     settings = settings_of(content, path)
     name = settings.get(MODEL_ID)
     found: dict[str, float] = {}
-    for event in map(event_from_dict, content.events):
+    for event in events_of(content, path):
         if isinstance(event, Told):
             found[event.item_id] = event.response
         elif isinstance(event, Failed):

@@ -1,13 +1,14 @@
 """Sessions that are kept in a journal: starting one, going on with it, looking at it."""
 
 import importlib.metadata
+import math
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from itembank.adaptive.events import EXTENDED, Extended, event_from_dict
+from itembank.adaptive.events import EXTENDED, MOST_COST, Event, Extended, event_from_dict
 from itembank.adaptive.journal import Journal, check_absent, read_journal, warn_of_torn
 from itembank.adaptive.journal_lines import JournalContent
 from itembank.adaptive.limits import Budget
@@ -20,7 +21,7 @@ from itembank.data.bank_lineage import bank_for
 from itembank.data.bank_records import RECORD
 from itembank.data.banks import Bank
 from itembank.data.hub_names import is_hub_name
-from itembank.errors import BankError, DataError, ParameterError
+from itembank.errors import BankError, DataError, DataWarning, ParameterError, quoted, visible, warn
 from itembank.progress import ProgressCallback, silent
 
 MODEL_ID = "model_id"
@@ -250,8 +251,37 @@ def _pool_of(bank: Bank, content: JournalContent, path: Path, progress: Progress
 def _resumed(pool: SessionPool, content: JournalContent, path: Path, journal: Journal | None) -> AdaptiveSession:
     """Make the session of a journal's content."""
     with _named(path):
-        model_id, events = settings_of(content, path).get(MODEL_ID, ""), map(event_from_dict, content.events)
-        return AdaptiveSession(pool, model_id=model_id, events=events, journal=journal)
+        model_id = settings_of(content, path).get(MODEL_ID, "")
+        return AdaptiveSession(pool, model_id=model_id, events=events_of(content, path), journal=journal)
+
+
+def events_of(content: JournalContent, path: Path) -> Iterator[Event]:
+    """Yield the events of a journal; costs above `MOST_COST`, which earlier releases took, are left out with a warning.
+
+    Raises
+    ------
+    DataError
+        When a line holds no event.
+    """
+    for line, record in enumerate(content.events, start=2):  # the header is the first
+        costs = record.get("costs")
+        if not isinstance(costs, Mapping):
+            yield event_from_dict(record)
+            continue
+        excessive = {
+            unit: amount
+            for unit, amount in costs.items()
+            if isinstance(amount, float) and MOST_COST < amount < math.inf
+        }
+        if excessive:
+            amounts = ", ".join(f"{amount:g} {visible(unit)}" for unit, amount in excessive.items())
+            warn(
+                f"{path}, line {line}: a cost must be at most {MOST_COST:g}, got {amounts} for item "
+                f"{quoted(record.get('item_id'))}. It is not counted: tell the item again with its cost.",
+                DataWarning,
+            )
+        kept = {unit: amount for unit, amount in costs.items() if unit not in excessive}
+        yield event_from_dict({**record, "costs": kept})
 
 
 def settings_of(content: JournalContent, path: Path) -> Mapping[str, Any]:

@@ -232,7 +232,7 @@ class AdaptiveSession:
     def check_costs(
         self, costs: Mapping[str, float] | None, item_id: str, *, new_units: bool = False
     ) -> dict[str, float]:
-        """Return costs of an item as finite numbers, or raise `DataError` for what `tell` refuses of them."""
+        """Return costs of an item as numbers, or raise `DataError` for what `tell` refuses of them."""
         return fit_costs(self._pool, costs, f"item {quoted(item_id)}", new_units=new_units)
 
     def check_items(self, item_ids: Iterable[str]) -> None:

@@ -26,7 +26,7 @@ def amount_in(costs: Mapping[str, float], unit: CostUnit) -> float | None:
 
 
 def fit_costs(pool: SessionPool, costs: Mapping[str, float] | None, owner: str, *, new_units: bool) -> dict[str, float]:
-    """Return costs by unit as finite numbers >= 0.
+    """Return costs by unit as numbers from 0 to `MOST_COST`.
 
     Raises
     ------

@@ -107,7 +107,7 @@ def choose_n_dims(
     Raises
     ------
     DataError
-        With fewer than ten models.
+        With fewer than ten models, or where the held-out models have no answer to predict, as with one item.
     ParameterError
         Without a candidate that could be tried; for 'bifactor', whose number follows from the scenarios.
     """

@@ -13,7 +13,7 @@ from itembank.data.calibrations import Calibration
 from itembank.data.responses import ResponseMatrix
 from itembank.data.targets import ScoreTargets
 from itembank.data.validation import check_enough_models
-from itembank.errors import ConvergenceWarning, ParameterError
+from itembank.errors import ConvergenceWarning, DataError, ParameterError, remedy
 from itembank.irt.bernoulli import logit, probability
 from itembank.irt.binarise import apply_thresholds, item_thresholds
 from itembank.irt.families import ResponseModel
@@ -103,17 +103,30 @@ def feasible(candidates: tuple[int, ...], n_models: int, spec: CalibrationSpec) 
 
 
 def leave_out(responses: ResponseMatrix, split: Split) -> HeldOut:
-    """Take the models to calibrate on, less those without a response, and the models to predict."""
+    """Take the models to calibrate on, less those without a response, and the models to predict.
+
+    Raises
+    ------
+    DataError
+        With too few models, or where those to predict answered no item of odd place, as where there is one item.
+    """
     rows = split.train[responses.observed[split.train].any(axis=1)]
     check_enough_models(rows.shape[0], MINIMUM_MODELS, "calibration on four fifths of the models")
     usable = np.flatnonzero(responses.observed[rows].any(axis=0))
     held_out = responses.take(models=split.test, items=usable)
+    is_even = usable % 2 == 0
+    if np.isnan(held_out.responses[:, ~is_even]).all():
+        raise DataError(
+            "comparing numbers of dimensions needs answers to predict: models left out must have answered one of the "
+            f"second, fourth, ... items, got no such answer among {responses.n_items} items. A bank of one dimension "
+            f"needs no comparison: {remedy('n_dims=1', '--dims 1')}."
+        )
     return HeldOut(
         train=responses.take(models=rows, items=usable),
         n_calibration=split.train.size,
         usable=usable,
         responses=held_out.responses,
-        is_even=usable % 2 == 0,
+        is_even=is_even,
         targets=ScoreTargets.create(responses.items),
         n_trials=None if held_out.n_trials is None else held_out.n_trials.astype(np.float64),
     )

@@ -291,11 +291,13 @@ def _spec(
 
 
 def _chosen_n_dims(responses: "ResponseMatrix", spec: "CalibrationSpec", *, is_asked_for: bool) -> int:
-    """Choose the number of dimensions, or take one where too few models could tell and nobody asked."""
+    """Choose the number of dimensions, or take one where the data are too few to tell and nobody asked."""
     from itembank.calibration.dimensions import MINIMUM_TO_CHOOSE, choose_n_dims  # noqa: PLC0415
 
-    if responses.n_models < MINIMUM_TO_CHOOSE and not is_asked_for:
-        note(f"1 dimension: {responses.n_models} models are too few to choose more.")
+    is_one_item = responses.n_items == 1
+    if (responses.n_models < MINIMUM_TO_CHOOSE or is_one_item) and not is_asked_for:
+        few = "one item is" if is_one_item else f"{responses.n_models} models are"
+        note(f"1 dimension: {few} too few to choose more.")
         return 1
     with progress("choose dimensions") as report:
         choice = choose_n_dims(responses, spec, progress=report)

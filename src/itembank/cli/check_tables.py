@@ -164,8 +164,8 @@ def _print_accuracy(check: "BankCheck") -> None:
             "full run": row["truth"],
             "estimate": row["estimate"],
             level: f"{row['low']:.4f} to {row['high']:.4f}",
-            "error": f"{100.0 * row['error']:+.2f}",
-            "expected": f"{100.0 * row['expected_error']:.2f}",
+            "error": _points(row["error"], "+.2f"),
+            "expected": _points(row["expected_error"], ".2f"),
             "verdict": row["verdict"],
         }
         for row in check.rows()

@@ -217,14 +217,12 @@ def _precision_by_target(bank: "Bank") -> list[float] | None:
 
 
 def _range(scores: "FloatArray") -> dict[str, float]:
-    """Where the scores of the bank's models lie."""
+    """Where the scores of the bank's models lie; NaN where none is known."""
     import numpy as np  # noqa: PLC0415
 
-    return {
-        "mean_score": float(np.nanmean(scores)),
-        "lowest_score": float(np.nanmin(scores)),
-        "highest_score": float(np.nanmax(scores)),
-    }
+    known = scores[~np.isnan(scores)]
+    values = (known.mean(), known.min(), known.max()) if known.size else (np.nan,) * 3
+    return dict(zip(("mean_score", "lowest_score", "highest_score"), map(float, values), strict=True))
 
 
 def _scenario_rows(bank: "Bank") -> list[dict[str, Any]]:

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 REQUESTS = {"ask": ("n", "only_new"), "tell": ("answers",), "scores": ()}
 """What can be requested, and what each may say."""
+MOST_DEPTH = 100
+"""Lists and objects within each other in a request; many more could not be written into a reply."""
 
 
 @click.command("serve", cls=Command)
@@ -104,7 +106,21 @@ def _parsed(line: bytes) -> Mapping[str, Any]:
     unknown = [name for name in request if name not in ("request", "id", *REQUESTS[kind])]
     if unknown:
         raise DataError(f"a request to {kind} may have {shown(['id', *REQUESTS[kind]])}, got {shown(unknown)} too.")
+    _check_depth(request)
     return dict(request)
+
+
+def _check_depth(request: Mapping[str, Any]) -> None:
+    """Refuse what is nested so deeply that a reply could not hold it, before anything is done."""
+    from itembank.errors import DataError  # noqa: PLC0415
+
+    level: list[Any] = [request]
+    for _ in range(MOST_DEPTH):
+        inner = (one.values() if isinstance(one, dict) else one for one in level if isinstance(one, dict | list))
+        level = [value for values in inner for value in values]
+        if not level:
+            return
+    raise DataError(f"a request must have at most {MOST_DEPTH} lists or objects within each other, got more.")
 
 
 def _found(session: "AdaptiveSession", request: Mapping[str, Any], *, new_units: bool) -> dict[str, Any]:

@@ -156,9 +156,8 @@ def _checked(
 def _hints(bank: Bank, responses: ResponseMatrix, truth: FloatArray) -> Iterator[str]:
     """Say what may make these models unlike those of the bank: scores outside theirs, and dates after theirs."""
     known = bank.best_known_scores[:, -1]
-    if not known.size:
-        return
-    low, high = float(np.nanmin(known)), float(np.nanmax(known))
+    known = known[~np.isnan(known)]
+    low, high = (float(known.min()), float(known.max())) if known.size else (-np.inf, np.inf)
     for where, is_there in (("above", truth[:, -1] > high), ("below", truth[:, -1] < low)):
         names = [responses.model_ids[row] for row in np.flatnonzero(is_there).tolist()]
         if names:

@@ -79,12 +79,19 @@ class Typicality(NamedTuple):
         rows = np.flatnonzero(self.is_flagged).tolist()
         if not rows:
             return ""
-        unlike, others = 100.0 * self.past_error_flagged[rows[0]], 100.0 * self.past_error_others[rows[0]]
         return (
             f"{visible(shown([model_ids[row] for row in rows]))}: answered unlike most of the {n_past} past models "
-            f"(typicality below {FLAGGED:g}). The interval is {OUTSIDE_GUARANTEE}: errors of such past models were "
-            f"{unlike:.1f} points on average, of others {others:.1f}. What does not fit: itembank check."
+            f"(typicality below {FLAGGED:g}). The interval is {OUTSIDE_GUARANTEE}: {self._errors_in_words(rows[0])}. "
+            "What does not fit: itembank check."
         )
+
+    def _errors_in_words(self, row: int) -> str:
+        """Say how large errors of past models were that would have been flagged, where they are known."""
+        unlike, others = 100.0 * self.past_error_flagged[row], 100.0 * self.past_error_others[row]
+        if np.isnan(unlike):
+            return "how large errors of such past models were is not known"
+        rest = "" if np.isnan(others) else f", of others {others:.1f}"
+        return f"errors of such past models were {unlike:.1f} points on average{rest}"
 
     def set_rows(self, rows: IntArray, other: "Typicality") -> None:
         """Write those of some of the models in place."""

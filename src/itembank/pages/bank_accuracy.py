@@ -9,7 +9,7 @@ from itembank.numerics.arrays import FloatArray
 from itembank.pages.blocks import Answer, Block, Chart, Column, Data, Section, Table, Text
 from itembank.pages.charts import Spec, layer, number_axis, score_axis, tips
 from itembank.pages.common import plural, unit_words
-from itembank.planning.accuracy import Accuracy
+from itembank.planning.accuracy import Accuracy, can_be_measured
 from itembank.reports.theme import count, level_words, percent, points
 
 TITLE = "How good estimates are"
@@ -301,7 +301,7 @@ def _published(bank: Bank) -> tuple[Block, ...]:
 
 
 def _why_not(bank: Bank) -> str:
-    if not bank.calibration.is_fitted or bank.distinct_models.size < 10:
+    if not can_be_measured(bank):
         return (
             "This cannot be measured with fewer than ten past models whose full scores are known: some have to be left "
             "out to play the new ones. Intervals then rest on how items are drawn, and are wide."

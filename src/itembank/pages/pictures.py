@@ -7,7 +7,7 @@ from typing import Any
 from itembank.errors import missing_package
 from itembank.pages.blocks import Chart
 from itembank.pages.looks import COLOURS, chart_config
-from itembank.pages.plain import plain_columns
+from itembank.pages.plain import plain_columns, plain_spec
 from itembank.pages.runtime import PACKAGES
 
 WIDTH = 640
@@ -31,7 +31,7 @@ def picture(chart: Chart) -> str:
 
 def _whole(chart: Chart) -> dict[str, Any]:
     """Return the specification with its data, a width and the colours on white."""
-    spec = coloured({"data": {"name": chart.data[0].name}, "background": "white", **chart.spec})
+    spec = coloured(plain_spec({"data": {"name": chart.data[0].name}, "background": "white", **chart.spec}))
     if spec.get("width") == "container":
         spec["width"] = WIDTH
     for part in spec.get("vconcat", ()):

@@ -1,6 +1,7 @@
-"""Columns of data as JSON can hold them."""
+"""Columns of data, and specifications of charts, as JSON and Vega can hold them."""
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 from itembank.errors import visible
@@ -13,6 +14,18 @@ DIGITS = 5
 def plain_columns(data: Data) -> dict[str, list[Any]]:
     """Return a table's columns as lists: five significant digits, None for what is unknown."""
     return {name: _plain(values) for name, values in data.columns.items()}
+
+
+def plain_spec(part: Any) -> Any:
+    """Return a specification whose names are written as those of `plain_columns`.
+
+    Vega writes names of families and scenarios into expressions, where a line separator ends the line.
+    """
+    if isinstance(part, Mapping):
+        return {name: plain_spec(one) for name, one in part.items()}
+    if isinstance(part, list | tuple):
+        return [plain_spec(one) for one in part]
+    return visible(part) if isinstance(part, str) else part
 
 
 def _plain(values: Any) -> list[Any]:

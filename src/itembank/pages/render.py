@@ -15,7 +15,7 @@ from itembank.pages.blocks import Block, Chart, Column, Data, Page, Table
 from itembank.pages.cells import cell, is_number
 from itembank.pages.looks import COLOURS, chart_config, style_variables
 from itembank.pages.pictures import picture
-from itembank.pages.plain import plain_columns
+from itembank.pages.plain import plain_columns, plain_spec
 from itembank.pages.runtime import PACKAGES, chart_script, packed
 
 if TYPE_CHECKING:
@@ -172,7 +172,7 @@ def _for_script(gathered: Gathered) -> dict[str, Any]:
 def _chart(chart: Chart, gathered: Gathered) -> dict[str, Any]:
     filtered = None if chart.filters is None else gathered.number_of(chart.filters)
     spec = {"data": {"name": chart.data[0].name}, **chart.spec, "description": chart.alternative}
-    return {"spec": spec, "data": [data.name for data in chart.data], "filters": filtered}
+    return {"spec": plain_spec(spec), "data": [data.name for data in chart.data], "filters": filtered}
 
 
 def _table(table: Table) -> dict[str, Any]:

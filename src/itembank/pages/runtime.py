@@ -1,9 +1,12 @@
 """The library that draws charts in the page: Vega, Vega-Lite and Vega-Embed as one script.
 
-It is made by vl-convert, which holds these libraries, takes two seconds to bundle, and so is kept in the user's cache.
+It is made by vl-convert, which holds these libraries and takes three seconds to bundle them. Where it is known what
+comes of that, the script is kept in the user's cache. Nothing else that lies there is taken: it would run in pages.
 """
 
 import gzip
+import hashlib
+import zlib
 from functools import cache
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -18,6 +21,14 @@ PACKAGES = "jinja2 vl-convert-python"
 LEVEL = 9
 MOST_BYTES = 10_000_000
 """Of what is read from the cache."""
+LAST = "373b1f84072b31010f15ceb787be6b415c53936411aae267c8c2b2b6ccde46e7"
+DIGESTS = {
+    "1.7.0": "b632ae0b65aa27fc22d8045458c2c0fe06694dc252b134fa415b52ef8a7a7220",
+    "1.8.0": "b66996bb5822b536e6808945330c26223bf890967feb4a7e681b432d3563ea8a",
+    "1.9.0": LAST,
+    "1.9.0.post1": LAST,
+}
+"""SHA-256 of the script by version of vl-convert; with another version it is made anew by each process."""
 
 
 def check_libraries() -> None:
@@ -40,21 +51,28 @@ def chart_script() -> str:
         import vl_convert  # noqa: PLC0415 (optional)
     except ImportError as error:
         raise missing_package("reports need vl-convert-python", PACKAGES, error) from error
-    kept = user_cache_folder() / "pages" / f"vega-{version('vl-convert-python')}.js.gz"
-    script = _kept(kept)
+    made_by = version("vl-convert-python")
+    kept = user_cache_folder() / "pages" / f"vega-{made_by}.js.gz"
+    script = _kept(kept, DIGESTS.get(made_by))
     if script is None:
         script = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
-        _keep(kept, script)
+        if made_by in DIGESTS:
+            _keep(kept, script)
     return script
 
 
-def _kept(path: Path) -> str | None:
+def _kept(path: Path, digest: str | None) -> str | None:
+    """Read the script from the cache; None unless it is the one with this digest."""
+    if digest is None:
+        return None
     try:
         if path.stat().st_size > MOST_BYTES:
             return None
-        return gzip.decompress(path.read_bytes()).decode()
-    except (OSError, EOFError, ValueError):
+        with gzip.open(path) as file:
+            script = file.read(MOST_BYTES)
+    except (OSError, EOFError, zlib.error):
         return None
+    return script.decode() if hashlib.sha256(script).hexdigest() == digest else None
 
 
 def _keep(path: Path, script: str) -> None:

@@ -9,6 +9,7 @@ from itembank.crossfit.folds import MINIMUM_FOR_FOLDS
 from itembank.data.arguments import GivenBank, as_bank
 from itembank.data.bank_cache import cache_name
 from itembank.data.banks import Bank
+from itembank.data.validation import check_enough_models
 from itembank.estimation.intervals import half_widths_out_of_fold
 from itembank.estimation.specs import Stacked
 from itembank.numerics.arrays import FloatArray, IntArray
@@ -125,7 +126,8 @@ def kept_accuracy(bank: Bank, *, level: float = 0.95) -> Accuracy | None:
 def can_be_measured(bank: Bank) -> bool:
     """Return whether `accuracy` has enough past models to leave some out."""
     is_whole = bank.published is None and bank.calibration.is_fitted
-    return is_whole and bank.distinct_models.size >= MINIMUM_FOR_FOLDS
+    n_known = int(bank.known_scores.n_known[-1])
+    return is_whole and min(bank.distinct_models.size, n_known) >= MINIMUM_FOR_FOLDS
 
 
 def _name(bank: Bank, level: float) -> str:
@@ -136,6 +138,11 @@ def _name(bank: Bank, level: float) -> str:
 @one_blas_thread()
 def _measured(bank: Bank, level: float, progress: ProgressCallback) -> dict[str, FloatArray]:
     check_folds(bank, part_of(progress, 0.0, 0.3))
+    check_enough_models(
+        int(bank.known_scores.n_known[-1]),
+        MINIMUM_FOR_FOLDS,
+        "measuring accuracy (models whose overall score is known)",
+    )
     seed, spec = PlanSpec().seed, Stacked()
     selector = usual_selector(bank, "auto", seed, progress=part_of(progress, 0.3, 0.5))
     sizes = plan_sizes(fewest_items(bank, selector), most_items(bank, selector), ALWAYS_TRIED).tolist()

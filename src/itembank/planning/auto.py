@@ -106,6 +106,9 @@ def choose_selection(
         raise next(error for _, error in reversed(outcomes) if isinstance(error, ParameterError))
     progress("trying methods", 1.0)
     best = best_of(tried)
+    if np.isinf(best.error):
+        nothing = "no calibration model left out has a score and an estimate to compare methods by"
+        return replace(select_by_recipe(bank, best.recipe, seed), explanation=f"{best.label}: {nothing}.")
     listed = ", ".join(f"{each.label} {100.0 * each.error:.2f}" for each in tried)
     is_smallest = best.error <= min(each.error for each in tried)
     reason = "" if is_smallest else f"; {best.label} is taken unless another is clearly better"

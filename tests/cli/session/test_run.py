@@ -75,6 +75,14 @@ def test_answers_that_tell_no_cost_are_said_with_what_was_assumed(run, bank_fold
     assert " was assumed for each" in " ".join(outcome.out.split())
 
 
+def test_a_cost_that_can_be_none_is_a_failed_attempt_and_is_not_kept(run, journal):
+    command = """echo '{"response": 1, "costs": {"tokens": 1e308}}'"""
+    outcome = run("session", "run", journal, "--command", command, "--shell", "--jobs", 1, "--max-failures", 2)
+    assert outcome.code == 1
+    assert "a cost must be a number from 0 to 1e+15, got 1e+308 tokens" in outcome.err
+    assert (read_session(journal).n_items, read_session(journal).costs) == (0, {})
+
+
 def test_a_precision_that_is_not_reached_exits_with_3(run, bank_folder, tmp_path):
     start = ("session", "start", bank_folder, "-o", tmp_path / "j", "--model-id", "m", "--interval", "model-based")
     run(*start, "--max-items", 2, "--half-width", 0.01)

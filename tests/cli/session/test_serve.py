@@ -57,6 +57,13 @@ def test_a_whole_session_ends_and_says_so(run, stdin, journal):
         ('{"request": "ask", "n": 0}', "n must be a whole number >= 1"),
         ('{"request": "ask", "only_new": 1}', "only_new must be true or false"),
         ('{"request": "tell", "answers": {}}', "answers must be a list"),
+        (
+            '{"request": "tell", "answers": [{"item_id": "math/0", "response": 1, "costs": {"tokens": 1e308}}]}',
+            "from 0 to 1e+15",
+        ),
+        (f'{{"request": "ask", "id": {"[" * 900}{"]" * 900}}}', "at most 100 lists or objects within each other"),
+        (f'{{"request": "ask", "n": {"[" * 900}{"]" * 900}}}', "at most 100"),
+        (f'{{"request": "tell", "answers": [{"[" * 900}{"]" * 900}]}}', "at most 100"),
         ('{"request": "tell", "answers": [{"item_id": "nowhere", "response": 1}]}', "nowhere"),
         ('{"request": "tell", "answers": [{"item_id": "i1", "response": 7}]}', "must"),
     ],
@@ -67,3 +74,8 @@ def test_what_is_wrong_is_said_and_the_session_goes_on(run, stdin, journal, requ
     assert refused["n_items"] == 0
     assert asked["items"]
     assert outcome.code == 0
+
+
+def test_an_id_comes_back_as_it_was(run, stdin, journal):
+    (reply,), _ = served(run, stdin, journal, {"request": "ask", "id": {"a": [1, [None, "b"]]}})
+    assert reply["id"] == {"a": [1, [None, "b"]]}

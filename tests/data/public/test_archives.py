@@ -58,3 +58,18 @@ def test_too_much_nothing_and_damage_are_refused(tmp_path):
     cut.write_bytes(b"no archive")
     with pytest.raises(DataError, match="cannot be read"):
         unpack(cut, tmp_path / "out", ("*",), most_bytes=MOST)
+
+
+@pytest.mark.parametrize("names", [["r/" + "x" * 300], ["r/a", "r/a/b"], ["r/a/b", "r/a"]])
+def test_a_name_that_no_file_can_have_is_named(tmp_path, names):
+    archive = make(tmp_path / "a.tar.gz", dict.fromkeys(names, b"1"))
+    with pytest.raises(DataError, match=r"a.tar.gz: every file must have a name .* got '(x{99,}|a/b'|a')"):
+        unpack(archive, tmp_path / "out", ("*",), most_bytes=MOST)
+
+
+def test_too_many_files_are_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr("itembank.data.public.archives.MOST_FILES", 3)
+    files = {f"r/{number}.json": b"" for number in range(4)}
+    with pytest.raises(DataError, match="at most 3 files, got more"):
+        unpack(make(tmp_path / "a.tar.gz", files), tmp_path / "out", ("*",), most_bytes=MOST)
+    assert unpack(make(tmp_path / "b.tar.gz", files), tmp_path / "out", ("[012].json",), most_bytes=MOST) == 3

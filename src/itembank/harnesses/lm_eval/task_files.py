@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from itembank.errors import DataError, missing_extra, quoted
+from itembank.errors import DataError, missing_package, quoted
 
 OF_GROUPS: Final = {*("group", "group_alias", "task", "aggregate_metric_list", "metadata", "tag", "include", "class")}
 """Keys of a group that say what it is; others change its tasks."""
@@ -113,7 +113,7 @@ def _yaml(path: Path) -> Config:
     try:
         import yaml  # noqa: PLC0415
     except ImportError as error:
-        raise missing_extra("task files need PyYAML", "lm-eval", error) from error
+        raise missing_package("task files need PyYAML", "PyYAML", error) from error
 
     class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
         """Reads `!function` as text."""

@@ -217,9 +217,19 @@
       if (this.menus) this.place.before(this.menus);
       this.place.replaceChildren(drawing);
       this.place.classList.add("drawn");
+      this.failed?.remove();
+      this.failed = null;
       if (this.given.filters !== null) {
         view.addSignalListener("brush", (_, value) => this.page.tables[this.given.filters].limit(value));
       }
+    }
+    sayFailed(error) { // the other charts are drawn all the same
+      this.width = 0;
+      if (this.failed) return;
+      console.error(error);
+      const name = this.place.closest("figure").querySelector("figcaption").textContent.trim();
+      this.failed = make("p", { class: "caution" }, `This chart could not be drawn (${error.message}): ${name}`);
+      this.place.before(this.failed);
     }
   }
 
@@ -276,14 +286,15 @@
     }
     const charts = kept.charts ?? [];
     delete kept.charts;
-    const redraw = async () => { for (const chart of charts) await chart.draw(isDark()); };
+    const draw = (chart, ...how) => chart.draw(...how).catch((error) => chart.sayFailed(error));
+    const redraw = async () => { for (const chart of charts) await draw(chart, isDark()); };
     offerLooks(redraw);
     await redraw();
     let waiting = 0;
     addEventListener("resize", () => { clearTimeout(waiting); waiting = setTimeout(redraw, 150); });
     for (const fold of document.querySelectorAll("details")) fold.addEventListener("toggle", redraw);
     matchMedia("print").addEventListener("change", (event) => {
-      for (const chart of charts) if (chart.place.clientWidth) chart.draw(event.matches ? false : isDark(), event.matches ? PAPER_WIDTH : undefined);
+      for (const chart of charts) if (chart.place.clientWidth) draw(chart, event.matches ? false : isDark(), event.matches ? PAPER_WIDTH : undefined);
     });
     root.dataset.ready = "yes";
   };

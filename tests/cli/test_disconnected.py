@@ -1,0 +1,72 @@
+"""A bank whose scenarios were answered by different models: no overall score is known, and none is made up."""
+
+import re
+
+import numpy as np
+import pytest
+
+from itembank.calibration.build import build_bank
+from itembank.calibration.specs import Variational
+from itembank.data.bank_files import load_bank, save_bank
+from itembank.data.response_files import write_responses
+from itembank.data.responses import ResponseMatrix
+from itembank.errors import DataError
+from itembank.planning.accuracy import accuracy, can_be_measured
+from itembank.planning.select import select
+
+pytestmark = pytest.mark.usefixtures("few_folds", "without_library")
+
+
+def disjoint(name, seed):
+    """Half of 24 models answer one scenario, the other half another."""
+    rng = np.random.default_rng(seed)
+    strength, difficulty = rng.normal(size=(24, 1)), rng.normal(size=20)
+    values = (rng.random((24, 20)) < 1.0 / (1.0 + np.exp(difficulty - strength))).astype(float)
+    values[:12, 10:] = values[12:, :10] = np.nan
+    models, items = [f"{name}{k}" for k in range(24)], [f"q{k}" for k in range(20)]
+    return ResponseMatrix.create(values, model_ids=models, item_ids=items, scenarios=["a"] * 10 + ["b"] * 10)
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("disjoint")
+    save_bank(build_bank(disjoint("past", 0), Variational(item_model="2pl", n_dims=1)), folder / "bank")
+    write_responses(disjoint("new", 1), folder / "new.parquet")
+    return folder
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("check", "bank", "new.parquet"),
+        ("info", "bank"),
+        ("estimate", "bank", "new.parquet"),
+        ("select", "bank", "-n", "8", "-o", "chosen.json"),
+        ("report", "bank", "-o", "bank.html"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:of the 10 items")
+def test_what_is_not_known_is_not_printed_as_a_number(run, place, monkeypatch, words):
+    monkeypatch.chdir(place)
+    outcome = run(*words)
+    assert outcome.code == 0, outcome.err
+    assert not re.search(r"\bnan\b|\binf\b|\bslice\b", outcome.out + outcome.err)
+
+
+def test_errors_that_are_not_known_are_dashes(run, place):
+    outcome = run("check", place / "bank", place / "new.parquet", "--only", "accuracy")
+    lines = [line.split() for line in outcome.out.splitlines() if " unknown" in line]
+    overall = [line for line in lines if line[1] == "overall"]
+    assert len(overall) == 24
+    assert all(line[-3:] == ["-", "-", "unknown"] for line in overall)
+
+
+def test_no_method_is_said_to_be_better_where_none_could_be_tried(place):
+    assert "no calibration model left out has a score" in select(load_bank(place / "bank"), 8).explanation
+
+
+def test_accuracy_is_refused_with_a_reason(place):
+    bank = load_bank(place / "bank")
+    assert not can_be_measured(bank)
+    with pytest.raises(DataError, match=r"measuring accuracy .* at least 10 models, got 0"):
+        accuracy(bank)
