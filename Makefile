@@ -62,6 +62,7 @@ test-harnesses: $(HARNESSES)/.oldest
 	$(HARNESSES)/bin/python -m pytest -m harness tests/docs  # apart: a page that ran Inspect leaves it in another state
 	PYTHONPATH=$(HARNESSES)/oldest $(HARNESSES)/bin/python -m pytest -p tests.harnesses.lm_eval.without_torch \
 		tests/harnesses/lm_eval/test_same_prompts.py tests/harnesses/lm_eval/test_run_command.py \
+		tests/harnesses/lm_eval/test_bank_prompts.py \
 		-k "not ranks and not parts_of and not by_the_group"
 
 # Chromium is the system's (Debian: apt-get install chromium); without one the tests say so and skip.
