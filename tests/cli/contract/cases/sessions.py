@@ -331,5 +331,6 @@ CASES = {
             "--response": "logs are read as the bank's were; another response is refused",
         },
         never={**USABLE, "--jobs": "models end as they do in one process"},
+        stops={("logs", "--rename"): "6 of 12 are not: 'puzzle/0'"},
     ),
 }
