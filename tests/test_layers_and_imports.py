@@ -117,3 +117,8 @@ def test_every_package_and_module_has_a_layer():
     assert packages <= layers
     assert layers <= packages | {file.stem for file in source.glob("*.py")}
     assert contract["exhaustive"]
+
+
+def test_the_version_is_told_without_numpy():
+    loaded = modules_loaded_by("import itembank; assert itembank.__version__")
+    assert not {"numpy", "polars"} & set(loaded)

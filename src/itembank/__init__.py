@@ -15,6 +15,10 @@ _attribute, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 
 def __getattr__(name: str) -> Any:
     """Import the module that holds a public name."""
+    if name == "__version__":
+        from importlib.metadata import version  # noqa: PLC0415 (reading it takes as long as the rest of this import)
+
+        return version("itembank")
     try:
         return _attribute(name)
     except AttributeError:

@@ -199,3 +199,11 @@ def test_a_plan_by_default_methods_says_whether_stages_pay(bank):
     assert ("Two stages pay" in found.stages_advice) == ("in 2 stages" in chosen.explanation)
     assert found.to_dict()["stages_advice"] == found.stages_advice
     assert quick(bank, max_items=15).stages_advice == ""
+
+
+def test_a_plan_begins_where_the_selector_can(monkeypatch):
+    made = make_bank(n_models=20, n_items=60)
+    monkeypatch.setattr("itembank.planning.plan.grid_sizes", lambda *_: np.array([2, 20, 50]))
+    assert plan(made, selector="random", method="weighted").table.sizes.tolist() == [3, 20, 50]
+    assert plan(made, selector="v-optimal", method="weighted").table.sizes[0] == 3
+    assert plan(made, selector="v-optimal").table.sizes[0] == 2

@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from itembank.errors import DataError, ParameterError
+from itembank.errors import DataError, DataWarning, ParameterError
+from itembank.estimation.estimate import estimate
 from itembank.planning import auto as auto_module
 from itembank.planning import select as select_module
 from itembank.planning.auto import choose_selection
@@ -98,3 +99,22 @@ def test_only_auto_asks_for_the_work_of_comparing(bank, monkeypatch):
     assert asked == []
     select(bank, 12)
     assert asked == [1]
+
+
+@pytest.mark.parametrize("method", ["auto", "v-optimal", "optimal-design"])
+def test_fewer_items_than_scenarios_are_chosen_and_what_is_left_out_is_said(bank, method):
+    n_scenarios = bank.targets.n_scenarios
+    with pytest.warns(DataWarning, match=f"{n_scenarios - 1} items are fewer than the {n_scenarios} scenarios"):
+        found = select(bank, n_scenarios - 1, method=method, rng=0)
+    assert found.n_items == n_scenarios - 1
+    new = bank.responses.take(models=np.arange(2), items=bank.responses.item_indices(found.item_ids))
+    scores = estimate(bank, new, selection=found)
+    assert scores.targets == bank.targets.names
+    assert np.isfinite(scores.value).all()
+    known = bank.targets.with_overall(scores.value[:, :-1])[:, -1]
+    assert scores.value[:, -1] == pytest.approx(known, abs=1e-9)
+
+
+def test_methods_that_draw_from_every_scenario_say_which_can_leave_some_out(bank):
+    with pytest.raises(ParameterError, match="'v-optimal' and the designs can leave scenarios out"):
+        select(bank, bank.targets.n_scenarios - 1, method="stratified", rng=0)

@@ -135,9 +135,11 @@ def test_the_recipe_of_a_selection_by_scenario_can_be_taken_up_for_fewer_items(b
 
 
 def test_fewer_items_than_scenarios_may_be_chosen_where_scenarios_may_go_without(bank):
-    assert select(bank, 2, method=OptimalDesign(at_least=0)).n_items == 2
-    with pytest.raises(ParameterError, match="at_least asks for 3 items in all, and 2 are to be chosen"):
-        select(bank, 2, method=OptimalDesign())
+    without = select(bank, 2, method=OptimalDesign(at_least=0))
+    assert without.n_items == 2
+    assert select(bank, 2, method=OptimalDesign()).item_ids == without.item_ids
+    with pytest.raises(ParameterError, match="at_least asks for 6 items in all, and 2 are to be chosen"):
+        select(bank, 2, method=OptimalDesign(at_least=2))
 
 
 def test_exposure_is_spread_by_drawing_among_the_best(bank):

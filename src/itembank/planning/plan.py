@@ -98,7 +98,9 @@ def plan(
     check_folds(bank, progress)
     chooser = usual_selector(bank, selector, spec.seed, progress=progress)
     largest = most_items(bank, chooser)
-    sizes = plan_sizes(fewest_items(bank, chooser), largest, max_items)
+    # 'auto' has methods that predict a scenario from the answers to others, which not every method does
+    fewest = fewest_items(bank, chooser) if isinstance(estimator, Auto) else bank.targets.n_scenarios
+    sizes = plan_sizes(fewest, largest, max_items)
 
     def run(n_items: int) -> Trial:
         progress(f"trying {n_items} items", min(n_items / float(sizes[-1]), 1.0))
