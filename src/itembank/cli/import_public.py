@@ -80,6 +80,8 @@ def _list_sources(output_format: str) -> None:
     if output_format != "table":
         print_rows(rows, output_format)
         return
+    for row in rows:
+        row["can_download"] = "yes" if row["can_download"] else "no, get it by hand"
     print_rows(rows, output_format, title="Public sources", columns=[name for name in rows[0] if name != "address"])
     print_rows(rows, output_format, title="Where they are", columns=("name", "address"))
 

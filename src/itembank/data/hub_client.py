@@ -86,4 +86,4 @@ def _reason(error: Exception) -> str:
             "write, log in with hf auth login."
         )
     text = str(error).strip().partition("\n")[0] or kind
-    return f"{text} Try again: the client goes on where it stopped."
+    return f"{text.rstrip('.')}. Try again: the client goes on where it stopped."
