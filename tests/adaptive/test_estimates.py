@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.special import ndtri
 
 from itembank.adaptive.events import Asked
 from itembank.adaptive.limits import Budget, Stopping
@@ -108,6 +109,9 @@ def test_stacked_estimates_are_those_of_the_same_members_on_the_same_answers(n_a
             scale = expected.error_scale(value, tail)
         error = past.value[checkpoint] - past.truth
         half += share * calibrated_half_widths(error, past.scale[checkpoint], scale, level=0.3)
+    noise = known.summary.noise
+    least = np.column_stack([noise, noise @ targets.scenario_weights**2])
+    half = np.maximum(half, ndtri(0.65) * np.sqrt(least))  # the chance in what was not asked
     possible = targets.with_overall(known.summary.known), targets.with_overall(known.summary.open_weight)
     low, high = cut_to_possible(value - half, value + half, *possible)
     np.testing.assert_allclose([found.low, found.high], [low, high], rtol=1e-9)

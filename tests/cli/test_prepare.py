@@ -58,9 +58,9 @@ def test_verbs_that_read_a_bank_leave_its_folder_as_it_is(bank_folder, user_cach
     assert contents(bank_folder) == before
     names = [re.sub("^fold-[0-9a-f]+-", "without some models ", path.name) for path in contents(user_cache)]
     kinds = {name.rpartition("-")[0] or name.removesuffix(".safetensors") for name in names}
-    factors = {"factor-model", "discrepancy"}
-    without = {f"without some models {name}" for name in factors}
-    assert kinds == {"folds", "past-sessions", "past-sessions-expected"} | factors | without
+    of_parts = {"factor-model", "discrepancy", "siblings"}
+    without = {f"without some models {name}" for name in of_parts}
+    assert kinds == {"folds", "past-sessions", "past-sessions-expected"} | of_parts | without
     assert heard(lambda progress: prepare_sessions(bank_folder, spec, progress=progress)) == []
 
 

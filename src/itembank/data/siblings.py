@@ -139,10 +139,10 @@ def _expit(x: FloatArray) -> FloatArray:
 
 
 def _compared(responses: ResponseMatrix) -> FloatArray:
-    """Responses to every k-th item, (n_models, n_compared), in float32."""
-    n_compared = min(MOST_ITEMS, max(LEAST_ITEMS, MOST_WORK // responses.n_models**2))
+    """Responses to every k-th item in the order of their ids, (n_models, n_compared), in float32."""
+    n_compared = min(MOST_ITEMS, max(LEAST_ITEMS, MOST_WORK // max(responses.n_models, 1) ** 2))
     stride = -(-responses.n_items // n_compared)
-    return responses.of_items(np.arange(0, responses.n_items, stride)).astype(np.float32)
+    return responses.of_items(id_order(responses.item_ids)[::stride]).astype(np.float32)
 
 
 def _alike(responses: FloatArray) -> tuple[IntArray, IntArray]:
