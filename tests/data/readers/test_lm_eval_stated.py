@@ -34,7 +34,7 @@ def test_samples_that_are_those_of_the_results_need_no_word(tmp_path):
     assert warned(tmp_path) == []
 
 
-@pytest.mark.parametrize("name", ["samples_dup_2025-03-01T10-00-00.000001.jsonl.zst", "dup.jsonl"])
+@pytest.mark.parametrize("name", ["samples_dup_2025-03-01T10-00-00.000001.jsonl.xz", "dup.txt"])
 def test_a_task_whose_samples_have_another_name_is_missed(tmp_path, name):
     place = write(tmp_path, {"arc": answers(1, 0, 1), "dup": answers(1, 1)})
     next(place.glob("samples_dup*")).rename(place / name)
@@ -43,6 +43,18 @@ def test_a_task_whose_samples_have_another_name_is_missed(tmp_path, name):
         f"found 0 ({name!r} has another name than samples files have). Look whether files were moved, renamed or "
         "compressed, or belong to another run."
     ]
+
+
+def test_a_task_that_is_read_under_another_name_of_file_or_task_is_not_missed(tmp_path):
+    place = write(tmp_path, {"arc": answers(1, 0, 1), "dup": answers(1, 1)})
+    next(place.glob("samples_dup*")).rename(place / "dup.jsonl")
+    assert warned(tmp_path) == []
+    renamed = ReadingSpec(format="lm-eval", task_names={"dup": "dup_v2"})
+    assert warned(tmp_path, renamed) == []
+    path = next(place.glob("results_*"))
+    path.write_text(path.read_text().replace('"acc,none": 1.0', '"acc,none": 0.25'))
+    (words,) = warned(tmp_path, renamed)
+    assert "1 scores differ from those in the results files: dup_v2 by 'org/a': 0.2500, read 1.0000." in words
 
 
 def test_tasks_that_nobody_asked_for_and_files_named_singly_are_no_loss(tmp_path):

@@ -134,9 +134,9 @@ def find_sample_files(paths: Sequence[Path], spec: ReadingSpec) -> FoundFiles:
             problems.append(str(error))
             continue
         found.update(dict.fromkeys(samples))
-        sampled = {_run_key(SAMPLES, sample) for sample in samples}
+        sampled = {_run_key(sample) for sample in samples}
         walked.update(sampled if path.is_dir() else ())
-        lonely.extend(file for file in results if _run_key(RESULTS, file) not in sampled)
+        lonely.extend(file for file in results if (file.parent, _date(RESULTS, file)) not in sampled)
     runs: dict[RunKey, Run] = {}
     for path in found:
         try:
@@ -191,10 +191,17 @@ def _files_of(path: Path, spec: ReadingSpec) -> tuple[list[Path], list[Path]]:
     raise DataError(f"{path}: holds no samples of lm_eval (samples_<task>_<date>.jsonl). {NO_SAMPLES}")
 
 
-def _run_key(pattern: re.Pattern[str], file: Path) -> RunKey:
-    """Folder and date, which the files of one run share."""
+def _run_key(samples: Path) -> RunKey:
+    """Folder and date, which the files of one run share; without a date that of the only results file beside it."""
+    date = _date(SAMPLES, samples)
+    if not date and (results := results_path(samples.parent, "")):
+        date = _date(RESULTS, results)
+    return samples.parent, date
+
+
+def _date(pattern: re.Pattern[str], file: Path) -> str:
     match = pattern.fullmatch(file.name)
-    return file.parent, (match["date"] or "") if match else ""
+    return (match["date"] or "") if match else ""
 
 
 def _refuse_results(path: Path) -> None:
@@ -221,7 +228,7 @@ def json_or_none(path: Path) -> Any:
 def _sample_file(path: Path, spec: ReadingSpec, runs: dict[RunKey, Run]) -> SampleFile:
     """Tell task, date, run and model of one samples file."""
     match = SAMPLES.fullmatch(path.name)
-    key = _run_key(SAMPLES, path)
+    key = _run_key(path)
     if key not in runs:
         runs[key] = _read_run(*key)
     run = runs[key]

@@ -80,7 +80,7 @@ def warn_of_other_results(
         path = results_path(*key)
         if path is None or group[0].file.run.originals:
             continue  # parts of tasks, whose scores are estimates
-        content = json_or_none(path) or {}
+        content = _by_new_names(json_or_none(path) or {}, spec.task_names)
         told = _other_counts(content, key, group, spec, is_walked=key in found.walked)
         missing.extend(words for task, words in told if task not in unread[key])
         scores.extend(_other_scores(content, group))
@@ -120,6 +120,12 @@ def _read(samples: Samples, metric: str, filter_name: str) -> _Read:
     values = found.values[rows]
     is_mean = not found.problem and found.lengths is None and not samples.file.run.originals
     return _Read(samples.file, samples.documents.n_names, f"{metric},{filter_name}" if is_mean else "", values)
+
+
+def _by_new_names(content: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+    """Give tasks of a results file the names that they were read by."""
+    by_task = {part: _mapping(content, part) for part in ("n-samples", "configs", "results")}
+    return {**content, **{part: {names.get(task, task): one[task] for task in one} for part, one in by_task.items()}}
 
 
 def _mapping(content: Mapping[str, Any], *names: str) -> dict[str, Any]:
