@@ -86,9 +86,9 @@ def test_a_result_becomes_a_data_frame():
     pandas.testing.assert_frame_equal(Scores(3).to_pandas(), pandas.DataFrame(Scores(3).rows()))
 
 
-def test_without_pandas_the_extra_is_named(monkeypatch):
+def test_without_pandas_the_message_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(MissingDependencyError, match="itembank\\[interop\\]"):
+    with pytest.raises(MissingDependencyError, match="pip install pandas$"):
         Scores(3).to_pandas()
 
 

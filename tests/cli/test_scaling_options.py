@@ -46,7 +46,7 @@ def test_an_option_of_reading_is_refused_beside_builtin_data(command, name, tmp_
     (tmp_path / "table.csv").write_text("model_id\n")
     (option,) = [one for one in cli.get_command(None, "scaling").commands[command].params if one.name == name]
     values = {"models": str(tmp_path / "table.csv"), "items": str(tmp_path / "table.csv"), "columns": "a=b",
-              "max_response": "1", "max_memory": "8GB", "repeats": "count"}  # fmt: skip
+              "max_response": "1", "max_memory": "8GB", "repeats": "count", "task_names": "a=b"}  # fmt: skip
     value = [] if option.is_flag else [values.get(name, "nonsense")]
     words = ["scaling", command, "--builtin", "bytelms", option.opts[0], *value]
     result = CliRunner().invoke(cli, words)

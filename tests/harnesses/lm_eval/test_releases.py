@@ -60,7 +60,7 @@ def test_another_is_refused_and_the_message_says_which_fit(monkeypatch, task, fu
         check_release()
 
 
-def test_without_lm_eval_the_extra_is_named(monkeypatch):
+def test_without_lm_eval_the_package_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "lm_eval", None)
-    with pytest.raises(MissingDependencyError, match=r"needs lm_eval, .*pip install 'itembank\[lm-eval\]'"):
+    with pytest.raises(MissingDependencyError, match=r"needs lm_eval, .*pip install 'lm_eval>="):
         check_release()
