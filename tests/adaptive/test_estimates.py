@@ -100,7 +100,8 @@ def test_stacked_estimates_are_those_of_the_same_members_on_the_same_answers(n_a
     value = reconciled(combined(members, weights), variances, targets.scenario_weights)
     assert found.method == "stacked"
     np.testing.assert_allclose(found.value, value, rtol=1e-9)
-    expected, half = Expectations.of(known), 0.0
+    expected, half, noise = Expectations.of(known), 0.0, known.summary.noise
+    least = ndtri(0.65) * np.sqrt(np.column_stack([noise, noise @ targets.scenario_weights**2]))  # of unseen answers
     for checkpoint, share in shares.items():
         misfit, tail = expected.misfit[0, -1], np.nan_to_num(past.tail[checkpoint, -1], nan=np.inf)
         if past.follows_item_model[checkpoint, -1]:
@@ -108,10 +109,8 @@ def test_stacked_estimates_are_those_of_the_same_members_on_the_same_answers(n_a
         else:
             scale = expected.error_scale(value, tail)
         error = past.value[checkpoint] - past.truth
-        half += share * calibrated_half_widths(error, past.scale[checkpoint], scale, level=0.3)
-    noise = known.summary.noise
-    least = np.column_stack([noise, noise @ targets.scenario_weights**2])
-    half = np.maximum(half, ndtri(0.65) * np.sqrt(least))  # the chance in what was not asked
+        measured = calibrated_half_widths(error, past.scale[checkpoint], scale, level=0.3)
+        half += share * np.maximum(measured, least)
     possible = targets.with_overall(known.summary.known), targets.with_overall(known.summary.open_weight)
     low, high = cut_to_possible(value - half, value + half, *possible)
     np.testing.assert_allclose([found.low, found.high], [low, high], rtol=1e-9)
