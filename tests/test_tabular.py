@@ -88,7 +88,7 @@ def test_a_result_becomes_a_data_frame():
 
 def test_without_pandas_the_message_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(MissingDependencyError, match="pip install pandas$"):
+    with pytest.raises(MissingDependencyError, match=r"pip install pandas$"):
         Scores(3).to_pandas()
 
 

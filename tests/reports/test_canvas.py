@@ -25,7 +25,7 @@ def test_another_ending_is_refused_and_nothing_written(tmp_path):
 def test_without_matplotlib_the_message_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     monkeypatch.delitem(sys.modules, "itembank.reports.notebook_figures", raising=False)
-    with pytest.raises(MissingDependencyError, match="pip install matplotlib$"):
+    with pytest.raises(MissingDependencyError, match=r"pip install matplotlib$"):
         new_figure(2.0, 2.0)
 
 

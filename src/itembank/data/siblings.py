@@ -9,7 +9,6 @@ from collections.abc import Sequence
 
 import numpy as np
 import polars as pl
-from scipy.special import entr
 
 from itembank.data.responses import ResponseMatrix
 from itembank.errors import N_SHOWN, quoted
@@ -152,6 +151,8 @@ def _alike(responses: FloatArray) -> tuple[IntArray, IntArray]:
     nothing. Of n coins the fraction ``a = (1 + r) / 2`` or more agree by chance with a probability of at most
     ``exp(-n (log 2 + a log a + (1 - a) log(1 - a)))`` (Chernoff 1952), which must be below `BY_CHANCE` for all pairs.
     """
+    from scipy.special import entr  # noqa: PLC0415 (a bank is shown without it)
+
     residuals, variances = residuals_of(responses)
     known, squares = (~np.isnan(responses)).astype(np.float32), residuals**2
     n_models = len(responses)

@@ -12,7 +12,7 @@ from itembank.harnesses.inspect.releases import check_release
 
 def test_the_package_is_named_where_inspect_is_not_installed(monkeypatch):
     monkeypatch.setitem(sys.modules, "inspect_ai", None)
-    with pytest.raises(MissingDependencyError, match="pip install inspect_ai$"):
+    with pytest.raises(MissingDependencyError, match=r"pip install inspect_ai$"):
         check_release()
 
 
