@@ -122,7 +122,7 @@ def test_why_a_method_is_kept_though_another_erred_less_is_said(bank, monkeypatc
     assert found.explanation.endswith(f"7.00; {first} is taken unless another is clearly better.")
 
 
-@pytest.mark.parametrize("choices", [{"n_items": 2}, {"n_items": 1000}, {"n_items": 12, "excluded": ["nowhere"]}])
+@pytest.mark.parametrize("choices", [{"n_items": 0}, {"n_items": 1000}, {"n_items": 12, "excluded": ["nowhere"]}])
 def test_what_no_method_could_choose_is_refused_before_anything_is_fitted(choices):
     fresh = small_bank(n_models=14, n_items=36)
     with pytest.raises((ParameterError, DataError)):

@@ -10,6 +10,7 @@ import polars as pl
 from itembank.data.response_files import write_responses
 from tests.cli.contract import foreign, harness_world, inspect_world, scaling_world
 from tests.data.readers.logs import sample, write_run
+from tests.diagnostics.panels import make_faulty
 from tests.studies import simulated as studied
 from tests.studies.files import PREDICTION, STUDY, write_toml
 from tests.studies.prediction import simulated as predicted
@@ -53,6 +54,7 @@ def make_world(folder, run):
     scaling_world.make_files(folder)
     write_responses(studied.make_responses(n_models=20, n_items=24, n_scenarios=2), folder / "study-responses.parquet")
     write_responses(predicted.make_responses(n_models=16, n_per_task=10), folder / "prediction-responses.parquet")
+    write_responses(make_faulty(n_models=40, n_items=40), folder / "faulty.parquet")
     foreign.make_files(folder)
     (folder / "old.png").write_bytes(b"")
     study = {"interval": "model-based", "data": {"responses": "study-responses.parquet"}}

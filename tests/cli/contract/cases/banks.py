@@ -23,7 +23,6 @@ _FOR_ALL = (
 _CALIBRATE = Case(
     nowhere={
         **MEMORY,
-        "--positive-discrimination": "no slope of these data is negative; tests/calibration has some",
         "--device": "a GPU that is not there is refused, which names the option",
     },
     modes={
@@ -88,7 +87,7 @@ _CALIBRATE = Case(
     no_effect={
         ("map", "--force"): "nothing stands there",
         **settled("probabilities", "--degenerate"),
-        **settled("variational", "--positive-discrimination"),
+        **settled("map", "--degenerate"),
         **settled("chosen dims", "--degenerate"),
         **settled("counts", "--degenerate"),
         **settled("response file", "--repeats"),
@@ -378,7 +377,11 @@ _PLAN = Case(
         "--method": "--method weighted",
         "--max-items": "--max-items 11",
     },
-    no_effect=no_chance("difference"),
+    no_effect={
+        **no_chance("difference"),
+        ("sizes", "--max-items"): "up to 100 items every size is tried",
+        ("half-width", "--max-items"): "ten items are enough",
+    },
     stops={
         ("half-width", "--difference"): "give half_width or difference, not both",
         ("difference", "--half-width"): "give half_width or difference, not both",

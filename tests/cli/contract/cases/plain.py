@@ -11,6 +11,7 @@ from tests.cli.contract.cases.reading import (
     MIXED,
     READING,
     RESPONSES,
+    SKIPPED,
     USABLE,
     settled,
 )
@@ -227,6 +228,7 @@ _LM_EVAL = Case(
         **settled("options", "--complete"),
     },
     never={
+        **MIXED,
         "--scenario": "the task is the scenario of every item of a log; the other readers use it",
         "--repeats": "tests/data/readers/test_lm_eval_runs.py has runs that disagree",
         "--drop-empty": "a log without any response is refused before",
@@ -431,15 +433,15 @@ _TASKS = Case(
 )
 _AUDIT = Case(
     modes={
-        "table": Mode("repeated.csv --repeats last --format json"),
-        "text": Mode("past.csv", about=("--sort", "--rows", "--reason", "--format")),
-        "wide": Mode("wide.csv --format json", about=("--items",)),
+        "table": Mode("repeated.csv --repeats last -o out/audit.csv --format json"),
+        "text": Mode("faulty.parquet", about=("--sort", "--rows", "--reason", "--format", "--output")),
+        "wide": Mode("wide.csv -o out/audit.csv --format json", about=("--items",)),
         "groups": Mode(
             "past.csv whole.csv --models models.csv --by size --format json",
             about=("--by", "--clusters", "--models"),
             values={"--models": "--models other-models.csv"},
         ),
-        "bank": Mode("bank --format json"),
+        "bank": Mode("bank -o out/audit.csv --format json"),
         "logs": Mode("logs --format csv", about=("--response-column", "--column", "--repeats")),
     },
     values={
@@ -454,14 +456,15 @@ _AUDIT = Case(
         "--reason": "--reason dead",
         "--rows": "-n 3",
         "--fail-on": "--fail-on dead",
-        "--output": "-o out/audit.csv",
+        "--output": "-o out/other.csv",
     },
     no_effect={
         ("table", "--items"): "the table has scenarios",
         ("table", "--models"): "only --by looks at what is known of models",
+        **{(mode, option): "no item is flagged" for mode in ("table", "bank") for option in ("--reason", "--rows")},
         **settled("logs", "--repeats"),
     },
-    never={**_SEVERAL, "--fail-on": "no item of these data is flagged; tests/cli/test_audit.py has some that are"},
+    never={**_SEVERAL, "--fail-on": "it ends the command with code 1: tests/cli/test_audit.py"},
     nowhere=_OF_LOGS,
     stops={
         ("table", "--by"): "the models must have a column 'family'",
@@ -477,7 +480,7 @@ _QUICKSTART = Case(
 def _importing(case, never=None):
     """The case with the options that every import of files has."""
     tried = {option for mode in case.modes.values() for option in mode.about}
-    never = {option: reason for option, reason in (never or {**USABLE, **LEFT_OUT}).items() if option not in tried}
+    never = {option: reason for option, reason in (never or {**SKIPPED, **LEFT_OUT}).items() if option not in tried}
     values = {"--skip-unusable": "--skip-unusable", "--exclude-file": "--exclude-file other"}
     values = {option: words for option, words in values.items() if option in {*never, *tried}}
     return replace(case, values={**case.values, **values}, never={**case.never, **never})
@@ -490,7 +493,7 @@ CASES = {
     "import lm-eval": _importing(_LM_EVAL),
     "import swe-bench": _importing(_SWE_BENCH),
     "import json": _importing(_JSON),
-    "import public": _importing(_PUBLIC, USABLE),
+    "import public": _importing(_PUBLIC, SKIPPED),
     "import match-names": _NAMES,
     **{
         f"import {name}": _importing(_harness(name))

@@ -15,7 +15,7 @@ _TABLE = ("--items", *RESPONSES)
 _FITTED = "--models suite-models.csv --checked 0 --format csv"
 _OF_BANK = f"--bank suite-bank --law irsl --shape line --pooling none {_FITTED}"
 _FEW = "--calibration-recipe recipe-0 --calibration-recipe recipe-1"
-_ITEM_MODEL = ("--item-model", "--family", "--known-guessing", "--pooling", "--shape")
+_ITEM_MODEL = ("--item-model", "--family", "--known-guessing", "--pooling", "--shape", "--gap")
 _DECIDED = "--models suite-models.csv --splits 1 --calibrating 1 --method 1PL --format csv"
 _PRETRAIN = Case(
     never={**USABLE, **PAGES},
@@ -80,6 +80,7 @@ _PRETRAIN = Case(
         "--known-guessing": "--known-guessing",
         "--pooling": "--pooling partial",
         "--shape": "--shape bent",
+        "--gap": "--gap none",
         "--show": "--show curves",
         "--figure": "--figure out/laws.png",
         "--kind": "--kind abilities",
