@@ -116,7 +116,13 @@ def test_the_table_of_stages_compares_both_with_irt(estimates):
     )
 
 
+def of_chance(estimates):
+    """Estimates that differ between repeats, whatever method the default chose for so few models."""
+    return estimates.with_columns(estimate=pl.col("estimate") + 1e-6 * pl.col("repeat"))
+
+
 def test_every_estimate_is_in_one_band(estimates):
+    estimates = of_chance(estimates)
     again = estimates.with_columns(repeat=pl.col("repeat") + 2)  # what a method without chance finds in other repeats
     default = bands.default_estimates(pl.concat([estimates, again]))
     assert default.height == 40
@@ -135,7 +141,7 @@ def test_every_estimate_is_in_one_band(estimates):
 
 
 def test_families_of_few_models_stand_together(estimates):
-    default = bands.default_estimates(estimates)
+    default = bands.default_estimates(of_chance(estimates))
     kind = {
         model: "large" if number < 8 else f"small-{number}"
         for number, model in enumerate(default["model_id"].unique().sort())
