@@ -120,7 +120,7 @@ def _yaml(path: Path) -> Config:
 
     Loader.add_constructor("!function", lambda loader, node: _Function(loader.construct_scalar(node)))
     try:
-        content = yaml.load(path.read_bytes(), Loader=Loader)  # noqa: S506 (a safe loader)
+        content = Loader(path.read_bytes()).get_single_data()
     except (yaml.YAMLError, OSError, ValueError, RecursionError):
         return {}
     return content if isinstance(content, dict) else {}
