@@ -52,6 +52,10 @@ def blocks(page):
     return blocks_of(page.read_text(encoding="utf-8"))
 
 
+ALIKE = pytest.mark.filterwarnings("ignore:.* models answer like another one")
+"""Late checkpoints of the smallest runs of bytelms do, and pages need not say so."""
+
+
 @pytest.fixture
 def small(monkeypatch, page):
     """Give pages no more items and models of built-in data, and fits without some models, than they need."""
@@ -84,12 +88,14 @@ def as_in_the_wheel(monkeypatch, page):
     monkeypatch.setattr(builtin_tables, "_content", content)
 
 
+@ALIKE
 @pytest.mark.usefixtures("as_in_the_wheel")
 @pytest.mark.parametrize("page", QUICK, ids=names)
 def test_python_examples_run(page, tmp_path, monkeypatch, small):
     run_examples(page, tmp_path, monkeypatch)
 
 
+@ALIKE
 @pytest.mark.slow
 @pytest.mark.usefixtures("as_in_the_wheel")
 @pytest.mark.parametrize("page", RUNNABLE, ids=names)
