@@ -14,7 +14,11 @@ from itembank.errors import DataError
 from itembank.planning.accuracy import accuracy, can_be_measured
 from itembank.planning.select import select
 
-pytestmark = pytest.mark.usefixtures("few_folds", "without_library")
+# The two scenarios share no model: two fits are about as good, and whether that is said differs between processors.
+pytestmark = [
+    pytest.mark.usefixtures("few_folds", "without_library"),
+    pytest.mark.filterwarnings("ignore:calibration did not converge"),
+]
 
 
 def disjoint(name, seed):
