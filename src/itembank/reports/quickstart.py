@@ -326,8 +326,8 @@ def _write(folder: Path, rounds: Sequence[Round]) -> tuple[dict[str, Path], tupl
         write_responses(first.held_out.take(items=chosen), files["responses"])
         _estimate_table(first).write_csv(files["estimates"])
         try:
-            sizes = {"n_items": selection.n_items, "n_total": first.bank.n_items}
-            figure = figure_gain(_panels([first]), all_repeats=_panels(rounds), **sizes)
+            n_items, n_total = selection.n_items, first.bank.n_items
+            figure = figure_gain(_panels([first]), n_items=n_items, n_total=n_total, all_repeats=_panels(rounds))
             files["figure"] = save_figure(figure, new / "predicted-against-true.png")
         except MissingDependencyError as error:
             left_out = (f"The figure was left out: {error}",)
@@ -352,7 +352,9 @@ def _panels(rounds: Sequence[Round]) -> list[PredictionPanel]:
     result = []
     for k, strategy in enumerate(STRATEGIES):
         found = [one.estimates[k] for one in rounds]
-        ends = (np.concatenate([getattr(one, name)[:, column] for one in found]) for name in ("value", "low", "high"))
+        value, low, high = (
+            np.concatenate([getattr(one, name)[:, column] for one in found]) for name in ("value", "low", "high")
+        )
         flagged = np.concatenate([one.typicality.is_flagged for one in found])
-        result.append(PredictionPanel(strategy.name, true, *ends, flagged))
+        result.append(PredictionPanel(strategy.name, true, value, low, high, flagged))
     return result
