@@ -13,6 +13,7 @@ import pytest
 from itembank.calibration.calibrate import MINIMUM_MODELS
 from itembank.cli.import_group import command as import_group
 from itembank.cli.import_results import FEWEST_MODELS
+from itembank.data.prompts import names_in_harness
 from itembank.data.readers.read import read_responses
 from itembank.data.readers.sources import SOURCES
 from tests.data.readers.bad_files import LONG, WRONG, lines
@@ -184,6 +185,7 @@ def test_a_task_is_renamed(run, tmp_path, output):
     outcome = run("import", "lm-eval", tmp_path / "logs", "-o", output, "--rename", "dup=dup_v2")
     assert outcome.code == 0
     assert read_responses(output).item_ids == ["dup_v2/0", "dup_v2/1"]
+    assert names_in_harness(read_responses(output).items) == {"dup_v2": "dup"}
     outcome = run("import", "lm-eval", tmp_path / "logs", "-o", output, "--rename", "dup")
     assert (outcome.code, "must be OLD=NEW, got 'dup'" in outcome.err) == (2, True)
 

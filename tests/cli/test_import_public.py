@@ -11,6 +11,13 @@ def test_the_list_says_what_each_source_is(run):
     rows = json.loads(outcome.out)
     assert [row["name"] for row in rows] == list(SOURCES)
     assert all(row["holds"] and row["licence"] and row["address"] for row in rows)
+    told = {row["name"]: (row["version"], row["most_gigabytes"]) for row in rows}
+    assert told["bfcl"] == ("refs/heads/main", 4)
+    assert told["every-eval-ever"] == ("refs/heads/main", 20)
+    assert told["evalplus"] == (None, None)
+    table = run("import", "public", "--list")
+    assert table.out.count("refs/heads/main") == sum(version is not None for version, _ in told.values())
+    assert "No commit is pinned" in table.err
 
 
 def test_a_source_is_read_and_compared(run, tmp_path):

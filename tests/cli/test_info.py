@@ -1,6 +1,7 @@
 import csv
 import io
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,8 +9,10 @@ import pytest
 from itembank.data.bank_files import load_bank, save_bank
 from itembank.data.response_files import write_responses
 from itembank.data.responses import ResponseMatrix
+from itembank.pages.bank_items import items_section
 from itembank.planning.select import select
 from itembank.publishing import without_responses
+from tests.data.banks import make_bank
 
 
 def test_json_is_one_object_with_the_scenarios(run, bank_folder):
@@ -22,6 +25,17 @@ def test_json_is_one_object_with_the_scenarios(run, bank_folder):
     assert [row["target"] for row in content["scenarios"]] == ["math", "code", "law", "overall"]
     assert content["scenarios"][0]["mean_score"] == pytest.approx(bank.responses.responses[:, ::3].mean())
     assert content["scenarios"][2]["item_model_bias"] is None
+
+
+def test_items_that_stronger_models_fail_are_counted_as_on_the_page_of_the_bank(run, tmp_path):
+    bank = make_bank(n_items=300)
+    loadings = np.random.default_rng(3).normal((1.0, 0.1), 1.5, (300, 2))
+    parameters = replace(bank.parameters, loadings=loadings)
+    bank = replace(bank, calibration=replace(bank.calibration, parameters=parameters))
+    save_bank(bank, tmp_path / "bank")
+    n_negative = json.loads(run("info", tmp_path / "bank", "--format", "json").out)["n_negative_items"]
+    assert f" {n_negative} items of 300 are solved less often by stronger models." in items_section(bank).lead
+    assert n_negative != np.sum(loadings @ loadings.mean(axis=0) < 0.0)
 
 
 def test_csv_holds_the_scenarios(run, bank_folder):

@@ -8,10 +8,12 @@ import pytest
 
 from itembank.data.prompts import (
     DIFFERS,
+    TASK_NAME,
     entries_text,
     hash_numbers,
     hash_texts,
     joined_settings,
+    names_in_harness,
     prompt_differences,
     prompts_in_words,
     settings_by_task,
@@ -201,3 +203,15 @@ def test_ways_of_asking_are_listed_with_their_tasks():
 
 def test_secrets_among_arguments_of_tasks_are_hidden():
     assert entries_text({"api_key": "Zx9", "n": 40, "path": "/home/alice/x"}) == "api_key=***, n=40, path=~/x"
+
+
+def test_the_name_of_a_renamed_task_is_kept_and_makes_no_prompt():
+    old, other = {**FOUR, TASK_NAME: "old"}, {**FOUR, TASK_NAME: "older"}
+    known = table(settings=old)
+    assert names_in_harness(known.with_columns(task=pl.lit("new"))) == {"new": "old"}
+    assert names_in_harness(table(settings=FOUR).with_columns(task=pl.lit("new"))) == {}
+    assert prompt_differences(known, table(settings=other)) == ""
+    assert joined_settings([FOUR, old])[TASK_NAME] == "old"
+    several = table(settings=joined_settings([old, other])).with_columns(task=pl.lit("new"))
+    assert names_in_harness(several) == {}
+    assert settings_in_words(old).endswith("task name old")

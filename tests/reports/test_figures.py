@@ -109,3 +109,13 @@ def test_the_gain_is_the_message_and_the_bars(panel):
     np.testing.assert_allclose(points_of(first)[1], 100.0 * worse.estimate)
     np.testing.assert_allclose(points_of(last)[1], 100.0 * panel.estimate)
     assert first.get_xlim() == last.get_xlim() == last.get_ylim()
+
+
+def test_the_mean_errors_may_be_of_more_repeats_than_are_drawn(panel):
+    worse, worst = (
+        PredictionPanel("random sampling", panel.true, panel.true + one, panel.low, panel.high) for one in (0.1, 0.2)
+    )
+    figure = figure_gain([worse, panel], n_items=10, n_total=1820, all_repeats=[worst, panel])
+    assert message_of(figure).endswith("where random sampling errs by 20.0 points")
+    np.testing.assert_allclose(points_of(figure.axes[2])[1], 100.0 * worse.estimate)
+    assert figure.axes[1].patches[0].get_width() == pytest.approx(20.0)

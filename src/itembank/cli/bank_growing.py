@@ -1,6 +1,6 @@
 """`itembank bank link | add-items | add-models | recalibrate`: banks that learn of new items and models."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -83,17 +83,7 @@ def link(
 @_MIXED
 @_NOTE
 @writing
-def add_items(
-    *,
-    bank: Path,
-    responses: tuple[Path, ...],
-    allow_mixed_prompts: bool,
-    text: str,
-    force: bool,
-    output: Path,
-    output_format: str,
-    **asked: Any,
-) -> None:
+def add_items(**given: Any) -> None:
     """Add the items that BANK does not know to it, on its scale, with the models that answered them.
 
     RESPONSES hold at least 3 models, better 10 to 20 that span the bank's abilities, with answers to new and to old
@@ -104,14 +94,9 @@ def add_items(
       itembank bank add-items bank questions-of-may.csv --note "questions of May" -o bank-2
     """  # noqa: D301
     from itembank.banks.add_items import add_items as add  # noqa: PLC0415
-    from itembank.data.arguments import as_new_responses  # noqa: PLC0415
 
-    loaded = loaded_for_change(bank, output, force=force)
-    with warnings_as_notes(), progress("bank add-items") as report:
-        given = as_new_responses(loaded, list(responses), allow_mixed_prompts=allow_mixed_prompts)
-        changed = add(loaded, given, note=text, progress=report, **asked)
+    changed = _written("bank add-items", add, **given)
     made = None if changed.history is None else changed.history.changes[-1].link
-    write_bank(changed, output, output_format, force=force)
     if made is not None and made.linking_error is not None:
         note(
             f"Linked by {made.n_models} models and {made.n_items} old items: the link adds a standard error of "
@@ -154,6 +139,28 @@ def add_models(
         given = _read(loaded, responses, allow_mixed_prompts=allow_mixed_prompts)
         changed = add(loaded, given, how=_way(how, selection), note=text)
     write_bank(changed, output, output_format, force=force)
+
+
+def _written(
+    command: str,
+    change: Callable[..., "Bank"],
+    *,
+    bank: Path,
+    responses: tuple[Path, ...],
+    allow_mixed_prompts: bool,
+    text: str,
+    force: bool,
+    output: Path,
+    output_format: str,
+    **asked: Any,
+) -> "Bank":
+    """Let a bank learn of responses, write the new one, and return it."""
+    loaded = loaded_for_change(bank, output, force=force)
+    with warnings_as_notes(), progress(command) as report:
+        given = _read(loaded, responses, allow_mixed_prompts=allow_mixed_prompts) if responses else None
+        changed = change(loaded, given, note=text, progress=report, **asked)
+    write_bank(changed, output, output_format, force=force)
+    return changed
 
 
 def _read(bank: "Bank", paths: Sequence[Path], *, allow_mixed_prompts: bool) -> "ResponseMatrix":
@@ -204,17 +211,7 @@ def _way(how: str | None, selection: Path | None) -> str | None:
 @_MIXED
 @_NOTE
 @writing
-def recalibrate(
-    *,
-    bank: Path,
-    responses: tuple[Path, ...],
-    allow_mixed_prompts: bool,
-    text: str,
-    force: bool,
-    output: Path,
-    output_format: str,
-    **asked: Any,
-) -> None:
+def recalibrate(**given: Any) -> None:
     """Let BANK's items learn from models that were added since, and from those of RESPONSES.
 
     Answers to items that a session chose make slopes look steeper than they are: they only move difficulties, with the
@@ -226,11 +223,7 @@ def recalibrate(
     """  # noqa: D301
     from itembank.banks.recalibrate import recalibrate as learn  # noqa: PLC0415
 
-    loaded = loaded_for_change(bank, output, force=force)
-    with warnings_as_notes(), progress("bank recalibrate") as report:
-        given = _read(loaded, responses, allow_mixed_prompts=allow_mixed_prompts) if responses else None
-        changed = learn(loaded, given, note=text, progress=report, **asked)
-    write_bank(changed, output, output_format, force=force)
+    _written("bank recalibrate", learn, **given)
 
 
 def _facts(linked: "LinkedItems") -> dict[str, Any]:

@@ -62,7 +62,7 @@ def command(**given: Any) -> None:
 
 def _list_sources(output_format: str) -> None:
     """Print the table of sources."""
-    from itembank.data.public.sources import SOURCES  # noqa: PLC0415
+    from itembank.data.public.sources import GIGABYTE, SOURCES  # noqa: PLC0415
 
     rows = [
         {
@@ -73,6 +73,8 @@ def _list_sources(output_format: str) -> None:
             "licence": one.licence,
             "checked_against": one.checked,
             "can_download": one.download is not None,
+            "version": None if one.download is None else one.download.version,
+            "most_gigabytes": None if one.download is None else one.download.most_bytes // GIGABYTE,
             "address": one.address,
         }
         for one in SOURCES.values()
@@ -82,8 +84,13 @@ def _list_sources(output_format: str) -> None:
         return
     for row in rows:
         row["can_download"] = "yes" if row["can_download"] else "no, get it by hand"
-    print_rows(rows, output_format, title="Public sources", columns=[name for name in rows[0] if name != "address"])
-    print_rows(rows, output_format, title="Where they are", columns=("name", "address"))
+    where = ("version", "most_gigabytes", "address")
+    print_rows(rows, output_format, title="Public sources", columns=[name for name in rows[0] if name not in where])
+    print_rows(rows, output_format, title="Where they are", columns=("name", *where))
+    note(
+        "No commit is pinned: a download takes the newest one of the branch. Sizes are not known before it; "
+        "most_gigabytes is where it is refused."
+    )
 
 
 def _folder(given: dict[str, Any], own: dict[str, Any]) -> Path:

@@ -130,12 +130,11 @@ def _draw(bank: "Bank", selection: Path | None, path: Path) -> None:
 
 def _about(bank: "Bank") -> dict[str, Any]:
     """Facts on the whole bank."""
-    import numpy as np  # noqa: PLC0415
-
     from itembank.data.prompts import prompts_in_words  # noqa: PLC0415
+    from itembank.reports.ability_axis import AbilityAxis  # noqa: PLC0415
 
     calibration, asked = bank.calibration, prompts_in_words(bank.responses.items)
-    loadings = calibration.parameters.loadings
+    n_negative = int((AbilityAxis.of(bank).slopes(calibration) < 0.0).sum())  # along the axis of the bank's page
     return {
         "bank": bank.bank_id,
         **_about_versions(bank),
@@ -150,8 +149,7 @@ def _about(bank: "Bank") -> dict[str, Any]:
         "converged": calibration.converged,
         "message": calibration.message,
         "n_degenerate_items": int(calibration.is_degenerate.sum()),
-        # Items that models stronger on the whole tend to fail: their loadings point against the mean direction.
-        "n_negative_items": int(np.sum(loadings @ loadings.mean(axis=0) < 0.0)),
+        "n_negative_items": n_negative,
         "score_within_scenarios": bank.targets.within,
         "overall_score_over": bank.targets.across,
         "costs": sorted(bank.responses.costs),

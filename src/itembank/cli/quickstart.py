@@ -90,7 +90,7 @@ def _table_row(row: dict[str, Any]) -> dict[str, Any]:
         "strategy": row["strategy"],
         "items by": _asked_and_used(row["selection"], row["selections_used"]),
         "score by": _asked_and_used(row["method"], row["methods_used"]),
-        "mean error": f"{row['mean_absolute_error']:.2f}",
+        "mean error": f"{row['mean_absolute_error']:.1f}",
         "worst error": f"{row['worst_error']:.1f}",
         "rank correlation": f"{row['spearman']:.3f}",
         f"inside {100 * row['level']:g} % interval": f"{100 * row['coverage']:.0f} %",

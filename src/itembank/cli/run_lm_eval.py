@@ -117,7 +117,7 @@ def command(
         note_known_models(loaded, [name])
         chosen = None if adaptive else chosen_items(loaded, selection, n_chosen, seed=seed, stages=n_stages)
         documents = _documents(loaded, None if n_stages > 1 else chosen, spec)
-        call = _with_tasks(call, documents).as_of(arguments_of(loaded.responses.items, documents))
+        call = _with_tasks(call, loaded, documents).as_of(arguments_of(loaded.responses.items, documents))
         note_untold_prompts(loaded)
         prompts = BankPrompts(
             loaded.responses.items,
@@ -155,9 +155,13 @@ def _documents(bank: "Bank", selection: "Selection | None", spec: "SessionSpec |
     return chosen_documents(item for item in bank.responses.items["item_id"] if item not in excluded)
 
 
-def _with_tasks(call: "HarnessCall", documents: Mapping[str, Any]) -> "HarnessCall":
-    """Name the tasks where the arguments do not."""
-    return call if call.has("--tasks") or call.has("--config") else call.with_more("--tasks", ",".join(documents))
+def _with_tasks(call: "HarnessCall", bank: "Bank", documents: Mapping[str, Any]) -> "HarnessCall":
+    """Name the tasks where the arguments do not, as the harness does."""
+    from itembank.data.prompts import names_in_harness  # noqa: PLC0415
+
+    own = names_in_harness(bank.responses.items)
+    names = ",".join(own.get(task, task) for task in documents)
+    return call if call.has("--tasks") or call.has("--config") else call.with_more("--tasks", names)
 
 
 def _run_selection(

@@ -25,6 +25,8 @@ PROMPT_SETTINGS: Final = "prompt_settings"
 PROMPTS: Final = (PROMPT_HASH, PROMPT_SETTINGS)
 DIFFERS: Final = "differs"
 """In place of a hash or of one setting: models had different ones."""
+TASK_NAME: Final = "task_name"
+"""Setting of a task that was renamed when its logs were read: what the harness calls it."""
 N_DIGITS: Final = 15
 """Hexadecimal digits that are kept of a prompt's SHA-256: 60 bits, a whole number that is not negative."""
 MOST_ENTRIES: Final = 200
@@ -43,12 +45,14 @@ IN_WORDS: Final[Mapping[str, str]] = {
     "task_args": "task arguments",
     "solver": "solver",
     "solver_args": "solver arguments",
+    TASK_NAME: "task name",
 }
 """Settings that a log can tell, and what they are called; the order is that in which they are printed.
 
 ``chat_template`` and ``fewshot_as_multiturn`` are true or false: each model has a template of its own.
 ``system_prompt`` is a short digest of the text, empty where there was none. ``task_args`` and ``solver_args`` are texts
-of `entries_text`: an argument that only one of two runs tells is one with a default, and says nothing.
+of `entries_text`: an argument that only one of two runs tells is one with a default, and says nothing. ``task_name``
+makes no prompt, and is not compared.
 """
 
 
@@ -65,6 +69,12 @@ def settings_by_task(items: pl.DataFrame) -> dict[str, dict[str, Any]]:
     task = "task" if "task" in items.columns else "scenario"
     pairs = items.select(task, PROMPT_SETTINGS).drop_nulls().unique(subset=task, keep="first", maintain_order=True)
     return {name: _settings_of(text) for name, text in pairs.iter_rows()}
+
+
+def names_in_harness(items: pl.DataFrame) -> dict[str, str]:
+    """Return what the harness calls the tasks of an item table that were renamed when their logs were read."""
+    names = {task: settings.get(TASK_NAME, DIFFERS) for task, settings in settings_by_task(items).items()}
+    return {task: name for task, name in names.items() if name != DIFFERS}
 
 
 def joined_settings(all_settings: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
@@ -179,8 +189,8 @@ def words_of_items(items: pl.DataFrame) -> pl.Series:
 
 
 def settings_apart(settings: Mapping[str, Any], known: Mapping[str, Any]) -> list[str]:
-    """Names of the settings that both tell and that differ, in the order of `IN_WORDS`."""
-    return [name for name in IN_WORDS if _is_apart(settings.get(name), known.get(name))]
+    """Names of the settings of prompts that both tell and that differ, in the order of `IN_WORDS`."""
+    return [name for name in IN_WORDS if name != TASK_NAME and _is_apart(settings.get(name), known.get(name))]
 
 
 def _is_apart(one: Any, other: Any) -> bool:

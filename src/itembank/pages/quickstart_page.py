@@ -225,7 +225,7 @@ def _strategies(result: QuickstartResult) -> Table:
             Column("way", "Way"),
             Column("items_by", "Items by"),
             Column("score_by", "Score by"),
-            Column("mean", "Mean error", "number", 2),
+            Column("mean", "Mean error", "number"),
             Column("worst", "Worst error", "number"),
             Column("order", "Rank correlation", "number", 3, "Of estimated and true scores"),
             Column("coverage", "Inside intervals", "percent", 0, "True scores that lie inside their intervals"),

@@ -127,6 +127,7 @@ def figure_gain(
     *,
     n_items: int,
     n_total: int,
+    all_repeats: Sequence[PredictionPanel] | None = None,
     target: str = "overall",
     level: float = 0.95,
 ) -> "Figure":
@@ -139,6 +140,8 @@ def figure_gain(
         other. The last is ours, the first what it is compared with.
     n_items, n_total : int
         Items answered, and items of the whole benchmark.
+    all_repeats : sequence of PredictionPanel, optional
+        The same methods with their estimates of all repeats, where the panels show one: the mean errors are of these.
     target : str
     level : float
         Of the intervals.
@@ -153,10 +156,11 @@ def figure_gain(
     if len(prediction_panels) < 2:
         raise ParameterError(f"a figure of a gain compares two methods or more, got {len(prediction_panels)}.")
     shown = (prediction_panels[0], prediction_panels[-1])
+    measured = prediction_panels if all_repeats is None else all_repeats
     figure = new_figure(WIDTH, 3.9)
     grid = figure.add_gridspec(2, 3, width_ratios=[1.0, 1.25, 1.25], height_ratios=[2.6, len(prediction_panels) + 0.6])
     _draw_items(figure.add_subplot(grid[0, 0]), n_items, n_total)
-    _draw_errors(figure.add_subplot(grid[1, 0]), prediction_panels)
+    _draw_errors(figure.add_subplot(grid[1, 0]), measured)
     limits = common_range(shown)
     for column, (panel, color) in enumerate(zip(shown, (OTHER, MAIN), strict=True), start=1):
         axes = figure.add_subplot(grid[:, column])
@@ -164,13 +168,14 @@ def figure_gain(
         draw_predictions(axes, panel, color, limits)
         put_title(axes, panel.title)
         put_labels(axes, f"true {target} score (%)", f"estimated {target} score (%)" if column == 1 else "")
-    first, ours = shown
+    first, ours = measured[0], measured[-1]
     put_message(
         figure,
         f"{theme.count(n_items)} of {theme.count(n_total)} items give the full score to {theme.points(ours.error)} on "
         f"average, where {first.title} errs by {theme.points(first.error)}",
     )
-    put_foot(figure, f"{marks_note(shown, level)} Mean errors: ± 2 standard errors over models.")
+    repeats = "" if all_repeats is None else "of all repeats, of which one is drawn, "
+    put_foot(figure, f"{marks_note(shown, level)} Mean errors: {repeats}± 2 standard errors over models.")
     return figure
 
 

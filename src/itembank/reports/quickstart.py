@@ -2,7 +2,7 @@
 
 import warnings
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -219,7 +219,7 @@ def run_quickstart(
         progress(f"repeat ({number + 1} of {n_repeats})", number / n_repeats)
         rounds.append(_run_round(responses, n_items, generator))
     progress("writing", 1.0)
-    files, notes = _write(folder, rounds[0])
+    files, notes = _write(folder, rounds)
     errors = tuple(_errors(strategy, k, rounds) for k, strategy in enumerate(STRATEGIES))
     return QuickstartResult(errors, _flagged_errors(rounds), rounds[0], n_repeats, files, notes)
 
@@ -313,8 +313,9 @@ def _flagged_errors(rounds: list[Round]) -> FlaggedErrors:
     return FlaggedErrors(int(is_flagged.sum()), points.size, means[0], means[1])
 
 
-def _write(folder: Path, first: Round) -> tuple[dict[str, Path], tuple[str, ...]]:
-    """Write one repeat's files; return where they are and what was left out."""
+def _write(folder: Path, rounds: Sequence[Round]) -> tuple[dict[str, Path], tuple[str, ...]]:
+    """Write the first repeat's files; return where they are and what was left out."""
+    first = rounds[0]
     selection = first.selections[DEFAULT.selection]
     left_out: tuple[str, ...] = ()
     with adding_to_folder(folder) as new:
@@ -325,7 +326,8 @@ def _write(folder: Path, first: Round) -> tuple[dict[str, Path], tuple[str, ...]
         write_responses(first.held_out.take(items=chosen), files["responses"])
         _estimate_table(first).write_csv(files["estimates"])
         try:
-            figure = figure_gain(_panels(first), n_items=selection.n_items, n_total=first.bank.n_items)
+            n_items, n_total = selection.n_items, first.bank.n_items
+            figure = figure_gain(_panels([first]), n_items=n_items, n_total=n_total, all_repeats=_panels(rounds))
             files["figure"] = save_figure(figure, new / "predicted-against-true.png")
         except MissingDependencyError as error:
             left_out = (f"The figure was left out: {error}",)
@@ -343,12 +345,16 @@ def _estimate_table(one: Round) -> pl.DataFrame:
     return combined.select(*first, *(name for name in combined.columns if name not in first))
 
 
-def _panels(one: Round) -> list[PredictionPanel]:
-    """Estimated and true overall scores of each strategy."""
+def _panels(rounds: Sequence[Round]) -> list[PredictionPanel]:
+    """Estimated and true overall scores of each strategy, in some of the repeats."""
+    column = rounds[0].estimates[0].targets.index(OVERALL)
+    true = np.concatenate([one.true[:, column] for one in rounds])
     result = []
-    for strategy, estimates in zip(STRATEGIES, one.estimates, strict=True):
-        column = estimates.targets.index(OVERALL)
-        value, low, high = (array[:, column] for array in (estimates.value, estimates.low, estimates.high))
-        flagged = estimates.typicality.is_flagged
-        result.append(PredictionPanel(strategy.name, one.true[:, column], value, low, high, flagged))
+    for k, strategy in enumerate(STRATEGIES):
+        found = [one.estimates[k] for one in rounds]
+        value, low, high = (
+            np.concatenate([getattr(one, name)[:, column] for one in found]) for name in ("value", "low", "high")
+        )
+        flagged = np.concatenate([one.typicality.is_flagged for one in found])
+        result.append(PredictionPanel(strategy.name, true, value, low, high, flagged))
     return result

@@ -6,6 +6,7 @@ import zipfile
 import numpy as np
 import pytest
 
+from itembank.data.prompts import names_in_harness
 from itembank.data.readers.inspect_samples import MOST_TEXT, content_hash, sample_costs
 from itembank.data.readers.inspect_scores import score_value
 from itembank.data.readers.read import read_inspect, read_responses
@@ -356,3 +357,4 @@ def test_a_renamed_task_joins_the_one_of_another_name_and_scorers_are_by_the_new
     write_eval(tmp_path / "2.eval", THREE, header("other", "lab/b"))
     matrix = read(tmp_path, task_names={"other": "toy"}, metric=("toy=match",))
     assert (matrix.n_models, matrix.n_items) == (2, 3)
+    assert names_in_harness(matrix.items) == {"toy": "other"}

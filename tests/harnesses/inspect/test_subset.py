@@ -3,12 +3,14 @@
 import math
 from dataclasses import replace
 
+import polars as pl
 import pytest
 
 pytest.importorskip("inspect_ai")
 from inspect_ai import score
 
-from itembank.data.bank_files import load_bank
+from itembank.data.bank_files import load_bank, save_bank
+from itembank.data.prompts import PROMPT_SETTINGS, TASK_NAME, settings_text
 from itembank.data.readers.read import read_inspect
 from itembank.errors import DataError, DataWarning, IntegrityError
 from itembank.estimation.estimate import estimate
@@ -54,6 +56,19 @@ def test_the_log_holds_the_estimate_of_the_library(log, bank_path, selection):
 
 def test_the_chosen_samples_are_run_and_no_others(log, selection):
     assert sorted(f"toy/{sample.id}" for sample in log.samples) == sorted(selection[0].item_ids)
+
+
+def test_a_task_that_was_renamed_at_import_is_run_by_its_own_name(bank_path, log, selection, tmp_path):
+    bank = load_bank(bank_path)
+    names = pl.lit(settings_text({TASK_NAME: "toy"}), dtype=pl.String).alias(PROMPT_SETTINGS)
+    renamed = bank.responses.items.with_columns(pl.lit("game").alias("task"), names)
+    save_bank(replace(bank, responses=replace(bank.responses, items=renamed)), tmp_path / "bank")
+    Calls.reset(wrong=WRONG)
+    done = run(subset("toy", str(tmp_path / "bank"), selection[1]), tmp_path / "logs")
+    assert done.status == "success", done.error
+    assert metrics(done) == metrics(log)
+    with pytest.warns(DataWarning, match="part of their tasks"):
+        assert set(read_inspect(done.location).items["task"]) == {"game"}
 
 
 def test_scoring_a_log_again_gives_the_same_estimate(log, bank_path):

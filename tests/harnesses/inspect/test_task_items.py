@@ -1,9 +1,12 @@
 """Items of a task in a bank, and their samples; these tests need no Inspect."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
+import polars as pl
 import pytest
 
+from itembank.data.prompts import PROMPT_SETTINGS, TASK_NAME, settings_text
 from itembank.data.readers.inspect_samples import Sample, content_hash
 from itembank.errors import DataError, IntegrityError
 from itembank.harnesses.inspect.answers import answer_of
@@ -25,6 +28,13 @@ def test_a_task_is_found_with_and_without_its_package(bank):
     assert task_items(bank, "pack/toy").task == "toy"
     with pytest.raises(DataError, match=r"must hold items of the task 'toys', got the tasks 'toy'.*Did you mean 'toy'"):
         task_items(bank, "toys")
+
+
+def test_a_task_that_was_renamed_at_import_is_found_by_its_own_name(bank):
+    names = pl.lit(settings_text({TASK_NAME: "pack/old"})).alias(PROMPT_SETTINGS)
+    responses = replace(bank.responses, items=bank.responses.items.with_columns(names))
+    renamed = replace(bank, responses=responses)
+    assert task_items(renamed, "old").task == task_items(renamed, "pack/old").task == "toy"
 
 
 def test_samples_without_ids_are_numbered_as_inspect_does(bank):

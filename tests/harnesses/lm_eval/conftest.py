@@ -50,6 +50,32 @@ def manager_of(simulated, tmp_path_factory):
     return manager
 
 
+def write_logs(folder, model, n_models, told="", **arguments):
+    """Let models of different skill run tasks in full, and write their logs as the harness does."""
+    from lm_eval import evaluator  # noqa: PLC0415
+    from lm_eval.loggers import EvaluationTracker  # noqa: PLC0415
+
+    for k, skill in enumerate(1.3 * np.random.default_rng(8).normal(size=n_models)):
+        tracker = EvaluationTracker(output_path=str(folder))
+        results = evaluator.simple_evaluate(
+            model=model(skill=skill, seed=k),
+            model_args=f"model=m{k}{told}",
+            bootstrap_iters=0,
+            evaluation_tracker=tracker,
+            **arguments,
+        )
+        samples = results.pop("samples")
+        tracker.save_results_aggregated(results=results, samples=samples)
+        for task in samples:
+            tracker.save_results_samples(task_name=task, samples=samples[task])
+
+
+def invoked(*words):
+    """Run a command of itembank that must succeed."""
+    result = CliRunner().invoke(cli, list(map(str, words)))
+    assert result.exit_code == 0, result.output
+
+
 @pytest.fixture(scope="session")
 def evaluate(manager_of):
     """Evaluate a model as the harness does, on all items unless something says otherwise."""
@@ -64,20 +90,25 @@ def evaluate(manager_of):
 
 
 @pytest.fixture(scope="session")
-def logs(simulated, evaluate, tmp_path_factory):
+def logs(simulated, manager_of, tmp_path_factory):
     """A folder of full runs, as the harness writes them."""
-    from lm_eval.loggers import EvaluationTracker  # noqa: PLC0415
-
-    folder, rng = tmp_path_factory.mktemp("logs"), np.random.default_rng(8)
-    for k, skill in enumerate(1.3 * rng.normal(size=N_MODELS)):
-        tracker = EvaluationTracker(output_path=str(folder))
-        lm = simulated.SimulatedLM(skill=skill, seed=k)
-        results = evaluate(lm, evaluation_tracker=tracker, model_args=f"model=m{k}")
-        samples = results.pop("samples")
-        tracker.save_results_aggregated(results=results, samples=samples)
-        for task in samples:
-            tracker.save_results_samples(task_name=task, samples=samples[task])
+    folder = tmp_path_factory.mktemp("logs")
+    write_logs(folder, simulated.SimulatedLM, N_MODELS, tasks=["quiz"], task_manager=manager_of())
     return folder
+
+
+@pytest.fixture(scope="session")
+def runs_of(tmp_path_factory):
+    """Make a folder with logs of full runs, and the bank that is imported from them."""
+
+    def runs(*given, reading=(), **arguments):
+        folder = tmp_path_factory.mktemp("runs")
+        write_logs(folder / "logs", *given, **arguments)
+        invoked("import", "lm-eval", folder / "logs", "-o", folder / "past.parquet", *reading)
+        invoked("calibrate", folder / "past.parquet", "-o", folder / "bank", *QUICK)
+        return folder
+
+    return runs
 
 
 @pytest.fixture(scope="session")
@@ -85,16 +116,12 @@ def bank_of(logs, tmp_path_factory):
     """Make a bank of the logs; more words go to `import` and to `calibrate`."""
     made = {}
 
-    def command(*words):
-        result = CliRunner().invoke(cli, list(map(str, words)))
-        assert result.exit_code == 0, result.output
-
     def bank(reading=(), calibrating=()):
         key = (reading, calibrating)
         if key not in made:
             folder = tmp_path_factory.mktemp("bank")
-            command("import", "lm-eval", logs, "-o", folder / "past.parquet", *reading)
-            command("calibrate", folder / "past.parquet", "-o", folder / "bank", *QUICK, *calibrating)
+            invoked("import", "lm-eval", logs, "-o", folder / "past.parquet", *reading)
+            invoked("calibrate", folder / "past.parquet", "-o", folder / "bank", *QUICK, *calibrating)
             made[key] = folder / "bank"
         return made[key]
 

@@ -5,14 +5,13 @@ import re
 import shutil
 from itertools import chain
 
-import numpy as np
 import pytest
 
 from itembank.data.bank_files import load_bank
 from itembank.errors import IntegrityError
 from itembank.harnesses.lm_eval import Runner, selected
 from itembank.planning.select import select
-from tests.harnesses.lm_eval.conftest import N_ITEMS, QUICK
+from tests.harnesses.lm_eval.conftest import N_ITEMS
 
 pytestmark = [pytest.mark.harness, pytest.mark.filterwarnings("ignore")]
 EXAM = """\
@@ -63,42 +62,14 @@ def manager(simulated, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def bank_of_runs(chatty, manager, tmp_path_factory, few_folds):
+def bank_of_runs(chatty, manager, runs_of, few_folds):
     """Make a bank of full runs of the group with these arguments."""
-    from click.testing import CliRunner  # noqa: PLC0415
-    from lm_eval import evaluator  # noqa: PLC0415
-    from lm_eval.loggers import EvaluationTracker  # noqa: PLC0415
-
-    from itembank.cli.main import cli  # noqa: PLC0415
-
     made = {}
 
     def bank(**arguments):
         key = json.dumps(arguments)
         if key not in made:
-            folder, rng = tmp_path_factory.mktemp("runs"), np.random.default_rng(8)
-            for k, skill in enumerate(1.3 * rng.normal(size=N_MODELS)):
-                tracker = EvaluationTracker(output_path=str(folder / "logs"))
-                results = evaluator.simple_evaluate(
-                    model=chatty(skill=skill, seed=k),
-                    model_args=f"model=m{k}",
-                    tasks=["exam"],
-                    task_manager=manager,
-                    bootstrap_iters=0,
-                    evaluation_tracker=tracker,
-                    **arguments,
-                )
-                samples = results.pop("samples")
-                tracker.save_results_aggregated(results=results, samples=samples)
-                for task in samples:
-                    tracker.save_results_samples(task_name=task, samples=samples[task])
-            for words in (
-                ("import", "lm-eval", folder / "logs", "-o", folder / "past.parquet"),
-                ("calibrate", folder / "past.parquet", "-o", folder / "bank", *QUICK),
-            ):
-                result = CliRunner().invoke(cli, list(map(str, words)))
-                assert result.exit_code == 0, result.output
-            made[key] = folder
+            made[key] = runs_of(chatty, N_MODELS, tasks=["exam"], task_manager=manager, **arguments)
         return made[key]
 
     return bank

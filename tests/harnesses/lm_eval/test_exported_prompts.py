@@ -7,19 +7,16 @@ import shutil
 import sys
 from pathlib import Path
 
-import numpy as np
 import polars as pl
 import pytest
-from click.testing import CliRunner
 
-from itembank.cli.main import cli
 from itembank.data.bank_files import load_bank
 from itembank.data.hub_names import HubName
 from itembank.data.prompts import N_DIGITS
 from itembank.data.selections import Selection
 from itembank.errors import DataError
 from itembank.publishing.push import PushSpec, stage
-from tests.harnesses.lm_eval.conftest import N_ITEMS, QUICK
+from tests.harnesses.lm_eval.conftest import N_ITEMS
 from tests.harnesses.lm_eval.test_run_command import own_tasks_only, read_logs, stock  # noqa: F401 (fixtures)
 
 pytestmark = [pytest.mark.harness, pytest.mark.filterwarnings("ignore")]
@@ -64,35 +61,15 @@ def tasks(simulated, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def bank(simulated, tasks, tmp_path_factory, few_folds):
+def bank(simulated, tasks, runs_of, few_folds):
     """A bank of runs by the group, whose results files say a token and a home folder."""
-    from lm_eval import evaluator  # noqa: PLC0415
-    from lm_eval.loggers import EvaluationTracker  # noqa: PLC0415
     from lm_eval.tasks import TaskManager  # noqa: PLC0415
 
     sys.path.insert(0, str(tasks))
-    folder, rng = tmp_path_factory.mktemp("runs"), np.random.default_rng(8)
     manager = TaskManager(include_path=str(tasks), include_defaults=False)
-    for k, skill in enumerate(1.3 * rng.normal(size=N_MODELS)):
-        tracker = EvaluationTracker(output_path=str(folder / "logs"))
-        results = evaluator.simple_evaluate(
-            model=simulated.SimulatedLM(skill=skill, seed=k),
-            model_args=f"model=m{k},token={TOKEN},path=/home/{TOKEN}/m",
-            tasks=["exam"],
-            task_manager=manager,
-            bootstrap_iters=0,
-            evaluation_tracker=tracker,
-        )
-        samples = results.pop("samples")
-        tracker.save_results_aggregated(results=results, samples=samples)
-        for task in samples:
-            tracker.save_results_samples(task_name=task, samples=samples[task])
-    for words in (
-        ("import", "lm-eval", folder / "logs", "-o", folder / "past.parquet", "--model-id-from", "args"),
-        ("calibrate", folder / "past.parquet", "-o", folder / "bank", *QUICK),
-    ):
-        result = CliRunner().invoke(cli, list(map(str, words)))
-        assert result.exit_code == 0, result.output
+    told, reading = f",token={TOKEN},path=/home/{TOKEN}/m", ("--model-id-from", "args")
+    arguments = {"tasks": ["exam"], "task_manager": manager, "reading": reading}
+    folder = runs_of(simulated.SimulatedLM, N_MODELS, told, **arguments)
     sys.path.remove(str(tasks))
     return folder / "bank"
 

@@ -145,6 +145,51 @@ def test_a_session_that_is_over_goes_on_with_a_larger_budget(run, place):
     assert (lower.code, "must be raised above 12 items, got 8" in lower.err) == (2, True)
 
 
+OTHER_NAMES = ("--rename", "products=times", "--rename", "words=sums", "--rename", "sums=words")
+"""A name that no task of the harness has, and two that are those of other tasks."""
+WAYS = {
+    "selection": ("-n", 9, "--import", "simulated_lm"),
+    "stages": ("-n", 9, "--stages", 2, "--import", "simulated_lm"),
+    "adaptive": FAST,
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("more", [(), ("--tasks", "quiz")], ids=["by the tasks", "by the group"])
+def test_tasks_that_were_renamed_at_import_are_run_by_their_own_names(run, place, full, bank_of, way, more):
+    words = ("run", "lm-eval", bank_of(OTHER_NAMES), *WAYS[way], "-o", "out", "--format", "json")
+    arguments = ("--", *ARGS, "--include_path", "tasks", *more)
+    dry = run(*words, "--dry-run", *arguments)
+    assert dry.code == 0, dry.err
+    done = run(*words, *arguments)
+    assert done.code == 0, done.err
+    own = {"times": "products", "sums": "words", "words": "sums"}
+    logs = read_logs(place / "out")
+    assert {task for task, _, _ in logs} <= set(own)
+    assert logs == {(task, *rest): full[own[task], *rest] for task, *rest in logs}
+    again = run(*words, *arguments)
+    assert (again.code, again.out) == (0, done.out)
+    estimated = run("estimate", bank_of(OTHER_NAMES), "out", "--interval", "model-based", "--format", "json")
+    assert estimated.code == 0, estimated.err
+
+
+def test_an_exported_task_that_was_renamed_is_loaded_by_its_own_name(run, place, stock, full, bank_of):
+    bank = bank_of(OTHER_NAMES)
+    assert run("select", bank, "-n", 12, "-o", "selection.json").code == 0
+    words = ("--selection", "selection.json", "-o", "tiny", "--include-path", "tasks", "--include-data")
+    done = run("export", "lm-eval-tasks", bank, *words)
+    assert done.code == 0, done.err
+    sys.path.insert(0, str(place / "tiny" / "original"))
+    try:
+        stock(*ARGS, "--include_path", "tiny", "--tasks", "tiny", "--log_samples", "--output_path", "out")
+    finally:
+        del sys.path[0]
+    own = {"times": "products", "sums": "words", "words": "sums"}
+    logs = read_logs(place / "out", prefix="tiny_")
+    assert items_of(logs) == set(Selection.load("tiny/selection.json").item_ids)
+    assert all(row["prompt_hash"] == full[own[task], *rest]["prompt_hash"] for (task, *rest), row in logs.items())
+
+
 STAGES = ("-n", 15, "--stages", 2, "--batch", 4, "--import", "simulated_lm", "-o", "out", "--format", "json")
 
 

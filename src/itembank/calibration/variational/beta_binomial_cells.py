@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import digamma, expit, gammaln
 
-from itembank.calibration.variational.cells import SMALLEST_VARIANCE, Cells
+from itembank.calibration.variational.cells import Cells, node_step
 from itembank.numerics.arrays import FloatArray, IntArray
 
 LARGEST_LOGIT = 300.0
@@ -56,10 +56,9 @@ class BetaBinomialRule:
         mean, variance : (n_block, n_models)
             Of the logits.
         """
-        trials = np.ones_like(values) if weights is None else weights
-        right = np.round(values * trials)
+        right, trials = counts_of(values, weights)
         precision, lower = self.of(table)
-        half_step = np.sqrt(3.0 * np.maximum(variance, SMALLEST_VARIANCE))
+        half_step = node_step(variance)
         value, slope = terms(mean, right, trials, precision, lower)
         above, slope_above = terms(mean + half_step, right, trials, precision, lower)
         below, slope_below = terms(mean - half_step, right, trials, precision, lower)
@@ -80,6 +79,12 @@ class BetaBinomialRule:
     def with_precision(self, precision: FloatArray) -> "BetaBinomialRule":
         """Return the rule with another precision of each group."""
         return replace(self, precision=precision)
+
+
+def counts_of(values: FloatArray, weights: FloatArray | None) -> tuple[FloatArray, FloatArray]:
+    """Return how many answers are right and how many trials there are, of fractions and of trials or None for one."""
+    trials = np.ones_like(values) if weights is None else weights
+    return np.round(values * trials), trials
 
 
 def terms(

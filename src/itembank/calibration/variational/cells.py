@@ -29,6 +29,12 @@ LARGEST_HALF_STEP = 40.0
 """Of half a logit, reached at a standard deviation of 46 logits: float32 overflows beyond exp(88)."""
 
 
+def node_step(variance: FloatArray) -> FloatArray:
+    """Return how far the outer two of three nodes lie from the mean of a logit: ``sqrt(3 v)``."""
+    step: FloatArray = np.sqrt(3.0 * np.maximum(variance, SMALLEST_VARIANCE))
+    return step
+
+
 class CellTerms(NamedTuple):
     """What a rule gives for each cell, (n_block, n_models) each; a correction of None is zero."""
 

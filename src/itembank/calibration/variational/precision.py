@@ -13,10 +13,10 @@ from scipy.optimize import minimize_scalar
 from scipy.special import digamma, expit, gammaln
 
 from itembank.calibration.precision_prior import DIFFERENCE, LEAST, MOST, PRIOR_MEAN, PRIOR_SD
-from itembank.calibration.variational.beta_binomial_cells import BetaBinomialRule, log_normaliser, terms
+from itembank.calibration.variational.beta_binomial_cells import BetaBinomialRule, counts_of, log_normaliser, terms
 from itembank.calibration.variational.beta_cells import LARGEST_LOGIT, BetaRule, Few, normaliser
 from itembank.calibration.variational.blocks import Blocks
-from itembank.calibration.variational.cells import SMALLEST_VARIANCE
+from itembank.calibration.variational.cells import node_step
 from itembank.calibration.variational.passes import logit_moments
 from itembank.calibration.variational.state import Posterior
 from itembank.irt.beta_ends import CLIPPED_LOGIT
@@ -130,7 +130,7 @@ def _of_probabilities(
         )
         n_clipped += int(np.count_nonzero(np.abs(blocks.values[part]) > CLIPPED_LOGIT))
         n_cells += mean.size if weights is None else float(weights.sum())
-        half_step = np.sqrt(3.0 * np.maximum(variance, SMALLEST_VARIANCE))
+        half_step = node_step(variance)
         lower = rule.tables[group].lower_asymptote
         for place, weight in THREE_NODES:
             logits = (mean + place * half_step).ravel().astype(np.float64)
@@ -241,7 +241,7 @@ def _few_cells(blocks: Blocks, posterior: Posterior, rule: BetaRule, of_group: I
         freedom += np.bincount(of_cell, (curvature * variance)[where], minlength=n)
         n_cells += np.bincount(of_cell, counts, minlength=n)
         n_clipped += np.bincount(of_cell, np.abs(values) > CLIPPED_LOGIT, minlength=n)
-        half_step = np.sqrt(3.0 * np.maximum(variance, SMALLEST_VARIANCE))
+        half_step = node_step(variance)
         for place, weight in THREE_NODES:
             logits = np.clip((mean + place * half_step)[where].astype(np.float64), -LARGEST_LOGIT, LARGEST_LOGIT)
             right, wrong = lower + (1.0 - lower) * expit(logits), (1.0 - lower) * expit(-logits)
@@ -258,10 +258,9 @@ def _of_counts(
     steps = np.array([-DIFFERENCE, 0.0, DIFFERENCE])
     totals = np.array([log_prior(np.exp(np.array([start + step]))) for step in steps])
     for part, mean, variance in logit_moments(blocks, posterior):
-        trials = np.ones_like(mean) if blocks.weights is None else blocks.weights[part]
-        right = np.round(blocks.values[part] * trials)
+        right, trials = counts_of(blocks.values[part], None if blocks.weights is None else blocks.weights[part])
         lower = rule.of(blocks.group_at(part))[1]
-        half_step = np.sqrt(3.0 * np.maximum(variance, SMALLEST_VARIANCE))
+        half_step = node_step(variance)
         for number, step in enumerate(steps):
             totals[number] += log_normaliser(trials, float(np.exp(start + step))).sum() / fraction
         for place, weight in THREE_NODES:

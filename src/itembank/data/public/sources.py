@@ -27,6 +27,11 @@ class Archive:
     patterns: tuple[str, ...]
     most_bytes: int = 4 * GIGABYTE
 
+    @property
+    def version(self) -> str:
+        """Which state of the repository is fetched: a branch or tag as it stands, or a commit."""
+        return self.url.partition("/tar.gz/")[2]
+
 
 @dataclass(frozen=True, slots=True)
 class HubFiles:
@@ -45,6 +50,11 @@ class HubFiles:
     repository: str
     patterns: tuple[str, ...]
     most_bytes: int = 20 * GIGABYTE
+
+    @property
+    def version(self) -> str:
+        """Which state of the repository is fetched."""
+        return "refs/heads/main"
 
     @property
     def is_one_a_model(self) -> bool:

@@ -1,7 +1,7 @@
 """Logs of Inspect: what `inspect eval` writes, finished or not."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from glob import escape
 from pathlib import Path
@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from itembank.data.prompts import NO_HASH
+from itembank.data.prompts import NO_HASH, TASK_NAME
 from itembank.data.readers.checks import row_problems
 from itembank.data.readers.collecting import collect
 from itembank.data.readers.contents import Prompted, item_contents, item_prompts
@@ -84,8 +84,15 @@ def _read_all(
     )
     if not files:
         problems.append("there must be at least one log of Inspect (*.eval, or a .json that it wrote), got none.")
-    runs = [replace(run, task=spec.task_names.get(run.task, run.task)) for run in runs]
+    runs = [_renamed(run, spec.task_names) for run in runs]
     return together(wanted(runs, spec)), problems
+
+
+def _renamed(run: InspectRun, names: Mapping[str, str]) -> InspectRun:
+    """Give the task of a run the name that it is to have, and keep the one that Inspect knows."""
+    if run.task not in names:
+        return run
+    return replace(run, task=names[run.task], settings={TASK_NAME: run.task, **run.settings})
 
 
 def _scorers(runs: Sequence[InspectRun], spec: ReadingSpec, problems: list[str]) -> dict[str, str]:

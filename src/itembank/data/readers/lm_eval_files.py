@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from itembank.data.documents import read_json
-from itembank.data.prompts import short_digest
+from itembank.data.prompts import TASK_NAME, short_digest
 from itembank.data.readers.foreign_logs import check_not_foreign
 from itembank.data.readers.json_files import Record, first_record
 from itembank.data.readers.refusals import refuse
@@ -160,6 +160,7 @@ def renamed(file: SampleFile, names: Mapping[str, str]) -> SampleFile:
     told = {one.name: getattr(file.run, one.name) for one in fields(file.run) if one.name != "about"}
     by_task = {name: value for name, value in told.items() if isinstance(value, Mapping) and old in value}
     changed: dict[str, Any] = {name: {**value, new: value[old]} for name, value in by_task.items()}
+    changed["settings"] = {**file.run.settings, new: {TASK_NAME: old, **file.run.settings.get(old, {})}}
     run = replace(file.run, **changed)
     if run.groups.get(new) == old:
         run = replace(run, groups={**run.groups, new: new})

@@ -7,6 +7,7 @@ from typing import Any
 import polars as pl
 
 from itembank.data.banks import Bank
+from itembank.data.prompts import names_in_harness
 from itembank.data.readers.inspect_samples import content_hash
 from itembank.errors import DataError, IntegrityError, did_you_mean, quoted, shown
 from itembank.harnesses.protocol import check_same_content, contents_of
@@ -38,7 +39,7 @@ class TaskItems:
 
 
 def task_items(bank: Bank, task: str) -> TaskItems:
-    """Find the items of a task in a bank, by the task's name with or without its package.
+    """Find the items of a task in a bank, by the task's name with or without its package, or the one before a renaming.
 
     Raises
     ------
@@ -53,6 +54,8 @@ def task_items(bank: Bank, task: str) -> TaskItems:
         )
     named = [one for one in table["task"].unique(maintain_order=True).to_list() if one is not None]
     unqualified = [one for one in named if _bare(one) == _bare(task)]
+    if not unqualified:
+        unqualified = [name for name, own in names_in_harness(table).items() if _bare(own) == _bare(task)]
     if task not in named and len(unqualified) != 1:
         raise DataError(
             f"the bank must hold items of the task {quoted(task)}, got the tasks {shown(named)}."

@@ -2,8 +2,8 @@
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ from itembank.adaptive.preparation import prepare
 from itembank.data.atomic import check_destination, replacing_folder
 from itembank.data.bank_files import save_bank
 from itembank.data.banks import Bank
-from itembank.data.prompts import DIFFERS, IN_WORDS, settings_by_task, settings_in_words
+from itembank.data.prompts import DIFFERS, IN_WORDS, names_in_harness, settings_by_task, settings_in_words
 from itembank.data.readers.lm_eval_files import OF_BANK, ORIGINAL
 from itembank.data.readers.lm_eval_scores import METRIC_OF_RESPONSE
 from itembank.data.selections import Selection
@@ -142,7 +142,7 @@ def export_tasks(
     path = Path(path)
     documents = chosen_documents(selection)
     _check(bank, documents, path, name)
-    needed = None if include_path is None else needed_files(Path(include_path), list(documents))
+    needed = None if include_path is None else _needed(Path(include_path), bank, documents)
     left_out = (*question_columns(bank), *left_out_of_models(bank))
     bank = without_columns(bank, left_out)
     settings = settings_by_task(bank.responses.items)
@@ -164,6 +164,14 @@ def export_tasks(
         (folder / "README.md").write_text(text, encoding="utf-8")
         files = file_sizes(folder)
     return ExportedTasks(tasks, files, left_out, notes)
+
+
+def _needed(folder: Path, bank: Bank, documents: Iterable[str]) -> TaskFiles:
+    """Return the files that tasks need, which the harness may call otherwise than the bank."""
+    own = names_in_harness(bank.responses.items)
+    names = {own.get(task, task): task for task in documents}
+    needed = needed_files(folder, list(names))
+    return replace(needed, changes={names[task]: groups for task, groups in needed.changes.items()})
 
 
 def _check(bank: Bank, documents: Mapping[str, Sequence[int]], path: Path, name: str) -> None:

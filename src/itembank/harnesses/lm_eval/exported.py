@@ -14,6 +14,7 @@ import numpy as np
 
 from itembank.data.bank_files import load_bank
 from itembank.data.banks import Bank
+from itembank.data.prompts import names_in_harness
 from itembank.data.readers.lm_eval_files import OF_BANK, ORIGINAL
 from itembank.data.readers.lm_eval_samples import ESTIMATES
 from itembank.data.responses import ResponseMatrix
@@ -50,8 +51,8 @@ def exported_task(config: Mapping[str, Any], folder: Path) -> Any:
     """
     check_release()
     original = str(config["metadata"][ORIGINAL])
-    task = _load(original, folder)
     bank, selection = _bank(folder), Selection.load(folder / SELECTION)
+    task = _load(names_in_harness(bank.responses.items).get(original, original), folder)
     own = task.config.metadata or {}
     task.config.metadata = {**own, **{name: config["metadata"][name] for name in (ORIGINAL, OF_BANK)}}
     hooks = _OneTask(original, {original: chosen_documents(selection)[original]}, bank)

@@ -1,7 +1,7 @@
 """Loaded tasks without those of which nothing was chosen, in the forms that releases of the harness load them."""
 
 import copy
-from collections.abc import Container
+from collections.abc import Container, Mapping
 from typing import Any
 
 
@@ -13,6 +13,26 @@ def task_names(loaded: Any) -> dict[str, Any]:
     for key, value in loaded.items():
         found.update(task_names(value) if isinstance(value, dict) else {key: value})
     return found
+
+
+def renamed(loaded: Any, names: Mapping[str, str]) -> Any:
+    """Return what was loaded with tasks called as these names say; the tasks themselves are called so, too."""
+    if not names:
+        return loaded
+    for name, task in task_names(loaded).items():
+        if name in names:
+            task.set_config(key="task", value=names[name])
+    return {**loaded, "tasks": _renamed(loaded["tasks"], names)} if "tasks" in loaded else _renamed(loaded, names)
+
+
+def _renamed(tasks: Mapping[Any, Any], names: Mapping[str, str]) -> dict[Any, Any]:
+    """Rename tasks at every depth; another task that has one of the new names is left out."""
+    taken = set(names.values()) - set(names)
+    return {
+        names.get(key, key): _renamed(value, names) if isinstance(value, dict) else value
+        for key, value in tasks.items()
+        if key not in taken
+    }
 
 
 def narrowed(loaded: Any, wanted: Container[str]) -> Any:

@@ -5,10 +5,11 @@ from contextlib import contextmanager
 from typing import Any
 
 from itembank.data.banks import Bank
+from itembank.data.prompts import names_in_harness
 from itembank.data.selections import Selection
 from itembank.errors import ParameterError, shown
 from itembank.harnesses.lm_eval.documents import Documents, Prepared, check_contents, chosen_documents
-from itembank.harnesses.lm_eval.narrowing import narrowed, task_names
+from itembank.harnesses.lm_eval.narrowing import narrowed, renamed, task_names
 from itembank.harnesses.lm_eval.patches import Original, hooked, is_overridden
 from itembank.harnesses.lm_eval.prompts import BankPrompts
 from itembank.harnesses.lm_eval.releases import HarnessError
@@ -60,7 +61,7 @@ def selected(
         prompts = BankPrompts(bank.responses.items, sets_shots=False, fewshot_seed=None, is_ignored=ignore_prompts)
     hooks = ChosenItems(chosen_documents(chosen), contents, prompts=prompts)
     with hooked(hooks):
-        yield tuple(hooks.chosen)
+        yield tuple({bank: own for own, bank in hooks.bank_names.items()}.get(task, task) for task in hooks.chosen)
 
 
 class _AllPreparedError(Exception):
@@ -93,6 +94,9 @@ class ChosenItems:
         self.prompts = prompts
         self.contents = contents
         self.checked = chosen if checked is None else checked
+        self.bank_names = (
+            {} if prompts is None else {own: task for task, own in names_in_harness(prompts.items).items()}
+        )
         self.prepared: dict[str, Prepared] = {}
         self._tasks: dict[str, Any] = {}  # holds tasks, so that another can be told from one that was made ready
         self._is_building = False
@@ -133,13 +137,14 @@ class ChosenItems:
         return iter([(number, documents[number]) for number in numbers])
 
     def evaluate(self, original: Original, arguments: dict[str, Any]) -> Any:
-        """Evaluate the tasks of which something was chosen."""
-        self.check_tasks(arguments["task_dict"])
+        """Evaluate the tasks of which something was chosen, by the names that the bank has for them."""
+        loaded = renamed(arguments["task_dict"], self.bank_names)
+        self.check_tasks(loaded)
         _refuse_parts(arguments)
         if self.prompts is not None:
-            loaded = task_names(arguments["task_dict"])
-            self.prompts.set_shots({name: loaded[name] for name in self.checked})
-        return original(**{**arguments, "task_dict": narrowed(arguments["task_dict"], self.chosen)})
+            tasks = task_names(loaded)
+            self.prompts.set_shots({name: tasks[name] for name in self.checked})
+        return original(**{**arguments, "task_dict": narrowed(loaded, self.chosen)})
 
     def check_tasks(self, loaded: Any) -> None:
         """Check that all tasks with a document to check are loaded, by classes whose methods are the harness's."""
