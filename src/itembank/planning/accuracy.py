@@ -143,7 +143,7 @@ def _measured(bank: Bank, level: float, progress: ProgressCallback) -> dict[str,
     sizes = plan_sizes(fewest_items(bank, LIMITS_OF_AUTO), most_items(bank, LIMITS_OF_AUTO), ALWAYS_TRIED).tolist()
     overall, trials = bank.targets.n_scenarios, []
     errors, half_widths = [], []
-    for number, size in enumerate(sizes):
+    for number, size in enumerate(sizes[::-1]):  # what was chosen for many items begins with what fewer get
         progress(f"trying {size} items", 0.3 + 0.7 * number / len(sizes))
         chosen, members = estimates_of_size(bank, size, selector=AUTO, spec=spec, seed=seed)
         found = members.past(spec).estimates
@@ -151,13 +151,14 @@ def _measured(bank: Bank, level: float, progress: ProgressCallback) -> dict[str,
         half_widths.append(half_widths_out_of_fold(found.error, found.scale, members.fold, level=level))
         trials.append(Trial.of(size, found, overall, costs_of(bank, chosen)))
     goal = Goal.of(bank, overall, PlanSpec(level), half_width=None, difference=None)
+    trials.reverse()
     curve, differences = goal.curves(trials)
     progress("done", 1.0)
     by_unit = {f"{COST}{unit}": np.array([trial.costs[unit] for trial in trials]) for unit in trials[0].costs}
     return {
         "sizes": np.array(sizes, dtype=np.float64),
-        "errors": np.stack(errors),
-        "half_widths": np.stack(half_widths),
+        "errors": np.stack(errors[::-1]),
+        "half_widths": np.stack(half_widths[::-1]),
         "curve": curve.values,
         "differences": differences.at(np.array(sizes)),
         **by_unit,

@@ -104,8 +104,11 @@ def plan(
     fewest = fewest_items(bank, limits) if isinstance(estimator, Auto) else bank.targets.n_scenarios
     sizes = plan_sizes(fewest, largest, max_items)
 
+    tried: list[int] = []
+
     def run(n_items: int) -> Trial:
-        progress(f"trying {n_items} items", min(n_items / float(sizes[-1]), 1.0))
+        progress(f"trying {n_items} items", min(len(tried) / len(sizes), 1.0))
+        tried.append(n_items)
         return try_size(bank, n_items, selector=chooser, estimator=estimator, target=index, seed=spec.seed)
 
     grid = try_grid(run, sizes, goal)
