@@ -1,7 +1,7 @@
 """Errors on calibration models that neither the choice of n items nor the estimates have seen."""
 
 from dataclasses import dataclass
-from typing import Literal, Self
+from typing import Self
 
 import numpy as np
 
@@ -20,7 +20,8 @@ from itembank.planning.auto import FALLBACK, choose_selection
 from itembank.selection.select import select
 from itembank.selection.specs import SelectionSpec
 
-Selector = SelectionSpec | Literal["auto"]
+Selector = SelectionSpec | str
+"""A method of selection, or 'auto'."""
 
 
 @dataclass(frozen=True, slots=True)
