@@ -47,7 +47,7 @@ def measured(bank):
     half_widths = np.full(errors.shape, 0.06)
     half_widths[1] = 0.03
     curve = PrecisionCurve(10, np.linspace(0.06, 0.03, 21))
-    return Accuracy(np.array([10, 20]), errors, half_widths, curve, np.array([0.1, 0.05]), {}, 0.95, "v-optimal", 30)
+    return Accuracy(np.array([10, 20]), errors, half_widths, curve, np.array([0.1, 0.05]), {}, 0.95, 30)
 
 
 def test_sections_stand_in_order_and_numbers_are_the_banks(bank, page):

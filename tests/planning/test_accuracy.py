@@ -29,7 +29,6 @@ def found(bank):
 
 def test_expected_half_widths_are_those_of_a_plan(bank, found):
     made = plan(bank)
-    assert made.selector == found.selector
     assert made.table.sizes.tolist() == found.sizes.tolist()
     np.testing.assert_allclose(found.expected_half_widths, made.table.half_widths, rtol=1e-9)
     np.testing.assert_allclose(found.differences, made.table.detectable_differences, rtol=1e-9)
@@ -48,7 +47,7 @@ def test_summaries_count_what_is_known():
     errors = np.array([[[0.1], [-0.3], [nan]]])
     half_widths = np.array([[[0.2], [0.2], [0.2]]])
     curve = PrecisionCurve(10, np.array([0.5, 0.4]))
-    made = Accuracy(np.array([11]), errors, half_widths, curve, np.array([0.6]), {}, 0.95, "any", 20)
+    made = Accuracy(np.array([11]), errors, half_widths, curve, np.array([0.6]), {}, 0.95, 20)
     assert made.mean_absolute_errors[0, 0] == pytest.approx(0.2)
     assert made.standard_errors[0, 0] == pytest.approx(0.1)  # sqrt(0.01 / (2 - 1)), the standard error of 0.1 and 0.3
     assert made.coverage[0, 0] == 0.5
@@ -62,7 +61,6 @@ def test_what_was_measured_is_kept_and_nothing_is_measured_to_look(bank, found, 
     again = kept_accuracy(load_bank(tmp_path / "bank"))
     assert again is not None
     np.testing.assert_array_equal(again.errors, found.errors)
-    assert again.selector == found.selector
     assert kept_accuracy(bank, level=0.5) is None
 
 

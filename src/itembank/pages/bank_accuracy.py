@@ -80,8 +80,8 @@ def _measured(bank: Bank, found: Accuracy) -> list[Block]:
     return [
         Text(
             "Each part of the past models in turn played the new models: items were chosen, estimates and intervals "
-            f"made without them. Items are chosen by {found.selector}, the method that this bank gets where none is "
-            "named. A point is a hundredth of the way from 0 % to 100 %."
+            "made without them. Items are chosen as itembank select chooses that many where no method is named. "
+            "A point is a hundredth of the way from 0 % to 100 %."
         ),
         _precision_chart(found),
         _goals(found),

@@ -14,14 +14,13 @@ from itembank.estimation.intervals import half_widths_out_of_fold
 from itembank.estimation.specs import Stacked
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.numerics.threads import one_blas_thread
-from itembank.planning.auto import CANDIDATES
 from itembank.planning.goals import Goal
-from itembank.planning.plan import check_folds, fewest_items, most_items, plan_sizes, usual_selector
+from itembank.planning.plan import LIMITS_OF_AUTO, check_folds, fewest_items, most_items, plan_sizes
 from itembank.planning.plan_spec import PlanSpec
 from itembank.planning.precision import ALWAYS_TRIED, PrecisionCurve
 from itembank.planning.size_trials import Trial, costs_of, estimates_of_size
+from itembank.planning.stages import AUTO
 from itembank.progress import ProgressCallback, part_of, silent
-from itembank.selection.specs import METHODS
 
 COST = "cost of "
 """Begins the names of kept costs; the unit follows."""
@@ -47,8 +46,6 @@ class Accuracy:
         Expected cost of the chosen items, where the bank knows it.
     level : float
         Of the intervals.
-    selector : str
-        How items were chosen.
     n_total : int
         Items of the bank.
     """
@@ -60,7 +57,6 @@ class Accuracy:
     differences: FloatArray
     costs: dict[str, FloatArray]
     level: float
-    selector: str
     n_total: int
 
     @property
@@ -132,7 +128,7 @@ def can_be_measured(bank: Bank) -> bool:
 
 def _name(bank: Bank, level: float) -> str:
     headline = () if bank.headline is None else (bank.headline.name, bank.headline.past)
-    return cache_name("accuracy", "curve of plans", level, *headline)
+    return cache_name("accuracy", "curve of select", level, *headline)
 
 
 @one_blas_thread()
@@ -144,39 +140,37 @@ def _measured(bank: Bank, level: float, progress: ProgressCallback) -> dict[str,
         "measuring accuracy (models whose overall score is known)",
     )
     seed, spec = PlanSpec().seed, Stacked()
-    selector = usual_selector(bank, "auto", seed, progress=part_of(progress, 0.3, 0.5))
-    sizes = plan_sizes(fewest_items(bank, selector), most_items(bank, selector), ALWAYS_TRIED).tolist()
+    sizes = plan_sizes(fewest_items(bank, LIMITS_OF_AUTO), most_items(bank, LIMITS_OF_AUTO), ALWAYS_TRIED).tolist()
     overall, trials = bank.targets.n_scenarios, []
     errors, half_widths = [], []
-    for number, size in enumerate(sizes):
-        progress(f"trying {size} items", 0.5 + 0.5 * number / len(sizes))
-        chosen, members = estimates_of_size(bank, size, selector=selector, spec=spec, seed=seed)
+    for number, size in enumerate(sizes[::-1]):  # what was chosen for many items begins with what fewer get
+        progress(f"trying {size} items", 0.3 + 0.7 * number / len(sizes))
+        chosen, members = estimates_of_size(bank, size, selector=AUTO, spec=spec, seed=seed)
         found = members.past(spec).estimates
         errors.append(found.error)
         half_widths.append(half_widths_out_of_fold(found.error, found.scale, members.fold, level=level))
         trials.append(Trial.of(size, found, overall, costs_of(bank, chosen)))
     goal = Goal.of(bank, overall, PlanSpec(level), half_width=None, difference=None)
+    trials.reverse()
     curve, differences = goal.curves(trials)
     progress("done", 1.0)
     by_unit = {f"{COST}{unit}": np.array([trial.costs[unit] for trial in trials]) for unit in trials[0].costs}
     return {
         "sizes": np.array(sizes, dtype=np.float64),
-        "errors": np.stack(errors),
-        "half_widths": np.stack(half_widths),
+        "errors": np.stack(errors[::-1]),
+        "half_widths": np.stack(half_widths[::-1]),
         "curve": curve.values,
         "differences": differences.at(np.array(sizes)),
-        "selector": np.array([float(CANDIDATES.index(selector))]),
         **by_unit,
     }
 
 
 def _fits(arrays: dict[str, FloatArray], bank: Bank) -> bool:
     """Whether arrays from a file are of this bank's shape."""
-    if not {"sizes", "errors", "half_widths", "curve", "differences", "selector"} <= set(arrays):
+    if not {"sizes", "errors", "half_widths", "curve", "differences"} <= set(arrays):
         return False
     shape = (arrays["sizes"].size, bank.n_models, bank.targets.n_scenarios + 1)
-    is_known = arrays["selector"].size == 1 and float(arrays["selector"][0]) in range(len(CANDIDATES))
-    return arrays["errors"].shape == shape == arrays["half_widths"].shape and is_known and arrays["curve"].size > 0
+    return arrays["errors"].shape == shape == arrays["half_widths"].shape and arrays["curve"].size > 0
 
 
 def _accuracy(bank: Bank, arrays: dict[str, FloatArray], level: float) -> Accuracy:
@@ -189,7 +183,6 @@ def _accuracy(bank: Bank, arrays: dict[str, FloatArray], level: float) -> Accura
         arrays["differences"],
         costs,
         level,
-        METHODS.label(CANDIDATES[int(arrays["selector"][0])]),
         bank.n_items,
     )
 

@@ -135,11 +135,12 @@ class Found(NamedTuple):
 
 
 def try_grid(run: Callable[[int], Trial], sizes: IntArray, goal: Goal) -> list[Trial]:
-    """Try growing numbers of items: those that every plan tries, and, with a goal, more until it is reached twice."""
-    trials: list[Trial] = []
-    n_reached = 0
-    for size in sizes.tolist():
-        if size > ALWAYS_TRIED and n_reached >= N_REACHED:
+    """Try the numbers of items that every plan tries, and, with a goal, growing ones until it is reached twice."""
+    # the most first: what was chosen for many items begins with what fewer get
+    trials = [run(size) for size in sizes[sizes <= ALWAYS_TRIED][::-1].tolist()][::-1]
+    n_reached = sum(goal.value is not None and goal.measure(trial) <= goal.value for trial in trials)
+    for size in sizes[sizes > ALWAYS_TRIED].tolist():
+        if n_reached >= N_REACHED:
             break
         trials.append(run(size))
         n_reached += goal.value is not None and goal.measure(trials[-1]) <= goal.value

@@ -17,15 +17,16 @@ from itembank.planning.goals import Goal, find_fewest, try_grid
 from itembank.planning.plan_spec import PlanSpec
 from itembank.planning.plans import Plan, PlanAnswer, PlanTable
 from itembank.planning.precision import ALWAYS_TRIED, grid_sizes
-from itembank.planning.size_trials import Trial, try_size
+from itembank.planning.size_trials import Selector, Trial, try_size
 from itembank.planning.stages import AUTO, compare_stages, first_of_stages, routing_method, stage_sizes
 from itembank.progress import ProgressCallback, silent
-from itembank.selection.recipes import read_recipe
 from itembank.selection.select import candidates, select
 from itembank.selection.specs import METHODS as SELECTORS
-from itembank.selection.specs import AnchorLatent, SelectionSpec, Stratified
+from itembank.selection.specs import SelectionSpec, VOptimal
 
 USUAL_SIZE = 100
+LIMITS_OF_AUTO = VOptimal()
+"""Of the methods of 'auto' the one with the fewest items to begin with, and none that all models answered alike."""
 USUAL = PlanSpec()
 
 
@@ -60,7 +61,7 @@ def plan(
         'overall' or a scenario; 'mean_win_rate', or an external score that the bank keeps. Numbers of items are of all
         scenarios together in any case.
     selector : spec or str
-        How items will be chosen, as for `select`; 'auto' is decided once, at about 100 items.
+        How items will be chosen, as for `select`; 'auto' is decided at each number of items.
     method : spec or str
         How scores will be estimated, as for `estimate`.
     max_items : int, optional
@@ -95,15 +96,19 @@ def plan(
     estimator = ESTIMATORS.resolve(method)
     if selector != AUTO:
         check_method(selector)
+    chooser: Selector = AUTO if selector == AUTO else SELECTORS.resolve(selector)
     check_folds(bank, progress)
-    chooser = usual_selector(bank, selector, spec.seed, progress=progress)
-    largest = most_items(bank, chooser)
+    limits = LIMITS_OF_AUTO if isinstance(chooser, str) else chooser
+    largest = most_items(bank, limits)
     # 'auto' has methods that predict a scenario from the answers to others, which not every method does
-    fewest = fewest_items(bank, chooser) if isinstance(estimator, Auto) else bank.targets.n_scenarios
+    fewest = fewest_items(bank, limits) if isinstance(estimator, Auto) else bank.targets.n_scenarios
     sizes = plan_sizes(fewest, largest, max_items)
 
+    tried: list[int] = []
+
     def run(n_items: int) -> Trial:
-        progress(f"trying {n_items} items", min(n_items / float(sizes[-1]), 1.0))
+        progress(f"trying {n_items} items", min(len(tried) / len(sizes), 1.0))
+        tried.append(n_items)
         return try_size(bank, n_items, selector=chooser, estimator=estimator, target=index, seed=spec.seed)
 
     grid = try_grid(run, sizes, goal)
@@ -111,32 +116,30 @@ def plan(
     found = find_fewest(run, grid, goal, most)
     answer = PlanAnswer.of(goal, grid, found, most=most, max_items=max_items, target=target)
     advice = ""
-    if selector == AUTO and isinstance(estimator, Auto):
+    if chooser == AUTO and isinstance(estimator, Auto):
         progress("trying stages", 1.0)
-        advice = _stages_advice(bank, chooser, min(answer.n_items or USUAL_SIZE, most), spec.seed)
+        advice = _stages_advice(bank, min(answer.n_items or USUAL_SIZE, most), spec.seed)
     progress("done", 1.0)
     return Plan(
         target=target,
         goal=goal,
         answer=answer,
         table=PlanTable.of(goal, grid, found, most=most),
-        selector=SELECTORS.label(chooser),
+        selector=chooser if isinstance(chooser, str) else SELECTORS.label(chooser),
         method=ESTIMATORS.name_of(estimator),
         bank_id=bank.bank_id,
         stages_advice=advice,
     )
 
 
-def _stages_advice(bank: Bank, chooser: SelectionSpec, n_items: int, seed: int) -> str:
+def _stages_advice(bank: Bank, n_items: int, seed: int) -> str:
     """Say whether two stages of as many items would do better; nothing where there are too few items for stages."""
     try:
         sizes = stage_sizes(bank, n_items, 2)
     except ParameterError:
         return ""
-    batch, routing = (
-        select(bank, size, method=method, rng=seed)
-        for size, method in ((n_items, chooser), (sizes[0], routing_method(bank)))
-    )
+    batch = choose_selection(bank, n_items, per_scenario=False, excluded=(), seed=seed)
+    routing = select(bank, sizes[0], method=routing_method(bank), rng=seed)
     compared = compare_stages(bank, batch, first_of_stages(routing, sizes))
     return "" if compared is None else compared.advice
 
@@ -158,21 +161,6 @@ def check_folds(bank: Bank, progress: ProgressCallback) -> None:
             f"has {bank.distinct_models.size} whose full scores are known and that are no copies. Add per-item results "
             "of more models."
         )
-
-
-def usual_selector(
-    bank: Bank,
-    selector: SelectionSpec | str,
-    seed: int,
-    *,
-    progress: ProgressCallback = silent,
-) -> SelectionSpec:
-    """Spec of the selector; 'auto' becomes the method that it takes at a usual size."""
-    if not (isinstance(selector, str) and selector == AUTO):
-        return SELECTORS.resolve(selector)
-    size = min(USUAL_SIZE, most_items(bank, AnchorLatent()))
-    recipe = read_recipe(choose_selection(bank, size, per_scenario=False, excluded=(), seed=seed, progress=progress))
-    return Stratified("proportional") if recipe is None else recipe.spec
 
 
 def most_items(bank: Bank, selector: SelectionSpec) -> int:

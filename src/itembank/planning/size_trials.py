@@ -11,13 +11,17 @@ from itembank.data.costs import costs_of_items
 from itembank.data.selections import Selection
 from itembank.errors import DataError
 from itembank.estimation.members_out_of_fold import MembersOutOfFold, members_out_of_fold
-from itembank.estimation.method_trials import sample_of
+from itembank.estimation.method_trials import sample_of, try_methods
 from itembank.estimation.out_of_fold import OutOfFold
 from itembank.estimation.specs import Auto, EstimationSpec, PointSpec, Stacked
 from itembank.numerics.arrays import FloatArray
 from itembank.numerics.threads import one_blas_thread
+from itembank.planning.auto import FALLBACK, choose_selection
 from itembank.selection.select import select
 from itembank.selection.specs import SelectionSpec
+
+Selector = SelectionSpec | str
+"""A method of selection, or 'auto'."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +62,7 @@ class Trial:
 
 @one_blas_thread()
 def try_size(
-    bank: Bank, n_items: int, *, selector: SelectionSpec, estimator: EstimationSpec, target: int, seed: int
+    bank: Bank, n_items: int, *, selector: Selector, estimator: EstimationSpec, target: int, seed: int
 ) -> Trial:
     """Choose n items in every fold anew and estimate the models it left out; raises as `Trial.of`."""
     spec = Stacked() if isinstance(estimator, Auto) else estimator
@@ -67,9 +71,18 @@ def try_size(
 
 
 def estimates_of_size(
-    bank: Bank, n_items: int, *, selector: SelectionSpec, spec: PointSpec | Stacked, seed: int
+    bank: Bank, n_items: int, *, selector: Selector, spec: PointSpec | Stacked, seed: int
 ) -> tuple[list[Selection], MembersOutOfFold]:
-    """Choose n items in every fold anew, and estimate the models it left out; return both."""
+    """Choose n items in every fold anew, and estimate the models it left out; return both.
+
+    'auto' takes what `select` takes for as many items, and its trial is the one that `estimate` rests on; where it
+    draws at random, each fold draws its own.
+    """
+    if isinstance(selector, str):
+        taken = choose_selection(bank, n_items, per_scenario=False, excluded=(), seed=seed)
+        if not taken.is_random:
+            return [taken], try_methods(bank, sample_of(bank, taken), taken, spec.members)
+        selector = FALLBACK
     chosen = [
         select(fold.bank, n_items, method=selector, rng=np.random.default_rng([seed, n_items, fold.number]))
         for fold in folds(bank)

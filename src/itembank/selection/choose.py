@@ -62,7 +62,8 @@ def v_optimal(pools: ItemPools, spec: specs.VOptimal) -> list[Choice]:
         models = [LinearModel(usual.loadings, usual.noise, 0.5)]
         models += [LinearModel(one.loadings, one.noise, 0.5 / len(local)) for one in local]
     features, targets = latent_features(usual), pools.bank.targets
-    return choose_v_optimal(models, targets, spec, pools.scenarios, pools.counts, features=features)
+    orders: dict[str, IntArray] = pools.bank.cache.remember("orders of v-optimal items", dict)
+    return choose_v_optimal(models, targets, spec, pools.scenarios, pools.counts, features=features, orders=orders)
 
 
 def by_disagreement(pools: ItemPools, spec: specs.Disagreement) -> list[Choice]:

@@ -11,6 +11,7 @@ from typing import Self
 
 import numpy as np
 
+from itembank.data.bank_cache import cache_name
 from itembank.data.score_names import OVERALL
 from itembank.data.targets import ScoreTargets
 from itembank.errors import ParameterError, shown
@@ -70,6 +71,7 @@ def choose_v_optimal(
     counts: IntArray,
     *,
     features: FloatArray,
+    orders: dict[str, IntArray],
 ) -> list[Choice]:
     """Choose from all scenarios at once, for the scores that the spec names.
 
@@ -88,6 +90,8 @@ def choose_v_optimal(
         Items of each scenario with equal allocation; their sum is what 'free' allocation chooses.
     features : (n_items, n_features)
         What makes items similar, for the weights of the chosen ones.
+    orders : mapping of name to (n_chosen,)
+        The longest chosen from these models before, by all they followed from; what is chosen now is added.
 
     Raises
     ------
@@ -97,18 +101,28 @@ def choose_v_optimal(
     target_weights, importance = wanted_scores(targets, spec)
     items = np.concatenate([pool.items for pool in pools])  # in their order, the first of equals is taken
     at_least, at_most = _bounds(spec, pools, counts)
-    greedy = greedy_v_optimal(
-        [model.take(items) for model in models],
-        target_weights[items],
-        importance,
-        int(counts.sum()),
-        is_candidate=np.concatenate([pool.is_candidate for pool in pools]),
-        group=targets.scenario_index[items],
-        at_least=at_least,
-        at_most=at_most,
-        first=np.isin(items, np.concatenate([pool.items[pool.included] for pool in pools])),
-    )
-    chosen = items[greedy.items]
+    is_candidate = np.concatenate([pool.is_candidate for pool in pools])
+    group = targets.scenario_index[items]
+    first = np.isin(items, np.concatenate([pool.items[pool.included] for pool in pools]))
+    weights, n_items = target_weights[items], int(counts.sum())
+    name = cache_name("order", repr(spec), items, weights, importance, is_candidate, group, at_least, at_most, first)
+    order = orders.get(name, np.zeros(0, dtype=np.int64))
+    # a longer order begins as a shorter one, unless the shorter one had to end with scenarios that had too few
+    n_each = np.bincount(group[order[:n_items]], minlength=at_least.size)
+    if order.size < n_items or (n_each < at_least).any():
+        order = greedy_v_optimal(
+            [model.take(items) for model in models],
+            weights,
+            importance,
+            n_items,
+            is_candidate=is_candidate,
+            group=group,
+            at_least=at_least,
+            at_most=at_most,
+            first=first,
+        ).items
+        orders[name] = max(orders.get(name, order), order, key=len)
+    chosen = items[order[:n_items]]
     return [
         weighted_by_nearest(pool, features[pool.items], np.flatnonzero(np.isin(pool.items, chosen))) for pool in pools
     ]
