@@ -137,10 +137,16 @@ def test_every_package_and_module_has_a_layer():
 
 
 def test_circles_are_looked_for_in_every_package_and_in_imports_of_types():
-    assert [one["ancestors"] for one in contracts() if one["type"] == "acyclic_siblings"] == [
-        ["itembank", "itembank.**"]
-    ]
+    circles = {one["type"]: one for one in contracts()}["acyclic_siblings"]
+    assert circles["ancestors"] == ["itembank", "itembank.**"]
     assert "exclude_type_checking_imports" not in settings()
+
+
+def test_benchmarks_import_no_script():
+    """Scripts may import benchmarks, and not the other way round."""
+    pattern = re.compile(r"^\s*(from|import) scripts\b", re.MULTILINE)
+    files = (REPOSITORY / "benchmarks").rglob("*.py")
+    assert not [file.name for file in files if pattern.search(file.read_text(encoding="utf-8"))]
 
 
 def test_no_text_names_a_module_of_a_higher_floor():
