@@ -80,10 +80,10 @@ mutations: $(STAMPS)/test
 	$(BIN)/python scripts/mutations.py
 
 test-kernels: $(STAMPS)/test
-	$(BIN)/python scripts/kernels.py $(BIN)/python -m pytest -n auto $(TESTS)
+	$(BIN)/python benchmarks/blas_kernels.py $(BIN)/python -m pytest -n auto $(TESTS)
 
 test-second-kernel: $(STAMPS)/test
-	$(BIN)/python scripts/kernels.py --second $(BIN)/python -m pytest -m "not slow and not harness and not browser" -n auto $(NUMERICAL)
+	$(BIN)/python benchmarks/blas_kernels.py --second $(BIN)/python -m pytest -m "not slow and not harness and not browser" -n auto $(NUMERICAL)
 
 lint: $(STAMPS)/lint
 	$(BIN)/ruff check .

@@ -1,6 +1,6 @@
 """How far results differ between BLAS kernels, for one seed.
 
-Every kernel that this processor can run (`scripts/kernels.py`) does the same work in a process of its own: the
+Every kernel that this processor can run (`benchmarks/blas_kernels.py`) does the same work in a process of its own: the
 quickstart, selections and estimates on the Open LLM Leaderboard, sessions, forecasts of scaling. Printed are, for each
 result, the largest difference from the first kernel, and how many of the chosen items differ.
 
@@ -22,6 +22,7 @@ import numpy as np
 
 import itembank as ib
 from benchmarks.accuracy.data_sets import load
+from benchmarks.blas_kernels import KNOWN, code_of, distinct
 from itembank.calibration.build import build_bank
 from itembank.calibration.dimensions import choose_n_dims
 from itembank.data.banks import Bank
@@ -30,7 +31,6 @@ from itembank.errors import ItembankWarning
 from itembank.estimation.estimate import estimate
 from itembank.planning.select import select
 from itembank.reports.quickstart import STRATEGIES, run_quickstart
-from scripts.kernels import KNOWN, code_of, distinct
 
 Results = Iterator[tuple[str, Any]]
 """Name and value: an array of numbers, or ids of items in the order in which they stand in the bank."""

@@ -1,9 +1,12 @@
 """What a bare import and `--help` may not load, and which layers may see which."""
 
+import ast
 import json
+import re
 import subprocess
 import sys
 import tomllib
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 
@@ -12,6 +15,8 @@ import pytest
 import itembank
 
 REPOSITORY = Path(__file__).resolve().parent.parent
+SOURCE = REPOSITORY / "src" / "itembank"
+MODULE = re.compile(r"itembank\.(?P<part>\w*)[\w.]*(:\w+)?")
 HEAVY = (
     "numpy",
     "scipy",
@@ -109,14 +114,97 @@ def test_a_name_that_is_not_here_says_where_it_is(name, message):
         getattr(itembank, name)
 
 
+def test_a_result_shows_its_page_though_nobody_imported_pages():
+    pytest.importorskip("jinja2")
+    loaded = modules_loaded_by("""
+import itembank as ib
+import numpy as np
+chosen = ib.Selection(("item",), ("part",), np.ones(1), "random", "bank-id")
+assert "itembank.tabular" in sys.modules
+assert not [name for name in sys.modules if name.startswith("itembank.pages")]
+assert "Selection of 1 item" in chosen._repr_html_(), chosen._repr_html_()
+""")
+    assert "jinja2" in loaded
+
+
 def test_every_package_and_module_has_a_layer():
-    contract = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"][0]
-    layers = {name.strip() for layer in contract["layers"] for name in layer.split("|")}
-    source = REPOSITORY / "src" / "itembank"
-    packages = {folder.name for folder in source.iterdir() if (folder / "__init__.py").is_file()}
+    contract = contracts()[0]
+    layers = set(floors())
+    packages = {folder.name for folder in SOURCE.iterdir() if (folder / "__init__.py").is_file()}
     assert packages <= layers
-    assert layers <= packages | {file.stem for file in source.glob("*.py")}
+    assert layers <= packages | {file.stem for file in SOURCE.glob("*.py")}
     assert contract["exhaustive"]
+
+
+def test_circles_are_looked_for_in_every_package_and_in_imports_of_types():
+    circles = {one["type"]: one for one in contracts()}["acyclic_siblings"]
+    assert circles["ancestors"] == ["itembank", "itembank.**"]
+    assert "exclude_type_checking_imports" not in settings()
+
+
+def test_benchmarks_import_no_script():
+    """Scripts may import benchmarks, and not the other way round."""
+    pattern = re.compile(r"^\s*(from|import) scripts\b", re.MULTILINE)
+    files = (REPOSITORY / "benchmarks").rglob("*.py")
+    assert not [file.name for file in files if pattern.search(file.read_text(encoding="utf-8"))]
+
+
+def test_no_text_names_a_module_of_a_higher_floor():
+    """Modules that are imported by a text make arrows, too, which no contract sees."""
+    floor = floors()
+    found = {}
+    for file in sorted(SOURCE.rglob("*.py")):
+        part = file.relative_to(SOURCE).parts[0].removesuffix(".py")
+        names = higher_names(file.read_text(encoding="utf-8"), floor.get(part, len(floor)))
+        found |= {str(file.relative_to(SOURCE)): names} if names else {}
+    assert not found
+
+
+@pytest.mark.parametrize(
+    ("code", "names"),
+    [
+        ('import_module("itembank.pages.notebooks").pieces_of(result)', ["itembank.pages.notebooks"]),
+        ('def show(name):\n    return import_module(f"itembank.{name}")', ["itembank."]),
+        ('"itembank." + name', ["itembank."]),
+        ('KERNEL = "itembank.calibration.fits:fit"', ["itembank.calibration.fits:fit"]),
+        ('KERNEL = "itembank.numerics.newton:solve"', []),
+        ('KEY = "itembank.digest"', []),
+        ('"""What `itembank.pages` shows of it."""', []),
+        ('installed_methods(group="itembank.calibrations")', []),
+    ],
+)
+def test_texts_that_name_higher_modules_are_found(code, names):
+    assert higher_names(code, floors()["data"]) == names
+
+
+def higher_names(code, floor):
+    """Give the texts of code that name a module above a floor, or begin the name of any; names of groups are none."""
+    highest = floors()
+    tree = ast.parse(code)
+    groups = {id(one.value) for one in ast.walk(tree) if isinstance(one, ast.keyword) and one.arg == "group"}
+    texts = [
+        one.value
+        for one in ast.walk(tree)
+        if isinstance(one, ast.Constant) and isinstance(one.value, str) and id(one) not in groups
+    ]
+    named = [(text, match["part"]) for text in texts if (match := MODULE.fullmatch(text))]
+    return [text for text, part in named if (highest.get(part, 0) if part else max(highest.values())) > floor]
+
+
+def floors():
+    """Return the floor of every package and module, from 0 for the lowest."""
+    layers = reversed(contracts()[0]["layers"])
+    return {name.strip(): floor for floor, layer in enumerate(layers) for name in layer.split("|")}
+
+
+def contracts():
+    return settings()["contracts"]
+
+
+@cache
+def settings():
+    """Return what import-linter is told."""
+    return tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["tool"]["importlinter"]
 
 
 def test_the_version_is_told_without_numpy():

@@ -10,6 +10,17 @@ from typing import Any
 
 import lazy_loader
 
+from itembank import page_pieces as _page_pieces
+
+
+def _pieces_of(result: object) -> str | None:
+    """Return the beginning of a result's page: results stand below pages, so that the way there begins here."""
+    from itembank.pages.notebooks import pieces_of  # noqa: PLC0415 (heavy)
+
+    return pieces_of(result)
+
+
+_page_pieces.pieces_of = _pieces_of
 _attribute, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 
 

@@ -1,12 +1,12 @@
 """Results in a console, in a notebook and as data frames."""
 
 import html
-import importlib
 import reprlib
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
+from itembank import page_pieces
 from itembank.errors import MissingDependencyError, missing_package, visible
 from itembank.tables import cell_text, column_names, columns_of, table_lines
 
@@ -89,15 +89,11 @@ class Tabular:
 
 
 def _pieces(result: Any) -> str | None:
-    """Return the beginning of a result's page, where it has one and the extra 'report' is installed.
-
-    Pages stand above all results, so that they are found by name.
-    """
+    """Return the beginning of a result's page, where it has one and the extra 'report' is installed."""
     try:
-        pieces: str | None = importlib.import_module("itembank.pages.notebooks").pieces_of(result)
+        return page_pieces.pieces_of(result)
     except MissingDependencyError:
         return None
-    return pieces
 
 
 def _html_row(tag: str, cells: Sequence[str]) -> str:

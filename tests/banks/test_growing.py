@@ -102,7 +102,7 @@ def test_items_on_trial_do_not_count_yet(bank):
     grown = add_items(bank, responses, status="field-test")
     assert grown.item_ids == bank.item_ids
     assert grown.target_id == bank.target_id
-    assert grown.history.whole.n_items == 52
+    assert grown.whole.n_items == 52
     assert grown.version == "1.1.0"
     with pytest.raises(ParameterError, match="status must be one of"):
         add_items(bank, responses, status="new")
@@ -113,7 +113,7 @@ def test_items_are_linked_to_retired_ones_too(bank):
     responses, _ = linking(bank)
     grown = add_items(smaller, responses)
     assert grown.n_items == 47
-    assert grown.history.whole.n_items == 52
+    assert grown.whole.n_items == 52
 
 
 def test_difficulties_follow_models_that_found_items_easier(bank):

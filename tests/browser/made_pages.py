@@ -22,11 +22,11 @@ from itembank.errors import DataWarning
 from itembank.estimation.estimate import estimate
 from itembank.pages.audit_page import audit_page
 from itembank.pages.bank_page import bank_page
-from itembank.pages.blocks import Page
 from itembank.pages.comparison_page import comparison_page
 from itembank.pages.estimates_page import estimates_page
 from itembank.pages.pass_at_k_page import pass_at_k_page
 from itembank.pages.pretraining_page import pretraining_page
+from itembank.pages.render import Page
 from itembank.pages.session_page import session_page
 from itembank.pages.study_page import study_page
 from itembank.pages.transfer_page import transfer_page

@@ -4,7 +4,8 @@ import csv
 
 import pytest
 
-from itembank.pages.blocks import Chart, Data, Page
+from itembank.pages.blocks import Chart, Data
+from itembank.pages.render import Page
 from tests.browser.conftest import Watched
 from tests.browser.made_pages import PAGES, PAYLOADS
 

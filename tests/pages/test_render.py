@@ -12,9 +12,8 @@ import numpy as np
 import pytest
 
 from itembank.errors import MissingDependencyError, ParameterError
-from itembank.pages.blocks import Answer, Caution, Chart, Column, Data, Facts, Page, Section, Table, Text
-from itembank.pages.cells import cell
-from itembank.pages.render import page_html
+from itembank.pages.blocks import Answer, Caution, Chart, Column, Data, Facts, Section, Table, Text
+from itembank.pages.render import Page, cell, page_html
 from itembank.pages.runtime import chart_script
 from itembank.reports.theme import ONE_MAIN
 

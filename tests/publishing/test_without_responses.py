@@ -183,7 +183,7 @@ def test_nothing_of_what_is_kept_aside_is_left(whole, tmp_path):
     changed = retire(whole, aside, reason="wrong key")
     save_bank(without_responses(changed), tmp_path / "bank")
     again = load_bank(tmp_path / "bank")
-    assert (again.history.whole, again.n_models, again.version) == (None, 0, "2.0.0")
+    assert (again.whole, again.n_models, again.version) == (None, 0, "2.0.0")
     assert again.item_ids == changed.item_ids
     assert (again.target_digest, again.bank_id) == (changed.target_digest, without_responses(changed).bank_id)
     assert [one.digest for one in again.history.targets] == [changed.target_digest]

@@ -127,9 +127,9 @@ def descendant(
         )
     if current == len(known):
         known.append(new_target(whole, counted, score, known, before, version=version, label=label))
-    history = replace(before, targets=tuple(known), current=current, status=status, since=since, whole=None)
+    history = replace(before, targets=tuple(known), current=current, status=status, since=since)
     change = _change(parent, whole, operation, histories=(before, history), changed=changed, version=version)
-    return view_of(replace(whole, history=None), replace(history, changes=(*before.changes, change)))
+    return view_of(replace(whole, history=None, whole=None), replace(history, changes=(*before.changes, change)))
 
 
 def history_of(bank: Bank) -> BankHistory:

@@ -63,6 +63,7 @@ def grown_part(
         item_model_bias=np.array([known.get(name, typical) for name in targets.scenarios]),
         response_variance=response_variance(responses, targets),
         history=None,
+        whole=None,
     )
 
 

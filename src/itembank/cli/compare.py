@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from itembank.comparison.comparisons import Comparison
-    from itembank.pages.blocks import Page
+    from itembank.pages.render import Page
 
 
 @click.command("compare", cls=Command)

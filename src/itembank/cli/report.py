@@ -16,7 +16,7 @@ from itembank.cli.session_record import bank_option, loaded_bank
 
 if TYPE_CHECKING:
     from itembank.data.banks import Bank
-    from itembank.pages.blocks import Page
+    from itembank.pages.render import Page
     from itembank.planning.accuracy import Accuracy
 
 

@@ -14,7 +14,7 @@ from itembank.cli.render import note
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from itembank.pages.blocks import Page
+    from itembank.pages.render import Page
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -63,7 +63,7 @@ def report_option(function: Function) -> Function:
 def checked_report_path(ctx: click.Context, _parameter: click.Parameter, path: Path | None) -> Path | None:
     """Refuse what no page could be written to."""
     if path is not None and not ctx.resilient_parsing:
-        from itembank.pages.blocks import check_page_destination  # noqa: PLC0415
+        from itembank.pages.render import check_page_destination  # noqa: PLC0415
         from itembank.pages.runtime import check_libraries  # noqa: PLC0415
 
         check_page_destination(path)

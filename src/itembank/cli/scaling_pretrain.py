@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from itembank.data.compute import TrainingCompute
     from itembank.data.responses import ResponseMatrix
-    from itembank.pages.blocks import Page
+    from itembank.pages.render import Page
     from itembank.scaling.pretraining.law_results import PretrainingLaw
 
 AUTO = "auto"

@@ -30,7 +30,7 @@ from itembank.scaling.sampling.pass_at_k_specs import DEFAULT_METHODS, METHODS, 
 if TYPE_CHECKING:
     from itembank.data.banks import Bank
     from itembank.data.responses import ResponseMatrix
-    from itembank.pages.blocks import Page
+    from itembank.pages.render import Page
     from itembank.scaling.sampling.pass_at_k_results import PassAtKLaw
     from itembank.scaling.sampling.sampling_plan_results import SamplingPlan
 

@@ -21,7 +21,7 @@ from itembank.scaling.transfers.specs import METHODS, TransferSpec
 if TYPE_CHECKING:
     from itembank.data.compute import TrainingCompute
     from itembank.data.responses import ResponseMatrix
-    from itembank.pages.blocks import Page
+    from itembank.pages.render import Page
     from itembank.scaling.transfers.convergent_results import ConvergentValidity
     from itembank.scaling.transfers.transfer_results import Transfer
 

@@ -28,7 +28,7 @@ from itembank.cli.study_tables import Row, number, wide
 if TYPE_CHECKING:
     import polars as pl
 
-    from itembank.pages.blocks import Page
+    from itembank.pages.render import Page
     from itembank.studies.results import StudyResult
 
 POINTS = ("mae", "p95", "worst", "bias", "rmse", "half_width")

@@ -259,7 +259,7 @@ def _error_problems(bank: Bank) -> Iterator[str]:
 
 def _methods(method: str) -> tuple[str, ...]:
     """Methods of calibration; installed packages are asked where it is none of ours."""
-    return METHODS if method in METHODS else (*METHODS, *installed_methods("itembank.calibrations"))
+    return METHODS if method in METHODS else (*METHODS, *installed_methods(group="itembank.calibrations"))
 
 
 def _unless(

@@ -93,7 +93,7 @@ def save_bank(bank: Bank, path: str | Path, *, overwrite: bool = False) -> None:
             f"a bank is written with the items that count, got one asked for its earlier score {bank.target_id!r}. "
             "Write the bank itself, which gives that score, too; or restore the retired items and write that."
         )
-    whole = replace(whole_bank(bank), history=bank.history)  # with the items that are kept aside
+    whole = replace(whole_bank(bank), history=bank.history, whole=bank.whole)  # with the items that are kept aside
     with replacing_folder(path) as folder:
         _item_table(whole).write_parquet(folder / "items.parquet")
         _model_table(whole).write_parquet(folder / "models.parquet")
@@ -205,7 +205,7 @@ def _record(bank: Bank) -> dict[str, Any]:
 
 
 def _schema_version(bank: Bank) -> int:
-    if bank.history is not None and bank.history.whole is not None:
+    if bank.whole is not None:
         return ASIDE_SCHEMA_VERSION
     if bank.published is not None:
         return PUBLISHED_SCHEMA_VERSION

@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -14,9 +14,6 @@ from itembank.data.known_targets import KnownTarget
 from itembank.errors import ParameterError, quoted
 from itembank.numerics.arrays import BoolArray, IntArray
 from itembank.tabular import Compact
-
-if TYPE_CHECKING:
-    from itembank.data.banks import Bank
 
 ACTIVE, RETIRED, SUSPECT, FIELD_TEST = "active", "retired", "suspect", "field-test"
 STATUSES = (ACTIVE, RETIRED, SUSPECT, FIELD_TEST)
@@ -133,15 +130,13 @@ class BankHistory(Compact):
     changes : tuple of Change
         From the first to the one that made this bank; none of a bank that was only given a name.
     targets : tuple of KnownTarget
-        Every score that the bank can give, over the items of `whole`.
+        Every score that the bank can give, over all its items (`Bank.whole`).
     current : int
         Which of them the bank gives.
     status : (n_whole_items,)
         Number of each item's status in `STATUSES`, in the order of the whole bank.
     since : (n_whole_items,)
         Number of the change that brought each item, counted from 1; 0 where it was there before the first.
-    whole : Bank or None
-        The bank of all items, where some are kept aside; None where all count.
     """
 
     name: str
@@ -150,7 +145,6 @@ class BankHistory(Compact):
     current: int
     status: IntArray
     since: IntArray
-    whole: "Bank | None" = None
 
     @property
     def version(self) -> str:

@@ -17,7 +17,7 @@ from itembank.numerics.arrays import IntArray
 
 def whole_bank(bank: Bank) -> Bank:
     """Return the bank of all items, also those kept aside; what changes a bank works on this one."""
-    return bank if bank.history is None or bank.history.whole is None else bank.history.whole
+    return bank if bank.whole is None else bank.whole
 
 
 def view_of(whole: Bank, history: BankHistory) -> Bank:
@@ -25,8 +25,8 @@ def view_of(whole: Bank, history: BankHistory) -> Bank:
     known = history.targets[history.current]
     chosen = known.items
     if chosen.size == whole.n_items:
-        return replace(_view(whole, known, chosen), history=replace(history, whole=None))
-    return replace(_view(whole, known, chosen), history=replace(history, whole=replace(whole, history=None)))
+        return replace(_view(whole, known, chosen), history=history, whole=None)
+    return replace(_view(whole, known, chosen), history=history, whole=replace(whole, history=None, whole=None))
 
 
 def history_of_view(bank: Bank, bank_id: str) -> BankHistory | None:
@@ -37,7 +37,7 @@ def history_of_view(bank: Bank, bank_id: str) -> BankHistory | None:
     known = history.targets[history.current]
     alone = replace(known, bank_id=bank_id, weights=known.weights[known.items])
     status, since = np.where(history.counted, history.status, STATUSES.index(ACTIVE)), history.since[known.items]
-    return replace(history, targets=(alone,), current=0, status=status[known.items], since=since, whole=None)
+    return replace(history, targets=(alone,), current=0, status=status[known.items], since=since)
 
 
 def with_target(bank: Bank, target: str) -> Bank:

@@ -44,7 +44,9 @@ class Bank(Compact):
         What stands in for the responses of a bank that was published without them: it has no models, and what learns
         from responses refuses it.
     history : BankHistory or None
-        What the bank was before, and the items that are kept aside; None for one that was never changed nor named.
+        What the bank was before, and the marks on its items; None for one that was never changed nor named.
+    whole : Bank or None
+        The bank of all items, without a history, where some are kept aside; None where all count.
     headline : Headline or None
         The score that was asked for in place of the overall one (`itembank.banks.with_target`). `known_scores` and all
         that is derived from the bank stay those of the overall score; `past_scores` are with the headline's.
@@ -60,6 +62,7 @@ class Bank(Compact):
     response_variance: FloatArray
     published: Published | None = None
     history: BankHistory | None = None
+    whole: "Bank | None" = field(default=None, repr=False)
     headline: Headline | None = None
     cache: BankCache = field(default_factory=BankCache, init=False, compare=False, repr=False)
 
@@ -161,8 +164,7 @@ class Bank(Compact):
     @property
     def n_aside(self) -> int:
         """Number of items that are kept aside and count in no score: retired, or on trial."""
-        whole = None if self.history is None else self.history.whole
-        return 0 if whole is None else whole.n_items - self.n_items
+        return 0 if self.whole is None else self.whole.n_items - self.n_items
 
     def check_responses(self, what: str) -> None:
         """Raise `DataError` where the bank has next to no responses; `what` begins the message: "A plan needs"."""

@@ -11,9 +11,10 @@ from itembank.pages.bank_audit import audit_section
 from itembank.pages.bank_items import items_section
 from itembank.pages.bank_models import models_section
 from itembank.pages.bank_provenance import costs_section, history_section, provenance
-from itembank.pages.blocks import Answer, Answers, Block, Caution, Chart, Column, Data, Page, Section, Table
+from itembank.pages.blocks import Answer, Answers, Block, Caution, Chart, Column, Data, Section, Table
 from itembank.pages.charts import Spec, layer, row_axis, row_height, score_axis, tips
 from itembank.pages.common import plural, scores_in_words
+from itembank.pages.render import Page
 from itembank.planning.accuracy import Accuracy, kept_accuracy
 from itembank.reports.theme import count, percent
 

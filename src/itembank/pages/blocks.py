@@ -1,8 +1,7 @@
 """What a page is made of: frozen pieces that say what to show, and not how it looks."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from itembank.errors import ParameterError
@@ -176,81 +175,3 @@ class Section:
     title: str
     blocks: tuple[Block, ...]
     lead: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Page:
-    """A report: the answer first, then sections, then where it comes from.
-
-    Attributes
-    ----------
-    title : str
-        What it is about.
-    kind : str
-        What sort of report it is: "Bank", "Estimates", ...
-    lead : tuple of blocks
-        Answers and cautions.
-    sections : tuple of Section
-    provenance : tuple of (name, value)
-        Bank, versions, sources, checksums.
-    command : str
-        The command that wrote the page; '' where Python did.
-    """
-
-    title: str
-    kind: str
-    lead: tuple[Block, ...]
-    sections: tuple[Section, ...] = ()
-    provenance: tuple[tuple[str, str], ...] = field(default=())
-    command: str = ""
-
-    def html(self) -> str:
-        """Return the page as one HTML document.
-
-        Raises
-        ------
-        MissingDependencyError
-            Without what the extra 'report' installs.
-        """
-        from itembank.pages.render import page_html  # noqa: PLC0415 (optional libraries)
-
-        return page_html(self)
-
-    def save(self, path: str | Path) -> Path:
-        """Write the page, whole or not at all, and return where.
-
-        Raises
-        ------
-        ParameterError
-            For a name that does not end in .html or .htm.
-        MissingDependencyError
-            Without what the extra 'report' installs.
-        """
-        from itembank.data.atomic import write_text  # noqa: PLC0415
-
-        path = check_page_destination(path)
-        write_text(path, self.html())
-        return path
-
-    def _repr_html_(self) -> str:
-        """Show the page in a notebook, without charts that can be moved."""
-        from itembank.pages.render import pieces_html  # noqa: PLC0415
-
-        return pieces_html(self)
-
-
-def check_page_destination(path: str | Path) -> Path:
-    """Return the path of a page that can be written there.
-
-    Raises
-    ------
-    ParameterError
-        For a name that does not end in .html or .htm, or a place where no file can be made.
-    """
-    from itembank.data.atomic import check_destination  # noqa: PLC0415
-
-    path = Path(path)
-    if path.suffix.lower() not in {".html", ".htm"}:
-        raise ParameterError(f"a report's file name must end in .html, got {path.name!r}.")
-    check_destination(path)
-    return path

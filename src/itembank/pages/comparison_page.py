@@ -10,7 +10,7 @@ from itembank.data.responses import ResponseMatrix
 from itembank.data.selections import Selection
 from itembank.errors import shown
 from itembank.estimation.estimand_names import ESTIMANDS_IN_WORDS, RUN
-from itembank.pages.blocks import Answer, Answers, Block, Caution, Column, Data, Page, Section, Table, Text
+from itembank.pages.blocks import Answer, Answers, Block, Caution, Column, Data, Section, Table, Text
 from itembank.pages.common import Pair, bank_provenance, plural
 from itembank.pages.comparison_charts import (
     lead_words,
@@ -23,6 +23,7 @@ from itembank.pages.comparison_charts import (
 from itembank.pages.comparison_items import deciding_items, items_section
 from itembank.pages.comparison_matrix import matrix_chart, profile_chart
 from itembank.pages.comparison_pairs import PairFinding, pair_number, probability_words
+from itembank.pages.render import Page
 from itembank.reports.theme import count, level_words, percent, points
 
 MOST_IN_TABLE = 100

@@ -12,11 +12,12 @@ from itembank.errors import shown
 from itembank.estimation.estimand_names import ESTIMANDS_IN_WORDS
 from itembank.estimation.estimates import ScoreEstimates
 from itembank.estimation.interval_words import MEANING
-from itembank.pages.blocks import Answers, Block, Caution, Facts, Page, Section
+from itembank.pages.blocks import Answers, Block, Caution, Facts, Section
 from itembank.pages.common import Pair, bank_provenance, plural
 from itembank.pages.estimated import Estimated
 from itembank.pages.many_estimates import many_lead, many_sections
 from itembank.pages.model_details import model_sections
+from itembank.pages.render import Page
 from itembank.pages.score_answers import score_answer
 
 MOST_DETAILED = 3

@@ -12,12 +12,12 @@ from itembank.diagnostics.item_audit_results import ItemAudit
 from itembank.estimation.estimates import ScoreEstimates
 from itembank.pages.audit_page import audit_page
 from itembank.pages.bank_page import bank_answers, contents_section
-from itembank.pages.blocks import Answer, Answers, Column, Data, Page, Section, Table, Text
+from itembank.pages.blocks import Answer, Answers, Column, Data, Section, Table, Text
 from itembank.pages.common import plural
 from itembank.pages.pass_at_k_page import pass_at_k_page
 from itembank.pages.prediction_study_page import prediction_study_page
 from itembank.pages.pretraining_page import pretraining_page
-from itembank.pages.render import pieces_html
+from itembank.pages.render import Page, pieces_html
 from itembank.pages.study_page import study_page
 from itembank.pages.transfer_page import transfer_page
 from itembank.pages.validity_page import validity_page

@@ -3,10 +3,11 @@
 import numpy as np
 
 from itembank.numerics.arrays import FloatArray, IntArray
-from itembank.pages.blocks import Answer, Answers, Block, Caution, Chart, Column, Data, Page, Section, Table, Text
+from itembank.pages.blocks import Answer, Answers, Block, Caution, Chart, Column, Data, Section, Table, Text
 from itembank.pages.charts import Spec, layers, tips
 from itembank.pages.common import Pair, columns_of, plural
 from itembank.pages.panels import across, panels
+from itembank.pages.render import Page
 from itembank.reports.theme import count, interval_words, level_words, percent, points
 from itembank.scaling.sampling.pass_at_k_results import PassAtKLaw
 from itembank.scaling.sampling.sampling_plan_results import SamplingPlan

@@ -3,9 +3,10 @@
 import numpy as np
 import polars as pl
 
-from itembank.pages.blocks import Answer, Answers, Chart, Column, Data, Page, Section, Table, Text
+from itembank.pages.blocks import Answer, Answers, Chart, Column, Data, Section, Table, Text
 from itembank.pages.common import plural
 from itembank.pages.panels import across, panels
+from itembank.pages.render import Page
 from itembank.pages.study_charts import curves, errors_up_to, grey_note, shades, size_axis
 from itembank.pages.study_numbers import IN_COLOUR, OTHERS, TWO_ERRORS
 from itembank.pages.study_page import manifest_provenance

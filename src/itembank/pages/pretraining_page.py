@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 
 from itembank.errors import shown
-from itembank.pages.blocks import Answer, Answers, Block, Caution, Chart, Column, Data, Page, Section, Table, Text
+from itembank.pages.blocks import Answer, Answers, Block, Caution, Chart, Column, Data, Section, Table, Text
 from itembank.pages.common import Pair, columns_of, plural
 from itembank.pages.pretraining_charts import (
     LAW_WORDS,
@@ -16,6 +16,7 @@ from itembank.pages.pretraining_charts import (
     forecast_chart,
     held_out_chart,
 )
+from itembank.pages.render import Page
 from itembank.reports.theme import compute, count, interval_words, level_words, percent, points
 from itembank.scaling.pretraining.held_out_results import HeldOutForecasts
 from itembank.scaling.pretraining.law_results import PretrainingLaw

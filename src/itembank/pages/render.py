@@ -3,16 +3,18 @@
 import base64
 import hashlib
 import json
-from collections.abc import Iterable
+import math
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
 from importlib.resources import files
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from itembank.data.atomic import check_destination, write_text
 from itembank.errors import ParameterError, missing_package, visible
-from itembank.pages.blocks import Block, Chart, Column, Data, Page, Table
-from itembank.pages.cells import cell, is_number
+from itembank.pages.blocks import Block, Chart, Column, Data, Section, Table
 from itembank.pages.looks import COLOURS, chart_config, style_variables
 from itembank.pages.pictures import picture
 from itembank.pages.plain import plain_columns, plain_spec
@@ -22,6 +24,84 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 NO_BREAK = "\u00a0"
+ABSENT = "–"
+WRITTEN: dict[str, Callable[[Any, int], str]] = {
+    "number": lambda value, digits: _minus(f"{value:.{digits}f}"),
+    "percent": lambda value, digits: f"{_minus(f'{100.0 * value:.{digits}f}')} %",
+    "points": lambda value, digits: _minus(f"{100.0 * value:+.{digits}f}"),
+    "count": lambda value, _: f"{value:,.0f}",
+    "flag": lambda value, _: "yes" if value else "no",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A report: the answer first, then sections, then where it comes from.
+
+    Attributes
+    ----------
+    title : str
+        What it is about.
+    kind : str
+        What sort of report it is: "Bank", "Estimates", ...
+    lead : tuple of blocks
+        Answers and cautions.
+    sections : tuple of Section
+    provenance : tuple of (name, value)
+        Bank, versions, sources, checksums.
+    command : str
+        The command that wrote the page; '' where Python did.
+    """
+
+    title: str
+    kind: str
+    lead: tuple[Block, ...]
+    sections: tuple[Section, ...] = ()
+    provenance: tuple[tuple[str, str], ...] = ()
+    command: str = ""
+
+    def html(self) -> str:
+        """Return the page as one HTML document.
+
+        Raises
+        ------
+        MissingDependencyError
+            Without what the extra 'report' installs.
+        """
+        return page_html(self)
+
+    def save(self, path: str | Path) -> Path:
+        """Write the page, whole or not at all, and return where.
+
+        Raises
+        ------
+        ParameterError
+            For a name that does not end in .html or .htm.
+        MissingDependencyError
+            Without what the extra 'report' installs.
+        """
+        path = check_page_destination(path)
+        write_text(path, self.html())
+        return path
+
+    def _repr_html_(self) -> str:
+        """Show the page in a notebook, without charts that can be moved."""
+        return pieces_html(self)
+
+
+def check_page_destination(path: str | Path) -> Path:
+    """Return the path of a page that can be written there.
+
+    Raises
+    ------
+    ParameterError
+        For a name that does not end in .html or .htm, or a place where no file can be made.
+    """
+    path = Path(path)
+    if path.suffix.lower() not in {".html", ".htm"}:
+        raise ParameterError(f"a report's file name must end in .html, got {path.name!r}.")
+    check_destination(path)
+    return path
 
 
 @dataclass(slots=True)
@@ -102,6 +182,23 @@ def first_rows(table: Table) -> list[list[tuple[Column, str]]]:
     n_rows = min(table.n_shown, len(table.data))
     values = [list(table.data.columns[column.name][:n_rows]) for column in table.columns]
     return [[(column, cell(values[j][k], column)) for j, column in enumerate(table.columns)] for k in range(n_rows)]
+
+
+def cell(value: Any, column: Column) -> str:
+    """Return how one value is written."""
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return ABSENT
+    write = WRITTEN.get(column.kind)
+    return visible(str(value)) if write is None else write(value, column.digits)
+
+
+def _minus(text: str) -> str:
+    return text.replace("-", "−")
+
+
+def is_number(column: Column) -> bool:
+    """Return whether the column's cells stand at the right."""
+    return column.kind in {"number", "percent", "points", "count"}
 
 
 def _policy(style: str, scripts: Iterable[str]) -> str:

@@ -13,11 +13,12 @@ from itembank.estimation.estimand_names import ESTIMANDS_IN_WORDS
 from itembank.estimation.estimates import ScoreEstimates
 from itembank.estimation.interval_words import MEANING
 from itembank.numerics.arrays import FloatArray, IntArray
-from itembank.pages.blocks import Answer, Answers, Block, Caution, Facts, Page, Section, Text
+from itembank.pages.blocks import Answer, Answers, Block, Caution, Facts, Section, Text
 from itembank.pages.common import Pair, bank_provenance, plural, unit_words
 from itembank.pages.given_answers import GivenAnswers, expectation_chart
 from itembank.pages.model_details import typicality_words
 from itembank.pages.past_models import OneModel, PastScores, scenario_blocks, standing_chart
+from itembank.pages.render import Page
 from itembank.pages.score_answers import score_answer
 from itembank.pages.session_steps import (
     session_steps,

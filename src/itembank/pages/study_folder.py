@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from itembank.pages.blocks import Page
 from itembank.pages.prediction_study_page import prediction_study_page
+from itembank.pages.render import Page
 from itembank.pages.study_page import study_page
 from itembank.studies.folders import PREDICTION
 from itembank.studies.manifests import read_manifest

@@ -10,8 +10,9 @@ import polars as pl
 
 from itembank.data.score_names import OVERALL
 from itembank.errors import ParameterError, shown
-from itembank.pages.blocks import Answer, Answers, Block, Caution, Column, Data, Page, Section, Table, Text
+from itembank.pages.blocks import Answer, Answers, Block, Caution, Column, Data, Section, Table, Text
 from itembank.pages.common import Pair, plural
+from itembank.pages.render import Page
 from itembank.pages.study_charts import (
     coverage_chart,
     dots_chart,

@@ -5,10 +5,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from itembank.errors import ParameterError
-from itembank.pages.blocks import Answer, Answers, Block, Caution, Chart, Column, Data, Page, Section, Table, Text
+from itembank.pages.blocks import Answer, Answers, Block, Caution, Chart, Column, Data, Section, Table, Text
 from itembank.pages.charts import Spec, layers, tips
 from itembank.pages.common import Pair, columns_of, plural
 from itembank.pages.panels import across, in_order, panels
+from itembank.pages.render import Page
 from itembank.reports.theme import count, level_words, percent, points
 from itembank.scaling.transfers.transfer_results import Transfer
 

@@ -3,10 +3,11 @@
 import numpy as np
 
 from itembank.numerics.arrays import FloatArray
-from itembank.pages.blocks import Answer, Answers, Block, Chart, Column, Data, Page, Section, Table, Text
+from itembank.pages.blocks import Answer, Answers, Block, Chart, Column, Data, Section, Table, Text
 from itembank.pages.charts import Spec, tips
 from itembank.pages.common import Pair, columns_of, plural
 from itembank.pages.panels import in_order
+from itembank.pages.render import Page
 from itembank.reports.theme import level_words
 from itembank.scaling.transfers.convergent_results import ConvergentValidity, CorrelationTable
 

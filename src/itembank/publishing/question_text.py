@@ -145,9 +145,8 @@ def without_columns(bank: Bank, names: Collection[str]) -> Bank:
     if not names:
         return bank
     slim = _slim(bank, names)
-    if slim.history is not None and slim.history.whole is not None:
-        whole = _slim(slim.history.whole, names)
-        slim = dataclasses.replace(slim, history=dataclasses.replace(slim.history, whole=whole))
+    if slim.whole is not None:
+        slim = dataclasses.replace(slim, whole=_slim(slim.whole, names))
     slim.cache.share(bank.cache)
     return slim
 

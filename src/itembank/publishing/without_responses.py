@@ -74,6 +74,7 @@ def without_responses(
         ),
         published=published,
         history=history_of_view(bank, bank_id),
+        whole=None,
     )
 
 

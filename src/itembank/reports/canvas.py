@@ -1,22 +1,18 @@
 """How every figure looks, and how it becomes a file. Matplotlib is loaded only when a figure is drawn."""
 
 import textwrap
-import warnings
 from collections.abc import Sequence
-from functools import partial
-from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from itembank.data.atomic import check_destination, replacing_file
-from itembank.errors import ParameterError, missing_package, shown, visible
+from itembank.errors import ParameterError, missing_package, shown
 from itembank.reports import theme
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.colors import Colormap
     from matplotlib.figure import Figure
-    from matplotlib.ticker import FuncFormatter
 
 PALETTE = tuple(tone.light for tone in theme.CATEGORIES)
 MAIN, OTHER = theme.ONE_MAIN.light, theme.OTHER.light
@@ -31,8 +27,6 @@ LETTER, BOLD_LETTER = 0.0073, 0.0089
 """Inches that a letter takes, on the average, for each point of its size."""
 MOST_LETTERS, MOST_OF_TITLE = 240, 60
 """Letters of a message, and of a line of a title or legend: names come from strangers, and may be long."""
-N_COLORS = 256
-"""Of a PNG file: charts need no more, and are a third as large."""
 
 
 def new_figure(width: float, height: float) -> "Figure":
@@ -175,51 +169,10 @@ def save_figure(figure: "Figure", path: str | Path) -> Path:
     ParameterError
         For another ending.
     """
+    from itembank.reports.notebook_figures import drawn  # noqa: PLC0415
+
     path = Path(path)
     kind = check_figure_destination(path)
     with replacing_file(path) as temporary:
         temporary.write_bytes(drawn(figure, kind))
     return path
-
-
-def drawn(figure: "Figure", kind: str) -> bytes:
-    """Return a figure as the content of a PNG, SVG or PDF file."""
-    _show_control_characters(figure)
-    content = BytesIO()
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Glyph")  # a name in a script the font lacks is no trouble
-        figure.savefig(content, format=kind)
-    return _with_palette(content) if kind == "png" else content.getvalue()
-
-
-def _with_palette(png: BytesIO) -> bytes:
-    """Return a PNG file with a palette, which is smaller."""
-    from PIL import Image  # noqa: PLC0415
-
-    content = BytesIO()
-    with Image.open(png) as image:
-        image.convert("RGB").quantize(N_COLORS, dither=Image.Dither.NONE).save(content, format="png", optimize=True)
-    return content.getvalue()
-
-
-def _show_control_characters(figure: "Figure") -> None:
-    """Put escapes in the place of control characters of names, which no SVG may hold; our own line breaks stay."""
-    from matplotlib.text import Text  # noqa: PLC0415
-    from matplotlib.ticker import FuncFormatter  # noqa: PLC0415
-
-    for one in figure.findobj(Text):
-        one.set_text(_visible_lines(one.get_text()))
-    for axes in figure.axes:
-        for axis in (axes.xaxis, axes.yaxis):
-            names = axis.get_major_formatter()
-            if isinstance(names, FuncFormatter):  # it writes the ticks anew whenever the figure is drawn
-                axis.set_major_formatter(FuncFormatter(partial(_visible_tick, names)))
-
-
-def _visible_tick(names: "FuncFormatter", place: float, position: int | None = None) -> str:
-    """Name of a tick, with escapes."""
-    return _visible_lines(names(place, position))
-
-
-def _visible_lines(text: str) -> str:
-    return "\n".join(visible(line) for line in text.split("\n"))

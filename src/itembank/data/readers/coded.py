@@ -14,13 +14,14 @@ from itembank.data.readers.long_table import check_columns, tell_of_missing, tex
 from itembank.data.readers.matrix import table_of_items, table_of_models
 from itembank.data.readers.opening import PACKED, UNREADABLE, file_kind
 from itembank.data.readers.repeats import tell_of_copies
+from itembank.data.readers.response_rows import response_file_tables
 from itembank.data.readers.rows import ResponseRows, joined_source
 from itembank.data.readers.specs import ReadingSpec
 from itembank.data.readers.streamed import FileTotals, NotPlainError, StreamedCells
 from itembank.data.readers.streamed_wide import WideParts
 from itembank.data.readers.table import LAYOUTS, check_wide, layout_of, with_usual_names
 from itembank.data.readers.table_batches import Batch, table_batches
-from itembank.data.response_files import OWN_COLUMNS, response_file_tables
+from itembank.data.response_files import OWN_COLUMNS
 from itembank.data.responses import with_scenario_columns
 from itembank.errors import DataError
 from itembank.numerics.arrays import BoolArray, FloatArray

@@ -18,12 +18,12 @@ from itembank.data.readers.labels import Labels
 from itembank.data.readers.lm_eval_coverage import warn_of_partial_runs
 from itembank.data.readers.matrix import to_matrix
 from itembank.data.readers.refusals import NoTaskLeftError, combined, problems_of, say_left_out
+from itembank.data.readers.response_rows import response_file_rows
 from itembank.data.readers.rows import ResponseRows, join_rows, rename_model, rename_models
 from itembank.data.readers.sources import SOURCES, function
 from itembank.data.readers.specs import Format, ReadingSpec
 from itembank.data.readers.table import LAYOUTS, table_rows
 from itembank.data.readers.wanted import only_wanted
-from itembank.data.response_files import response_file_rows
 from itembank.data.responses import ResponseMatrix
 from itembank.errors import DataError, did_you_mean, shown
 from itembank.progress import ProgressCallback, silent

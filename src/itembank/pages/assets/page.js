@@ -16,7 +16,7 @@
     return element;
   };
 
-  /* ---- cells, as itembank.pages.cells writes them ---- */
+  /* ---- cells, as itembank.pages.render writes them ---- */
   const fixed = (value, digits) => value.toFixed(digits).replace("-", "−");
   const written = {
     number: (v, d) => fixed(v, d),

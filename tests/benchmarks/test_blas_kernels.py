@@ -2,9 +2,7 @@ import sys
 
 import pytest
 
-from tests.scripts.bytelms import load
-
-kernels = load("kernels")
+from benchmarks import blas_kernels as kernels
 
 CODES = [("Prescott", "Katmai"), ("Haswell", "Haswell"), ("Zen", "Haswell"), ("SkylakeX", None)]
 

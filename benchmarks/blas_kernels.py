@@ -4,9 +4,9 @@ OpenBLAS holds a kernel for each kind of processor and takes the newest that fit
 order, with or without fused multiplication, so that results differ in the last digits. A program whose results rest on
 these digits gives other results on other computers; running it under several kernels shows that on one.
 
-    python scripts/kernels.py                                  # which can run here
-    python scripts/kernels.py python -m pytest tests/numerics   # a command under each
-    python scripts/kernels.py --second python -m pytest ...     # under one only, unlike the default
+    python benchmarks/blas_kernels.py                                   # which can run here
+    python benchmarks/blas_kernels.py python -m pytest tests/numerics   # a command under each
+    python benchmarks/blas_kernels.py --second python -m pytest ...     # under one only, unlike the default
 """
 
 import argparse
