@@ -1,6 +1,6 @@
 """Keep what the program gives today, and see later whether it gives the same.
 
-    python scripts/snapshot.py write FILE      some seventy calls over every method, family and law (two CPU-minutes)
+    python scripts/snapshot.py write FILE      calls over every command, method, family and law (three CPU-minutes)
     python scripts/snapshot.py compare FILE    the same calls again: whatever differs beyond 12 digits is named
 
 Before a change of the code that is to change no number, write a file; after it, compare, on the same machine.

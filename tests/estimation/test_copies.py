@@ -1,8 +1,10 @@
 """Past models that are listed twice, and past models that teach nothing of what was not answered."""
 
 import numpy as np
+import polars as pl
 import pytest
 
+from itembank.banks import add_scores
 from itembank.calibration.build import build_bank
 from itembank.data.responses import ResponseMatrix
 from itembank.estimation.estimate import estimate
@@ -30,6 +32,23 @@ def test_intervals_hold_where_every_past_model_is_listed_more_than_once(n_times)
     plain = np.abs(new[:, answered].mean(axis=1) - truth).mean()
     assert np.abs(found.value[:, -1] - truth).mean() < 1.1 * plain
     assert np.median(found.high - found.low) < 0.8
+
+
+@pytest.mark.filterwarnings("ignore:.* models answer like another one")
+def test_an_external_score_is_learnt_without_copies_too():
+    """The copies of a model that is left out are not in the bank of its fold: nor may their scores be."""
+    rng = np.random.default_rng(1)
+    difficulty = rng.normal(size=100)
+    past = simulated(rng.normal(size=30), difficulty, rng)
+    bank = build_bank(ResponseMatrix.create(np.concatenate([past, past[:2]]), item_ids=ITEMS))
+    final = pl.DataFrame(
+        {"model_id": bank.responses.model_ids, "final": np.sqrt(bank.responses.responses.mean(axis=1))}
+    )
+    new = simulated(rng.normal(size=20), difficulty, rng)
+    responses = ResponseMatrix.create(new[:, :40], item_ids=ITEMS[:40])
+    found = estimate(add_scores(bank, final, ["final"]), responses, target="final")
+    truth = np.sqrt(new.mean(axis=1))
+    assert np.mean((found.low[:, -1] <= truth) & (truth <= found.high[:, -1])) >= 0.8
 
 
 @pytest.mark.filterwarnings("ignore:.*answered unlike")

@@ -31,6 +31,8 @@ ANSWERED = ("digits/clean/1179", "digits/clean/628", "digits/rotation/45")
 _LAWS = "--law irsl --law two-step --law sigmoid"
 _PRETRAIN = "language.parquet --checked 1 --target-flops 1e15"
 _LOSS = "--loss losses.csv"
+_CHOSEN = "--selection v-optimal.json --format json"
+_QUICK = "--max-items 8 --interval model-based --format json"
 
 CALLS = {
     "bank": "calibrate past.parquet -o bank --dims 3 --format json",
@@ -94,10 +96,115 @@ CALLS = {
     "dimensions": "diagnose dimensions past.parquet --dims 1,2 --format json",
     "homogeneity": "diagnose homogeneity past.parquet --format json",
     "simulate": "simulate -o simulated.parquet --models 12 --items 60 --tasks 3 --dims 1 --missing 0.2 --format json",
+    "calibrate base": f"calibrate old.parquet -o base --method map --dims 1 {_SMALL}",
+    "calibrate graded": f"calibrate levels.parquet -o bank-graded --method mml --family graded {_SMALL}",
+    "calibrate partial credit": "calibrate levels.parquet -o bank-partial --method mml --family graded --link adjacent "
+    f"{_SMALL}",
+    "calibrate covariate": "calibrate few.parquet -o bank-covariate --dims 1 --item-covariate disturbance "
+    f"--within macro --across items {_SMALL}",
+    "calibrate each": "calibrate few.parquet old.parquet -o banks --each --method map --dims 1 --scores scores.csv "
+    f"--score final {_SMALL}",
+    "start": "start items.csv -o begun -n 20 --selection begun.json --format json",
+    "start two": "start items.csv two-new.parquet -o begun-two --format json",
+    "start few": "start few-items.csv few.parquet -o begun-few --format json",
+    "info responses": "info past.parquet --format json",
+    "bank note": "bank note base text --name quiz -o named --format json",
+    "bank add-models": "bank add-models named new-old.parquet --how random -o added --format json",
+    "bank add-items": "bank add-items named new-few.parquet -o grown --format json",
+    "bank link": "bank link named new-few.parquet --format json",
+    "bank link stocking-lord": "bank link named new-few.parquet --method stocking-lord --format json",
+    "bank add-scores": "bank add-scores bank scores.csv --score final -o scored --format json",
+    "bank recalibrate": "bank recalibrate added -o refitted --format json",
+    "bank recalibrate all": "bank recalibrate named new-old.parquet --how random --parameters all -o refitted-all "
+    "--format json",
+    "bank retire": "bank retire grown some-ids.txt --reason key -o retired --format json",
+    "bank restore": "bank restore retired some-ids.txt --reason right -o restored --format json",
+    "bank merge": "bank merge grown named -o merged --format json",
+    "bank convert": "bank convert grown 0.7 --of quiz@1 --to quiz@2 --format json",
+    "bank diff": "bank diff named retired --format json",
+    "bank log": "bank log restored --format json",
+    "prepare": "prepare base --format json",
+    "select win rate": "select bank -n 12 --target mean_win_rate -o by-win-rate.json",
+    "select abilities": "select bank -n 12 --method v-optimal --n-abilities 3 -o by-abilities.json",
+    "select per scenario": "select bank -n 3 --per-scenario --exclude some-ids.txt -o per-scenario.json",
+    "select must include": "select bank -n 30 --must-include some-ids.txt -o must-include.json",
+    "select stages": "select bank -n 18 --stages 2 -o stage1.json",
+    "select after": "select bank --after one-new.parquet --selection stage1.json -o stage2.json",
+    "select stages auto": "select bank-2pl -n 18 --stages auto -o stages-auto.json",
+    "estimate stages": "estimate bank one-new.parquet --selection stage2.json --format json",
+    "estimate begun": "estimate begun new.parquet --selection begun.json --format json",
+    "estimate graded": "estimate bank-graded levels.parquet --method p-irt --interval model-based --format json",
+    "estimate old target": "estimate retired new-few.parquet --target quiz@1 --format json",
+    "estimate mean win rate": f"estimate bank new.parquet --target mean_win_rate {_CHOSEN}",
+    "estimate external": f"estimate scored new.parquet --target final {_CHOSEN}",
+    "estimate expected": "estimate bank-beta-binomial samples.parquet --estimand expected --interval model-based "
+    "--method p-irt --format json",
+    "estimate items like these": f"estimate bank new.parquet --estimand items-like-these {_CHOSEN}",
+    "estimate covariate": f"estimate bank new.parquet --covariate training_share {_CHOSEN}",
+    "estimate forecast": "estimate bank --models new-models.csv --covariate training_share --format json",
+    "estimate page": f"estimate bank one-new.parquet --report one-new.html {_CHOSEN}",
+    "check": "check bank-2pl new.parquet --group leaked=some-ids.txt -n 20 --format json",
+    "compare mean win rate": f"compare bank two-new.parquet --target mean_win_rate {_CHOSEN}",
+    "compare page": f"compare bank two-new.parquet --estimand items-like-these --report comparison.html {_CHOSEN}",
+    "plan items like these": "plan bank --half-width 0.05 --estimand items-like-these --selector random --method p-irt "
+    "--max-items 40 --format json",
+    "plan mean win rate": "plan bank --half-width 0.05 --target mean_win_rate --selector random --method factor "
+    "--max-items 40 --format json",
+    "replay explore": f"replay bank-2pl two-new.parquet --explore 0.5 {_QUICK}",
+    "replay prior": f"replay bank-2pl two-new.parquet --prior-known training_share=1 --ability-error 0.3 {_QUICK}",
+    "replay better than": f"replay bank-2pl two-new.parquet --better-than lda/shrinkage=0.01/share=0.3 {_QUICK}",
+    "replay items like these": "replay bank-2pl two-new.parquet --estimand items-like-these --max-items 8 "
+    "--format json",
+    "session plan": "session plan bank-2pl -n 6 --format json",
+    "session run": "session run run.jsonl --command 'echo 1' --format json",
+    "check session": "check bank run.jsonl --format json",
+    "session extend": "session extend run.jsonl --max-items 8",
+    "session serve": "session serve run.jsonl",
+    "session export": "session export run.jsonl --format json",
+    "audit": "audit few.parquet --choices choices.csv --by training_share -o audit.csv --format json",
+    "audit known": "audit few.parquet --known some-ids.txt --sort suspicion -o audit.html --format json",
+    "homogeneity of a bank": "diagnose homogeneity bank-2pl --format json",
+    "predictions": "diagnose predictions bank-2pl --format json",
+    "weights": "diagnose selection bank v-optimal.json random.json --format json",
+    "tasks": "diagnose tasks past.parquet --cost seconds --format json",
+    "decisions": "scaling decisions whole-runs.parquet --splits 1 --budget 2 --method 1PL --format json",
+    "pretrain last": "scaling pretrain language.parquet --checked 1 --law last-score --law last-line --show all "
+    "--format json",
+    "pretrain alone": "scaling pretrain language.parquet --checked 0 --law irsl --item-model 1pl --pooling none "
+    "--shape line --gap none --report pretrain.html --format json",
+    "transfer common scale": "scaling transfer language.parquet --source copying --target reversal "
+    "--method common-scale --force --report transfer.html --format json",
+    "validity page": "scaling validity past.parquet --report validity.html --format json",
+    "test-time page": "scaling test-time samples.parquet --bank bank-beta-binomial --k 1,10 --interval model-based "
+    "--report test-time.html --format json",
+    "report": "report base -o base.html --no-accuracy",
+    "report accuracy": "report named -o named.html --accuracy",
+    "report results": "report bank new.parquet --selection v-optimal.json -o results.html",
+    "report session": "report run.jsonl -o session.html",
+    "report study": "report study -o study.html",
+    "report prediction": "report prediction -o prediction.html",
+    "publish-tiny": "publish-tiny bank -n 20 -o tiny --format json",
+    "estimate tiny": "estimate tiny new.parquet --ignore-unknown --format json",
+    "export eee": "export eee estimates.json --organization me --timestamp 0 -o records --format json",
+    "simulate guessing": "simulate -o guessing.parquet --models 8 --items 40 --tasks 2 --dims 1 --guessing 0.25 "
+    "--format json",
+    "sample-data": "sample-data --format json",
 }
-"""Command lines by a name of the call that stays."""
+"""Command lines by a name of the call that stays: a call that is gone is a line less here."""
 
 INPUTS = {
     "session tell": "".join(f'{{"item_id": "{item}", "response": {k % 2}}}\n' for k, item in enumerate(ANSWERED)),
+    "session serve": '{"request": "ask", "n": 2}\n{"request": "scores"}\n',
 }
 """Standard input."""
+
+NOT_HERE = {
+    "export lm-eval-tasks": "it needs lm_eval",
+    "pull": "it needs the Hub",
+    "push": "it needs the Hub",
+    "quickstart": "it takes a minute, for what other calls do",
+    "run inspect": "it needs inspect_ai",
+    "run lm-eval": "it needs lm_eval; the calls that select by stages do what it does between runs",
+    "study plot": "it draws what `study table` prints",
+}
+"""Commands without a call, and why; nor has `import`, whose numbers are those of the files."""

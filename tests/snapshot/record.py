@@ -1,6 +1,8 @@
 """Run the calls of the snapshot, and keep what any change of a number or an id that they give would move."""
 
+import base64
 import contextlib
+import gzip
 import hashlib
 import json
 import re
@@ -8,18 +10,23 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 from safetensors.numpy import load_file
 
 from tests.cli.contract.calls import run
 from tests.snapshot.calls import CALLS, INPUTS
+from tests.snapshot.verbs import VERBS
 from tests.snapshot.world import make_world
 
 EXIT_CODES = {0, 3}  # 3: the precision asked for was not reached
 N_PROJECTIONS = 2
 DIGEST = re.compile(r"[0-9a-f]{8,}")
-CLOCK = re.compile(r"seconds_|last_event")
-"""Columns that say how long something took, or when it was."""
+CLOCK = re.compile(r"seconds_|study-seconds|last_event|(.*\.)?(at|created|time|\w*timestamp|evaluation_id)$")
+"""Columns that say how long something took, or when it was; an evaluation's id is its time."""
+ABOUT_FILES = ("files", "schema_version", "itembank_version")
+"""What the record of a bank says of its files and of the release."""
+PAGE_DATA = re.compile(r'id="page-data">([^<]*)<')
 
 
 def record(report=lambda name: None):
@@ -37,6 +44,9 @@ def record(report=lambda name: None):
                 if code not in EXIT_CODES:
                     raise RuntimeError(f"{call}: itembank {words}: exit code {code}: {err}")
                 found[call] = dict(_printed(out)) | dict(_written(folder, _files(folder) - before))
+            for call, verb in VERBS.items():
+                report(call)
+                found[call] = dict(_columns(verb(), ""))
     return found
 
 
@@ -45,20 +55,39 @@ def _files(folder):
 
 
 def _printed(out):
+    """What a command prints as JSON, be it one object or one a line."""
     with contextlib.suppress(json.JSONDecodeError):
         yield from _columns(json.loads(out), "")
+        return
+    with contextlib.suppress(json.JSONDecodeError):
+        yield from _columns([json.loads(line) for line in out.splitlines()], "")
 
 
 def _written(folder, paths):
-    """Arrays of banks and their caches, and the items of selections; not those of banks without some models."""
+    """Arrays of banks and their caches, tables, and data of pages; not those of banks without some models.
+
+    The tables of a bank, which mostly repeat those it is made of, are one array each.
+    """
     for path in sorted(path for path in paths if not path.name.startswith("fold-")):
         is_cached = "cache" in path.relative_to(folder).parts[:-1]
+        is_alone = path.parent == folder
         place = "cache" if is_cached else path.name  # a cached file is named after a digest
         if path.suffix == ".safetensors":
             for name, array in sorted(load_file(path).items()):
                 yield from _projections(f"{place}: {name}", array)
-        elif path.suffix == ".json" and path.parent == folder:
-            yield from _columns(json.loads(path.read_text(encoding="utf-8")), f"{place}: ")
+        elif is_cached or "study" in path.parts or "prediction" in path.parts:
+            continue
+        elif path.suffix == ".json":
+            content = json.loads(path.read_text(encoding="utf-8"))
+            kept = content if isinstance(content, list) else {k: v for k, v in content.items() if k not in ABOUT_FILES}
+            yield from _columns(kept, f"{place if is_alone or place == 'bank.json' else path.suffix}: ")
+        elif path.suffix in {".csv", ".parquet"}:
+            table = pl.read_csv(path) if path.suffix == ".csv" else pl.read_parquet(path)
+            columns = table.to_dict(as_series=False)
+            yield from _columns(columns if is_alone else list(columns.values()), f"{place}: ")
+        elif path.suffix == ".html":
+            (data,) = PAGE_DATA.findall(path.read_text(encoding="utf-8"))
+            yield from _columns(json.loads(gzip.decompress(base64.b64decode(data)))["data"], f"{place}: ")
 
 
 def _columns(content, place):

@@ -5,8 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.contract.every_option import commands
+from tests.snapshot.calls import CALLS, NOT_HERE
 from tests.snapshot.compare import changes
 from tests.snapshot.record import record
+from tests.snapshot.verbs import VERBS
 
 VALUES = Path(__file__).parent / "values.json"
 DIGITS = 5
@@ -22,6 +25,7 @@ thousandth, and scikit-learn takes other neighbours of those as near."""
 OTHERS = {
     "estimate random-forest": "trees of scikit-learn split otherwise at ties",
     "calibrate mml-counts": "few models: acceleration stops after 13 or after 250 steps, at about the same items",
+    "report accuracy": "with all items asked, intervals have no width: by rounding they hold the score or not",
 }
 """Calls that another processor answers otherwise, and why."""
 
@@ -45,6 +49,16 @@ def test_the_numbers_are_those_kept():
                 for calls in (known, found)
             )
             assert changes(before, after, digits=digits) == []
+
+
+def test_every_command_is_called_or_has_a_reason():
+    known = {command for command in commands() if command and not command.startswith("import ")}
+    called = {command for command in known if any(f"{words} ".startswith(f"{command} ") for words in CALLS.values())}
+    assert known - called == set(NOT_HERE)
+
+
+def test_what_was_kept_is_of_the_calls_of_today():
+    assert set(json.loads(VALUES.read_text(encoding="utf-8"))["calls"]) == {*CALLS, *VERBS}
 
 
 def test_what_differs_is_named():

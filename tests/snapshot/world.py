@@ -1,19 +1,20 @@
 """Small parts of the built-in data as files, for the calls of the snapshot."""
 
+import json
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 
-from itembank.data.builtin import load_builtin
-from itembank.data.language_models import builtin_bits_per_byte
-from itembank.data.response_files import write_responses
-from itembank.data.responses import ResponseMatrix
+from itembank import ResponseMatrix, load_builtin, write_responses
+from itembank.scaling import builtin_bits_per_byte
 
 NEW = 4
 """Of the classifiers, every so many-th is a new model."""
 
 N_SAMPLES = 25
+LATE = 6
+"""Of few items, every so many-th is new to a bank that grows."""
 
 STUDY = """
 name = "small"
@@ -73,22 +74,62 @@ def make_world(folder: Path) -> None:
     write_responses(_part(load_builtin("classifiers", response="probability"), 8, 60), folder / "probabilities.parquet")
     language = load_builtin("bytelms", response="probability")
     models, items = np.arange(0, language.n_models, 3), np.arange(0, language.n_items, 30)
-    write_responses(language.take(models=models, items=items), folder / "language.parquet")
+    part = language.take(models=models, items=items)
+    write_responses(part, folder / "language.parquet")
+    write_responses(_levels(part), folder / "levels.parquet")
     write_responses(_part(load_builtin("bytelms"), 3, 30), folder / "language-correct.parquet")
+    are_few = language.models.select(
+        (pl.col("share_of_run") == 1) & pl.col("mixture").is_in(language.models["mixture"].unique().sort()[:4])
+    )
+    few = {"models": np.flatnonzero(are_few), "items": items[:12]}
+    write_responses(language.take(**few), folder / "whole-runs.parquet")
     bits = builtin_bits_per_byte()[np.ix_(models, items)]
-    ids = language.take(models=models, items=items)
     pl.DataFrame(
         {
-            "model_id": np.repeat(ids.model_ids, len(items)),
-            "item_id": np.tile(ids.item_ids, len(models)),
+            "model_id": np.repeat(part.model_ids, len(items)),
+            "item_id": np.tile(part.item_ids, len(models)),
             "bits_per_byte": bits.ravel(),
         }
     ).write_csv(folder / "losses.csv")
     samples = load_builtin("bytelms-samples")
     for name, models, items in (("samples", 12, 9), ("few-samples", 24, 45)):
         write_responses(_fewer_samples(_part(samples, models, items)), folder / f"{name}.parquet")
+    _more_of_classifiers(past, new, folder)
     (folder / "study.toml").write_text(STUDY, encoding="utf-8")
     (folder / "prediction.toml").write_text(PREDICTION, encoding="utf-8")
+
+
+def _more_of_classifiers(past: ResponseMatrix, new: ResponseMatrix, folder: Path) -> None:
+    """Write parts of the models and items, levels, and what is known of models, items and answers."""
+    few = past.take(items=np.arange(0, past.n_items, 8))
+    is_late = np.arange(few.n_items) % LATE == 1
+    old = few.take(items=np.flatnonzero(~is_late))
+    write_responses(old, folder / "old.parquet")
+    for name, known in (("new-old", old), ("new-few", few)):
+        write_responses(new.take(items=new.item_indices(known.item_ids)), folder / f"{name}.parquet")
+    write_responses(new.take(models=np.arange(1)), folder / "one-new.parquet")
+    scores = pl.DataFrame({"model_id": past.model_ids, "final": np.sqrt(np.nanmean(past.responses, axis=1))})
+    scores.write_csv(folder / "scores.csv")
+    new.models.select("model_id", "training_share").write_csv(folder / "new-models.csv")
+    for name, known in (("items", past), ("few-items", few)):
+        prior = 0.1 * (np.arange(known.n_items) % 21 - 10)
+        known.items.select("item_id", "scenario", difficulty_prior=prior).write_csv(folder / f"{name}.csv")
+    (folder / "some-ids.txt").write_text("\n".join(few.item_ids[::3]) + "\n", encoding="utf-8")
+    is_b = np.add.outer(np.arange(few.n_models), np.arange(few.n_items)) % 2 == 0
+    choices = np.where(few.responses == 1, "A", np.where(is_b, "B", "C"))
+    ids = {"model_id": np.repeat(few.model_ids, few.n_items), "item_id": np.tile(few.item_ids, few.n_models)}
+    pl.DataFrame({**ids, "choice": choices.ravel()}).write_csv(folder / "choices.csv")
+    estimated = {"model_id": "new", "target": "digits", "estimate": 0.5, "low": 0.4, "high": 0.6, "level": 0.95}
+    estimated |= {"standard_error": 0.05, "interval": "design", "n_items": 3, "n_total": 9, "method": "mean"}
+    (folder / "estimates.json").write_text(json.dumps([estimated | {"bank": "b"}]), encoding="utf-8")
+
+
+def _levels(responses: ResponseMatrix) -> ResponseMatrix:
+    """Make items of three levels, at each of which some models stand."""
+    levels = np.add(responses.responses > 0.25, responses.responses > 0.4, dtype=float) / 2
+    are_usual = np.all([(levels == level).sum(axis=0) >= 8 for level in (0.0, 0.5, 1.0)], axis=0)
+    kept = responses.take(items=np.flatnonzero(are_usual))
+    return ResponseMatrix.create(levels[:, are_usual], models=kept.models, items=kept.items)
 
 
 def _part(responses: ResponseMatrix, models: int, items: int) -> ResponseMatrix:

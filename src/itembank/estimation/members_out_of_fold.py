@@ -200,7 +200,7 @@ def members_out_of_fold(
 
     def learn_fold(fold: Fold, _: ProgressCallback) -> FloatArray:
         answers = choose(fold).answered_by_calibration_models(bank, fold.held_out, attempts=attempts)
-        others = np.delete(past, fold.held_out)
+        others = past[bank.responses.model_indices(fold.bank.responses.model_ids)]  # copies are left out, too
         return learnt_score(Known.of(fold.bank, answers), learner, others)[:, None]
 
     name = cache_name("learnt-out-of-fold", learner, *about, past)
