@@ -200,8 +200,8 @@ def members_out_of_fold(
 
     def learn_fold(fold: Fold, _: ProgressCallback) -> FloatArray:
         answers = choose(fold).answered_by_calibration_models(bank, fold.held_out, attempts=attempts)
-        others = np.delete(past, fold.held_out)
-        return learnt_score(Known.of(fold.bank, answers), learner, others)[:, None]
+        known = past[bank.responses.model_indices(fold.bank.responses.model_ids)]
+        return learnt_score(Known.of(fold.bank, answers), learner, known)[:, None]
 
     name = cache_name("learnt-out-of-fold", learner, *about, past)
     learnt = run_trial(bank, name, learn_fold, (bank.n_models, 1))[:, 0]
