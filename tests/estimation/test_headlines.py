@@ -314,3 +314,20 @@ def test_what_a_headline_score_does_not_go_with_is_refused():
     few = make_bank(n_models=9)
     with pytest.raises(DataError, match="needs at least 10 past models"):
         estimate(few, few.responses, target="mean_win_rate")
+
+
+@pytest.mark.filterwarnings("ignore:.* models answer like another one")
+def test_external_scores_are_estimated_where_past_models_are_listed_twice():
+    """A fold leaves out the copies of the models that it tries, too: more models than those that it tries."""
+    rng = np.random.default_rng(5)
+    ability, difficulty = rng.normal(size=45), rng.normal(size=80)
+    answers = (ability[:, None] - difficulty > rng.logistic(size=(45, 80))) * 1.0
+    past = np.vstack([answers[:40], answers[:3]])
+    models = pl.DataFrame({"model_id": [f"m{k}" for k in range(43)]})
+    items = pl.DataFrame({"item_id": [f"i{k:02d}" for k in range(80)]})
+    board = (10.0 + 50.0 * past.mean(axis=1)).tolist()
+    bank = build_bank(ResponseMatrix.create(past, models=models, items=items), "map")
+    aimed = with_target(add_scores(bank, models.with_columns(board=pl.Series(board)), ["board"]), "board")
+    new = ResponseMatrix.create(answers[40:, :40], item_ids=[f"i{k:02d}" for k in range(40)])
+    found = estimate(aimed, new, rng=0)
+    assert np.abs(found.value[:, -1] - (0.1 + 0.5 * answers[40:].mean(axis=1))).mean() < 0.06
