@@ -9,12 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from benchmarks import blas_kernels as kernels
 from itembank.calibration.build import build_bank
 from itembank.calibration.specs import Variational
 from itembank.data.responses import ResponseMatrix
 from itembank.estimation.estimate import estimate
 from itembank.planning.select import select
-from tests.scripts.bytelms import load
 
 QUICK = ("v-optimal", "anchor-correctness", "anchor-irt", "anchor-latent", "information", "stratified")
 SELECTIONS = (*QUICK, "auto")
@@ -83,7 +83,6 @@ def test_the_order_of_models_and_items_changes_no_estimate(found):
 
 @pytest.mark.slow
 def test_another_kernel_chooses_the_same_items_and_gives_the_same_estimates(found):
-    kernels = load("kernels")
     other = kernels.second([(name, kernels.code_of(name)) for name in kernels.KNOWN], kernels.code_of(None))
     if other is None:
         pytest.skip("this processor has one BLAS kernel only")
