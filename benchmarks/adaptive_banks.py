@@ -2,14 +2,14 @@
 
 import numpy as np
 
-from itembank.data.banks import Bank
-from itembank.data.calibrations import Calibration
-from itembank.data.fingerprint import bank_fingerprint
-from itembank.data.responses import ResponseMatrix
-from itembank.data.targets import ScoreTargets
+from itembank.bank.banks import Bank
+from itembank.bank.calibrations import Calibration
+from itembank.bank.fingerprint import bank_fingerprint
 from itembank.irt.parameters import AbilityPrior
-from itembank.simulation.simulate import simulate
-from itembank.simulation.specs import SimulationSpec
+from itembank.responses.responses import ResponseMatrix
+from itembank.responses.targets import ScoreTargets
+from itembank.studies.simulation.simulate import simulate
+from itembank.studies.simulation.simulation_specs import SimulationSpec
 
 
 def bank_and_models(

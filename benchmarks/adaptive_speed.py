@@ -20,16 +20,16 @@ from joblib.externals.loky import get_reusable_executor
 
 from benchmarks.adaptive_banks import bank_and_models
 from benchmarks.adaptive_reference import TOOLS
-from itembank.adaptive.limits import Budget
-from itembank.adaptive.pool import SessionPool
-from itembank.adaptive.replay import replay
-from itembank.adaptive.session import AdaptiveSession
-from itembank.adaptive.session_spec import SessionSpec
+from itembank.bank.banks import Bank
 from itembank.calibration.calibrate import calibrate
-from itembank.calibration.specs import JointMAP
-from itembank.data.banks import Bank
-from itembank.data.responses import ResponseMatrix
-from itembank.simulation.simulate import simulate
+from itembank.calibration.calibration_specs import JointMAP
+from itembank.responses.responses import ResponseMatrix
+from itembank.sessions.limits import Budget
+from itembank.sessions.pool import SessionPool
+from itembank.sessions.replay import replay
+from itembank.sessions.session import AdaptiveSession
+from itembank.sessions.session_spec import SessionSpec
+from itembank.studies.simulation.simulate import simulate
 
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 N_DIMS = 4

@@ -13,10 +13,10 @@ from collections.abc import Iterator
 import numpy as np
 
 import itembank as ib
-from itembank.data.responses import ResponseMatrix
-from itembank.data.score_names import OVERALL
 from itembank.errors import ItembankWarning
 from itembank.numerics.arrays import FloatArray
+from itembank.responses.responses import ResponseMatrix
+from itembank.responses.score_names import OVERALL
 
 N_PAST, N_NEW, N_ITEMS, N_ANSWERED = 60, 40, 100, 20
 ATTEMPTS = (1, 10, 100)

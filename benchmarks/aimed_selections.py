@@ -15,18 +15,18 @@ from pathlib import Path
 
 import numpy as np
 
+from itembank.bank.bank_views import with_target
+from itembank.bank.banks import Bank
+from itembank.bank.headlines import with_external_scores
 from itembank.calibration.build import build_bank
-from itembank.calibration.specs import Variational
-from itembank.data.bank_views import with_target
-from itembank.data.banks import Bank
-from itembank.data.headlines import with_external_scores
-from itembank.data.readers.read import read_responses
-from itembank.data.responses import ResponseMatrix
-from itembank.data.score_names import EXTERNAL, WIN_RATE
+from itembank.calibration.calibration_specs import Variational
 from itembank.errors import ItembankWarning
 from itembank.estimation.estimate import estimate
 from itembank.numerics.arrays import FloatArray
 from itembank.planning.select import select
+from itembank.readers.read import read_responses
+from itembank.responses.responses import ResponseMatrix
+from itembank.responses.score_names import EXTERNAL, WIN_RATE
 
 NAME = "aimed-selections"
 EXTERNAL_SCORES = ("lb_gsm8k", "lb_mmlu", "lb_truthfulqa", "lb_arc", "lb_hellaswag", "lb_winogrande", "lb_avg")

@@ -16,21 +16,21 @@ from pathlib import Path
 
 import numpy as np
 
+from itembank.bank.bank_views import with_target
+from itembank.bank.banks import Bank
+from itembank.bank.headlines import with_external_scores
+from itembank.bank.selections import Selection
 from itembank.calibration.build import build_bank
-from itembank.calibration.specs import Variational
-from itembank.data.bank_views import with_target
-from itembank.data.banks import Bank
-from itembank.data.headlines import with_external_scores
-from itembank.data.readers.read import read_responses
-from itembank.data.responses import ResponseMatrix
-from itembank.data.score_names import EXTERNAL, WIN_RATE
-from itembank.data.selections import Selection
+from itembank.calibration.calibration_specs import Variational
 from itembank.errors import ItembankWarning
 from itembank.estimation.estimate import estimate
 from itembank.numerics.arrays import FloatArray
 from itembank.planning.next_stage import next_stage
 from itembank.planning.select import select
-from itembank.selection.specs import VOptimal
+from itembank.readers.read import read_responses
+from itembank.responses.responses import ResponseMatrix
+from itembank.responses.score_names import EXTERNAL, WIN_RATE
+from itembank.selection.selector_specs import VOptimal
 
 SCORES = ("lb_gsm8k", "lb_mmlu", "lb_truthfulqa", "lb_arc", "lb_avg", WIN_RATE)
 N_CALIBRATING, N_NEW = 200, 100

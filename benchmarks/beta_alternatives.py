@@ -30,12 +30,12 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import betainc, betaln, digamma, expit, gammaln
 
-from itembank.data.builtin import load_builtin
-from itembank.data.readers.read import read_responses
-from itembank.data.readers.specs import ReadingSpec
 from itembank.errors import ItembankWarning
 from itembank.irt.beta_ends import EPSILON, clipped
 from itembank.numerics.arrays import BoolArray, FloatArray
+from itembank.readers.builtin import load_builtin
+from itembank.readers.read import read_responses
+from itembank.readers.reading_specs import ReadingSpec
 
 FAMILIES: dict[str, tuple[str, ...]] = {
     "beta": (),

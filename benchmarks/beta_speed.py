@@ -13,11 +13,11 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import expit
 
+from itembank.bank.calibrations import Calibration
 from itembank.calibration.calibrate import calibrate
-from itembank.calibration.specs import Variational
-from itembank.data.calibrations import Calibration
-from itembank.data.responses import ResponseMatrix
+from itembank.calibration.calibration_specs import Variational
 from itembank.numerics.arrays import FloatArray
+from itembank.responses.responses import ResponseMatrix
 
 SMALL, LARGE = (400, 28_000), (6_612, 37_682)
 TARGETS = {SMALL: "60 CPU-s", LARGE: "15 minutes on two cores and 6 GB"}

@@ -14,11 +14,11 @@ import numpy as np
 import polars as pl
 
 import itembank as ib
-from itembank.banks import starting
-from itembank.data.responses import ResponseMatrix
 from itembank.errors import ItembankWarning
+from itembank.living import starting
 from itembank.numerics.arrays import FloatArray
 from itembank.planning.more_models import plan_models
+from itembank.responses.responses import ResponseMatrix
 
 N_PAST = (0, 1, 2, 3, 5, 10, 20)
 N_NEW = 100

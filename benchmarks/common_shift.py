@@ -26,23 +26,23 @@ from scipy.special import ndtri
 
 import itembank as ib
 from benchmarks.panel.studies import panel_study
+from itembank.bank.bank_factors import bank_factor_model
+from itembank.bank.banks import Bank
 from itembank.calibration.build import build_bank
-from itembank.calibration.specs import Variational
-from itembank.data.bank_factors import bank_factor_model
-from itembank.data.banks import Bank
-from itembank.data.responses import ResponseMatrix
+from itembank.calibration.calibration_specs import Variational
 from itembank.errors import ItembankWarning
+from itembank.estimation.estimator_specs import Stacked
 from itembank.estimation.expectations import Expectations
 from itembank.estimation.intervals import calibrated_half_widths
 from itembank.estimation.members_out_of_fold import Past
 from itembank.estimation.method_trials import sample_of, try_methods
 from itembank.estimation.observations import observe
 from itembank.estimation.point import Known, calibration_scores, point_scores
-from itembank.estimation.specs import Stacked
 from itembank.estimation.stacking import combined
-from itembank.factors.linear_gaussian import factor_posterior
+from itembank.irt.linear_gaussian import factor_posterior
 from itembank.numerics.kmeans import weighted_kmeans
 from itembank.numerics.threads import one_blas_thread
+from itembank.responses.responses import ResponseMatrix
 from itembank.selection.allocation import random_counts
 from itembank.selection.uncertainty import inclusion_probabilities
 from itembank.studies.data_sets import load_data

@@ -20,15 +20,15 @@ import numpy as np
 import polars as pl
 
 from benchmarks.accuracy.data_sets import NAMES, load
+from itembank.bank.banks import Bank
+from itembank.bank.calibrations import Calibration
 from itembank.calibration.calibrate import calibrate
-from itembank.calibration.specs import Variational
-from itembank.data.banks import Bank
-from itembank.data.calibrations import Calibration
-from itembank.data.responses import ResponseMatrix
-from itembank.data.targets import ScoreTargets
+from itembank.calibration.calibration_specs import Variational
 from itembank.estimation.design_based import design_based_estimates
+from itembank.responses.responses import ResponseMatrix
+from itembank.responses.targets import ScoreTargets
 from itembank.selection.select import select
-from itembank.selection.specs import Random, Uncertainty
+from itembank.selection.selector_specs import Random, Uncertainty
 
 SHARED = Path(os.environ.get("ITEMBANK_SHARED", Path(__file__).resolve().parents[2] / "shared"))
 Z = 1.959964

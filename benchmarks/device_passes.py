@@ -18,16 +18,16 @@ import numpy as np
 from scipy.special import expit
 
 from itembank.calibration.calibrate import calibrate
-from itembank.calibration.specs import ItemModel, Variational
+from itembank.calibration.calibration_specs import ItemModel, Variational
 from itembank.calibration.variational.blocks import ResponseBlocks
 from itembank.calibration.variational.cells import normal_expectation
 from itembank.calibration.variational.coded_blocks import coded_blocks
 from itembank.calibration.variational.device_passes import codes_on_device
 from itembank.calibration.variational.passes import ability_statistics, item_statistics
 from itembank.calibration.variational.state import Covariances, Posterior, start_posterior
-from itembank.data.coded_responses import CodedResponses
-from itembank.data.item_codes import Codes, ItemCodes
 from itembank.numerics.devices import open_device
+from itembank.responses.coded_responses import CodedResponses
+from itembank.responses.item_codes import Codes, ItemCodes
 
 SIZES = ((2_000, 28_000), (10_000, 100_000))
 DIMS = (1, 10)

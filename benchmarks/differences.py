@@ -17,7 +17,7 @@ import polars as pl
 import itembank as ib
 from benchmarks.panel.studies import panel_study
 from benchmarks.panel.untouched import MODELS
-from itembank.calibration.specs import Variational
+from itembank.calibration.calibration_specs import Variational
 from itembank.errors import ItembankWarning
 from itembank.numerics.threads import one_blas_thread
 from itembank.studies.data_sets import load_data

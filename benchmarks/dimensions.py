@@ -12,9 +12,9 @@ from pathlib import Path
 
 import polars as pl
 
-from itembank.reports.canvas import save_figure
-from itembank.reports.prediction_dims import assessors_by_dims, percent_of_one
-from itembank.reports.prediction_figures import draw_prediction
+from itembank.pages.figures.canvas import save_figure
+from itembank.pages.figures.prediction_dims import assessors_by_dims, percent_of_one
+from itembank.pages.figures.prediction_figures import draw_prediction
 from itembank.studies.prediction.error_curves import SETS
 from itembank.studies.results import PredictionResult
 from itembank.studies.run import run_prediction

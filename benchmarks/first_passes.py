@@ -51,7 +51,7 @@ def passes(folder: Path, n_models: int, n_items: int) -> Iterator[str]:
     from itembank.calibration.variational.sections import coded_sections  # noqa: PLC0415
     from itembank.calibration.variational.state import start_posterior  # noqa: PLC0415
     from itembank.calibration.variational.updates import update_abilities, update_items  # noqa: PLC0415
-    from itembank.data.item_codes import ItemCodes  # noqa: PLC0415
+    from itembank.responses.item_codes import ItemCodes  # noqa: PLC0415
 
     codes = ItemCodes(np.memmap(folder / "codes", np.uint8, "r", shape=(n_items, n_models)))
     share = codes.block(slice(0, FIRST)).mean(axis=0)

@@ -22,14 +22,14 @@ import numpy as np
 import polars as pl
 
 import itembank as ib
-from itembank.adaptive.preparation import prepare_sessions
-from itembank.adaptive.session import AdaptiveSession
-from itembank.adaptive.session_spec import SessionSpec
-from itembank.calibration.specs import Variational
-from itembank.data.responses import ResponseMatrix
+from itembank.calibration.calibration_specs import Variational
 from itembank.diagnostics import check_fit, item_drift
 from itembank.errors import ItembankWarning
 from itembank.numerics.threads import one_blas_thread
+from itembank.responses.responses import ResponseMatrix
+from itembank.sessions.preparation import prepare_sessions
+from itembank.sessions.session import AdaptiveSession
+from itembank.sessions.session_spec import SessionSpec
 
 SEED = 15
 N_CALIBRATION, N_DIMS = 400, 4

@@ -15,15 +15,15 @@ from pathlib import Path
 
 import numpy as np
 
-from itembank.banks.add_models import add_models
-from itembank.banks.recalibrate import recalibrate
+from itembank.bank.banks import Bank
 from itembank.calibration.build import build_bank
 from itembank.calibration.calibrate import calibrate
-from itembank.data.banks import Bank
-from itembank.data.readers.read import read_responses
-from itembank.data.responses import ResponseMatrix
 from itembank.irt.bernoulli import probability
 from itembank.irt.parameters import AbilityPrior, ItemParameters
+from itembank.living.add_models import add_models
+from itembank.living.recalibrate import recalibrate
+from itembank.readers.read import read_responses
+from itembank.responses.responses import ResponseMatrix
 
 N_BANK, N_STREAM, N_ASKED, N_TEST = 30, 310, 60, 100
 GRID = np.linspace(-5.0, 5.0, 201)

@@ -20,16 +20,16 @@ import itembank as ib
 from benchmarks.panel.studies import panel_study
 from benchmarks.panel.table import NAMES
 from benchmarks.resampling import Resampled, mean_error
-from itembank.data.responses import ResponseMatrix
 from itembank.errors import ItembankWarning
 from itembank.numerics.threads import one_blas_thread
 from itembank.planning.auto import CANDIDATES, Tried, best_of, errors_of
+from itembank.responses.responses import ResponseMatrix
 from itembank.selection.recipes import Recipe
 from itembank.studies.data_sets import load_data
 from itembank.studies.fold_runs import PreparedFold, prepare_fold
-from itembank.studies.specs import StudySpec
 from itembank.studies.split_specs import ByDate, ByGroup, NamedGroup, RandomShare
 from itembank.studies.splits import make_folds
+from itembank.studies.study_specs import StudySpec
 
 REPEATS = {0: 6, 1: 10}
 """Random splits by seed."""

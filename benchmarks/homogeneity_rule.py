@@ -14,14 +14,14 @@ import numpy as np
 import polars as pl
 from scipy.special import expit
 
-from itembank.data.builtin import load_builtin
-from itembank.data.readers.read import read_responses
-from itembank.data.responses import ResponseMatrix
-from itembank.diagnostics.scenario_homogeneity import homogeneity
 from itembank.irt.bernoulli import probability
+from itembank.irt.newton import map_abilities
 from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.readers.builtin import load_builtin
+from itembank.readers.read import read_responses
+from itembank.responses.responses import ResponseMatrix
 from itembank.scaling.scenario_fits import ItemSetFit, default_spec, fit_items
-from itembank.scoring.newton import map_abilities
+from itembank.studies.papers.scenario_homogeneity import homogeneity
 
 RESULTS = Path(__file__).parent / "results" / "homogeneity_rule.csv"
 BUDGET, N_SPLITS, N_DRAWS = 50, 2, 5

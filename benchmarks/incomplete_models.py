@@ -25,10 +25,10 @@ import polars as pl
 
 import itembank as ib
 from benchmarks.panel.studies import panel_study
+from itembank.calibration.calibration_specs import Variational
 from itembank.calibration.dimensions import MINIMUM_TO_CHOOSE, choose_n_dims
-from itembank.calibration.specs import Variational
-from itembank.data.responses import ResponseMatrix
 from itembank.errors import ItembankWarning
+from itembank.responses.responses import ResponseMatrix
 from itembank.studies.data_sets import load_data
 
 SEED = 15

@@ -22,10 +22,7 @@ import numpy as np
 import polars as pl
 from scipy.special import expit
 
-from itembank.data.readers.frames import responses_from_frame
-from itembank.data.readers.read import read_responses
-from itembank.data.responses import ResponseMatrix
-from itembank.diagnostics.defect_model import (
+from itembank.auditing.defect_model import (
     SIMULATED,
     defect_features,
     fit_defect_model,
@@ -33,14 +30,17 @@ from itembank.diagnostics.defect_model import (
     rank_quality,
     share_right,
 )
-from itembank.diagnostics.differential_items import differential_items
-from itembank.diagnostics.duplicates import find_duplicates
-from itembank.diagnostics.item_audit import audit_items
-from itembank.diagnostics.item_audit_names import REASONS
-from itembank.diagnostics.item_evidence import item_evidence
-from itembank.diagnostics.item_statistics import item_rest_correlations, item_statistics
-from itembank.diagnostics.panel import panel_of
+from itembank.auditing.differential_items import differential_items
+from itembank.auditing.duplicates import find_duplicates
+from itembank.auditing.item_audit import audit_items
+from itembank.auditing.item_audit_names import REASONS
+from itembank.auditing.item_evidence import item_evidence
+from itembank.auditing.item_statistics import item_rest_correlations, item_statistics
+from itembank.auditing.panel import panel_of
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+from itembank.readers.frames import responses_from_frame
+from itembank.readers.read import read_responses
+from itembank.responses.responses import ResponseMatrix
 
 N_WORLDS, N_ITEMS, N_GROUPS = 40, 2500, 8
 FAULTS = {"wrong key": 0.05, "unrelated": 0.01, "nobody": 0.02}

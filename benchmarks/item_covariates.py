@@ -18,12 +18,12 @@ import numpy as np
 import polars as pl
 
 import itembank as ib
+from itembank.bank.banks import Bank
 from itembank.calibration.item_regression import item_regression
-from itembank.data.banks import Bank
 from itembank.errors import ItembankWarning
 from itembank.estimation.basis import score_basis
 from itembank.irt.bernoulli import probability
-from itembank.scoring.newton import map_abilities
+from itembank.irt.newton import map_abilities
 
 COVARIATES = {
     "mmlu-pro": ("subscenario", "source", "n_options", "question_chars", "options_chars"),

@@ -23,14 +23,14 @@ import polars as pl
 from benchmarks.accuracy import data_sets
 from benchmarks.test_time.sets import SOURCES, load_sets
 from itembank.calibration.build import build_bank
-from itembank.data.builtin import load_builtin
-from itembank.data.compute import training_compute
-from itembank.data.responses import ResponseMatrix
-from itembank.diagnostics.item_predictions import item_predictions
-from itembank.diagnostics.item_predictions_results import ItemPredictions
-from itembank.diagnostics.law_predictions import law_predictions
 from itembank.errors import ItembankWarning
+from itembank.readers.builtin import load_builtin
+from itembank.readers.compute import training_compute
+from itembank.responses.responses import ResponseMatrix
 from itembank.scaling.scenario_fits import default_spec
+from itembank.studies.papers.item_predictions import item_predictions
+from itembank.studies.papers.item_predictions_results import ItemPredictions
+from itembank.studies.papers.law_predictions import law_predictions
 
 SETS = ("bytelms", "bytelms-correct", "llmonkeys_pythia", "livecodebench", "alpacaeval2", "openllm1_core", "laws")
 COLUMNS = {

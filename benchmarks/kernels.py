@@ -23,14 +23,14 @@ import numpy as np
 import itembank as ib
 from benchmarks.accuracy.data_sets import load
 from benchmarks.blas_kernels import KNOWN, code_of, distinct
+from itembank.bank.banks import Bank
 from itembank.calibration.build import build_bank
 from itembank.calibration.dimensions import choose_n_dims
-from itembank.data.banks import Bank
-from itembank.data.responses import ResponseMatrix
 from itembank.errors import ItembankWarning
 from itembank.estimation.estimate import estimate
+from itembank.pages.quickstart import STRATEGIES, run_quickstart
 from itembank.planning.select import select
-from itembank.reports.quickstart import STRATEGIES, run_quickstart
+from itembank.responses.responses import ResponseMatrix
 
 Results = Iterator[tuple[str, Any]]
 """Name and value: an array of numbers, or ids of items in the order in which they stand in the bank."""

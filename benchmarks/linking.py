@@ -18,18 +18,18 @@ from typing import NamedTuple
 
 import numpy as np
 
+from itembank.bank.banks import Bank
 from itembank.calibration.build import build_bank
-from itembank.data.banks import Bank
-from itembank.data.readers.read import read_responses
-from itembank.data.responses import ResponseMatrix
 from itembank.irt.bernoulli import probability
+from itembank.irt.newton import map_abilities
 from itembank.irt.parameters import ItemParameters
-from itembank.linking.fixed_parameters import FixedParameters, calibrate_fixed, expected_curves
-from itembank.linking.link_items import link_items
-from itembank.linking.linked_items import LinkedItems
-from itembank.linking.linking_answers import linking_answers
-from itembank.linking.new_item_scores import new_item_scores
-from itembank.scoring.newton import map_abilities
+from itembank.living.fixed_parameters import FixedParameters, calibrate_fixed, expected_curves
+from itembank.living.link_items import link_items
+from itembank.living.linked_items import LinkedItems
+from itembank.living.linking_answers import linking_answers
+from itembank.living.new_item_scores import new_item_scores
+from itembank.readers.read import read_responses
+from itembank.responses.responses import ResponseMatrix
 
 SIZES = (3, 5, 10, 20)
 N_OLD, N_BANK, N_POOL, N_ANSWERED = 1037, 300, 100, 100

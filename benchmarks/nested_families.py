@@ -21,15 +21,15 @@ import polars as pl
 from scipy.special import expit
 
 from itembank.calibration.calibrate import calibrate
-from itembank.calibration.specs import CalibrationSpec, JointMAP, Variational
-from itembank.data.responses import ResponseMatrix
+from itembank.calibration.calibration_specs import CalibrationSpec, JointMAP, Variational
 from itembank.errors import ItembankWarning
 from itembank.irt.bernoulli import probability
 from itembank.irt.binarise import apply_thresholds, item_thresholds
 from itembank.irt.families import COUNTS
+from itembank.irt.newton import map_abilities
 from itembank.irt.parameters import AbilityPrior, ItemParameters
 from itembank.numerics.arrays import FloatArray, IntArray
-from itembank.scoring.newton import map_abilities
+from itembank.responses.responses import ResponseMatrix
 
 N_TRAIN, N_TEST, N_TASKS, PER_TASK, N_TRIALS, PRECISION = 40, 20, 12, 40, 8, 8.0
 N_ITEMS = (16, 64)

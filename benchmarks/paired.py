@@ -18,18 +18,18 @@ import polars as pl
 from scipy.stats import t as student
 
 from benchmarks.accuracy.data_sets import load
+from itembank.bank.banks import Bank
+from itembank.bank.selections import Selection
 from itembank.calibration.build import build_bank
 from itembank.comparison.compare import compare
 from itembank.comparison.comparison_spec import ComparisonSpec
 from itembank.comparison.comparisons import Comparison
-from itembank.data.banks import Bank
-from itembank.data.responses import ResponseMatrix
-from itembank.data.score_names import OVERALL
-from itembank.data.selections import Selection
 from itembank.errors import ItembankWarning
 from itembank.estimation.estimate import estimate
+from itembank.responses.responses import ResponseMatrix
+from itembank.responses.score_names import OVERALL
 from itembank.selection.select import select
-from itembank.selection.specs import METHODS, SelectionSpec, Stratified
+from itembank.selection.selector_specs import METHODS, SelectionSpec, Stratified
 
 SHARED = Path(os.environ.get("ITEMBANK_SHARED", Path(__file__).resolve().parents[2] / "shared"))
 NAMES = ("openllm1_core", "swebench_verified", "alpacaeval2")

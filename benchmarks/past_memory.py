@@ -116,8 +116,8 @@ def _models_of_blocks(case: Case, rng: np.random.Generator) -> BoolArray:
 def fitted(case: Case, folder: Path) -> dict[str, Any]:
     """Calibrate, and compare the abilities with the truth."""
     from itembank.calibration.calibrate import calibrate  # noqa: PLC0415
-    from itembank.calibration.specs import Variational  # noqa: PLC0415
-    from itembank.data.coded_responses import CodedResponses  # noqa: PLC0415
+    from itembank.calibration.calibration_specs import Variational  # noqa: PLC0415
+    from itembank.responses.coded_responses import CodedResponses  # noqa: PLC0415
 
     shape = (case.n_items, case.n_models)
     path = folder / "codes"

@@ -21,8 +21,8 @@ import polars as pl
 import itembank as ib
 from benchmarks.past_memory import N_BLOCKS, Case, simulate
 from benchmarks.speed_commands import ONE_THREAD
-from itembank.data.coded_responses import CodedResponses
-from itembank.data.response_files import write_responses
+from itembank.responses.coded_responses import CodedResponses
+from itembank.responses.response_files import write_responses
 
 CASES = {
     "small": Case(400, 5_000),

@@ -12,16 +12,16 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.accuracy.data_sets import load
+from itembank.bank.banks import Bank
 from itembank.calibration.build import build_bank
 from itembank.comparison.compare import compare
 from itembank.comparison.comparison_spec import ComparisonSpec
-from itembank.data.banks import Bank
-from itembank.data.responses import ResponseMatrix
-from itembank.data.score_names import OVERALL
 from itembank.errors import ItembankWarning
 from itembank.estimation.estimate import estimate
 from itembank.planning.plan import plan
 from itembank.planning.plan_spec import PlanSpec
+from itembank.responses.responses import ResponseMatrix
+from itembank.responses.score_names import OVERALL
 from itembank.selection.select import select
 
 SHARED = Path(os.environ.get("ITEMBANK_SHARED", Path(__file__).resolve().parents[2] / "shared"))

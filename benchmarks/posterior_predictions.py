@@ -20,12 +20,12 @@ from numpy.polynomial.hermite_e import hermegauss
 from scipy.special import expit
 
 import itembank as ib
-from itembank.data.banks import Bank
+from itembank.bank.banks import Bank
 from itembank.errors import ItembankWarning
 from itembank.estimation.basis import ScoreBasis, score_basis
 from itembank.estimation.point import target_weights
-from itembank.scoring.expected_abilities import eap_abilities
-from itembank.scoring.newton import map_abilities
+from itembank.irt.expected_abilities import eap_abilities
+from itembank.irt.newton import map_abilities
 
 SETS = ("swebench_verified", "bfcl_v1", "alpacaeval2", "mmlu-pro")
 N_PAST = (10, 20, 40, 75)

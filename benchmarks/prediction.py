@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from itembank.data.response_files import write_responses
-from itembank.reports.canvas import save_figure
-from itembank.reports.prediction_figures import draw_prediction
-from itembank.simulation.simulate import simulate
-from itembank.simulation.specs import SimulationSpec
+from itembank.pages.figures.canvas import save_figure
+from itembank.pages.figures.prediction_figures import draw_prediction
+from itembank.responses.response_files import write_responses
 from itembank.studies.prediction.error_curves import differences
 from itembank.studies.results import PredictionResult
 from itembank.studies.run import run_prediction
+from itembank.studies.simulation.simulate import simulate
+from itembank.studies.simulation.simulation_specs import SimulationSpec
 from itembank.studies.study_files import load_prediction
 
 if TYPE_CHECKING:

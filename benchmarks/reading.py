@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from itembank.data.readers.read import read_lm_eval
+from itembank.readers.read import read_lm_eval
 
 DATE = "2026-01-01T10-00-00.000001"
 N_MODELS, N_TASKS = 4, 2

@@ -19,14 +19,14 @@ import numpy as np
 import polars as pl
 
 import itembank as ib
-from itembank.adaptive.limits import Budget
-from itembank.adaptive.pool import SessionPool
-from itembank.adaptive.recorded import Recorded, answer_from_record
-from itembank.adaptive.session_spec import SessionSpec
-from itembank.data.banks import Bank
+from itembank.bank.banks import Bank
 from itembank.errors import ItembankWarning
 from itembank.irt.bernoulli import probability
 from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.sessions.limits import Budget
+from itembank.sessions.pool import SessionPool
+from itembank.sessions.recorded import Recorded, answer_from_record
+from itembank.sessions.session_spec import SessionSpec
 
 EFFORT = re.compile(r"^(O1|O3-Mini|O4-Mini).*\((Low|Med|Medium|High)\)$")
 REASONS = re.compile(r"^O[134]-|Thinking|QwQ|Gemini-2\.5|\(High\)")

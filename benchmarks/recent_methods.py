@@ -15,14 +15,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from itembank.estimation.estimator_specs import METHODS as ESTIMATORS
+from itembank.estimation.estimator_specs import PointSpec
 from itembank.estimation.point import Known, target_weights
-from itembank.estimation.specs import METHODS as ESTIMATORS
-from itembank.estimation.specs import PointSpec
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.numerics.ties import first_largest
 from itembank.selection.pools import Choice, ItemPools
-from itembank.selection.specs import METHODS as SELECTORS
-from itembank.selection.specs import SelectionSpec
+from itembank.selection.selector_specs import METHODS as SELECTORS
+from itembank.selection.selector_specs import SelectionSpec
 
 AIPW, QUADRATURE = "aipw", "bayesian-quadrature"
 RIDGE_PENALTY = 10.0

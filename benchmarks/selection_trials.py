@@ -20,7 +20,7 @@ from itembank.estimation.estimate import estimate
 from itembank.planning.auto import Tried, best_of, candidates_for, errors_of
 from itembank.selection.recipes import Recipe
 from itembank.selection.select import select_by_recipe
-from itembank.selection.specs import Stratified
+from itembank.selection.selector_specs import Stratified
 from itembank.studies.data_sets import load_data
 from itembank.studies.fold_runs import PreparedFold, prepare_fold
 from itembank.studies.split_specs import RandomShare

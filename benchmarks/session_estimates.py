@@ -17,13 +17,13 @@ import polars as pl
 
 import itembank as ib
 from benchmarks.panel.studies import panel_study
-from itembank.adaptive.past_sessions import past_expectations
-from itembank.adaptive.recorded import Recorded, answer_from_record
-from itembank.data.score_names import OVERALL
 from itembank.errors import ItembankWarning
 from itembank.estimation.expectations import Expectations
 from itembank.estimation.intervals import calibrated_half_widths
 from itembank.numerics.threads import one_blas_thread
+from itembank.responses.score_names import OVERALL
+from itembank.sessions.past_sessions import past_expectations
+from itembank.sessions.recorded import Recorded, answer_from_record
 from itembank.studies.data_sets import load_data
 from itembank.studies.fold_runs import prepare_fold
 from itembank.studies.splits import make_folds

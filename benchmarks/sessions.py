@@ -18,20 +18,20 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.accuracy.data_sets import load
-from itembank.adaptive.limits import Budget, Stopping
-from itembank.adaptive.replay import replay
-from itembank.adaptive.session_spec import SessionSpec
+from itembank.bank.banks import Bank
 from itembank.calibration.build import build_bank
+from itembank.calibration.calibration_specs import Variational
 from itembank.calibration.dimensions import choose_n_dims
-from itembank.calibration.specs import Variational
-from itembank.data.banks import Bank
-from itembank.data.readers.read import read_responses
-from itembank.data.responses import ResponseMatrix
 from itembank.errors import ItembankWarning
 from itembank.estimation.estimate import estimate
 from itembank.estimation.estimates import ScoreEstimates
 from itembank.numerics.arrays import FloatArray
 from itembank.planning.select import select
+from itembank.readers.read import read_responses
+from itembank.responses.responses import ResponseMatrix
+from itembank.sessions.limits import Budget, Stopping
+from itembank.sessions.replay import replay
+from itembank.sessions.session_spec import SessionSpec
 
 REPEATS = {"swebench_verified": 5, "bfcl_v1": 5, "openllm1_core": 2}
 """Of each set, unless told: the largest takes as long twice as the others five times."""

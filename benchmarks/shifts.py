@@ -13,8 +13,8 @@ from pathlib import Path
 
 import polars as pl
 
-from itembank.data.readers.read import read_responses
-from itembank.data.response_files import write_responses
+from itembank.readers.read import read_responses
+from itembank.responses.response_files import write_responses
 from itembank.studies.results import StudyResult
 from itembank.studies.run import run_study
 from itembank.studies.study_files import load_study

@@ -27,18 +27,18 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from itembank.bank.bank_views import with_target
 from itembank.calibration.build import build_bank
-from itembank.calibration.specs import Variational
-from itembank.data.bank_views import with_target
-from itembank.data.readers.read import read_responses
-from itembank.data.readers.specs import ReadingSpec
-from itembank.data.response_files import write_responses
-from itembank.data.responses import ResponseMatrix
-from itembank.data.score_names import WIN_RATE
+from itembank.calibration.calibration_specs import Variational
+from itembank.estimation.estimator_specs import Stacked
 from itembank.estimation.intervals import half_widths_out_of_fold
 from itembank.estimation.method_trials import sample_of, try_methods
-from itembank.estimation.specs import Stacked
 from itembank.numerics.arrays import FloatArray
+from itembank.readers.read import read_responses
+from itembank.readers.reading_specs import ReadingSpec
+from itembank.responses.response_files import write_responses
+from itembank.responses.responses import ResponseMatrix
+from itembank.responses.score_names import WIN_RATE
 from itembank.selection.select import select
 
 SCENARIOS: dict[str, tuple[str, tuple[str, ...], int]] = {

@@ -9,15 +9,15 @@ from pathlib import Path
 
 import numpy as np
 
-from itembank.data.bank_files import load_bank, save_bank
-from itembank.data.banks import Bank
-from itembank.data.calibrations import Calibration
-from itembank.data.fingerprint import bank_fingerprint
-from itembank.data.responses import ResponseMatrix
-from itembank.data.targets import ScoreTargets
+from itembank.bank.bank_files import load_bank, save_bank
+from itembank.bank.banks import Bank
+from itembank.bank.calibrations import Calibration
+from itembank.bank.fingerprint import bank_fingerprint
 from itembank.estimation.estimate import estimate
 from itembank.irt.bernoulli import probability
 from itembank.irt.parameters import AbilityPrior, ItemParameters
+from itembank.responses.responses import ResponseMatrix
+from itembank.responses.targets import ScoreTargets
 from itembank.selection.select import select
 
 N_MODELS, N_ITEMS, N_DIMS, N_SCENARIOS = 400, 28_000, 5, 6

@@ -20,7 +20,7 @@ import numpy as np
 
 import itembank as ib
 from benchmarks import speed_bank
-from itembank.data.response_files import write_responses
+from itembank.responses.response_files import write_responses
 
 SHARED = Path(os.environ.get("ITEMBANK_SHARED", "../shared")) / "data"
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS", "POLARS_MAX_THREADS")

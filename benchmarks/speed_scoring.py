@@ -9,11 +9,11 @@ from collections.abc import Callable
 import numpy as np
 
 from itembank.irt.bernoulli import probability
+from itembank.irt.expected_abilities import eap_abilities
+from itembank.irt.likelihood_abilities import ml_abilities, wle_abilities
+from itembank.irt.newton import map_abilities
 from itembank.irt.parameters import AbilityPrior, ItemParameters
 from itembank.numerics.arrays import FloatArray
-from itembank.scoring.expected_abilities import eap_abilities
-from itembank.scoring.likelihood_abilities import ml_abilities, wle_abilities
-from itembank.scoring.newton import map_abilities
 
 N_ITEMS = 28_000
 N_REPEATS = 7

@@ -92,10 +92,10 @@ def _run(name: str, folder: Path, backend: str) -> dict[str, Any]:
 def fitted(case: Case, folder: Path, backend: str) -> dict[str, Any]:
     """Calibrate on the workers of a backend, and say what that took."""
     from itembank.calibration.calibrate import calibrate  # noqa: PLC0415
-    from itembank.calibration.specs import Variational  # noqa: PLC0415
+    from itembank.calibration.calibration_specs import Variational  # noqa: PLC0415
     from itembank.calibration.variational import spread  # noqa: PLC0415
-    from itembank.data.coded_responses import CodedResponses  # noqa: PLC0415
     from itembank.numerics.parallel import in_parallel  # noqa: PLC0415
+    from itembank.responses.coded_responses import CodedResponses  # noqa: PLC0415
 
     rounds = []
 

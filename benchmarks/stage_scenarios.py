@@ -17,16 +17,16 @@ import numpy as np
 import polars as pl
 
 import itembank as ib
-from itembank.crossfit.folds import folds
-from itembank.data.banks import Bank
+from itembank.bank.banks import Bank
 from itembank.errors import ItembankWarning
+from itembank.estimation.folds import folds
 from itembank.estimation.method_trials import SEED
 from itembank.estimation.stages import answered_in_stages
 from itembank.planning.auto import errors_of
 from itembank.planning.stages import stage_sizes
 from itembank.selection.recipes import Recipe
 from itembank.selection.select import select_by_recipe
-from itembank.selection.specs import VOptimal
+from itembank.selection.selector_specs import VOptimal
 
 SETS = ("bfcl_v1", "openllm1_core")
 SIZES = (30, 90)

@@ -16,15 +16,14 @@ from unittest import mock
 import numpy as np
 import polars as pl
 
-from itembank.crossfit import folds
-from itembank.data.readers.read import read_responses
-from itembank.data.responses import ResponseMatrix
-from itembank.estimation import members_out_of_fold, method_trials
+from itembank.estimation import folds, members_out_of_fold, method_trials
+from itembank.readers.read import read_responses
+from itembank.responses.responses import ResponseMatrix
 from itembank.studies import fold_runs
 from itembank.studies.run import run_study
-from itembank.studies.specs import CalibrationChoice, StudySpec
 from itembank.studies.split_specs import RandomShare
 from itembank.studies.splits import make_folds
+from itembank.studies.study_specs import CalibrationChoice, StudySpec
 
 N_MODELS = 395
 SEED = 395

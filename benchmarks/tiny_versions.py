@@ -26,12 +26,12 @@ import numpy as np
 import polars as pl
 
 from benchmarks.accuracy import data_sets
-from itembank.data.bank_files import load_bank
-from itembank.data.readers.read import read_responses
-from itembank.data.readers.specs import ReadingSpec
-from itembank.data.response_files import write_responses
-from itembank.data.responses import ResponseMatrix
-from itembank.data.selections import Selection
+from itembank.bank.bank_files import load_bank
+from itembank.bank.selections import Selection
+from itembank.readers.read import read_responses
+from itembank.readers.reading_specs import ReadingSpec
+from itembank.responses.response_files import write_responses
+from itembank.responses.responses import ResponseMatrix
 
 N_ITEMS = 100
 N_PARTS = 4

@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from itembank.data.builtin import load_builtin
-from itembank.data.readers.read import read_responses
-from itembank.data.responses import ResponseMatrix
 from itembank.errors import DataError, DataWarning
-from itembank.scaling.transfers.specs import TransferSpec
+from itembank.readers.builtin import load_builtin
+from itembank.readers.read import read_responses
+from itembank.responses.responses import ResponseMatrix
+from itembank.scaling.transfers.transfer_specs import TransferSpec
 from itembank.scaling.transfers.transfers import transfer
 
 RESULTS = Path(__file__).parent / "results" / "transfer_methods.csv"

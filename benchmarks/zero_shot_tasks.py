@@ -23,8 +23,8 @@ import itembank as ib
 from itembank.calibration.item_regression import item_regression
 from itembank.errors import ItembankWarning
 from itembank.irt.bernoulli import probability
+from itembank.irt.newton import map_abilities
 from itembank.numerics.arrays import FloatArray
-from itembank.scoring.newton import map_abilities
 
 COVARIATES = ("subscenario", "n_options", "question_chars", "options_chars")
 N_TEST, N_ITEMS, SMALLEST, MOST = 10, 16, 128, 200

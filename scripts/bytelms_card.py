@@ -7,9 +7,9 @@ import numpy as np
 import polars as pl
 from scipy.stats import spearmanr
 
-from itembank.data.builtin import load_builtin
-from itembank.data.language_models import builtin_sample_probabilities
-from itembank.data.responses import ResponseMatrix
+from itembank.readers.builtin import load_builtin
+from itembank.readers.language_models import builtin_sample_probabilities
+from itembank.responses.responses import ResponseMatrix
 
 K = 100
 

@@ -143,7 +143,7 @@ def _arguments() -> argparse.Namespace:
 
 
 def _package_files() -> str:
-    return str(Path(__file__).resolve().parent.parent / "src" / "itembank" / "data" / "builtin_files")
+    return str(Path(__file__).resolve().parent.parent / "src" / "itembank" / "readers" / "builtin_files")
 
 
 if __name__ == "__main__":

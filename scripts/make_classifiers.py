@@ -36,7 +36,7 @@ N_FOLDS = 3
 N_CLEAN, N_DISTURBED = 500, 700  # items of digits: undisturbed, and of each of three disturbances
 FEWEST_PER_CLASS = 3  # training examples a class keeps however small the training share
 PROBABILITY_STEPS = 1000  # probabilities are kept as whole thousandths
-FOLDER = Path(__file__).resolve().parent.parent / "src" / "itembank" / "data" / "builtin_files"
+FOLDER = Path(__file__).resolve().parent.parent / "src" / "itembank" / "readers" / "builtin_files"
 
 
 # ---- items ----------------------------------------------------------------------------------------

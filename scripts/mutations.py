@@ -45,13 +45,13 @@ EQUIVALENT = {
     "src/itembank/estimation/difference_estimator.py: freedom = _ratio(sample.sums(counts) ** 2, "
     "sample.sums(counts**2), otherwise=1.0) - 1.0: 1.0 -> 0.5": "of the first, as drawn: "
     "degrees of freedom are at least zero",
-    "src/itembank/factors/linear_gaussian.py: remaining = max(total - float(eigenvalues[:n_spikes].sum()), 1e-6 * "
+    "src/itembank/irt/linear_gaussian.py: remaining = max(total - float(eigenvalues[:n_spikes].sum()), 1e-6 * "
     "total): 1e-6 -> 5e-07": "stands for nothing at all, and must not be zero",
     "src/itembank/selection/local_model.py: result += weight * np.stack(model.mean(logit + node * spread)): "
     "+ -> -": "nodes and weights are symmetric about zero",
     "src/itembank/numerics/newton.py: result: FloatArray = precision + RIDGE * largest[:, None, None] * "
     "np.eye(precision.shape[1]): 1 -> 2": "precisions are square",
-    "src/itembank/scoring/answers.py: n_trials = np.where(is_answered, n_trials, 0.0): 0.0 -> 1.0": "terms of cells "
+    "src/itembank/irt/answers.py: n_trials = np.where(is_answered, n_trials, 0.0): 0.0 -> 1.0": "terms of cells "
     "without a response are left out afterwards; only NaN would harm",
     "src/itembank/calibration/variational/passes.py: if not isinstance(rule, BetaRule) or blocks.sums is None:: "
     "or -> and": "blocks have sums where the rule is that of the Beta family, and only there",

@@ -19,17 +19,17 @@ from pathlib import Path
 
 from packaging.metadata import Metadata
 
-from itembank.data.builtin_tables import IN_CHECKOUT_ONLY
+from itembank.readers.builtin_tables import IN_CHECKOUT_ONLY
 
 ROOT = Path(__file__).resolve().parents[1]
 DIST = ROOT / "dist"
 MOST_BYTES = 4_100_000
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", flags=re.MULTILINE | re.DOTALL)
-WANTED = ("itembank/py.typed", "itembank/__init__.pyi", "itembank/data/builtin_files/bytelms_choices.xz")
+WANTED = ("itembank/py.typed", "itembank/__init__.pyi", "itembank/readers/builtin_files/bytelms_choices.xz")
 NEED_CHECKOUT = {"classifiers.md"}
 """Pages that say that they need data which the wheel leaves out."""
-UNWANTED = ("tests/", "benchmarks/", "docs/", *(f"itembank/data/builtin_files/{name}" for name in IN_CHECKOUT_ONLY))
+UNWANTED = ("tests/", "benchmarks/", "docs/", *(f"itembank/readers/builtin_files/{name}" for name in IN_CHECKOUT_ONLY))
 
 
 def main() -> int:

@@ -89,14 +89,14 @@ def few_folds():
     Other processes fit ten all the same.
     """
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("itembank.crossfit.folds.N_FOLDS_FEW", 3)
+        patched.setattr("itembank.estimation.folds.N_FOLDS_FEW", 3)
         yield
 
 
 @pytest.fixture
 def all_folds(few_folds, monkeypatch):
     """Fit all ten in such a module, where a test asks how often intervals hold or compares with other processes."""
-    monkeypatch.setattr("itembank.crossfit.folds.N_FOLDS_FEW", 10)
+    monkeypatch.setattr("itembank.estimation.folds.N_FOLDS_FEW", 10)
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,7 @@ def run(capsys, monkeypatch):
 @pytest.fixture
 def hub(tmp_path, monkeypatch):
     """Serve an empty stand-in for the Hub, which the client of this process talks to; `hub.close()` ends it."""
-    from tests.data.hub_server import Hub, serving  # noqa: PLC0415 (few tests need it)
+    from tests.bank.hub_server import Hub, serving  # noqa: PLC0415 (few tests need it)
 
     with serving(Hub()) as served:
         monkeypatch.setenv("HF_ENDPOINT", served.address)  # read at its import

@@ -3,12 +3,12 @@ from dataclasses import dataclass
 
 import pytest
 
-from itembank.calibration.specs import METHODS as CALIBRATION
+from itembank.calibration.calibration_specs import METHODS as CALIBRATION
 from itembank.errors import ParameterError
-from itembank.estimation.specs import METHODS as ESTIMATION
+from itembank.estimation.estimator_specs import METHODS as ESTIMATION
+from itembank.irt.ability_specs import METHODS as SCORING
 from itembank.methods import Method, MethodTable, installed_methods
-from itembank.scoring.specs import METHODS as SCORING
-from itembank.selection.specs import METHODS as SELECTION
+from itembank.selection.selector_specs import METHODS as SELECTION
 from tests.packages import install
 
 

@@ -8,13 +8,13 @@ import polars as pl
 import pytest
 
 import itembank
-from itembank.data.banks import Bank
-from itembank.data.coded_responses import CodedResponses
+from itembank.bank.banks import Bank
 from itembank.errors import MissingDependencyError
 from itembank.estimation.estimate import estimate
 from itembank.moved_names import NAMESPACES
+from itembank.responses.coded_responses import CodedResponses
 from itembank.tabular import MOST_LINES, WIDTH, Compact, Tabular
-from tests.data.banks import make_bank
+from tests.bank.banks import make_bank
 
 HOSTILE = '<script>alert("x")</script>\x1b[31m'
 

@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from itembank.calibration.specs import Variational
-from itembank.data.readers.read import read_responses
-from itembank.data.responses import ResponseMatrix
+from itembank.calibration.calibration_specs import Variational
 from itembank.errors import DataWarning
 from itembank.numerics.arrays import FloatArray
+from itembank.readers.read import read_responses
+from itembank.responses.responses import ResponseMatrix
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,8 @@ import polars as pl
 
 from benchmarks.accuracy.study import P1_SELECTIONS, SIZES
 from benchmarks.accuracy.summary import STRATEGIES
-from itembank.reports import theme
-from itembank.reports.canvas import (
+from itembank.pages import theme
+from itembank.pages.figures.canvas import (
     MAIN,
     MUTED,
     OTHER,

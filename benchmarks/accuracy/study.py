@@ -10,15 +10,15 @@ import polars as pl
 
 from benchmarks.accuracy.data_sets import DataSet
 from benchmarks.accuracy.splits import Split, splits
+from itembank.bank.banks import Bank
 from itembank.calibration.build import build_bank
-from itembank.data.banks import Bank
-from itembank.data.responses import ResponseMatrix
-from itembank.data.score_names import OVERALL
 from itembank.errors import ItembankWarning
 from itembank.estimation.estimate import estimate
-from itembank.estimation.specs import GPIRT, PIRT, EstimationSpec, Weighted
+from itembank.estimation.estimator_specs import GPIRT, PIRT, EstimationSpec, Weighted
+from itembank.responses.responses import ResponseMatrix
+from itembank.responses.score_names import OVERALL
 from itembank.selection.select import select
-from itembank.selection.specs import AnchorCorrectness, AnchorIRT, SelectionSpec, Stratified
+from itembank.selection.selector_specs import AnchorCorrectness, AnchorIRT, SelectionSpec, Stratified
 
 SIZES = (30, 60, 100, 180)
 SELECTIONS: dict[str, SelectionSpec] = {

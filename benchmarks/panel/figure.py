@@ -9,8 +9,8 @@ import polars as pl
 from benchmarks.panel.goals import COVERAGE
 from benchmarks.panel.table import NAMES
 from itembank.estimation.typicality import FLAGGED
-from itembank.reports import theme
-from itembank.reports.canvas import (
+from itembank.pages import theme
+from itembank.pages.figures.canvas import (
     FAINT,
     INK,
     MAIN,

@@ -17,13 +17,13 @@ import numpy as np
 
 from benchmarks.panel.studies import STUDIES, panel_study
 from benchmarks.panel.table import NAMES
+from itembank.bank.bank_factors import bank_factor_model
+from itembank.bank.banks import Bank
 from itembank.calibration.build import build_bank
-from itembank.data.bank_factors import bank_factor_model
-from itembank.data.banks import Bank
 from itembank.estimation.regression.factor import predict_factor
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.selection.select import select
-from itembank.selection.specs import Stratified, VOptimal
+from itembank.selection.selector_specs import Stratified, VOptimal
 from itembank.studies.data_sets import load_data
 from itembank.studies.splits import Fold, make_folds
 

@@ -5,10 +5,10 @@ from pathlib import Path
 from benchmarks.kept_parts import kept_folder
 from benchmarks.panel import work
 from benchmarks.recent_methods import install
-from itembank.data.responses import ResponseMatrix
+from itembank.responses.responses import ResponseMatrix
 from itembank.studies.data_sets import load_data
-from itembank.studies.specs import StudySpec
 from itembank.studies.study_files import load_study
+from itembank.studies.study_specs import StudySpec
 
 STUDIES = ("openllm1_core", "swebench_verified", "bfcl_v1", "alpacaeval2", "mmlu_pro")
 HERE = Path(__file__).parent

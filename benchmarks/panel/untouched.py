@@ -17,10 +17,10 @@ from benchmarks.panel.report import report
 from benchmarks.panel.table import IRT, QUADRATURES, RANDOM_AIPW
 from benchmarks.panel.work import DEFAULT, parts
 from benchmarks.recent_methods import AIPW, QUADRATURE, install
-from itembank.data.readers.read import read_responses
-from itembank.data.responses import ResponseMatrix
-from itembank.studies.specs import CalibrationChoice, StudySpec
+from itembank.readers.read import read_responses
+from itembank.responses.responses import ResponseMatrix
 from itembank.studies.split_specs import RandomShare
+from itembank.studies.study_specs import CalibrationChoice, StudySpec
 
 HERE = Path(__file__).parent
 MODELS = {"swebench_bashonly_cost": None, "openllm1_gsm8k": 300}

@@ -8,17 +8,17 @@ import numpy as np
 import polars as pl
 
 from benchmarks.recent_methods import install
-from itembank.data.responses import ResponseMatrix
-from itembank.data.score_names import OVERALL
 from itembank.errors import ItembankWarning
 from itembank.estimation.estimate import estimate
 from itembank.planning.next_stage import next_stage
 from itembank.planning.select import select
 from itembank.planning.stages import compare_stages
 from itembank.progress import silent
+from itembank.responses.responses import ResponseMatrix
+from itembank.responses.score_names import OVERALL
 from itembank.studies.fold_runs import PreparedFold, fold_estimates, prepare_fold
-from itembank.studies.specs import StudySpec
 from itembank.studies.splits import Fold, make_folds
+from itembank.studies.study_specs import StudySpec
 
 DEFAULT = ("auto", "auto")
 STAGES = ("two stages", "auto")

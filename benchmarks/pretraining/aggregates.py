@@ -8,18 +8,18 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from itembank.data.compute import TrainingCompute, training_compute
-from itembank.data.readers.read import read_responses
-from itembank.data.responses import ResponseMatrix
 from itembank.errors import ItembankWarning
 from itembank.irt.bernoulli import probability
 from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.readers.compute import TrainingCompute, training_compute
+from itembank.readers.read import read_responses
+from itembank.responses.responses import ResponseMatrix
 from itembank.scaling.pretraining.forecasts import Forecast
 from itembank.scaling.pretraining.law_results import PretrainingLaw
 from itembank.scaling.pretraining.law_spec import ParamsTokensLaw
+from itembank.scaling.pretraining.method_specs import ItemResponseLaw, PretrainingSettings
 from itembank.scaling.pretraining.pretraining_law import pretraining_law
 from itembank.scaling.pretraining.size_law import FittedSizeLaw, log_sizes
-from itembank.scaling.pretraining.specs import ItemResponseLaw, PretrainingSettings
 
 SOURCES = ("pythia_lm_eval_zero", "pythia_lm_eval_five", "gadre_openlm", "obsscaling_base")
 HELD_OUT = (0.25, 0.5)

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import polars as pl
 
-from itembank.data.builtin import load_builtin
-from itembank.data.compute import training_compute
-from itembank.data.language_models import builtin_bits_per_byte
-from itembank.reports.canvas import save_figure
-from itembank.reports.pretraining_figures import figure_decisions
+from itembank.pages.figures.canvas import save_figure
+from itembank.pages.figures.pretraining_figures import figure_decisions
+from itembank.readers.builtin import load_builtin
+from itembank.readers.compute import training_compute
+from itembank.readers.language_models import builtin_bits_per_byte
 from itembank.scaling.pretraining.decision_means import mean_over_splits
 from itembank.scaling.pretraining.decision_study import EVERY_METHOD, decision_curves
 

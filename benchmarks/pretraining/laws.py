@@ -13,12 +13,12 @@ from pathlib import Path
 
 import polars as pl
 
-from itembank.data.builtin import load_builtin
-from itembank.data.compute import training_compute
-from itembank.data.language_models import builtin_bits_per_byte
 from itembank.errors import ItembankWarning
+from itembank.readers.builtin import load_builtin
+from itembank.readers.compute import training_compute
+from itembank.readers.language_models import builtin_bits_per_byte
 from itembank.scaling.pretraining.held_out import held_out_coverage
-from itembank.scaling.pretraining.specs import LAWS, PretrainingSettings
+from itembank.scaling.pretraining.method_specs import LAWS, PretrainingSettings
 
 KINDS = {
     "correct": "right or wrong",

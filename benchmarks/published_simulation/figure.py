@@ -5,7 +5,7 @@ from typing import Any
 
 import polars as pl
 
-from itembank.reports.canvas import (
+from itembank.pages.figures.canvas import (
     LINE_STYLES,
     MAIN,
     MUTED,

@@ -9,10 +9,10 @@ import numpy as np
 from benchmarks.published_simulation.measures import Found
 from benchmarks.published_simulation.reference import fit_reference
 from itembank.calibration.calibrate import calibrate
-from itembank.calibration.specs import CalibrationSpec, JointMAP, MarginalML, Variational
-from itembank.data.responses import ResponseMatrix
+from itembank.calibration.calibration_specs import CalibrationSpec, JointMAP, MarginalML, Variational
 from itembank.errors import ItembankWarning
 from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.responses.responses import ResponseMatrix
 
 SPECS: dict[str, type[CalibrationSpec]] = {"variational": Variational, "map": JointMAP, "mml": MarginalML}
 PUBLISHED = "published"

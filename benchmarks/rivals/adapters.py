@@ -22,9 +22,9 @@ R_SCRIPT = Path(__file__).with_name("fit_mirt.R")
 def fit_itembank(responses: np.ndarray, n_dims: int) -> Fitted:
     """Calibrate by itembank's default method, with standard errors."""
     from itembank.calibration.calibrate import calibrate  # noqa: PLC0415
-    from itembank.calibration.specs import Variational  # noqa: PLC0415
-    from itembank.data.responses import ResponseMatrix  # noqa: PLC0415
+    from itembank.calibration.calibration_specs import Variational  # noqa: PLC0415
     from itembank.irt.bernoulli import probability  # noqa: PLC0415
+    from itembank.responses.responses import ResponseMatrix  # noqa: PLC0415
 
     matrix = ResponseMatrix.create(responses)
     spec = Variational() if n_dims == 1 else Variational("mirt", n_dims=n_dims)
@@ -37,9 +37,9 @@ def fit_itembank(responses: np.ndarray, n_dims: int) -> Fitted:
 def fit_itembank_mml(responses: np.ndarray, n_dims: int) -> Fitted:
     """Calibrate by itembank's marginal maximum likelihood."""
     from itembank.calibration.calibrate import calibrate  # noqa: PLC0415
-    from itembank.calibration.specs import MarginalML  # noqa: PLC0415
-    from itembank.data.responses import ResponseMatrix  # noqa: PLC0415
+    from itembank.calibration.calibration_specs import MarginalML  # noqa: PLC0415
     from itembank.irt.bernoulli import probability  # noqa: PLC0415
+    from itembank.responses.responses import ResponseMatrix  # noqa: PLC0415
 
     found = calibrate(ResponseMatrix.create(responses), MarginalML("2pl" if n_dims == 1 else "mirt", n_dims=n_dims))
     return found.abilities, probability(found.parameters, found.abilities)

@@ -8,8 +8,8 @@ import numpy as np
 from benchmarks.rivals.fits import Row
 from benchmarks.rivals.floors import Floors
 from benchmarks.rivals.growth import floor_of
-from itembank.reports import theme
-from itembank.reports.canvas import (
+from itembank.pages import theme
+from itembank.pages.figures.canvas import (
     INK,
     MAIN,
     MARKERS,
@@ -23,7 +23,7 @@ from itembank.reports.canvas import (
     put_message,
     save_figure,
 )
-from itembank.reports.labels import LineLabel, darkened, label_lines
+from itembank.pages.figures.labels import LineLabel, darkened, label_lines
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -20,11 +20,11 @@ from scipy.special import expit
 
 from benchmarks.accuracy.data_sets import load
 from benchmarks.problems import MASKED_SHARE, held_out_log_likelihood, simulate
+from itembank.bank.calibrations import Calibration
 from itembank.calibration.calibrate import calibrate
-from itembank.calibration.specs import CalibrationSpec, ItemPrior, MarginalML, Variational
-from itembank.data.calibrations import Calibration
-from itembank.data.responses import ResponseMatrix
+from itembank.calibration.calibration_specs import CalibrationSpec, ItemPrior, MarginalML, Variational
 from itembank.irt.bernoulli import probability
+from itembank.responses.responses import ResponseMatrix
 
 N_NODES = 15
 SHARED = Path(os.environ.get("ITEMBANK_SHARED", "../shared")) / "data"

@@ -13,10 +13,10 @@ from benchmarks.adaptive_banks import bank_and_models
 from benchmarks.adaptive_reference import TOOLS
 from benchmarks.rivals.fits import Row
 from benchmarks.speed_commands import ONE_THREAD
-from itembank.adaptive.limits import Budget
-from itembank.adaptive.pool import SessionPool
-from itembank.adaptive.session import AdaptiveSession
-from itembank.adaptive.session_spec import SessionSpec
+from itembank.sessions.limits import Budget
+from itembank.sessions.pool import SessionPool
+from itembank.sessions.session import AdaptiveSession
+from itembank.sessions.session_spec import SessionSpec
 
 SIZES = (5_000, 30_000)
 N_STEPS = 30

@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from itembank.reports import theme
-from itembank.reports.canvas import (
+from itembank.pages import theme
+from itembank.pages.figures.canvas import (
     INK,
     MAIN,
     OTHER,

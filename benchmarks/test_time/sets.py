@@ -6,11 +6,11 @@ from pathlib import Path
 
 import numpy as np
 
-from itembank.data.builtin import load_builtin
-from itembank.data.readers.read import read_responses
-from itembank.data.readers.specs import ReadingSpec
-from itembank.data.responses import ResponseMatrix
 from itembank.errors import DataWarning
+from itembank.readers.builtin import load_builtin
+from itembank.readers.read import read_responses
+from itembank.readers.reading_specs import ReadingSpec
+from itembank.responses.responses import ResponseMatrix
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,8 @@
 """Ways to estimate full scores and abilities: what `estimate` and `score` take as their method."""
 
-from itembank.data.targets import ScoreTarget, ScoreTargets, mean_win_rate
 from itembank.estimation.covariates import unanswered
 from itembank.estimation.design_based import design_based_estimates
-from itembank.estimation.specs import (
+from itembank.estimation.estimator_specs import (
     GPIRT,
     PIRT,
     Auto,
@@ -18,7 +17,8 @@ from itembank.estimation.specs import (
     TaskMeanEB,
     Weighted,
 )
-from itembank.scoring.specs import ExpectedAPosteriori, MaximumAPosteriori, MaximumLikelihood, WeightedLikelihood
+from itembank.irt.ability_specs import ExpectedAPosteriori, MaximumAPosteriori, MaximumLikelihood, WeightedLikelihood
+from itembank.responses.targets import ScoreTarget, ScoreTargets, mean_win_rate
 
 __all__ = [
     "GPIRT",

@@ -1,26 +1,26 @@
 """Figures, as the commands draw them: matplotlib figures that `save_figure` writes."""
 
-from itembank.reports.canvas import save_figure
-from itembank.reports.dimensions import figure_dimensionality
-from itembank.reports.figures import PredictionPanel, figure_gain, figure_predicted_against_true
-from itembank.reports.homogeneity_figures import figure_homogeneity
-from itembank.reports.information import figure_test_information
-from itembank.reports.item_prediction_figures import figure_item_predictions
-from itembank.reports.pass_at_k_figures import figure_pass_at_k
-from itembank.reports.prediction_dims import figure_dims
-from itembank.reports.prediction_figures import figure_choices, figure_curves, figure_pair
-from itembank.reports.pretraining_figures import (
+from itembank.pages.figures.canvas import save_figure
+from itembank.pages.figures.dimensions import figure_dimensionality
+from itembank.pages.figures.figures import PredictionPanel, figure_gain, figure_predicted_against_true
+from itembank.pages.figures.homogeneity_figures import figure_homogeneity
+from itembank.pages.figures.information import figure_test_information
+from itembank.pages.figures.item_prediction_figures import figure_item_predictions
+from itembank.pages.figures.pass_at_k_figures import figure_pass_at_k
+from itembank.pages.figures.prediction_dims import figure_dims
+from itembank.pages.figures.prediction_figures import figure_choices, figure_curves, figure_pair
+from itembank.pages.figures.pretraining_figures import (
     figure_abilities,
     figure_decisions,
     figure_item_curves,
     figure_laws,
     figure_score_forecasts,
 )
-from itembank.reports.selection_figures import figure_selection_weights
-from itembank.reports.study_figures import figure_by_size, figure_coverage, figure_error_spread
-from itembank.reports.task_figures import figure_tasks
-from itembank.reports.transfer_figures import figure_transfer, figure_transfer_errors
-from itembank.reports.validity_figures import figure_ability_pair, figure_validity
+from itembank.pages.figures.selection_figures import figure_selection_weights
+from itembank.pages.figures.study_figures import figure_by_size, figure_coverage, figure_error_spread
+from itembank.pages.figures.task_figures import figure_tasks
+from itembank.pages.figures.transfer_figures import figure_transfer, figure_transfer_errors
+from itembank.pages.figures.validity_figures import figure_ability_pair, figure_validity
 
 __all__ = [
     "PredictionPanel",

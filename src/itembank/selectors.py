@@ -1,7 +1,7 @@
 """Ways to choose items beforehand: what `select` takes as its method, and the next stage of a test in stages."""
 
 from itembank.planning.next_stage import next_stage
-from itembank.selection.specs import (
+from itembank.selection.selector_specs import (
     AnchorCorrectness,
     AnchorIRT,
     AnchorLatent,

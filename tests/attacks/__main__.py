@@ -21,8 +21,8 @@ from tests.attacks.jobs import JOBS
 from tests.attacks.mutated_files import attack
 from tests.attacks.running import run_here
 from tests.attacks.workplace import make_workplace
-from tests.banks.living import retired_bank
-from tests.data.crafted_banks import FURTHER, HISTORIES, REVIEWED, craft
+from tests.bank.crafted_banks import FURTHER, HISTORIES, REVIEWED, craft
+from tests.living.living import retired_bank
 
 Record = dict[str, Any]
 

@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from itembank.adaptive.journal_sessions import read_session
-from itembank.data.bank_files import load_bank
-from itembank.data.readers.read import read_responses
-from itembank.data.selections import Selection
+from itembank.bank.bank_files import load_bank
+from itembank.bank.selections import Selection
 from itembank.errors import DataWarning, ItembankError
-from itembank.simulation.truth_files import load_truth
+from itembank.readers.read import read_responses
+from itembank.sessions.journal_sessions import read_session
 from itembank.studies.results import PredictionResult, StudyResult
+from itembank.studies.simulation.truth_files import load_truth
 from tests.attacks.mutating import flip_bit
 from tests.attacks.running import run_here
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from itembank.adaptive.journal_lines import parse_journal
 from itembank.errors import ItembankError
+from itembank.sessions.journal_lines import parse_journal
 from tests.attacks.dying import before_step, ended, within_journal_write
 from tests.attacks.killed import answer_of, copy_all
 from tests.attacks.running import fork, run_here, run_to_files

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import numpy as np
 
-from itembank.data.readers.read import read_responses
 from itembank.errors import ItembankError
-from itembank.simulation.truth_files import load_truth
+from itembank.readers.read import read_responses
+from itembank.studies.simulation.truth_files import load_truth
 from tests.attacks.judging import ACCEPTED, REFUSED, contents, problem_of_json, verdict
 from tests.attacks.mutating import mutate
 from tests.attacks.running import Outcome, call_here, run_here

@@ -5,10 +5,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from itembank.adaptive.journal_lines import encode_line
+from itembank.sessions.journal_lines import encode_line
 from tests.attacks.workplace import FAST
-from tests.data.crafted_banks import sign
-from tests.data.readers.test_lighteval import DATE as LIGHTEVAL_DATE
+from tests.bank.crafted_banks import sign
+from tests.readers.test_lighteval import DATE as LIGHTEVAL_DATE
 
 JSON = ("--format", "json")
 READ = ("import", "table")

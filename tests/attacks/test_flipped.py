@@ -4,7 +4,7 @@ import pytest
 from tests.attacks.flipped import DEFECTS, KINDS, SAME, expected, flip
 
 CHEAP = [kind for kind in KINDS if kind != "cache"]
-"""A broken cache is made anew, which takes a third of a second; tests/data/test_bank_cache.py flips its bits."""
+"""A broken cache is made anew, which takes a third of a second; tests/bank/test_bank_cache.py flips its bits."""
 
 
 @pytest.mark.parametrize("kind", CHEAP)

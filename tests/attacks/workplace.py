@@ -7,13 +7,13 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from itembank.data.bank_files import load_bank, save_bank
-from itembank.data.response_files import write_responses
+from itembank.bank.bank_files import load_bank, save_bank
 from itembank.estimation.estimate import estimate
+from itembank.responses.response_files import write_responses
 from tests.attacks.running import run_here
+from tests.bank.banks import make_bank
 from tests.cli.contract import foreign, harness_world, inspect_world
-from tests.data.banks import make_bank
-from tests.data.readers.logs import sample, write_run
+from tests.readers.logs import sample, write_run
 from tests.scaling.simulated_suite import simulated_suite
 from tests.studies.files import PREDICTION, STUDY, write_toml
 from tests.studies.prediction import simulated as prediction_data

@@ -8,8 +8,8 @@ from benchmarks.accuracy.data_sets import DataSet
 from benchmarks.accuracy.splits import splits
 from benchmarks.accuracy.study import parts
 from benchmarks.accuracy.summary import GROUP, summarise, tables
-from itembank.calibration.specs import Variational
-from itembank.data.responses import ResponseMatrix
+from itembank.calibration.calibration_specs import Variational
+from itembank.responses.responses import ResponseMatrix
 
 pytestmark = pytest.mark.usefixtures("few_folds")
 

@@ -6,7 +6,7 @@ import pytest
 from benchmarks import adaptive_speed
 from benchmarks.adaptive_banks import bank_and_models
 from benchmarks.adaptive_reference import run_plain
-from tests.adaptive.simulated import model_based
+from tests.sessions.simulated import model_based
 
 pytestmark = pytest.mark.usefixtures("few_folds")
 

@@ -13,9 +13,9 @@ from benchmarks.panel.table import IRT, PUBLISHED, cells
 from benchmarks.panel.work import BY_TRIAL, DEFAULT, STAGES, of_method, parts, with_stages_by_trial
 from benchmarks.resampling import DRAWS, IntervalQuality, Resampled
 from itembank.studies.fold_runs import prepare_fold
-from itembank.studies.specs import CalibrationChoice, StudySpec
 from itembank.studies.split_specs import NamedGroup
 from itembank.studies.splits import make_folds
+from itembank.studies.study_specs import CalibrationChoice, StudySpec
 from tests.studies.simulated import make_responses
 
 pytestmark = pytest.mark.usefixtures("few_folds", "installed")

@@ -7,7 +7,7 @@ from benchmarks.problems import simulate
 from benchmarks.rivals import priors
 from benchmarks.rivals.priors import PRIORS, JointPrior, averaged_chances, joint_map, loss_and_gradient
 from itembank.calibration.calibrate import calibrate
-from itembank.data.responses import ResponseMatrix
+from itembank.responses.responses import ResponseMatrix
 
 
 @pytest.mark.parametrize("prior", PRIORS.values(), ids=PRIORS)

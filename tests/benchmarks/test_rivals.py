@@ -17,7 +17,7 @@ from benchmarks.rivals.tools import TOOLS, tool_named
 from itembank.calibration.variational.blocks import Blocks
 from itembank.calibration.variational.cells import normal_expectation
 from itembank.calibration.variational.coded_blocks import CodedBlocks
-from itembank.data import coded_responses
+from itembank.responses import coded_responses
 
 FITTED = {"import_seconds": 0.1, "peak_megabytes": 1_200.4, "r_ability": 0.95, "version": "1.2"}
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from benchmarks.simulated_helm import METRICS, SCENARIOS, draw, matrix_of, write_runs
-from itembank.data.readers.read import read_responses
-from itembank.data.readers.specs import ReadingSpec
+from itembank.readers.read import read_responses
+from itembank.readers.reading_specs import ReadingSpec
 from itembank.studies.study_files import load_study
 
 STUDIES = Path(__file__).parents[2] / "benchmarks" / "studies"

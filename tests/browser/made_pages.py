@@ -8,16 +8,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-from itembank.adaptive.limits import Budget
-from itembank.adaptive.preparation import prepare_sessions
-from itembank.adaptive.session import AdaptiveSession
-from itembank.adaptive.session_spec import SessionSpec
+from itembank.auditing.item_audit import audit_items
+from itembank.bank.banks import Bank
 from itembank.calibration.build import build_bank
 from itembank.comparison.compare import compare
-from itembank.data.banks import Bank
-from itembank.data.compute import training_compute
-from itembank.data.responses import ResponseMatrix
-from itembank.diagnostics.item_audit import audit_items
 from itembank.errors import DataWarning
 from itembank.estimation.estimate import estimate
 from itembank.pages.audit_page import audit_page
@@ -31,16 +25,22 @@ from itembank.pages.session_page import session_page
 from itembank.pages.study_page import study_page
 from itembank.pages.transfer_page import transfer_page
 from itembank.pages.validity_page import validity_page
+from itembank.readers.compute import training_compute
+from itembank.responses.responses import ResponseMatrix
+from itembank.scaling.pretraining.method_specs import PretrainingSettings
 from itembank.scaling.pretraining.pretraining_law import pretraining_law
-from itembank.scaling.pretraining.specs import PretrainingSettings
 from itembank.scaling.sampling.pass_at_k_law import pass_at_k_law
 from itembank.scaling.sampling.pass_at_k_specs import PassAtKSpec
 from itembank.scaling.transfers.convergent import convergent_validity
 from itembank.scaling.transfers.transfers import transfer
+from itembank.sessions.limits import Budget
+from itembank.sessions.preparation import prepare_sessions
+from itembank.sessions.session import AdaptiveSession
+from itembank.sessions.session_spec import SessionSpec
 from itembank.studies.manifests import StudyManifest
 from itembank.studies.results import StudyResult
 from itembank.studies.summary import summarise
-from tests.reports.test_study_figures import make_estimates
+from tests.pages.figures.test_study_figures import make_estimates
 from tests.scaling.samples import known_bank, simulated_samples
 from tests.scaling.simulated_suite import simulated_suite
 from tests.scaling.two_scenarios import simulated

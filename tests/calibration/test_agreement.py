@@ -5,13 +5,13 @@ from scipy.stats import betabinom, binom
 
 from itembank.calibration.agreement import Agreement, agreement_beyond
 from itembank.calibration.calibrate import calibrate
+from itembank.calibration.calibration_specs import JointMAP, MarginalML, Variational, has_family
 from itembank.calibration.dimensions import choose_n_dims
 from itembank.calibration.fits import Fit, FitData
-from itembank.calibration.specs import JointMAP, MarginalML, Variational, has_family
-from itembank.crossfit.folds import spec_of
-from itembank.data.responses import ResponseMatrix
 from itembank.errors import ConvergenceWarning, DataWarning
+from itembank.estimation.folds import spec_of
 from itembank.irt.parameters import AbilityPrior
+from itembank.responses.responses import ResponseMatrix
 
 AGREE = "attempts at one item agree more than chance"
 EXACT = Variational(single_precision=False)

@@ -1,13 +1,13 @@
 import numpy as np
 import pytest
 
+from itembank.bank.fingerprint import bank_fingerprint
 from itembank.calibration.build import CALIBRATION_FRACTION, build_bank
 from itembank.calibration.calibrate import calibrate
+from itembank.calibration.calibration_specs import Variational
 from itembank.calibration.item_model_bias import item_model_bias, response_variance
-from itembank.calibration.specs import Variational
-from itembank.data.fingerprint import bank_fingerprint
-from itembank.data.responses import ResponseMatrix
 from itembank.errors import ParameterError
+from itembank.responses.responses import ResponseMatrix
 from tests.calibration.test_item_model_bias import simulated
 
 

@@ -4,14 +4,14 @@ import pytest
 from scipy.special import expit
 
 from itembank.calibration.calibrate import calibrate, known_lower_asymptote
-from itembank.calibration.specs import JointMAP, MarginalML, Variational
+from itembank.calibration.calibration_specs import JointMAP, MarginalML, Variational
 from itembank.calibration.variational import fit
-from itembank.data import coded_responses
-from itembank.data.coded_responses import CodedResponses
-from itembank.data.item_codes import codes_of
-from itembank.data.responses import ResponseMatrix
 from itembank.errors import ConvergenceWarning, DataError, ParameterError
 from itembank.irt.bernoulli import probability
+from itembank.responses import coded_responses
+from itembank.responses.coded_responses import CodedResponses
+from itembank.responses.item_codes import codes_of
+from itembank.responses.responses import ResponseMatrix
 from tests.calibration.simulated import simulate
 
 

@@ -4,12 +4,12 @@ from scipy.optimize import minimize
 from scipy.special import expit
 
 from itembank.calibration.calibrate import calibrate
+from itembank.calibration.calibration_specs import JointMAP
 from itembank.calibration.degenerate import DegenerateItems, find_degenerate, put_back
 from itembank.calibration.fits import Fit
-from itembank.calibration.specs import JointMAP
-from itembank.data.responses import ResponseMatrix
 from itembank.irt.bernoulli import probability
 from itembank.irt.parameters import AbilityPrior
+from itembank.responses.responses import ResponseMatrix
 
 
 def make_fit(rng, *, n_models=30, n_items=12, n_dims=2, common_slope=None):

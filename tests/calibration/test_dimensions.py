@@ -1,12 +1,12 @@
 import numpy as np
 import pytest
 
+from itembank.calibration.calibration_specs import JointMAP, MarginalML, Variational
 from itembank.calibration.dimensions import NESTED_CANDIDATES, choose_n_dims, parallel_analysis
-from itembank.calibration.specs import JointMAP, MarginalML, Variational
-from itembank.data.responses import ResponseMatrix
 from itembank.errors import DataError, ParameterError
 from itembank.irt.bernoulli import probability
 from itembank.irt.parameters import ItemParameters
+from itembank.responses.responses import ResponseMatrix
 
 QUICK = Variational(tolerance=1e-4)
 

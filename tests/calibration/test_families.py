@@ -4,16 +4,16 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
+from itembank.bank.bank_files import load_bank, save_bank
 from itembank.calibration.build import build_bank
 from itembank.calibration.calibrate import calibrate
+from itembank.calibration.calibration_specs import JointMAP, MarginalML, Variational
 from itembank.calibration.families import precision_index, with_family
 from itembank.calibration.item_model_bias import item_model_bias
-from itembank.calibration.specs import JointMAP, MarginalML, Variational
-from itembank.crossfit.folds import folds, spec_of
-from itembank.data.bank_files import load_bank, save_bank
-from itembank.data.responses import ResponseMatrix
 from itembank.errors import DataError, DataWarning, ParameterError
-from itembank.scoring.newton import map_abilities
+from itembank.estimation.folds import folds, spec_of
+from itembank.irt.newton import map_abilities
+from itembank.responses.responses import ResponseMatrix
 
 N_MODELS, N_ITEMS = 16, 20
 SCENARIOS = ["math"] * 10 + ["law"] * 10
@@ -151,7 +151,7 @@ def test_precisions(precision, n_precisions):
 
 @pytest.mark.parametrize("family", ["binomial", "beta", "beta-binomial"])
 def test_banks_keep_their_family_in_folds_and_files(family, tmp_path, monkeypatch):
-    monkeypatch.setattr("itembank.crossfit.folds.N_FOLDS_FEW", 2)
+    monkeypatch.setattr("itembank.estimation.folds.N_FOLDS_FEW", 2)
     spec = Variational(family=family, tolerance=1e-2)
     bank = build_bank(simulated(family), spec, rng=0)
     save_bank(bank, tmp_path / "bank")

@@ -4,17 +4,17 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from itembank.banks.merging import merge
 from itembank.calibration.build import build_bank
 from itembank.calibration.calibrate import calibrate
-from itembank.calibration.specs import JointMAP, MarginalML, RelativeItemPrior, Variational
-from itembank.crossfit.folds import folds
-from itembank.data.responses import ResponseMatrix
+from itembank.calibration.calibration_specs import JointMAP, MarginalML, RelativeItemPrior, Variational
 from itembank.errors import DataError, ParameterError
 from itembank.estimation.estimate import estimate
+from itembank.estimation.folds import folds
 from itembank.irt.bernoulli import probability
-from itembank.linking.link_items import link_items
+from itembank.living.link_items import link_items
+from itembank.living.merging import merge
 from itembank.planning.select import select
+from itembank.responses.responses import ResponseMatrix
 
 SPEC = MarginalML(family="graded", tolerance=1e-3)
 STEPS = np.array([-1.2, -0.2, 1.4])

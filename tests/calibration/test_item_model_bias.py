@@ -2,6 +2,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from itembank.calibration.calibration_specs import JointMAP, Variational
 from itembank.calibration.item_model_bias import (
     MINIMUM_FOR_BIAS,
     item_model_bias,
@@ -9,10 +10,9 @@ from itembank.calibration.item_model_bias import (
     response_variance,
     score_errors,
 )
-from itembank.calibration.specs import JointMAP, Variational
-from itembank.data.responses import ResponseMatrix
-from itembank.data.targets import ScoreTargets
 from itembank.errors import DataError
+from itembank.responses.responses import ResponseMatrix
+from itembank.responses.targets import ScoreTargets
 
 
 def simulated(n_models, n_items, n_dims, seed, *, share_missing=0.0):

@@ -5,14 +5,14 @@ import polars as pl
 import pytest
 from scipy.special import expit
 
+from itembank.bank.bank_files import load_bank, save_bank
 from itembank.calibration.build import build_bank
 from itembank.calibration.calibrate import calibrate
+from itembank.calibration.calibration_specs import Variational
 from itembank.calibration.item_regression import item_regression
-from itembank.calibration.specs import Variational
-from itembank.crossfit.folds import spec_of
-from itembank.data.bank_files import load_bank, save_bank
-from itembank.data.responses import ResponseMatrix
 from itembank.errors import DataError, DataWarning, ParameterError
+from itembank.estimation.folds import spec_of
+from itembank.responses.responses import ResponseMatrix
 
 KNOWN = Variational(item_covariates=("length", "topic", "vector"))
 

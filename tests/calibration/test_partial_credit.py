@@ -5,13 +5,13 @@ import pytest
 
 from itembank.calibration.build import build_bank
 from itembank.calibration.calibrate import calibrate
+from itembank.calibration.calibration_specs import MarginalML
 from itembank.calibration.marginal_ml.graded_levels import level_derivatives, level_probabilities, start_thresholds
-from itembank.calibration.specs import MarginalML
-from itembank.crossfit.folds import folds, spec_of
-from itembank.data.responses import ResponseMatrix
 from itembank.errors import ParameterError
 from itembank.estimation.estimate import estimate
+from itembank.estimation.folds import folds, spec_of
 from itembank.planning.select import select
+from itembank.responses.responses import ResponseMatrix
 
 SPEC = MarginalML(family="graded", link="adjacent", tolerance=1e-3)
 STEPS = np.array([0.6, -0.8, 0.2])

@@ -7,9 +7,9 @@ import pytest
 from scipy.special import expit
 
 from itembank.calibration import two_starts
+from itembank.calibration.calibration_specs import JointMAP, Variational
 from itembank.calibration.fits import FitData
 from itembank.calibration.joint_map.fit import fit_joint_map
-from itembank.calibration.specs import JointMAP, Variational
 from itembank.calibration.start import start_abilities
 from itembank.calibration.two_starts import End
 from itembank.calibration.variational.fit import fit_variational

@@ -3,10 +3,10 @@ import shutil
 import pytest
 from click.testing import CliRunner
 
-from itembank.adaptive.preparation import prepare
+from itembank.bank.bank_files import load_bank, save_bank
 from itembank.cli.main import cli
-from itembank.data.bank_files import load_bank, save_bank
-from tests.data.banks import make_bank
+from itembank.sessions.preparation import prepare
+from tests.bank.banks import make_bank
 
 
 def offered_methods(command):

@@ -7,13 +7,13 @@ import numpy as np
 import polars as pl
 import pytest
 
+from itembank.auditing.item_audit import audit_items
+from itembank.bank.bank_files import load_bank
 from itembank.cli.options import ids_of_file
-from itembank.data.bank_files import load_bank
-from itembank.data.readers.read import read_responses
-from itembank.data.response_files import write_responses
-from itembank.data.responses import ResponseMatrix
-from itembank.diagnostics.item_audit import audit_items
-from tests.diagnostics.panels import make_answers, make_faulty
+from itembank.readers.read import read_responses
+from itembank.responses.response_files import write_responses
+from itembank.responses.responses import ResponseMatrix
+from tests.auditing.panels import make_answers, make_faulty
 
 
 @pytest.fixture(scope="module")

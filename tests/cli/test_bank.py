@@ -2,8 +2,8 @@ import json
 
 import pytest
 
-from itembank.data.bank_files import load_bank, save_bank
-from tests.banks.living import named_bank
+from itembank.bank.bank_files import load_bank, save_bank
+from tests.living.living import named_bank
 
 
 @pytest.fixture

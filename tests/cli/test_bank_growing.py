@@ -6,12 +6,12 @@ import numpy as np
 import polars as pl
 import pytest
 
-from itembank.data.bank_files import load_bank, save_bank
-from itembank.data.bank_views import whole_bank
-from itembank.data.response_files import write_responses
-from tests.banks.living import named_bank
-from tests.banks.test_growing import new_models
-from tests.linking.test_link_items import few_links, linking
+from itembank.bank.bank_files import load_bank, save_bank
+from itembank.bank.bank_views import whole_bank
+from itembank.responses.response_files import write_responses
+from tests.living.living import named_bank
+from tests.living.test_growing import new_models
+from tests.living.test_link_items import few_links, linking
 
 __all__ = ["few_links"]
 

@@ -4,11 +4,11 @@ import json
 
 import pytest
 
+from itembank.bank.bank_files import load_bank
 from itembank.calibration.build import build_bank
-from itembank.data.bank_files import load_bank
-from itembank.data.response_files import write_responses
 from itembank.errors import DataWarning, warn
-from tests.data.banks import make_bank
+from itembank.responses.response_files import write_responses
+from tests.bank.banks import make_bank
 
 pytestmark = pytest.mark.usefixtures("few_folds")
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from itembank.data.bank_files import load_bank
-from itembank.data.response_files import write_responses
-from itembank.data.responses import ResponseMatrix
+from itembank.bank.bank_files import load_bank
+from itembank.responses.response_files import write_responses
+from itembank.responses.responses import ResponseMatrix
 
 N_MODELS, N_ITEMS = 20, 12
 

@@ -7,15 +7,15 @@ import numpy as np
 import polars as pl
 import pytest
 
-from itembank.data.bank_files import load_bank, save_bank
-from itembank.data.readers.read import read_responses
-from itembank.data.response_files import write_responses
-from itembank.data.responses import ResponseMatrix
-from itembank.diagnostics import bank_check
-from itembank.diagnostics.bank_check_results import BankCheck, CheckedScore
-from tests.adaptive.session_worker import response_to
+from itembank.auditing import bank_check
+from itembank.auditing.bank_check_results import BankCheck, CheckedScore
+from itembank.bank.bank_files import load_bank, save_bank
+from itembank.readers.read import read_responses
+from itembank.responses.response_files import write_responses
+from itembank.responses.responses import ResponseMatrix
+from tests.bank.banks import make_bank
 from tests.cli.session.loops import FAST, play
-from tests.data.banks import make_bank
+from tests.sessions.session_worker import response_to
 
 SMALL = ("--only", "accuracy", "-n", 12)
 

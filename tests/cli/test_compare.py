@@ -4,10 +4,10 @@ import shutil
 import numpy as np
 import pytest
 
-from itembank.data.bank_files import load_bank, save_bank
-from itembank.data.response_files import write_responses
-from itembank.data.responses import ResponseMatrix
-from tests.data.banks import make_bank
+from itembank.bank.bank_files import load_bank, save_bank
+from itembank.responses.response_files import write_responses
+from itembank.responses.responses import ResponseMatrix
+from tests.bank.banks import make_bank
 
 pytestmark = pytest.mark.usefixtures("few_folds")
 

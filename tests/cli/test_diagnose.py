@@ -3,12 +3,12 @@ import json
 import numpy as np
 import pytest
 
-from itembank.data.bank_files import save_bank
-from itembank.data.response_files import write_responses
-from itembank.data.responses import ResponseMatrix
+from itembank.bank.bank_files import save_bank
+from itembank.responses.response_files import write_responses
+from itembank.responses.responses import ResponseMatrix
 from itembank.selection.select import select
+from tests.bank.banks import make_bank
 from tests.calibration.test_dimensions import simulated
-from tests.data.banks import make_bank
 
 QUICK = ("--dims", "1", "--method", "map")
 

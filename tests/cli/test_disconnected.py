@@ -5,14 +5,14 @@ import re
 import numpy as np
 import pytest
 
+from itembank.bank.bank_files import load_bank, save_bank
 from itembank.calibration.build import build_bank
-from itembank.calibration.specs import Variational
-from itembank.data.bank_files import load_bank, save_bank
-from itembank.data.response_files import write_responses
-from itembank.data.responses import ResponseMatrix
+from itembank.calibration.calibration_specs import Variational
 from itembank.errors import DataError
 from itembank.planning.accuracy import accuracy, can_be_measured
 from itembank.planning.select import select
+from itembank.responses.response_files import write_responses
+from itembank.responses.responses import ResponseMatrix
 
 # The two scenarios share no model: two fits are about as good, and whether that is said differs between processors.
 pytestmark = [

@@ -6,15 +6,15 @@ from typing import get_args
 import numpy as np
 import pytest
 
+from itembank.bank.bank_files import load_bank, save_bank
+from itembank.bank.selections import Selection
 from itembank.cli import estimate
 from itembank.cli.estimate import MEANING
-from itembank.data.bank_files import load_bank, save_bank
-from itembank.data.response_files import write_responses
-from itembank.data.responses import ResponseMatrix
-from itembank.data.selections import Selection
-from itembank.estimation.specs import METHODS, IntervalKind
+from itembank.estimation.estimator_specs import METHODS, IntervalKind
+from itembank.responses.response_files import write_responses
+from itembank.responses.responses import ResponseMatrix
+from tests.bank.banks import make_bank
 from tests.cli.conftest import offered_methods
-from tests.data.banks import make_bank
 
 pytestmark = pytest.mark.usefixtures("few_folds")
 

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from tests.data.readers.logs import sample, write_run
+from tests.readers.logs import sample, write_run
 
 pytestmark = pytest.mark.usefixtures("few_folds")
 

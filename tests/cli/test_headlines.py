@@ -6,10 +6,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-from itembank.data.bank_files import load_bank
-from itembank.data.response_files import write_responses
-from itembank.data.responses import ResponseMatrix
-from tests.data.banks import make_bank
+from itembank.bank.bank_files import load_bank
+from itembank.responses.response_files import write_responses
+from itembank.responses.responses import ResponseMatrix
+from tests.bank.banks import make_bank
 
 pytestmark = pytest.mark.usefixtures("few_folds")
 
@@ -30,8 +30,8 @@ def folder(tmp_path_factory, fitted_bank):
 
 @pytest.fixture(scope="module")
 def bank_with_board(folder, fitted_bank):
+    from itembank.bank.bank_files import save_bank  # noqa: PLC0415
     from itembank.banks import add_scores  # noqa: PLC0415
-    from itembank.data.bank_files import save_bank  # noqa: PLC0415
 
     save_bank(add_scores(load_bank(fitted_bank), folder / "board.csv", ["board"]), folder / "bank")
     return folder / "bank"

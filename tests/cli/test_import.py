@@ -13,13 +13,13 @@ import pytest
 from itembank.calibration.calibrate import MINIMUM_MODELS
 from itembank.cli.import_group import command as import_group
 from itembank.cli.import_results import FEWEST_MODELS
-from itembank.data.prompts import names_in_harness
-from itembank.data.readers.read import read_responses
-from itembank.data.readers.sources import SOURCES
-from tests.data.readers.bad_files import LONG, WRONG, lines
-from tests.data.readers.logs import answers, sample, write_run
+from itembank.readers.read import read_responses
+from itembank.readers.sources import SOURCES
+from itembank.responses.prompts import names_in_harness
+from tests.readers.bad_files import LONG, WRONG, lines
+from tests.readers.logs import answers, sample, write_run
 
-LM_EVAL_LOG = Path(__file__).parents[1] / "data" / "readers" / "lm_eval_0_4_13"
+LM_EVAL_LOG = Path(__file__).parents[1] / "readers" / "lm_eval_0_4_13"
 
 
 @pytest.fixture

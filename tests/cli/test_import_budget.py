@@ -6,19 +6,19 @@ import sys
 
 import pytest
 
-from itembank.data.response_files import write_responses
-from itembank.data.responses import ResponseMatrix
+from itembank.responses.response_files import write_responses
+from itembank.responses.responses import ResponseMatrix
+from tests.bank.banks import make_bank
 from tests.cli.session.loops import LIMIT
-from tests.data.banks import make_bank
 
 HEAVY = (
     "numpy", "polars", "scipy.special", "scipy.sparse", "scipy.linalg", "scipy.optimize", "scipy.interpolate",
     "scipy.stats", "scipy.spatial", "sklearn", "joblib", "matplotlib", "pandas", "pyarrow", "rich.console",
-    "itembank.data.readers.read", "itembank.studies", "itembank.scaling",
+    "itembank.readers.read", "itembank.studies", "itembank.scaling",
 )  # fmt: skip
 ARRAYS = {"numpy", "polars"}
 SESSION = ARRAYS | {"scipy.special"}  # with it comes the BLAS whose threads are limited
-READING = SESSION | {"itembank.data.readers.read"}
+READING = SESSION | {"itembank.readers.read"}
 FITTING = READING | {"scipy.optimize", "scipy.interpolate", "scipy.spatial", "scipy.sparse", "scipy.linalg"}
 COMMANDS = (
     ("session --help", set()),

@@ -7,7 +7,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from itembank.data.readers.read import read_responses
+from itembank.readers.read import read_responses
 
 PAGE = Path(__file__).parents[2] / "docs" / "data.md"
 COMMANDS = [

@@ -3,11 +3,11 @@ import json
 import numpy as np
 import pytest
 
-from itembank.data.readers.read import read_responses
-from itembank.data.readers.specs import ReadingSpec
-from itembank.data.response_files import write_responses
-from itembank.data.responses import ResponseMatrix
 from itembank.errors import DataError
+from itembank.readers.read import read_responses
+from itembank.readers.reading_specs import ReadingSpec
+from itembank.responses.response_files import write_responses
+from itembank.responses.responses import ResponseMatrix
 
 ONE, OTHER = ["gpt-4o-2024-05-13", "claude-3-opus-20240229"], ["GPT-4O-20240513", "Claude-3-Opus", "Qwen2-7B"]
 

@@ -1,8 +1,8 @@
 import json
 
-from itembank.data.public.sources import SOURCES
-from itembank.data.readers.read import read_responses
-from tests.data.public.stores import write, write_alpaca_eval, write_bfcl
+from itembank.readers.public.sources import SOURCES
+from itembank.readers.read import read_responses
+from tests.readers.public.stores import write, write_alpaca_eval, write_bfcl
 
 
 def test_the_list_says_what_each_source_is(run):

@@ -4,10 +4,10 @@ import os
 
 import pytest
 
-from itembank.data.readers import inspect_logs, kept_parts, lm_eval
-from tests.data.readers.inspect_writing import header, write_eval
-from tests.data.readers.inspect_writing import sample as inspect_sample
-from tests.data.readers.logs import answers, write_run
+from itembank.readers import inspect_logs, kept_parts, lm_eval
+from tests.readers.inspect_writing import header, write_eval
+from tests.readers.inspect_writing import sample as inspect_sample
+from tests.readers.logs import answers, write_run
 
 N_LOGS = 6
 N_BEFORE_DEATH = 4

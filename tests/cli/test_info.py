@@ -6,13 +6,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from itembank.data.bank_files import load_bank, save_bank
-from itembank.data.response_files import write_responses
-from itembank.data.responses import ResponseMatrix
+from itembank.bank.bank_files import load_bank, save_bank
 from itembank.pages.bank_items import items_section
 from itembank.planning.select import select
 from itembank.publishing import without_responses
-from tests.data.banks import make_bank
+from itembank.responses.response_files import write_responses
+from itembank.responses.responses import ResponseMatrix
+from tests.bank.banks import make_bank
 
 
 def test_json_is_one_object_with_the_scenarios(run, bank_folder):

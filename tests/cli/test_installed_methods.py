@@ -6,20 +6,20 @@ import sys
 import numpy as np
 import pytest
 
+from itembank.bank.bank_files import load_bank
 from itembank.calibration.calibrate import calibrate
-from itembank.calibration.specs import METHODS as CALIBRATIONS
+from itembank.calibration.calibration_specs import METHODS as CALIBRATIONS
 from itembank.cli.main import cli
-from itembank.data.bank_files import load_bank
-from itembank.data.response_files import write_responses
-from itembank.data.responses import ResponseMatrix
 from itembank.estimation.estimate import estimate
-from itembank.estimation.specs import METHODS as ESTIMATORS
-from itembank.estimation.specs import Stacked, Weighted
+from itembank.estimation.estimator_specs import METHODS as ESTIMATORS
+from itembank.estimation.estimator_specs import Stacked, Weighted
 from itembank.methods import installed_methods
 from itembank.planning.select import select
+from itembank.responses.response_files import write_responses
+from itembank.responses.responses import ResponseMatrix
 from itembank.selection.recipes import read_recipe
-from itembank.selection.specs import METHODS as SELECTORS
-from tests.data.banks import make_bank
+from itembank.selection.selector_specs import METHODS as SELECTORS
+from tests.bank.banks import make_bank
 from tests.packages import forget, install
 
 pytestmark = pytest.mark.usefixtures("few_folds", "stranger")
@@ -29,12 +29,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from itembank.calibration.specs import CalibrationSpec, Variational
+from itembank.calibration.calibration_specs import CalibrationSpec, Variational
 from itembank.calibration.variational.fit import fit_variational
-from itembank.estimation.specs import PointSpec
+from itembank.estimation.estimator_specs import PointSpec
 from itembank.methods import Method
 from itembank.selection.pools import Choice
-from itembank.selection.specs import SelectionSpec
+from itembank.selection.selector_specs import SelectionSpec
 
 
 @dataclass(frozen=True, slots=True)

@@ -131,7 +131,7 @@ def test_too_little_memory_is_said_without_a_traceback(run, bank_folder, monkeyp
     def fail(*_arguments, **_options):
         raise MemoryError
 
-    monkeypatch.setattr("itembank.data.bank_files.load_bank", fail)
+    monkeypatch.setattr("itembank.bank.bank_files.load_bank", fail)
     outcome = run("info", bank_folder)
     assert outcome.code == 1
     assert outcome.err.startswith("Error: there is not enough memory for this. Check that model_id and item_id")

@@ -2,8 +2,8 @@ import json
 
 import pytest
 
-from itembank.data.bank_files import save_bank
-from tests.data.banks import make_bank
+from itembank.bank.bank_files import save_bank
+from tests.bank.banks import make_bank
 
 pytestmark = pytest.mark.usefixtures("few_folds")
 

@@ -4,13 +4,13 @@ import shutil
 
 import pytest
 
-from itembank.adaptive.limits import Budget
-from itembank.adaptive.preparation import prepare, prepare_sessions
-from itembank.adaptive.session import AdaptiveSession
-from itembank.adaptive.session_spec import SessionSpec
-from itembank.data.bank_files import load_bank, save_bank
+from itembank.bank.bank_files import load_bank, save_bank
 from itembank.errors import ParameterError
-from tests.data.banks import make_bank
+from itembank.sessions.limits import Budget
+from itembank.sessions.preparation import prepare, prepare_sessions
+from itembank.sessions.session import AdaptiveSession
+from itembank.sessions.session_spec import SessionSpec
+from tests.bank.banks import make_bank
 
 pytestmark = pytest.mark.usefixtures("few_folds")
 

@@ -6,11 +6,11 @@ from importlib import import_module
 
 import pytest
 
-from itembank.calibration.specs import Variational
+from itembank.calibration.calibration_specs import Variational
 from itembank.cli.quickstart import _write_page
 from itembank.errors import missing_package
-from itembank.reports import quickstart
-from tests.data.few_items import load_few
+from itembank.pages import quickstart
+from tests.bank.few_items import load_few
 
 ARGUMENTS = ("quickstart", "-n", "40", "--repeats", "1", "--seed", "5")
 
@@ -19,7 +19,7 @@ ARGUMENTS = ("quickstart", "-n", "40", "--repeats", "1", "--seed", "5")
 def _quick(monkeypatch):
     monkeypatch.setattr(quickstart, "_spec", lambda _: Variational("2pl", n_dims=1, tolerance=1e-3))
     monkeypatch.setattr(quickstart, "load_builtin", partial(load_few, every_item=14))
-    monkeypatch.setattr("itembank.crossfit.folds.N_FOLDS_MANY", 3)
+    monkeypatch.setattr("itembank.estimation.folds.N_FOLDS_MANY", 3)
     monkeypatch.setattr("itembank.pages.render.chart_script", lambda: "")  # it takes seconds to bundle
 
 

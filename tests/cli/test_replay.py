@@ -13,11 +13,11 @@ import numpy as np
 import polars as pl
 import pytest
 
-from itembank.data.bank_files import save_bank
-from itembank.data.response_files import write_responses
-from itembank.data.responses import ResponseMatrix
+from itembank.bank.bank_files import save_bank
 from itembank.irt.bernoulli import probability
-from tests.data.banks import make_bank
+from itembank.responses.response_files import write_responses
+from itembank.responses.responses import ResponseMatrix
+from tests.bank.banks import make_bank
 
 N_MODELS = 3
 QUICK = ("--interval", "model-based")  # calibrated ones take a fit for every fold

@@ -3,9 +3,9 @@ import re
 import numpy as np
 import pytest
 
-from itembank.data.response_files import write_responses
-from itembank.data.responses import ResponseMatrix
-from tests.data.banks import make_bank
+from itembank.responses.response_files import write_responses
+from itembank.responses.responses import ResponseMatrix
+from tests.bank.banks import make_bank
 
 pytest.importorskip("jinja2")
 pytest.importorskip("vl_convert")

@@ -5,8 +5,8 @@ import sys
 import numpy as np
 import pytest
 
-from itembank.data.bank_files import load_bank
-from itembank.data.selections import Selection
+from itembank.bank.bank_files import load_bank
+from itembank.bank.selections import Selection
 
 MODEL = ("--", "--model", "hf", "--model_args", "pretrained=org/m")
 

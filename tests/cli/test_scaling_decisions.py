@@ -7,10 +7,10 @@ import pytest
 from click.testing import CliRunner
 
 from itembank.cli.main import cli
-from itembank.data.compute import training_compute
-from itembank.data.response_files import write_responses
+from itembank.readers.compute import training_compute
+from itembank.responses.response_files import write_responses
 from itembank.scaling.pretraining.decision_study import SIX_METHODS, decision_curves
-from itembank.scaling.pretraining.specs import PretrainingSettings
+from itembank.scaling.pretraining.method_specs import PretrainingSettings
 from tests.scaling.simulated_suite import simulated_suite
 
 

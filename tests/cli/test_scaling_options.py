@@ -7,7 +7,7 @@ from itembank.cli.command import READING, under_headings
 from itembank.cli.main import cli
 from itembank.cli.reading_options import items_option, models_option
 from itembank.cli.scaling_options import BUILTIN_KINDS, read_responses_or_builtin, responses_or_builtin
-from itembank.data.builtin import BUILTIN_RESPONSES, load_builtin
+from itembank.readers.builtin import BUILTIN_RESPONSES, load_builtin
 
 COMMANDS = ("pretrain", "test-time", "transfer", "validity")
 

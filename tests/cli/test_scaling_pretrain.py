@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from itembank.cli.main import cli
-from itembank.data.response_files import write_responses
+from itembank.responses.response_files import write_responses
 from tests.scaling.simulated_suite import simulated_suite
 
 

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from itembank.data.bank_files import save_bank
-from itembank.data.response_files import write_responses
+from itembank.bank.bank_files import save_bank
+from itembank.responses.response_files import write_responses
 from tests.scaling.samples import known_bank, simulated_samples
 
 QUICK = ("scaling", "test-time")

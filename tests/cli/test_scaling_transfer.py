@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from itembank.data.response_files import write_responses
+from itembank.responses.response_files import write_responses
 from tests.scaling.two_scenarios import simulated
 
 

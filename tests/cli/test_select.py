@@ -4,14 +4,14 @@ import json
 import polars as pl
 import pytest
 
+from itembank.bank.bank_files import load_bank, save_bank
+from itembank.bank.selections import Selection
 from itembank.cli import select as select_command
-from itembank.data.bank_files import load_bank, save_bank
-from itembank.data.selections import Selection
 from itembank.selection.criteria import CRITERIA
 from itembank.selection.select import select
-from itembank.selection.specs import METHODS, OptimalDesign, VOptimal
+from itembank.selection.selector_specs import METHODS, OptimalDesign, VOptimal
+from tests.bank.banks import make_bank
 from tests.cli.conftest import offered_methods
-from tests.data.banks import make_bank
 from tests.estimation.simulated import new_models
 
 pytestmark = pytest.mark.usefixtures("few_folds")

@@ -2,10 +2,10 @@ import json
 
 import numpy as np
 
-from itembank.data.readers.read import read_responses
-from itembank.simulation.simulate import simulate
-from itembank.simulation.specs import SimulationSpec
-from itembank.simulation.truth_files import load_truth
+from itembank.readers.read import read_responses
+from itembank.studies.simulation.simulate import simulate
+from itembank.studies.simulation.simulation_specs import SimulationSpec
+from itembank.studies.simulation.truth_files import load_truth
 
 SHAPE = ("--models", 6, "--items", 80, "--tasks", 3, "--dims", 2)
 

@@ -5,8 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from itembank.data import bank_files
-from itembank.data.selections import Selection
+from itembank.bank import bank_files
+from itembank.bank.selections import Selection
 
 
 @pytest.fixture

@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
+from itembank.calibration.calibration_specs import Variational
 from itembank.calibration.dimensions import choose_n_dims
 from itembank.calibration.fits import FitData
-from itembank.calibration.specs import Variational
 from itembank.calibration.variational import coded_blocks, fit, sections
 from itembank.calibration.variational.cells import normal_expectation
-from itembank.data.item_codes import ItemCodes
 from itembank.numerics.parallel import in_parallel
 from itembank.progress import silent
+from itembank.responses.item_codes import ItemCodes
 from itembank.studies.run import run_study
 from tests.numerics.test_parallel import dies_once, product, where
 from tests.studies.simulated import make_responses, make_spec, numbers

@@ -6,12 +6,12 @@ import pytest
 from itembank.comparison.calibration_errors import calibration_errors
 from itembank.comparison.compare import compare
 from itembank.comparison.comparison_spec import ComparisonSpec
-from itembank.data.responses import ResponseMatrix
+from itembank.estimation.estimator_specs import GPIRT, Factor
 from itembank.estimation.method_trials import sample_of
 from itembank.estimation.point import calibration_scores
-from itembank.estimation.specs import GPIRT, Factor
+from itembank.responses.responses import ResponseMatrix
 from itembank.selection.select import select
-from tests.data.banks import make_bank
+from tests.bank.banks import make_bank
 
 pytestmark = pytest.mark.usefixtures("few_folds")
 

@@ -3,15 +3,15 @@ import pytest
 from scipy.stats import t as student
 from scipy.stats import ttest_rel
 
+from itembank.bank.bank_files import save_bank
+from itembank.bank.selections import Selection
 from itembank.comparison.compare import compare
 from itembank.comparison.comparison_spec import ComparisonSpec
 from itembank.comparison.pairs import model_pairs
-from itembank.data.bank_files import save_bank
-from itembank.data.responses import ResponseMatrix
-from itembank.data.selections import Selection
 from itembank.errors import DataError, DataWarning, ParameterError
 from itembank.irt.bernoulli import probability
-from tests.data.banks import make_bank
+from itembank.responses.responses import ResponseMatrix
+from tests.bank.banks import make_bank
 
 pytestmark = pytest.mark.usefixtures("few_folds")
 
@@ -220,7 +220,7 @@ def test_other_items_and_another_process_need_no_other_factors(bank, tmp_path, m
     compare(tmp_path / "bank", new_responses(bank, 2, n_items=20), spec=NO_BOOTSTRAP)
     expected = compare(bank, new_responses(bank, 2, n_items=30), spec=NO_BOOTSTRAP).difference
     for name in ("fit_factor_model", "measure_discrepancy"):
-        monkeypatch.setattr(f"itembank.data.bank_factors.{name}", lambda *_, **__: pytest.fail("fitted again"))
+        monkeypatch.setattr(f"itembank.bank.bank_factors.{name}", lambda *_, **__: pytest.fail("fitted again"))
     found = compare(tmp_path / "bank", new_responses(bank, 2, n_items=30), spec=NO_BOOTSTRAP).difference
     np.testing.assert_allclose(found.low, expected.low, rtol=1e-9)
 

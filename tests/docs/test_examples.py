@@ -11,11 +11,11 @@ import pytest
 
 import itembank
 from itembank.cli.main import cli
-from itembank.crossfit import folds
-from itembank.data import builtin, builtin_tables, language_models
-from itembank.estimation.specs import METHODS
+from itembank.estimation import folds
+from itembank.estimation.estimator_specs import METHODS
+from itembank.readers import builtin, builtin_tables, language_models
 from scripts.release_check import NEED_CHECKOUT
-from tests.data.few_items import load_few
+from tests.bank.few_items import load_few
 from tests.docs.blocks import FENCE
 from tests.docs.blocks import blocks as blocks_of
 from tests.packages import forget

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import itembank
-from tests.data.few_items import load_few
+from tests.bank.few_items import load_few
 
 NOTEBOOK = Path(__file__).resolve().parents[2] / "docs" / "first-steps.ipynb"
 CELLS = [cell for cell in json.loads(NOTEBOOK.read_text(encoding="utf-8"))["cells"] if cell["cell_type"] == "code"]

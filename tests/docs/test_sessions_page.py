@@ -6,12 +6,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from itembank.adaptive.journal import read_journal
-from itembank.adaptive.journal_sessions import open_session, read_session, start_session
-from itembank.adaptive.limits import Budget
-from itembank.adaptive.session_spec import SessionSpec
-from itembank.data.bank_files import load_bank, save_bank
-from tests.data.banks import make_bank
+from itembank.bank.bank_files import load_bank, save_bank
+from itembank.sessions.journal import read_journal
+from itembank.sessions.journal_sessions import open_session, read_session, start_session
+from itembank.sessions.limits import Budget
+from itembank.sessions.session_spec import SessionSpec
+from tests.bank.banks import make_bank
 from tests.docs.blocks import blocks, in_bash
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "sessions.md"

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from itembank.crossfit import folds
-from itembank.data import sample_data
-from tests.data.few_items import load_few
+from itembank.estimation import folds
+from itembank.readers import sample_data
+from tests.bank.few_items import load_few
 from tests.docs.blocks import blocks, run_page
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"

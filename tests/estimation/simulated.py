@@ -6,9 +6,9 @@ import functools
 import numpy as np
 import polars as pl
 
-from itembank.data.responses import ResponseMatrix
 from itembank.irt.bernoulli import probability
-from tests.data.banks import make_bank
+from itembank.responses.responses import ResponseMatrix
+from tests.bank.banks import make_bank
 
 
 def small_bank(n_models=12, n_items=30, seed=0):

@@ -7,11 +7,11 @@ import pytest
 from itembank.estimation import automatic
 from itembank.estimation.automatic import choose_method
 from itembank.estimation.estimate import estimate
+from itembank.estimation.estimator_specs import DEFAULT_MEMBERS, GPIRT, METHODS, Stacked
 from itembank.estimation.expectations import Expectations
 from itembank.estimation.members_out_of_fold import MembersOutOfFold
 from itembank.estimation.method_trials import try_methods
 from itembank.estimation.observations import observe
-from itembank.estimation.specs import DEFAULT_MEMBERS, GPIRT, METHODS, Stacked
 from itembank.selection.select import select
 from tests.estimation.simulated import new_models, shared_bank, small_bank
 

@@ -6,10 +6,10 @@ import warnings
 import numpy as np
 import pytest
 
-from itembank.crossfit.folds import folds
 from itembank.errors import DataWarning
 from itembank.estimation.estimate import MOST_PATTERNS, estimate
-from itembank.estimation.specs import METHODS, RandomForest
+from itembank.estimation.estimator_specs import METHODS, RandomForest
+from itembank.estimation.folds import folds
 from itembank.selection.select import select
 from tests.estimation.simulated import full_scores, new_models, possible_range, select_cells, small_bank, with_gaps
 
@@ -37,7 +37,7 @@ def bank():
     """Return a bank of four folds, which are fitted here: no rule of the contract turns on their number."""
     made = small_bank()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("itembank.crossfit.folds.N_FOLDS_FEW", 4)
+        patch.setattr("itembank.estimation.folds.N_FOLDS_FEW", 4)
         assert len(folds(made)) == 4
     return made
 

@@ -6,8 +6,8 @@ import pytest
 
 from itembank.banks import add_scores
 from itembank.calibration.build import build_bank
-from itembank.data.responses import ResponseMatrix
 from itembank.estimation.estimate import estimate
+from itembank.responses.responses import ResponseMatrix
 
 ITEMS = [f"q{number:03d}" for number in range(100)]
 

@@ -8,15 +8,15 @@ import polars as pl
 import pytest
 
 from itembank.calibration.build import build_bank
-from itembank.calibration.specs import Variational
-from itembank.data.responses import ResponseMatrix
+from itembank.calibration.calibration_specs import Variational
 from itembank.errors import DataError, ParameterError
 from itembank.estimation.covariates import explain_forecast, forecast_scores, unanswered, with_forecast
 from itembank.estimation.estimate import estimate
+from itembank.estimation.estimator_specs import Stacked
 from itembank.estimation.forecast import Forecast
 from itembank.estimation.method_trials import try_methods
 from itembank.estimation.observations import observe
-from itembank.estimation.specs import Stacked
+from itembank.responses.responses import ResponseMatrix
 from tests.estimation.simulated import new_models, shared_bank
 
 N_PAST, N_NEW, N_ITEMS = 60, 200, 120

@@ -9,11 +9,11 @@ import polars as pl
 import pytest
 
 from itembank.calibration.build import build_bank
-from itembank.calibration.specs import Variational
-from itembank.data.responses import ResponseMatrix
+from itembank.calibration.calibration_specs import Variational
 from itembank.errors import DataWarning
 from itembank.estimation.estimate import estimate
-from itembank.estimation.specs import METHODS, RandomForest
+from itembank.estimation.estimator_specs import METHODS, RandomForest
+from itembank.responses.responses import ResponseMatrix
 from itembank.selection.select import select
 from tests.estimation.simulated import full_scores, select_cells
 

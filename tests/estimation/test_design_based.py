@@ -3,16 +3,16 @@ import dataclasses
 import numpy as np
 import pytest
 
-from itembank.data.responses import ResponseMatrix
-from itembank.data.selections import Selection
-from itembank.data.targets import ScoreTargets
+from itembank.bank.selections import Selection
 from itembank.errors import DataError, DataWarning, ParameterError
 from itembank.estimation import response_summary
 from itembank.estimation.design_based import design_based_estimates
 from itembank.irt.bernoulli import probability
 from itembank.irt.parameters import ItemParameters
+from itembank.responses.responses import ResponseMatrix
+from itembank.responses.targets import ScoreTargets
 from itembank.selection.select import select
-from tests.data.banks import make_bank
+from tests.bank.banks import make_bank
 
 METHODS = pytest.mark.parametrize("method", ["random", "stratified", "uncertainty"])
 

@@ -7,13 +7,13 @@ import polars as pl
 import pytest
 from scipy.stats import poisson
 
-from itembank.data.responses import ResponseMatrix
 from itembank.errors import DataError, ParameterError
 from itembank.estimation.estimands import ExpectedAnswers, item_variance, run_variance, widened
 from itembank.estimation.estimate import estimate
 from itembank.estimation.observations import Observations, _drawn_attempts
 from itembank.estimation.scores import Scores
 from itembank.irt.bernoulli import probability
+from itembank.responses.responses import ResponseMatrix
 from tests.estimation.simulated import new_models, shared_bank
 
 Z = 1.959964

@@ -8,20 +8,20 @@ from scipy.optimize import minimize
 from scipy.special import expit
 from scipy.stats import norm
 
+from itembank.bank.selections import Selection
 from itembank.calibration.build import build_bank
-from itembank.data.responses import ResponseMatrix
-from itembank.data.selections import Selection
-from itembank.data.targets import ScoreTargets, mean_win_rate
 from itembank.errors import DataError, DataWarning, ParameterError
 from itembank.estimation import response_summary
 from itembank.estimation.estimate import estimate
 from itembank.estimation.estimates import checked
+from itembank.estimation.estimator_specs import GPIRT
 from itembank.estimation.noise import noise_ratio
-from itembank.estimation.specs import GPIRT
 from itembank.irt.bernoulli import probability
 from itembank.irt.parameters import AbilityPrior, ItemParameters
+from itembank.responses.responses import ResponseMatrix
+from itembank.responses.targets import ScoreTargets, mean_win_rate
 from itembank.selection.select import select
-from tests.data.banks import make_bank
+from tests.bank.banks import make_bank
 from tests.estimation.simulated import full_scores, new_models, possible_range, select_cells, shared_bank, with_gaps
 
 pytestmark = pytest.mark.usefixtures("few_folds")

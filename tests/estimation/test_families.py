@@ -4,13 +4,13 @@ import numpy as np
 import polars as pl
 import pytest
 
-from itembank.data.responses import ResponseMatrix
 from itembank.estimation.estimate import estimate
 from itembank.estimation.observations import observe
 from itembank.estimation.response_summary import summarise_responses
+from itembank.estimation.score import score
 from itembank.planning.select import select
-from itembank.scoring.score import score
-from tests.data.banks import make_bank, with_family
+from itembank.responses.responses import ResponseMatrix
+from tests.bank.banks import make_bank, with_family
 
 
 def new_responses(bank, *, n_models=5, seed=4):

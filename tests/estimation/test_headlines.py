@@ -7,17 +7,11 @@ import polars as pl
 import pytest
 from scipy.stats import norm
 
-from itembank.adaptive.limits import Budget, Decision, Stopping
-from itembank.adaptive.preparation import prepare_sessions
-from itembank.adaptive.session import AdaptiveSession
-from itembank.adaptive.session_spec import SessionSpec
+from itembank.bank.headlines import win_rate_headline
 from itembank.banks import add_scores, with_target
 from itembank.calibration.build import build_bank
-from itembank.calibration.specs import Variational
+from itembank.calibration.calibration_specs import Variational
 from itembank.comparison.compare import compare
-from itembank.data.headlines import win_rate_headline
-from itembank.data.responses import ResponseMatrix
-from itembank.data.targets import mean_win_rate
 from itembank.errors import DataError, ParameterError, command_line_words
 from itembank.estimation.estimate import estimate
 from itembank.estimation.headlines import HeadlineReader, LineRule, headline_slopes
@@ -28,9 +22,15 @@ from itembank.planning.next_stage import next_stage
 from itembank.planning.plan import plan
 from itembank.planning.select import select
 from itembank.planning.stages import StagesCompared
+from itembank.responses.responses import ResponseMatrix
+from itembank.responses.targets import mean_win_rate
 from itembank.selection.recipes import Recipe, read_recipe
-from itembank.selection.specs import VOptimal
-from tests.data.banks import make_bank
+from itembank.selection.selector_specs import VOptimal
+from itembank.sessions.limits import Budget, Decision, Stopping
+from itembank.sessions.preparation import prepare_sessions
+from itembank.sessions.session import AdaptiveSession
+from itembank.sessions.session_spec import SessionSpec
+from tests.bank.banks import make_bank
 from tests.estimation.simulated import small_bank
 
 N_PAST, N_NEW, N_ITEMS, N_MORE = 60, 150, 120, 400

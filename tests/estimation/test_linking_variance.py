@@ -5,9 +5,9 @@ import polars as pl
 import pytest
 
 from itembank import estimate
-from itembank.data.linked_batches import BATCH, LINKING_ERROR, batches
-from itembank.data.responses import ResponseMatrix
-from tests.banks.living import measured_bank
+from itembank.bank.linked_batches import BATCH, LINKING_ERROR, batches
+from itembank.responses.responses import ResponseMatrix
+from tests.living.living import measured_bank
 
 
 def with_links(bank, n_first, n_second):

@@ -4,14 +4,14 @@ import json
 import numpy as np
 import pytest
 
-from itembank.crossfit.folds import folds
-from itembank.data.selections import Selection
+from itembank.bank.selections import Selection
 from itembank.estimation import method_trials
 from itembank.estimation.estimate import estimate
+from itembank.estimation.estimator_specs import PIRT, Stacked, Weighted
+from itembank.estimation.folds import folds
 from itembank.estimation.method_trials import SEED, sample_of, try_methods
 from itembank.estimation.point import Known, point_scores
 from itembank.estimation.response_summary import summarise_responses
-from itembank.estimation.specs import PIRT, Stacked, Weighted
 from itembank.selection.select import select
 from tests.estimation.simulated import new_models, shared_bank, small_bank
 

@@ -3,13 +3,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from itembank.data.responses import ResponseMatrix
-from itembank.data.targets import ScoreTargets
 from itembank.errors import DataError, DataWarning
 from itembank.estimation.estimate import estimate
 from itembank.estimation.observations import observe
+from itembank.responses.responses import ResponseMatrix
+from itembank.responses.targets import ScoreTargets
 from itembank.selection.select import select
-from tests.data.banks import make_bank
+from tests.bank.banks import make_bank
 
 pytestmark = pytest.mark.usefixtures("few_folds")
 

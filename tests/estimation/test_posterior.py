@@ -1,12 +1,12 @@
 import numpy as np
 import pytest
 
-from itembank.data.targets import mean_win_rate
 from itembank.estimation.posterior import score_posterior, standard_error
 from itembank.estimation.predictions import predicted_sums
 from itembank.estimation.win_rates import win_rate_standard_error
 from itembank.irt.bernoulli import probability
 from itembank.irt.parameters import ItemParameters
+from itembank.responses.targets import mean_win_rate
 
 
 def test_moments_equal_those_of_drawn_scores(rng):

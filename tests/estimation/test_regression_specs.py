@@ -3,7 +3,7 @@
 import pytest
 
 from itembank.errors import ParameterError
-from itembank.estimation.specs import (
+from itembank.estimation.estimator_specs import (
     Factor,
     KNearest,
     Metabench,

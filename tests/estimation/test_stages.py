@@ -5,16 +5,16 @@ import dataclasses
 import numpy as np
 import pytest
 
-from itembank.crossfit.folds import folds
 from itembank.estimation.estimate import estimate
+from itembank.estimation.estimator_specs import PIRT, Weighted
+from itembank.estimation.folds import folds
 from itembank.estimation.method_trials import SEED, try_stages
-from itembank.estimation.specs import PIRT, Weighted
 from itembank.estimation.stages import answered_in_stages
 from itembank.planning.next_stage import next_stage
 from itembank.planning.stages import first_of_stages
 from itembank.selection.recipes import Recipe
 from itembank.selection.select import select_by_recipe
-from itembank.selection.specs import Stratified, VOptimal
+from itembank.selection.selector_specs import Stratified, VOptimal
 from tests.estimation.simulated import shared_bank
 
 pytestmark = pytest.mark.usefixtures("few_folds")

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from scipy.stats import betabinom
 
-from itembank.data.responses import ResponseMatrix
 from itembank.errors import DataWarning
 from itembank.estimation.estimate import estimate
 from itembank.estimation.typicality import PastMisfit, Typicality
+from itembank.responses.responses import ResponseMatrix
 from tests.estimation.simulated import shared_bank
 
 pytestmark = pytest.mark.usefixtures("few_folds")

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from itembank.calibration.calibrate import calibrate
-from itembank.calibration.specs import MarginalML
-from itembank.data.responses import ResponseMatrix
+from itembank.calibration.calibration_specs import MarginalML
+from itembank.estimation.score import score_responses
+from itembank.irt.ability_specs import METHODS
 from itembank.irt.bernoulli import logit, probability
 from itembank.irt.families import information_weights
 from itembank.irt.parameters import AbilityPrior, ItemParameters
 from itembank.irt.steps import Steps
-from itembank.scoring.score import score_responses
-from itembank.scoring.specs import METHODS
+from itembank.responses.responses import ResponseMatrix
 from tests.golden.cases import read_results
 
 NAME = "science_graded_gpcm"

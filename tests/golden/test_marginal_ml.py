@@ -8,9 +8,9 @@ the golden cases' notes), standard errors to 1e-3 of their size.
 import numpy as np
 import pytest
 
+from itembank.calibration.calibration_specs import ItemPrior, MarginalML
 from itembank.calibration.marginal_ml.errors import item_covariances
 from itembank.calibration.marginal_ml.fit import fit_items
-from itembank.calibration.specs import ItemPrior, MarginalML
 from itembank.progress import silent
 from tests.calibration.counts import once_each
 from tests.golden.cases import item_parameters, read_data, read_results, standard_errors

@@ -9,14 +9,14 @@ import polars as pl
 import pytest
 
 from itembank.calibration.calibrate import calibrate
+from itembank.calibration.calibration_specs import MarginalML
 from itembank.calibration.marginal_ml.graded import Group, _rounds, _start
 from itembank.calibration.marginal_ml.grid import normal_grid
-from itembank.calibration.specs import MarginalML
-from itembank.data.responses import ResponseMatrix
 from itembank.irt.bernoulli import logit
 from itembank.irt.families import information_weights
 from itembank.irt.parameters import ItemParameters
 from itembank.irt.steps import Steps
+from itembank.responses.responses import ResponseMatrix
 from tests.golden.cases import read_data, read_results
 
 NAME = "sim_mixed_format"

@@ -8,12 +8,12 @@ import threading
 import numpy as np
 import pytest
 
-from itembank.adaptive.answers import Answer
-from itembank.adaptive.events import Failed
-from itembank.adaptive.limits import Budget
 from itembank.errors import DataError, ParameterError, RunError
 from itembank.harnesses.drive import drive, drive_async
-from tests.adaptive.simulated import model_based, run, session_bank, true_answers
+from itembank.sessions.answers import Answer
+from itembank.sessions.events import Failed
+from itembank.sessions.limits import Budget
+from tests.sessions.simulated import model_based, run, session_bank, true_answers
 
 BANK = session_bank()
 ANSWERS = true_answers(BANK)

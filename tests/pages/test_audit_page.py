@@ -6,14 +6,14 @@ import numpy as np
 import polars as pl
 import pytest
 
-from itembank.data.responses import ResponseMatrix
+from itembank.auditing.item_audit_names import REASONS
 from itembank.diagnostics import audit_items
-from itembank.diagnostics.item_audit_names import REASONS
 from itembank.pages import audit_page
 from itembank.pages.audit_page import COLOURS
 from itembank.pages.blocks import Chart, Table
 from itembank.pages.pictures import coloured
-from tests.diagnostics.panels import make_answers, make_faulty
+from itembank.responses.responses import ResponseMatrix
+from tests.auditing.panels import make_answers, make_faulty
 from tests.pages.reading import answers, of_kind, rows, section, table, titles, words
 
 

@@ -7,17 +7,17 @@ import numpy as np
 import polars as pl
 import pytest
 
+from itembank.bank.bank_files import load_bank, save_bank
 from itembank.banks import note, start
-from itembank.data.bank_files import load_bank, save_bank
-from itembank.data.responses import ResponseMatrix
 from itembank.irt.family_names import FAMILIES
 from itembank.pages import bank_audit, bank_items, bank_page
 from itembank.pages.blocks import Chart
 from itembank.planning.accuracy import Accuracy
 from itembank.planning.precision import PrecisionCurve
 from itembank.publishing.without_responses import without_responses
+from itembank.responses.responses import ResponseMatrix
 from itembank.selection.select import select
-from tests.data.banks import make_bank, with_family
+from tests.bank.banks import make_bank, with_family
 from tests.pages.reading import of_kind, rows, section, table, titles, words
 
 SECTIONS = ["How good estimates are", "What it holds", "Past models", "Items", "Abilities", "Items to look at"]

@@ -6,9 +6,7 @@ import polars as pl
 import pytest
 
 from itembank.calibration.build import build_bank
-from itembank.calibration.specs import Variational
-from itembank.data.responses import ResponseMatrix
-from itembank.data.score_names import OVERALL
+from itembank.calibration.calibration_specs import Variational
 from itembank.errors import DataError
 from itembank.estimation.covariates import unanswered
 from itembank.estimation.estimate import estimate
@@ -16,7 +14,9 @@ from itembank.pages.blocks import Caution, Chart
 from itembank.pages.estimates_page import estimates_page
 from itembank.planning.select import select
 from itembank.publishing.without_responses import without_responses
-from tests.data.banks import make_bank, with_family
+from itembank.responses.responses import ResponseMatrix
+from itembank.responses.score_names import OVERALL
+from tests.bank.banks import make_bank, with_family
 from tests.pages.reading import answers, chart, column, of_kind, table, words
 
 pytestmark = pytest.mark.usefixtures("few_folds")

@@ -3,10 +3,10 @@ import pytest
 
 from itembank.estimation.basis import score_basis
 from itembank.irt.bernoulli import probability
+from itembank.irt.newton import map_abilities
 from itembank.pages import given_answers
 from itembank.pages.given_answers import GivenAnswers, expectation_chart, left_out_expectations
-from itembank.scoring.newton import map_abilities
-from tests.data.banks import make_bank
+from tests.bank.banks import make_bank
 
 
 def test_each_expectation_is_that_of_a_model_that_did_not_give_the_answer():

@@ -5,13 +5,13 @@ import sys
 import numpy as np
 import pytest
 
-from itembank.data.responses import ResponseMatrix
-from itembank.data.selections import Selection
-from itembank.diagnostics.item_audit import audit_items
+from itembank.auditing.item_audit import audit_items
+from itembank.bank.selections import Selection
 from itembank.estimation.estimate import estimate
 from itembank.pages.audit_page import audit_page
 from itembank.pages.render import _environment
-from tests.data.banks import make_bank
+from itembank.responses.responses import ResponseMatrix
+from tests.bank.banks import make_bank
 
 
 @pytest.fixture(scope="module")

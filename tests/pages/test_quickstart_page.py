@@ -3,13 +3,13 @@ import dataclasses
 import numpy as np
 import pytest
 
-from itembank.data.banks import Bank
-from itembank.data.score_names import OVERALL
+from itembank.bank.banks import Bank
 from itembank.estimation.estimate import estimate
+from itembank.pages.quickstart import STRATEGIES, FlaggedErrors, QuickstartResult, Round, StrategyErrors
 from itembank.pages.quickstart_page import quickstart_page
 from itembank.planning.select import select
-from itembank.reports.quickstart import STRATEGIES, FlaggedErrors, QuickstartResult, Round, StrategyErrors
-from tests.data.banks import make_bank
+from itembank.responses.score_names import OVERALL
+from tests.bank.banks import make_bank
 from tests.pages.reading import answers, chart, column, words
 
 

@@ -15,7 +15,7 @@ from itembank.errors import MissingDependencyError, ParameterError
 from itembank.pages.blocks import Answer, Caution, Chart, Column, Data, Facts, Section, Table, Text
 from itembank.pages.render import Page, cell, page_html
 from itembank.pages.runtime import chart_script
-from itembank.reports.theme import ONE_MAIN
+from itembank.pages.theme import ONE_MAIN
 
 HOSTILE = "</script><script>alert(1)</script>\u202e"
 BAR = {"mark": "bar", "encoding": {"x": {"field": "id", "type": "nominal"}, "y": {"field": "value"}}}

@@ -3,14 +3,14 @@ import dataclasses
 import numpy as np
 import pytest
 
-from itembank.adaptive.limits import Budget, Decision, Stopping
-from itembank.adaptive.preparation import prepare_sessions
-from itembank.adaptive.session import AdaptiveSession
-from itembank.adaptive.session_spec import SessionSpec
 from itembank.irt.bernoulli import probability
 from itembank.pages import session_steps
 from itembank.pages.session_page import session_page
-from tests.data.banks import make_bank
+from itembank.sessions.limits import Budget, Decision, Stopping
+from itembank.sessions.preparation import prepare_sessions
+from itembank.sessions.session import AdaptiveSession
+from itembank.sessions.session_spec import SessionSpec
+from tests.bank.banks import make_bank
 from tests.pages.reading import answers, chart, column, table, words
 
 

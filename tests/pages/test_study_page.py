@@ -9,8 +9,8 @@ from itembank.pages.study_page import study_page
 from itembank.studies.manifests import StudyManifest
 from itembank.studies.results import StudyResult
 from itembank.studies.summary import summarise
+from tests.pages.figures.test_study_figures import METHODS, make_estimates
 from tests.pages.reading import answers, cautions, check_charts, lead_text, of_kind
-from tests.reports.test_study_figures import METHODS, make_estimates
 
 PAYLOAD = "<script>alert(1)</script>"
 

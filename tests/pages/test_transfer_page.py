@@ -3,11 +3,11 @@ import dataclasses
 import numpy as np
 import pytest
 
-from itembank.data.compute import training_compute
 from itembank.errors import ParameterError
 from itembank.pages.blocks import Chart
 from itembank.pages.transfer_page import transfer_page
-from itembank.scaling.transfers.specs import TransferSpec
+from itembank.readers.compute import training_compute
+from itembank.scaling.transfers.transfer_specs import TransferSpec
 from itembank.scaling.transfers.transfers import transfer
 from tests.pages.reading import answers, cautions, check_charts, lead_text, of_kind, table
 from tests.scaling.two_scenarios import simulated

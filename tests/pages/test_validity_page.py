@@ -3,9 +3,9 @@ import dataclasses
 import numpy as np
 import pytest
 
-from itembank.data.compute import training_compute
 from itembank.pages.blocks import Chart
 from itembank.pages.validity_page import validity_page
+from itembank.readers.compute import training_compute
 from itembank.scaling.transfers.convergent import convergent_validity
 from tests.pages.reading import answers, check_charts, lead_text, of_kind, table
 from tests.scaling.two_scenarios import simulated

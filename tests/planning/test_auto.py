@@ -3,22 +3,22 @@ import dataclasses
 import numpy as np
 import pytest
 
-from itembank.crossfit.folds import folds
-from itembank.data.bank_files import load_bank, save_bank
-from itembank.data.selections import Selection
+from itembank.bank.bank_files import load_bank, save_bank
+from itembank.bank.selections import Selection
 from itembank.errors import DataError, ParameterError
 from itembank.estimation import members_out_of_fold as out_of_fold_module
 from itembank.estimation import method_trials
 from itembank.estimation.estimate import estimate
+from itembank.estimation.estimator_specs import PIRT, Stacked, Weighted
+from itembank.estimation.folds import folds
 from itembank.estimation.method_trials import SEED, sample_of
 from itembank.estimation.point import Known, calibration_scores, point_scores
 from itembank.estimation.response_summary import summarise_responses
-from itembank.estimation.specs import PIRT, Stacked, Weighted
 from itembank.planning import auto as auto_module
 from itembank.planning.auto import CANDIDATES, FOR_FEW_MODELS, Tried, best_of, candidates_for, choose_selection
 from itembank.selection.recipes import Recipe, read_recipe
 from itembank.selection.select import select, select_by_recipe
-from itembank.selection.specs import METHODS, AnchorLatent, Stratified, VOptimal
+from itembank.selection.selector_specs import METHODS, AnchorLatent, Stratified, VOptimal
 from tests.estimation.simulated import new_models, small_bank
 
 
@@ -26,7 +26,7 @@ from tests.estimation.simulated import new_models, small_bank
 def few_folds():
     """Four instead of ten: what is tried on them does not turn on their number."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("itembank.crossfit.folds.N_FOLDS_FEW", 4)
+        patch.setattr("itembank.estimation.folds.N_FOLDS_FEW", 4)
         yield
 
 

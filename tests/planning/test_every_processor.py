@@ -11,10 +11,10 @@ import pytest
 
 from benchmarks import blas_kernels as kernels
 from itembank.calibration.build import build_bank
-from itembank.calibration.specs import Variational
-from itembank.data.responses import ResponseMatrix
+from itembank.calibration.calibration_specs import Variational
 from itembank.estimation.estimate import estimate
 from itembank.planning.select import select
+from itembank.responses.responses import ResponseMatrix
 
 QUICK = ("v-optimal", "anchor-correctness", "anchor-irt", "anchor-latent", "information", "stratified")
 SELECTIONS = (*QUICK, "auto")

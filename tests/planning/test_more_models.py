@@ -5,10 +5,10 @@ import polars as pl
 import pytest
 from scipy.stats import t
 
-from itembank.banks.starting import start
-from itembank.data.responses import ResponseMatrix
 from itembank.errors import ParameterError
+from itembank.living.starting import start
 from itembank.planning.more_models import USUAL_AGREEMENT, between_models, plan_models
+from itembank.responses.responses import ResponseMatrix
 
 
 def simulated(n_models: int, rng: np.random.Generator, *, agreement: float, n_items: int = 4000) -> ResponseMatrix:

@@ -6,16 +6,16 @@ import json
 import numpy as np
 import pytest
 
+from itembank.bank.selections import Selection
 from itembank.comparison.compare import compare
-from itembank.data.selections import Selection
 from itembank.errors import DataError, DataWarning, ParameterError
 from itembank.estimation.estimate import estimate
-from itembank.estimation.specs import IN_STAGES
+from itembank.estimation.estimator_specs import IN_STAGES
 from itembank.planning.next_stage import next_stage
 from itembank.planning.select import select
 from itembank.planning.stages import stage_sizes
 from itembank.selection.recipes import read_recipe
-from itembank.selection.specs import Stratified, VOptimal
+from itembank.selection.selector_specs import Stratified, VOptimal
 from tests.estimation.simulated import new_models, shared_bank
 
 pytestmark = pytest.mark.usefixtures("few_folds")

@@ -4,17 +4,17 @@ import re
 import numpy as np
 import pytest
 
-from itembank.data.responses import ResponseMatrix
 from itembank.errors import DataError, ParameterError
+from itembank.estimation.estimator_specs import Stacked
 from itembank.estimation.method_trials import sample_of, try_methods
-from itembank.estimation.specs import Stacked
 from itembank.planning.auto import FALLBACK
 from itembank.planning.plan import plan
 from itembank.planning.plan_spec import PlanSpec
 from itembank.planning.precision import expected_half_width
 from itembank.planning.select import select
-from itembank.selection.specs import AnchorLatent, VOptimal
-from tests.data.banks import make_bank
+from itembank.responses.responses import ResponseMatrix
+from itembank.selection.selector_specs import AnchorLatent, VOptimal
+from tests.bank.banks import make_bank
 
 pytestmark = pytest.mark.usefixtures("few_folds")
 

@@ -8,7 +8,7 @@ from itembank.planning import select as select_module
 from itembank.planning.auto import choose_selection
 from itembank.planning.select import select
 from itembank.selection.select import select as select_by
-from itembank.selection.specs import METHODS, Stratified, VOptimal
+from itembank.selection.selector_specs import METHODS, Stratified, VOptimal
 from tests.estimation.simulated import small_bank
 
 pytestmark = pytest.mark.usefixtures("few_folds")

@@ -9,7 +9,7 @@ from itembank.errors import ParameterError
 from itembank.publishing.cards import CANARY, CardOptions, card
 from itembank.publishing.held_out import HeldOutScores, held_out_scores
 from itembank.publishing.without_responses import without_responses
-from tests.data.banks import make_bank
+from tests.bank.banks import make_bank
 
 pytestmark = pytest.mark.usefixtures("few_folds")
 OPTIONS = CardOptions("bank", "hf:me/bank", "cc-by-4.0")

@@ -7,11 +7,11 @@ import polars as pl
 import pytest
 
 import itembank as ib
-from itembank.data.bank_files import load_bank, save_bank
+from itembank.bank.bank_files import load_bank, save_bank
 from itembank.errors import BankError, DataError, ParameterError
 from itembank.publishing import PushSpec, publish_tiny, pull_bank, push
-from tests.data.banks import make_bank
-from tests.data.hub_server import COMMIT
+from tests.bank.banks import make_bank
+from tests.bank.hub_server import COMMIT
 
 pytestmark = [pytest.mark.harness, pytest.mark.usefixtures("few_folds")]
 FILES = {"README.md", "arrays.safetensors", "bank.json", "items.parquet", "models.parquet", "responses.parquet"}

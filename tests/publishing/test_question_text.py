@@ -6,7 +6,7 @@ import pytest
 from itembank.banks import retire, whole_bank
 from itembank.errors import DataError
 from itembank.publishing.question_text import check_no_questions, without_columns
-from tests.data.banks import make_bank
+from tests.bank.banks import make_bank
 
 BANK = make_bank()
 

@@ -5,13 +5,13 @@ import polars as pl
 import pytest
 
 import itembank as ib
-from itembank.data.bank_files import load_bank, save_bank
-from itembank.data.hub_names import HubName
+from itembank.bank.bank_files import load_bank, save_bank
 from itembank.errors import DataError
+from itembank.files.hub_names import HubName
 from itembank.publishing import TinySpec, publish_tiny
 from itembank.publishing.push import PushSpec, stage
 from itembank.publishing.task_files import check_task_files, harness_arguments
-from tests.data.banks import make_bank
+from tests.bank.banks import make_bank
 
 pytestmark = pytest.mark.usefixtures("few_folds")
 SECRET = "Zx9SECRET"  # noqa: S105 (made up)

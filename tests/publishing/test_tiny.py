@@ -7,11 +7,11 @@ import polars as pl
 import pytest
 
 import itembank as ib
-from itembank.data.bank_files import load_bank, save_bank
+from itembank.bank.bank_files import load_bank, save_bank
 from itembank.errors import BankError, DataError
 from itembank.publishing import TinySpec, publish_tiny
 from itembank.publishing.scoring_example import scoring_example
-from tests.data.banks import make_bank
+from tests.bank.banks import make_bank
 
 pytestmark = pytest.mark.usefixtures("few_folds")
 FILES = {

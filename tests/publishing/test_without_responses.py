@@ -5,12 +5,12 @@ import polars as pl
 import pytest
 
 import itembank as ib
+from itembank.bank.bank_files import load_bank, save_bank
 from itembank.banks import note, retire, with_target
-from itembank.data.bank_files import load_bank, save_bank
 from itembank.errors import BankError, DataError, IntegrityError, ParameterError
-from itembank.estimation.specs import METHODS, Factor
+from itembank.estimation.estimator_specs import METHODS, Factor
 from itembank.publishing import without_responses
-from tests.data.banks import make_bank
+from tests.bank.banks import make_bank
 
 pytestmark = pytest.mark.usefixtures("few_folds")
 NEED_RESPONSES = ("ridge", "knn", "random-forest", "metabench", "task-mean", "task-mean-eb")
@@ -114,7 +114,7 @@ def test_nothing_of_a_model_is_left_in_the_files(whole, published, tmp_path):
 
 def test_an_older_release_would_refuse_it(published, tmp_path, monkeypatch):
     save_bank(published, tmp_path / "bank")
-    monkeypatch.setattr("itembank.data.bank_records.READABLE", (1, 2))
+    monkeypatch.setattr("itembank.bank.bank_records.READABLE", (1, 2))
     with pytest.raises(BankError, match="schema_version"):
         load_bank(tmp_path / "bank")
 

@@ -4,11 +4,11 @@ import dataclasses
 
 import numpy as np
 
-from itembank.data.banks import Bank
-from itembank.data.calibrations import Calibration
-from itembank.data.responses import ResponseMatrix
-from itembank.data.targets import ScoreTargets
+from itembank.bank.banks import Bank
+from itembank.bank.calibrations import Calibration
 from itembank.irt.parameters import AbilityPrior, ItemParameters
+from itembank.responses.responses import ResponseMatrix
+from itembank.responses.targets import ScoreTargets
 
 
 @dataclasses.dataclass(frozen=True)

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 from scipy.special import expit
 
-from itembank.data.responses import ResponseMatrix
+from itembank.responses.responses import ResponseMatrix
 
 
 @dataclass(frozen=True)

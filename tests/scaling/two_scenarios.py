@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 from scipy.special import expit
 
-from itembank.data.responses import ResponseMatrix
+from itembank.responses.responses import ResponseMatrix
 
 
 def simulated(rng, *, n_models=80, n_items=60, correlation=0.9, n_trials=None, shift=0.0, n_scenarios=2):

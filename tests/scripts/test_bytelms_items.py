@@ -6,7 +6,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from itembank.data.builtin import load_builtin
+from itembank.readers.builtin import load_builtin
 from tests.scripts.bytelms import load, suite
 
 CLOSING = {"(": ")", "[": "]", "{": "}", "<": ">"}

@@ -5,11 +5,11 @@ import pytest
 from scipy.spatial.distance import pdist, squareform
 
 from itembank.errors import ParameterError
-from itembank.factors.linear_gaussian import FactorModel, fit_factor_model
+from itembank.irt.linear_gaussian import FactorModel, fit_factor_model
 from itembank.selection.anchor_latent import latent_features
 from itembank.selection.select import select
-from itembank.selection.specs import AnchorLatent
-from tests.data.banks import make_bank
+from itembank.selection.selector_specs import AnchorLatent
+from tests.bank.banks import make_bank
 
 
 def test_squared_distances_are_the_expected_ones_of_responses_without_their_noise(rng):

@@ -3,7 +3,7 @@ import pytest
 
 from itembank.errors import ParameterError
 from itembank.selection.constraints import Constraints
-from tests.data.banks import make_bank
+from tests.bank.banks import make_bank
 
 
 @pytest.fixture(scope="module")

@@ -6,13 +6,13 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import norm
 
-from itembank.data.targets import ScoreTargets
 from itembank.errors import DataError, ParameterError
 from itembank.irt.bernoulli import probability
 from itembank.irt.parameters import ItemParameters
+from itembank.responses.targets import ScoreTargets
 from itembank.selection.criteria import CRITERIA, INFORMATION, VOptimality, criterion_of
 from itembank.selection.design import DesignItems, criterion_scores, goal_matrix, updated_covariance
-from tests.data.banks import make_bank
+from tests.bank.banks import make_bank
 from tests.selection.designs import (
     KINDS,
     covariance_after,

@@ -8,8 +8,8 @@ from itembank.errors import ParameterError
 from itembank.irt.bernoulli import probability
 from itembank.selection.disagreement import jensen_shannon, largest, predictive_diversity
 from itembank.selection.select import select
-from itembank.selection.specs import Disagreement
-from tests.data.banks import make_bank
+from itembank.selection.selector_specs import Disagreement
+from tests.bank.banks import make_bank
 
 
 @pytest.fixture(scope="module")

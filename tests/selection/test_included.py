@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from itembank.data.selections import Selection
+from itembank.bank.selections import Selection
 from itembank.errors import DataError, ParameterError
 from itembank.estimation.design_based import design_based_estimates
 from itembank.estimation.estimate import estimate
@@ -16,9 +16,9 @@ from itembank.selection.allocation import equal_counts
 from itembank.selection.pools import Choice, ItemPools, ScenarioPool
 from itembank.selection.recipes import read_recipe
 from itembank.selection.select import select, select_by_recipe
-from itembank.selection.specs import METHODS, AnchorLatent, OptimalDesign, Stratified, VOptimal
+from itembank.selection.selector_specs import METHODS, AnchorLatent, OptimalDesign, Stratified, VOptimal
 from itembank.selection.v_optimal import LinearModel, greedy_v_optimal
-from tests.data.banks import make_bank
+from tests.bank.banks import make_bank
 
 ALL = pytest.mark.parametrize(
     "method",

@@ -6,7 +6,7 @@ import pytest
 from itembank.selection.information import choose_by_information
 from itembank.selection.pools import ScenarioPool
 from itembank.selection.select import select
-from tests.data.banks import make_bank
+from tests.bank.banks import make_bank
 from tests.irt.scores import item_information
 
 

@@ -13,8 +13,8 @@ from itembank.publishing import without_responses
 from itembank.selection.local_design import LocalDesign
 from itembank.selection.local_model import _expected_curve
 from itembank.selection.select import select
-from itembank.selection.specs import VOptimal
-from tests.data.banks import make_bank, with_family
+from itembank.selection.selector_specs import VOptimal
+from tests.bank.banks import make_bank, with_family
 from tests.selection.test_v_optimal import dense_variances
 
 THETA, COVARIANCE = np.array([0.6, -0.8]), np.array([[0.5, 0.1], [0.1, 0.8]])

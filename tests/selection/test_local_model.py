@@ -3,16 +3,16 @@
 import numpy as np
 import pytest
 
-from itembank.data.bank_factors import bank_factor_model
+from itembank.bank.bank_factors import bank_factor_model
 from itembank.errors import ParameterError
-from itembank.factors.linear_gaussian import fit_factor_model
 from itembank.irt.bernoulli import probability
+from itembank.irt.linear_gaussian import fit_factor_model
 from itembank.selection.local_model import LocalModel, _residual_model, usual_abilities
 from itembank.selection.recipes import read_recipe
 from itembank.selection.select import select
-from itembank.selection.specs import VOptimal
+from itembank.selection.selector_specs import VOptimal
 from itembank.selection.v_optimal import wanted_scores
-from tests.data.banks import make_bank
+from tests.bank.banks import make_bank
 from tests.selection.test_v_optimal import dense_variances
 
 

@@ -4,22 +4,22 @@ import numpy as np
 import polars as pl
 import pytest
 
+from itembank.bank.selections import Selection
 from itembank.calibration.build import build_bank
-from itembank.calibration.specs import JointMAP
-from itembank.crossfit.folds import folds
-from itembank.data.selections import Selection
+from itembank.calibration.calibration_specs import JointMAP
 from itembank.errors import DataError, ParameterError
+from itembank.estimation.estimator_specs import PIRT
+from itembank.estimation.folds import folds
 from itembank.estimation.method_trials import sample_of, try_methods
-from itembank.estimation.specs import PIRT
 from itembank.irt.parameters import AbilityPrior
 from itembank.selection.criteria import CRITERIA, criterion_of
 from itembank.selection.design import DesignItems
 from itembank.selection.greedy import Bounds, next_items
 from itembank.selection.recipes import read_recipe
 from itembank.selection.select import select, select_by_recipe
-from itembank.selection.specs import OptimalDesign
+from itembank.selection.selector_specs import OptimalDesign
 from itembank.studies.run import run_study
-from tests.data.banks import make_bank
+from tests.bank.banks import make_bank
 from tests.studies.simulated import make_responses, make_spec
 
 

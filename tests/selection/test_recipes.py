@@ -3,10 +3,10 @@ import json
 
 import pytest
 
-from itembank.data.selections import Selection
+from itembank.bank.selections import Selection
 from itembank.selection.recipes import Recipe, n_items_asked, read_recipe
 from itembank.selection.select import select
-from itembank.selection.specs import (
+from itembank.selection.selector_specs import (
     METHODS,
     AnchorIRT,
     AnchorLatent,
@@ -16,7 +16,7 @@ from itembank.selection.specs import (
     Uncertainty,
     VOptimal,
 )
-from tests.data.banks import make_bank
+from tests.bank.banks import make_bank
 
 SPECS = [
     *(kind() for kind in METHODS.kinds.values()),

@@ -5,17 +5,17 @@ import polars as pl
 import pytest
 from scipy.spatial.distance import pdist
 
-from itembank.data.responses import ResponseMatrix
-from itembank.data.targets import ScoreTargets
 from itembank.errors import DataError, ParameterError
 from itembank.irt.bernoulli import probability
+from itembank.responses.responses import ResponseMatrix
+from itembank.responses.targets import ScoreTargets
 from itembank.selection.anchor_correctness import correctness_features
 from itembank.selection.anchor_irt import irt_features
 from itembank.selection.anchors import spread
 from itembank.selection.pools import ScenarioPool
 from itembank.selection.select import select
-from itembank.selection.specs import METHODS, AnchorCorrectness, AnchorIRT, AnchorLatent, Stratified, VOptimal
-from tests.data.banks import make_bank
+from itembank.selection.selector_specs import METHODS, AnchorCorrectness, AnchorIRT, AnchorLatent, Stratified, VOptimal
+from tests.bank.banks import make_bank
 
 FREE = ("v-optimal", "optimal-design")
 RANDOM = ("random", "stratified", "uncertainty")

@@ -8,9 +8,9 @@ from itembank.errors import ParameterError
 from itembank.irt.bernoulli import probability
 from itembank.selection.pools import ScenarioPool
 from itembank.selection.select import select
-from itembank.selection.specs import Uncertainty
+from itembank.selection.selector_specs import Uncertainty
 from itembank.selection.uncertainty import choose_by_uncertainty, inclusion_probabilities, response_spread
-from tests.data.banks import make_bank
+from tests.bank.banks import make_bank
 
 OMEGA = np.array([1.0, 1.0, 2.0, 1.0, 3.0, 1.0, 1.0, 2.0]) / 12.0
 SPREAD = np.array([0.5, 0.1, 0.3, 0.4, 0.5, 0.2, 0.45, 0.05])

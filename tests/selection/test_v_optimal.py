@@ -5,12 +5,12 @@ import numpy as np
 import pytest
 
 from itembank.errors import ParameterError
-from itembank.factors.linear_gaussian import fit_factor_model
+from itembank.irt.linear_gaussian import fit_factor_model
 from itembank.selection.recipes import read_recipe
 from itembank.selection.select import select
-from itembank.selection.specs import METHODS, VOptimal
+from itembank.selection.selector_specs import METHODS, VOptimal
 from itembank.selection.v_optimal import LinearModel, greedy_v_optimal, wanted_scores
-from tests.data.banks import make_bank
+from tests.bank.banks import make_bank
 
 
 def problem(seed, n_items=14, n_factors=3, n_targets=2):

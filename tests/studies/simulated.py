@@ -3,9 +3,9 @@
 import numpy as np
 import polars as pl
 
-from itembank.data.responses import ResponseMatrix
-from itembank.studies.specs import CalibrationChoice, StudySpec
+from itembank.responses.responses import ResponseMatrix
 from itembank.studies.split_specs import RandomShare
+from itembank.studies.study_specs import CalibrationChoice, StudySpec
 
 ONE_DIMENSION = CalibrationChoice("map", n_dims=1)  # the quickest
 

@@ -1,9 +1,9 @@
 import pytest
 
 from itembank.errors import ParameterError
-from itembank.estimation.specs import GPIRT
-from itembank.estimation.specs import METHODS as ESTIMATIONS
-from itembank.selection.specs import METHODS, AnchorIRT, Random
+from itembank.estimation.estimator_specs import GPIRT
+from itembank.estimation.estimator_specs import METHODS as ESTIMATIONS
+from itembank.selection.selector_specs import METHODS, AnchorIRT, Random
 from itembank.studies.choices import MethodChoice, resolve_choice
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from itembank.errors import DataError, DataWarning, ParameterError
 from itembank.studies.data_sets import load_data
-from itembank.studies.specs import DataSpec
+from itembank.studies.study_specs import DataSpec
 
 
 @pytest.fixture

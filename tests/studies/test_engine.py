@@ -6,8 +6,8 @@ from functools import partial
 import polars as pl
 import pytest
 
-from itembank.data.responses import ResponseMatrix
 from itembank.errors import DataError, DataWarning
+from itembank.responses.responses import ResponseMatrix
 from itembank.studies.engine import Study, errors_at, run_in_folder
 from itembank.studies.folders import StudyKind
 from itembank.studies.manifests import StudyManifest

@@ -4,15 +4,15 @@ import pytest
 
 from itembank.errors import DataError, ParameterError
 from itembank.estimation.estimate import estimate
-from itembank.estimation.specs import GPIRT
+from itembank.estimation.estimator_specs import GPIRT
 from itembank.selection.select import select
 from itembank.studies import fold_runs
 from itembank.studies.fold_runs import fold_estimates, prepare_fold, run_fold
 from itembank.studies.leaks import answers_of
-from itembank.studies.specs import CalibrationChoice, CostBudget
 from itembank.studies.split_specs import ByGroup, LeaveOneOut, NamedGroup
 from itembank.studies.splits import make_folds
 from itembank.studies.streams import stream
+from itembank.studies.study_specs import CalibrationChoice, CostBudget
 from tests.studies.simulated import make_prompt_responses, make_responses, make_spec, numbers
 
 pytestmark = pytest.mark.usefixtures("few_folds")

@@ -6,8 +6,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from itembank.data.targets import mean_win_rate
 from itembank.errors import DataError, ParameterError
+from itembank.responses.targets import mean_win_rate
 from itembank.studies.fold_runs import fold_estimates, prepare_fold
 from itembank.studies.splits import make_folds
 from itembank.studies.study_files import load_study

@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from itembank.data.responses import ResponseMatrix
 from itembank.errors import DataError
-from itembank.estimation.specs import METHODS as ESTIMATIONS
-from itembank.selection.specs import METHODS as SELECTIONS
+from itembank.estimation.estimator_specs import METHODS as ESTIMATIONS
+from itembank.responses.responses import ResponseMatrix
+from itembank.selection.selector_specs import METHODS as SELECTIONS
 from itembank.studies import fold_runs
 from itembank.studies.fold_runs import prepare_fold, run_fold
 from itembank.studies.leaks import ITEM_COLUMNS, answers_of, calibration_part, check_no_leak

@@ -5,8 +5,8 @@ import pytest
 
 from itembank.errors import DataError, ParameterError
 from itembank.studies.prediction.assessors import Assessor
-from itembank.studies.specs import CalibrationChoice
 from itembank.studies.study_files import load_prediction
+from itembank.studies.study_specs import CalibrationChoice
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 SMALL = """

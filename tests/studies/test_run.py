@@ -4,14 +4,14 @@ from dataclasses import replace
 import polars as pl
 import pytest
 
-from itembank.data.digests import with_digest
 from itembank.errors import ConvergenceWarning, DataError, DataWarning, ParameterError
+from itembank.files.digests import with_digest
 from itembank.studies import comparison_study
 from itembank.studies.fold_runs import COLUMNS
 from itembank.studies.results import StudyResult
 from itembank.studies.run import run_study
-from itembank.studies.specs import CalibrationChoice, CostBudget, DataSpec
 from itembank.studies.split_specs import ByDate, KFold, RandomShare
+from itembank.studies.study_specs import CalibrationChoice, CostBudget, DataSpec
 from tests.studies.simulated import make_responses, make_spec, numbers
 
 RESPONSES = make_responses()

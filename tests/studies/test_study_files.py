@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from itembank.errors import DataError, ParameterError
-from itembank.studies.specs import CalibrationChoice, CostBudget, DataSpec
 from itembank.studies.split_specs import ByDate, KFold, NamedGroup, TrainingShare
 from itembank.studies.study_files import load_study, study_of
+from itembank.studies.study_specs import CalibrationChoice, CostBudget, DataSpec
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 FULL = """

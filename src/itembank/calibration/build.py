@@ -4,18 +4,18 @@ from dataclasses import replace
 
 import numpy as np
 
+from itembank.bank.arguments import GivenResponses, as_responses
+from itembank.bank.banks import Bank
+from itembank.bank.fingerprint import bank_fingerprint
 from itembank.calibration.calibrate import calibrate
+from itembank.calibration.calibration_specs import METHODS, CalibrationSpec
 from itembank.calibration.item_model_bias import item_model_bias, response_variance
-from itembank.calibration.specs import METHODS, CalibrationSpec
-from itembank.data.arguments import GivenResponses, as_responses
-from itembank.data.banks import Bank
-from itembank.data.fingerprint import bank_fingerprint
-from itembank.data.score_names import Across, Within
-from itembank.data.siblings import sibling_groups, siblings_in_words
-from itembank.data.targets import ScoreTargets
 from itembank.errors import DataWarning, warn
 from itembank.numerics.random import as_generator
 from itembank.progress import ProgressCallback, part_of, silent
+from itembank.responses.score_names import Across, Within
+from itembank.responses.siblings import sibling_groups, siblings_in_words
+from itembank.responses.targets import ScoreTargets
 
 CALIBRATION_FRACTION = 0.6
 """Progress when the calibration is done; after it half of the models are fitted for the bias."""

@@ -5,24 +5,28 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 
+from itembank.bank.arguments import GivenResponses, as_responses
+from itembank.bank.calibrations import Calibration
 from itembank.calibration.agreement import Agreement, agreement_beyond
+from itembank.calibration.calibration_specs import METHODS, CalibrationSpec, Variational, has_family, plain_options
 from itembank.calibration.degenerate import DegenerateItems, put_back
 from itembank.calibration.families import PreparedResponses, many_codes, precision_index, prepare, with_family
 from itembank.calibration.fits import Fit, FitData
 from itembank.calibration.levels import levels_of_items, response_levels
 from itembank.calibration.pooled_regression import FeatureValues
-from itembank.calibration.specs import METHODS, CalibrationSpec, Variational, has_family, plain_options
-from itembank.data.arguments import GivenResponses, as_responses
-from itembank.data.calibrations import Calibration
-from itembank.data.item_codes import ItemCodes
-from itembank.data.item_features import covariate_features
-from itembank.data.responses import ResponseMatrix
-from itembank.data.validation import check_enough_models, check_have_responses, check_models_and_items_have_responses
 from itembank.errors import ConvergenceWarning, DataError, DataWarning, ParameterError, shown, warn
 from itembank.irt.family_names import GRADED, WITH_PRECISION
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.numerics.threads import one_blas_thread
 from itembank.progress import ProgressCallback, silent
+from itembank.responses.item_codes import ItemCodes
+from itembank.responses.item_features import covariate_features
+from itembank.responses.responses import ResponseMatrix
+from itembank.responses.validation import (
+    check_enough_models,
+    check_have_responses,
+    check_models_and_items_have_responses,
+)
 
 MINIMUM_MODELS = 3
 """Of two models' right and wrong answers, those that tell them apart are all alike: one right, one wrong."""
@@ -77,7 +81,7 @@ def calibrate(
     --------
     >>> import numpy as np
     >>> from itembank.calibration.calibrate import calibrate
-    >>> from itembank.data.responses import ResponseMatrix
+    >>> from itembank.responses.responses import ResponseMatrix
     >>> rng = np.random.default_rng(0)
     >>> ability, difficulty = rng.normal(size=(50, 1)), rng.normal(size=200)
     >>> answers = (ability - difficulty > rng.logistic(size=(50, 200))).astype(float)

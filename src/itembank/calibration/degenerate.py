@@ -9,9 +9,9 @@ import numpy as np
 from itembank.calibration.fits import Fit
 from itembank.calibration.pooled_regression import FeatureValues, pooled_regression
 from itembank.irt.family_names import Family
+from itembank.irt.newton import map_abilities
 from itembank.irt.parameters import AbilityPrior, ItemParameters
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
-from itembank.scoring.newton import map_abilities
 
 ROUNDS = 5
 """Of EM where intercepts follow what is known of items: in simulated data twenty-five more move nothing by 0.02."""

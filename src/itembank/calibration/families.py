@@ -9,17 +9,17 @@ from typing import cast
 import numpy as np
 
 from itembank.calibration.binarisation import scenario_thresholds
+from itembank.calibration.calibration_specs import CalibrationSpec, Variational
 from itembank.calibration.degenerate import find_degenerate
 from itembank.calibration.levels import response_levels
-from itembank.calibration.specs import CalibrationSpec, Variational
-from itembank.data.coded_responses import are_fitted_as_codes, binary_codes
-from itembank.data.item_codes import ItemCodes
-from itembank.data.probabilities import clip_probabilities
-from itembank.data.responses import ResponseMatrix
 from itembank.errors import ConvergenceWarning, DataError, DataWarning, shown, warn
 from itembank.irt.binarise import apply_thresholds, item_thresholds
 from itembank.irt.family_names import GRADED, Family
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+from itembank.readers.probabilities import clip_probabilities
+from itembank.responses.coded_responses import are_fitted_as_codes, binary_codes
+from itembank.responses.item_codes import ItemCodes
+from itembank.responses.responses import ResponseMatrix
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,11 +4,11 @@ import numpy as np
 import polars as pl
 from scipy.special import expit, logit, polygamma
 
-from itembank.data.calibrations import FEW_MODELS, Calibration
-from itembank.data.responses import ResponseMatrix
+from itembank.bank.calibrations import FEW_MODELS, Calibration
 from itembank.errors import DataError, shown
 from itembank.irt.parameters import AbilityPrior, ItemParameters
 from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.responses.responses import ResponseMatrix
 
 DIFFICULTY_PRIOR = "difficulty_prior"
 """Column of the item table: difficulty in logits for an average model, from whatever source."""

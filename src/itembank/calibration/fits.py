@@ -5,11 +5,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from itembank.calibration.pooled_regression import FeatureValues
-from itembank.data.item_codes import ItemCodes
 from itembank.irt.family_names import Family
 from itembank.irt.parameters import AbilityPrior
 from itembank.irt.steps import Steps
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+from itembank.responses.item_codes import ItemCodes
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,22 +5,22 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from itembank.bank.calibrations import Calibration
 from itembank.calibration.calibrate import MINIMUM_MODELS, calibrate
+from itembank.calibration.calibration_specs import CalibrationSpec, ItemModel, MarginalML
 from itembank.calibration.families import without_repeated_warnings
 from itembank.calibration.item_model_bias import score_errors
-from itembank.calibration.specs import CalibrationSpec, ItemModel, MarginalML
-from itembank.data.calibrations import Calibration
-from itembank.data.responses import ResponseMatrix
-from itembank.data.targets import ScoreTargets
-from itembank.data.validation import check_enough_models
 from itembank.errors import ConvergenceWarning, DataError, ParameterError, remedy
 from itembank.irt.bernoulli import logit, probability
 from itembank.irt.binarise import apply_thresholds, item_thresholds
 from itembank.irt.families import ResponseModel
+from itembank.irt.newton import map_abilities
 from itembank.irt.parameters import ItemParameters
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray, mean_where_known
 from itembank.numerics.splits import Split
-from itembank.scoring.newton import map_abilities
+from itembank.responses.responses import ResponseMatrix
+from itembank.responses.targets import ScoreTargets
+from itembank.responses.validation import check_enough_models
 
 MODELS_PER_DIMENSION = 4
 """Calibration models that a candidate needs for each of its dimensions."""

@@ -2,23 +2,23 @@
 
 import numpy as np
 
+from itembank.bank.calibrations import Calibration
+from itembank.bank.known_scores import KnownScores
 from itembank.calibration.calibrate import MINIMUM_MODELS, calibrate
+from itembank.calibration.calibration_specs import CalibrationSpec, loosened
 from itembank.calibration.families import with_family, without_repeated_warnings
-from itembank.calibration.specs import CalibrationSpec, loosened
-from itembank.data.calibrations import Calibration
-from itembank.data.known_scores import KnownScores
-from itembank.data.responses import ResponseMatrix
-from itembank.data.siblings import one_of_each, order_by_answers, sibling_groups
-from itembank.data.targets import ScoreTargets
 from itembank.errors import DataError
 from itembank.irt.bernoulli import probability
 from itembank.irt.binarise import apply_thresholds, item_thresholds
+from itembank.irt.newton import map_abilities
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.numerics.splits import Split, first_of_each
 from itembank.numerics.threads import one_blas_thread
 from itembank.numerics.ties import id_order
 from itembank.progress import ProgressCallback, silent
-from itembank.scoring.newton import map_abilities
+from itembank.responses.responses import ResponseMatrix
+from itembank.responses.siblings import one_of_each, order_by_answers, sibling_groups
+from itembank.responses.targets import ScoreTargets
 
 MINIMUM_FOR_BIAS = 8
 """Fewest models: half of fewer are too few to calibrate on."""

@@ -2,11 +2,11 @@
 
 import numpy as np
 
+from itembank.bank.arguments import GivenBank, as_bank
 from itembank.calibration.item_regressions import ItemRegression
 from itembank.calibration.pooled_regression import FeatureValues, pooled_regression
-from itembank.data.arguments import GivenBank, as_bank
-from itembank.data.item_features import covariate_features
 from itembank.errors import ParameterError, remedy
+from itembank.responses.item_features import covariate_features
 
 
 def item_regression(bank: GivenBank) -> ItemRegression:

@@ -7,8 +7,8 @@ import numpy as np
 import polars as pl
 
 from itembank.calibration.pooled_regression import PooledRegression
-from itembank.data.item_features import ItemFeatures
 from itembank.numerics.arrays import FloatArray
+from itembank.responses.item_features import ItemFeatures
 from itembank.tabular import Tabular
 
 

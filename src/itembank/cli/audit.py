@@ -5,20 +5,20 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from itembank.auditing.item_audit_names import ORDERS, REASONS, SAME_FOR_ALL
 from itembank.cli.command import Command
 from itembank.cli.main import EXIT_FAILED
 from itembank.cli.options import FILE, BankPath, format_option, ids_of_file, refuse_unused
 from itembank.cli.reading_options import items_option, models_option, reading_options, reading_spec
 from itembank.cli.render import note, print_record, print_rows, progress, warnings_as_notes
 from itembank.cli.report_options import checked_report_path, typed_command, write_report
-from itembank.diagnostics.item_audit_names import ORDERS, REASONS, SAME_FOR_ALL
 from itembank.errors import visible
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from itembank.diagnostics.differential_results import DifferentialItems
-    from itembank.diagnostics.item_audit_results import ItemAudit
+    from itembank.auditing.differential_results import DifferentialItems
+    from itembank.auditing.item_audit_results import ItemAudit
 
 PAGES = (".html", ".htm")
 SUFFIXES = (".csv", ".parquet", *PAGES)
@@ -31,7 +31,7 @@ LONGEST_TEXT = 120
 def _check_output(ctx: click.Context, parameter: click.Parameter, path: Path | None) -> Path | None:
     """Refuse before the work what could not be written after it."""
     if path is not None:
-        from itembank.data.atomic import check_destination  # noqa: PLC0415
+        from itembank.files.atomic import check_destination  # noqa: PLC0415
 
         if path.suffix.lower() not in SUFFIXES:
             raise click.BadParameter(f"must end in .csv, .parquet or .html, got {path.name!r}.")
@@ -116,7 +116,7 @@ def command(
       itembank audit responses.parquet --reason wrong-key --fail-on wrong-key
       itembank audit responses.parquet --models models.csv --by family --format json
     """  # noqa: D301
-    from itembank.diagnostics.item_audit import audit_items  # noqa: PLC0415
+    from itembank.auditing.item_audit import audit_items  # noqa: PLC0415
 
     refuse_unused(("clusters", by is not None, "--by COLUMN"))
     with warnings_as_notes():
@@ -150,9 +150,9 @@ def command(
 
 def _read(source: tuple[Path, ...], reading: dict[str, Any]) -> Any:
     """Load the bank, or read the responses."""
-    from itembank.data.bank_files import load_bank  # noqa: PLC0415
-    from itembank.data.hub_names import is_hub_name  # noqa: PLC0415
-    from itembank.data.readers.read import read_responses  # noqa: PLC0415
+    from itembank.bank.bank_files import load_bank  # noqa: PLC0415
+    from itembank.files.hub_names import is_hub_name  # noqa: PLC0415
+    from itembank.readers.read import read_responses  # noqa: PLC0415
 
     is_bank = len(source) == 1 and (is_hub_name(source[0]) or (source[0] / "bank.json").is_file())
     refuse_unused(*((name, not is_bank, "RESPONSES, not with a bank") for name in reading))
@@ -163,7 +163,7 @@ def _read(source: tuple[Path, ...], reading: dict[str, Any]) -> Any:
 
 def _write(audit: "ItemAudit", output: Path) -> None:
     """Write all items, whole or not at all."""
-    from itembank.data.atomic import replacing_file  # noqa: PLC0415
+    from itembank.files.atomic import replacing_file  # noqa: PLC0415
     from itembank.pages.audit_page import audit_page  # noqa: PLC0415
     from itembank.spreadsheets import write_guarded_csv  # noqa: PLC0415
 

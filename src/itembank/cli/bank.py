@@ -16,8 +16,8 @@ from itembank.cli.render import note, print_record, print_rows, warnings_as_note
 from itembank.errors import shown, visible
 
 if TYPE_CHECKING:
-    from itembank.data.bank_history import Change
-    from itembank.data.banks import Bank
+    from itembank.bank.bank_history import Change
+    from itembank.bank.banks import Bank
 
 
 @click.group("bank", cls=Group)
@@ -64,7 +64,7 @@ def retire(*, bank: Path, items: tuple[str, ...], force: bool, output: Path, out
       itembank bank retire bank wrong-keys.txt --reason "wrong key" -o bank-2
       itembank bank retire bank law/17 law/18 --reason "duplicates of law/3" --label clean -o bank-2
     """  # noqa: D301
-    from itembank.banks.statuses import retire as retire_items  # noqa: PLC0415
+    from itembank.living.statuses import retire as retire_items  # noqa: PLC0415
 
     loaded = loaded_for_change(bank, output, force=force)
     with warnings_as_notes():
@@ -85,7 +85,7 @@ def restore(*, bank: Path, items: tuple[str, ...], reason: str, force: bool, out
     \b
       itembank bank restore bank-2 law/17 --reason "the key was right" -o bank-3
     """  # noqa: D301
-    from itembank.banks.statuses import restore as restore_items  # noqa: PLC0415
+    from itembank.living.statuses import restore as restore_items  # noqa: PLC0415
 
     loaded = loaded_for_change(bank, output, force=force)
     with warnings_as_notes():
@@ -107,8 +107,8 @@ def merge(*, bank: Path, other: Path, text: str, force: bool, output: Path, outp
     \b
       itembank bank merge bank-of-law bank-of-medicine -o bank
     """  # noqa: D301
-    from itembank.banks.merging import merge as merge_banks  # noqa: PLC0415
-    from itembank.data.bank_files import load_bank  # noqa: PLC0415
+    from itembank.bank.bank_files import load_bank  # noqa: PLC0415
+    from itembank.living.merging import merge as merge_banks  # noqa: PLC0415
 
     loaded = loaded_for_change(bank, output, force=force)
     with warnings_as_notes():
@@ -127,7 +127,7 @@ def note_command(*, bank: Path, text: str, name: str, force: bool, output: Path,
     \b
       itembank bank note bank "as published in May" --name mmlu_pro -o bank-named
     """  # noqa: D301
-    from itembank.banks.notes import note as note_bank  # noqa: PLC0415
+    from itembank.living.notes import note as note_bank  # noqa: PLC0415
 
     loaded = loaded_for_change(bank, output, force=force)
     write_bank(note_bank(loaded, text, name=name), output, output_format, force=force)
@@ -153,7 +153,7 @@ def add_scores(
       itembank bank add-scores bank leaderboard.csv --score mmlu_full -o bank-2
       itembank estimate bank-2 new-model.csv --target mmlu_full
     """  # noqa: D301
-    from itembank.banks.add_scores import add_scores as add  # noqa: PLC0415
+    from itembank.living.add_scores import add_scores as add  # noqa: PLC0415
 
     loaded = loaded_for_change(bank, output, force=force)
     with warnings_as_notes():
@@ -173,7 +173,7 @@ def diff(*, bank: Path, other: Path, output_format: str) -> None:
     \b
       itembank bank diff bank bank-2
     """  # noqa: D301
-    from itembank.banks.differences import diff as diff_banks  # noqa: PLC0415
+    from itembank.living.differences import diff as diff_banks  # noqa: PLC0415
 
     found = diff_banks(bank, other)
     rows = found.rows()
@@ -208,8 +208,8 @@ def convert(*, bank: Path, scores: tuple[str, ...], output_format: str, **asked:
       itembank bank convert bank-2 0.712 --of mmlu_pro@1 --to mmlu_pro@2
       itembank bank convert bank-2 law=0.55 overall=0.712 --of mmlu_pro@1 --to mmlu_pro@2
     """  # noqa: D301
-    from itembank.banks.conversion import convert as convert_scores  # noqa: PLC0415
-    from itembank.data.bank_files import load_bank  # noqa: PLC0415
+    from itembank.bank.bank_files import load_bank  # noqa: PLC0415
+    from itembank.living.conversion import convert as convert_scores  # noqa: PLC0415
 
     with warnings_as_notes():
         found = convert_scores(load_bank(bank), _scores(scores), **asked)
@@ -226,7 +226,7 @@ def log(*, bank: Path, output_format: str) -> None:
       itembank bank log bank-2
       itembank bank log bank-2 --format json
     """  # noqa: D301
-    from itembank.data.bank_files import load_bank  # noqa: PLC0415
+    from itembank.bank.bank_files import load_bank  # noqa: PLC0415
 
     loaded = load_bank(bank)
     changes = () if loaded.history is None else loaded.history.changes
@@ -239,7 +239,7 @@ def log(*, bank: Path, output_format: str) -> None:
 
 def item_ids(bank: "Bank", given: Sequence[str]) -> tuple[str, ...]:
     """Return the items that arguments name: ids, or files of ids. A name that the bank knows is an id."""
-    from itembank.data.bank_views import whole_bank  # noqa: PLC0415
+    from itembank.bank.bank_views import whole_bank  # noqa: PLC0415
 
     known = set(whole_bank(bank).item_ids)
     found: dict[str, None] = {}

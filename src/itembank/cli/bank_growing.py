@@ -13,9 +13,9 @@ from itembank.cli.render import note, print_record, progress, warnings_as_notes
 from itembank.errors import shown, visible
 
 if TYPE_CHECKING:
-    from itembank.data.banks import Bank
-    from itembank.data.responses import ResponseMatrix
-    from itembank.linking.linked_items import LinkedItems
+    from itembank.bank.banks import Bank
+    from itembank.living.linked_items import LinkedItems
+    from itembank.responses.responses import ResponseMatrix
 
 _HOW = click.option(
     "--how",
@@ -53,9 +53,9 @@ def link(
     \b
       itembank bank link bank answers-to-old-and-new-items.csv
     """  # noqa: D301
-    from itembank.banks.records import link_items  # noqa: PLC0415
-    from itembank.data.arguments import as_new_responses  # noqa: PLC0415
-    from itembank.data.bank_files import load_bank  # noqa: PLC0415
+    from itembank.bank.arguments import as_new_responses  # noqa: PLC0415
+    from itembank.bank.bank_files import load_bank  # noqa: PLC0415
+    from itembank.living.records import link_items  # noqa: PLC0415
 
     with warnings_as_notes(), progress("bank link") as report:
         loaded = load_bank(bank)
@@ -93,7 +93,7 @@ def add_items(**given: Any) -> None:
     \b
       itembank bank add-items bank questions-of-may.csv --note "questions of May" -o bank-2
     """  # noqa: D301
-    from itembank.banks.add_items import add_items as add  # noqa: PLC0415
+    from itembank.living.add_items import add_items as add  # noqa: PLC0415
 
     changed = _written("bank add-items", add, **given)
     made = None if changed.history is None else changed.history.changes[-1].link
@@ -132,7 +132,7 @@ def add_models(
       itembank bank add-models bank new-models.parquet --selection selection.json -o bank-2
       itembank bank add-models bank session.jsonl -o bank-2
     """  # noqa: D301
-    from itembank.banks.add_models import add_models as add  # noqa: PLC0415
+    from itembank.living.add_models import add_models as add  # noqa: PLC0415
 
     loaded = loaded_for_change(bank, output, force=force)
     with warnings_as_notes():
@@ -165,9 +165,9 @@ def _written(
 
 def _read(bank: "Bank", paths: Sequence[Path], *, allow_mixed_prompts: bool) -> "ResponseMatrix":
     """Read results of models, or the answers that journals of sessions hold."""
-    from itembank.adaptive.journal_answers import is_journal, journal_responses  # noqa: PLC0415
-    from itembank.data.arguments import as_new_responses  # noqa: PLC0415
-    from itembank.data.bank_lineage import aside_items  # noqa: PLC0415
+    from itembank.bank.arguments import as_new_responses  # noqa: PLC0415
+    from itembank.bank.bank_lineage import aside_items  # noqa: PLC0415
+    from itembank.sessions.journal_answers import is_journal, journal_responses  # noqa: PLC0415
 
     journals = [path for path in paths if is_journal(path)]
     if not journals:
@@ -187,8 +187,8 @@ def _read(bank: "Bank", paths: Sequence[Path], *, allow_mixed_prompts: bool) -> 
 
 def _way(how: str | None, selection: Path | None) -> str | None:
     """Say how items were chosen, as it was given or as the selection that was run says."""
-    from itembank.data.answered_how import FIXED, RANDOM  # noqa: PLC0415
-    from itembank.data.selections import Selection  # noqa: PLC0415
+    from itembank.bank.answered_how import FIXED, RANDOM  # noqa: PLC0415
+    from itembank.bank.selections import Selection  # noqa: PLC0415
 
     if selection is None:
         return how
@@ -221,7 +221,7 @@ def recalibrate(**given: Any) -> None:
       itembank bank recalibrate bank-2 -o bank-3
       itembank bank recalibrate bank new-models.parquet --how random --parameters all -o bank-2
     """  # noqa: D301
-    from itembank.banks.recalibrate import recalibrate as learn  # noqa: PLC0415
+    from itembank.living.recalibrate import recalibrate as learn  # noqa: PLC0415
 
     _written("bank recalibrate", learn, **given)
 

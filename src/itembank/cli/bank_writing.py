@@ -10,7 +10,7 @@ from itembank.cli.options import format_option, output_option
 from itembank.cli.render import note, print_rows
 
 if TYPE_CHECKING:
-    from itembank.data.banks import Bank
+    from itembank.bank.banks import Bank
 
 
 def writing(function: Function) -> Function:
@@ -26,7 +26,7 @@ def writing(function: Function) -> Function:
 
 def write_bank(bank: "Bank", output: Path, output_format: str, *, force: bool) -> None:
     """Write a changed bank and say what it is."""
-    from itembank.data.bank_files import save_bank  # noqa: PLC0415
+    from itembank.bank.bank_files import save_bank  # noqa: PLC0415
 
     save_bank(bank, output, overwrite=force)
     row = {
@@ -44,7 +44,7 @@ def write_bank(bank: "Bank", output: Path, output_format: str, *, force: bool) -
 
 def loaded_for_change(bank: Path, output: Path, *, force: bool) -> "Bank":
     """Load a bank once it is sure that the new one can be written."""
-    from itembank.data.bank_files import check_bank_destination, load_bank  # noqa: PLC0415
+    from itembank.bank.bank_files import check_bank_destination, load_bank  # noqa: PLC0415
 
     check_bank_destination(output, overwrite=force)
     return load_bank(bank)

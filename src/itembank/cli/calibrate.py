@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from itembank.calibration.specs import GENERAL_ITEM_MODELS, METHODS, JointMAP, MarginalML, Variational
+from itembank.calibration.calibration_specs import GENERAL_ITEM_MODELS, METHODS, JointMAP, MarginalML, Variational
 from itembank.cli.calibrate_each import COLUMNS, BankWork, calibrate_each
 from itembank.cli.command import Command, gathered, headed
 from itembank.cli.external_scores import check_external_options, external_options, with_scores
@@ -26,14 +26,14 @@ from itembank.cli.options import (
 from itembank.cli.reading_options import items_option, models_option, reading_options, reading_spec
 from itembank.cli.render import note, print_rows, progress, warnings_as_notes
 from itembank.cli.spec_options import spec_option, typed
-from itembank.data.score_names import Across, Within
 from itembank.irt.family_names import GRADED, WITH_PRECISION
+from itembank.responses.score_names import Across, Within
 
 if TYPE_CHECKING:
-    from itembank.calibration.specs import CalibrationSpec
-    from itembank.data.banks import Bank
-    from itembank.data.readers.specs import ReadingSpec
-    from itembank.data.responses import ResponseMatrix
+    from itembank.bank.banks import Bank
+    from itembank.calibration.calibration_specs import CalibrationSpec
+    from itembank.readers.reading_specs import ReadingSpec
+    from itembank.responses.responses import ResponseMatrix
 
 OWN_DIMS = {"1pl": 1, "2pl": 1, "nested": 4, "bifactor": 1}
 """Number of abilities of an item model where none is given; that of a bifactor one follows from the scenarios.
@@ -170,7 +170,7 @@ def command(
       itembank calibrate results.csv -o bank --scores leaderboard.csv --score mmlu_full
       itembank calibrate results/*.parquet -o banks --each --jobs 4
     """  # noqa: D301
-    from itembank.data.bank_files import check_bank_destination  # noqa: PLC0415
+    from itembank.bank.bank_files import check_bank_destination  # noqa: PLC0415
 
     check_external_options(scores, external)
     given = _given(method, choices)
@@ -214,10 +214,10 @@ def _make(
     items: Path | None,
 ) -> "Bank":
     """Read responses, fit items, write the bank whole, and then its folds."""
+    from itembank.bank.bank_files import save_bank  # noqa: PLC0415
     from itembank.calibration.build import build_bank  # noqa: PLC0415
-    from itembank.data.bank_files import save_bank  # noqa: PLC0415
-    from itembank.data.readers.read import read_responses  # noqa: PLC0415
-    from itembank.data.targets import ScoreTargets  # noqa: PLC0415
+    from itembank.readers.read import read_responses  # noqa: PLC0415
+    from itembank.responses.targets import ScoreTargets  # noqa: PLC0415
 
     matrix = read_responses(responses, spec=reading, models=models, items=items)
     # what follows complains before the long work, not after
@@ -234,8 +234,8 @@ def _make(
 
 def _finish(output: Path, *, folds: bool) -> "Bank":
     """Load the bank that was written, and fit the folds that it has not."""
-    from itembank.adaptive.preparation import prepare  # noqa: PLC0415
-    from itembank.data.bank_files import load_bank  # noqa: PLC0415
+    from itembank.bank.bank_files import load_bank  # noqa: PLC0415
+    from itembank.sessions.preparation import prepare  # noqa: PLC0415
 
     bank = load_bank(output)
     if folds:
@@ -308,8 +308,8 @@ def _chosen_n_dims(responses: "ResponseMatrix", spec: "CalibrationSpec", *, is_a
 def _note_on_items(bank: "Bank") -> None:
     """Say how much of the items' difficulty goes with what is known of them, where that was asked."""
     from itembank.calibration.item_regression import item_regression  # noqa: PLC0415
-    from itembank.data.item_features import covariate_features  # noqa: PLC0415
     from itembank.errors import shown  # noqa: PLC0415
+    from itembank.responses.item_features import covariate_features  # noqa: PLC0415
 
     asked = bank.calibration.item_covariates
     features = covariate_features(bank.responses.items, asked)

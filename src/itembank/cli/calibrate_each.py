@@ -12,7 +12,7 @@ from itembank.cli.render import note, progress
 from itembank.errors import ItembankWarning, ParameterError, command_line_words, shown, visible
 
 if TYPE_CHECKING:
-    from itembank.data.banks import Bank
+    from itembank.bank.banks import Bank
 
 Made = tuple[dict[str, Any], str, list[str]]
 """The row of a bank, what ended it (empty where nothing did), and what it warned of."""
@@ -89,8 +89,8 @@ def names_of(sources: Sequence[Path]) -> list[str]:
 
 def check_folder(output: Path) -> None:
     """Raise `ParameterError` where no folder of banks can be."""
-    from itembank.data.atomic import check_destination  # noqa: PLC0415
-    from itembank.data.bank_records import RECORD  # noqa: PLC0415
+    from itembank.bank.bank_records import RECORD  # noqa: PLC0415
+    from itembank.files.atomic import check_destination  # noqa: PLC0415
 
     check_destination(output, is_folder=True)
     if (output / RECORD).is_file():
@@ -101,8 +101,8 @@ def check_folder(output: Path) -> None:
 
 def _one(source: Path, destination: Path, work: BankWork) -> Made:
     """Make one bank without a word: banks that are made at once would write over each other's bars."""
-    from itembank.data.bank_files import check_bank_destination  # noqa: PLC0415
-    from itembank.data.bank_records import RECORD  # noqa: PLC0415
+    from itembank.bank.bank_files import check_bank_destination  # noqa: PLC0415
+    from itembank.bank.bank_records import RECORD  # noqa: PLC0415
 
     with (
         command_line_words(),

@@ -26,13 +26,13 @@ from itembank.cli.render import note, progress, warnings_as_notes
 from itembank.errors import visible
 
 if TYPE_CHECKING:
-    from itembank.adaptive.journal_answers import JournalAnswers
-    from itembank.data.banks import Bank
-    from itembank.data.responses import ResponseMatrix
-    from itembank.diagnostics.bank_check_results import BankCheck
-    from itembank.diagnostics.item_drift_results import ItemDrift
-    from itembank.diagnostics.person_fit_results import FitCheck
+    from itembank.auditing.bank_check_results import BankCheck
+    from itembank.auditing.item_drift_results import ItemDrift
+    from itembank.auditing.person_fit_results import FitCheck
+    from itembank.bank.banks import Bank
     from itembank.progress import ProgressCallback
+    from itembank.responses.responses import ResponseMatrix
+    from itembank.sessions.journal_answers import JournalAnswers
 
 FIT, DRIFT, ACCURACY = PARTS = ("fit", "drift", "accuracy")
 ENOUGH_FOR_DRIFT = 5
@@ -114,8 +114,8 @@ def command(
       itembank check bank full-run.parquet --only accuracy -n 50 -n 200
       itembank check bank session.jsonl
     """  # noqa: D301
-    from itembank.data.bank_files import load_bank  # noqa: PLC0415
-    from itembank.diagnostics.run_conditions import with_same_content  # noqa: PLC0415
+    from itembank.auditing.run_conditions import with_same_content  # noqa: PLC0415
+    from itembank.bank.bank_files import load_bank  # noqa: PLC0415
     from itembank.estimation.observations import known_items  # noqa: PLC0415
 
     choices = _Choices(parts, groups, reference, since, accuracy)
@@ -174,7 +174,7 @@ def _examined(
     bank: "Bank", answers: "JournalAnswers", choices: _Choices, changes: tuple[str, ...], report: "ProgressCallback"
 ) -> Checks:
     """Examine what is asked for, and what the results allow."""
-    from itembank.diagnostics.bank_check import ran_all_of_a_scenario  # noqa: PLC0415
+    from itembank.auditing.bank_check import ran_all_of_a_scenario  # noqa: PLC0415
 
     named = _named(choices.groups)
     if answers.sessions and choices.asks(DRIFT):
@@ -204,7 +204,7 @@ def _fit(
     report: "ProgressCallback",
 ) -> "FitCheck":
     """Examine how well models fit."""
-    from itembank.diagnostics.person_fit import check_fit  # noqa: PLC0415
+    from itembank.auditing.person_fit import check_fit  # noqa: PLC0415
 
     return check_fit(
         bank,
@@ -219,7 +219,7 @@ def _fit(
 
 def _drift(bank: "Bank", matrix: "ResponseMatrix", since: str, report: "ProgressCallback") -> "ItemDrift":
     """Look for drifted items since a day."""
-    from itembank.diagnostics.item_drift import item_drift  # noqa: PLC0415
+    from itembank.auditing.item_drift import item_drift  # noqa: PLC0415
 
     column, _, day = since.rpartition("=")
     return item_drift(bank, matrix, since=day or None, date_column=column or None, progress=report)
@@ -227,7 +227,7 @@ def _drift(bank: "Bank", matrix: "ResponseMatrix", since: str, report: "Progress
 
 def _bank_of(bank: "Bank", paths: Sequence[Path]) -> "Bank":
     """Return the bank with the score that journals were begun for; say so where it gives another by now."""
-    from itembank.adaptive.journal_answers import bank_of_journals, is_journal  # noqa: PLC0415
+    from itembank.sessions.journal_answers import bank_of_journals, is_journal  # noqa: PLC0415
 
     journals = [path for path in paths if is_journal(path)]
     found = bank_of_journals(bank, journals) if journals else bank
@@ -241,7 +241,7 @@ def _bank_of(bank: "Bank", paths: Sequence[Path]) -> "Bank":
 
 def _read(bank: "Bank", paths: Sequence[Path], reading: dict[str, Any]) -> "JournalAnswers":
     """Read results, or the answers of sessions with their order."""
-    from itembank.adaptive.journal_answers import JournalAnswers, is_journal, journal_responses  # noqa: PLC0415
+    from itembank.sessions.journal_answers import JournalAnswers, is_journal, journal_responses  # noqa: PLC0415
 
     journals = [path for path in paths if is_journal(path)]
     if not journals:
@@ -254,8 +254,8 @@ def _read(bank: "Bank", paths: Sequence[Path], reading: dict[str, Any]) -> "Jour
 
 def _can_examine(bank: "Bank", matrix: "ResponseMatrix", report: "ProgressCallback") -> bool:
     """Whether the fit of these models can be compared with that of the bank's own; else say why not."""
-    from itembank.diagnostics.past_fit import why_not_examined  # noqa: PLC0415
-    from itembank.diagnostics.run_conditions import marked_otherwise  # noqa: PLC0415
+    from itembank.auditing.past_fit import why_not_examined  # noqa: PLC0415
+    from itembank.auditing.run_conditions import marked_otherwise  # noqa: PLC0415
 
     reason = why_not_examined(bank, report) or marked_otherwise(bank, matrix)
     if reason:
@@ -282,8 +282,8 @@ def _accuracy(
     bank: "Bank", matrix: "ResponseMatrix", accuracy: dict[str, Any], report: "ProgressCallback"
 ) -> "BankCheck":
     """Compare estimates from few items with full runs."""
-    from itembank.data.selections import Selection  # noqa: PLC0415
-    from itembank.diagnostics.bank_check import check_bank  # noqa: PLC0415
+    from itembank.auditing.bank_check import check_bank  # noqa: PLC0415
+    from itembank.bank.selections import Selection  # noqa: PLC0415
 
     path = accuracy["selection"]
     return check_bank(

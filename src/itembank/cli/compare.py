@@ -33,9 +33,9 @@ from itembank.cli.report_options import report_option, report_result
 from itembank.cli.spec_options import spec_option
 from itembank.cli.typicality_words import note_flagged
 from itembank.comparison.comparison_spec import ComparisonSpec
-from itembank.data.score_names import without_only_scenario
 from itembank.estimation.estimand_names import ESTIMANDS_IN_WORDS, RUN, Estimand
-from itembank.estimation.specs import METHODS
+from itembank.estimation.estimator_specs import METHODS
+from itembank.responses.score_names import without_only_scenario
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -103,10 +103,10 @@ def command(
       itembank compare bank results.parquet --model old --model new --target all
       itembank compare bank results.parquet --ranking --report ranking.html
     """  # noqa: D301
+    from itembank.bank.bank_files import load_bank  # noqa: PLC0415
+    from itembank.bank.selections import Selection  # noqa: PLC0415
     from itembank.comparison.checks import bank_and_targets  # noqa: PLC0415
     from itembank.comparison.compare import compare  # noqa: PLC0415
-    from itembank.data.bank_files import load_bank  # noqa: PLC0415
-    from itembank.data.selections import Selection  # noqa: PLC0415
 
     refuse_unused(("power", not ranking, "pairs of models, not with --ranking"))
     loaded, wanted = bank_and_targets(load_bank(bank), "all" if "all" in target else target)

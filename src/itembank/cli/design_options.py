@@ -17,7 +17,7 @@ from itembank.cli.session_options import (
 )
 from itembank.cli.spec_options import spec_option, typed
 from itembank.selection.criteria import CRITERIA
-from itembank.selection.specs import OptimalDesign
+from itembank.selection.selector_specs import OptimalDesign
 
 METHOD = "optimal-design"
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from itembank.calibration.specs import METHODS
+from itembank.calibration.calibration_specs import METHODS
 from itembank.cli.command import Group
 from itembank.cli.option_types import MethodName, WholeNumbers
 from itembank.cli.options import (
@@ -73,9 +73,9 @@ def dimensions(
       itembank diagnose dimensions responses.parquet --figure dimensions.png
       itembank diagnose dimensions responses.parquet --dims 1,2,4,8 --format json
     """  # noqa: D301
-    from itembank.data.readers.read import read_responses  # noqa: PLC0415
-    from itembank.diagnostics.dimensions import dimensionality  # noqa: PLC0415
-    from itembank.reports.dimensions import figure_dimensionality  # noqa: PLC0415
+    from itembank.pages.figures.dimensions import figure_dimensionality  # noqa: PLC0415
+    from itembank.readers.read import read_responses  # noqa: PLC0415
+    from itembank.studies.papers.dimensions import dimensionality  # noqa: PLC0415
 
     with warnings_as_notes():
         matrix = read_responses(responses, spec=reading_spec(reading), items=reading["items"])
@@ -140,11 +140,11 @@ def homogeneity_command(
       itembank diagnose homogeneity bank --figure homogeneity.png
       itembank diagnose homogeneity responses.parquet --budget 100 --format csv
     """  # noqa: D301
-    from itembank.data.bank_files import load_bank  # noqa: PLC0415
-    from itembank.data.hub_names import is_hub_name  # noqa: PLC0415
-    from itembank.data.readers.read import read_responses  # noqa: PLC0415
-    from itembank.diagnostics.scenario_homogeneity import homogeneity  # noqa: PLC0415
-    from itembank.reports.homogeneity_figures import figure_homogeneity  # noqa: PLC0415
+    from itembank.bank.bank_files import load_bank  # noqa: PLC0415
+    from itembank.files.hub_names import is_hub_name  # noqa: PLC0415
+    from itembank.pages.figures.homogeneity_figures import figure_homogeneity  # noqa: PLC0415
+    from itembank.readers.read import read_responses  # noqa: PLC0415
+    from itembank.studies.papers.scenario_homogeneity import homogeneity  # noqa: PLC0415
 
     is_bank = len(source) == 1 and (is_hub_name(source[0]) or (source[0] / "bank.json").is_file())
     refuse_unused(
@@ -218,9 +218,9 @@ def predictions_command(
       itembank diagnose predictions bank --figure predictions.png
       itembank diagnose predictions bank --show bins --format csv
     """  # noqa: D301
-    from itembank.data.bank_files import load_bank  # noqa: PLC0415
-    from itembank.diagnostics.item_predictions import item_predictions  # noqa: PLC0415
-    from itembank.reports.item_prediction_figures import figure_item_predictions  # noqa: PLC0415
+    from itembank.bank.bank_files import load_bank  # noqa: PLC0415
+    from itembank.pages.figures.item_prediction_figures import figure_item_predictions  # noqa: PLC0415
+    from itembank.studies.papers.item_predictions import item_predictions  # noqa: PLC0415
 
     refuse_unused(("scenarios", figure is not None, "--figure FILE"))
     loaded = load_bank(bank)
@@ -260,8 +260,8 @@ def selection_command(*, bank: Path, selections: tuple[Path, ...], figure: Path 
       itembank diagnose selection bank irt.json correctness.json --figure weights.png
       itembank diagnose selection bank selection.json --format csv
     """  # noqa: D301
-    from itembank.diagnostics.selection_weights import selection_weights  # noqa: PLC0415
-    from itembank.reports.selection_figures import figure_selection_weights  # noqa: PLC0415
+    from itembank.pages.figures.selection_figures import figure_selection_weights  # noqa: PLC0415
+    from itembank.studies.papers.selection_weights import selection_weights  # noqa: PLC0415
 
     stems = [path.stem for path in selections]
     names = [path.stem if stems.count(path.stem) == 1 else str(path) for path in selections]
@@ -339,10 +339,10 @@ def tasks_command(
       itembank diagnose tasks responses.parquet --by subscenario --figure alike.png
       itembank diagnose tasks responses.parquet --show correlations --format csv
     """  # noqa: D301
-    from itembank.data.costs import unit_unasked  # noqa: PLC0415
-    from itembank.data.readers.read import read_responses  # noqa: PLC0415
-    from itembank.diagnostics.task_overview import task_overview  # noqa: PLC0415
-    from itembank.reports.task_figures import figure_tasks  # noqa: PLC0415
+    from itembank.bank.costs import unit_unasked  # noqa: PLC0415
+    from itembank.pages.figures.task_figures import figure_tasks  # noqa: PLC0415
+    from itembank.readers.read import read_responses  # noqa: PLC0415
+    from itembank.studies.papers.task_overview import task_overview  # noqa: PLC0415
 
     refuse_unused(
         ("kind", figure is not None, "--figure FILE"),

@@ -20,17 +20,17 @@ from itembank.cli.reading_options import models_option, reading_options
 from itembank.cli.render import note, print_rows, progress, refuse_empty, warnings_as_notes
 from itembank.cli.report_options import note_report, report_option, typed_command, write_report
 from itembank.cli.typicality_words import note_flagged, typicality_text
-from itembank.data.score_names import without_only_scenario
 from itembank.errors import visible
 from itembank.estimation.estimand_names import ESTIMANDS_IN_WORDS, RUN, Estimand
+from itembank.estimation.estimator_specs import METHODS, IntervalKind
 from itembank.estimation.interval_words import MEANING
-from itembank.estimation.specs import METHODS, IntervalKind
+from itembank.responses.score_names import without_only_scenario
 
 if TYPE_CHECKING:
-    from itembank.data.banks import Bank
-    from itembank.data.responses import ResponseMatrix
-    from itembank.data.selections import Selection
+    from itembank.bank.banks import Bank
+    from itembank.bank.selections import Selection
     from itembank.estimation.estimates import ScoreEstimates
+    from itembank.responses.responses import ResponseMatrix
 
 TITLES = {
     "run": "Estimated full-benchmark scores",
@@ -109,9 +109,9 @@ def command(
       itembank estimate bank new-model.csv --selection random.json --interval design
       itembank estimate bank new-model.csv --models models.csv --covariate date
     """  # noqa: D301
-    from itembank.data.bank_files import load_bank  # noqa: PLC0415
-    from itembank.data.bank_views import with_target  # noqa: PLC0415
-    from itembank.data.selections import Selection  # noqa: PLC0415
+    from itembank.bank.bank_files import load_bank  # noqa: PLC0415
+    from itembank.bank.bank_views import with_target  # noqa: PLC0415
+    from itembank.bank.selections import Selection  # noqa: PLC0415
     from itembank.estimation.estimate import estimate  # noqa: PLC0415
 
     if reading["models"] and not covariates:
@@ -173,8 +173,8 @@ def _new_results(
             "Missing argument 'RESPONSES...'. Only forecasts by columns of a model table do without: --models FILE "
             "--covariate COLUMN."
         )
-    from itembank.data.readers.known import read_known  # noqa: PLC0415
     from itembank.estimation.covariates import unanswered  # noqa: PLC0415
+    from itembank.readers.known import read_known  # noqa: PLC0415
 
     return unanswered(bank, read_known(reading["models"], "model_id")[0])
 

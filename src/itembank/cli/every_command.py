@@ -71,8 +71,8 @@ def _load_config(ctx: click.Context, parameter: click.Parameter, value: Path | N
     if is_typed and ctx.meta.get(CONFIG_GIVEN):
         raise click.UsageError("--config must be given once, before the command or after it.", ctx)
     ctx.meta[CONFIG_GIVEN] = is_typed
-    from itembank.data.documents import read_toml  # noqa: PLC0415
     from itembank.errors import DataError  # noqa: PLC0415
+    from itembank.files.documents import read_toml  # noqa: PLC0415
 
     try:
         content = read_toml(value)

@@ -9,7 +9,7 @@ from itembank.cli.command import Command
 from itembank.cli.options import FILE, format_option, output_option
 from itembank.cli.render import note, print_rows
 from itembank.cli.spec_options import spec_option
-from itembank.reports.every_eval_ever import ExportSpec
+from itembank.publishing.every_eval_ever import ExportSpec
 
 
 @click.command("eee", cls=Command)
@@ -39,8 +39,8 @@ def command(*, estimates: Path, output: Path, output_format: str, **choices: Any
     import time  # noqa: PLC0415
     from importlib.metadata import version  # noqa: PLC0415
 
-    from itembank.data.atomic import check_destination  # noqa: PLC0415
-    from itembank.reports.every_eval_ever import (  # noqa: PLC0415
+    from itembank.files.atomic import check_destination  # noqa: PLC0415
+    from itembank.publishing.every_eval_ever import (  # noqa: PLC0415
         evaluation_records,
         read_estimates,
         write_records,

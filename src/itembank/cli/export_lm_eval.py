@@ -42,8 +42,8 @@ def command(
       lm_eval --model hf --model_args pretrained=... --include_path tasks --tasks tiny --log_samples --output_path out
       itembank estimate bank out --selection selection.json
     """  # noqa: D301
-    from itembank.data.bank_files import load_bank  # noqa: PLC0415
-    from itembank.data.selections import Selection  # noqa: PLC0415
+    from itembank.bank.bank_files import load_bank  # noqa: PLC0415
+    from itembank.bank.selections import Selection  # noqa: PLC0415
     from itembank.harnesses.lm_eval.export import export_tasks  # noqa: PLC0415
 
     chosen = Selection.load(selection)

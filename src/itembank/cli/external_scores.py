@@ -12,7 +12,7 @@ from itembank.cli.options import FILE
 if TYPE_CHECKING:
     import polars as pl
 
-    from itembank.data.responses import ResponseMatrix
+    from itembank.responses.responses import ResponseMatrix
 
 external_options = headed(
     "External scores",
@@ -32,7 +32,7 @@ def check_external_options(scores: Path | None, external: Sequence[str]) -> None
 
 def external_table(scores: Path) -> "pl.DataFrame":
     """Read a file of external scores."""
-    from itembank.data.readers.known import read_known  # noqa: PLC0415
+    from itembank.readers.known import read_known  # noqa: PLC0415
 
     return read_known(scores, "model_id")[0]
 
@@ -43,7 +43,7 @@ def with_scores(
     """Keep the external scores of models beside their responses."""
     if scores is None:
         return responses
-    from itembank.data.headlines import check_external_names, with_external_scores  # noqa: PLC0415
+    from itembank.bank.headlines import check_external_names, with_external_scores  # noqa: PLC0415
 
     check_external_names(external, scenarios)
     return responses.with_tables(models=with_external_scores(responses.models, external_table(scores), external))

@@ -17,10 +17,10 @@ from itembank.cli.session_record import exit_if_imprecise
 from itembank.cli.typicality_words import note_flagged
 
 if TYPE_CHECKING:
-    from itembank.adaptive.session import AdaptiveSession
-    from itembank.data.banks import Bank
-    from itembank.data.selections import Selection
+    from itembank.bank.banks import Bank
+    from itembank.bank.selections import Selection
     from itembank.estimation.estimates import ScoreEstimates
+    from itembank.sessions.session import AdaptiveSession
 
 SELECTION = "selection.json"
 """Of the folder of a run: the items that were chosen."""
@@ -99,7 +99,7 @@ def check_items(
 
 def _own_items(bank: "Path | Bank") -> "Selection | None":
     """Return the items that a bank was published with."""
-    from itembank.data.arguments import as_bank  # noqa: PLC0415
+    from itembank.bank.arguments import as_bank  # noqa: PLC0415
     from itembank.estimation.published_errors import selection_or_published  # noqa: PLC0415
 
     return selection_or_published(as_bank(bank), None)
@@ -112,7 +112,7 @@ def chosen_items(
 
     Without a path or a number, these are the items that the bank was published with.
     """
-    from itembank.data.selections import Selection  # noqa: PLC0415
+    from itembank.bank.selections import Selection  # noqa: PLC0415
     from itembank.planning.select import select  # noqa: PLC0415
 
     if path is not None:

@@ -7,7 +7,7 @@ import click
 from itembank.cli.import_results import finish_import, import_options, import_spec
 from itembank.cli.reading_options import column_mapping
 from itembank.cli.spec_options import spec_option
-from itembank.data.readers.specs import ReadingSpec
+from itembank.readers.reading_specs import ReadingSpec
 
 
 @click.command("json", short_help="Read JSON or nested Parquet of any shape, by paths.")
@@ -52,7 +52,7 @@ def command(**given: Any) -> None:
     spec = import_spec("auto", **given["reading"])
 
     def read(**known: Any) -> Any:
-        from itembank.data.readers.json_import import JsonMapping, read_json_results  # noqa: PLC0415
+        from itembank.readers.json_import import JsonMapping, read_json_results  # noqa: PLC0415
 
         return read_json_results(given["paths"], JsonMapping(columns, rows), spec=spec, **known)
 

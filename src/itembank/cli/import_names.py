@@ -30,8 +30,8 @@ def command(paths: tuple[Path, ...], output: Path, least: float, output_format: 
     'same' says yes where names differ in nothing else. Other pairs that are alike have it empty, with the words that
     differ: write yes or no. Only rows that say yes join models, and nothing is joined before the second command.
     """  # noqa: D301
-    from itembank.data.atomic import check_destination, replacing_file  # noqa: PLC0415
-    from itembank.data.readers.read import read_responses  # noqa: PLC0415
+    from itembank.files.atomic import check_destination, replacing_file  # noqa: PLC0415
+    from itembank.readers.read import read_responses  # noqa: PLC0415
     from itembank.spreadsheets import write_guarded_csv  # noqa: PLC0415
     from itembank.studies.same_models import match_models  # noqa: PLC0415
 

@@ -12,7 +12,7 @@ from itembank.cli.render import note, print_rows
 from itembank.cli.spec_options import typed
 
 if TYPE_CHECKING:
-    from itembank.data.public.published import PublishedCheck
+    from itembank.readers.public.published import PublishedCheck
 
 
 @click.command("public", short_help="Read, and fetch, public stores by name.")
@@ -62,7 +62,7 @@ def command(**given: Any) -> None:
 
 def _list_sources(output_format: str) -> None:
     """Print the table of sources."""
-    from itembank.data.public.sources import GIGABYTE, SOURCES  # noqa: PLC0415
+    from itembank.readers.public.sources import GIGABYTE, SOURCES  # noqa: PLC0415
 
     rows = [
         {
@@ -96,8 +96,8 @@ def _list_sources(output_format: str) -> None:
 def _folder(given: dict[str, Any], own: dict[str, Any]) -> Path:
     """Check the call, fetch what is to be fetched, and return where it is."""
     from itembank.cli.render import progress, warnings_as_notes  # noqa: PLC0415
-    from itembank.data.public.fetch import fetch_public  # noqa: PLC0415
-    from itembank.data.public.sources import public_source  # noqa: PLC0415
+    from itembank.readers.public.fetch import fetch_public  # noqa: PLC0415
+    from itembank.readers.public.sources import public_source  # noqa: PLC0415
 
     if not given["name"] or given["output"] is None:
         raise click.UsageError("needs a NAME (see --list) and -o/--output.")
@@ -119,15 +119,15 @@ def _folder(given: dict[str, Any], own: dict[str, Any]) -> Path:
 
 def _that_take(choice: str) -> str:
     """Names of the sources that an option has a say in."""
-    from itembank.data.public.sources import SOURCES  # noqa: PLC0415
+    from itembank.readers.public.sources import SOURCES  # noqa: PLC0415
 
     return ", ".join(name for name, one in SOURCES.items() if choice in one.takes)
 
 
 def _read(given: dict[str, Any], folder: Path, known: dict[str, Any]) -> Any:
     """Read, and say how the scores compare with the published ones."""
-    from itembank.data.public.read_public import read_public  # noqa: PLC0415
-    from itembank.data.public.sources import public_source  # noqa: PLC0415
+    from itembank.readers.public.read_public import read_public  # noqa: PLC0415
+    from itembank.readers.public.sources import public_source  # noqa: PLC0415
 
     chosen = {**given["reading"], **public_source(given["name"]).choices, **typed(given["reading"])}
     found = read_public(given["name"], folder, spec=import_spec("auto", **chosen), **known)

@@ -23,13 +23,13 @@ from itembank.cli.reading_options import (
 )
 from itembank.cli.render import note, print_rows, progress, warnings_as_notes
 from itembank.cli.spec_options import spec_option
-from itembank.data.readers.sources import LOGGED, SOURCES, Source
-from itembank.data.readers.specs import ReadingSpec
 from itembank.errors import ItembankError
+from itembank.readers.reading_specs import ReadingSpec
+from itembank.readers.sources import LOGGED, SOURCES, Source
 
 if TYPE_CHECKING:
-    from itembank.data.readers.rows import ResponseRows
-    from itembank.data.responses import ResponseMatrix
+    from itembank.readers.rows import ResponseRows
+    from itembank.responses.responses import ResponseMatrix
 
 
 model_id_from_option = spec_option(
@@ -288,13 +288,13 @@ def _say_unknown(unknown: Sequence[Path]) -> None:
 
 def _import(given: dict[str, Any], form: str, *, choice_scores: Path | None = None, tells_all: bool = False) -> None:
     """Read, write, and say what was read; with `tells_all`, what of each format, and what is left out."""
-    from itembank.data.readers.detection import find_sources  # noqa: PLC0415
-    from itembank.data.readers.kept_parts import keeping_parts  # noqa: PLC0415
-    from itembank.data.readers.lm_eval_coverage import warn_of_partial_runs  # noqa: PLC0415
-    from itembank.data.readers.read import read_coded, read_matrix  # noqa: PLC0415
+    from itembank.readers.detection import find_sources  # noqa: PLC0415
+    from itembank.readers.kept_parts import keeping_parts  # noqa: PLC0415
+    from itembank.readers.lm_eval_coverage import warn_of_partial_runs  # noqa: PLC0415
+    from itembank.readers.read import read_coded, read_matrix  # noqa: PLC0415
 
     if choice_scores is not None:
-        from itembank.data.readers.choice_table import check_score_destination  # noqa: PLC0415
+        from itembank.readers.choice_table import check_score_destination  # noqa: PLC0415
 
         check_score_destination(choice_scores)
     spec = import_spec(form, **given["reading"])
@@ -314,7 +314,7 @@ def _import(given: dict[str, Any], form: str, *, choice_scores: Path | None = No
 
     def also() -> None:
         if choice_scores is not None:
-            from itembank.data.readers.choice_table import read_choice_scores, write_choice_scores  # noqa: PLC0415
+            from itembank.readers.choice_table import read_choice_scores, write_choice_scores  # noqa: PLC0415
 
             with progress("choice scores") as report:
                 write_choice_scores(read_choice_scores(given["paths"], spec=spec, progress=report), choice_scores)
@@ -334,8 +334,8 @@ def finish_import(
     also: Callable[[], None] | None = None,
 ) -> None:
     """Read with `read(models=..., items=..., progress=...)`, write, do `also`, and say what was read."""
-    from itembank.data.overlap import warn_of_no_overlap  # noqa: PLC0415
-    from itembank.data.response_files import check_response_destination, write_responses  # noqa: PLC0415
+    from itembank.responses.overlap import warn_of_no_overlap  # noqa: PLC0415
+    from itembank.responses.response_files import check_response_destination, write_responses  # noqa: PLC0415
 
     output: Path = given["output"]
     check_response_destination(output)
@@ -380,7 +380,7 @@ def import_spec(
 
 def about_responses(responses: "ResponseMatrix", path: Path) -> dict[str, Any]:
     """One row on the responses of a file."""
-    from itembank.data.coded_responses import summary  # noqa: PLC0415
+    from itembank.responses.coded_responses import summary  # noqa: PLC0415
 
     found = summary(responses)
     n_cells = responses.n_models * responses.n_items

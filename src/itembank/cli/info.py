@@ -11,9 +11,9 @@ from itembank.cli.render import note, print_record, warnings_as_notes
 from itembank.cli.report_options import figure_option, write_figure
 
 if TYPE_CHECKING:
-    from itembank.data.banks import Bank
-    from itembank.data.responses import ResponseMatrix
+    from itembank.bank.banks import Bank
     from itembank.numerics.arrays import FloatArray
+    from itembank.responses.responses import ResponseMatrix
 
 
 WORDS = {
@@ -41,7 +41,7 @@ def command(*, bank: Path, figure: Path | None, selection: Path | None, output_f
       itembank info bank --format json
       itembank info bank --figure information.png --selection selection.json
     """  # noqa: D301
-    from itembank.data.bank_files import load_bank  # noqa: PLC0415
+    from itembank.bank.bank_files import load_bank  # noqa: PLC0415
 
     refuse_unused(("selection", figure is not None, "--figure FILE"), ("figure", not bank.is_file(), "a bank"))
     if bank.is_file():
@@ -68,7 +68,7 @@ def command(*, bank: Path, figure: Path | None, selection: Path | None, output_f
 def _show_responses(path: Path, output_format: str) -> None:
     """Print what a file of responses holds."""
     from itembank.cli.import_results import about_responses  # noqa: PLC0415
-    from itembank.data.readers.read import read_responses  # noqa: PLC0415
+    from itembank.readers.read import read_responses  # noqa: PLC0415
 
     with warnings_as_notes():
         responses = read_responses(path)
@@ -121,8 +121,8 @@ def _response_rows(responses: "ResponseMatrix") -> list[dict[str, Any]]:
 
 def _draw(bank: "Bank", selection: Path | None, path: Path) -> None:
     """Write the test information figure."""
-    from itembank.data.selections import Selection  # noqa: PLC0415
-    from itembank.reports.information import figure_test_information  # noqa: PLC0415
+    from itembank.bank.selections import Selection  # noqa: PLC0415
+    from itembank.pages.figures.information import figure_test_information  # noqa: PLC0415
 
     chosen = None if selection is None else Selection.load(selection)
     write_figure(figure_test_information(bank, selection=chosen), path)
@@ -130,8 +130,8 @@ def _draw(bank: "Bank", selection: Path | None, path: Path) -> None:
 
 def _about(bank: "Bank") -> dict[str, Any]:
     """Facts on the whole bank."""
-    from itembank.data.prompts import prompts_in_words  # noqa: PLC0415
-    from itembank.reports.ability_axis import AbilityAxis  # noqa: PLC0415
+    from itembank.pages.figures.ability_axis import AbilityAxis  # noqa: PLC0415
+    from itembank.responses.prompts import prompts_in_words  # noqa: PLC0415
 
     calibration, asked = bank.calibration, prompts_in_words(bank.responses.items)
     n_negative = int((AbilityAxis.of(bank).slopes(calibration) < 0.0).sum())  # along the axis of the bank's page
@@ -172,7 +172,7 @@ def _about_versions(bank: "Bank") -> dict[str, Any]:
 
 def _about_responses(bank: "Bank") -> dict[str, Any]:
     """Facts on the past models' responses, or what is there without them."""
-    from itembank.data.headlines import external_names  # noqa: PLC0415
+    from itembank.bank.headlines import external_names  # noqa: PLC0415
 
     if not (bank.published or bank.n_models):
         return {}

@@ -12,9 +12,9 @@ from itembank.cli.render import note
 from itembank.errors import visible
 
 if TYPE_CHECKING:
-    from itembank.data.banks import Bank
-    from itembank.data.responses import ResponseMatrix
-    from itembank.data.selections import Selection
+    from itembank.bank.banks import Bank
+    from itembank.bank.selections import Selection
+    from itembank.responses.responses import ResponseMatrix
 
 selection_option = click.option("--selection", type=FILE, help="The selection that was run; only its items are used.")
 ignore_unknown_option = click.option(
@@ -34,13 +34,13 @@ def read_new_results(
 
     With `same_content`, items whose content is not the bank's are refused, and other prompts unless they were allowed.
     """
-    from itembank.data.readers.agreement import (  # noqa: PLC0415
+    from itembank.errors import shown  # noqa: PLC0415
+    from itembank.readers.agreement import (  # noqa: PLC0415
         check_same_content,
         check_same_prompts,
         only_items,
         read_new_responses,
     )
-    from itembank.errors import shown  # noqa: PLC0415
 
     matrix = read_new_responses(
         paths,

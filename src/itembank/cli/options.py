@@ -10,8 +10,8 @@ from click.core import ParameterSource
 
 from itembank.cli.command import Decorator, headed
 from itembank.cli.render import is_quiet, note
-from itembank.data.score_names import Across, Within
 from itembank.estimation.estimand_names import ESTIMANDS, RUN
+from itembank.responses.score_names import Across, Within
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -49,18 +49,18 @@ class BankPath(click.Path):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Check that there is a folder, or that the name is one; nothing is pulled yet."""
-        from itembank.data.hub_names import is_hub_name, parse_hub_name  # noqa: PLC0415
+        from itembank.files.hub_names import is_hub_name, parse_hub_name  # noqa: PLC0415
 
         if is_hub_name(value):
             parse_hub_name(value)
             if is_quiet():
-                from itembank.data.hub_client import quieten  # noqa: PLC0415
+                from itembank.files.hub_client import quieten  # noqa: PLC0415
 
                 quieten()
             return Path(value)
         if not Path(value).exists():
-            from itembank.data.atomic import kept_aside  # noqa: PLC0415
-            from itembank.data.bank_records import where_a_bank_is  # noqa: PLC0415
+            from itembank.bank.bank_records import where_a_bank_is  # noqa: PLC0415
+            from itembank.files.atomic import kept_aside  # noqa: PLC0415
 
             if kept_aside(Path(value)) is not None:
                 self.fail(f"{value} is not there. {where_a_bank_is(Path(value))}", param, ctx)
@@ -201,8 +201,8 @@ def refuse_unused(*rules: tuple[str, bool, str]) -> None:
 
 def ids_of_file(path: Path) -> tuple[str, ...]:
     """Read item ids from a selection (.json), a table with a column `item_id`, or a text file, one a line."""
-    from itembank.data.readers.known import read_known  # noqa: PLC0415
-    from itembank.data.selections import Selection  # noqa: PLC0415
+    from itembank.bank.selections import Selection  # noqa: PLC0415
+    from itembank.readers.known import read_known  # noqa: PLC0415
     from itembank.spreadsheets import unguarded  # noqa: PLC0415
 
     kinds = {one.casefold() for one in path.suffixes}

@@ -18,9 +18,9 @@ from itembank.cli.options import (
 from itembank.cli.render import note, print_record, progress, warnings_as_notes
 from itembank.cli.spec_options import spec_option
 from itembank.estimation.estimand_names import Estimand
-from itembank.estimation.specs import METHODS
+from itembank.estimation.estimator_specs import METHODS
 from itembank.planning.plan_spec import PlanSpec
-from itembank.selection.specs import METHODS as SELECTORS
+from itembank.selection.selector_specs import METHODS as SELECTORS
 
 
 @click.command("plan", cls=Command)
@@ -76,7 +76,7 @@ def command(
       itembank plan bank --half-width 0.02
       itembank plan bank --difference 0.03 --power 0.9
     """  # noqa: D301
-    from itembank.data.bank_files import load_bank  # noqa: PLC0415
+    from itembank.bank.bank_files import load_bank  # noqa: PLC0415
     from itembank.planning.plan import plan  # noqa: PLC0415
 
     loaded = load_bank(bank)

@@ -23,8 +23,8 @@ def command(*, bank: Path, output_format: str) -> None:
     \b
       itembank prepare bank
     """  # noqa: D301
-    from itembank.adaptive.preparation import prepare  # noqa: PLC0415
-    from itembank.crossfit.folds import folds  # noqa: PLC0415
+    from itembank.estimation.folds import folds  # noqa: PLC0415
+    from itembank.sessions.preparation import prepare  # noqa: PLC0415
 
     with warnings_as_notes(), progress("prepare") as report:
         loaded = prepare(bank, keep_in_bank=True, progress=report)

@@ -18,8 +18,8 @@ from itembank.cli.publishing_options import (
 from itembank.cli.render import note, print_rows, progress, warnings_as_notes
 
 if TYPE_CHECKING:
-    from itembank.data.banks import Bank
-    from itembank.data.selections import Selection
+    from itembank.bank.banks import Bank
+    from itembank.bank.selections import Selection
     from itembank.harnesses.lm_eval.export import ExportedTasks
 
 

@@ -26,7 +26,7 @@ def command(*, place: str, output: Path, force: bool, output_format: str) -> Non
       itembank pull hf:me/bank -o bank
       itembank pull hf:me/bank@v1.0 -o bank
     """  # noqa: D301
-    from itembank.data.hub_client import quieten  # noqa: PLC0415
+    from itembank.files.hub_client import quieten  # noqa: PLC0415
     from itembank.publishing.pull import pull_bank  # noqa: PLC0415
 
     if is_quiet():

@@ -11,7 +11,7 @@ from itembank.cli.render import note, print_rows, progress, warnings_as_notes
 from itembank.cli.report_options import typed_command, write_report
 
 if TYPE_CHECKING:
-    from itembank.reports.quickstart import QuickstartResult
+    from itembank.pages.quickstart import QuickstartResult
 
 
 @click.command("quickstart", cls=Command)
@@ -38,7 +38,7 @@ def command(*, output: Path, n_items: int, repeats: int, seed: int, output_forma
       itembank quickstart
       itembank quickstart -n 40 -o somewhere --format json
     """  # noqa: D301
-    from itembank.reports.quickstart import run_quickstart  # noqa: PLC0415
+    from itembank.pages.quickstart import run_quickstart  # noqa: PLC0415
 
     with warnings_as_notes(), progress("quickstart") as advance:
         result = run_quickstart(output, n_items=n_items, n_repeats=repeats, rng=seed, progress=advance)

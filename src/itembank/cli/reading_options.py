@@ -9,11 +9,11 @@ import click
 from itembank.cli.command import READING, Decorator, gathered, headed
 from itembank.cli.options import FILE, refuse_unused
 from itembank.cli.spec_options import spec_option
-from itembank.data.readers.sources import SOURCES
-from itembank.data.readers.specs import ReadingSpec
+from itembank.readers.reading_specs import ReadingSpec
+from itembank.readers.sources import SOURCES
 
 if TYPE_CHECKING:
-    from itembank.data.readers.detection import Found
+    from itembank.readers.detection import Found
 
 models_option = click.option("--models", type=FILE, help="What is known of each model, by model_id.")
 items_option = click.option("--items", type=FILE, help="What is known of each item, by item_id.")
@@ -190,7 +190,7 @@ def refuse_unread(spec: ReadingSpec, found: "Found | None" = None) -> None:
 
     `found` is what `find_sources` told of the files, where the command has looked before.
     """
-    from itembank.data.readers.read import source_kinds  # noqa: PLC0415
+    from itembank.readers.read import source_kinds  # noqa: PLC0415
 
     context = click.get_current_context()
     files = next(one.name for one in context.command.params if isinstance(one, click.Argument) and one.nargs == -1)

@@ -13,10 +13,10 @@ from itembank.cli.reading_options import reading_options
 from itembank.cli.render import note, print_rows, progress, warnings_as_notes
 from itembank.cli.session_options import session_options, session_spec
 from itembank.cli.typicality_words import note_flagged, typicality_text
-from itembank.data.score_names import without_only_scenario
+from itembank.responses.score_names import without_only_scenario
 
 if TYPE_CHECKING:
-    from itembank.adaptive.replay_results import ReplayResult
+    from itembank.sessions.replay_results import ReplayResult
 
 
 @click.command("replay", cls=Command)
@@ -60,8 +60,8 @@ def command(
 
     Ends with exit code 3 when a precision was asked for and some model's session ended without it.
     """  # noqa: D301
-    from itembank.adaptive.replay import replay  # noqa: PLC0415
-    from itembank.data.bank_files import load_bank  # noqa: PLC0415
+    from itembank.bank.bank_files import load_bank  # noqa: PLC0415
+    from itembank.sessions.replay import replay  # noqa: PLC0415
 
     _check_output(output)
     loaded = load_bank(bank)
@@ -82,7 +82,7 @@ def command(
 
 def _check_output(output: Path | None) -> None:
     """Refuse before the work what could not be written after it."""
-    from itembank.data.atomic import check_destination  # noqa: PLC0415
+    from itembank.files.atomic import check_destination  # noqa: PLC0415
 
     if output is None:
         return
@@ -93,7 +93,7 @@ def _check_output(output: Path | None) -> None:
 
 def _write(result: "ReplayResult", output: Path) -> None:
     """Write the items asked, whole or not at all."""
-    from itembank.data.atomic import replacing_file  # noqa: PLC0415
+    from itembank.files.atomic import replacing_file  # noqa: PLC0415
 
     with replacing_file(output) as temporary:
         if output.suffix.lower() == ".csv":

@@ -15,7 +15,7 @@ from itembank.cli.report_options import checked_report_path, typed_command, writ
 from itembank.cli.session_record import bank_option, loaded_bank
 
 if TYPE_CHECKING:
-    from itembank.data.banks import Bank
+    from itembank.bank.banks import Bank
     from itembank.pages.render import Page
     from itembank.planning.accuracy import Accuracy
 
@@ -70,7 +70,7 @@ def command(
     Dates, sizes and makers of models are found by the names of the model table's columns (release_date, params, org,
     family, ...): itembank calibrate --models FILE. Texts of items come from the item table (--items FILE).
     """  # noqa: D301
-    from itembank.adaptive.journal_answers import is_journal  # noqa: PLC0415
+    from itembank.sessions.journal_answers import is_journal  # noqa: PLC0415
     from itembank.studies.manifests import is_study_folder  # noqa: PLC0415
 
     is_session, is_study = source.is_file() and is_journal(source), is_study_folder(source)
@@ -105,7 +105,7 @@ def _of_study(folder: Path, known: Mapping[str, str]) -> "Page":
 
 
 def _of_bank(path: Path, known: Mapping[str, str], *, measures: bool) -> "Page":
-    from itembank.data.bank_files import load_bank  # noqa: PLC0415
+    from itembank.bank.bank_files import load_bank  # noqa: PLC0415
     from itembank.pages.bank_page import bank_page  # noqa: PLC0415
     from itembank.planning.accuracy import kept_accuracy  # noqa: PLC0415
 
@@ -133,8 +133,8 @@ def _measured(bank: "Bank") -> "tuple[Accuracy | None, str]":
 
 
 def _of_results(path: Path, results: tuple[Path, ...], choices: Mapping[str, Any], known: Mapping[str, str]) -> "Page":
-    from itembank.data.bank_files import load_bank  # noqa: PLC0415
-    from itembank.data.selections import Selection  # noqa: PLC0415
+    from itembank.bank.bank_files import load_bank  # noqa: PLC0415
+    from itembank.bank.selections import Selection  # noqa: PLC0415
     from itembank.estimation.estimate import estimate  # noqa: PLC0415
     from itembank.pages.estimates_page import estimates_page  # noqa: PLC0415
 
@@ -150,8 +150,8 @@ def _of_results(path: Path, results: tuple[Path, ...], choices: Mapping[str, Any
 
 
 def _of_session(journal: Path, bank: Path | None, known: Mapping[str, str]) -> "Page":
-    from itembank.adaptive.journal_sessions import bank_of_session, read_session  # noqa: PLC0415
     from itembank.pages.session_page import session_page  # noqa: PLC0415
+    from itembank.sessions.journal_sessions import bank_of_session, read_session  # noqa: PLC0415
 
     loaded = bank_of_session(journal, loaded_bank(bank))
     with progress("report") as advance:

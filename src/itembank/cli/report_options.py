@@ -33,7 +33,7 @@ def figure_option(what: str = "it", *, required: bool = False) -> Decorator:
 
 def _checked_figure(ctx: click.Context, _parameter: click.Parameter, path: Path | None) -> Path | None:
     if path is not None and not ctx.resilient_parsing:
-        from itembank.reports.canvas import check_figure_destination  # noqa: PLC0415
+        from itembank.pages.figures.canvas import check_figure_destination  # noqa: PLC0415
 
         kinds = next((one.type for one in ctx.command.params if one.name == "kind"), None)
         if isinstance(kinds, click.Choice) and str(path) in kinds.choices:
@@ -44,7 +44,7 @@ def _checked_figure(ctx: click.Context, _parameter: click.Parameter, path: Path 
 
 def write_figure(figure: "Figure", path: Path) -> None:
     """Write a figure, and say where it is."""
-    from itembank.reports.canvas import save_figure  # noqa: PLC0415
+    from itembank.pages.figures.canvas import save_figure  # noqa: PLC0415
 
     note(f"Figure: {save_figure(figure, path)}")
 

@@ -28,7 +28,7 @@ from itembank.cli.session_options import session_spec
 from itembank.errors import visible
 
 if TYPE_CHECKING:
-    from itembank.data.banks import Bank
+    from itembank.bank.banks import Bank
     from itembank.estimation.estimates import ScoreEstimates
     from itembank.harnesses.inspect.command import HarnessCall
     from itembank.harnesses.inspect.task_items import TaskItems
@@ -81,8 +81,8 @@ def command(
     code is 3 when an adaptive run ends without the precision that was asked for, and 4 when a sample is not the one of
     the bank.
     """  # noqa: D301
-    from itembank.data.bank_files import load_bank  # noqa: PLC0415
-    from itembank.data.hub_names import is_hub_name  # noqa: PLC0415
+    from itembank.bank.bank_files import load_bank  # noqa: PLC0415
+    from itembank.files.hub_names import is_hub_name  # noqa: PLC0415
     from itembank.harnesses.inspect.command import (  # noqa: PLC0415
         IGNORE_PROMPTS,
         HarnessCall,
@@ -149,7 +149,7 @@ def _print(
     bank: "Bank", known: "TaskItems", call: "HarnessCall", output: Path, *, level: float, output_format: str
 ) -> None:
     """Print the estimates of a run that came to its end."""
-    from itembank.data.selections import Selection  # noqa: PLC0415
+    from itembank.bank.selections import Selection  # noqa: PLC0415
     from itembank.errors import DataError  # noqa: PLC0415
     from itembank.harnesses.inspect.command import last_run, run_answers  # noqa: PLC0415
     from itembank.harnesses.inspect.estimates import known_pool, selected_estimates, told_session  # noqa: PLC0415

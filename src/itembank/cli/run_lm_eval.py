@@ -30,15 +30,15 @@ from itembank.cli.session_options import session_spec
 from itembank.errors import visible
 
 if TYPE_CHECKING:
-    from itembank.adaptive.answers import Answer
-    from itembank.adaptive.session import AdaptiveSession
-    from itembank.adaptive.session_spec import SessionSpec
-    from itembank.data.banks import Bank
-    from itembank.data.selections import Selection
+    from itembank.bank.banks import Bank
+    from itembank.bank.selections import Selection
     from itembank.estimation.estimates import ScoreEstimates
     from itembank.harnesses.lm_eval.command import HarnessCall
     from itembank.harnesses.lm_eval.prompts import BankPrompts
     from itembank.harnesses.lm_eval.rows import RowFile
+    from itembank.sessions.answers import Answer
+    from itembank.sessions.session import AdaptiveSession
+    from itembank.sessions.session_spec import SessionSpec
 
 JOURNAL = "session.jsonl"
 ROWS = "stages.rows"
@@ -99,7 +99,7 @@ def command(
     finished is run again. The exit code is 3 when an adaptive run ends without the precision that was asked for, and 4
     when documents or prompts are not those of the bank.
     """  # noqa: D301
-    from itembank.data.bank_files import load_bank  # noqa: PLC0415
+    from itembank.bank.bank_files import load_bank  # noqa: PLC0415
     from itembank.harnesses.lm_eval.command import HarnessCall, run_command  # noqa: PLC0415
     from itembank.harnesses.lm_eval.prompts import BankPrompts, arguments_of  # noqa: PLC0415
     from itembank.harnesses.lm_eval.releases import check_release  # noqa: PLC0415
@@ -157,7 +157,7 @@ def _documents(bank: "Bank", selection: "Selection | None", spec: "SessionSpec |
 
 def _with_tasks(call: "HarnessCall", bank: "Bank", documents: Mapping[str, Any]) -> "HarnessCall":
     """Name the tasks where the arguments do not, as the harness does."""
-    from itembank.data.prompts import names_in_harness  # noqa: PLC0415
+    from itembank.responses.prompts import names_in_harness  # noqa: PLC0415
 
     own = names_in_harness(bank.responses.items)
     names = ",".join(own.get(task, task) for task in documents)

@@ -14,12 +14,12 @@ from itembank.cli.report_options import figure_option, write_figure
 from itembank.cli.scaling_options import read_responses_or_builtin, responses_or_builtin
 from itembank.cli.scaling_pretrain import read_compute, read_loss
 from itembank.cli.spec_options import spec_option
-from itembank.scaling.pretraining.specs import PretrainingSettings
+from itembank.scaling.pretraining.method_specs import PretrainingSettings
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from itembank.data.responses import ResponseMatrix
+    from itembank.responses.responses import ResponseMatrix
     from itembank.scaling.pretraining.decision_study import DecisionMethod
 
 METHODS = ("traditional", "1PL", "2PL", "2PL with gap", "2PL pooled")
@@ -96,7 +96,7 @@ def command(
       itembank scaling decisions --builtin bytelms --figure decisions.png
       itembank scaling decisions probabilities.parquet --models models.csv --accuracy right.parquet
     """  # noqa: D301
-    from itembank.reports.pretraining_figures import figure_decisions, mean_decisions  # noqa: PLC0415
+    from itembank.pages.figures.pretraining_figures import figure_decisions, mean_decisions  # noqa: PLC0415
     from itembank.scaling.pretraining.decision_means import mean_over_splits  # noqa: PLC0415
     from itembank.scaling.pretraining.decision_study import decision_curves  # noqa: PLC0415
 
@@ -132,8 +132,8 @@ def command(
 
 def _metrics(matrix: "ResponseMatrix", builtin: str | None, accuracy: Path | None) -> "dict[str, ResponseMatrix]":
     """Responses by metric; the first is the truth."""
-    from itembank.data.builtin import load_builtin  # noqa: PLC0415
-    from itembank.data.readers.read import read_responses  # noqa: PLC0415
+    from itembank.readers.builtin import load_builtin  # noqa: PLC0415
+    from itembank.readers.read import read_responses  # noqa: PLC0415
     from itembank.scaling.pretraining.decision_study import ACCURACY, PROBABILITY  # noqa: PLC0415
 
     if matrix.is_binary:

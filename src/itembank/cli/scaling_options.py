@@ -11,11 +11,11 @@ from itembank.cli.command import Decorator, Function
 from itembank.cli.options import BankPath
 from itembank.cli.reading_options import reading_options, reading_spec
 from itembank.cli.spec_options import spec_option
-from itembank.scaling.pretraining.specs import ItemResponseLaw
+from itembank.scaling.pretraining.method_specs import ItemResponseLaw
 
 if TYPE_CHECKING:
-    from itembank.data.builtin import BuiltinResponse
-    from itembank.data.responses import ResponseMatrix
+    from itembank.readers.builtin import BuiltinResponse
+    from itembank.responses.responses import ResponseMatrix
 
 BUILTIN_KINDS: dict[str, dict[str, "BuiltinResponse"]] = {
     "classifiers": {"metric": "correct", "accuracy": "correct", "probability": "probability"},
@@ -84,7 +84,7 @@ def read_responses_or_builtin(
         Unless exactly one of `responses` and `builtin` was given; for options of reading beside a built-in data set,
         which is not read; and for a --response that it does not have.
     """
-    from itembank.data.readers.read import read_responses  # noqa: PLC0415
+    from itembank.readers.read import read_responses  # noqa: PLC0415
 
     if bool(responses) == (builtin is not None):
         raise click.UsageError("give RESPONSES or --builtin NAME, one of the two.")
@@ -95,8 +95,8 @@ def read_responses_or_builtin(
 
 def _builtin_responses(builtin: str, reading: Mapping[str, Any], kind: str) -> "ResponseMatrix":
     """Load a built-in data set, as right or wrong or as the probabilities that were asked for."""
-    from itembank.data.builtin import load_builtin  # noqa: PLC0415
     from itembank.errors import shown  # noqa: PLC0415
+    from itembank.readers.builtin import load_builtin  # noqa: PLC0415
 
     given, response = _given_reading_options(reading), reading["response"]
     unused = [shown_as for name, shown_as in given.items() if name != "response"]

@@ -20,15 +20,15 @@ from itembank.cli.scaling_options import (
     responses_or_builtin,
 )
 from itembank.cli.spec_options import spec_option
-from itembank.scaling.pretraining.specs import DEFAULT_LAWS, LAWS, ItemResponseLaw, PretrainingSettings
+from itembank.scaling.pretraining.method_specs import DEFAULT_LAWS, LAWS, ItemResponseLaw, PretrainingSettings
 
 if TYPE_CHECKING:
     import polars as pl
     from matplotlib.figure import Figure
 
-    from itembank.data.compute import TrainingCompute
-    from itembank.data.responses import ResponseMatrix
     from itembank.pages.render import Page
+    from itembank.readers.compute import TrainingCompute
+    from itembank.responses.responses import ResponseMatrix
     from itembank.scaling.pretraining.law_results import PretrainingLaw
 
 AUTO = "auto"
@@ -261,7 +261,7 @@ def read_compute(
     click.UsageError
         When nothing is known of them.
     """
-    from itembank.data.compute import training_compute  # noqa: PLC0415
+    from itembank.readers.compute import training_compute  # noqa: PLC0415
 
     if matrix.models.width == 1:
         raise click.UsageError("give --models FILE, the table that has each model's training compute.")
@@ -269,7 +269,7 @@ def read_compute(
 
 
 def _bank(path: Path) -> Any:
-    from itembank.data.bank_files import load_bank  # noqa: PLC0415
+    from itembank.bank.bank_files import load_bank  # noqa: PLC0415
 
     return load_bank(path)
 
@@ -277,26 +277,26 @@ def _bank(path: Path) -> Any:
 def read_loss(path: Path | None, matrix: "ResponseMatrix", builtin: str | None) -> Any:
     """Read the losses, or take those of the built-in models."""
     if path is None and builtin == "bytelms":
-        from itembank.data.language_models import builtin_bits_per_byte  # noqa: PLC0415
+        from itembank.readers.language_models import builtin_bits_per_byte  # noqa: PLC0415
 
         return builtin_bits_per_byte()
     if path is None:
         return None
-    from itembank.data.losses import read_losses  # noqa: PLC0415
+    from itembank.readers.losses import read_losses  # noqa: PLC0415
 
     return read_losses(path, matrix)
 
 
 def _item_figure(law: "PretrainingLaw", matrix: "ResponseMatrix", item_ids: tuple[str, ...]) -> "Figure":
     """Draw the curves of single items."""
-    from itembank.reports.pretraining_figures import figure_item_curves  # noqa: PLC0415
+    from itembank.pages.figures.pretraining_figures import figure_item_curves  # noqa: PLC0415
 
     return figure_item_curves(law, matrix, item_ids)
 
 
 def _figure(law: "PretrainingLaw", kind: str, shown_law: str, recipe: str | None) -> "Figure":
     """Draw what was asked for."""
-    from itembank.reports import pretraining_figures as figures  # noqa: PLC0415
+    from itembank.pages.figures import pretraining_figures as figures  # noqa: PLC0415
 
     if kind == "laws":
         return figures.figure_laws(law, law.recipes[0] if recipe is None else recipe)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from itembank.calibration.specs import Variational
+from itembank.calibration.calibration_specs import Variational
 from itembank.cli.command import Command, gathered, headed
 from itembank.cli.option_types import WholeNumbers
 from itembank.cli.options import format_option, level_option, refuse_unused, seed_option
@@ -28,9 +28,9 @@ from itembank.cli.spec_options import spec_option, typed
 from itembank.scaling.sampling.pass_at_k_specs import DEFAULT_METHODS, METHODS, NEED_ITEM_MODEL, PassAtKSpec
 
 if TYPE_CHECKING:
-    from itembank.data.banks import Bank
-    from itembank.data.responses import ResponseMatrix
+    from itembank.bank.banks import Bank
     from itembank.pages.render import Page
+    from itembank.responses.responses import ResponseMatrix
     from itembank.scaling.sampling.pass_at_k_results import PassAtKLaw
     from itembank.scaling.sampling.sampling_plan_results import SamplingPlan
 
@@ -126,7 +126,7 @@ def command(
             law = pass_at_k_law(matrix, spec, bank=bank, models=models, rng=seed, progress=said)
             plan = None if choices["half_width"] is None else _plan(matrix, bank, choices, spec.k, seed)
         if figure is not None:
-            from itembank.reports.pass_at_k_figures import figure_pass_at_k  # noqa: PLC0415
+            from itembank.pages.figures.pass_at_k_figures import figure_pass_at_k  # noqa: PLC0415
 
             write_figure(figure_pass_at_k(law), figure)
     for text in law.notes:
@@ -178,8 +178,8 @@ def _item_model(choices: Mapping[str, Any]) -> Variational:
 
 def _bank(path: Path | None, matrix: "ResponseMatrix") -> "Bank | None":
     """Load the bank, and tell of models that it was calibrated on."""
+    from itembank.bank.bank_files import load_bank  # noqa: PLC0415
     from itembank.cli.new_results import note_known_models  # noqa: PLC0415
-    from itembank.data.bank_files import load_bank  # noqa: PLC0415
 
     if path is None:
         return None

@@ -16,12 +16,12 @@ from itembank.cli.render import print_object, print_record, print_rows, progress
 from itembank.cli.report_options import figure_option, report_option, report_result, write_figure
 from itembank.cli.scaling_options import read_responses_or_builtin, responses_or_builtin
 from itembank.cli.spec_options import spec_option
-from itembank.scaling.transfers.specs import METHODS, TransferSpec
+from itembank.scaling.transfers.transfer_specs import METHODS, TransferSpec
 
 if TYPE_CHECKING:
-    from itembank.data.compute import TrainingCompute
-    from itembank.data.responses import ResponseMatrix
     from itembank.pages.render import Page
+    from itembank.readers.compute import TrainingCompute
+    from itembank.responses.responses import ResponseMatrix
     from itembank.scaling.transfers.convergent_results import ConvergentValidity
     from itembank.scaling.transfers.transfer_results import Transfer
 
@@ -125,7 +125,7 @@ def transfer_command(
       itembank scaling transfer responses.parquet --source arc_easy --target arc_challenge --group recipe
       itembank scaling transfer samples.parquet --source gsm8k --k 1,10,100 --group family
     """  # noqa: D301
-    from itembank.reports.transfer_figures import figure_transfer, figure_transfer_errors  # noqa: PLC0415
+    from itembank.pages.figures.transfer_figures import figure_transfer, figure_transfer_errors  # noqa: PLC0415
 
     is_in_turn = bank is None and not calibration_models
     refuse_unused(
@@ -156,7 +156,7 @@ def _transfer_page(found: "list[Transfer]", typed: str) -> "Page":
 
 def _calibration(bank: Path | None, models: tuple[str, ...]) -> Any:
     """Return what calibrates: a bank, some of the models, or None for all but those left out in turn."""
-    from itembank.data.bank_files import load_bank  # noqa: PLC0415
+    from itembank.bank.bank_files import load_bank  # noqa: PLC0415
 
     return models or None if bank is None else load_bank(bank)
 
@@ -240,7 +240,7 @@ def validity_command(
       itembank scaling validity responses.parquet --models models.csv --figure f.png --kind beyond_compute
       itembank scaling validity responses.parquet --figure pair.png --pair arc_easy arc_challenge
     """  # noqa: D301
-    from itembank.reports.validity_figures import figure_ability_pair, figure_validity  # noqa: PLC0415
+    from itembank.pages.figures.validity_figures import figure_ability_pair, figure_validity  # noqa: PLC0415
     from itembank.scaling.transfers.convergent import CorrelationInterval, convergent_validity  # noqa: PLC0415
 
     refuse_unused(
@@ -317,7 +317,7 @@ def _groups(matrix: "ResponseMatrix", column: str | None) -> list[str] | None:
 
 def _compute(matrix: "ResponseMatrix") -> "TrainingCompute | None":
     """Training compute, where the table of models has it for every model."""
-    from itembank.data.compute import training_compute  # noqa: PLC0415
+    from itembank.readers.compute import training_compute  # noqa: PLC0415
 
     if "flops" not in matrix.models.columns or matrix.models["flops"].null_count():
         return None

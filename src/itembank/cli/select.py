@@ -33,12 +33,12 @@ from itembank.cli.render import (
 from itembank.cli.session_options import exclude_option
 from itembank.cli.spec_options import spec_option
 from itembank.errors import visible
-from itembank.selection.specs import METHODS, VOptimal
+from itembank.selection.selector_specs import METHODS, VOptimal
 
 if TYPE_CHECKING:
-    from itembank.data.banks import Bank
-    from itembank.data.selections import Selection
-    from itembank.selection.specs import SelectionSpec
+    from itembank.bank.banks import Bank
+    from itembank.bank.selections import Selection
+    from itembank.selection.selector_specs import SelectionSpec
 
 
 @click.command("select", cls=Command)
@@ -125,10 +125,10 @@ def command(
       itembank select bank --after runs/m1 --selection stage1.json -o stage2.json
       itembank select bank -n 100 -o selection.json --criterion v-optimal --cost tokens --at-most 20
     """  # noqa: D301
-    from itembank.data.atomic import check_destination  # noqa: PLC0415
-    from itembank.data.bank_files import load_bank  # noqa: PLC0415
-    from itembank.data.digests import with_digest  # noqa: PLC0415
-    from itembank.data.selections import Selection  # noqa: PLC0415
+    from itembank.bank.bank_files import load_bank  # noqa: PLC0415
+    from itembank.bank.selections import Selection  # noqa: PLC0415
+    from itembank.files.atomic import check_destination  # noqa: PLC0415
+    from itembank.files.digests import with_digest  # noqa: PLC0415
     from itembank.planning.next_stage import next_stage  # noqa: PLC0415
     from itembank.selection.emit import as_lm_eval_samples  # noqa: PLC0415
 
@@ -177,7 +177,7 @@ def command(
 
 def _asked_for(bank: "Bank", method: str, design: Mapping[str, Any]) -> tuple["Bank", Mapping[str, Any]]:
     """Return the bank that gives a headline score, where --target names one, and the other choices of a design."""
-    from itembank.data.bank_views import asked_for  # noqa: PLC0415
+    from itembank.bank.bank_views import asked_for  # noqa: PLC0415
 
     asked = asked_for(bank, str(design["target"]))
     if asked is bank:

@@ -37,9 +37,9 @@ from itembank.cli.session_serve import serve
 from itembank.errors import visible
 
 if TYPE_CHECKING:
-    from itembank.adaptive.answers import Answer
-    from itembank.adaptive.session import AdaptiveSession
-    from itembank.data.responses import ResponseMatrix
+    from itembank.responses.responses import ResponseMatrix
+    from itembank.sessions.answers import Answer
+    from itembank.sessions.session import AdaptiveSession
 
 
 @click.group("session", cls=Group)
@@ -85,8 +85,8 @@ def start(*, bank: Path, output: Path, model_id: str, choices: Mapping[str, Any]
       itembank session start bank -o run.jsonl --model-id my-model --cost tokens --max-tokens 20000 --half-width 0.03
       itembank session start bank -o run.jsonl --model-id my-model --threshold 0.7 --at-least 5 --max-items 300
     """  # noqa: D301
-    from itembank.adaptive.journal_sessions import start_session  # noqa: PLC0415
-    from itembank.data.bank_files import load_bank  # noqa: PLC0415
+    from itembank.bank.bank_files import load_bank  # noqa: PLC0415
+    from itembank.sessions.journal_sessions import start_session  # noqa: PLC0415
 
     criterion = choices["criterion"]
     refuse_unused(
@@ -134,7 +134,7 @@ def ask(*, journal: Path, n_items: int, only_new: bool, bank: Path | None, wait:
       itembank session ask run.jsonl
       itembank session ask run.jsonl -n 8 --new --format ids
     """  # noqa: D301
-    from itembank.adaptive.journal_sessions import open_session  # noqa: PLC0415
+    from itembank.sessions.journal_sessions import open_session  # noqa: PLC0415
 
     with (
         warnings_as_notes(),
@@ -203,8 +203,8 @@ def tell(
 
     An id that begins with a dash stands last, after two dashes (--).
     """  # noqa: D301
-    from itembank.adaptive.answers import parse_answers, tell_all  # noqa: PLC0415
-    from itembank.adaptive.journal_sessions import open_session  # noqa: PLC0415
+    from itembank.sessions.answers import parse_answers, tell_all  # noqa: PLC0415
+    from itembank.sessions.journal_sessions import open_session  # noqa: PLC0415
 
     if item == "-":
         refuse_unused(*((name, False, "an ITEM; with - the answers stand on standard input") for name in given))
@@ -238,7 +238,7 @@ def extend(*, journal: Path, limits: Mapping[str, Any], bank: Path | None, wait:
       itembank session extend run.jsonl --max-items 140
       itembank session extend run.jsonl --max-cost cost_usd=5
     """  # noqa: D301
-    from itembank.adaptive.journal_sessions import extend_session  # noqa: PLC0415
+    from itembank.sessions.journal_sessions import extend_session  # noqa: PLC0415
 
     given = budget_of(limits)
     with warnings_as_notes(), progress("session extend") as report:
@@ -300,11 +300,11 @@ def export(
       itembank session export run.jsonl --random-part random.json -o random.parquet
       itembank estimate bank random.parquet --selection random.json --interval design
     """  # noqa: D301
-    from itembank.adaptive.answer_table import random_part as random_part_of  # noqa: PLC0415
-    from itembank.adaptive.answer_table import session_responses  # noqa: PLC0415
-    from itembank.adaptive.journal_sessions import read_session  # noqa: PLC0415
-    from itembank.data.atomic import check_destination  # noqa: PLC0415
-    from itembank.data.response_files import check_response_destination, write_responses  # noqa: PLC0415
+    from itembank.files.atomic import check_destination  # noqa: PLC0415
+    from itembank.responses.response_files import check_response_destination, write_responses  # noqa: PLC0415
+    from itembank.sessions.answer_table import random_part as random_part_of  # noqa: PLC0415
+    from itembank.sessions.answer_table import session_responses  # noqa: PLC0415
+    from itembank.sessions.journal_sessions import read_session  # noqa: PLC0415
 
     refuse_unused(("output_format", output is None, "printed answers, not with -o"))
     if random_part is not None:
@@ -329,7 +329,7 @@ def export(
 
 def _answer(item: str | None, given: Mapping[str, Any]) -> "Answer":
     """Make the answer of the options."""
-    from itembank.adaptive.answers import Answer  # noqa: PLC0415
+    from itembank.sessions.answers import Answer  # noqa: PLC0415
 
     if item is None:
         raise click.UsageError("Say which ITEM the answer is to, or give - and answers as JSON Lines.")

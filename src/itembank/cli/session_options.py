@@ -6,20 +6,20 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
-from itembank.adaptive.limits import Budget, Decision, SessionInterval, Stopping
 from itembank.cli.command import gathered, headed
 from itembank.cli.options import FILE, estimand_option, level_option, listed_ids, refuse_unused
 from itembank.cli.render import note
 from itembank.cli.spec_options import spec_option
 from itembank.selection.criteria import CRITERIA, criterion_by_name
-from itembank.selection.specs import OptimalDesign
+from itembank.selection.selector_specs import OptimalDesign
+from itembank.sessions.limits import Budget, Decision, SessionInterval, Stopping
 
 if TYPE_CHECKING:
-    from itembank.adaptive.prior_specs import PriorSpec
-    from itembank.adaptive.session_spec import SessionSpec
-    from itembank.data.banks import Bank
-    from itembank.data.costs import CostUnit
+    from itembank.bank.banks import Bank
+    from itembank.bank.costs import CostUnit
     from itembank.selection.constraints import Constraints
+    from itembank.sessions.prior_specs import PriorSpec
+    from itembank.sessions.session_spec import SessionSpec
 
 BLIND = ("random", "uniform", "min-cost")
 """Criteria that do not look at what an item tells."""
@@ -157,7 +157,7 @@ session_options = gathered("choices", _CHOOSING, _LIMITS, _STOPPING, _PRIOR)
 
 def session_spec(choices: Mapping[str, Any], seed: int) -> "SessionSpec":
     """Turn the options of `session_options` and `--seed` into the spec that they stand for."""
-    from itembank.adaptive.session_spec import SessionSpec  # noqa: PLC0415
+    from itembank.sessions.session_spec import SessionSpec  # noqa: PLC0415
 
     _refuse_unused(choices)
     criterion = criterion_by_name(choices["criterion"], has_cost=choices["cost"] is not None, of=choices["of"])
@@ -216,7 +216,7 @@ def _refuse_unused(choices: Mapping[str, Any]) -> None:
 
 
 def _cost(choices: Mapping[str, Any]) -> "CostUnit | None":
-    from itembank.data.costs import CostUnit  # noqa: PLC0415
+    from itembank.bank.costs import CostUnit  # noqa: PLC0415
 
     return None if choices["cost"] is None else CostUnit(choices["cost"], choices["input_weight"])
 
@@ -264,7 +264,7 @@ def _constraints(choices: Mapping[str, Any]) -> "Constraints":
 
 def _prior(group: str | None, known: Sequence[str]) -> "PriorSpec":
     """Return what is known of the model before."""
-    from itembank.adaptive.prior_specs import GroupPrior, RegressionPrior  # noqa: PLC0415
+    from itembank.sessions.prior_specs import GroupPrior, RegressionPrior  # noqa: PLC0415
 
     if group and known:
         raise click.UsageError("--prior-group and --prior-known are two ways to begin; give one of them.")

@@ -45,8 +45,8 @@ def plan(
       itembank session plan bank --half-width 0.03
       itembank session plan bank -n 100 --target math --format json
     """  # noqa: D301
-    from itembank.adaptive.plan_sessions import plan_sessions  # noqa: PLC0415
-    from itembank.data.bank_files import load_bank  # noqa: PLC0415
+    from itembank.bank.bank_files import load_bank  # noqa: PLC0415
+    from itembank.sessions.plan_sessions import plan_sessions  # noqa: PLC0415
 
     if (n_items is None) == (half_width is None):
         raise click.UsageError("Say how many items may be asked: one of -n N and --half-width W.")

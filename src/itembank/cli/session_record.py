@@ -11,11 +11,11 @@ from itembank.cli.options import BankPath
 from itembank.cli.render import print_record, progress, warnings_as_notes
 from itembank.cli.report_options import note_report, typed_command, write_report
 from itembank.cli.typicality_words import note_flagged
-from itembank.data.score_names import without_only_scenario
+from itembank.responses.score_names import without_only_scenario
 
 if TYPE_CHECKING:
-    from itembank.adaptive.session import AdaptiveSession
-    from itembank.data.banks import Bank
+    from itembank.bank.banks import Bank
+    from itembank.sessions.session import AdaptiveSession
 
 journal_argument = click.argument("journal", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 bank_option = click.option(
@@ -35,15 +35,15 @@ wait_option = click.option(
 
 def loaded_bank(bank: Path | None) -> "Bank | None":
     """Load the bank that was named, if one was."""
-    from itembank.data.bank_files import load_bank  # noqa: PLC0415
+    from itembank.bank.bank_files import load_bank  # noqa: PLC0415
 
     return None if bank is None else load_bank(bank)
 
 
 def print_session(journal: Path, bank: "Bank | None", output_format: str, report: Path | None) -> None:
     """Print where a journal's session stands, write its page, and exit 3 when it ended imprecisely."""
-    from itembank.adaptive.journal import read_journal  # noqa: PLC0415
-    from itembank.adaptive.journal_sessions import bank_of_session, read_session  # noqa: PLC0415
+    from itembank.sessions.journal import read_journal  # noqa: PLC0415
+    from itembank.sessions.journal_sessions import bank_of_session, read_session  # noqa: PLC0415
 
     known = bank_of_session(journal, bank)
     with warnings_as_notes(), progress("session status") as advance:
@@ -94,7 +94,7 @@ def session_facts(session: "AdaptiveSession") -> dict[str, Any]:
 
 def _main_facts(session: "AdaptiveSession", facts: Mapping[str, Any]) -> dict[str, Any]:
     """Facts that a person reads; JSON has all."""
-    from itembank.reports.theme import count  # noqa: PLC0415
+    from itembank.pages.theme import count  # noqa: PLC0415
 
     names = ("model_id", "bank", "n_items", "n_pending")
     words = {name: facts[name] for name in names} | {"costs": list(cost_words(session)), "method": facts["method"]}

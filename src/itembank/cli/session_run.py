@@ -17,8 +17,8 @@ from itembank.cli.session_record import bank_option, cost_words, journal_argumen
 from itembank.errors import visible, warned_once
 
 if TYPE_CHECKING:
-    from itembank.adaptive.answers import Answer
-    from itembank.adaptive.session import AdaptiveSession
+    from itembank.sessions.answers import Answer
+    from itembank.sessions.session import AdaptiveSession
 
 _COMMAND = gathered(
     "how",
@@ -103,9 +103,9 @@ def run(
 
     Ctrl-C asks the programs to end and waits three seconds for them; a second Ctrl-C kills them.
     """  # noqa: D301
-    from itembank.adaptive.journal_sessions import bank_of_session, open_session  # noqa: PLC0415
     from itembank.harnesses.commands import CommandItems, CommandSpec  # noqa: PLC0415
     from itembank.harnesses.drive import drive  # noqa: PLC0415
+    from itembank.sessions.journal_sessions import bank_of_session, open_session  # noqa: PLC0415
 
     spec = CommandSpec(**how)
     loaded = bank_of_session(journal, bank)
@@ -141,7 +141,7 @@ def _teller() -> Callable[["AdaptiveSession", "Answer"], None]:
 
 def _score(session: "AdaptiveSession") -> str:
     """Write the score that is wanted, with its interval."""
-    from itembank.adaptive.session_spec import CUSTOM  # noqa: PLC0415
+    from itembank.sessions.session_spec import CUSTOM  # noqa: PLC0415
 
     target = session.pool.spec.target
     name = target if isinstance(target, str) else CUSTOM

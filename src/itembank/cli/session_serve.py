@@ -25,8 +25,8 @@ from itembank.cli.session_record import (
 from itembank.tables import plain
 
 if TYPE_CHECKING:
-    from itembank.adaptive.answers import Answer
-    from itembank.adaptive.session import AdaptiveSession
+    from itembank.sessions.answers import Answer
+    from itembank.sessions.session import AdaptiveSession
 
 REQUESTS = {"ask": ("n", "only_new"), "tell": ("answers",), "scores": ()}
 """What can be requested, and what each may say."""
@@ -60,7 +60,7 @@ def serve(*, journal: Path, new_units: bool, bank: Path | None, wait: float) -> 
       itembank session serve run.jsonl
       my-harness | itembank session serve run.jsonl > replies.jsonl
     """  # noqa: D301
-    from itembank.adaptive.journal_sessions import open_session  # noqa: PLC0415
+    from itembank.sessions.journal_sessions import open_session  # noqa: PLC0415
 
     with ExitStack() as held:
         with warnings_as_notes(), progress("session serve") as report:
@@ -125,7 +125,7 @@ def _check_depth(request: Mapping[str, Any]) -> None:
 
 def _found(session: "AdaptiveSession", request: Mapping[str, Any], *, new_units: bool) -> dict[str, Any]:
     """Do what a request says."""
-    from itembank.adaptive.answers import tell_all  # noqa: PLC0415
+    from itembank.sessions.answers import tell_all  # noqa: PLC0415
 
     if request["request"] == "ask":
         return {"items": _asked(session, request)}
@@ -151,8 +151,8 @@ def _asked(session: "AdaptiveSession", request: Mapping[str, Any]) -> list[dict[
 
 def _answers(request: Mapping[str, Any]) -> "Sequence[Answer]":
     """Read the answers of a request, as `itembank session tell JOURNAL -` reads lines."""
-    from itembank.adaptive.answers import parse_answers  # noqa: PLC0415
     from itembank.errors import DataError  # noqa: PLC0415
+    from itembank.sessions.answers import parse_answers  # noqa: PLC0415
 
     given = request.get("answers")
     if not isinstance(given, list):

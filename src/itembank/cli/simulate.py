@@ -10,10 +10,10 @@ from itembank.cli.command import Command, gathered
 from itembank.cli.options import format_option, output_option, seed_option
 from itembank.cli.render import note, print_rows, warnings_as_notes
 from itembank.cli.spec_options import spec_option
-from itembank.simulation.specs import SimulationSpec
+from itembank.studies.simulation.simulation_specs import SimulationSpec
 
 if TYPE_CHECKING:
-    from itembank.simulation.results import Simulated
+    from itembank.studies.simulation.simulation_results import Simulated
 
 
 @click.command("simulate", cls=Command)
@@ -43,10 +43,10 @@ def command(*, output: Path, shape: Mapping[str, Any], seed: int, output_format:
     whose tasks differ 60-fold in tokens. True parameters, abilities and task scores stand beside the response file:
     responses.parquet has responses.truth.safetensors.
     """  # noqa: D301
-    from itembank.data.atomic import check_destination  # noqa: PLC0415
-    from itembank.data.response_files import check_response_destination, write_responses  # noqa: PLC0415
-    from itembank.simulation.simulate import simulate  # noqa: PLC0415
-    from itembank.simulation.truth_files import save_truth, truth_path  # noqa: PLC0415
+    from itembank.files.atomic import check_destination  # noqa: PLC0415
+    from itembank.responses.response_files import check_response_destination, write_responses  # noqa: PLC0415
+    from itembank.studies.simulation.simulate import simulate  # noqa: PLC0415
+    from itembank.studies.simulation.truth_files import save_truth, truth_path  # noqa: PLC0415
 
     check_response_destination(output)
     check_destination(truth_path(output))

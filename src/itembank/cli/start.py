@@ -10,10 +10,10 @@ from itembank.cli.command import Command
 from itembank.cli.options import FILE, format_option, output_option, score_options, seed_option
 from itembank.cli.reading_options import models_option, reading_options, reading_spec
 from itembank.cli.render import note, print_rows, progress, warnings_as_notes
-from itembank.data.score_names import Across, Within
+from itembank.responses.score_names import Across, Within
 
 if TYPE_CHECKING:
-    from itembank.data.banks import Bank
+    from itembank.bank.banks import Bank
     from itembank.planning.more_models import MoreModels
 
 
@@ -61,13 +61,13 @@ def command(
       itembank estimate bank first-model.csv --selection selection.json
       itembank start items.csv first-model-full.csv -o bank --force
     """  # noqa: D301
-    from itembank.banks.starting import start  # noqa: PLC0415
-    from itembank.data.atomic import check_destination  # noqa: PLC0415
-    from itembank.data.bank_files import check_bank_destination, save_bank  # noqa: PLC0415
-    from itembank.data.readers.agreement import read_new_responses  # noqa: PLC0415
-    from itembank.data.readers.known import read_known  # noqa: PLC0415
+    from itembank.bank.bank_files import check_bank_destination, save_bank  # noqa: PLC0415
+    from itembank.files.atomic import check_destination  # noqa: PLC0415
+    from itembank.living.starting import start  # noqa: PLC0415
     from itembank.planning.more_models import plan_models  # noqa: PLC0415
     from itembank.planning.select import select  # noqa: PLC0415
+    from itembank.readers.agreement import read_new_responses  # noqa: PLC0415
+    from itembank.readers.known import read_known  # noqa: PLC0415
 
     if (n_items is None) != (selection is None):
         raise click.UsageError("Say how many items to choose and where to write them: -n N --selection FILE, or none.")

@@ -307,7 +307,7 @@ def plot(
       itembank study plot prediction --kind tasks -n 16 --figure tasks.png
     """  # noqa: D301
     from itembank.errors import DataError  # noqa: PLC0415
-    from itembank.reports.study_figures import draw_study  # noqa: PLC0415
+    from itembank.pages.figures.study_figures import draw_study  # noqa: PLC0415
     from itembank.studies.results import StudyResult  # noqa: PLC0415
 
     if figure.exists() and not force:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from itembank.cli.render import note
-from itembank.data.score_names import OVERALL
+from itembank.responses.score_names import OVERALL
 
 if TYPE_CHECKING:
     from itembank.comparison.comparisons import Comparison

@@ -4,16 +4,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from itembank.crossfit.folds import folds
-from itembank.data.banks import Bank
-from itembank.data.selections import Selection
+from itembank.bank.banks import Bank
+from itembank.bank.selections import Selection
 from itembank.estimation.calibrated_scores import error_inflation
+from itembank.estimation.estimator_specs import PointSpec, Stacked, Weighted
+from itembank.estimation.folds import folds
 from itembank.estimation.method_trials import try_methods
 from itembank.estimation.observations import Observations
 from itembank.estimation.point import calibration_scores
 from itembank.estimation.published_errors import published_subset
 from itembank.estimation.sample_means import weighted_mean
-from itembank.estimation.specs import PointSpec, Stacked, Weighted
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 
 MINIMUM_MODELS = 15

@@ -5,13 +5,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from itembank.bank.bank_views import asked_for, headline_names
+from itembank.bank.banks import Bank
 from itembank.comparison.pairs import model_pairs, shared_counts
-from itembank.data.bank_views import asked_for, headline_names
-from itembank.data.banks import Bank
-from itembank.data.responses import ResponseMatrix
-from itembank.data.score_names import OVERALL
 from itembank.errors import N_SHOWN, DataError, DataWarning, ParameterError, did_you_mean, shown, warn
 from itembank.numerics.arrays import BoolArray, IntArray
+from itembank.responses.responses import ResponseMatrix
+from itembank.responses.score_names import OVERALL
 
 MANY_ROWS = 500_000
 MAXIMUM_ROWS = 5_000_000

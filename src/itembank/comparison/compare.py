@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from itembank.bank.arguments import GivenBank, GivenResponses, GivenSelection, as_bank, as_new_responses, as_selection
 from itembank.comparison.calibration_errors import MINIMUM_MODELS, calibration_errors
 from itembank.comparison.checks import bank_and_targets, chosen_models
 from itembank.comparison.compared_models import ComparedModels
@@ -13,19 +14,18 @@ from itembank.comparison.comparisons import Comparison, ModelPairs, Ranking, Ref
 from itembank.comparison.difference_tests import tested_differences
 from itembank.comparison.differences import TargetErrors, differences, learn_errors, raw_standard_errors
 from itembank.comparison.pair_variance import pair_variance
-from itembank.crossfit.folds import folds
-from itembank.data.arguments import GivenBank, GivenResponses, GivenSelection, as_bank, as_new_responses, as_selection
-from itembank.data.score_names import OVERALL
 from itembank.errors import DataError, DataWarning, ParameterError
 from itembank.estimation.checks import check_headline
 from itembank.estimation.estimate import estimate
 from itembank.estimation.estimates import ScoreEstimates
+from itembank.estimation.estimator_specs import METHODS, Auto, EstimationSpec, PointSpec, Stacked
+from itembank.estimation.folds import folds
 from itembank.estimation.observations import known_items
 from itembank.estimation.published_errors import selection_or_published
-from itembank.estimation.specs import METHODS, Auto, EstimationSpec, PointSpec, Stacked
 from itembank.estimation.typicality import Typicality
 from itembank.numerics.threads import one_blas_thread
 from itembank.progress import ProgressCallback, silent
+from itembank.responses.score_names import OVERALL
 
 PAIRED = "paired"
 USUAL = ComparisonSpec()

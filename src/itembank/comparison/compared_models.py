@@ -6,16 +6,16 @@ from typing import Self
 
 import numpy as np
 
+from itembank.bank.banks import Bank
+from itembank.bank.selections import Selection
 from itembank.comparison.calibration_errors import raw_scores
 from itembank.comparison.checks import check_shared, check_size, target_names
 from itembank.comparison.differences import ItemCounts
 from itembank.comparison.pairs import PairedDifferences, paired_differences
-from itembank.data.banks import Bank
-from itembank.data.responses import ResponseMatrix
-from itembank.data.selections import Selection
 from itembank.estimation.observations import Observations, observe
 from itembank.estimation.scenario_sums import scenario_sums
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+from itembank.responses.responses import ResponseMatrix
 
 
 @dataclass(frozen=True, slots=True)

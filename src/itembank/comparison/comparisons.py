@@ -11,11 +11,11 @@ from itembank.comparison.difference_tests import DifferenceTests
 from itembank.comparison.pairs import PairedDifferences, model_pairs
 from itembank.comparison.ranking import square, tied_groups
 from itembank.comparison.reference_tests import bootstrap_intervals, mcnemar_exact, paired_t
-from itembank.data.score_names import OVERALL
 from itembank.estimation.estimates import known_number
 from itembank.estimation.scores import Scores
 from itembank.estimation.typicality import Typicality
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+from itembank.responses.score_names import OVERALL
 from itembank.tabular import Tabular
 
 MANY_BOOTSTRAPS = 20_000

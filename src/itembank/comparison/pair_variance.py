@@ -2,14 +2,14 @@
 
 import numpy as np
 
+from itembank.bank.banks import Bank
 from itembank.comparison.pairs import model_pairs
-from itembank.data.banks import Bank
-from itembank.data.responses import ResponseMatrix
 from itembank.estimation.estimand_names import RUN, Estimand
 from itembank.estimation.estimands import ExpectedAnswers, least_item_variance, run_variance
 from itembank.estimation.observations import Observations, attempts_of
 from itembank.estimation.response_summary import summarise_responses
 from itembank.numerics.arrays import FloatArray
+from itembank.responses.responses import ResponseMatrix
 
 
 def pair_variance(estimand: Estimand, bank: Bank, observations: Observations, responses: ResponseMatrix) -> FloatArray:

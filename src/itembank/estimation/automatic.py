@@ -4,16 +4,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from itembank.crossfit.folds import MINIMUM_FOR_FOLDS, folds
-from itembank.data.banks import Bank
-from itembank.data.selections import Selection
-from itembank.data.targets import ScoreTargets
+from itembank.bank.banks import Bank
+from itembank.bank.selections import Selection
+from itembank.estimation.estimator_specs import GPIRT, IN_STAGES, METHODS, EstimationSpec, Stacked
+from itembank.estimation.folds import MINIMUM_FOR_FOLDS, folds
 from itembank.estimation.method_trials import try_methods
 from itembank.estimation.observations import Observations
 from itembank.estimation.published_errors import published_subset
-from itembank.estimation.specs import GPIRT, IN_STAGES, METHODS, EstimationSpec, Stacked
 from itembank.numerics.arrays import FloatArray
 from itembank.progress import ProgressCallback, silent
+from itembank.responses.targets import ScoreTargets
 from itembank.selection.recipes import read_recipe
 
 FALLBACK = GPIRT()

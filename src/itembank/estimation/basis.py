@@ -5,13 +5,13 @@ from typing import Self
 
 import numpy as np
 
-from itembank.data.banks import Bank
-from itembank.data.targets import ScoreTargets
+from itembank.bank.banks import Bank
 from itembank.estimation.noise import noise_ratio
 from itembank.estimation.predictions import WeightedItems
 from itembank.irt.binarise import apply_thresholds, item_thresholds
 from itembank.irt.parameters import AbilityPrior, ItemParameters
 from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.responses.targets import ScoreTargets
 
 
 @dataclass(frozen=True, slots=True)

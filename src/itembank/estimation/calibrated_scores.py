@@ -6,14 +6,14 @@ from typing import Self
 import numpy as np
 from scipy.special import ndtri
 
-from itembank.data.headlines import Headline
-from itembank.data.targets import ScoreTargets
+from itembank.bank.headlines import Headline
 from itembank.estimation.intervals import ROUNDING, calibrated_half_widths, cut_to_possible
 from itembank.estimation.out_of_fold import OutOfFold
 from itembank.estimation.posterior import standard_error
 from itembank.estimation.response_summary import ResponseSummary, posterior_moments
 from itembank.estimation.scores import Scores
 from itembank.numerics.arrays import FloatArray
+from itembank.responses.targets import ScoreTargets
 
 
 @dataclass(frozen=True, slots=True)

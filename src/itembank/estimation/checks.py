@@ -5,13 +5,13 @@ from typing import get_args
 
 import numpy as np
 
+from itembank.bank.banks import Bank
 from itembank.checks import check_fraction, check_one_of
-from itembank.crossfit.folds import folds
-from itembank.data.banks import Bank
 from itembank.errors import DataError, DataWarning, ParameterError, warn
 from itembank.estimation.automatic import too_few
 from itembank.estimation.estimand_names import ESTIMANDS, RUN
-from itembank.estimation.specs import METHODS, Auto, EstimationSpec, IntervalKind, Stacked
+from itembank.estimation.estimator_specs import METHODS, Auto, EstimationSpec, IntervalKind, Stacked
+from itembank.estimation.folds import folds
 from itembank.progress import ProgressCallback
 
 

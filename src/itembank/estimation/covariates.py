@@ -6,20 +6,20 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 
-from itembank.crossfit.folds import folds
-from itembank.data.banks import Bank
-from itembank.data.model_features import ModelFeatures
-from itembank.data.responses import ResponseMatrix
+from itembank.bank.banks import Bank
 from itembank.errors import DataError
+from itembank.estimation.estimator_specs import Stacked
+from itembank.estimation.folds import folds
 from itembank.estimation.forecast import Forecast
 from itembank.estimation.intervals import calibrated_half_widths
 from itembank.estimation.members_out_of_fold import MembersOutOfFold
 from itembank.estimation.point import calibration_scores
 from itembank.estimation.regression.ridge import predict_ridge
 from itembank.estimation.scores import Scores
-from itembank.estimation.specs import Stacked
 from itembank.numerics.arrays import mean_where_known
 from itembank.progress import ProgressCallback, silent
+from itembank.responses.model_features import ModelFeatures
+from itembank.responses.responses import ResponseMatrix
 
 LEAST_GAIN = 1e-3
 """A smaller relative gain is none: rounding must not decide whether covariates count."""

@@ -6,10 +6,9 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
+from itembank.bank.banks import Bank
+from itembank.bank.selections import Selection
 from itembank.checks import check_fraction
-from itembank.data.banks import Bank
-from itembank.data.responses import ResponseMatrix
-from itembank.data.selections import Selection
 from itembank.errors import DataError, DataWarning, shown, warn
 from itembank.estimation.basis import score_basis
 from itembank.estimation.difference_estimator import (
@@ -28,10 +27,11 @@ from itembank.estimation.response_summary import blocks_of_models
 from itembank.estimation.scenario_sums import scenario_sums
 from itembank.estimation.scores import Scores
 from itembank.irt.bernoulli import probability
+from itembank.irt.newton import map_abilities
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.numerics.splits import dealt_out, splits_of
 from itembank.numerics.threads import one_blas_thread
-from itembank.scoring.newton import map_abilities
+from itembank.responses.responses import ResponseMatrix
 from itembank.selection.recipes import n_items_asked
 
 N_FOLDS = 10

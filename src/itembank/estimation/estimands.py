@@ -11,9 +11,7 @@ from typing import Self
 import numpy as np
 from scipy.special import ndtri
 
-from itembank.data.banks import Bank
-from itembank.data.responses import ResponseMatrix
-from itembank.data.targets import ScoreTargets
+from itembank.bank.banks import Bank
 from itembank.errors import DataError, remedy
 from itembank.estimation.basis import ScoreBasis, score_basis
 from itembank.estimation.estimand_names import Estimand
@@ -32,6 +30,8 @@ from itembank.estimation.scores import Scores
 from itembank.irt.bernoulli import probability
 from itembank.irt.parameters import ItemParameters
 from itembank.numerics.arrays import BoolArray, FloatArray
+from itembank.responses.responses import ResponseMatrix
+from itembank.responses.targets import ScoreTargets
 
 FEWEST_ITEMS = 20
 """A model's own repeated attempts tell how much its answers vary when they are at so many items: the ratio of two sums

@@ -7,8 +7,7 @@ import numpy as np
 import polars as pl
 from scipy.special import ndtri
 
-from itembank.crossfit.folds import folds
-from itembank.data.arguments import (
+from itembank.bank.arguments import (
     GivenBank,
     GivenResponses,
     GivenSelection,
@@ -16,12 +15,9 @@ from itembank.data.arguments import (
     as_new_responses,
     as_whole_selection,
 )
-from itembank.data.bank_views import with_target
-from itembank.data.banks import Bank
-from itembank.data.responses import ResponseMatrix
-from itembank.data.score_names import WIN_RATE
-from itembank.data.selections import Selection
-from itembank.data.targets import mean_win_rate
+from itembank.bank.bank_views import with_target
+from itembank.bank.banks import Bank
+from itembank.bank.selections import Selection
 from itembank.errors import DataError, DataWarning, ParameterError, remedy, shown, warn
 from itembank.estimation.automatic import Chosen, choose_method, has_too_few, too_few
 from itembank.estimation.checks import (
@@ -38,6 +34,8 @@ from itembank.estimation.estimand_names import RUN, Estimand
 from itembank.estimation.estimands import estimand_variance, widened
 from itembank.estimation.estimated_scores import estimated_scores
 from itembank.estimation.estimates import ScoreEstimates, checked
+from itembank.estimation.estimator_specs import GPIRT, METHODS, Auto, EstimationSpec, IntervalKind, SampleMean, Stacked
+from itembank.estimation.folds import folds
 from itembank.estimation.forecast import Forecast
 from itembank.estimation.linking_variance import linking_variance
 from itembank.estimation.method_trials import try_methods
@@ -46,13 +44,15 @@ from itembank.estimation.point import Known
 from itembank.estimation.point_methods import gp_irt_share
 from itembank.estimation.published_errors import published_subset, selection_or_published
 from itembank.estimation.scores import Scores
-from itembank.estimation.specs import GPIRT, METHODS, Auto, EstimationSpec, IntervalKind, SampleMean, Stacked
 from itembank.estimation.typicality import Typicality
 from itembank.estimation.win_rates import win_rate_standard_error
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.numerics.random import as_generator
 from itembank.numerics.threads import one_blas_thread
 from itembank.progress import ProgressCallback, silent
+from itembank.responses.responses import ResponseMatrix
+from itembank.responses.score_names import WIN_RATE
+from itembank.responses.targets import mean_win_rate
 
 MOST_PATTERNS = 8
 """Sets of answered items that get weights and errors of their own; other models get those of all items answered."""
@@ -95,9 +95,9 @@ def estimate(
         there. Without it every response counts, as a random sample; of a bank that was published with the items to run,
         those.
     method : spec or str
-        A name of `METHODS` in `itembank.estimation.specs`, or a spec with its choices. 'auto' takes what served the
-        calibration models best (`explanation` says why): mostly 'stacked'; with few models the design-based estimate,
-        or 'gp-irt' of items that were not drawn by chance.
+        A name of `METHODS` in `itembank.estimation.estimator_specs`, or a spec with its choices. 'auto' takes what
+        served the calibration models best (`explanation` says why): mostly 'stacked'; with few models the design-based
+        estimate, or 'gp-irt' of items that were not drawn by chance.
     level : float
         Of the intervals.
     interval : {'calibrated', 'model-based', 'design'}

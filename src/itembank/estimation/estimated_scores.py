@@ -2,17 +2,17 @@
 
 import numpy as np
 
-from itembank.crossfit.folds import folds
-from itembank.data.selections import Selection
+from itembank.bank.selections import Selection
 from itembank.estimation.calibrated_scores import EstimatedScores, calibrated, model_based
 from itembank.estimation.covariates import with_forecast
+from itembank.estimation.estimator_specs import PointSpec, Stacked
 from itembank.estimation.expectations import Expectations
+from itembank.estimation.folds import folds
 from itembank.estimation.headlines import learnt_by
 from itembank.estimation.members_out_of_fold import Past
 from itembank.estimation.method_trials import try_methods
 from itembank.estimation.point import Known, learnt_score, point_scores, stacked_scores
 from itembank.estimation.published_errors import published_past, published_subset
-from itembank.estimation.specs import PointSpec, Stacked
 from itembank.estimation.typicality import Typicality
 from itembank.numerics.arrays import FloatArray
 from itembank.progress import ProgressCallback

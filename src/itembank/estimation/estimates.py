@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from itembank.data.score_names import OVERALL, WIN_RATE
 from itembank.errors import DataError, shown
 from itembank.estimation.estimand_names import RUN
 from itembank.estimation.scores import Scores
 from itembank.estimation.typicality import Typicality
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+from itembank.responses.score_names import OVERALL, WIN_RATE
 from itembank.tabular import Tabular
 
 

@@ -4,14 +4,14 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from itembank.data.bank_factors import bank_factor_model
-from itembank.data.banks import Bank
+from itembank.bank.bank_factors import bank_factor_model
+from itembank.bank.banks import Bank
 from itembank.estimation.out_of_fold import grown
 from itembank.estimation.point import Known, target_weights
 from itembank.estimation.posterior import standard_error
 from itembank.estimation.regression.factor import predict_factor
 from itembank.estimation.response_summary import posterior_moments
-from itembank.factors.linear_gaussian import FactorModel
+from itembank.irt.linear_gaussian import FactorModel
 from itembank.numerics.arrays import FloatArray, IntArray
 
 LOOSE = 0.1

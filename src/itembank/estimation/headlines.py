@@ -10,15 +10,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from itembank.data.headlines import Headline
-from itembank.data.targets import mean_win_rate
+from itembank.bank.headlines import Headline
 from itembank.estimation.calibrated_scores import error_inflation
+from itembank.estimation.estimator_specs import PointSpec, Ridge
 from itembank.estimation.out_of_fold import OutOfFold
 from itembank.estimation.regression.ridge import ridge_line
-from itembank.estimation.specs import PointSpec, Ridge
 from itembank.estimation.stacking import combined, stack_weights
 from itembank.estimation.win_rates import expected_win_rates
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+from itembank.responses.targets import mean_win_rate
 
 PRIOR_MODELS = 20.0
 """As of `Stacked`."""

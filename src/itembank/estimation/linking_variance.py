@@ -3,9 +3,9 @@
 import numpy as np
 import polars as pl
 
-from itembank.data.linked_batches import batches
-from itembank.data.targets import ScoreTargets
+from itembank.bank.linked_batches import batches
 from itembank.numerics.arrays import BoolArray, FloatArray
+from itembank.responses.targets import ScoreTargets
 
 
 def linking_variance(items: pl.DataFrame, targets: ScoreTargets, answered: BoolArray) -> FloatArray | None:

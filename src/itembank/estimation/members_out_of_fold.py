@@ -5,18 +5,18 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from itembank.crossfit.folds import Fold, fold_numbers
-from itembank.crossfit.trials import run_trial
-from itembank.data.bank_cache import cache_name
-from itembank.data.banks import Bank
+from itembank.bank.bank_cache import cache_name
+from itembank.bank.banks import Bank
 from itembank.errors import DataError, ParameterError
+from itembank.estimation.estimator_specs import PointSpec, Stacked
 from itembank.estimation.expectations import Expectations
+from itembank.estimation.folds import Fold, fold_numbers
 from itembank.estimation.headlines import HeadlineReader, HeadlineTrial, learnt_by
 from itembank.estimation.observations import Observations
 from itembank.estimation.out_of_fold import OutOfFold, grown, with_tail
 from itembank.estimation.point import Known, learnt_score, point_scores
-from itembank.estimation.specs import PointSpec, Stacked
 from itembank.estimation.stacking import combined, reconciled, stack_weights
+from itembank.estimation.trials import run_trial
 from itembank.estimation.typicality import PastMisfit
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.numerics.paired_choice import clearly_best

@@ -5,13 +5,13 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import polars as pl
 
-from itembank.crossfit.folds import Fold, folds
-from itembank.data.banks import Bank
-from itembank.data.selections import Selection
+from itembank.bank.banks import Bank
+from itembank.bank.selections import Selection
 from itembank.errors import DataError, ParameterError
+from itembank.estimation.estimator_specs import PointSpec
+from itembank.estimation.folds import Fold, folds
 from itembank.estimation.members_out_of_fold import MembersOutOfFold, members_out_of_fold, members_out_of_fold_each
 from itembank.estimation.observations import Observations, bank_positions
-from itembank.estimation.specs import PointSpec
 from itembank.estimation.stages import SEED, answered_in_stages
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.numerics.splits import first_of_each

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from itembank.data.banks import Bank
+from itembank.bank.banks import Bank
 from itembank.irt.bernoulli import logit, probability
 from itembank.irt.families import ResponseModel
 from itembank.irt.parameters import ItemParameters

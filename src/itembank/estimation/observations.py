@@ -6,14 +6,14 @@ from typing import Self
 import numpy as np
 import polars as pl
 
-from itembank.data.bank_lineage import aside_items, check_made_for
-from itembank.data.banks import Bank
-from itembank.data.readers.agreement import only_items
-from itembank.data.responses import ResponseMatrix
-from itembank.data.selections import Selection
+from itembank.bank.bank_lineage import aside_items, check_made_for
+from itembank.bank.banks import Bank
+from itembank.bank.selections import Selection
 from itembank.errors import DataError, DataWarning, did_you_mean, remedy, shown, warn
 from itembank.irt.families import COUNTS
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+from itembank.readers.agreement import only_items
+from itembank.responses.responses import ResponseMatrix
 
 SEED = 50
 

@@ -5,15 +5,15 @@ from typing import Self
 
 import numpy as np
 
-from itembank.data.banks import Bank
-from itembank.data.targets import ScoreTargets
+from itembank.bank.banks import Bank
 from itembank.errors import ParameterError
+from itembank.estimation.estimator_specs import METHODS, PointSpec
 from itembank.estimation.forecast import Forecast
 from itembank.estimation.observations import Observations
 from itembank.estimation.response_summary import ResponseSummary, posterior_moments, summarise_responses
-from itembank.estimation.specs import METHODS, PointSpec
 from itembank.estimation.stacking import combined, reconciled
 from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.responses.targets import ScoreTargets
 
 
 @dataclass(frozen=True, slots=True)

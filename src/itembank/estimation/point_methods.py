@@ -6,8 +6,8 @@ They gather what the pure kernels take. Scores that are exact, or that nothing i
 
 import numpy as np
 
-from itembank.data.bank_factors import bank_factor_model
-from itembank.estimation import specs
+from itembank.bank.bank_factors import bank_factor_model
+from itembank.estimation import estimator_specs as specs
 from itembank.estimation.gp_irt import estimated_factor, gp_irt, sample_share
 from itembank.estimation.point import Known, calibration_scores, target_weights
 from itembank.estimation.regression.factor import predict_factor

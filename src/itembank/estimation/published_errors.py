@@ -2,13 +2,13 @@
 
 import numpy as np
 
-from itembank.data.bank_lineage import repeatable
-from itembank.data.banks import Bank
-from itembank.data.published import PublishedSubset
-from itembank.data.selections import Selection
+from itembank.bank.bank_lineage import repeatable
+from itembank.bank.banks import Bank
+from itembank.bank.published import PublishedSubset
+from itembank.bank.selections import Selection
+from itembank.estimation.estimator_specs import PointSpec, Stacked
 from itembank.estimation.members_out_of_fold import Past
 from itembank.estimation.out_of_fold import OutOfFold
-from itembank.estimation.specs import PointSpec, Stacked
 from itembank.estimation.typicality import PastMisfit
 
 

@@ -4,17 +4,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from itembank.data.banks import Bank
-from itembank.data.targets import ScoreTargets
+from itembank.bank.banks import Bank
 from itembank.estimation.basis import ScoreBasis, score_basis
 from itembank.estimation.observations import Observations
 from itembank.estimation.posterior import score_posterior
 from itembank.estimation.predictions import PredictedSums, predicted_sums, sums_at
 from itembank.estimation.sample_means import sample_mean, weighted_mean
 from itembank.estimation.scenario_sums import scenario_sums
+from itembank.irt.abilities import Abilities
+from itembank.irt.newton import map_abilities
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
-from itembank.scoring.abilities import Abilities
-from itembank.scoring.newton import map_abilities
+from itembank.responses.targets import ScoreTargets
 
 CELLS_AT_ONCE = 2**22
 """Models are worked on in blocks of about this many (model, item) cells, to bound memory."""

@@ -9,16 +9,16 @@ from collections.abc import Collection, Iterator
 
 import numpy as np
 
-from itembank.crossfit.folds import Fold
-from itembank.data.banks import Bank
+from itembank.bank.banks import Bank
 from itembank.estimation.basis import score_basis
+from itembank.estimation.folds import Fold
 from itembank.estimation.observations import Observations
+from itembank.irt.newton import map_abilities
 from itembank.numerics.arrays import IntArray
-from itembank.scoring.newton import map_abilities
 from itembank.selection.local_design import LocalDesign
 from itembank.selection.recipes import Recipe
 from itembank.selection.select import select_by_recipe
-from itembank.selection.specs import VOptimal
+from itembank.selection.selector_specs import VOptimal
 
 SEED = 30
 """Of a routing stage that chance chooses, in trials."""

@@ -3,8 +3,8 @@
 import numpy as np
 from scipy.special import ndtr
 
-from itembank.data.targets import mean_win_rate
 from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.responses.targets import mean_win_rate
 
 N_DRAWS = 400
 CELLS_AT_ONCE = 2**22

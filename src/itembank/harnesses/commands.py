@@ -10,12 +10,12 @@ from typing import Final
 
 import polars as pl
 
-from itembank.adaptive.answers import Answer
 from itembank.checks import check_positive
 from itembank.errors import ParameterError, remedy
 from itembank.harnesses.programs import Ended, Programs
 from itembank.harnesses.replies import ReadReply, exit_reply, json_reply, pattern_reply, reply
 from itembank.harnesses.templates import CommandTemplate
+from itembank.sessions.answers import Answer
 
 MOST_OF_NAME: Final = 60
 """Characters of an item's id in the name of its log."""

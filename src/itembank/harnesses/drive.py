@@ -10,11 +10,11 @@ from dataclasses import dataclass, field, replace
 from queue import SimpleQueue
 from typing import Any, Final, TypeAlias
 
-from itembank.adaptive.answers import Answer, answer_to
-from itembank.adaptive.session import AdaptiveSession
 from itembank.checks import check_whole
 from itembank.errors import DataError, RunError, quoted, visible
 from itembank.harnesses.protocol import AfterAnswer, take_answer
+from itembank.sessions.answers import Answer, answer_to
+from itembank.sessions.session import AdaptiveSession
 
 Outcome: TypeAlias = float | Answer | Mapping[str, Any]
 """What running an item gives: a response, an answer, or the fields of an answer by name (`costs` among them)."""

@@ -5,11 +5,11 @@ from typing import Any, NoReturn, TypeAlias
 
 import polars as pl
 
-from itembank.adaptive.answers import Answer, tell_all
-from itembank.adaptive.session import AdaptiveSession
 from itembank.checks import check_whole
-from itembank.data.prompts import DIFFERS, PROMPT_HASH, PROMPT_SETTINGS
 from itembank.errors import IntegrityError, quoted, remedy, shown
+from itembank.responses.prompts import DIFFERS, PROMPT_HASH, PROMPT_SETTINGS
+from itembank.sessions.answers import Answer, tell_all
+from itembank.sessions.session import AdaptiveSession
 
 CONTENT = "content_hash"
 """Column of a bank's items: a hash of what was asked."""

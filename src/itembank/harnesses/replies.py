@@ -6,12 +6,12 @@ import signal
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias
 
-from itembank.adaptive.answers import Answer, answer_to
-from itembank.adaptive.events import checked_costs
-from itembank.data.readers.truth_words import response_of
 from itembank.errors import DataError, ParameterError, quoted
 from itembank.harnesses.drive import reason
 from itembank.harnesses.programs import Ended
+from itembank.readers.truth_words import response_of
+from itembank.sessions.answers import Answer, answer_to
+from itembank.sessions.events import checked_costs
 
 ReadReply: TypeAlias = Callable[[str, Ended], Answer]
 """Makes the answer to an item of what a program left; raises `DataError` where there is none."""

@@ -2,10 +2,10 @@
 
 import polars as pl
 
-from itembank.diagnostics.item_audit_names import REASONS, SAME_FOR_ALL
-from itembank.diagnostics.item_audit_results import ItemAudit
+from itembank.auditing.item_audit_names import REASONS, SAME_FOR_ALL
+from itembank.auditing.item_audit_results import ItemAudit
 from itembank.pages.blocks import Column, Data, Table
-from itembank.reports.theme import count
+from itembank.pages.theme import count
 
 LONGEST_TEXT = 240
 """Characters of an item's text that a page shows."""

@@ -4,15 +4,15 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from itembank.diagnostics.differential_results import DifferentialItems
-from itembank.diagnostics.item_audit_names import SAME_FOR_ALL
-from itembank.diagnostics.item_audit_results import ItemAudit, LabelCheck
+from itembank.auditing.differential_results import DifferentialItems
+from itembank.auditing.item_audit_names import SAME_FOR_ALL
+from itembank.auditing.item_audit_results import ItemAudit, LabelCheck
 from itembank.pages.audit_blocks import items_table, reasons_table, said
 from itembank.pages.blocks import Answer, Answers, Block, Caution, Chart, Column, Data, Section, Table, Text
 from itembank.pages.charts import Spec, brushed, layer, number_axis, tips
 from itembank.pages.common import plural
 from itembank.pages.render import Page
-from itembank.reports.theme import count, percent, points
+from itembank.pages.theme import count, percent, points
 
 MOST_ROWS = 5_000
 """Flagged items that the page lists, and items without a reason that it draws."""

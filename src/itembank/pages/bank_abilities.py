@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from itembank.data.banks import Bank
+from itembank.bank.banks import Bank
 from itembank.numerics.arrays import FloatArray
 from itembank.pages.blocks import Chart, Column, Data, Section, Table, Text
 from itembank.pages.charts import Spec, number_axis, row_axis, row_height, tips
 from itembank.pages.common import in_words, plural
-from itembank.reports.theme import percent
+from itembank.pages.theme import percent
 
 MOST_ABILITIES = 6
 TOP_ITEMS = 5

@@ -4,13 +4,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from itembank.data.banks import Bank
+from itembank.bank.banks import Bank
 from itembank.numerics.arrays import FloatArray
 from itembank.pages.blocks import Answer, Block, Chart, Column, Data, Section, Table, Text
 from itembank.pages.charts import Spec, layer, number_axis, score_axis, tips
 from itembank.pages.common import plural, unit_words
+from itembank.pages.theme import count, level_words, percent, points
 from itembank.planning.accuracy import Accuracy, can_be_measured
-from itembank.reports.theme import count, level_words, percent, points
 
 TITLE = "How good estimates are"
 USUAL_SIZE = 100

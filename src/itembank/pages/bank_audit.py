@@ -2,15 +2,15 @@
 
 import numpy as np
 
-from itembank.data.banks import Bank
-from itembank.data.responses import ResponseMatrix
-from itembank.diagnostics.item_audit import audit_items
-from itembank.diagnostics.panel import LEAST_MODELS
+from itembank.auditing.item_audit import audit_items
+from itembank.auditing.panel import LEAST_MODELS
+from itembank.bank.banks import Bank
 from itembank.numerics.arrays import IntArray
 from itembank.pages.audit_blocks import items_table, reasons_table, said
 from itembank.pages.blocks import Block, Caution, Section, Text
 from itembank.pages.common import plural
-from itembank.reports.theme import count
+from itembank.pages.theme import count
+from itembank.responses.responses import ResponseMatrix
 
 MOST_CELLS = 2_000_000
 """Responses that the audit of a page looks at; of more it takes some of the models."""

@@ -4,13 +4,13 @@ from typing import Any
 
 import numpy as np
 
-from itembank.data.banks import Bank
+from itembank.bank.banks import Bank
 from itembank.numerics.arrays import FloatArray
 from itembank.pages.blocks import Block, Chart, Column, Data, Section, Table, Text
 from itembank.pages.charts import Spec, brushed, layer, number_axis, row_axis, row_height, tips
 from itembank.pages.common import in_words, plural
-from itembank.reports.ability_axis import AbilityAxis
-from itembank.reports.theme import count, percent
+from itembank.pages.figures.ability_axis import AbilityAxis
+from itembank.pages.theme import count, percent
 
 N_GRID = 61
 MOST_POINTS = 5_000

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from itembank.data.banks import Bank
+from itembank.bank.banks import Bank
 from itembank.numerics.arrays import FloatArray
 from itembank.numerics.ties import average_ranks
 from itembank.pages.blocks import Block, Chart, Column, Data, Section, Table, Text, Values
@@ -20,9 +20,9 @@ from itembank.pages.charts import (
     tips,
 )
 from itembank.pages.common import in_words, plural, scores_in_words
+from itembank.pages.figures.ability_axis import AbilityAxis
 from itembank.pages.model_columns import Groups, Numbers, date_column, group_columns, iso_day, n_different, size_column
-from itembank.reports.ability_axis import AbilityAxis
-from itembank.reports.theme import count, interval_words, percent
+from itembank.pages.theme import count, interval_words, percent
 
 LEAST_MODELS = 8
 """Models that a picture is worth drawing of."""

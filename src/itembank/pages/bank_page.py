@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from itembank.data.banks import Bank
+from itembank.bank.banks import Bank
 from itembank.pages.bank_abilities import abilities_section
 from itembank.pages.bank_accuracy import accuracy_answer, accuracy_section
 from itembank.pages.bank_audit import audit_section
@@ -15,8 +15,8 @@ from itembank.pages.blocks import Answer, Answers, Block, Caution, Chart, Column
 from itembank.pages.charts import Spec, layer, row_axis, row_height, score_axis, tips
 from itembank.pages.common import plural, scores_in_words
 from itembank.pages.render import Page
+from itembank.pages.theme import count, percent
 from itembank.planning.accuracy import Accuracy, kept_accuracy
-from itembank.reports.theme import count, percent
 
 DENSE = 0.9
 """Share of responses that are there, below which a page says how many are missing."""

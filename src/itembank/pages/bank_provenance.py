@@ -5,15 +5,15 @@ from collections.abc import Iterator
 import numpy as np
 import polars as pl
 
-from itembank.data.bank_records import read_record
-from itembank.data.banks import Bank
-from itembank.data.costs import costs_of_items
-from itembank.diagnostics.run_conditions import told_conditions
+from itembank.auditing.run_conditions import told_conditions
+from itembank.bank.bank_records import read_record
+from itembank.bank.banks import Bank
+from itembank.bank.costs import costs_of_items
 from itembank.errors import ItembankError
 from itembank.pages.blocks import Block, Column, Data, Facts, Section, Table
 from itembank.pages.common import Pair, bank_provenance, plural, unit_words
 from itembank.pages.model_columns import date_column, iso_day
-from itembank.reports.theme import count, money
+from itembank.pages.theme import count, money
 
 MOST_VALUES = 3
 """Values of a column that are told."""

@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from itembank.data.banks import Bank
+from itembank.bank.banks import Bank
 from itembank.numerics.arrays import FloatArray
 from itembank.pages.blocks import Column
-from itembank.reports.theme import count, interval_words, percent
+from itembank.pages.theme import count, interval_words, percent
 
 Pair = tuple[str, str]
 

@@ -9,7 +9,7 @@ from itembank.pages.charts import Spec, layers, tips
 from itembank.pages.common import plural
 from itembank.pages.comparison_pairs import PairFinding, pair_number
 from itembank.pages.panels import across, in_order, ruled
-from itembank.reports.theme import interval_words, level_words, percent, points
+from itembank.pages.theme import interval_words, level_words, percent, points
 
 MOST_MODELS = 40
 """Rows of a picture of many models."""

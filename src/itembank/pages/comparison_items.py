@@ -4,18 +4,18 @@ import warnings
 
 import numpy as np
 
+from itembank.bank.banks import Bank
+from itembank.bank.selections import Selection
 from itembank.comparison.compared_models import ComparedModels
-from itembank.data.banks import Bank
-from itembank.data.responses import ResponseMatrix
-from itembank.data.score_names import OVERALL
-from itembank.data.selections import Selection
 from itembank.errors import DataWarning
 from itembank.estimation.observations import known_items
 from itembank.numerics.arrays import FloatArray
 from itembank.pages.blocks import Block, Chart, Column, Data, Section, Table
 from itembank.pages.charts import layers, tips
 from itembank.pages.panels import across, ruled
-from itembank.reports.theme import points
+from itembank.pages.theme import points
+from itembank.responses.responses import ResponseMatrix
+from itembank.responses.score_names import OVERALL
 
 N_BINS = 10
 

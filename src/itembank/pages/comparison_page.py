@@ -4,10 +4,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from itembank.bank.banks import Bank
+from itembank.bank.selections import Selection
 from itembank.comparison.comparisons import Comparison
-from itembank.data.banks import Bank
-from itembank.data.responses import ResponseMatrix
-from itembank.data.selections import Selection
 from itembank.errors import shown
 from itembank.estimation.estimand_names import ESTIMANDS_IN_WORDS, RUN
 from itembank.pages.blocks import Answer, Answers, Block, Caution, Column, Data, Section, Table, Text
@@ -24,7 +23,8 @@ from itembank.pages.comparison_items import deciding_items, items_section
 from itembank.pages.comparison_matrix import matrix_chart, profile_chart
 from itembank.pages.comparison_pairs import PairFinding, pair_number, probability_words
 from itembank.pages.render import Page
-from itembank.reports.theme import count, level_words, percent, points
+from itembank.pages.theme import count, level_words, percent, points
+from itembank.responses.responses import ResponseMatrix
 
 MOST_IN_TABLE = 100
 """Models whose pairs a page lists, the best: 4,950 pairs."""

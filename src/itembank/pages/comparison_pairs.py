@@ -8,7 +8,7 @@ import numpy as np
 
 from itembank.comparison.comparisons import Comparison
 from itembank.numerics.arrays import FloatArray
-from itembank.reports.theme import level_words, points
+from itembank.pages.theme import level_words, points
 
 SURE = 0.995
 """Probability from which no second decimal is left to say."""

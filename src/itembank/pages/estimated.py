@@ -5,10 +5,8 @@ from typing import Self
 
 import numpy as np
 
-from itembank.data.banks import Bank
-from itembank.data.readers.agreement import only_items
-from itembank.data.responses import ResponseMatrix
-from itembank.data.selections import Selection
+from itembank.bank.banks import Bank
+from itembank.bank.selections import Selection
 from itembank.errors import DataError, shown
 from itembank.estimation.estimates import ScoreEstimates
 from itembank.estimation.observations import Observations, found_items
@@ -16,6 +14,8 @@ from itembank.estimation.published_errors import selection_or_published
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.pages.given_answers import GivenAnswers
 from itembank.pages.past_models import OneModel, PastScores
+from itembank.readers.agreement import only_items
+from itembank.responses.responses import ResponseMatrix
 
 
 @dataclass(frozen=True, slots=True)

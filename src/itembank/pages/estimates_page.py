@@ -4,10 +4,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from itembank.data.banks import Bank
-from itembank.data.responses import ResponseMatrix
-from itembank.data.score_names import WIN_RATE
-from itembank.data.selections import Selection
+from itembank.bank.banks import Bank
+from itembank.bank.selections import Selection
 from itembank.errors import shown
 from itembank.estimation.estimand_names import ESTIMANDS_IN_WORDS
 from itembank.estimation.estimates import ScoreEstimates
@@ -19,6 +17,8 @@ from itembank.pages.many_estimates import many_lead, many_sections
 from itembank.pages.model_details import model_sections
 from itembank.pages.render import Page
 from itembank.pages.score_answers import score_answer
+from itembank.responses.responses import ResponseMatrix
+from itembank.responses.score_names import WIN_RATE
 
 MOST_DETAILED = 3
 """Models that are shown one by one; of more, all together."""

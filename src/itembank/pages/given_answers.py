@@ -6,16 +6,16 @@ from typing import Self
 import numpy as np
 from scipy.special import ndtri
 
-from itembank.data.banks import Bank
+from itembank.bank.banks import Bank
 from itembank.estimation.basis import ScoreBasis, score_basis
 from itembank.irt.bernoulli import probability
+from itembank.irt.newton import map_abilities
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.pages.blocks import Block, Chart, Column, Data, Table
 from itembank.pages.charts import layer, layers, tips
 from itembank.pages.common import plural
 from itembank.pages.interval_charts import PRECISE, share
-from itembank.reports.theme import percent
-from itembank.scoring.newton import map_abilities
+from itembank.pages.theme import percent
 
 MOST_PARTS = 200
 """Answers are left out one by one up to so many; of more, in so many parts."""

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from itembank.reports.theme import (
+from itembank.pages.theme import (
     BACKGROUND,
     CATEGORIES,
     DIVERGING,

@@ -11,7 +11,7 @@ from itembank.pages.estimated import Estimated
 from itembank.pages.interval_charts import PRECISE, ROW_HEIGHT, interval_marks, row_of, share
 from itembank.pages.model_details import next_blocks
 from itembank.pages.past_models import score_words
-from itembank.reports.theme import ATYPICAL_WORDS, count, interval_words, percent, points
+from itembank.pages.theme import ATYPICAL_WORDS, count, interval_words, percent, points
 
 MOST_NAMED = 60
 """Models that get a row with their name; more stand in order along the chart."""

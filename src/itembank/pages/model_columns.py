@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from itembank.data.compute_units import counts
-from itembank.data.model_features import days_of
 from itembank.numerics.arrays import FloatArray
+from itembank.readers.compute_units import counts
+from itembank.responses.model_features import days_of
 
 DATE_WORDS = ("released", "release", "published", "date", "created", "seen", "day", "time")
 SIZE_WORDS = ("params", "parameters", "param", "size")

@@ -6,21 +6,21 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from scipy.special import ndtr
 
-from itembank.data.responses import ResponseMatrix
-from itembank.diagnostics.past_fit import why_not_examined
-from itembank.diagnostics.person_fit import check_fit
-from itembank.diagnostics.person_fit_results import RARE, GroupFit, ModelFit
-from itembank.diagnostics.run_conditions import marked_otherwise
+from itembank.auditing.past_fit import why_not_examined
+from itembank.auditing.person_fit import check_fit
+from itembank.auditing.person_fit_results import RARE, GroupFit, ModelFit
+from itembank.auditing.run_conditions import marked_otherwise
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.pages.blocks import Block, Column, Data, Facts, Section, Table, Text
 from itembank.pages.common import plural
 from itembank.pages.estimated import Estimated
 from itembank.pages.given_answers import MOST_LISTED, answer_blocks
 from itembank.pages.past_models import scenario_blocks, standing_chart
+from itembank.pages.theme import count, percent, points
 from itembank.planning.accuracy import kept_accuracy
 from itembank.planning.precision import precision_curve
 from itembank.progress import silent
-from itembank.reports.theme import count, percent, points
+from itembank.responses.responses import ResponseMatrix
 
 N_NEAREST = 3
 """Past models of about the same score that a model is compared with, beside the best."""

@@ -5,10 +5,9 @@ from dataclasses import replace
 from itertools import islice
 from typing import Any
 
-from itembank.data.banks import Bank
-from itembank.data.score_names import without_only_scenario
-from itembank.data.selections import Selection
-from itembank.diagnostics.item_audit_results import ItemAudit
+from itembank.auditing.item_audit_results import ItemAudit
+from itembank.bank.banks import Bank
+from itembank.bank.selections import Selection
 from itembank.estimation.estimates import ScoreEstimates
 from itembank.pages.audit_page import audit_page
 from itembank.pages.bank_page import bank_answers, contents_section
@@ -19,10 +18,11 @@ from itembank.pages.prediction_study_page import prediction_study_page
 from itembank.pages.pretraining_page import pretraining_page
 from itembank.pages.render import Page, pieces_html
 from itembank.pages.study_page import study_page
+from itembank.pages.theme import interval_words, level_words, percent
 from itembank.pages.transfer_page import transfer_page
 from itembank.pages.validity_page import validity_page
 from itembank.planning.accuracy import kept_accuracy
-from itembank.reports.theme import interval_words, level_words, percent
+from itembank.responses.score_names import without_only_scenario
 from itembank.scaling.pretraining.law_results import PretrainingLaw
 from itembank.scaling.sampling.pass_at_k_results import PassAtKLaw
 from itembank.scaling.transfers.convergent_results import ConvergentValidity

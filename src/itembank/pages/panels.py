@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from itembank.pages.charts import Spec
-from itembank.reports.theme import CATEGORIES
+from itembank.pages.theme import CATEGORIES
 
 PANEL_WIDTH = 240
 """Least pixels of a panel beside others; a narrow page puts fewer of them side by side."""

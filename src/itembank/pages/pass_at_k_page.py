@@ -8,7 +8,7 @@ from itembank.pages.charts import Spec, layers, tips
 from itembank.pages.common import Pair, columns_of, plural
 from itembank.pages.panels import across, panels
 from itembank.pages.render import Page
-from itembank.reports.theme import count, interval_words, level_words, percent, points
+from itembank.pages.theme import count, interval_words, level_words, percent, points
 from itembank.scaling.sampling.pass_at_k_results import PassAtKLaw
 from itembank.scaling.sampling.sampling_plan_results import SamplingPlan
 

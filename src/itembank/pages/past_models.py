@@ -6,14 +6,14 @@ from typing import Self
 
 import numpy as np
 
-from itembank.data.banks import Bank
-from itembank.data.score_names import OVERALL
+from itembank.bank.banks import Bank
 from itembank.numerics.arrays import FloatArray
 from itembank.pages.blocks import Chart, Column, Data, Table
 from itembank.pages.charts import Spec, layer, layers, tips
 from itembank.pages.common import plural
 from itembank.pages.interval_charts import PRECISE, ROW_HEIGHT, interval_marks, row_of, share
-from itembank.reports.theme import interval_words, percent
+from itembank.pages.theme import interval_words, percent
+from itembank.responses.score_names import OVERALL
 
 QUANTILES = {"tenth": 0.1, "lower": 0.25, "middle": 0.5, "upper": 0.75, "ninetieth": 0.9}
 MOST_ROWS = 60

@@ -11,7 +11,7 @@ from itembank.pages.blocks import Chart, Data
 from itembank.pages.charts import Spec, layers, tips
 from itembank.pages.common import plural
 from itembank.pages.panels import across, colours, panels, ruled
-from itembank.reports.theme import compute, interval_words, level_words, percent
+from itembank.pages.theme import compute, interval_words, level_words, percent
 from itembank.scaling.pretraining.held_out_results import HeldOutForecasts
 from itembank.scaling.pretraining.law_results import PretrainingLaw, ScenarioLaws
 

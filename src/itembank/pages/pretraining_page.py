@@ -17,7 +17,7 @@ from itembank.pages.pretraining_charts import (
     held_out_chart,
 )
 from itembank.pages.render import Page
-from itembank.reports.theme import compute, count, interval_words, level_words, percent, points
+from itembank.pages.theme import compute, count, interval_words, level_words, percent, points
 from itembank.scaling.pretraining.held_out_results import HeldOutForecasts
 from itembank.scaling.pretraining.law_results import PretrainingLaw
 

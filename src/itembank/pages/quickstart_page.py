@@ -4,15 +4,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from itembank.data.score_names import OVERALL
 from itembank.numerics.arrays import FloatArray
 from itembank.pages.blocks import Answer, Answers, Chart, Column, Data, Facts, Section, Table, Text
 from itembank.pages.charts import Spec, tips
 from itembank.pages.common import bank_provenance, plural
 from itembank.pages.interval_charts import HOLLOW, PRECISE, share
+from itembank.pages.quickstart import DEFAULT, STRATEGIES, QuickstartResult, StrategyErrors
 from itembank.pages.render import Page
-from itembank.reports.quickstart import DEFAULT, STRATEGIES, QuickstartResult, StrategyErrors
-from itembank.reports.theme import ATYPICAL_WORDS, count, level_words, percent, points
+from itembank.pages.theme import ATYPICAL_WORDS, count, level_words, percent, points
+from itembank.responses.score_names import OVERALL
 
 BY_CHANCE = STRATEGIES[0]
 """What everybody can do without a bank."""

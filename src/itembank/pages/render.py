@@ -12,8 +12,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from itembank.data.atomic import check_destination, write_text
 from itembank.errors import ParameterError, missing_package, visible
+from itembank.files.atomic import check_destination, write_text
 from itembank.pages.blocks import Block, Chart, Column, Data, Section, Table
 from itembank.pages.looks import COLOURS, chart_config, style_variables
 from itembank.pages.pictures import picture

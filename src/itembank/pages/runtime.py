@@ -12,9 +12,9 @@ from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 
-from itembank.data.atomic import replacing_file
-from itembank.data.user_cache import user_cache_folder
 from itembank.errors import missing_package
+from itembank.files.atomic import replacing_file
+from itembank.files.user_cache import user_cache_folder
 
 PACKAGES = "jinja2 vl-convert-python"
 """What pages need, as pip knows it."""

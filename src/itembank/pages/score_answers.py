@@ -5,14 +5,14 @@ from importlib.metadata import version
 
 import numpy as np
 
-from itembank.data.banks import Bank
-from itembank.data.costs import costs_of_items
-from itembank.data.score_names import OVERALL
+from itembank.bank.banks import Bank
+from itembank.bank.costs import costs_of_items
 from itembank.numerics.arrays import IntArray
 from itembank.pages.blocks import Answer
 from itembank.pages.common import plural
 from itembank.pages.past_models import OneModel
-from itembank.reports.theme import UNKNOWN, count, interval_words, level_words, percent
+from itembank.pages.theme import UNKNOWN, count, interval_words, level_words, percent
+from itembank.responses.score_names import OVERALL
 
 UNITS = {"cost_usd": "cost", "tokens": "tokens", "seconds": "time", "output_tokens": "output tokens"}
 """Costs that a saving is told in, the most wanted first, and what they are called."""

@@ -4,10 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from itembank.adaptive.events import Failed
-from itembank.adaptive.session import AdaptiveSession
-from itembank.adaptive.session_spec import CUSTOM
-from itembank.data.banks import Bank
+from itembank.bank.banks import Bank
 from itembank.errors import visible
 from itembank.estimation.estimand_names import ESTIMANDS_IN_WORDS
 from itembank.estimation.estimates import ScoreEstimates
@@ -28,8 +25,11 @@ from itembank.pages.session_steps import (
     telling_words,
     wanted_score,
 )
-from itembank.reports.theme import count, money, points
+from itembank.pages.theme import count, money, points
 from itembank.selection.criteria import CRITERIA
+from itembank.sessions.events import Failed
+from itembank.sessions.session import AdaptiveSession
+from itembank.sessions.session_spec import CUSTOM
 
 KEY = "session"
 

@@ -5,16 +5,16 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from itembank.adaptive.events import Told
-from itembank.adaptive.session import AdaptiveSession
-from itembank.adaptive.session_spec import CUSTOM
 from itembank.irt.bernoulli import probability
 from itembank.numerics.arrays import FloatArray
 from itembank.pages.blocks import Chart, Column, Data, Table
 from itembank.pages.charts import Spec, layer, layers, tips
 from itembank.pages.common import unit_words
 from itembank.pages.interval_charts import PRECISE, share
-from itembank.reports.theme import interval_words, percent, points
+from itembank.pages.theme import interval_words, percent, points
+from itembank.sessions.events import Told
+from itembank.sessions.session import AdaptiveSession
+from itembank.sessions.session_spec import CUSTOM
 
 MOST_STEPS = 200
 """Answers after which the score is estimated again; of a longer session, evenly many."""

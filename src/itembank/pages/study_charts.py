@@ -9,7 +9,7 @@ from itembank.pages.blocks import Chart, Column, Data, Table
 from itembank.pages.charts import Spec, layers, tips
 from itembank.pages.panels import across, in_order, panels, ruled
 from itembank.pages.study_numbers import METHOD, OTHERS, BestMethod, StudyNumbers
-from itembank.reports.theme import interval_words, level_words, percent
+from itembank.pages.theme import interval_words, level_words, percent
 from itembank.studies.results import StudyResult
 
 MOST_SPREAD = 400

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from itembank.data.score_names import OVERALL
 from itembank.errors import ParameterError, shown
 from itembank.pages.blocks import Answer, Answers, Block, Caution, Column, Data, Section, Table, Text
 from itembank.pages.common import Pair, plural
@@ -24,7 +23,8 @@ from itembank.pages.study_charts import (
     width_chart,
 )
 from itembank.pages.study_numbers import BestMethod, StudyNumbers
-from itembank.reports.theme import count, level_words, percent
+from itembank.pages.theme import count, level_words, percent
+from itembank.responses.score_names import OVERALL
 from itembank.studies.manifests import StudyManifest
 from itembank.studies.results import StudyResult
 

@@ -10,7 +10,7 @@ from itembank.pages.charts import Spec, layers, tips
 from itembank.pages.common import Pair, columns_of, plural
 from itembank.pages.panels import across, in_order, panels
 from itembank.pages.render import Page
-from itembank.reports.theme import count, level_words, percent, points
+from itembank.pages.theme import count, level_words, percent, points
 from itembank.scaling.transfers.transfer_results import Transfer
 
 MOST_PANELS = 24

@@ -8,7 +8,7 @@ from itembank.pages.charts import Spec, tips
 from itembank.pages.common import Pair, columns_of, plural
 from itembank.pages.panels import in_order
 from itembank.pages.render import Page
-from itembank.reports.theme import level_words
+from itembank.pages.theme import level_words
 from itembank.scaling.transfers.convergent_results import ConvergentValidity, CorrelationTable
 
 MOST_WRITTEN = 16

@@ -4,14 +4,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from itembank.bank.arguments import GivenBank, as_bank
+from itembank.bank.bank_cache import cache_name
+from itembank.bank.banks import Bank
 from itembank.checks import check_fraction
-from itembank.crossfit.folds import MINIMUM_FOR_FOLDS
-from itembank.data.arguments import GivenBank, as_bank
-from itembank.data.bank_cache import cache_name
-from itembank.data.banks import Bank
-from itembank.data.validation import check_enough_models
+from itembank.estimation.estimator_specs import Stacked
+from itembank.estimation.folds import MINIMUM_FOR_FOLDS
 from itembank.estimation.intervals import half_widths_out_of_fold
-from itembank.estimation.specs import Stacked
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.numerics.threads import one_blas_thread
 from itembank.planning.goals import Goal
@@ -21,6 +20,7 @@ from itembank.planning.precision import ALWAYS_TRIED, PrecisionCurve
 from itembank.planning.size_trials import Trial, costs_of, estimates_of_size
 from itembank.planning.stages import AUTO
 from itembank.progress import ProgressCallback, part_of, silent
+from itembank.responses.validation import check_enough_models
 
 COST = "cost of "
 """Begins the names of kept costs; the unit follows."""

@@ -5,14 +5,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from itembank.crossfit.folds import folds
-from itembank.data.banks import Bank
-from itembank.data.selections import Selection
+from itembank.bank.banks import Bank
+from itembank.bank.selections import Selection
 from itembank.errors import ParameterError
 from itembank.estimation.automatic import too_few
+from itembank.estimation.estimator_specs import IN_STAGES, Stacked
+from itembank.estimation.folds import folds
 from itembank.estimation.headlines import headline_slopes
 from itembank.estimation.method_trials import sample_of, try_methods, try_stages
-from itembank.estimation.specs import IN_STAGES, Stacked
 from itembank.numerics.arrays import FloatArray
 from itembank.numerics.paired_choice import clearly_best
 from itembank.numerics.parallel import parts_with_progress
@@ -20,7 +20,7 @@ from itembank.numerics.threads import one_blas_thread
 from itembank.progress import ProgressCallback, part_of, silent
 from itembank.selection.recipes import Recipe
 from itembank.selection.select import select_by_recipe
-from itembank.selection.specs import METHODS, AnchorLatent, SelectionSpec, Stratified, VOptimal
+from itembank.selection.selector_specs import METHODS, AnchorLatent, SelectionSpec, Stratified, VOptimal
 
 FOR_FEW_MODELS = VOptimal(n_abilities=8)
 """Tried below `FEW_MODELS` only: with hundreds of models the factor model knows more than the item model."""

@@ -6,7 +6,7 @@ from typing import Self
 import numpy as np
 from scipy.special import ndtri
 
-from itembank.data.banks import Bank
+from itembank.bank.banks import Bank
 from itembank.estimation.estimand_names import RUN, Estimand
 from itembank.estimation.estimands import ExpectedAnswers, item_variance, run_variance
 from itembank.estimation.observations import Observations, attempts_of

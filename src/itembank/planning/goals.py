@@ -6,8 +6,8 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
+from itembank.bank.banks import Bank
 from itembank.checks import check_fraction
-from itembank.data.banks import Bank
 from itembank.errors import ParameterError
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.planning.chance import Chance

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import stdtrit
 
+from itembank.bank.banks import Bank
 from itembank.checks import check_fraction, check_whole
-from itembank.data.banks import Bank
 from itembank.numerics.arrays import FloatArray
 from itembank.selection.allocation import expected_counts
 from itembank.tabular import Compact

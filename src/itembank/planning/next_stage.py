@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 
-from itembank.data.arguments import (
+from itembank.bank.arguments import (
     GivenBank,
     GivenResponses,
     GivenSelection,
@@ -13,14 +13,14 @@ from itembank.data.arguments import (
     as_new_responses,
     as_selection,
 )
-from itembank.data.bank_lineage import repeatable
-from itembank.data.selections import Selection
+from itembank.bank.bank_lineage import repeatable
+from itembank.bank.selections import Selection
 from itembank.errors import DataError, remedy, shown
 from itembank.estimation.observations import bank_positions, known_items, observe
 from itembank.estimation.stages import local_design, next_module
 from itembank.numerics.threads import one_blas_thread
 from itembank.selection.recipes import ROUTING, STAGE, Recipe, read_recipe, stages_of
-from itembank.selection.specs import METHODS
+from itembank.selection.selector_specs import METHODS
 
 
 @one_blas_thread()

@@ -2,15 +2,14 @@
 
 import numpy as np
 
-from itembank.crossfit.folds import MINIMUM_FOR_FOLDS, folds
-from itembank.data.arguments import GivenBank, as_bank
-from itembank.data.bank_views import asked_for, headline_names
-from itembank.data.banks import Bank
-from itembank.data.score_names import OVERALL
+from itembank.bank.arguments import GivenBank, as_bank
+from itembank.bank.bank_views import asked_for, headline_names
+from itembank.bank.banks import Bank
 from itembank.errors import DataError, ParameterError, did_you_mean, shown
 from itembank.estimation.checks import check_headline
-from itembank.estimation.specs import METHODS as ESTIMATORS
-from itembank.estimation.specs import Auto, EstimationSpec
+from itembank.estimation.estimator_specs import METHODS as ESTIMATORS
+from itembank.estimation.estimator_specs import Auto, EstimationSpec
+from itembank.estimation.folds import MINIMUM_FOR_FOLDS, folds
 from itembank.numerics.arrays import IntArray
 from itembank.planning.auto import check_method, choose_selection
 from itembank.planning.goals import Goal, find_fewest, try_grid
@@ -20,9 +19,10 @@ from itembank.planning.precision import ALWAYS_TRIED, grid_sizes
 from itembank.planning.size_trials import Selector, Trial, try_size
 from itembank.planning.stages import AUTO, compare_stages, first_of_stages, routing_method, stage_sizes
 from itembank.progress import ProgressCallback, silent
+from itembank.responses.score_names import OVERALL
 from itembank.selection.select import candidates, select
-from itembank.selection.specs import METHODS as SELECTORS
-from itembank.selection.specs import SelectionSpec, VOptimal
+from itembank.selection.selector_specs import METHODS as SELECTORS
+from itembank.selection.selector_specs import SelectionSpec, VOptimal
 
 USUAL_SIZE = 100
 LIMITS_OF_AUTO = VOptimal()

@@ -6,10 +6,10 @@ from typing import Literal
 
 import numpy as np
 
+from itembank.bank.arguments import GivenBank, as_bank
+from itembank.bank.banks import Bank
+from itembank.bank.selections import Selection
 from itembank.checks import check_whole, is_whole
-from itembank.data.arguments import GivenBank, as_bank
-from itembank.data.banks import Bank
-from itembank.data.selections import Selection
 from itembank.errors import DataWarning, shown, warn
 from itembank.numerics.random import as_generator
 from itembank.planning.auto import check_method, choose_selection
@@ -25,7 +25,7 @@ from itembank.planning.stages import (
 )
 from itembank.progress import ProgressCallback, silent
 from itembank.selection.select import select as select_by
-from itembank.selection.specs import SelectionSpec
+from itembank.selection.selector_specs import SelectionSpec
 
 
 def select(

@@ -5,20 +5,20 @@ from typing import Self
 
 import numpy as np
 
-from itembank.crossfit.folds import folds
-from itembank.data.banks import Bank
-from itembank.data.costs import costs_of_items
-from itembank.data.selections import Selection
+from itembank.bank.banks import Bank
+from itembank.bank.costs import costs_of_items
+from itembank.bank.selections import Selection
 from itembank.errors import DataError
+from itembank.estimation.estimator_specs import Auto, EstimationSpec, PointSpec, Stacked
+from itembank.estimation.folds import folds
 from itembank.estimation.members_out_of_fold import MembersOutOfFold, members_out_of_fold
 from itembank.estimation.method_trials import sample_of, try_methods
 from itembank.estimation.out_of_fold import OutOfFold
-from itembank.estimation.specs import Auto, EstimationSpec, PointSpec, Stacked
 from itembank.numerics.arrays import FloatArray
 from itembank.numerics.threads import one_blas_thread
 from itembank.planning.auto import FALLBACK, choose_selection
 from itembank.selection.select import select
-from itembank.selection.specs import SelectionSpec
+from itembank.selection.selector_specs import SelectionSpec
 
 Selector = SelectionSpec | str
 """A method of selection, or 'auto'."""

@@ -5,17 +5,17 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from itembank.bank.banks import Bank
+from itembank.bank.selections import Selection
 from itembank.checks import is_whole
-from itembank.crossfit.folds import MINIMUM_FOR_FOLDS, folds
-from itembank.data.banks import Bank
-from itembank.data.score_names import OVERALL
-from itembank.data.selections import Selection
 from itembank.errors import ParameterError, remedy
+from itembank.estimation.folds import MINIMUM_FOR_FOLDS, folds
 from itembank.planning.auto import FALLBACK, Tried, aimed_at_headline, best_of, errors_of
 from itembank.progress import ProgressCallback, silent
+from itembank.responses.score_names import OVERALL
 from itembank.selection.recipes import LATER_SCENARIOS, STAGE, STAGES, read_recipe, stages_of
 from itembank.selection.select import candidates
-from itembank.selection.specs import SelectionSpec, VOptimal
+from itembank.selection.selector_specs import SelectionSpec, VOptimal
 
 AUTO = "auto"
 MOST_STAGES = 3

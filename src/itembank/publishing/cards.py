@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from itembank.data.banks import Bank
-from itembank.data.prompts import prompts_in_words
+from itembank.bank.banks import Bank
 from itembank.errors import ParameterError, quoted
 from itembank.publishing.held_out import HeldOutScores
 from itembank.publishing.markdown import escaped, table
+from itembank.responses.prompts import prompts_in_words
 
 CANARY = "6f0d6bb6-0f0e-4f0b-9a52-9b2f5f6a3c5e"
 """Stands in every card, so that whoever trains a model can find banks in the data and leave them out."""

@@ -4,12 +4,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from itembank.crossfit.folds import folds
-from itembank.data.banks import Bank
-from itembank.data.selections import Selection
+from itembank.bank.banks import Bank
+from itembank.bank.selections import Selection
+from itembank.estimation.estimator_specs import Stacked
+from itembank.estimation.folds import folds
 from itembank.estimation.intervals import half_widths_out_of_fold
 from itembank.estimation.method_trials import sample_of, try_methods
-from itembank.estimation.specs import Stacked
 from itembank.numerics.arrays import FloatArray
 from itembank.numerics.threads import one_blas_thread
 from itembank.progress import ProgressCallback, silent

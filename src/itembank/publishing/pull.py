@@ -3,12 +3,12 @@
 import shutil
 from pathlib import Path
 
-from itembank.data.atomic import replacing_folder
-from itembank.data.bank_files import check_bank_destination, load_bank
-from itembank.data.banks import Bank
-from itembank.data.hub_names import parse_hub_name
-from itembank.data.hub_pull import is_file_of_bank
+from itembank.bank.bank_files import check_bank_destination, load_bank
+from itembank.bank.banks import Bank
+from itembank.bank.hub_pull import is_file_of_bank
 from itembank.errors import BankError
+from itembank.files.atomic import replacing_folder
+from itembank.files.hub_names import parse_hub_name
 
 
 def pull_bank(place: str | Path, folder: str | Path, *, overwrite: bool = False) -> Bank:

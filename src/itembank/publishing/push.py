@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from itembank.data.arguments import GivenBank, as_bank
-from itembank.data.bank_files import save_bank
-from itembank.data.banks import Bank
-from itembank.data.hub_client import KIND, hub_client, hub_errors
-from itembank.data.hub_names import HubName, parse_hub_name
-from itembank.data.hub_pull import BESIDE
+from itembank.bank.arguments import GivenBank, as_bank
+from itembank.bank.bank_files import save_bank
+from itembank.bank.banks import Bank
+from itembank.bank.hub_pull import BESIDE
 from itembank.errors import DataError, ParameterError, shown
+from itembank.files.hub_client import KIND, hub_client, hub_errors
+from itembank.files.hub_names import HubName, parse_hub_name
 from itembank.planning.select import select
 from itembank.progress import ProgressCallback, part_of, silent
 from itembank.publishing.cards import CardOptions, card

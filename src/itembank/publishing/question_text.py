@@ -6,16 +6,16 @@ from collections.abc import Collection
 
 import polars as pl
 
-from itembank.data.answered_how import ADDED
-from itembank.data.bank_history import ANSWERED_HOW
-from itembank.data.bank_views import whole_bank
-from itembank.data.banks import Bank
-from itembank.data.compute import FINAL_COLUMN, PARAMETER_COLUMNS, RECIPE_COLUMNS, TOKEN_COLUMNS
-from itembank.data.prompts import IN_WORDS, PROMPT_SETTINGS
-from itembank.data.score_names import EXTERNAL
-from itembank.data.secrets import is_secret, without_secrets
+from itembank.bank.answered_how import ADDED
+from itembank.bank.bank_history import ANSWERED_HOW
+from itembank.bank.bank_views import whole_bank
+from itembank.bank.banks import Bank
 from itembank.errors import DataError, did_you_mean, remedy, shown
 from itembank.pages.model_columns import tells_of_models
+from itembank.readers.compute import FINAL_COLUMN, PARAMETER_COLUMNS, RECIPE_COLUMNS, TOKEN_COLUMNS
+from itembank.responses.prompts import IN_WORDS, PROMPT_SETTINGS
+from itembank.responses.score_names import EXTERNAL
+from itembank.responses.secrets import is_secret, without_secrets
 
 QUESTIONS = {
     *("question", "questions", "prompt", "prompts", "text", "doc", "document", "query", "input", "inputs", "passage"),

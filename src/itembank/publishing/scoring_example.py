@@ -1,6 +1,6 @@
 """The scoring example of a published subset: a short program that needs numpy alone."""
 
-from itembank.data.banks import Bank
+from itembank.bank.banks import Bank
 
 P_IRT = '''"""Estimate full-benchmark scores from answers to the items of selected.csv: python score.py results.csv
 

@@ -5,11 +5,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from itembank.data.bank_records import RECORD, read_record
-from itembank.data.banks import Bank
-from itembank.data.hub_pull import is_own_file
-from itembank.data.secrets import holds_secret
+from itembank.bank.bank_records import RECORD, read_record
+from itembank.bank.banks import Bank
+from itembank.bank.hub_pull import is_own_file
 from itembank.errors import DataError, remedy, shown
+from itembank.responses.secrets import holds_secret
 
 BANK = "bank"
 """The folder among tasks that holds the bank once more, for the tasks to estimate with."""

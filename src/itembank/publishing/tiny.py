@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from itembank.data.arguments import GivenBank, GivenSelection, as_bank, as_selection
-from itembank.data.atomic import replacing_folder, write_text
-from itembank.data.bank_files import check_bank_destination, save_bank
-from itembank.data.banks import Bank
-from itembank.data.prompts import words_of_items
-from itembank.data.selections import Selection
+from itembank.bank.arguments import GivenBank, GivenSelection, as_bank, as_selection
+from itembank.bank.bank_files import check_bank_destination, save_bank
+from itembank.bank.banks import Bank
+from itembank.bank.selections import Selection
+from itembank.files.atomic import replacing_folder, write_text
+from itembank.pages.figures.canvas import new_figure, save_figure
+from itembank.pages.figures.figures import PredictionPanel, figure_predicted_against_true
 from itembank.planning.select import select
 from itembank.progress import ProgressCallback, part_of, silent
 from itembank.publishing.held_out import HeldOutScores, held_out_scores
@@ -22,8 +23,7 @@ from itembank.publishing.scoring_example import scoring_example
 from itembank.publishing.task_files import check_task_files, is_data
 from itembank.publishing.tiny_readme import FIGURE, TASKS, tiny_readme
 from itembank.publishing.without_responses import without_responses
-from itembank.reports.canvas import new_figure, save_figure
-from itembank.reports.figures import PredictionPanel, figure_predicted_against_true
+from itembank.responses.prompts import words_of_items
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -4,9 +4,8 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from itembank.data.banks import Bank
-from itembank.data.prompts import prompts_in_words, settings_by_task
-from itembank.data.selections import Selection
+from itembank.bank.banks import Bank
+from itembank.bank.selections import Selection
 from itembank.publishing.cards import (
     CANARY,
     MOST_SHOWN,
@@ -20,6 +19,7 @@ from itembank.publishing.cards import (
 from itembank.publishing.held_out import HeldOutScores
 from itembank.publishing.markdown import escaped, table
 from itembank.publishing.task_files import harness_arguments
+from itembank.responses.prompts import prompts_in_words, settings_by_task
 
 FIGURE = "accuracy.png"
 TASKS = "tasks"

@@ -5,24 +5,24 @@ import dataclasses
 import numpy as np
 import polars as pl
 
-from itembank.crossfit.folds import folds
-from itembank.data.arguments import GivenBank, GivenSelection, as_bank, as_selection
-from itembank.data.bank_factors import fitted_factor_model, measured_discrepancy
-from itembank.data.bank_views import history_of_view
-from itembank.data.banks import Bank
-from itembank.data.fingerprint import bank_fingerprint
-from itembank.data.published import Published, PublishedSubset
-from itembank.data.responses import ResponseMatrix
-from itembank.data.selections import Selection
+from itembank.bank.arguments import GivenBank, GivenSelection, as_bank, as_selection
+from itembank.bank.bank_factors import fitted_factor_model, measured_discrepancy
+from itembank.bank.bank_views import history_of_view
+from itembank.bank.banks import Bank
+from itembank.bank.fingerprint import bank_fingerprint
+from itembank.bank.published import Published, PublishedSubset
+from itembank.bank.selections import Selection
 from itembank.errors import ParameterError
 from itembank.estimation.automatic import choose_method
+from itembank.estimation.estimator_specs import Stacked
+from itembank.estimation.folds import folds
 from itembank.estimation.method_trials import sample_of, try_methods
 from itembank.estimation.noise import noise_ratio
 from itembank.estimation.published_errors import stacked_methods
-from itembank.estimation.specs import Stacked
 from itembank.numerics.arrays import FloatArray
 from itembank.numerics.threads import one_blas_thread
 from itembank.progress import ProgressCallback, silent
+from itembank.responses.responses import ResponseMatrix
 
 
 @one_blas_thread()

@@ -17,9 +17,9 @@ from .pretraining.law_results import PretrainingLaw as PretrainingLaw
 from .pretraining.law_spec import ObservationalLaw as ObservationalLaw
 from .pretraining.law_spec import SigmoidLaw as SigmoidLaw
 from .pretraining.law_spec import TwoStep as TwoStep
+from .pretraining.method_specs import ItemResponseLaw as ItemResponseLaw
+from .pretraining.method_specs import PretrainingSettings as PretrainingSettings
 from .pretraining.pretraining_law import pretraining_law as pretraining_law
-from .pretraining.specs import ItemResponseLaw as ItemResponseLaw
-from .pretraining.specs import PretrainingSettings as PretrainingSettings
 from .sampling.pass_at_k import unbiased_pass_at_k as unbiased_pass_at_k
 from .sampling.pass_at_k_law import pass_at_k_law as pass_at_k_law
 from .sampling.pass_at_k_results import PassAtKLaw as PassAtKLaw
@@ -30,6 +30,6 @@ from .sampling.sampling_plan_results import SamplingPlan as SamplingPlan
 from .transfers.convergent import CorrelationInterval as CorrelationInterval
 from .transfers.convergent import convergent_validity as convergent_validity
 from .transfers.convergent_results import ConvergentValidity as ConvergentValidity
-from .transfers.specs import TransferSpec as TransferSpec
 from .transfers.transfer_results import Transfer as Transfer
+from .transfers.transfer_specs import TransferSpec as TransferSpec
 from .transfers.transfers import transfer as transfer

@@ -1,14 +1,14 @@
 """What scaling laws read besides responses: training compute, losses, the probabilities of every choice."""
 
-from itembank.data.compute import TrainingCompute, read_model_table, training_compute
-from itembank.data.language_models import (
+from itembank.readers.choice_table import read_choice_scores
+from itembank.readers.compute import TrainingCompute, read_model_table, training_compute
+from itembank.readers.language_models import (
     ChoiceLogLikelihoods,
     builtin_bits_per_byte,
     builtin_choices,
     builtin_sample_probabilities,
 )
-from itembank.data.losses import read_losses
-from itembank.data.readers.choice_table import read_choice_scores
+from itembank.readers.losses import read_losses
 
 __all__ = [
     "ChoiceLogLikelihoods",

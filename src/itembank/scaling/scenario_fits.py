@@ -4,15 +4,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from itembank.bank.banks import Bank
+from itembank.bank.calibrations import Calibration
 from itembank.calibration.calibrate import calibrate
-from itembank.calibration.specs import CalibrationSpec, Variational
-from itembank.data.banks import Bank
-from itembank.data.calibrations import Calibration
-from itembank.data.responses import ResponseMatrix
-from itembank.data.targets import ScoreTargets
+from itembank.calibration.calibration_specs import CalibrationSpec, Variational
 from itembank.errors import DataError, DataWarning, ParameterError, warn, warned_once
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.progress import ProgressCallback, silent
+from itembank.responses.responses import ResponseMatrix
+from itembank.responses.targets import ScoreTargets
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from itembank.data.banks import Bank
+from itembank.bank.banks import Bank
 from itembank.numerics.arrays import FloatArray
 from itembank.selection.anchors import NO_SPREAD, spread
 from itembank.selection.pools import ScenarioPool

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from itembank.factors.linear_gaussian import FactorModel
+from itembank.irt.linear_gaussian import FactorModel
 from itembank.numerics.arrays import FloatArray
 
 

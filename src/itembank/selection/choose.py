@@ -5,9 +5,9 @@ from collections.abc import Callable
 import numpy as np
 import polars as pl
 
-from itembank.data.bank_factors import bank_factor_model
+from itembank.bank.bank_factors import bank_factor_model
 from itembank.numerics.arrays import FloatArray, IntArray
-from itembank.selection import specs
+from itembank.selection import selector_specs as specs
 from itembank.selection.anchor_correctness import correctness_features
 from itembank.selection.anchor_irt import irt_features
 from itembank.selection.anchor_latent import latent_features

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from itembank.checks import check_whole, is_whole
-from itembank.data.targets import ScoreTargets
 from itembank.errors import ParameterError, did_you_mean, shown
 from itembank.numerics.arrays import BoolArray, IntArray
+from itembank.responses.targets import ScoreTargets
 from itembank.selection.greedy import Bounds
 
 

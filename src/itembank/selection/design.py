@@ -10,8 +10,8 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from itembank.data.banks import Bank
-from itembank.data.costs import CostUnit, expected_cost
+from itembank.bank.banks import Bank
+from itembank.bank.costs import CostUnit, expected_cost
 from itembank.errors import ParameterError
 from itembank.irt.families import ResponseModel
 from itembank.irt.logistic import Asymptotes

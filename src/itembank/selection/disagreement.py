@@ -3,14 +3,14 @@
 import numpy as np
 from scipy.special import entr
 
-from itembank.data.banks import Bank
+from itembank.bank.banks import Bank
 from itembank.irt.bernoulli import probability
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.numerics.ties import rounded
 from itembank.selection.anchor_correctness import correctness_features
 from itembank.selection.nearest import weighted_by_nearest
 from itembank.selection.pools import Choice, ScenarioPool
-from itembank.selection.specs import DisagreementMeasure
+from itembank.selection.selector_specs import DisagreementMeasure
 
 
 def choose_by_disagreement(

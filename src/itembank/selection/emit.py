@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from itembank.data.selections import Selection
+from itembank.bank.selections import Selection
 from itembank.errors import DataError, shown
 
 

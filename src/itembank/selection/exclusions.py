@@ -5,7 +5,7 @@ from collections.abc import Collection
 import numpy as np
 import polars as pl
 
-from itembank.data.banks import Bank
+from itembank.bank.banks import Bank
 from itembank.errors import DataError, ParameterError, did_you_mean, shown
 from itembank.numerics.arrays import BoolArray
 

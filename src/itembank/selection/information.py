@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from itembank.data.banks import Bank
+from itembank.bank.banks import Bank
 from itembank.irt.bernoulli import logit
 from itembank.irt.families import information_weights
 from itembank.numerics.arrays import FloatArray, IntArray

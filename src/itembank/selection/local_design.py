@@ -10,16 +10,16 @@ from typing import Self
 
 import numpy as np
 
-from itembank.data.bank_factors import bank_factor_model
-from itembank.data.banks import Bank
-from itembank.factors.linear_gaussian import factor_posterior
+from itembank.bank.bank_factors import bank_factor_model
+from itembank.bank.banks import Bank
+from itembank.irt.linear_gaussian import factor_posterior
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.selection.anchor_latent import latent_features
 from itembank.selection.local_model import LocalModel
 from itembank.selection.nearest import weighted_by_nearest
 from itembank.selection.pools import ScenarioPool
 from itembank.selection.select import candidates, scenario_pools
-from itembank.selection.specs import VOptimal
+from itembank.selection.selector_specs import VOptimal
 from itembank.selection.v_optimal import LinearModel, greedy_v_optimal, wanted_scores
 
 

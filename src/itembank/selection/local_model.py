@@ -11,14 +11,14 @@ from typing import Self
 
 import numpy as np
 
-from itembank.data.bank_factors import bank_factor_model, fitted_factor_model
-from itembank.data.banks import Bank
-from itembank.factors.linear_gaussian import FactorModel, fit_factor_model
+from itembank.bank.bank_factors import bank_factor_model, fitted_factor_model
+from itembank.bank.banks import Bank
 from itembank.irt.bernoulli import probability
 from itembank.irt.families import ResponseModel
+from itembank.irt.linear_gaussian import FactorModel, fit_factor_model
 from itembank.irt.parameters import ItemParameters
 from itembank.numerics.arrays import FloatArray
-from itembank.selection.specs import VOptimal
+from itembank.selection.selector_specs import VOptimal
 
 N_NODES = 7
 """Gauss-Hermite nodes over a model's uncertain ability: exact for polynomials of degree 13 in the logit."""

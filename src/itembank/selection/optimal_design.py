@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from itembank.data.banks import Bank
+from itembank.bank.banks import Bank
 from itembank.errors import ParameterError, shown
 from itembank.irt.parameters import AbilityPrior
 from itembank.numerics.arrays import FloatArray, IntArray
@@ -14,7 +14,7 @@ from itembank.selection.design import DesignItems, check_goal, updated_covarianc
 from itembank.selection.greedy import Bounds, next_items
 from itembank.selection.nearest import weighted_by_nearest
 from itembank.selection.pools import Choice, ItemPools, ScenarioPool
-from itembank.selection.specs import OptimalDesign
+from itembank.selection.selector_specs import OptimalDesign
 
 
 def choose_optimal_design(pools: ItemPools, spec: OptimalDesign) -> list[Choice]:

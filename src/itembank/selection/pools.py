@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from itembank.data.banks import Bank
+from itembank.bank.banks import Bank
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 
 

@@ -4,9 +4,9 @@ import dataclasses
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from itembank.data.selections import INCLUDED, Selection
+from itembank.bank.selections import INCLUDED, Selection
 from itembank.errors import ParameterError
-from itembank.selection.specs import METHODS, SelectionSpec, VOptimal
+from itembank.selection.selector_specs import METHODS, SelectionSpec, VOptimal
 
 STAGES, STAGE, ROUTING, LATER_SCENARIOS = "stages", "stage", "routing", "later_scenarios"
 """Stand in a recipe where a model is asked in stages: their numbers of items, the stage, the first stage's method, and

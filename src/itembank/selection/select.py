@@ -4,8 +4,8 @@ from collections.abc import Collection
 
 import numpy as np
 
-from itembank.data.banks import Bank
-from itembank.data.selections import Selection
+from itembank.bank.banks import Bank
+from itembank.bank.selections import Selection
 from itembank.errors import ParameterError, shown
 from itembank.numerics.arrays import BoolArray, IntArray
 from itembank.numerics.random import as_generator
@@ -14,7 +14,7 @@ from itembank.selection.allocation import equal_counts
 from itembank.selection.exclusions import is_included, not_excluded
 from itembank.selection.pools import ItemPools, ScenarioPool
 from itembank.selection.recipes import Recipe, recipe_of
-from itembank.selection.specs import METHODS, SelectionSpec
+from itembank.selection.selector_specs import METHODS, SelectionSpec
 
 
 def select(

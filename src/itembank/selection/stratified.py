@@ -6,7 +6,7 @@ from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.numerics.splits import first_of_each
 from itembank.selection.allocation import expected_counts, random_counts
 from itembank.selection.pools import Choice, ScenarioPool
-from itembank.selection.specs import Allocation
+from itembank.selection.selector_specs import Allocation
 
 
 def choose_stratified(

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from itembank.data.banks import Bank
+from itembank.bank.banks import Bank
 from itembank.irt.bernoulli import probability
 from itembank.numerics.arrays import FloatArray
 from itembank.selection.allocation import expected_counts, random_counts

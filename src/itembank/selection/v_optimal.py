@@ -11,16 +11,16 @@ from typing import Self
 
 import numpy as np
 
-from itembank.data.bank_cache import cache_name
-from itembank.data.score_names import OVERALL
-from itembank.data.targets import ScoreTargets
+from itembank.bank.bank_cache import cache_name
 from itembank.errors import ParameterError, shown
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.numerics.ties import first_largest
+from itembank.responses.score_names import OVERALL
+from itembank.responses.targets import ScoreTargets
 from itembank.selection.greedy import allowed_scenarios
 from itembank.selection.nearest import weighted_by_nearest
 from itembank.selection.pools import Choice, ScenarioPool
-from itembank.selection.specs import VOptimal
+from itembank.selection.selector_specs import VOptimal
 
 SMALLEST_VARIANCE = 1e-12
 """An item whose variance given the chosen items is smaller is known from them; its response adds nothing."""

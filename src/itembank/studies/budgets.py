@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from itembank.data.banks import Bank
-from itembank.data.costs import known_units, mean_cost
-from itembank.data.selections import Selection
+from itembank.bank.banks import Bank
+from itembank.bank.costs import known_units, mean_cost
+from itembank.bank.selections import Selection
 from itembank.errors import DataError, ParameterError, shown
 from itembank.numerics.arrays import FloatArray
 

@@ -5,15 +5,15 @@ from pathlib import Path
 
 import polars as pl
 
-from itembank.data.responses import ResponseMatrix
-from itembank.data.siblings import sibling_groups
 from itembank.errors import DataError, DataWarning, ParameterError, shown, warn
+from itembank.responses.responses import ResponseMatrix
+from itembank.responses.siblings import sibling_groups
 from itembank.studies.engine import Study, Tables
 from itembank.studies.fold_runs import run_fold
 from itembank.studies.folders import COMPARISON, ESTIMATES, SUMMARY
 from itembank.studies.manifests import StudyManifest
-from itembank.studies.specs import StudySpec
 from itembank.studies.splits import Fold, make_folds
+from itembank.studies.study_specs import StudySpec
 from itembank.studies.summary import summarise
 
 

@@ -7,14 +7,14 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from itembank.data.builtin import load_builtin
-from itembank.data.readers.read import read_responses
-from itembank.data.readers.specs import ReadingSpec
-from itembank.data.responses import ResponseMatrix
-from itembank.data.validation import column_of
 from itembank.errors import DataError, DataWarning, ParameterError, shown, warn
 from itembank.numerics.arrays import IntArray
-from itembank.studies.specs import FILTERS, DataSpec, Filter
+from itembank.readers.builtin import load_builtin
+from itembank.readers.read import read_responses
+from itembank.readers.reading_specs import ReadingSpec
+from itembank.responses.responses import ResponseMatrix
+from itembank.responses.validation import column_of
+from itembank.studies.study_specs import FILTERS, DataSpec, Filter
 
 VARIABLE = re.compile(r"\$\{(\w+)\}")
 

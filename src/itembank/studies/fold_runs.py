@@ -9,14 +9,12 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
+from itembank.bank.bank_views import with_target
+from itembank.bank.banks import Bank
+from itembank.bank.headlines import check_external_names, with_external_scores
+from itembank.bank.selections import Selection
 from itembank.calibration.build import build_bank
 from itembank.calibration.dimensions import MINIMUM_TO_CHOOSE, choose_n_dims
-from itembank.data.bank_views import with_target
-from itembank.data.banks import Bank
-from itembank.data.headlines import check_external_names, with_external_scores
-from itembank.data.responses import ResponseMatrix
-from itembank.data.score_names import EXTERNAL, WIN_RATE
-from itembank.data.selections import Selection
 from itembank.errors import DataError, ItembankWarning
 from itembank.estimation.estimate import estimate
 from itembank.estimation.estimates import ScoreEstimates
@@ -25,14 +23,16 @@ from itembank.numerics.arrays import FloatArray
 from itembank.numerics.threads import one_blas_thread
 from itembank.numerics.weights import effective_items
 from itembank.planning.select import select as select_automatically
+from itembank.responses.responses import ResponseMatrix
+from itembank.responses.score_names import EXTERNAL, WIN_RATE
 from itembank.selection.select import select
 from itembank.studies.budgets import item_costs, largest_within, selection_cost
 from itembank.studies.choices import MethodChoice
 from itembank.studies.engine import errors_at
 from itembank.studies.leaks import answers_of, calibration_part, check_no_leak
-from itembank.studies.specs import AUTO, CalibrationChoice, StudySpec, estimation_spec, selection_spec
 from itembank.studies.splits import Fold
 from itembank.studies.streams import stream
+from itembank.studies.study_specs import AUTO, CalibrationChoice, StudySpec, estimation_spec, selection_spec
 
 COLUMNS = (
     *("study", "split", "repeat", "fold", "draw", "selector", "estimator", "budget", "n_items", "model_id", "target"),

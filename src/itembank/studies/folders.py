@@ -6,8 +6,8 @@ from pathlib import Path
 
 import polars as pl
 
-from itembank.data.atomic import replacing_folder
 from itembank.errors import DataError
+from itembank.files.atomic import replacing_folder
 from itembank.studies.manifests import StudyManifest, read_manifest
 from itembank.studies.sealed_tables import check_tables, is_whole, read_tables, write_sealed, write_table
 

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from itembank.data.banks import Bank
-from itembank.data.responses import ResponseMatrix
-from itembank.data.score_names import EXTERNAL
+from itembank.bank.banks import Bank
 from itembank.errors import DataError, shown
 from itembank.numerics.arrays import IntArray
+from itembank.responses.responses import ResponseMatrix
+from itembank.responses.score_names import EXTERNAL
 from itembank.studies.splits import Fold
 
 ITEM_COLUMNS = ("item_id", "scenario", "subscenario", "weight", "chance", "n_options")

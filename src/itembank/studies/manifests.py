@@ -9,12 +9,12 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Self
 
-from itembank.data.atomic import SUFFIX, check_destination, write_text
-from itembank.data.digests import RECORD_KEY, digest_fits, with_digest
-from itembank.data.documents import read_json
-from itembank.data.fingerprint import data_fingerprint
-from itembank.data.responses import ResponseMatrix
+from itembank.bank.fingerprint import data_fingerprint
 from itembank.errors import DataError, shown
+from itembank.files.atomic import SUFFIX, check_destination, write_text
+from itembank.files.digests import RECORD_KEY, digest_fits, with_digest
+from itembank.files.documents import read_json
+from itembank.responses.responses import ResponseMatrix
 
 SCHEMA_VERSION = 1
 FILE_NAME = "manifest.json"

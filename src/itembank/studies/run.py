@@ -4,17 +4,17 @@ from pathlib import Path
 
 import polars as pl
 
-from itembank.data.responses import ResponseMatrix
 from itembank.errors import ConvergenceWarning, ParameterError, shown, warn
 from itembank.numerics.threads import check_jobs
 from itembank.progress import ProgressCallback, silent
+from itembank.responses.responses import ResponseMatrix
 from itembank.studies.comparison_study import comparison_study, warn_of_failures
 from itembank.studies.data_sets import load_data
 from itembank.studies.engine import run_in_folder
+from itembank.studies.prediction.prediction_spec import PredictionSpec
 from itembank.studies.prediction.study import prediction_study
-from itembank.studies.prediction.study_spec import PredictionSpec
 from itembank.studies.results import PredictionResult, StudyResult
-from itembank.studies.specs import DataSpec, StudySpec
+from itembank.studies.study_specs import DataSpec, StudySpec
 
 
 def run_study(

@@ -8,9 +8,9 @@ from pathlib import Path
 import polars as pl
 
 from itembank.checks import check_fraction
-from itembank.data.model_names import ModelName, likeness
-from itembank.data.readers.table_files import read_table_file
 from itembank.errors import DataError, ParameterError, shown
+from itembank.readers.model_names import ModelName, likeness
+from itembank.readers.table_files import read_table_file
 from itembank.spreadsheets import unguarded
 
 LEAST = 0.6

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import polars as pl
 
-from itembank.data.atomic import replacing_file
-from itembank.data.digests import BLANK, DIGEST_KEY, seal, seal_holds
-from itembank.data.parquet import read_parquet, read_parquet_metadata
 from itembank.errors import DataError, shown
+from itembank.files.atomic import replacing_file
+from itembank.files.digests import BLANK, DIGEST_KEY, seal, seal_holds
+from itembank.files.parquet import read_parquet, read_parquet_metadata
 
 NAME_KEY = "itembank.study_table"
 

@@ -6,12 +6,12 @@ from dataclasses import MISSING, Field, fields
 from pathlib import Path
 from typing import Any, TypeVar
 
-from itembank.data.documents import read_toml
 from itembank.errors import DataError, ParameterError, did_you_mean, shown
+from itembank.files.documents import read_toml
 from itembank.studies.prediction.assessors import Assessor
-from itembank.studies.prediction.study_spec import PredictionSpec
-from itembank.studies.specs import CalibrationChoice, CostBudget, DataSpec, StudySpec
+from itembank.studies.prediction.prediction_spec import PredictionSpec
 from itembank.studies.split_specs import SPLITS, SplitSpec
+from itembank.studies.study_specs import CalibrationChoice, CostBudget, DataSpec, StudySpec
 
 Spec = TypeVar("Spec")
 

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
+from itembank.calibration.calibration_specs import JointMAP
 from itembank.calibration.joint_map import nested_passes
 from itembank.calibration.joint_map.fit import ascend, fit_joint_map
 from itembank.calibration.joint_map.nested import make_problem
 from itembank.calibration.joint_map.passes import ability_derivatives, item_derivatives
-from itembank.calibration.specs import JointMAP
 from tests.calibration.counts import counted, once_each, one_by_one, repeated, summed
 from tests.calibration.joint_map.starting import leading_point
 from tests.calibration.joint_map.test_optimum import optimum_nearby, penalised, simulated

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
+from itembank.calibration.calibration_specs import JointMAP
 from itembank.calibration.fits import FitData
 from itembank.calibration.joint_map.fit import ascend, fit_joint_map
-from itembank.calibration.specs import JointMAP
 from itembank.progress import silent
 from tests.calibration.joint_map.starting import leading_point
 

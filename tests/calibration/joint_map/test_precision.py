@@ -6,11 +6,11 @@ from scipy.optimize import minimize
 from scipy.special import expit
 from scipy.stats import beta, betabinom
 
+from itembank.calibration.calibration_specs import JointMAP
 from itembank.calibration.fits import FitData
 from itembank.calibration.joint_map.fit import ascend, fit_joint_map
 from itembank.calibration.joint_map.passes import ability_derivatives, item_derivatives
 from itembank.calibration.joint_map.precision import model_of
-from itembank.calibration.specs import JointMAP
 from itembank.errors import ParameterError
 from tests.calibration.joint_map.starting import leading_point
 

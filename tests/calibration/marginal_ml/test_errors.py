@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from scipy.linalg import hadamard, null_space
 
+from itembank.calibration.calibration_specs import ItemPrior, MarginalML
 from itembank.calibration.fits import FitData
 from itembank.calibration.marginal_ml import errors as marginal_ml_errors
 from itembank.calibration.marginal_ml.em import Problem, State, em_step
@@ -12,7 +13,6 @@ from itembank.calibration.marginal_ml.items import item_derivatives
 from itembank.calibration.marginal_ml.missing import lost_information, n_polynomials
 from itembank.calibration.marginal_ml.posterior import ability_posterior
 from itembank.calibration.marginal_ml.prior import prior_terms
-from itembank.calibration.specs import ItemPrior, MarginalML
 from tests.calibration.simulated import simulate
 
 BOUNDS = (-6.0, 6.0)

@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 
+from itembank.calibration.calibration_specs import ItemPrior, MarginalML, RelativeItemPrior
 from itembank.calibration.fits import FitData
 from itembank.calibration.marginal_ml import fit as marginal_ml
 from itembank.calibration.marginal_ml.fit import fit_items, fit_marginal_ml
-from itembank.calibration.specs import ItemPrior, MarginalML, RelativeItemPrior
 from itembank.errors import ParameterError
 from tests.calibration.simulated import simulate
 

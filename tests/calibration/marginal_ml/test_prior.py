@@ -3,8 +3,8 @@ import pytest
 from scipy import stats
 from scipy.optimize import minimize
 
+from itembank.calibration.calibration_specs import ItemPrior, RelativeItemPrior
 from itembank.calibration.marginal_ml.prior import LinePrior, best_scale, log_prior, prior_terms, rescale, with_line
-from itembank.calibration.specs import ItemPrior, RelativeItemPrior
 
 PRIORS = [ItemPrior(0.1, 0.4, 1.7), LinePrior(0.4, 1.5, 0.3)]
 

@@ -5,15 +5,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from itembank.calibration.calibration_specs import Variational
 from itembank.calibration.fits import FitData
-from itembank.calibration.specs import Variational
 from itembank.calibration.variational import blocks, coded_blocks, fit
 from itembank.calibration.variational.ascent import improve_items
 from itembank.calibration.variational.cells import normal_expectation
 from itembank.calibration.variational.fit import fit_variational
 from itembank.calibration.variational.passes import ability_statistics, item_statistics
-from itembank.data.item_codes import codes_of
 from itembank.progress import silent
+from itembank.responses.item_codes import codes_of
 from tests.calibration.simulated import random_posterior, simulate
 
 DOUBLE = np.dtype(np.float64)

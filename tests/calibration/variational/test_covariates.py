@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
+from itembank.calibration.calibration_specs import Variational
 from itembank.calibration.fits import FitData
 from itembank.calibration.pooled_regression import FeatureValues, pooled_regression
-from itembank.calibration.specs import Variational
 from itembank.calibration.variational.ascent import ascend
 from itembank.calibration.variational.bound import divergence
 from itembank.calibration.variational.cells import jaakkola_jordan, normal_expectation

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from itembank.calibration.calibrate import calibrate
+from itembank.calibration.calibration_specs import Variational
 from itembank.calibration.fits import FitData
-from itembank.calibration.specs import Variational
 from itembank.calibration.variational import fit as variational_fit
 from itembank.calibration.variational.blocks import make_blocks
 from itembank.calibration.variational.cells import jaakkola_jordan, normal_expectation
@@ -13,11 +13,11 @@ from itembank.calibration.variational.coupling import cross_products
 from itembank.calibration.variational.device_passes import codes_on_device, numbers_on_device
 from itembank.calibration.variational.fit import fit_variational
 from itembank.calibration.variational.passes import ability_statistics, item_statistics
-from itembank.data.item_codes import codes_of
-from itembank.data.responses import ResponseMatrix
 from itembank.errors import DataWarning, ParameterError
 from itembank.numerics.devices import open_device
 from itembank.progress import silent
+from itembank.responses.item_codes import codes_of
+from itembank.responses.responses import ResponseMatrix
 from tests.calibration.simulated import random_posterior, simulate
 from tests.calibration.variational.strict_device import strict_device
 

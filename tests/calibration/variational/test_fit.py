@@ -5,8 +5,8 @@ import polars as pl
 import pytest
 from scipy.special import expit, log_expit
 
+from itembank.calibration.calibration_specs import Variational
 from itembank.calibration.fits import FitData
-from itembank.calibration.specs import Variational
 from itembank.calibration.variational import fit as variational
 from itembank.calibration.variational.blocks import make_blocks
 from itembank.calibration.variational.fit import fit_variational, spread_over_difficulty

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.special import digamma, expit, logit, polygamma
 
+from itembank.calibration.calibration_specs import Variational
 from itembank.calibration.fits import FitData
-from itembank.calibration.specs import Variational
 from itembank.calibration.variational.beta_cells import BetaRule, make_table
 from itembank.calibration.variational.blocks import make_blocks
 from itembank.calibration.variational.fit import fit_variational

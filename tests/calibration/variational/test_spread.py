@@ -7,17 +7,17 @@ import joblib
 import numpy as np
 import pytest
 
+from itembank.calibration.calibration_specs import Variational
 from itembank.calibration.fits import FitData
-from itembank.calibration.specs import Variational
 from itembank.calibration.variational import coded_blocks, fit, sections, spread
 from itembank.calibration.variational.ascent import improve_items
 from itembank.calibration.variational.blocks import make_blocks
 from itembank.calibration.variational.cells import normal_expectation
 from itembank.calibration.variational.fit import fit_variational
 from itembank.calibration.variational.passes import ability_statistics, item_statistics
-from itembank.data.item_codes import MISSING, ItemCodes
 from itembank.errors import ParameterError
 from itembank.progress import silent
+from itembank.responses.item_codes import MISSING, ItemCodes
 from tests.calibration.simulated import random_posterior, simulate
 
 N_MODELS, N_ITEMS = 40, 300

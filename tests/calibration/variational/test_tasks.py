@@ -6,8 +6,8 @@ import pytest
 from scipy.special import expit
 
 from itembank.calibration.calibrate import calibrate
+from itembank.calibration.calibration_specs import Variational
 from itembank.calibration.fits import FitData
-from itembank.calibration.specs import Variational
 from itembank.calibration.variational.ascent import ascend
 from itembank.calibration.variational.bound import divergence, item_prior_divergence
 from itembank.calibration.variational.cells import jaakkola_jordan, normal_expectation
@@ -15,10 +15,10 @@ from itembank.calibration.variational.fit import fit_variational
 from itembank.calibration.variational.scale import rescale
 from itembank.calibration.variational.tasks import start_tasks, task_divergence
 from itembank.calibration.variational.updates import update_item_prior
-from itembank.crossfit.folds import spec_of
-from itembank.data.responses import ResponseMatrix
 from itembank.errors import ParameterError
+from itembank.estimation.folds import spec_of
 from itembank.progress import silent
+from itembank.responses.responses import ResponseMatrix
 from tests.calibration.simulated import random_posterior, simulate, tell_apart
 from tests.calibration.variational.test_ascent import begin
 

@@ -2,7 +2,7 @@
 
 import json
 
-from tests.data.public.stores import write, write_alpaca_eval, write_bfcl, write_live_code_bench
+from tests.readers.public.stores import write, write_alpaca_eval, write_bfcl, write_live_code_bench
 
 IDS = [f"owner__tool-{k}" for k in range(4)]
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tests.data.readers import test_evalscope, test_every_eval_ever, test_helm, test_lighteval, test_opencompass
+from tests.readers import test_evalscope, test_every_eval_ever, test_helm, test_lighteval, test_opencompass
 
 MODELS = ("l0", "l1")
 TASKS = ("arc", "quiz")

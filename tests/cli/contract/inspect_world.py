@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import polars as pl
 
-from tests.data.readers.inspect_writing import header, sample, write_eval
+from tests.readers.inspect_writing import header, sample, write_eval
 
 TASKS = ("arc", "quiz")
 

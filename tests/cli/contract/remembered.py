@@ -6,10 +6,10 @@ import warnings
 
 import numpy as np
 
-from itembank.calibration.specs import METHODS
-from itembank.data import bank_files
-from itembank.data.readers import read
+from itembank.bank import bank_files
+from itembank.calibration.calibration_specs import METHODS
 from itembank.progress import silent
+from itembank.readers import read
 
 
 class Remembered:

@@ -3,8 +3,8 @@
 import numpy as np
 import polars as pl
 
-from itembank.data.bank_files import save_bank
-from itembank.data.response_files import write_responses
+from itembank.bank.bank_files import save_bank
+from itembank.responses.response_files import write_responses
 from tests.scaling.samples import known_bank, simulated_samples
 from tests.scaling.simulated_suite import simulated_suite
 from tests.scaling.two_scenarios import simulated

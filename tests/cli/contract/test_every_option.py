@@ -8,11 +8,12 @@ from contextlib import nullcontext
 
 import pytest
 
-from itembank.adaptive import journal
-from itembank.banks import descendants
-from itembank.data import builtin
+from itembank.living import descendants
+from itembank.pages import quickstart
+from itembank.pages.figures import canvas
 from itembank.publishing import tiny
-from itembank.reports import canvas, quickstart
+from itembank.readers import builtin
+from itembank.sessions import journal
 from tests.attacks.campaigns import import_everything
 from tests.cli.contract.calls import OUTPUT, carry_out, run
 from tests.cli.contract.cases import CASES

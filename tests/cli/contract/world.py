@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from itembank.data.response_files import write_responses
+from itembank.responses.response_files import write_responses
+from tests.auditing.panels import make_faulty
 from tests.cli.contract import foreign, harness_world, inspect_world, scaling_world
-from tests.data.readers.logs import sample, write_run
-from tests.diagnostics.panels import make_faulty
+from tests.readers.logs import sample, write_run
 from tests.studies import simulated as studied
 from tests.studies.files import PREDICTION, STUDY, write_toml
 from tests.studies.prediction import simulated as predicted

@@ -5,9 +5,9 @@ import sys
 
 import pytest
 
-from itembank.data.bank_files import save_bank
+from itembank.bank.bank_files import save_bank
+from tests.bank.banks import make_bank
 from tests.cli.session.loops import FAST, LIMIT
-from tests.data.banks import make_bank
 
 
 @pytest.fixture

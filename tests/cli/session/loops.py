@@ -2,9 +2,9 @@
 
 import json
 
-from itembank.adaptive.journal import read_journal
-from itembank.adaptive.session_spec import SessionSpec
-from tests.adaptive.session_worker import response_to
+from itembank.sessions.journal import read_journal
+from itembank.sessions.session_spec import SessionSpec
+from tests.sessions.session_worker import response_to
 
 LIMIT = ("--max-items", 6)
 FAST = ("--interval", "model-based")

@@ -9,11 +9,11 @@ import numpy as np
 import polars as pl
 import pytest
 
-from itembank.adaptive.journal import read_journal
-from itembank.data.bank_files import save_bank
-from itembank.data.readers.read import read_responses
+from itembank.bank.bank_files import save_bank
+from itembank.readers.read import read_responses
+from itembank.sessions.journal import read_journal
+from tests.bank.banks import make_bank
 from tests.cli.session.loops import FAST, ids, play, read_responses_of
-from tests.data.banks import make_bank
 
 
 def test_exports_answers_that_estimate_reads(run, bank_folder, journal, tmp_path):

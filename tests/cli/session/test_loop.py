@@ -6,15 +6,15 @@ import numpy as np
 import polars as pl
 import pytest
 
-from itembank.adaptive.journal import Journal, read_journal
-from itembank.adaptive.limits import Budget
-from itembank.data.bank_files import load_bank
-from itembank.data.response_files import write_responses
-from itembank.data.selections import Selection
-from tests.adaptive.session_worker import response_to
-from tests.adaptive.simulated import model_based
+from itembank.bank.bank_files import load_bank
+from itembank.bank.selections import Selection
+from itembank.responses.response_files import write_responses
+from itembank.sessions.journal import Journal, read_journal
+from itembank.sessions.limits import Budget
+from tests.bank.banks import make_bank
 from tests.cli.session.loops import FAST, LIMIT, ids, play
-from tests.data.banks import make_bank
+from tests.sessions.session_worker import response_to
+from tests.sessions.simulated import model_based
 
 
 def test_a_loop_ends_with_the_numbers_of_a_session_in_python(run, bank_folder, journal):

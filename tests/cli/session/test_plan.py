@@ -1,12 +1,12 @@
-"""What `session plan` prints, and what it refuses; the trials themselves are tests/adaptive/test_plan_sessions.py's."""
+"""What `session plan` prints, and what it refuses; the trials themselves are tests/sessions/test_plan_sessions.py's."""
 
 import json
 
 import numpy as np
 import pytest
 
-from itembank.adaptive import plan_sessions
-from itembank.adaptive.plan_sessions import Design
+from itembank.sessions import plan_sessions
+from itembank.sessions.plan_sessions import Design
 
 
 @pytest.fixture

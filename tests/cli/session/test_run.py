@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from itembank.adaptive.journal import read_journal
-from itembank.adaptive.journal_sessions import read_session
-from tests.adaptive.session_worker import response_to
+from itembank.sessions.journal import read_journal
+from itembank.sessions.journal_sessions import read_session
 from tests.cli.session.loops import FAST, play
+from tests.sessions.session_worker import response_to
 
 COUNTING = 'echo {item_id} >> count; sleep 0.03; printf \'{"response": %s, "costs": {"output_tokens": 2}}\' '
 """Leaves a line in a file when it begins."""

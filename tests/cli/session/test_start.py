@@ -6,17 +6,17 @@ import sys
 
 import pytest
 
-from itembank.adaptive.limits import Budget, Decision, Stopping
-from itembank.adaptive.prior_specs import GroupPrior, RegressionPrior
-from itembank.adaptive.session_spec import SessionSpec
-from itembank.data.bank_files import save_bank
-from itembank.data.costs import CostUnit
+from itembank.bank.bank_files import save_bank
+from itembank.bank.costs import CostUnit
 from itembank.planning.select import select
 from itembank.publishing import without_responses
 from itembank.selection.constraints import Constraints
 from itembank.selection.criteria import DOptimality, VOptimality
+from itembank.sessions.limits import Budget, Decision, Stopping
+from itembank.sessions.prior_specs import GroupPrior, RegressionPrior
+from itembank.sessions.session_spec import SessionSpec
+from tests.bank.banks import make_bank
 from tests.cli.session.loops import FAST, LIMIT, ids, settings_of
-from tests.data.banks import make_bank
 
 
 def test_options_become_settings(run, bank_folder, tmp_path):
@@ -97,7 +97,7 @@ def test_choices_that_do_not_fit_leave_no_journal(run, bank_folder, tmp_path, op
 def test_calibrated_intervals_are_found_when_the_session_starts(run, bank_folder, tmp_path, monkeypatch):
     journal = tmp_path / "j"
     assert run("session", "start", bank_folder, "-o", journal, "--model-id", "m", "--half-width", 0.1).code == 0
-    monkeypatch.setattr("itembank.adaptive.past_sessions._sessions", None)  # what was found then is kept
+    monkeypatch.setattr("itembank.sessions.past_sessions._sessions", None)  # what was found then is kept
     run("session", "tell", journal, "math/0", "--response", 1)
     assert len(ids(run, journal)) == 1
     rows = json.loads(run("session", "status", journal, "--format", "json").out)["scores"]

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from itembank.adaptive.journal import read_journal
+from itembank.sessions.journal import read_journal
 from tests.cli.session.loops import ids
 
 

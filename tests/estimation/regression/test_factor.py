@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from itembank.estimation.regression.factor import predict_factor
-from itembank.factors.linear_gaussian import FactorModel, fit_factor_model
+from itembank.irt.linear_gaussian import FactorModel, fit_factor_model
 
 
 def some_model(rng, n_items=14, n_factors=3):

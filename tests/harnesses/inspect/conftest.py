@@ -6,10 +6,10 @@ import numpy as np
 import polars as pl
 import pytest
 
+from itembank.bank.bank_files import save_bank
 from itembank.calibration.build import build_bank
-from itembank.data.bank_files import save_bank
-from itembank.data.responses import ResponseMatrix
 from itembank.harnesses.inspect.task_items import hash_of
+from itembank.responses.responses import ResponseMatrix
 
 
 @pytest.fixture(scope="module", autouse=True)

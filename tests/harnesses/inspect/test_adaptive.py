@@ -7,13 +7,13 @@ import pytest
 pytest.importorskip("inspect_ai")
 import inspect_ai
 
-from itembank.adaptive.session_spec import SessionSpec
-from itembank.data.bank_files import load_bank
-from itembank.data.readers.read import read_inspect
-from itembank.data.readers.specs import ReadingSpec
+from itembank.bank.bank_files import load_bank
 from itembank.errors import DataWarning, IntegrityError, ParameterError
 from itembank.harnesses.inspect.estimates import estimated_metrics
 from itembank.harnesses.inspect.tasks import adaptive
+from itembank.readers.read import read_inspect
+from itembank.readers.reading_specs import ReadingSpec
+from itembank.sessions.session_spec import SessionSpec
 from tests.harnesses.inspect.running import OF_INSPECT, metrics, ours, run
 from tests.harnesses.inspect.toys import N_SAMPLES, Calls
 

@@ -8,11 +8,11 @@ import pytest
 pytest.importorskip("inspect_ai")
 import inspect_ai
 
+from itembank.bank.bank_files import save_bank
 from itembank.calibration.build import build_bank
-from itembank.data.bank_files import save_bank
-from itembank.data.prompts import PROMPT_SETTINGS
-from itembank.data.readers.read import read_inspect
-from itembank.data.responses import ResponseMatrix
+from itembank.readers.read import read_inspect
+from itembank.responses.prompts import PROMPT_SETTINGS
+from itembank.responses.responses import ResponseMatrix
 from tests.harnesses.inspect.running import OF_INSPECT
 from tests.harnesses.inspect.toys import Calls
 

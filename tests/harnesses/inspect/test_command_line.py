@@ -12,12 +12,12 @@ import pytest
 pytest.importorskip("inspect_ai")
 from inspect_ai.dataset import Sample
 
-from itembank.data.bank_files import load_bank, save_bank
-from itembank.data.readers.inspect_files import read_log
-from itembank.data.selections import Selection
+from itembank.bank.bank_files import load_bank, save_bank
+from itembank.bank.selections import Selection
 from itembank.harnesses.inspect.task_items import hash_of
 from itembank.planning.select import select
 from itembank.publishing import without_responses
+from itembank.readers.inspect_files import read_log
 from tests.harnesses.inspect.conftest import simulated_bank
 from tests.harnesses.inspect.running import OF_INSPECT
 

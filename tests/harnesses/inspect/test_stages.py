@@ -8,16 +8,16 @@ import pytest
 pytest.importorskip("inspect_ai")
 import inspect_ai
 
-from itembank.data.bank_files import load_bank
-from itembank.data.readers.read import read_inspect
-from itembank.data.readers.specs import ReadingSpec
-from itembank.data.selections import Selection
+from itembank.bank.bank_files import load_bank
+from itembank.bank.selections import Selection
 from itembank.errors import DataError, DataWarning
 from itembank.estimation.estimate import estimate
 from itembank.harnesses.inspect.estimates import estimated_metrics
 from itembank.harnesses.inspect.tasks import stages
 from itembank.planning.next_stage import next_stage
 from itembank.planning.select import select
+from itembank.readers.read import read_inspect
+from itembank.readers.reading_specs import ReadingSpec
 from tests.harnesses.inspect.running import OF_INSPECT, metrics, ours, run
 from tests.harnesses.inspect.toys import Calls
 

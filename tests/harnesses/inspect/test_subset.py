@@ -9,15 +9,15 @@ import pytest
 pytest.importorskip("inspect_ai")
 from inspect_ai import score
 
-from itembank.data.bank_files import load_bank, save_bank
-from itembank.data.prompts import PROMPT_SETTINGS, TASK_NAME, settings_text
-from itembank.data.readers.read import read_inspect
+from itembank.bank.bank_files import load_bank, save_bank
 from itembank.errors import DataError, DataWarning, IntegrityError
 from itembank.estimation.estimate import estimate
 from itembank.harnesses.inspect.estimates import estimated_metrics
 from itembank.harnesses.inspect.scoring import estimating
 from itembank.harnesses.inspect.tasks import subset
 from itembank.planning.select import select
+from itembank.readers.read import read_inspect
+from itembank.responses.prompts import PROMPT_SETTINGS, TASK_NAME, settings_text
 from tests.harnesses.inspect.running import OF_INSPECT, metrics, run
 from tests.harnesses.inspect.toys import Calls, toy
 

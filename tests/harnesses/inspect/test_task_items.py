@@ -6,11 +6,11 @@ from types import SimpleNamespace
 import polars as pl
 import pytest
 
-from itembank.data.prompts import PROMPT_SETTINGS, TASK_NAME, settings_text
-from itembank.data.readers.inspect_samples import Sample, content_hash
 from itembank.errors import DataError, IntegrityError
 from itembank.harnesses.inspect.answers import answer_of
 from itembank.harnesses.inspect.task_items import samples_by_item, task_items
+from itembank.readers.inspect_samples import Sample, content_hash
+from itembank.responses.prompts import PROMPT_SETTINGS, TASK_NAME, settings_text
 from tests.harnesses.inspect.conftest import simulated_bank
 
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from itembank.bank.bank_files import load_bank
 from itembank.cli.main import cli
-from itembank.data.bank_files import load_bank
 
 EXAMPLE = Path(__file__).resolve().parents[3] / "examples"
 N_MODELS = 14

@@ -7,7 +7,7 @@ from itertools import chain
 
 import pytest
 
-from itembank.data.bank_files import load_bank
+from itembank.bank.bank_files import load_bank
 from itembank.errors import IntegrityError
 from itembank.harnesses.lm_eval import Runner, selected
 from itembank.planning.select import select
@@ -157,8 +157,8 @@ def test_a_bank_that_does_not_tell_prompts_says_so(run, place, bank_of):
     shutil.copytree(bank_of(), "bank")
     from dataclasses import replace  # noqa: PLC0415
 
-    from itembank.data.bank_files import save_bank  # noqa: PLC0415
-    from itembank.data.prompts import PROMPT_HASH, PROMPT_SETTINGS  # noqa: PLC0415
+    from itembank.bank.bank_files import save_bank  # noqa: PLC0415
+    from itembank.responses.prompts import PROMPT_HASH, PROMPT_SETTINGS  # noqa: PLC0415
 
     bank = load_bank("bank")
     responses = replace(bank.responses, items=bank.responses.items.drop(PROMPT_HASH, PROMPT_SETTINGS))

@@ -10,12 +10,12 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from itembank.data.bank_files import load_bank
-from itembank.data.hub_names import HubName
-from itembank.data.prompts import N_DIGITS
-from itembank.data.selections import Selection
+from itembank.bank.bank_files import load_bank
+from itembank.bank.selections import Selection
 from itembank.errors import DataError
+from itembank.files.hub_names import HubName
 from itembank.publishing.push import PushSpec, stage
+from itembank.responses.prompts import N_DIGITS
 from tests.harnesses.lm_eval.conftest import N_ITEMS
 from tests.harnesses.lm_eval.test_run_command import own_tasks_only, read_logs, stock  # noqa: F401 (fixtures)
 
@@ -193,9 +193,9 @@ def test_a_published_bank_is_run_with_its_own_items_by_folder_and_by_name(run, p
 
 def bank_without_items():
     """A bank that was published, without items to run."""
-    from itembank.data.bank_files import save_bank  # noqa: PLC0415
+    from itembank.bank.bank_files import save_bank  # noqa: PLC0415
     from itembank.publishing import without_responses  # noqa: PLC0415
-    from tests.data.banks import make_bank  # noqa: PLC0415
+    from tests.bank.banks import make_bank  # noqa: PLC0415
 
     save_bank(without_responses(make_bank()), "none")
     return "none"

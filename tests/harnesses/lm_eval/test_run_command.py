@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-from itembank.data.bank_files import load_bank
-from itembank.data.selections import Selection
+from itembank.bank.bank_files import load_bank
+from itembank.bank.selections import Selection
 from tests.harnesses.lm_eval.conftest import N_ITEMS
 from tests.harnesses.lm_eval.rows import by_filter
 
@@ -364,7 +364,7 @@ def test_logs_of_exported_tasks_are_imported_as_those_of_the_originals(run, plac
     run("export", "lm-eval-tasks", "bank", "--selection", "selection.json", "-o", "exported", "--include-path", "tasks")
     stock(*ARGS, "--include_path", "exported", "--tasks", "tiny", "--log_samples", "--output_path", "out")
     assert run("import", "lm-eval", "out", "-o", "new.parquet").code == 0
-    from itembank.data.readers.read import read_responses  # noqa: PLC0415
+    from itembank.readers.read import read_responses  # noqa: PLC0415
 
     items = read_responses("new.parquet").items
     assert set(items["item_id"]) == set(Selection.load("selection.json").item_ids)

@@ -10,15 +10,15 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from itembank.adaptive.journal_sessions import read_session
-from itembank.adaptive.limits import Budget, Stopping
-from itembank.adaptive.session_spec import SessionSpec
-from itembank.data.bank_files import load_bank
-from itembank.data.selections import Selection
+from itembank.bank.bank_files import load_bank
+from itembank.bank.selections import Selection
 from itembank.errors import DataError, DataWarning, IntegrityError
 from itembank.harnesses.lm_eval import Runner
 from itembank.harnesses.lm_eval.releases import HarnessError
 from itembank.planning.select import select
+from itembank.sessions.journal_sessions import read_session
+from itembank.sessions.limits import Budget, Stopping
+from itembank.sessions.session_spec import SessionSpec
 from tests.harnesses.lm_eval.conftest import EXAMPLE
 from tests.harnesses.lm_eval.rows import rows_of
 
@@ -148,8 +148,8 @@ PROGRAM = """
 import os, signal, sys
 sys.path.insert(0, sys.argv[1])
 import simulated_lm
-from itembank.adaptive.limits import Budget
-from itembank.adaptive.session_spec import SessionSpec
+from itembank.sessions.limits import Budget
+from itembank.sessions.session_spec import SessionSpec
 from itembank.harnesses.lm_eval import Runner, hooks, rows
 from lm_eval.tasks import TaskManager
 
@@ -170,7 +170,7 @@ if place == "model":
 elif place == "samples written":
     hooks.responses_of = dying(hooks.responses_of)
 elif place == "answer told":
-    from itembank.adaptive.session import AdaptiveSession
+    from itembank.sessions.session import AdaptiveSession
     AdaptiveSession.tell = dying(AdaptiveSession.tell)
 elif place == "samples half written":
     def half(self, lines):

@@ -2,10 +2,10 @@ import numpy as np
 import pytest
 from scipy.special import expit, logit
 
-from itembank.data.compute import training_compute
+from itembank.readers.compute import training_compute
 from itembank.scaling.pretraining.by_hand import logit_lines
+from itembank.scaling.pretraining.method_specs import BY_HAND, PretrainingSettings
 from itembank.scaling.pretraining.pretraining_law import pretraining_law
-from itembank.scaling.pretraining.specs import BY_HAND, PretrainingSettings
 from tests.scaling.simulated_suite import simulated_suite
 
 

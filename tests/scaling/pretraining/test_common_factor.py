@@ -2,13 +2,13 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from itembank.data.compute import training_compute
 from itembank.errors import DataError, ParameterError
+from itembank.readers.compute import training_compute
 from itembank.scaling.pretraining.common_factor import common_factors
 from itembank.scaling.pretraining.law_spec import ObservationalLaw
+from itembank.scaling.pretraining.method_specs import PretrainingSettings
 from itembank.scaling.pretraining.pretraining_law import pretraining_law
 from itembank.scaling.pretraining.shared_ability import general_ability
-from itembank.scaling.pretraining.specs import PretrainingSettings
 from tests.scaling.simulated_suite import simulated_suite
 
 

@@ -3,11 +3,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from itembank.data.compute import training_compute
 from itembank.errors import DataError, ParameterError
+from itembank.readers.compute import training_compute
 from itembank.scaling.pretraining.decision_study import OUR_METHODS, SIX_METHODS, DecisionMethod, decision_curves
 from itembank.scaling.pretraining.law_spec import TwoStep
-from itembank.scaling.pretraining.specs import ItemResponseLaw, PretrainingSettings
+from itembank.scaling.pretraining.method_specs import ItemResponseLaw, PretrainingSettings
 from tests.scaling.simulated_suite import simulated_suite
 
 METHODS = {

@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
+from itembank.irt.newton import map_abilities
 from itembank.irt.parameters import AbilityPrior, ItemParameters
 from itembank.scaling.pretraining.item_budget import choose_within_budget, start_difficulties
-from itembank.scoring.newton import map_abilities
 
 PRIOR = AbilityPrior(np.zeros(1), np.eye(1))
 

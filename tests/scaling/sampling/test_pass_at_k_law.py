@@ -3,9 +3,9 @@ import dataclasses
 import numpy as np
 import pytest
 
-from itembank.calibration.specs import Variational
-from itembank.data.responses import ResponseMatrix
+from itembank.calibration.calibration_specs import Variational
 from itembank.errors import DataError, DataWarning, ParameterError
+from itembank.responses.responses import ResponseMatrix
 from itembank.scaling.sampling.pass_at_k import plug_in_pass_at_k, unbiased_pass_at_k
 from itembank.scaling.sampling.pass_at_k_law import pass_at_k_law
 from itembank.scaling.sampling.pass_at_k_specs import DEFAULT_METHODS, PassAtKSpec

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 from scipy.stats import hypergeom
 
-from itembank.data.responses import ResponseMatrix
 from itembank.errors import DataError, ParameterError
+from itembank.responses.responses import ResponseMatrix
 from itembank.scaling.sampling.sample_counts import SampleCounts, check_budget, cut_down, sample_counts, with_counts
 
 

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 from scipy.special import ndtri
 
-from itembank.data.responses import ResponseMatrix
 from itembank.errors import DataError, ParameterError
+from itembank.responses.responses import ResponseMatrix
 from itembank.scaling.sampling.pass_at_k_law import pass_at_k_law
 from itembank.scaling.sampling.pass_at_k_specs import PassAtKSpec
 from itembank.scaling.sampling.sampling_plan import SamplingPlanSpec, sampling_plan, steps

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
 
-from itembank.calibration.specs import Variational
-from itembank.crossfit.folds import Fold
+from itembank.calibration.calibration_specs import Variational
+from itembank.estimation.folds import Fold
 from itembank.scaling.sampling import stacked_pass_at_k
 from itembank.scaling.sampling.pass_at_k_curve import Curve
 from itembank.scaling.sampling.pass_at_k_law import pass_at_k_law

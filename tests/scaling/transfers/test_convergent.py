@@ -3,10 +3,10 @@ import json
 import numpy as np
 import pytest
 
-from itembank.calibration.specs import Variational
-from itembank.data.compute import training_compute
-from itembank.data.responses import ResponseMatrix
+from itembank.calibration.calibration_specs import Variational
 from itembank.errors import DataError, DataWarning, ParameterError
+from itembank.readers.compute import training_compute
+from itembank.responses.responses import ResponseMatrix
 from itembank.scaling.transfers.convergent import (
     CorrelationInterval,
     cluster_order,

@@ -6,13 +6,13 @@ import polars as pl
 import pytest
 
 from itembank.calibration.build import build_bank
-from itembank.calibration.specs import Variational
-from itembank.data.compute import training_compute
-from itembank.data.responses import ResponseMatrix
+from itembank.calibration.calibration_specs import Variational
 from itembank.errors import DataError, DataWarning, ParameterError
+from itembank.readers.compute import training_compute
+from itembank.responses.responses import ResponseMatrix
 from itembank.scaling.sampling.pass_at_k import unbiased_pass_at_k
 from itembank.scaling.transfers.difficulty_split import split_by_difficulty
-from itembank.scaling.transfers.specs import TransferSpec
+from itembank.scaling.transfers.transfer_specs import TransferSpec
 from itembank.scaling.transfers.transfers import transfer
 from tests.scaling.two_scenarios import simulated
 

@@ -3,10 +3,10 @@
 import numpy as np
 import polars as pl
 
-from itembank.data.responses import ResponseMatrix
+from itembank.responses.responses import ResponseMatrix
 from itembank.studies.prediction.assessors import Assessor
-from itembank.studies.prediction.study_spec import PredictionSpec
-from itembank.studies.specs import CalibrationChoice
+from itembank.studies.prediction.prediction_spec import PredictionSpec
+from itembank.studies.study_specs import CalibrationChoice
 
 TWO_PL = CalibrationChoice("map", n_dims=1, item_model="2pl", options={"tolerance": 1e-5})
 MIRT = CalibrationChoice("map", n_dims=2, item_model="mirt", options={"tolerance": 1e-4})

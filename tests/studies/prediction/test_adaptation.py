@@ -1,13 +1,13 @@
 import numpy as np
 import pytest
 
-from itembank.adaptive.limits import Budget
 from itembank.selection.constraints import Constraints
+from itembank.sessions.limits import Budget
 from itembank.studies.prediction.adaptation import choose_adaptively
 from itembank.studies.prediction.assessors import Assessor
 from itembank.studies.prediction.designs import criterion_of
 from itembank.studies.prediction.prepared import STUDY_COST
-from tests.adaptive.simulated import begin
+from tests.sessions.simulated import begin
 
 
 @pytest.mark.parametrize("of", ["logits", "probabilities", "score"])

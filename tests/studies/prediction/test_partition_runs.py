@@ -6,14 +6,14 @@ import numpy as np
 import polars as pl
 import pytest
 
-from itembank.data.responses import ResponseMatrix
 from itembank.errors import DataError
+from itembank.responses.responses import ResponseMatrix
 from itembank.studies.prediction import adaptation, partition_runs, predictors
 from itembank.studies.prediction.assessors import ANCHORS, CRITERIA, UNINFORMED, Assessor
 from itembank.studies.prediction.partition_runs import run_partition
 from itembank.studies.prediction.partitions import find_tasks, make_partition
 from itembank.studies.prediction.prepared import prepare
-from itembank.studies.specs import CalibrationChoice
+from itembank.studies.study_specs import CalibrationChoice
 from tests.studies.prediction.simulated import MIRT, make_responses, make_spec
 
 RESPONSES = make_responses()

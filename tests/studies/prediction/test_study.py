@@ -5,14 +5,14 @@ import numpy as np
 import polars as pl
 import pytest
 
-from itembank.data.digests import with_digest
-from itembank.data.responses import ResponseMatrix
 from itembank.errors import ConvergenceWarning, DataError, ParameterError
+from itembank.files.digests import with_digest
+from itembank.responses.responses import ResponseMatrix
 from itembank.studies.prediction import study as study_module
 from itembank.studies.prediction.assessors import Assessor
 from itembank.studies.results import PredictionResult, StudyResult
 from itembank.studies.run import run_prediction
-from itembank.studies.specs import CalibrationChoice
+from itembank.studies.study_specs import CalibrationChoice
 from tests.studies.prediction.simulated import make_responses, make_spec
 
 RESPONSES = make_responses()

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from itembank.calibration.calibration_specs import GENERAL_ITEM_MODELS, JointMAP
 from itembank.calibration.fits import Fit, FitData
 from itembank.calibration.joint_map.ascent import Path, Point, end_of, ending
 from itembank.calibration.joint_map.ascent import ascend as climb
@@ -21,7 +22,6 @@ from itembank.calibration.joint_map.steps import (
 )
 from itembank.calibration.orientation import standardise
 from itembank.calibration.precision_prior import START_PRECISION
-from itembank.calibration.specs import GENERAL_ITEM_MODELS, JointMAP
 from itembank.calibration.start import start_values
 from itembank.calibration.two_starts import Started, advice, better_start
 from itembank.irt.families import ResponseModel

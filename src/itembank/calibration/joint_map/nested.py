@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from itembank.calibration.calibration_specs import JointMAP
 from itembank.calibration.fits import Fit, FitData
 from itembank.calibration.joint_map.ascent import Path, Point, ascend, ending
 from itembank.calibration.joint_map.nested_passes import (
@@ -18,7 +19,6 @@ from itembank.calibration.joint_map.nested_passes import (
 from itembank.calibration.joint_map.nested_steps import best_axes, best_scale, item_step, log_prior
 from itembank.calibration.joint_map.steps import LEAST_INFORMATION, N_START_STEPS, newton_step
 from itembank.calibration.orientation import empirical_prior, standardise_each
-from itembank.calibration.specs import JointMAP
 from itembank.calibration.start import standardised, start_abilities
 from itembank.calibration.two_starts import End, Started, advice, better_start
 from itembank.numerics.arrays import FloatArray, IntArray

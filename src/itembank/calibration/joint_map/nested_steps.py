@@ -8,9 +8,9 @@ Objective (WILD 5.1, App. A), with normal priors of alpha and the intercept c th
 import numpy as np
 from scipy.optimize import minimize_scalar
 
+from itembank.calibration.calibration_specs import JointMAP
 from itembank.calibration.joint_map.nested_passes import Group, NestedDerivatives, active_items
 from itembank.calibration.joint_map.steps import LARGEST_STEP, best_transform, l1_scales, thresholded
-from itembank.calibration.specs import JointMAP
 from itembank.numerics.arrays import FloatArray
 
 SCALE_RANGE = 2.0

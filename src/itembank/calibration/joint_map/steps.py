@@ -6,8 +6,8 @@ Objective: ``sum log P - |theta|^2 / 2 - l1 sum |a| - sum c^2 / (2 intercept_sd^
 import numpy as np
 from scipy.optimize import minimize
 
+from itembank.calibration.calibration_specs import JointMAP
 from itembank.calibration.joint_map.passes import Derivatives
-from itembank.calibration.specs import JointMAP
 from itembank.numerics.arrays import FloatArray
 
 N_START_STEPS = 4

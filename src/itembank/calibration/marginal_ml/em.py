@@ -5,12 +5,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from itembank.calibration.calibration_specs import ItemPrior
 from itembank.calibration.fits import FitData
 from itembank.calibration.marginal_ml.grid import AbilityGrid
 from itembank.calibration.marginal_ml.items import improve_items, item_derivatives, within_bounds
 from itembank.calibration.marginal_ml.posterior import AbilityPosterior, ability_posterior
 from itembank.calibration.marginal_ml.prior import AnyItemPrior, Scale, best_scale, log_prior, rescale
-from itembank.calibration.specs import ItemPrior
 from itembank.numerics.arrays import BoolArray, FloatArray
 from itembank.numerics.quadrature import log_sum_exp
 from itembank.progress import ProgressCallback

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from itembank.calibration.calibration_specs import ItemPrior, MarginalML, RelativeItemPrior
 from itembank.calibration.fits import Fit, FitData
 from itembank.calibration.marginal_ml.em import Path, Problem, State, em_step, run_em
 from itembank.calibration.marginal_ml.errors import item_covariances
@@ -20,7 +21,6 @@ from itembank.calibration.marginal_ml.grid import (
 from itembank.calibration.marginal_ml.prior import best_scale, rescale, with_line
 from itembank.calibration.marginal_ml.start import start_items
 from itembank.calibration.orientation import standardise
-from itembank.calibration.specs import ItemPrior, MarginalML, RelativeItemPrior
 from itembank.errors import ParameterError
 from itembank.irt.family_names import GRADED
 from itembank.irt.parameters import AbilityPrior

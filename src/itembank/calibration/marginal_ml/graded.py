@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from itembank.calibration.calibration_specs import MarginalML
 from itembank.calibration.fits import Fit, FitData
 from itembank.calibration.marginal_ml.graded_levels import level_derivatives, level_probabilities, start_thresholds
 from itembank.calibration.marginal_ml.grid import SPACING_TO_SD, WIDEST_SPACING, nodes_for_spacing
-from itembank.calibration.specs import MarginalML
 from itembank.irt import graded
 from itembank.irt.family_names import Link
 from itembank.irt.parameters import AbilityPrior

@@ -4,11 +4,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from itembank.calibration.calibration_specs import ItemPrior
 from itembank.calibration.fits import FitData
 from itembank.calibration.marginal_ml.grid import AbilityGrid
 from itembank.calibration.marginal_ml.posterior import AbilityPosterior, item_blocks, right_answers, trials
 from itembank.calibration.marginal_ml.prior import AnyItemPrior, prior_terms
-from itembank.calibration.specs import ItemPrior
 from itembank.irt.logistic import asymptotes_of, curvature_terms, information_weights, score_terms
 from itembank.numerics.arrays import BoolArray, FloatArray
 from itembank.numerics.stable import sigmoid_terms

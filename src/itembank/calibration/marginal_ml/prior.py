@@ -5,7 +5,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from scipy.optimize import minimize
 
-from itembank.calibration.specs import ItemPrior, RelativeItemPrior
+from itembank.calibration.calibration_specs import ItemPrior, RelativeItemPrior
 from itembank.numerics.arrays import FloatArray
 
 

@@ -2,11 +2,11 @@
 
 import numpy as np
 
+from itembank.calibration.calibration_specs import ItemPrior
 from itembank.calibration.fits import FitData
 from itembank.calibration.marginal_ml.grid import AbilityGrid
 from itembank.calibration.marginal_ml.items import improve_items, item_derivatives
 from itembank.calibration.marginal_ml.posterior import AbilityPosterior, right_answers
-from itembank.calibration.specs import ItemPrior
 from itembank.calibration.start import start_abilities
 from itembank.numerics.arrays import BoolArray, FloatArray
 from itembank.numerics.quadrature import log_sum_exp

@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from itembank.calibration.variational.blocks import MOST_COUPLED_CELLS, Blocks, Part, ResponseBlocks
-from itembank.data.item_codes import RIGHT, ItemCodes
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.numerics.devices import Device, DeviceArray
+from itembank.responses.item_codes import RIGHT, ItemCodes
 
 SHARE_HELD = 0.5
 """Of a device's free memory, that responses may fill. Larger ones stay on the host and are sent in every pass."""

@@ -7,10 +7,10 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
+from itembank.calibration.calibration_specs import Variational
 from itembank.calibration.fits import Fit, FitData
 from itembank.calibration.orientation import Oriented, empirical_prior, reordered, standardise
 from itembank.calibration.precision_prior import START_PRECISION
-from itembank.calibration.specs import Variational
 from itembank.calibration.two_starts import advice
 from itembank.calibration.variational import positive
 from itembank.calibration.variational.ascent import Ascent, ascend
@@ -28,13 +28,13 @@ from itembank.calibration.variational.sections import coded_sections
 from itembank.calibration.variational.spread import update_items_alone
 from itembank.calibration.variational.starts import from_nothing, start_of_centres
 from itembank.calibration.variational.state import Posterior, start_posterior
-from itembank.data.item_codes import ItemCodes
 from itembank.irt.family_names import WITH_PRECISION
 from itembank.irt.parameters import AbilityPrior
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.numerics.devices import Device, open_device
 from itembank.numerics.parallel import same_workers
 from itembank.progress import ProgressCallback, silent
+from itembank.responses.item_codes import ItemCodes
 
 SUBSET_SIZE = 3000
 """Of many items, so many are fitted first: they determine abilities well enough for the others to need few sweeps."""

@@ -16,10 +16,10 @@ import numpy as np
 
 from itembank.calibration.variational.blocks import Part
 from itembank.calibration.variational.coded_blocks import CodedBlocks, Cut, LaidOutCodes, blocks_as_cut, cut
-from itembank.data.item_codes import ItemCodes
-from itembank.data.mapped_codes import MappedCodes
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.numerics.parallel import runs_here
+from itembank.responses.item_codes import ItemCodes
+from itembank.responses.mapped_codes import MappedCodes
 
 SECTION_ANSWERS = 5_000_000
 """Answers of a section: a worker takes a tenth of a second, beside which the hundredth that a task costs is little."""

@@ -5,8 +5,8 @@ from typing import TypedDict
 
 import numpy as np
 
+from itembank.calibration.calibration_specs import Variational
 from itembank.calibration.fits import FitData
-from itembank.calibration.specs import Variational
 from itembank.calibration.start import start_values
 from itembank.calibration.two_starts import ROUGH_TOLERANCE, End, Started, better_start
 from itembank.calibration.variational.ascent import Ascent, ascend

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from itembank.estimation.regression.missing import blocks
-from itembank.factors.linear_gaussian import FactorModel, FactorPosterior, factor_posterior
+from itembank.irt.linear_gaussian import FactorModel, FactorPosterior, factor_posterior
 from itembank.numerics.arrays import FloatArray, IntArray
 
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from itembank.adaptive.answers import Answer
-from itembank.data.banks import Bank
-from itembank.data.readers.inspect_samples import Sample, sample_of
-from itembank.data.readers.inspect_scores import choose_scorer, score_value
-from itembank.data.responses import ResponseMatrix
+from itembank.bank.banks import Bank
+from itembank.readers.inspect_samples import Sample, sample_of
+from itembank.readers.inspect_scores import choose_scorer, score_value
+from itembank.responses.responses import ResponseMatrix
+from itembank.sessions.answers import Answer
 
 MODEL = "model"
 """What a model is called where nobody sees its name."""

@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from itembank.data.atomic import write_text
-from itembank.data.banks import Bank
-from itembank.data.readers.inspect_files import inspect_files, read_log
-from itembank.data.readers.inspect_runs import InspectRun, run_of, together
-from itembank.data.readers.specs import ReadingSpec
+from itembank.bank.banks import Bank
 from itembank.errors import DataError, ParameterError, shown
+from itembank.files.atomic import write_text
 from itembank.harnesses.inspect.answers import response_of
 from itembank.harnesses.inspect.estimates import answers_of
 from itembank.harnesses.inspect.task_items import TaskItems
+from itembank.readers.inspect_files import inspect_files, read_log
+from itembank.readers.inspect_runs import InspectRun, run_of, together
+from itembank.readers.reading_specs import ReadingSpec
 
 IGNORE_PROMPTS = "ignore_prompts"
 """Argument of our tasks; absent where prompts count."""

@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from itembank.data.banks import Bank
-from itembank.data.selections import Selection
+from itembank.bank.banks import Bank
+from itembank.bank.selections import Selection
 from itembank.harnesses.inspect.command import HarnessCall
 from itembank.harnesses.inspect.task_items import TaskItems
 from itembank.selection.recipes import stages_of

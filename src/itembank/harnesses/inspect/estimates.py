@@ -8,20 +8,20 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import lru_cache
 
-from itembank.adaptive.pool import SessionPool
-from itembank.adaptive.preparation import prepare_sessions
-from itembank.adaptive.session import AdaptiveSession
-from itembank.adaptive.session_spec import SessionSpec
-from itembank.data.bank_files import load_bank
-from itembank.data.banks import Bank
-from itembank.data.score_names import OVERALL
-from itembank.data.selections import Selection
+from itembank.bank.bank_files import load_bank
+from itembank.bank.banks import Bank
+from itembank.bank.selections import Selection
 from itembank.errors import DataError, DataWarning
 from itembank.estimation.estimate import estimate
 from itembank.estimation.estimates import ScoreEstimates
 from itembank.harnesses.inspect.answers import MODEL, answers_to, counted, matrix_of
 from itembank.harnesses.inspect.stages import stage_of
 from itembank.harnesses.inspect.task_items import TaskItems, task_items
+from itembank.responses.score_names import OVERALL
+from itembank.sessions.pool import SessionPool
+from itembank.sessions.preparation import prepare_sessions
+from itembank.sessions.session import AdaptiveSession
+from itembank.sessions.session_spec import SessionSpec
 
 
 @lru_cache(maxsize=4)

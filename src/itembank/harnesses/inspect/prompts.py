@@ -15,14 +15,14 @@ from inspect_ai._eval.task.run import resolve_plan
 from inspect_ai._util.json import to_json_safe
 from inspect_ai.solver import SolverSpec
 
-from itembank.data.banks import Bank
-from itembank.data.prompts import PROMPT_SETTINGS, prompt_differences, settings_text
-from itembank.data.readers.inspect_files import LogFile
-from itembank.data.readers.inspect_runs import run_of
-from itembank.data.readers.specs import ReadingSpec
+from itembank.bank.banks import Bank
 from itembank.errors import DataWarning, warn
 from itembank.harnesses.inspect.task_items import TaskItems
 from itembank.harnesses.protocol import refuse_prompts
+from itembank.readers.inspect_files import LogFile
+from itembank.readers.inspect_runs import run_of
+from itembank.readers.reading_specs import ReadingSpec
+from itembank.responses.prompts import PROMPT_SETTINGS, prompt_differences, settings_text
 
 ADVICE = (
     "Give the arguments of the task (--task-arg NAME=VALUE), the solver and the system message that the bank's runs "
@@ -38,7 +38,7 @@ def check_prompts(bank: Bank, known: TaskItems, settings: Mapping[str, Any], *, 
     bank : Bank
     known : TaskItems
     settings : mapping of setting to value
-        As `itembank.data.prompts` names them.
+        As `itembank.responses.prompts` names them.
     is_ignored : bool
         Say that they differ, and go on.
 

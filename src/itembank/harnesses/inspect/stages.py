@@ -3,8 +3,8 @@
 import warnings
 from collections.abc import Mapping
 
-from itembank.data.banks import Bank
-from itembank.data.selections import Selection
+from itembank.bank.banks import Bank
+from itembank.bank.selections import Selection
 from itembank.errors import DataError, DataWarning, shown
 from itembank.harnesses.inspect.answers import MODEL, answers_to, matrix_of
 from itembank.harnesses.inspect.task_items import TaskItems

@@ -6,11 +6,11 @@ from typing import Any
 
 import polars as pl
 
-from itembank.data.banks import Bank
-from itembank.data.prompts import names_in_harness
-from itembank.data.readers.inspect_samples import content_hash
+from itembank.bank.banks import Bank
 from itembank.errors import DataError, IntegrityError, did_you_mean, quoted, shown
 from itembank.harnesses.protocol import check_same_content, contents_of
+from itembank.readers.inspect_samples import content_hash
+from itembank.responses.prompts import names_in_harness
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,16 +11,11 @@ from inspect_ai import SampleSource, Task, task, task_with
 from inspect_ai._eval.loader import load_tasks
 from inspect_ai.dataset import MemoryDataset
 
-from itembank.adaptive.limits import Budget, Stopping
-from itembank.adaptive.session import AdaptiveSession
-from itembank.adaptive.session_spec import SessionSpec
-from itembank.data.banks import Bank
-from itembank.data.digests import RECORD_KEY, with_digest
-from itembank.data.hub_names import is_hub_name
-from itembank.data.readers.inspect_scores import OWN_SCORER
-from itembank.data.score_names import OVERALL
-from itembank.data.selections import Selection
+from itembank.bank.banks import Bank
+from itembank.bank.selections import Selection
 from itembank.errors import DataError, ParameterError, shown
+from itembank.files.digests import RECORD_KEY, with_digest
+from itembank.files.hub_names import is_hub_name
 from itembank.harnesses.inspect.answers import MODEL
 from itembank.harnesses.inspect.estimates import known_bank, known_pool
 from itembank.harnesses.inspect.feed import SessionFeed, StagesFeed
@@ -28,7 +23,12 @@ from itembank.harnesses.inspect.prompts import arguments_told, check_prompts
 from itembank.harnesses.inspect.scoring import estimating
 from itembank.harnesses.inspect.stages import check_routing
 from itembank.harnesses.inspect.task_items import TaskItems, samples_by_item, task_items
+from itembank.readers.inspect_scores import OWN_SCORER
+from itembank.responses.score_names import OVERALL
 from itembank.selection.recipes import stages_of
+from itembank.sessions.limits import Budget, Stopping
+from itembank.sessions.session import AdaptiveSession
+from itembank.sessions.session_spec import SessionSpec
 
 BATCH = 8
 

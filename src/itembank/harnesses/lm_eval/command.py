@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from itembank.data.readers.lm_eval_files import name_in
-from itembank.data.secrets import is_secret, without_secrets
 from itembank.errors import DataError, ParameterError
+from itembank.readers.lm_eval_files import name_in
+from itembank.responses.secrets import is_secret, without_secrets
 
 OURS = "the items come from the bank"
 PLACE = "-o says where logs go"

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from itembank.data.selections import Selection
+from itembank.bank.selections import Selection
 from itembank.errors import IntegrityError, shown
 from itembank.harnesses.protocol import check_same_content
 from itembank.selection.emit import documents_of

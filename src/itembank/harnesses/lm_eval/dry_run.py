@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from itembank.data.banks import Bank
-from itembank.data.costs import INPUT_TOKENS, OUTPUT_TOKENS, mean_cost
+from itembank.bank.banks import Bank
+from itembank.bank.costs import INPUT_TOKENS, OUTPUT_TOKENS, mean_cost
 from itembank.harnesses.lm_eval.documents import Documents, item_id
 from itembank.harnesses.lm_eval.patches import Original, hooked
 from itembank.harnesses.lm_eval.prompts import BankPrompts

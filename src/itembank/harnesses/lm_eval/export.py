@@ -7,15 +7,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from itembank.adaptive.preparation import prepare
-from itembank.data.atomic import check_destination, replacing_folder
-from itembank.data.bank_files import save_bank
-from itembank.data.banks import Bank
-from itembank.data.prompts import DIFFERS, IN_WORDS, names_in_harness, settings_by_task, settings_in_words
-from itembank.data.readers.lm_eval_files import OF_BANK, ORIGINAL
-from itembank.data.readers.lm_eval_scores import METRIC_OF_RESPONSE
-from itembank.data.selections import Selection
+from itembank.bank.bank_files import save_bank
+from itembank.bank.banks import Bank
+from itembank.bank.selections import Selection
 from itembank.errors import ParameterError, shown
+from itembank.files.atomic import check_destination, replacing_folder
 from itembank.harnesses.lm_eval.documents import chosen_documents
 from itembank.harnesses.lm_eval.exported import BANK, SELECTION, TASKS
 from itembank.harnesses.lm_eval.task_files import TaskFiles, copy_files, needed_files
@@ -23,6 +19,10 @@ from itembank.progress import ProgressCallback, silent
 from itembank.publishing.markdown import escaped, table
 from itembank.publishing.question_text import left_out_of_models, question_columns, without_columns
 from itembank.publishing.task_files import file_sizes, harness_arguments
+from itembank.readers.lm_eval_files import OF_BANK, ORIGINAL
+from itembank.readers.lm_eval_scores import METRIC_OF_RESPONSE
+from itembank.responses.prompts import DIFFERS, IN_WORDS, names_in_harness, settings_by_task, settings_in_words
+from itembank.sessions.preparation import prepare
 
 MODULE = "itembank_task"
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")

@@ -12,13 +12,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from itembank.data.bank_files import load_bank
-from itembank.data.banks import Bank
-from itembank.data.prompts import names_in_harness
-from itembank.data.readers.lm_eval_files import OF_BANK, ORIGINAL
-from itembank.data.readers.lm_eval_samples import ESTIMATES
-from itembank.data.responses import ResponseMatrix
-from itembank.data.selections import Selection
+from itembank.bank.bank_files import load_bank
+from itembank.bank.banks import Bank
+from itembank.bank.selections import Selection
 from itembank.estimation.estimate import estimate
 from itembank.harnesses.lm_eval.documents import Documents, chosen_documents, item_id
 from itembank.harnesses.lm_eval.patches import Original
@@ -26,6 +22,10 @@ from itembank.harnesses.lm_eval.prompts import BankPrompts
 from itembank.harnesses.lm_eval.releases import check_release
 from itembank.harnesses.lm_eval.selected import ChosenItems
 from itembank.harnesses.protocol import contents_of
+from itembank.readers.lm_eval_files import OF_BANK, ORIGINAL
+from itembank.readers.lm_eval_samples import ESTIMATES
+from itembank.responses.prompts import names_in_harness
+from itembank.responses.responses import ResponseMatrix
 
 BANK, SELECTION, TASKS = "bank", "selection.json", "original"
 """What lies in an exported folder: the bank, the selection, and maybe the tasks that the harness does not bring."""

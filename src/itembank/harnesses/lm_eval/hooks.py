@@ -3,10 +3,8 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from itembank.adaptive.answers import Answer
-from itembank.adaptive.session import AdaptiveSession
-from itembank.data.banks import Bank
-from itembank.data.selections import Selection
+from itembank.bank.banks import Bank
+from itembank.bank.selections import Selection
 from itembank.harnesses.lm_eval.documents import Documents, chosen_documents
 from itembank.harnesses.lm_eval.patches import Original
 from itembank.harnesses.lm_eval.prompts import BankPrompts, check_kept_prompts
@@ -16,6 +14,8 @@ from itembank.harnesses.lm_eval.rows import Rows
 from itembank.harnesses.lm_eval.selected import ChosenItems
 from itembank.harnesses.protocol import AfterAnswer, contents_of, run_session
 from itembank.planning.next_stage import has_next_stage, next_stage
+from itembank.sessions.answers import Answer
+from itembank.sessions.session import AdaptiveSession
 
 LEAST_BATCH = 8
 LEAST_BATCH_OF_STAGES = 64

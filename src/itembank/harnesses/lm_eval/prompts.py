@@ -7,7 +7,13 @@ from typing import Any
 
 import polars as pl
 
-from itembank.data.prompts import (
+from itembank.errors import DataError, DataWarning, shown, warn
+from itembank.harnesses.lm_eval.command import USUAL_SEED
+from itembank.harnesses.lm_eval.documents import Documents, Prepared, item_id
+from itembank.harnesses.lm_eval.rows import Rows
+from itembank.harnesses.protocol import refuse_prompts
+from itembank.readers.lm_eval_files import run_of
+from itembank.responses.prompts import (
     DIFFERS,
     PROMPT_HASH,
     PROMPT_SETTINGS,
@@ -16,12 +22,6 @@ from itembank.data.prompts import (
     settings_by_task,
     settings_text,
 )
-from itembank.data.readers.lm_eval_files import run_of
-from itembank.errors import DataError, DataWarning, shown, warn
-from itembank.harnesses.lm_eval.command import USUAL_SEED
-from itembank.harnesses.lm_eval.documents import Documents, Prepared, item_id
-from itembank.harnesses.lm_eval.rows import Rows
-from itembank.harnesses.protocol import refuse_prompts
 
 
 @dataclass(slots=True)

@@ -4,15 +4,15 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from itembank.adaptive.answers import Answer
-from itembank.data.banks import Bank
-from itembank.data.costs import INPUT_TOKENS, OUTPUT_TOKENS
-from itembank.data.readers.agreement import check_same_content, spec_like
-from itembank.data.readers.lm_eval import lm_eval_record_rows
-from itembank.data.readers.matrix import to_matrix
-from itembank.data.readers.specs import ReadingSpec
-from itembank.data.responses import ResponseMatrix
+from itembank.bank.banks import Bank
+from itembank.bank.costs import INPUT_TOKENS, OUTPUT_TOKENS
 from itembank.harnesses.lm_eval.rows import Row, Rows
+from itembank.readers.agreement import check_same_content, spec_like
+from itembank.readers.lm_eval import lm_eval_record_rows
+from itembank.readers.matrix import to_matrix
+from itembank.readers.reading_specs import ReadingSpec
+from itembank.responses.responses import ResponseMatrix
+from itembank.sessions.answers import Answer
 
 NO_VALUE = "the harness logged no value of the metric"
 

@@ -6,21 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from itembank.adaptive.estimates import SessionEstimate
-from itembank.adaptive.journal import read_journal
-from itembank.adaptive.journal_sessions import (
-    extend_session,
-    open_session,
-    settings_of,
-    spec_of_settings,
-    start_session,
-)
-from itembank.adaptive.session import AdaptiveSession
-from itembank.adaptive.session_spec import SessionSpec
-from itembank.data.arguments import GivenBank, as_bank, as_selection
-from itembank.data.banks import Bank
-from itembank.data.responses import ResponseMatrix
-from itembank.data.selections import Selection
+from itembank.bank.arguments import GivenBank, as_bank, as_selection
+from itembank.bank.banks import Bank
+from itembank.bank.selections import Selection
 from itembank.errors import DataError, ItembankError
 from itembank.estimation.estimate import estimate
 from itembank.estimation.estimates import ScoreEstimates
@@ -33,6 +21,18 @@ from itembank.harnesses.lm_eval.responses import responses_of
 from itembank.harnesses.lm_eval.rows import RowFile, Rows
 from itembank.harnesses.protocol import AfterAnswer
 from itembank.progress import ProgressCallback, silent
+from itembank.responses.responses import ResponseMatrix
+from itembank.sessions.estimates import SessionEstimate
+from itembank.sessions.journal import read_journal
+from itembank.sessions.journal_sessions import (
+    extend_session,
+    open_session,
+    settings_of,
+    spec_of_settings,
+    start_session,
+)
+from itembank.sessions.session import AdaptiveSession
+from itembank.sessions.session_spec import SessionSpec
 
 Launch = Callable[[], Any]
 """Calls the harness once, in this process; it may load a model, write logs, and print what it likes."""

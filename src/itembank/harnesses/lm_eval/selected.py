@@ -4,9 +4,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from itembank.data.banks import Bank
-from itembank.data.prompts import names_in_harness
-from itembank.data.selections import Selection
+from itembank.bank.banks import Bank
+from itembank.bank.selections import Selection
 from itembank.errors import ParameterError, shown
 from itembank.harnesses.lm_eval.documents import Documents, Prepared, check_contents, chosen_documents
 from itembank.harnesses.lm_eval.narrowing import narrowed, renamed, task_names
@@ -14,6 +13,7 @@ from itembank.harnesses.lm_eval.patches import Original, hooked, is_overridden
 from itembank.harnesses.lm_eval.prompts import BankPrompts
 from itembank.harnesses.lm_eval.releases import HarnessError
 from itembank.harnesses.protocol import contents_of
+from itembank.responses.prompts import names_in_harness
 
 
 @contextmanager

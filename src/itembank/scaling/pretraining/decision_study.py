@@ -6,15 +6,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
-from itembank.data.compute import TrainingCompute
-from itembank.data.responses import ResponseMatrix
 from itembank.errors import DataError, ParameterError, shown
 from itembank.numerics.arrays import FloatArray
 from itembank.numerics.random import as_generator
 from itembank.progress import ProgressCallback, silent
+from itembank.readers.compute import TrainingCompute
+from itembank.responses.responses import ResponseMatrix
 from itembank.scaling.pretraining.held_out import held_out_coverage
 from itembank.scaling.pretraining.law_spec import PretrainingLawSpec, TwoStep
-from itembank.scaling.pretraining.specs import (
+from itembank.scaling.pretraining.method_specs import (
     LAWS,
     ItemResponseLaw,
     PretrainingSettings,

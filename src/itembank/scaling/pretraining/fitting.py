@@ -16,11 +16,11 @@ from itembank.scaling.pretraining.forecasts import (
 )
 from itembank.scaling.pretraining.law_notes import ability_notes, curve_notes
 from itembank.scaling.pretraining.law_spec import SigmoidLaw, TwoStep
+from itembank.scaling.pretraining.method_specs import ItemResponseLaw
 from itembank.scaling.pretraining.runs import Runs
 from itembank.scaling.pretraining.scenario_abilities import ScenarioAbilities, mean_probability
 from itembank.scaling.pretraining.sigmoid_law import N_PARAMETERS as SIGMOID_PARAMETERS
 from itembank.scaling.pretraining.sigmoid_law import fit_sigmoid_law
-from itembank.scaling.pretraining.specs import ItemResponseLaw
 from itembank.scaling.pretraining.two_step import fit_two_step
 
 FEWEST_POINTS = 4

@@ -6,21 +6,21 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 
-from itembank.data.banks import Bank
-from itembank.data.compute import TrainingCompute
-from itembank.data.responses import ResponseMatrix
+from itembank.bank.banks import Bank
 from itembank.errors import DataError, ParameterError
 from itembank.numerics.arrays import FloatArray, mean_where_known
 from itembank.numerics.random import as_generator
 from itembank.numerics.threads import one_blas_thread
 from itembank.progress import ProgressCallback, part_of, silent
+from itembank.readers.compute import TrainingCompute
+from itembank.responses.responses import ResponseMatrix
 from itembank.scaling.pretraining.held_out_results import FORECAST_COLUMNS, HeldOutForecasts
 from itembank.scaling.pretraining.law_fits import fit_laws
 from itembank.scaling.pretraining.law_inputs import PretrainingData
 from itembank.scaling.pretraining.law_results import PretrainingLaw
+from itembank.scaling.pretraining.method_specs import BY_HAND, PretrainingSettings
 from itembank.scaling.pretraining.runs import SAME_SIZE, Runs
 from itembank.scaling.pretraining.size_law import FittedSizeLaw
-from itembank.scaling.pretraining.specs import BY_HAND, PretrainingSettings
 
 
 @one_blas_thread()

@@ -12,9 +12,9 @@ from itembank.scaling.pretraining.fitting import LawData, LawFit
 from itembank.scaling.pretraining.forecasts import FittedLaw
 from itembank.scaling.pretraining.law_results import PretrainingLaw, ScenarioLaws
 from itembank.scaling.pretraining.law_spec import PretrainingLawSpec
+from itembank.scaling.pretraining.method_specs import LAWS, PretrainingSettings
 from itembank.scaling.pretraining.runs import Runs
 from itembank.scaling.pretraining.scenario_abilities import ScenarioAbilities, ScenarioScores
-from itembank.scaling.pretraining.specs import LAWS, PretrainingSettings
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,19 +5,19 @@ from typing import Self
 
 import numpy as np
 
-from itembank.data.banks import Bank
-from itembank.data.compute import TrainingCompute
-from itembank.data.probabilities import clip_probabilities
-from itembank.data.responses import ResponseMatrix
+from itembank.bank.banks import Bank
 from itembank.errors import DataError, ParameterError, shown
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.progress import ProgressCallback, silent
+from itembank.readers.compute import TrainingCompute
+from itembank.readers.probabilities import clip_probabilities
+from itembank.responses.responses import ResponseMatrix
 from itembank.scaling.pretraining.law_fits import Measured
 from itembank.scaling.pretraining.losses import checked_loss, scenario_losses
 from itembank.scaling.pretraining.measured_abilities import measured_abilities, response_family, scenario_scores
+from itembank.scaling.pretraining.method_specs import LAWS, TWO_STEP, ItemResponseLaw, PretrainingSettings
 from itembank.scaling.pretraining.runs import Runs, aligned, training_runs
 from itembank.scaling.pretraining.scenario_abilities import ScenarioAbilities
-from itembank.scaling.pretraining.specs import LAWS, TWO_STEP, ItemResponseLaw, PretrainingSettings
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from itembank.data.responses import ResponseMatrix
 from itembank.errors import DataError, shown
 from itembank.numerics.arrays import FloatArray, mean_where_known
+from itembank.responses.responses import ResponseMatrix
 from itembank.scaling.pretraining.scenario_abilities import ScenarioScores
 
 SMALLEST_PROBABILITY = 1e-6

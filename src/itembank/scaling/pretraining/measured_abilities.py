@@ -5,24 +5,24 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from itembank.calibration.specs import Variational
-from itembank.data.banks import Bank
-from itembank.data.responses import ResponseMatrix
+from itembank.bank.banks import Bank
+from itembank.calibration.calibration_specs import Variational
 from itembank.errors import DataError, ParameterError, warned_once
 from itembank.irt.binarise import apply_thresholds, item_thresholds
+from itembank.irt.newton import map_abilities
 from itembank.irt.parameters import AbilityPrior, ItemParameters
 from itembank.numerics.arrays import FloatArray, IntArray, mean_where_known
 from itembank.progress import ProgressCallback, silent
+from itembank.responses.responses import ResponseMatrix
 from itembank.scaling.pretraining.item_budget import choose_within_budget
+from itembank.scaling.pretraining.method_specs import ItemResponseLaw
 from itembank.scaling.pretraining.scenario_abilities import (
     ScenarioAbilities,
     ScenarioScores,
     score_gap,
     without_prior,
 )
-from itembank.scaling.pretraining.specs import ItemResponseLaw
 from itembank.scaling.scenario_fits import fit_items
-from itembank.scoring.newton import map_abilities
 
 FEWEST_ITEMS = 2
 """With one item any ability fits, and a curve of its score in compute says all there is."""

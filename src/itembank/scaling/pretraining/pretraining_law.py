@@ -4,20 +4,20 @@ from dataclasses import replace
 
 import numpy as np
 
-from itembank.data.banks import Bank
-from itembank.data.compute import TrainingCompute
-from itembank.data.responses import ResponseMatrix
+from itembank.bank.banks import Bank
 from itembank.errors import DataError
 from itembank.numerics.arrays import FloatArray
 from itembank.numerics.random import as_generator
 from itembank.numerics.threads import one_blas_thread
 from itembank.progress import ProgressCallback, part_of, silent
+from itembank.readers.compute import TrainingCompute
+from itembank.responses.responses import ResponseMatrix
 from itembank.scaling.pretraining.held_out import held_out_forecasts, size_cuts
 from itembank.scaling.pretraining.law_fits import fit_laws
 from itembank.scaling.pretraining.law_inputs import PretrainingData
 from itembank.scaling.pretraining.law_results import PretrainingLaw
+from itembank.scaling.pretraining.method_specs import PretrainingSettings
 from itembank.scaling.pretraining.runs import checked_target
-from itembank.scaling.pretraining.specs import PretrainingSettings
 
 OWN_SHARE = 0.3
 """Share of the work that is the laws themselves; the rest is their check."""

@@ -4,10 +4,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from itembank.data.compute import TrainingCompute
 from itembank.errors import DataError, ParameterError, shown
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.numerics.splits import places_within
+from itembank.readers.compute import TrainingCompute
 
 ABSURD = 1e6
 FAR_BEYOND = 1e3

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Literal
 
-from itembank.calibration.specs import CalibrationSpec, Variational
+from itembank.calibration.calibration_specs import CalibrationSpec, Variational
 from itembank.checks import check_fraction, check_one_of, check_whole
 from itembank.errors import ParameterError, shown
 

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from itembank.checks import check_whole
-from itembank.data.responses import ResponseMatrix
-from itembank.data.validation import describe_cells
 from itembank.errors import DataError
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+from itembank.responses.responses import ResponseMatrix
+from itembank.responses.validation import describe_cells
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,12 +4,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from itembank.calibration.specs import CalibrationSpec
-from itembank.data.banks import Bank
-from itembank.data.responses import ResponseMatrix
+from itembank.bank.banks import Bank
+from itembank.calibration.calibration_specs import CalibrationSpec
 from itembank.errors import DataError, DataWarning, warn
 from itembank.numerics.arrays import IntArray
 from itembank.progress import ProgressCallback
+from itembank.responses.responses import ResponseMatrix
 from itembank.scaling.sampling.sample_counts import SampleCounts
 from itembank.scaling.sampling.scenario_item_models import ScenarioItemModel, fitted_item_model, item_model_of_bank
 

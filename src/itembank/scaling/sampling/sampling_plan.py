@@ -6,15 +6,15 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy.special import ndtri
 
-from itembank.calibration.specs import CalibrationSpec
+from itembank.bank.banks import Bank
+from itembank.calibration.calibration_specs import CalibrationSpec
 from itembank.checks import check_fraction, check_whole
-from itembank.data.banks import Bank
-from itembank.data.responses import ResponseMatrix
 from itembank.errors import ParameterError
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.numerics.random import as_generator
 from itembank.numerics.threads import one_blas_thread
 from itembank.progress import ProgressCallback, part_of, silent
+from itembank.responses.responses import ResponseMatrix
 from itembank.scaling.sampling.cell_posterior import CellPosterior, Counts, cell_posterior
 from itembank.scaling.sampling.expected_variance import best_purchases, expected_variances
 from itembank.scaling.sampling.pass_at_k import log_beta_failure

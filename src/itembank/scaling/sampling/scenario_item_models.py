@@ -4,13 +4,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from itembank.calibration.specs import CalibrationSpec
-from itembank.data.banks import Bank
-from itembank.data.calibrations import Calibration
-from itembank.data.responses import ResponseMatrix
+from itembank.bank.banks import Bank
+from itembank.bank.calibrations import Calibration
+from itembank.calibration.calibration_specs import CalibrationSpec
 from itembank.errors import DataError, ParameterError
 from itembank.irt.parameters import AbilityPrior, ItemParameters
 from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.responses.responses import ResponseMatrix
 from itembank.scaling.sampling.cell_posterior import PrecisionPrior, precision_prior
 from itembank.scaling.sampling.sample_counts import SampleCounts, sample_counts, with_counts
 from itembank.scaling.scenario_fits import fit_items

@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from itembank.crossfit.folds import folds
-from itembank.data.banks import Bank
+from itembank.bank.banks import Bank
 from itembank.errors import shown
+from itembank.estimation.folds import folds
 from itembank.estimation.stacking import combined, stack_weights
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.scaling.sampling.interval_calibration import REACH, Parts, tried_curves

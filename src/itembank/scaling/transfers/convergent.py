@@ -8,21 +8,21 @@ import numpy as np
 from scipy.cluster.hierarchy import leaves_list, linkage
 from scipy.spatial.distance import squareform
 
-from itembank.calibration.specs import CalibrationSpec
+from itembank.bank.banks import Bank
+from itembank.calibration.calibration_specs import CalibrationSpec
 from itembank.checks import check_fraction, check_one_of, check_whole
-from itembank.data.banks import Bank
-from itembank.data.responses import ResponseMatrix
 from itembank.errors import DataError, ParameterError, shown
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.numerics.random import as_generator
 from itembank.numerics.threads import one_blas_thread
 from itembank.progress import ProgressCallback, silent
+from itembank.responses.responses import ResponseMatrix
 from itembank.scaling.scenario_fits import fit_scenarios, responses_and_spec
 from itembank.scaling.transfers import correlations as kernel
 from itembank.scaling.transfers.convergent_results import ConvergentValidity, CorrelationTable
 
 if TYPE_CHECKING:
-    from itembank.data.compute import TrainingCompute
+    from itembank.readers.compute import TrainingCompute
 
 Interval = Literal["auto", "fisher", "bootstrap"]
 

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit, logit
 
-from itembank.data.responses import ResponseMatrix
 from itembank.irt.parameters import ItemParameters
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray, mean_where_known
+from itembank.responses.responses import ResponseMatrix
 from itembank.scaling.sampling.pass_at_k import unbiased_pass_at_k
 from itembank.scaling.transfers.ability_link import MINIMUM_MODELS, Predictive, fit_line, predict, quantiles
 from itembank.scaling.transfers.characteristic_curve import mean_curves

@@ -5,11 +5,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from itembank.calibration.specs import CalibrationSpec
-from itembank.data.responses import ResponseMatrix
+from itembank.calibration.calibration_specs import CalibrationSpec
 from itembank.errors import DataError, DataWarning, ParameterError, warn
+from itembank.irt.newton import map_abilities
 from itembank.irt.parameters import ItemParameters
 from itembank.numerics.arrays import FloatArray, IntArray, mean_where_known
+from itembank.responses.responses import ResponseMatrix
 from itembank.scaling.scenario_fits import ItemSetFit, fit_items
 from itembank.scaling.transfers.ability_link import predict, same_scale
 from itembank.scaling.transfers.characteristic_curve import logit_curves
@@ -23,8 +24,7 @@ from itembank.scaling.transfers.curves import (
     counted_items,
 )
 from itembank.scaling.transfers.parts import ItemSets, Part
-from itembank.scaling.transfers.specs import TransferSpec
-from itembank.scoring.newton import map_abilities
+from itembank.scaling.transfers.transfer_specs import TransferSpec
 
 
 @dataclass(frozen=True, slots=True)

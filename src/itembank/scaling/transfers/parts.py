@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from itembank.data.responses import ResponseMatrix
 from itembank.errors import DataError, ParameterError, shown
 from itembank.numerics.arrays import IntArray
 from itembank.numerics.splits import random_folds, splits_of
+from itembank.responses.responses import ResponseMatrix
 from itembank.scaling.transfers.ability_link import MINIMUM_MODELS
 from itembank.scaling.transfers.difficulty_split import split_by_difficulty
 

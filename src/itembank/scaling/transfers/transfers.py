@@ -4,21 +4,21 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
-from itembank.data.banks import Bank
-from itembank.data.compute import TrainingCompute
-from itembank.data.responses import ResponseMatrix
+from itembank.bank.banks import Bank
 from itembank.errors import DataWarning, ParameterError, warn, warned_once
 from itembank.numerics.arrays import FloatArray
 from itembank.numerics.random import as_generator
 from itembank.numerics.threads import one_blas_thread
 from itembank.progress import ProgressCallback, silent
+from itembank.readers.compute import TrainingCompute
+from itembank.responses.responses import ResponseMatrix
 from itembank.scaling.scenario_fits import responses_and_spec
 from itembank.scaling.transfers.convergent import log_flops_of
 from itembank.scaling.transfers.curves import CurvePrediction
 from itembank.scaling.transfers.fold import FoldTransfer, transfer_part
 from itembank.scaling.transfers.parts import Part, bank_part, check_answers, folds, item_sets, named_part
-from itembank.scaling.transfers.specs import TransferSpec
 from itembank.scaling.transfers.transfer_results import Transfer
+from itembank.scaling.transfers.transfer_specs import TransferSpec
 
 
 @one_blas_thread()

@@ -5,15 +5,15 @@ from dataclasses import replace
 
 import numpy as np
 
-from itembank.adaptive.events import Told
-from itembank.adaptive.limits import Budget
-from itembank.adaptive.pool import SessionPool
-from itembank.adaptive.recorded import Recorded, answer_from_record
-from itembank.adaptive.session import AdaptiveSession
-from itembank.adaptive.session_spec import SessionSpec
-from itembank.data.costs import CostUnit
+from itembank.bank.costs import CostUnit
 from itembank.numerics.arrays import IntArray
 from itembank.selection.constraints import Constraints
+from itembank.sessions.events import Told
+from itembank.sessions.limits import Budget
+from itembank.sessions.pool import SessionPool
+from itembank.sessions.recorded import Recorded, answer_from_record
+from itembank.sessions.session import AdaptiveSession
+from itembank.sessions.session_spec import SessionSpec
 from itembank.studies.prediction.assessors import Assessor
 from itembank.studies.prediction.designs import Pool, criterion_of, fixed_goal, needs_targets
 from itembank.studies.prediction.prepared import STUDY_COST, Known, TestModels

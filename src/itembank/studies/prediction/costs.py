@@ -14,7 +14,7 @@ from scipy.optimize import isotonic_regression
 
 from itembank.numerics.arrays import FloatArray
 from itembank.studies.prediction.assessors import Assessor
-from itembank.studies.prediction.study_spec import PredictionSpec
+from itembank.studies.prediction.prediction_spec import PredictionSpec
 
 REFERENCE_BUDGETS = (16, 64, 256, 1024)
 """Budgets at which the reference's error is a level that others may reach for less; its largest is another."""

@@ -8,15 +8,16 @@ from typing import Any, TypeAlias
 import numpy as np
 import polars as pl
 
-from itembank.data.responses import ResponseMatrix
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.numerics.threads import one_blas_thread
+from itembank.responses.responses import ResponseMatrix
 from itembank.studies.engine import errors_at
 from itembank.studies.folders import CHOICES, PREDICTIONS, RUNS, SECONDS
 from itembank.studies.prediction.adaptation import choose_adaptively
 from itembank.studies.prediction.assessors import Assessor
 from itembank.studies.prediction.designs import Pool, choose_static, make_pool
 from itembank.studies.prediction.partitions import Partition, Tasks, budgets_of, calibration_task_counts
+from itembank.studies.prediction.prediction_spec import PredictionSpec
 from itembank.studies.prediction.predictors import (
     EB_STRENGTH,
     predict_item_model,
@@ -24,7 +25,6 @@ from itembank.studies.prediction.predictors import (
     predict_task_mean,
 )
 from itembank.studies.prediction.prepared import Known, Prepared, prepare
-from itembank.studies.prediction.study_spec import PredictionSpec
 from itembank.studies.streams import stream
 
 SECONDS_COLUMNS = {

@@ -6,12 +6,12 @@ import numpy as np
 import polars as pl
 
 from itembank.calibration.calibrate import MINIMUM_MODELS
-from itembank.data.responses import ResponseMatrix
-from itembank.data.validation import column_of
 from itembank.errors import DataError, shown
 from itembank.numerics.arrays import BoolArray, IntArray
 from itembank.numerics.splits import Split, first_of_each, first_tested
-from itembank.studies.prediction.study_spec import PredictionSpec
+from itembank.responses.responses import ResponseMatrix
+from itembank.responses.validation import column_of
+from itembank.studies.prediction.prediction_spec import PredictionSpec
 from itembank.studies.streams import stream
 
 NO_TASK = "(none)"

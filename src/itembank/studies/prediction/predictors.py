@@ -4,11 +4,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from itembank.data.calibrations import Calibration
+from itembank.bank.calibrations import Calibration
 from itembank.estimation.regression.ridge import predict_ridge
 from itembank.irt.bernoulli import probability
+from itembank.irt.newton import map_abilities
 from itembank.numerics.arrays import FloatArray, IntArray, mean_where_known
-from itembank.scoring.newton import map_abilities
 
 EB_STRENGTH = 5.0
 """WILD's lambda of eq. 15."""

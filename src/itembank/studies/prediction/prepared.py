@@ -9,20 +9,20 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
+from itembank.bank.banks import Bank
+from itembank.bank.calibrations import Calibration
+from itembank.bank.costs import CostUnit, response_costs
 from itembank.calibration.calibrate import calibrate
-from itembank.data.banks import Bank
-from itembank.data.calibrations import Calibration
-from itembank.data.costs import CostUnit, response_costs
-from itembank.data.responses import ResponseMatrix
-from itembank.data.targets import ScoreTargets
 from itembank.errors import DataError, ItembankWarning, shown
 from itembank.irt.binarise import apply_thresholds, item_thresholds
 from itembank.irt.family_names import WITH_PRECISION
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray, mean_where_known
+from itembank.responses.responses import ResponseMatrix
+from itembank.responses.targets import ScoreTargets
 from itembank.studies.leaks import ITEM_COLUMNS
 from itembank.studies.prediction.partitions import NO_TASK, Partition, Tasks
+from itembank.studies.prediction.prediction_spec import PredictionSpec
 from itembank.studies.prediction.predictors import HeldOut, mean_offsets
-from itembank.studies.prediction.study_spec import PredictionSpec
 
 STUDY_COST = "study_cost"
 """Name of the one cost that the banks of sessions have: the study's."""

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import numpy as np
 
-from itembank.data.costs import CostUnit, response_costs
-from itembank.data.responses import ResponseMatrix
+from itembank.bank.costs import CostUnit, response_costs
+from itembank.responses.responses import ResponseMatrix
 from itembank.studies.engine import Study, Tables
 from itembank.studies.folders import AT_COST, COSTS, CURVES, PREDICTION, PREDICTIONS, RUNS, TASKS
 from itembank.studies.manifests import StudyManifest
@@ -14,7 +14,7 @@ from itembank.studies.prediction.costs import costs_to_reach, errors_at_cost
 from itembank.studies.prediction.error_curves import sum_errors, summarise_curves
 from itembank.studies.prediction.partition_runs import run_partition
 from itembank.studies.prediction.partitions import Partition, Tasks, find_tasks, make_partition
-from itembank.studies.prediction.study_spec import PredictionSpec
+from itembank.studies.prediction.prediction_spec import PredictionSpec
 
 
 def prediction_study(spec: PredictionSpec, responses: ResponseMatrix) -> Study[Partition]:

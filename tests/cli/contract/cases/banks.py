@@ -208,7 +208,7 @@ _SELECT = Case(
 )  # fmt: skip
 _AS_THE_BANK = {
     "--response": "logs are read as the bank's were; another response is refused",
-    "--rename": "these logs have the bank's tasks; tests/data/readers/test_lm_eval_runs.py has a renamed one",
+    "--rename": "these logs have the bank's tasks; tests/readers/test_lm_eval_runs.py has a renamed one",
 }
 _CHECK = Case(
     modes={

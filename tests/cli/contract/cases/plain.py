@@ -117,12 +117,12 @@ _SWE_BENCH = Case(
 
 
 def _store(folder, **values):
-    """Results of one program without gaps, none of them twice; more in tests/data/readers."""
+    """Results of one program without gaps, none of them twice; more in tests/readers."""
     return Case(
         nowhere=MEMORY,
         modes={"results": Mode(f"{folder} -o out/r.parquet")},
         values={**_LOGS, "--models": "--models reports.csv", "--items": "--items items.csv", **values},
-        never=dict.fromkeys(("--repeats", "--complete", "--drop-empty"), "tests/data/readers has gaps and repeats"),
+        never=dict.fromkeys(("--repeats", "--complete", "--drop-empty"), "tests/readers has gaps and repeats"),
         stops={("results", "--items"): "is in the table of items"},
     )
 
@@ -158,7 +158,7 @@ _JSON = Case(
     no_effect=settled("rows", "--repeats", "--complete", "--drop-empty"),
     stops={("two files", "--complete"): "every model must have a response to every item"},
 )
-_FETCHING = dict.fromkeys(("--model", "--only"), "goes with --download, which tests/data/public tries")
+_FETCHING = dict.fromkeys(("--model", "--only"), "goes with --download, which tests/readers/public tries")
 _PUBLIC = Case(
     nowhere={
         **MEMORY,
@@ -188,7 +188,7 @@ _PUBLIC = Case(
         "--metric": "--metric other",
         "--errors": "--errors missing",
     },
-    never={"--download": "tests/data/public fetches from a server on this machine"},
+    never={"--download": "tests/readers/public fetches from a server on this machine"},
     no_effect=settled("alpaca", "--repeats", "--complete", "--drop-empty"),
     stops={
         ("alpaca", "--from"): "holds no annotations of AlpacaEval",
@@ -230,9 +230,9 @@ _LM_EVAL = Case(
     never={
         **MIXED,
         "--scenario": "the task is the scenario of every item of a log; the other readers use it",
-        "--repeats": "tests/data/readers/test_lm_eval_runs.py has runs that disagree",
+        "--repeats": "tests/readers/test_lm_eval_runs.py has runs that disagree",
         "--drop-empty": "a log without any response is refused before",
-        "--ignore-content": "tests/data/readers/test_lm_eval_runs.py has logs whose content differs",
+        "--ignore-content": "tests/readers/test_lm_eval_runs.py has logs whose content differs",
         "--jobs": "responses do not depend on the number of processes",
     },
     stops={
@@ -263,9 +263,9 @@ def _harness(name):
         never={
             "--complete": "import lm-eval has logs with gaps",
             "--scenario": "the task is the scenario of every item of a log; the other readers use it",
-            "--repeats": "tests/data/readers has logs with repeated attempts",
-            "--drop-empty": "tests/data/readers has logs with answers that failed",
-            "--ignore-content": "tests/data/readers has logs whose content differs",
+            "--repeats": "tests/readers has logs with repeated attempts",
+            "--drop-empty": "tests/readers has logs with answers that failed",
+            "--ignore-content": "tests/readers has logs whose content differs",
         },
     )
 

@@ -19,10 +19,10 @@ RESPONSES = {
 }
 ITEMS = {"--items": "--items halves.csv"}
 READING = {**RESPONSES, **ITEMS, "--models": "--models models.csv"}
-MIXED = {"--allow-mixed-prompts": "tests/data/readers/test_contents.py has logs of other prompts"}
-SKIPPED = {"--skip-unusable": "tests/data/readers/test_refusals.py has files that cannot be read"}
+MIXED = {"--allow-mixed-prompts": "tests/readers/test_contents.py has logs of other prompts"}
+SKIPPED = {"--skip-unusable": "tests/readers/test_refusals.py has files that cannot be read"}
 USABLE = {**SKIPPED, **MIXED}
-LEFT_OUT = {"--exclude-file": "tests/data/readers/test_refusals.py leaves files out"}
+LEFT_OUT = {"--exclude-file": "tests/readers/test_refusals.py leaves files out"}
 PAGES = {"--report": "tests/cli writes the page of every command that has one"}
 MEMORY = {"--max-memory": "too little memory is refused, which names the option"}
 COMMON = {"--seed": "--seed 7", "--format": "--format json"}

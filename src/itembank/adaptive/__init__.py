@@ -1,1 +1,0 @@
-"""Adaptive testing: which items to ask one model next, and when to stop."""

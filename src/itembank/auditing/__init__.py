@@ -1,0 +1,1 @@
+"""What answers say of items and models: wrong keys, leaks, drift, misfit."""

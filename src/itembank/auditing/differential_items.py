@@ -1,0 +1,267 @@
+"""The verb `differential_items`: items that behave differently for a group of models of equal ability."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from itembank.auditing.differential import (
+    ability_strata,
+    benjamini_hochberg,
+    mantel_haenszel_delta,
+    score_test,
+)
+from itembank.auditing.differential_results import DifferentialItems
+from itembank.auditing.panel import Panel, panel_of, without_items
+from itembank.bank.arguments import GivenResponses, as_bank_or_responses
+from itembank.bank.banks import Bank
+from itembank.checks import check_fraction
+from itembank.errors import DataError, did_you_mean, shown
+from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+from itembank.numerics.threads import one_blas_thread
+from itembank.progress import ProgressCallback, silent
+from itembank.responses.model_features import NumberFeature
+from itembank.responses.responses import ResponseMatrix
+
+LEAST_IN_GROUP = 8
+"""Models that a group, and all others together, must have."""
+CLASS_B, CLASS_C = 1.0, 1.5
+"""Absolute deltas from which ETS calls a difference moderate and large; C must also exceed 1 beyond chance."""
+
+
+@one_blas_thread()
+def differential_items(
+    source: Bank | GivenResponses,
+    column: str,
+    *,
+    clusters: str | None = None,
+    level: float = 0.05,
+    progress: ProgressCallback = silent,
+) -> DifferentialItems:
+    """Find items that are easier or harder for some models than for others of equal ability.
+
+    A column of text is taken as groups, each of which is compared with all other models; a column of numbers or dates
+    (sizes by their logarithm) as one covariate.
+
+    Parameters
+    ----------
+    source : Bank, ResponseMatrix, path or paths
+        Of a bank, its calibration responses.
+    column : str
+        Of the model table: `family`, `size`, `date`, `prompt_language`, ...
+    clusters : str, optional
+        Column of the model table whose equal values mark models that are not independent, such as fine-tunes of one
+        base model. Each cluster then counts as one model.
+    level : float
+        Share of false flags to be expected among the flagged, at most.
+    progress : ProgressCallback
+
+    Returns
+    -------
+    DifferentialItems
+
+    Raises
+    ------
+    DataError
+        When a column is not there, or says the same of nearly all models.
+    ParameterError
+        When the level is not between 0 and 1.
+
+    Examples
+    --------
+    >>> differential_items("responses.parquet", "family").flagged  # doctest: +SKIP
+    """
+    check_fraction("level", level)
+    responses = responses_of(source, "Finding items that behave differently needs")
+    return differential_of(responses, panel_of(responses), column, clusters=clusters, level=level, progress=progress)
+
+
+def responses_of(source: Bank | GivenResponses, what: str) -> ResponseMatrix:
+    """Return the responses, or those that a bank was calibrated on, of models that answered anything.
+
+    `what` begins the message where a bank has none: "An audit needs".
+    """
+    given = as_bank_or_responses(source)
+    if isinstance(given, Bank):
+        given.check_responses(what)
+        given = given.responses
+    return given.take(models=np.flatnonzero(given.observed.any(axis=1)))
+
+
+def differential_of(
+    responses: ResponseMatrix,
+    panel: Panel,
+    column: str,
+    *,
+    clusters: str | None,
+    level: float,
+    progress: ProgressCallback,
+) -> DifferentialItems:
+    """Do the work of `differential_items` on responses whose abilities are known."""
+    compared, cluster = compared_models(responses, column, clusters)
+    tables, scores = [], []
+    for number, one in enumerate(compared):
+        progress(f"{column} {one.name}", number / len(compared))
+        tables.append(_tested(responses, _purified(responses, panel, one, cluster, level), one, cluster))
+        scores.append(_score_effects(responses, panel, one))
+    table = pl.concat(tables)
+    table = table.with_columns(adjusted_p=benjamini_hochberg(table["p_value"].to_numpy()))
+    table = table.with_columns(is_flagged=pl.col("adjusted_p") < level)  # NaN is above every number in polars
+    table = table.sort(pl.col("is_flagged"), pl.col("effect").abs(), descending=True, maintain_order=True)
+    per_score = pl.concat(scores).join(_flagged_effects(table), on=["scenario", "group"], maintain_order="left")
+    return DifferentialItems(column, level, table, per_score, tuple(_notes(table, compared, clusters)))
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A group against all others, or a number."""
+
+    name: str
+    covariate: FloatArray
+    known: BoolArray
+    is_group: bool
+
+
+def compared_models(
+    responses: ResponseMatrix, column: str, clusters: str | None
+) -> tuple[list[Comparison], pl.Series | None]:
+    """Return what is compared with what, and the cluster of each model where one column tells it.
+
+    Raises
+    ------
+    DataError
+        When a column is not there, or says the same of nearly all models.
+    """
+    compared = list(_comparisons(_column(responses, column)))
+    if not compared:
+        raise DataError(
+            f"column {column!r} must divide the {responses.n_models} models: groups of at least {LEAST_IN_GROUP} with "
+            f"as many others, or numbers that differ, got {shown(_column(responses, column).unique().to_list())}."
+        )
+    return compared, None if clusters is None else _column(responses, clusters)
+
+
+def _column(responses: ResponseMatrix, name: str) -> pl.Series:
+    """Column of the model table."""
+    columns = responses.models.columns
+    if name not in columns:
+        raise DataError(
+            f"the models must have a column {name!r}, got {shown(columns, 10)}.{did_you_mean(name, columns)} Give a "
+            "table of models that has it."
+        )
+    column = responses.models[name]
+    return column.fill_nan(None) if column.dtype.is_float() else column
+
+
+def _comparisons(column: pl.Series) -> Iterator[Comparison]:
+    """Give every group of enough models with enough others; or one covariate."""
+    known = column.is_not_null().to_numpy()
+    is_two = column.dtype == pl.Boolean or column.drop_nulls().n_unique() <= 2
+    feature = None if is_two else NumberFeature.fit(column)
+    if feature is not None:
+        if known.sum() >= 2 * LEAST_IN_GROUP and feature.spread > 0.0:
+            yield Comparison(column.name, feature.of(column)[:, 0], known, is_group=False)
+        return
+    text = column.cast(pl.String)
+    for name in sorted(text.drop_nulls().unique().to_list()):
+        mine = (text == name).fill_null(value=False).to_numpy()
+        if LEAST_IN_GROUP <= mine.sum() <= known.sum() - LEAST_IN_GROUP:
+            yield Comparison(name, mine.astype(np.float64), known, is_group=True)
+
+
+def _purified(
+    responses: ResponseMatrix, panel: Panel, one: Comparison, cluster: pl.Series | None, level: float
+) -> Panel:
+    """Leave items that differ out of the abilities: they would make others seem to differ the other way."""
+    p_values = _tested(responses, panel, one, cluster)["p_value"].to_numpy()
+    return without_items(panel, benjamini_hochberg(p_values) < level)
+
+
+def _tested(responses: ResponseMatrix, panel: Panel, one: Comparison, cluster: pl.Series | None) -> pl.DataFrame:
+    """Test every item, group of items by group of items."""
+    rows = np.flatnonzero(one.known)
+    covariate, in_group = one.covariate[rows], one.covariate[rows] > 0.5
+    clusters = None if cluster is None else _numbered(cluster, rows)
+    found = np.full((5, responses.n_items), np.nan)
+    for number in range(panel.theta.shape[1]):
+        items = np.flatnonzero(panel.group == number)
+        values, observed = panel.values[np.ix_(rows, items)], panel.observed[np.ix_(rows, items)]
+        theta = panel.theta[rows, number]
+        test = score_test(values, observed, _design(theta, panel.overall[rows]), covariate, clusters)
+        found[:3, items] = test.effect, test.z, test.p_value
+        if one.is_group:
+            found[3:, items] = mantel_haenszel_delta(values, observed, in_group, ability_strata(theta))
+    effect, z, p_value, delta, error = found
+    n_group = int(in_group.sum()) if one.is_group else rows.size
+    return responses.items.select("item_id", "scenario").with_columns(
+        pl.lit(one.name).alias("group"),
+        pl.lit(n_group).alias("n_group"),
+        pl.lit(rows.size - n_group).alias("n_others"),
+        pl.Series("effect", effect),
+        pl.Series("z", z),
+        pl.Series("p_value", p_value),
+        pl.Series("mh_delta", delta).fill_nan(None),
+        pl.Series("mh_class", _classes(delta, error), dtype=pl.String),
+    )
+
+
+def _numbered(cluster: pl.Series, rows: IntArray) -> IntArray:
+    """Return clusters numbered from 0; a model whose cluster is not known is one of its own."""
+    own = pl.Series([f"\0{row}" for row in range(cluster.len())])
+    names = cluster.cast(pl.String).fill_null(own)
+    return np.unique(names.to_numpy()[rows], return_inverse=True)[1].astype(np.int64)
+
+
+def _design(theta: FloatArray, overall: FloatArray) -> FloatArray:
+    """Ones and ability in the group of items; and overall ability, where that is another."""
+    is_same = np.allclose(theta, overall)
+    return np.column_stack([np.ones(theta.size), theta, *([] if is_same else [overall])])
+
+
+def _classes(delta: FloatArray, error: FloatArray) -> list[str | None]:
+    """ETS's classes of differences; None where delta is not known."""
+    size = np.nan_to_num(np.abs(delta))
+    is_b = (size >= CLASS_B) & (size > 1.96 * np.nan_to_num(error, nan=np.inf))
+    is_c = (size >= CLASS_C) & (size - 1.645 * np.nan_to_num(error, nan=np.inf) > CLASS_B)
+    names = np.where(is_c, "C", np.where(is_b, "B", "A"))
+    return [None if lost else str(name) for name, lost in zip(names, np.isnan(delta), strict=True)]
+
+
+def _score_effects(responses: ResponseMatrix, panel: Panel, one: Comparison) -> pl.DataFrame:
+    """Difference of each scenario's score at equal overall ability, one row a scenario."""
+    rows = np.flatnonzero(one.known)
+    overall = panel.overall[rows]
+    design = np.column_stack([np.ones(rows.size), overall, overall**2, one.covariate[rows]])
+    scenarios = responses.items["scenario"].unique(maintain_order=True).to_list()
+    effects = []
+    for name in scenarios:
+        items = np.flatnonzero((responses.items["scenario"] == name).to_numpy())
+        observed = panel.observed[np.ix_(rows, items)]
+        answered = observed.any(axis=1)
+        total = np.where(observed, panel.values[np.ix_(rows, items)], 0.0).sum(axis=1)
+        score = total[answered] / observed[answered].sum(axis=1)
+        effects.append(float(np.linalg.lstsq(design[answered], score, rcond=None)[0][-1]))
+    return pl.DataFrame({"scenario": scenarios, "group": one.name, "score_effect": effects})
+
+
+def _flagged_effects(table: pl.DataFrame) -> pl.DataFrame:
+    """Sum of the flagged items' effects over the number of items, by scenario and group."""
+    is_flagged = pl.col("is_flagged")
+    return table.group_by("scenario", "group").agg(
+        n_items=pl.len(),
+        n_flagged=is_flagged.sum(),
+        flagged_effect=pl.col("effect").filter(is_flagged).sum() / pl.len(),
+    )
+
+
+def _notes(table: pl.DataFrame, compared: list[Comparison], clusters: str | None) -> Iterator[str]:
+    """Say what the flags rest on."""
+    if clusters is None and any(one.is_group for one in compared):
+        yield (
+            "Models of one group may be copies of each other: p-values take all models as independent and describe "
+            "these models only. Name the column of base models to count each once."
+        )
+    unknown = table.filter(pl.col("p_value").is_nan())["group"].unique().sort().to_list()
+    if unknown:
+        yield f"{shown(unknown)}: fewer than three clusters, so effects are described and nothing is flagged."

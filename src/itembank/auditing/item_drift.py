@@ -1,0 +1,180 @@
+"""The verb `item_drift`: items that new models answer otherwise than their other answers let expect."""
+
+import datetime
+
+import numpy as np
+import polars as pl
+
+from itembank.auditing.drift_statistics import (
+    Drift,
+    PastResiduals,
+    find_drift,
+    marked_by_chance,
+    surest_variance,
+)
+from itembank.auditing.item_drift_results import DriftedItem, ItemDrift
+from itembank.auditing.past_fit import LEAST_ANSWERED, check_folds, factor_model_of, patterns
+from itembank.auditing.run_conditions import check_marked_alike
+from itembank.bank.arguments import GivenBank, GivenResponses, as_bank, as_new_responses
+from itembank.bank.bank_factors import fitted_factor_model
+from itembank.bank.banks import Bank
+from itembank.errors import DataError, ParameterError, remedy
+from itembank.estimation.folds import folds
+from itembank.estimation.observations import found_items, known_items
+from itembank.irt.residuals import item_residuals
+from itembank.numerics.arrays import FloatArray, IntArray, mean_where_known
+from itembank.progress import ProgressCallback, silent
+from itembank.responses.responses import ResponseMatrix
+
+N_DRAWS = 10
+"""Of past models, for the number of items that chance marks."""
+
+
+def item_drift(
+    bank: GivenBank,
+    responses: GivenResponses,
+    *,
+    since: str | datetime.date | None = None,
+    date_column: str | None = None,
+    ignore_unknown: bool = False,
+    progress: ProgressCallback = silent,
+) -> ItemDrift:
+    """Find items that new models answer otherwise than the bank lets expect of models like them.
+
+    What is expected of an item follows from each model's other answers, so that models which are all better or worse
+    than past ones move no item. Items whose z is beyond 2.5 either way are taken out of the scale one at a time,
+    the worst first, and never more than a fifth.
+
+    Parameters
+    ----------
+    bank : Bank or path
+        With its responses and ten models or more.
+    responses : ResponseMatrix, path or paths
+        Of new models. From three answers on an item is examined.
+    since : date or text, optional
+        Only models of this day or later ('2025-01-31').
+    date_column : str, optional
+        Column of the model table with the dates; by default the only one that has dates.
+    ignore_unknown : bool
+        Leave out items that the bank does not hold.
+    progress : ProgressCallback
+
+    Returns
+    -------
+    ItemDrift
+
+    Raises
+    ------
+    DataError
+        When the bank has no responses or fewer than ten models, an item is not in it, answers are graded where those
+        of the bank are right or wrong, or no model is left.
+    ParameterError
+        When `since` is no date, or no column tells dates.
+
+    Examples
+    --------
+    >>> item_drift(bank, "this-year.parquet", since="2025-01-01").drifted  # doctest: +SKIP
+    """
+    bank = as_bank(bank)
+    check_folds(bank, progress)
+    matrix = known_items(bank, as_new_responses(bank, responses), None, ignore_unknown=ignore_unknown)
+    check_marked_alike(bank, matrix)
+    first_day = _day(since)
+    if first_day is not None:
+        matrix = _newer(matrix, first_day, date_column)
+    observed = found_items(bank, matrix, None)
+    items = observed.positions
+    past_difference, past_deviation, least_spread = _past_residuals(bank, items)
+    past = PastResiduals.of(past_deviation, least_spread)
+    n_learnt = fitted_factor_model(bank).n_factors
+    found = find_drift(factor_model_of(bank), items, observed.responses, past, n_learnt=n_learnt)
+    by_chance = marked_by_chance(past_difference, past_deviation, ~np.isnan(observed.responses), past, n_draws=N_DRAWS)
+    return ItemDrift(
+        bank.bank_id,
+        matrix.n_models,
+        "" if first_day is None else first_day.isoformat(),
+        tuple(_drifted_items(bank, items, found)),
+        by_chance,
+        found.is_cut,
+    )
+
+
+def _past_residuals(bank: Bank, items: IntArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Residuals of the bank's own models, left out, as they are and in standard deviations, (n_models, n_columns).
+
+    Also the smallest spread of the latter that the bank's models can vouch for, (n_columns,).
+    """
+    raw, scaled, used = (np.full((bank.n_models, items.size), np.nan) for _ in range(3))
+    surest = surest_variance(np.sum(~np.isnan(bank.responses.of_items(items)), axis=0))
+    for fold in folds(bank):
+        responses = bank.responses.of_items(items, models=fold.held_out)
+        for rows, columns in patterns(responses, least=LEAST_ANSWERED):
+            answers = responses[np.ix_(rows, columns)]
+            residual, variance = item_residuals(factor_model_of(fold.bank), items[columns], answers)
+            variance = np.maximum(variance, surest[columns])
+            cells = np.ix_(fold.held_out[rows], columns)
+            raw[cells], scaled[cells], used[cells] = residual, residual / np.sqrt(variance), variance
+    return raw, scaled, np.sqrt(surest / mean_where_known(used))
+
+
+def _drifted_items(bank: Bank, items: IntArray, found: Drift) -> list[DriftedItem]:
+    """List the items that were examined, the largest z first; equal ones in the bank's order."""
+    table = bank.responses.items
+    ids, scenarios = table["item_id"].to_list(), table["scenario"].to_list()
+    order = np.argsort(-np.abs(found.z), kind="stable")  # NaN comes last
+    return [
+        DriftedItem(
+            ids[items[i]],
+            scenarios[items[i]],
+            int(found.n_models[i]),
+            float(found.difference[i]),
+            float(found.z[i]),
+            bool(found.is_marked[i]),
+        )
+        for i in order.tolist()
+        if not np.isnan(found.z[i])
+    ]
+
+
+def _day(since: str | datetime.date | None) -> datetime.date | None:
+    """Return a day, or raise `ParameterError`."""
+    if since is None or isinstance(since, datetime.date):
+        return since
+    try:
+        return datetime.date.fromisoformat(since)
+    except (TypeError, ValueError) as error:
+        raise ParameterError(f"since must be a day as YYYY-MM-DD, got {since!r}.") from error
+
+
+def _newer(matrix: ResponseMatrix, first_day: datetime.date, column: str | None) -> ResponseMatrix:
+    """Return the models of this day or later."""
+    found = _dates(matrix.models)
+    if column is not None:
+        found = {name: days for name, days in found.items() if name == column}
+    if len(found) != 1:
+        have = f"got {', '.join(sorted(found))}" if found else f"got none among {', '.join(matrix.models.columns)}"
+        raise ParameterError(
+            f"one column of the model table must hold the dates of models{f', {column!r}' if column else ''}, {have}. "
+            f"Name it ({remedy('date_column=', '--since COLUMN=DATE')}), or add one to the table of models."
+        )
+    (days,) = found.values()
+    rows = np.flatnonzero((days >= first_day).fill_null(value=False).to_numpy())
+    if rows.size == 0:
+        raise DataError(
+            f"at least one model must be of {first_day.isoformat()} or later, got none of {matrix.n_models}; the "
+            f"newest is of {days.max()!s}."
+        )
+    return matrix.take(models=rows)
+
+
+def _dates(models: pl.DataFrame) -> dict[str, pl.Series]:
+    """Columns of dates: those of a date type, and texts that are all dates (2025-01-31)."""
+    found = {}
+    for name, kind in models.schema.items():
+        if kind in {pl.Date, pl.Datetime}:
+            found[name] = models[name].cast(pl.Date)
+        elif kind == pl.String and name != "model_id":
+            days = models[name].str.slice(0, 10).str.to_date("%Y-%m-%d", strict=False)
+            if days.null_count() == models[name].null_count() < models.height:
+                found[name] = days
+    return found

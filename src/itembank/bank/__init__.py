@@ -1,0 +1,1 @@
+"""The item bank: the object, its folder, cache, history and selections."""

@@ -1,0 +1,159 @@
+"""What callers give to the verbs: a bank, responses or a selection, or the path of one."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TypeAlias
+
+from itembank.bank.bank_files import load_bank
+from itembank.bank.bank_records import RECORD
+from itembank.bank.banks import Bank
+from itembank.bank.selections import Selection
+from itembank.errors import DataError, ParameterError, remedy
+from itembank.files.hub_names import is_hub_name
+from itembank.readers.agreement import (
+    check_same_content,
+    check_same_prompts,
+    only_items,
+    read_new_responses,
+)
+from itembank.readers.reading_specs import ReadingSpec
+from itembank.responses.prompts import how_to_mix
+from itembank.responses.responses import ResponseMatrix
+
+GivenBank: TypeAlias = Bank | str | Path
+"""A bank, the path of its folder, or its name on the Hub (``hf:owner/name``)."""
+GivenResponses: TypeAlias = ResponseMatrix | str | Path | Sequence[str | Path]
+"""Responses, or the path or paths of files and log folders that `read_responses` reads."""
+GivenSelection: TypeAlias = Selection | str | Path
+"""A selection, or the path of its file."""
+
+
+def as_bank(bank: GivenBank) -> Bank:
+    """Return the bank itself, or load the one at a path.
+
+    Raises
+    ------
+    ParameterError
+        For anything that is neither.
+    BankError
+        As `load_bank`.
+    """
+    if isinstance(bank, Bank):
+        return bank
+    if isinstance(bank, str | Path):
+        return load_bank(bank)
+    raise ParameterError(
+        f"bank must be a Bank or the path of a bank's folder, got {_kind(bank)}. Make one with build_bank(responses), "
+        "or load one with load_bank('bank')."
+    )
+
+
+def as_responses(responses: GivenResponses) -> ResponseMatrix:
+    """Return the responses themselves, or read those at a path or several.
+
+    Raises
+    ------
+    ParameterError
+        For anything that is neither.
+    DataError
+        As `read_responses`.
+    """
+    if isinstance(responses, ResponseMatrix):
+        return responses
+    from itembank.readers.read import read_responses  # noqa: PLC0415 (a session reads no results)
+
+    return read_responses(_paths(responses))
+
+
+def as_new_responses(
+    bank: Bank,
+    responses: GivenResponses,
+    selection: Selection | None = None,
+    *,
+    same_content: bool = True,
+    allow_mixed_prompts: bool = False,
+) -> ResponseMatrix:
+    """Return responses of new models themselves, or read them as the bank's items were read.
+
+    Of files, only the items of the selection are kept where there is one, and must be those of the bank; with
+    `same_content` their content, too, and their prompts unless `allow_mixed_prompts`.
+
+    Raises
+    ------
+    ParameterError
+        For anything that is neither responses nor a path.
+    DataError
+        As `read_responses`, and for items whose content or prompt is not that of the bank's.
+    """
+    if isinstance(responses, ResponseMatrix):
+        return responses
+    spec = ReadingSpec(allow_mixed_prompts=allow_mixed_prompts)
+    matrix = read_new_responses(_paths(responses), bank.responses.items, spec=spec)
+    if selection is not None:
+        matrix, _ = only_items(matrix, selection.item_ids)
+    if same_content:
+        check_same_content(matrix.items, bank.responses.items)
+        if not allow_mixed_prompts:
+            advice = "To take them all the same, give what read_responses(...) returns in place of the path."
+            check_same_prompts(matrix.items, bank.responses.items, advice=remedy(advice, how_to_mix()))
+    return matrix
+
+
+def as_selection(selection: GivenSelection | None, *, may_be_later: bool = False) -> Selection | None:
+    """Return the selection itself, or load the one at a path; None stays None.
+
+    Raises
+    ------
+    ParameterError
+        For anything else.
+    DataError
+        As `Selection.load`; unless `may_be_later`, for a selection of a later stage, whose items are one model's.
+    """
+    if isinstance(selection, str | Path):
+        selection = Selection.load(selection)
+    if selection is not None and not isinstance(selection, Selection):
+        raise ParameterError(
+            f"selection must be a Selection or the path of its file, got {_kind(selection)}. Make one with "
+            "select(bank, n)."
+        )
+    if selection is not None and selection.earlier is not None and not may_be_later:
+        raise DataError(
+            "a selection that is the same for all models is needed, got one of a later stage, whose items were chosen "
+            "for one model. Take one batch; or estimate each model by itself."
+        )
+    return selection
+
+
+def as_whole_selection(selection: GivenSelection | None) -> Selection | None:
+    """Return the items of all stages up to that of a selection (`Selection.whole`), as estimates take them."""
+    given = as_selection(selection, may_be_later=True)
+    return None if given is None else given.whole
+
+
+def as_bank_or_responses(source: Bank | GivenResponses) -> Bank | ResponseMatrix:
+    """Return a bank or responses, whichever is given or stands at the path."""
+    if isinstance(source, Bank):
+        return source
+    if isinstance(source, str | Path) and (is_hub_name(source) or (Path(source) / RECORD).is_file()):
+        return load_bank(source)
+    return as_responses(source)
+
+
+def _paths(responses: object) -> list[str | Path]:
+    """Return a path or several as a list; `ParameterError` says what came instead."""
+    if isinstance(responses, str | Path):
+        return [responses]
+    if isinstance(responses, list | tuple) and responses and all(isinstance(one, str | Path) for one in responses):
+        return list(responses)
+    advice = "Read files with read_responses('results.csv')."
+    if hasattr(responses, "__arrow_c_stream__") or type(responses).__module__.partition(".")[0] == "pandas":
+        advice = "Turn a table into responses with responses_from_frame(table)."
+    elif hasattr(responses, "shape"):
+        advice = "Turn an array into responses with ResponseMatrix.create(array)."
+    raise ParameterError(f"responses must be a ResponseMatrix or the path of results, got {_kind(responses)}. {advice}")
+
+
+def _kind(value: object) -> str:
+    """Say what came: its type, and the value where it is short."""
+    name = type(value).__name__
+    return f"{name} {value!r}" if isinstance(value, int | float | bool) or value is None else name

@@ -1,0 +1,217 @@
+"""What is derived from a bank and worth keeping: in memory, in the user's cache folder, and beside the bank's files."""
+
+import contextlib
+import hashlib
+import importlib.metadata
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save_file
+
+from itembank.errors import ParameterError
+from itembank.files.atomic import replacing_file
+from itembank.files.digests import BLANK, seal, seal_holds
+from itembank.files.user_cache import drop_oldest, user_cache_folder
+from itembank.numerics.arrays import FloatArray
+
+FOLDER = "cache"
+STAMP = "made"
+REVISION = 8
+"""Of how kept arrays are made; to be raised when a change within a release makes other numbers of the same bank."""
+
+Value = TypeVar("Value")
+
+
+@dataclass(slots=True)
+class BankCache:
+    """Results that follow from a bank alone, by key.
+
+    It belongs to one `Bank` object: a changed copy of a bank starts with an empty one.
+    Everything kept can be computed again, so nothing here is part of the bank: its id and checksums do not cover it.
+    Each file states the digest of its own bytes; one that is absent, not what was written, of the wrong shape, of
+    another bank or by another release is simply made anew. Files are read from the bank's folder and from the user's
+    cache folder. They are written to the user's alone, so that a bank that many share stays as it is, and to the bank's
+    when that is asked for (`keep_in_bank`, `save_bank`).
+
+    Attributes
+    ----------
+    folder : Path or None
+        Of the bank; None for one that only lives in memory.
+    bank_id : str
+        Files state it: another bank may have taken the folder while this one was at work.
+    user_folder : Path or None
+        Where this bank's files lie in the user's cache folder; None for a bank that only lives in memory.
+    source : str
+        Name of a bank that was pulled from the Hub, with its commit; its folder is the Hub client's.
+    prefix : str
+        Begins the names of files of a bank that follows from another one, among whose files they lie (`of_part`).
+    memory : dict
+    """
+
+    folder: Path | None = None
+    bank_id: str = ""
+    user_folder: Path | None = None
+    source: str = ""
+    prefix: str = ""
+    memory: dict[Any, Any] = field(default_factory=dict)
+
+    def share(self, other: "BankCache") -> None:
+        """Hold what another cache holds, in memory and in files: for a copy of a bank of the same numbers."""
+        self.folder, self.bank_id, self.user_folder = other.folder, other.bank_id, other.user_folder
+        self.source, self.prefix, self.memory = other.source, other.prefix, other.memory
+
+    def of_part(self, name: str) -> "BankCache":
+        """Return the cache of a bank that follows from this one; its files lie among those of this bank.
+
+        Parameters
+        ----------
+        name : str
+            States everything that the other bank depends on besides this one: see `cache_name`.
+        """
+        # it must not hold this cache, which holds it: neither would ever be freed, nor sent alone to another process
+        part = BankCache(self.folder, self.bank_id, self.user_folder, self.source, f"{self.prefix}{name}-")
+        return self.remember(("part", name), lambda: part)
+
+    def remember(self, key: object, make: Callable[[], Value]) -> Value:
+        """Return what was made under this key before in this process, or make it."""
+        if key not in self.memory:
+            self.memory[key] = make()
+        result: Value = self.memory[key]
+        return result
+
+    def arrays(
+        self,
+        name: str,
+        make: Callable[[], dict[str, FloatArray]],
+        *,
+        fits: Callable[[dict[str, FloatArray]], bool] = lambda _: True,
+    ) -> dict[str, FloatArray]:
+        """Return arrays kept under a name (letters, digits, dashes), or make and keep them.
+
+        Parameters
+        ----------
+        name : str
+            States everything the arrays depend on besides the bank: see `cache_name`.
+        make : function
+        fits : function
+            Whether arrays from a file have the right names and shapes.
+        """
+        return self.remember(("arrays", name), lambda: self._from_file_or(name, make, fits))
+
+    def kept(
+        self, name: str, *, fits: Callable[[dict[str, FloatArray]], bool] = lambda _: True
+    ) -> dict[str, FloatArray] | None:
+        """Return arrays kept under a name, or None where there are none: nothing is made."""
+        held: dict[str, FloatArray] | None = self.memory.get(("arrays", name))
+        return self._in_files(name, fits) if held is None else held
+
+    def keep_in_bank(self) -> None:
+        """Write all arrays in memory to the bank's own folder, where the next who gets the bank finds them.
+
+        Raises
+        ------
+        ParameterError
+            When the bank has no folder, or nothing can be written there.
+        """
+        if self.folder is None:
+            raise ParameterError("the bank lives in memory only. Write it with save_bank, which keeps this work too.")
+        if self.source:
+            raise ParameterError(
+                f"{self.source} is a copy of what the Hub holds, and stays so. Pull it into a folder of yours "
+                "(itembank pull) and prepare that."
+            )
+        try:
+            self.write_to(self.folder, self.bank_id)
+        except OSError as error:
+            raise ParameterError(
+                f"{self.folder} cannot be written ({error}). What was found is kept in {user_cache_folder()}; to send "
+                "it along with the bank, copy the bank to a folder that you can write."
+            ) from error
+
+    def write_to(self, folder: Path, bank_id: str) -> None:
+        """Write all arrays in memory to a bank's folder, so that a bank that is saved keeps its work."""
+        for key, value in self.memory.items():
+            match key:
+                case ("arrays", str(name)):
+                    _write(folder / FOLDER / self._file_name(name), value, bank_id)
+                case ("part", str()):
+                    value.write_to(folder, bank_id)
+
+    def _from_file_or(
+        self, name: str, make: Callable[[], dict[str, FloatArray]], fits: Callable[[dict[str, FloatArray]], bool]
+    ) -> dict[str, FloatArray]:
+        kept = self._in_files(name, fits)
+        if kept is not None:
+            return kept
+        made = make()
+        for folder in self._of_user:
+            with contextlib.suppress(OSError):  # a folder that cannot be written costs time only
+                _write(folder / self._file_name(name), made, self.bank_id)
+                drop_oldest()
+        return made
+
+    def _in_files(self, name: str, fits: Callable[[dict[str, FloatArray]], bool]) -> dict[str, FloatArray] | None:
+        in_bank = [] if self.folder is None else [self.folder / FOLDER]
+        for folder in (*in_bank, *self._of_user):
+            found = _read(folder / self._file_name(name), self.bank_id)
+            if found is not None and fits(found):
+                return found
+        return None
+
+    def _file_name(self, name: str) -> str:
+        return f"{self.prefix}{name}.safetensors"
+
+    @property
+    def _of_user(self) -> list[Path]:
+        return [] if self.user_folder is None else [self.user_folder]
+
+
+def cache_name(kind: str, *depends_on: object) -> str:
+    """Name arrays after what they depend on besides the bank: arrays count by their bytes, all else by its repr.
+
+    Parameters
+    ----------
+    kind : str
+        Begins the name: letters, digits, dashes.
+    depends_on : objects
+        Whose repr says all that they are, as that of frozen specs, numbers and text does; arrays by themselves only.
+    """
+    arrays = [part for part in depends_on if isinstance(part, np.ndarray)]
+    digest = hashlib.sha256(repr(tuple(part for part in depends_on if not isinstance(part, np.ndarray))).encode())
+    for array in arrays:
+        digest.update(np.ascontiguousarray(array, dtype=np.float64).tobytes())
+        digest.update(b"|")
+    return f"{kind}-{digest.hexdigest()[:20]}"
+
+
+def _stamp(bank_id: str) -> str:
+    """Say what the arrays of a file follow from besides its name."""
+    return f"itembank {importlib.metadata.version('itembank')}, revision {REVISION}, bank {bank_id}"
+
+
+def _read(path: Path, bank_id: str) -> dict[str, FloatArray] | None:
+    """Return the arrays of a file, or None where it is not what was written, or not of this bank and release."""
+    try:
+        if not seal_holds(path):
+            return None
+        with safe_open(path, framework="np") as file:
+            stamp, _, _ = (file.metadata() or {}).get(STAMP, "").rpartition(" ")
+            if stamp != _stamp(bank_id):
+                return None
+            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (it is no mapping)
+    except (OSError, SafetensorError):
+        return None
+    # NaN may stand for what is not known; no work ever gives an infinite number
+    return None if any(np.isinf(array).any() for array in arrays.values()) else arrays
+
+
+def _write(path: Path, arrays: dict[str, FloatArray], bank_id: str) -> None:
+    """Write the arrays whole or not at all."""
+    stamp = {STAMP: f"{_stamp(bank_id)} {BLANK}"}
+    with replacing_file(path) as temporary:
+        save_file({name: np.ascontiguousarray(array) for name, array in arrays.items()}, temporary, stamp)
+        seal(temporary)

@@ -1,0 +1,286 @@
+"""What a bank must be, whoever wrote its files: digests tell no more than that bytes are those that were written."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import get_args
+
+import numpy as np
+import polars as pl
+
+from itembank.bank.banks import Bank
+from itembank.bank.calibrations import FEW_MODELS
+from itembank.errors import DataError, quoted, shown
+from itembank.methods import installed_methods
+from itembank.numerics.arrays import BoolArray, FloatArray
+from itembank.responses.coded_responses import CodedResponses
+from itembank.responses.score_names import RESERVED_NAMES, Across, Within
+from itembank.responses.validation import check_ids, check_response_matrix
+
+METHODS = ("variational", "map", "mml", FEW_MODELS)
+ITEM_MODELS = ("1pl", "2pl", "mirt", "nested", "bifactor")
+ROUNDING = 1e-6
+"""How far sums of weights may be from one, and a covariance from its transpose."""
+
+
+def bank_problems(bank: Bank) -> list[str]:
+    """Say everything that is impossible in a bank; nothing where estimates can rest on it."""
+    found = [*_table_problems(bank), *_shape_problems(bank)]
+    if found:  # the other checks take shapes for granted
+        return found
+    return [
+        problem
+        for check in (
+            _response_problems if bank.published is None else _published_problems,
+            _parameter_problems,
+            _calibration_problems,
+            _prior_problems,
+            _target_problems,
+            _error_problems,
+        )
+        for problem in check(bank)
+    ]
+
+
+def _table_problems(bank: Bank) -> Iterator[str]:
+    """Ids and scenarios must be text, and there."""
+    for name, table, columns in (
+        ("models", bank.responses.models, ("model_id",)),
+        ("items", bank.responses.items, ("item_id", "scenario", "subscenario")),
+    ):
+        for column in columns:
+            if column not in table.columns:
+                yield f"the table of {name} must have a column {column}."
+            elif table.schema[column] != pl.String:
+                yield f"{column} must be text, got {table.schema[column]}."
+            elif column != "subscenario" and table[column].null_count():
+                yield f"{column} must not be empty, got {table[column].null_count()} without."
+
+
+def _shape_problems(bank: Bank) -> Iterator[str]:
+    """Every array must have the axes that its name says."""
+    calibration, parameters, targets = bank.calibration, bank.parameters, bank.targets
+    n_models, n_items, n_dims = bank.n_models, bank.n_items, parameters.n_dims
+    n_scenarios = len(targets.scenarios)
+    if n_dims < 1:
+        yield "there must be one ability at least, got none."
+    wanted: dict[str, tuple[FloatArray | BoolArray, tuple[int, ...]]] = {
+        "loadings": (parameters.loadings, (n_items, n_dims)),
+        "intercept": (parameters.intercept, (n_items,)),
+        "lower_asymptote": (parameters.lower_asymptote, (n_items,)),
+        "upper_asymptote": (parameters.upper_asymptote, (n_items,)),
+        "item_covariance": (calibration.item_covariance, (n_items, n_dims + 1, n_dims + 1)),
+        "abilities": (calibration.abilities, (n_models, n_dims)),
+        "ability_covariance": (calibration.ability_covariance, (n_models, n_dims, n_dims)),
+        "is_degenerate": (calibration.is_degenerate, (n_items,)),
+        "mean of the ability prior": (calibration.prior.mean, (n_dims,)),
+        "covariance of the ability prior": (calibration.prior.covariance, (n_dims, n_dims)),
+        "score weights": (targets.weights, (n_items,)),
+        "scenario weights": (targets.scenario_weights, (n_scenarios,)),
+        "item_model_bias": (bank.item_model_bias, (n_scenarios,)),
+        "response_variance": (bank.response_variance, (n_scenarios,)),
+    }
+    for name, (array, shape) in wanted.items():
+        if array.shape != shape:
+            yield f"{name} must have shape {shape}, got {array.shape}."
+        elif name == "is_degenerate" and array.dtype != np.bool_:
+            yield f"{name} must be true or false, got {array.dtype}."
+        elif name != "is_degenerate" and array.dtype.kind not in "fiu":
+            yield f"{name} must be numbers, got {array.dtype}."
+
+
+def _response_problems(bank: Bank) -> Iterator[str]:
+    """Ids must be unique, responses in [0, 1], trials counts, costs amounts."""
+    matrix = bank.responses
+    if not (bank.n_models or bank.calibration.is_fitted):
+        yield from _item_id_problems(bank)
+        return
+    ids = matrix.model_ids, matrix.item_ids
+    try:
+        if isinstance(matrix, CodedResponses):  # of codes of right and wrong, which can be nothing else
+            check_ids(*ids)
+        else:
+            check_response_matrix(matrix.responses, *ids, matrix.n_trials, matrix.costs)
+    except DataError as error:
+        yield str(error)
+    for unit, cost in matrix.costs.items():
+        with np.errstate(invalid="ignore"):
+            bad = np.isinf(cost) | (cost < 0.0)
+        if bad.any():
+            yield f"cost {unit!r} must be finite numbers >= 0, got {cost[bad][0]:g} and {int(bad.sum())} such in all."
+
+
+def _item_id_problems(bank: Bank) -> Iterator[str]:
+    """Ids of the items of a bank without models must be as those of one with a model."""
+    try:
+        check_response_matrix(np.zeros((1, bank.n_items)), ["any"], bank.item_ids, None, {})
+    except DataError as error:
+        yield str(error)
+
+
+def _published_problems(bank: Bank) -> Iterator[str]:
+    """Without responses there are no models; what stands in for them must be numbers of its shape."""
+    published = bank.published
+    if published is None:
+        return
+    if bank.n_models or published.n_models < 1:
+        yield f"a bank without responses must hold no models, and was made of some, got {bank.n_models}."
+    yield from _item_id_problems(bank)
+    model, n_scenarios = published.factor_model, bank.targets.n_scenarios
+    n_factors = model.loadings.shape[-1] if model.loadings.ndim else 0
+    wanted = {
+        "noise_ratio": (published.noise_ratio, (n_scenarios,)),
+        "factor_mean": (model.mean, (bank.n_items,)),
+        "factor_loadings": (model.loadings, (bank.n_items, n_factors)),
+        "factor_noise": (model.noise, (bank.n_items,)),
+    }
+    for name, (array, shape) in wanted.items():
+        if array.shape != shape or array.dtype.kind != "f" or not np.isfinite(array).all():
+            yield f"{name} must be finite numbers of shape {shape}, got {array.dtype} of shape {array.shape}."
+    for name, value in (("noise_ratio", published.noise_ratio), ("factor_noise", model.noise)):
+        if value.dtype.kind == "f" and np.any(value < 0.0):
+            yield f"{name} must be >= 0, got {value.min():g}."
+    if not (_is_some(np.array([published.discrepancy.level, published.discrepancy.subgroup]))).all():
+        yield f"discrepancy must be finite and >= 0, got {published.discrepancy}."
+    yield from _subset_problems(bank)
+
+
+def _subset_problems(bank: Bank) -> Iterator[str]:
+    """Items to be run must be the bank's, and the errors kept for them one column a score."""
+    subset = None if bank.published is None else bank.published.subset
+    if subset is None:
+        return
+    unknown = sorted(set(subset.selection.item_ids) - set(bank.item_ids))
+    if unknown:
+        yield f"the published items must be the bank's, got others: {shown(unknown)}."
+    n_targets = bank.targets.n_scenarios + 1
+    of_models = (subset.errors, subset.standard_errors, subset.scales)
+    shapes = [array.shape for array in (*of_models, subset.weights)]
+    is_whole = len(shapes[0]) == 2 and len(set(shapes[:3])) == 1 and shapes[0][1] == n_targets and len(shapes[3]) == 2
+    if not is_whole or (shapes[0][0] > 0 and shapes[3][1] != n_targets):
+        yield f"published errors, scales and weights must have {n_targets} columns, got shapes {shapes}."
+    elif not (np.isfinite(subset.weights).all() and (subset.weights >= 0.0).all()):
+        yield "published weights must be finite and >= 0."
+    elif np.isinf(subset.errors).any() or not all((np.isnan(size) | _is_some(size)).all() for size in of_models[1:]):
+        yield "published errors must be finite or unknown, and their scales >= 0."
+    elif subset.misfit.ndim != 1 or not _is_some(subset.misfit).all() or np.any(np.diff(subset.misfit) < 0.0):
+        yield "published misfit must be finite numbers >= 0 in ascending order."
+    elif subset.misfit_errors.shape != (2,) or np.isinf(subset.misfit_errors).any():
+        yield "published misfit_errors must be two numbers."
+    elif subset.tail.shape != (1,) or not subset.tail[0] > 0.0:
+        yield "published tail must be one number > 0."
+
+
+def _parameter_problems(bank: Bank) -> Iterator[str]:
+    parameters, ids = bank.parameters, bank.item_ids
+    yield from _unless("loadings", "finite", parameters.loadings, ids, np.isfinite)
+    yield from _unless("intercept", "finite", parameters.intercept, ids, np.isfinite)
+    lower, upper = parameters.lower_asymptote, parameters.upper_asymptote
+    bad = np.flatnonzero(~((lower >= 0.0) & (lower < upper) & (upper <= 1.0)))
+    if bad.size:
+        yield (
+            f"asymptotes must keep 0 <= lower < upper <= 1, got {lower[bad[0]]:g} and {upper[bad[0]]:g} for "
+            f"{shown([ids[index] for index in bad.tolist()])}."
+        )
+
+
+def _calibration_problems(bank: Bank) -> Iterator[str]:
+    calibration, ids, model_ids = bank.calibration, bank.item_ids, bank.responses.model_ids
+    yield from _unless("item_covariance", "finite", calibration.item_covariance, ids, np.isfinite)
+    yield from _unless("the variance of item parameters", ">= 0", _diagonal(calibration.item_covariance), ids, _is_some)
+    yield from _unless("abilities", "finite", calibration.abilities, model_ids, np.isfinite)
+    yield from _unless("ability_covariance", "finite", calibration.ability_covariance, model_ids, np.isfinite)
+    yield from _unless(
+        "the variance of abilities", ">= 0", _diagonal(calibration.ability_covariance), model_ids, _is_some
+    )
+    if calibration.log_precision_error is not None:
+        yield from _unless("log_precision_error", ">= 0", calibration.log_precision_error, ids, _is_some)
+    if not np.isfinite(calibration.history).all():
+        yield "history must be finite."
+    for word, value, allowed in (
+        ("method", calibration.method, _methods(calibration.method)),
+        ("item_model", calibration.item_model, ITEM_MODELS),
+    ):
+        if value not in allowed:
+            yield f"{word} must be one of {', '.join(allowed)}, got {quoted(value)}."
+    if calibration.tolerance is not None and not 0.0 < calibration.tolerance < np.inf:
+        yield f"tolerance must be a finite number above 0, got {calibration.tolerance!r}."
+    strange = [name for name in calibration.thresholds if name not in bank.targets.scenarios]
+    if strange:
+        yield f"thresholds must be those of scenarios, got some for {shown(strange)}."
+    thresholds = np.array(list(calibration.thresholds.values()), dtype=np.float64)
+    yield from _unless("thresholds", "finite", thresholds, list(calibration.thresholds), np.isfinite)
+
+
+def _prior_problems(bank: Bank) -> Iterator[str]:
+    mean, covariance = bank.calibration.prior.mean, bank.calibration.prior.covariance
+    if not (np.isfinite(mean).all() and np.isfinite(covariance).all()):
+        yield "the ability prior must have a finite mean and covariance."
+        return
+    if not np.allclose(covariance, covariance.T, rtol=ROUNDING, atol=0.0):
+        yield "the covariance of the ability prior must be symmetric."
+        return
+    lowest = float(np.linalg.eigvalsh(covariance)[0])
+    if lowest <= 0.0:
+        yield f"the covariance of the ability prior must be positive definite, got an eigenvalue of {lowest:g}."
+
+
+def _target_problems(bank: Bank) -> Iterator[str]:
+    targets = bank.targets
+    names, weights = targets.scenarios, targets.weights
+    if len(set(names)) < len(names) or set(names) != set(bank.responses.items["scenario"].to_list()):
+        yield "the score targets must name each scenario of the items once."
+    if any(name in RESERVED_NAMES for name in names):
+        yield f"a scenario must not be called {shown(RESERVED_NAMES)}."
+    for word, value, allowed in (("within", targets.within, Within), ("across", targets.across, Across)):
+        if value not in get_args(allowed):
+            yield f"{word} must be one of {', '.join(get_args(allowed))}, got {value!r}."
+    problems = [
+        *_unless("score weights", "finite and >= 0", weights, bank.item_ids, _is_some),
+        *_unless("scenario weights", "finite and >= 0", targets.scenario_weights, names, _is_some),
+    ]
+    yield from problems
+    if problems:
+        return
+    sums: FloatArray = targets.scenario_means(np.ones((1, targets.n_items)))[0]
+    yield from _unless(
+        "score weights in a scenario", "of sum one", sums, names, lambda sum_: abs(sum_ - 1.0) < ROUNDING
+    )
+    total = float(targets.scenario_weights.sum())
+    if abs(total - 1.0) > ROUNDING:
+        yield f"scenario weights must sum to one, got {total:g}."
+
+
+def _error_problems(bank: Bank) -> Iterator[str]:
+    """Errors measured with the calibration; NaN where they could not be."""
+    for name, values in (("item_model_bias", bank.item_model_bias), ("response_variance", bank.response_variance)):
+        yield from _unless(
+            name, "finite and >= 0, or unknown", values, bank.targets.scenarios, lambda at: np.isnan(at) | _is_some(at)
+        )
+
+
+def _methods(method: str) -> tuple[str, ...]:
+    """Methods of calibration; installed packages are asked where it is none of ours."""
+    return METHODS if method in METHODS else (*METHODS, *installed_methods(group="itembank.calibrations"))
+
+
+def _unless(
+    name: str, what: str, values: FloatArray, ids: Sequence[str], is_fine: Callable[[FloatArray], BoolArray]
+) -> Iterator[str]:
+    """Say whose values, an array over `ids` first, are not what they must be."""
+    if values.size == 0:
+        return
+    with np.errstate(invalid="ignore"):
+        wrong = ~is_fine(values).reshape(len(ids), -1)
+    rows = np.flatnonzero(wrong.any(axis=1))
+    if rows.size:
+        first = values.reshape(wrong.shape)[wrong][0]
+        yield f"{name} must be {what}, got {first:g} and the like for {shown([ids[row] for row in rows.tolist()])}."
+
+
+def _is_some(values: FloatArray) -> BoolArray:
+    result: BoolArray = np.isfinite(values) & (values >= 0.0)
+    return result
+
+
+def _diagonal(matrices: FloatArray) -> FloatArray:
+    result: FloatArray = np.einsum("ijj->ij", matrices)
+    return result

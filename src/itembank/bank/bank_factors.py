@@ -1,0 +1,107 @@
+"""The factor model of a bank's calibration responses."""
+
+from typing import Literal
+
+import numpy as np
+import polars as pl
+
+from itembank.bank.banks import Bank
+from itembank.irt.columns import Columns
+from itembank.irt.discrepancy import Discrepancy, measure_discrepancy, with_discrepancy
+from itembank.irt.linear_gaussian import FactorModel, fit_factor_model
+from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.responses.coded_responses import CELLS_AT_ONCE, CodedResponses
+from itembank.responses.responses import ResponseMatrix
+from itembank.responses.siblings import order_by_answers
+
+LEAST_LEVEL = 0.03
+"""What new models may differ even where calibration models are many: these say nothing of what comes after them."""
+
+
+def bank_factor_model(
+    bank: Bank, *, n_factors: int | Literal["auto"] = "auto", discrepancy: float | Literal["auto"] = 0.0
+) -> FactorModel:
+    """Linear-Gaussian model of the calibration responses, fitted once for a bank in memory.
+
+    Parameters
+    ----------
+    bank : Bank
+    n_factors : int or 'auto'
+        As for `fit_factor_model`.
+    discrepancy : float or 'auto'
+        Standard deviation of the shifts of scenarios that new models may show and past ones did not, see
+        `with_discrepancy`. 'auto' measures it on calibration models left out, of subscenarios too, and takes 0.03 at
+        least for scenarios.
+    """
+    fitted = fitted_factor_model(bank, n_factors)
+    return bank.cache.remember(
+        ("factor model", n_factors, discrepancy),
+        lambda: with_discrepancy(
+            fitted, bank.targets.scenario_index, _discrepancy(bank, discrepancy), subgroups=_subscenarios(bank)
+        ),
+    )
+
+
+def fitted_factor_model(bank: Bank, n_factors: int | Literal["auto"] = "auto") -> FactorModel:
+    """Linear-Gaussian model of the calibration responses as they are, fitted once for a bank and kept in its cache."""
+    if bank.published is not None and n_factors in {"auto", bank.published.factor_model.n_factors}:
+        return bank.published.factor_model
+    bank.check_responses("A factor model of past responses needs")
+
+    def fit() -> dict[str, FloatArray]:
+        fitted = fit_factor_model(_columns(bank.responses), n_factors=n_factors)
+        # the layout in memory of what is read from a file, on which the last bit of products depends
+        loadings = np.ascontiguousarray(fitted.loadings)
+        return {"mean": fitted.mean, "loadings": loadings, "noise": fitted.noise}
+
+    def fits(kept: dict[str, FloatArray]) -> bool:
+        shapes = {name: array.shape[:1] for name, array in kept.items()}
+        return shapes == dict.fromkeys(("mean", "loadings", "noise"), (bank.n_items,)) and kept["loadings"].ndim == 2
+
+    return FactorModel(**bank.cache.arrays(f"factor-model-{n_factors}", fit, fits=fits))
+
+
+def measured_discrepancy(bank: Bank) -> Discrepancy:
+    """Measure on calibration models left out what new models may differ by, once for a bank, and keep it."""
+    if bank.published is not None:
+        return bank.published.discrepancy
+
+    def measure() -> dict[str, FloatArray]:
+        rows = bank.distinct_models  # what others did not answer would be filled in, and seem not to shift
+        rows = rows if rows.size else np.arange(bank.n_models)
+        in_order = _columns(bank.responses).of_models(rows[order_by_answers(bank.responses, rows)])
+        found = measure_discrepancy(in_order, bank.targets.scenario_index, subgroups=_subscenarios(bank))
+        return {"scales": np.array([found.level, found.subgroup])}
+
+    def fits(kept: dict[str, FloatArray]) -> bool:
+        return set(kept) == {"scales"} and kept["scales"].shape == (2,)
+
+    return Discrepancy(*bank.cache.arrays("discrepancy", measure, fits=fits)["scales"].tolist())
+
+
+def _columns(responses: ResponseMatrix) -> Columns:
+    """Give coded responses some items at a time, and others at once."""
+    if not isinstance(responses, CodedResponses):
+        return Columns.of(responses.responses)
+    width = max(1, CELLS_AT_ONCE // max(1, responses.n_models))
+
+    def read(place: slice) -> FloatArray:
+        return responses.of_items(np.arange(place.start, place.stop))
+
+    return Columns(responses.n_models, responses.n_items, read, width)
+
+
+def _discrepancy(bank: Bank, wanted: float | Literal["auto"]) -> Discrepancy:
+    if wanted != "auto":
+        return Discrepancy(float(wanted))
+    measured = measured_discrepancy(bank)
+    return Discrepancy(max(measured.level, LEAST_LEVEL), measured.subgroup)
+
+
+def _subscenarios(bank: Bank) -> IntArray | None:
+    """Return the number of each item's (scenario, subscenario); None where scenarios have no parts."""
+    items = bank.responses.items
+    parts = items.select(part=pl.struct("scenario", pl.col("subscenario").fill_null("")).rank("dense"))["part"]
+    if parts.n_unique() == bank.targets.n_scenarios:
+        return None
+    return parts.cast(pl.Int64).to_numpy() - 1

@@ -1,0 +1,415 @@
+"""The bank folder: open formats, checked on load, written whole or not at all.
+
+``bank.json`` (what it is, family of responses, prior, calibration record, targets, checksums), ``items.parquet``,
+``models.parquet``, ``responses.parquet`` (packed, model after model), ``arrays.safetensors`` (covariances, history).
+What later work derives from the bank may lie in ``cache/``, see `BankCache`.
+"""
+
+import importlib.metadata
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+import polars as pl
+from safetensors import SafetensorError
+from safetensors.numpy import load as load_tensors
+from safetensors.numpy import save as tensors_to_bytes
+
+from itembank.bank.bank_checks import bank_problems
+from itembank.bank.bank_history_checks import check_history, gives_what_counts
+from itembank.bank.bank_history_files import history_arrays, history_columns, history_record, read_history
+from itembank.bank.bank_records import (
+    ASIDE_SCHEMA_VERSION,
+    FAMILY_SCHEMA_VERSION,
+    FEW_MODELS_SCHEMA_VERSION,
+    FILES,
+    PUBLISHED_SCHEMA_VERSION,
+    RECORD,
+    SCHEMA_VERSION,
+    read_record,
+    record_digest,
+)
+from itembank.bank.bank_views import view_of, whole_bank
+from itembank.bank.banks import Bank
+from itembank.bank.calibrations import Calibration
+from itembank.bank.fingerprint import data_fingerprint
+from itembank.bank.hub_pull import pull
+from itembank.bank.published import read_published
+from itembank.errors import N_SHOWN, BankError, DataError, IntegrityError, quoted
+from itembank.files.atomic import check_destination, replacing_folder
+from itembank.files.digests import digest_of
+from itembank.files.documents import regular_size
+from itembank.files.hub_names import is_hub_name
+from itembank.files.parquet import read_parquet
+from itembank.files.user_cache import user_cache_folder
+from itembank.irt.parameters import AbilityPrior, ItemParameters
+from itembank.irt.steps import Steps
+from itembank.numerics.arrays import FloatArray
+from itembank.responses.packing import pack_responses, unpack_responses
+from itembank.responses.targets import ScoreTargets
+
+Value = TypeVar("Value")
+
+PARAMETERISATION = (
+    "probability = lower_asymptote + (upper_asymptote - lower_asymptote) * sigmoid(loadings . ability + intercept)"
+)
+# Columns the bank adds to the caller's tables; a caller's column of the same name gives way.
+OWN = "bank."
+DAMAGED = (
+    KeyError,
+    TypeError,
+    ValueError,
+    AttributeError,
+    OverflowError,
+    SafetensorError,
+    pl.exceptions.PolarsError,
+)
+"""What putting a bank together may raise when its files are not those of one bank."""
+
+
+def save_bank(bank: Bank, path: str | Path, *, overwrite: bool = False) -> None:
+    """Write a bank folder, with what has been derived from the bank so far.
+
+    Raises
+    ------
+    BankError
+        When something stands at `path` that is not a bank, or is one and `overwrite` is not set; or the bank is asked
+        for an earlier score (`itembank.banks.with_target`).
+    ParameterError
+        When a file stands at `path`, or nothing can be made there.
+    """
+    path = Path(path)
+    check_bank_destination(path, overwrite=overwrite)
+    if bank.headline is not None:
+        raise BankError(
+            f"a bank is written with the score of its items, got one asked for {bank.headline.name!r}. Write the bank "
+            "itself, which gives that score, too."
+        )
+    if bank.history is not None and not gives_what_counts(bank.history):
+        raise BankError(
+            f"a bank is written with the items that count, got one asked for its earlier score {bank.target_id!r}. "
+            "Write the bank itself, which gives that score, too; or restore the retired items and write that."
+        )
+    whole = replace(whole_bank(bank), history=bank.history, whole=bank.whole)  # with the items that are kept aside
+    with replacing_folder(path) as folder:
+        _item_table(whole).write_parquet(folder / "items.parquet")
+        _model_table(whole).write_parquet(folder / "models.parquet")
+        pack_responses(whole.responses).write_parquet(folder / "responses.parquet")
+        (folder / "arrays.safetensors").write_bytes(tensors_to_bytes(_arrays(whole)))
+        record = {
+            **_record(whole),
+            "bank_id": bank.bank_id,
+            "files": {name: _checksum(folder / name) for name in FILES},
+        }
+        record["record_sha256"] = record_digest(record)
+        text = json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False)
+        (folder / RECORD).write_text(text + "\n", encoding="utf-8")
+        bank.cache.write_to(folder, bank.bank_id)
+
+
+def check_bank_destination(path: Path, *, overwrite: bool = False) -> None:
+    """Raise `BankError` or `ParameterError` when a bank cannot be written at `path`; worth asking before long work."""
+    check_destination(path, is_folder=True)
+    if not path.exists():
+        return
+    if path.is_dir() and not any(path.iterdir()):
+        return
+    if not (path / RECORD).is_file():
+        raise BankError(f"{path} exists and is not a bank; choose another place or move it away.")
+    if not overwrite:
+        raise BankError(
+            f"{path} is a bank already; choose another place, or ask for it to be overwritten "
+            "(overwrite=True, --force)."
+        )
+
+
+def load_bank(path: str | Path) -> Bank:
+    """Read a bank folder, or the bank ``hf:owner/name[@revision]`` of the Hugging Face Hub.
+
+    Raises
+    ------
+    BankError
+        When there is no bank at `path`, it has a schema version this release cannot read, or it cannot be pulled.
+    IntegrityError
+        When a file is missing, is not the one that was written, or holds numbers that no calibration gives.
+    MissingDependencyError
+        For a bank of the Hub, when huggingface_hub is not installed.
+    """
+    if is_hub_name(path):
+        pulled = pull(path)
+        bank = load_bank(pulled.folder)
+        bank.cache.source = str(pulled.name)
+        return bank
+    path = Path(path)
+    record = read_record(path)
+    content = {name: _checked_bytes(path / name, record["files"].get(name)) for name in FILES}
+    try:
+        bank = _assemble(record, content)
+    except DAMAGED as error:
+        raise IntegrityError(f"{path}: the bank's files do not fit together ({error}). Calibrate it again.") from error
+    whole = whole_bank(bank)
+    problems = bank_problems(whole) or ([] if whole is bank else bank_problems(bank))
+    if problems:
+        raise IntegrityError(
+            f"{path} holds what no calibration gives: {' '.join(problems[:N_SHOWN])} Its files are those its record "
+            "names, so something else than itembank wrote them. Calibrate the bank again, or get it from another place."
+        )
+    bank.cache.folder, bank.cache.bank_id = path, bank.bank_id
+    # by the digest of all that the bank is, not by the name it gives itself: a stranger's bank may claim another's
+    bank.cache.user_folder = user_cache_folder() / str(record["record_sha256"])[:32]
+    return bank
+
+
+def _record(bank: Bank) -> dict[str, Any]:
+    """Everything of a bank that is not an array over items or models."""
+    calibration, targets = bank.calibration, bank.targets
+    return {
+        "schema_version": _schema_version(bank),
+        "bank_id": bank.bank_id,
+        "itembank_version": importlib.metadata.version("itembank"),
+        "data_fingerprint": data_fingerprint(bank.responses),
+        "n_models": bank.n_models,
+        "n_items": bank.n_items,
+        "n_dims": calibration.n_dims,
+        "parameterisation": PARAMETERISATION,
+        "family": calibration.parameters.family,
+        **_about_levels(calibration.parameters.steps),
+        "ability_prior": {
+            "mean": calibration.prior.mean.tolist(),
+            "covariance": calibration.prior.covariance.tolist(),
+        },
+        "calibration": {
+            "method": calibration.method,
+            "item_model": calibration.item_model,
+            "converged": calibration.converged,
+            "n_iterations": calibration.n_iterations,
+            "message": calibration.message,
+            "tolerance": calibration.tolerance,
+            "options": dict(calibration.options),
+            "thresholds": dict(calibration.thresholds),
+        },
+        "targets": {
+            "within": targets.within,
+            "across": targets.across,
+            "scenarios": list(targets.scenarios),
+            "scenario_weights": targets.scenario_weights.tolist(),
+        },
+        "item_model_bias": _with_null(bank.item_model_bias),
+        "response_variance": _with_null(bank.response_variance),
+        **({} if bank.published is None else {"published": bank.published.record()}),
+        **({} if bank.history is None else {"history": history_record(bank.history)}),
+    }
+
+
+def _schema_version(bank: Bank) -> int:
+    if bank.whole is not None:
+        return ASIDE_SCHEMA_VERSION
+    if bank.published is not None:
+        return PUBLISHED_SCHEMA_VERSION
+    if not bank.calibration.is_fitted:
+        return FEW_MODELS_SCHEMA_VERSION
+    return SCHEMA_VERSION if bank.parameters.family == "bernoulli" else FAMILY_SCHEMA_VERSION
+
+
+def _arrays(bank: Bank) -> dict[str, FloatArray]:
+    """Arrays of more than two axes, and those over neither items nor models."""
+    calibration = bank.calibration
+    return {
+        "item_covariance": np.ascontiguousarray(calibration.item_covariance, dtype=np.float64),
+        "ability_covariance": np.ascontiguousarray(calibration.ability_covariance, dtype=np.float64),
+        "history": np.ascontiguousarray(calibration.history, dtype=np.float64),
+        **({} if bank.published is None else bank.published.arrays()),
+        **({} if bank.history is None else history_arrays(bank.history)),
+    }
+
+
+def _item_table(bank: Bank) -> pl.DataFrame:
+    """Item table with parameters, score weights and expected cost."""
+    parameters, error = bank.parameters, bank.calibration.log_precision_error
+    own = {
+        "score_weight": bank.targets.weights,
+        "intercept": parameters.intercept,
+        **{f"loading_{k + 1}": parameters.loadings[:, k] for k in range(parameters.n_dims)},
+        "lower_asymptote": parameters.lower_asymptote,
+        "upper_asymptote": parameters.upper_asymptote,
+        **({} if parameters.precision is None else {"precision": parameters.precision}),
+        **({} if parameters.steps is None else _step_columns(parameters.steps)),
+        **({} if error is None else {"log_precision_error": error}),
+        "is_degenerate": bank.calibration.is_degenerate,
+        **({} if bank.history is None else history_columns(bank.history)),
+        **{f"expected_{name}": cost for name, cost in bank.responses.expected_costs().items()},
+    }
+    return _with_own(bank.responses.items, own)
+
+
+def _model_table(bank: Bank) -> pl.DataFrame:
+    """Model table with abilities and scores."""
+    abilities = bank.calibration.abilities
+    scores = bank.targets.with_overall(bank.scenario_scores)
+    own = {
+        **{f"ability_{k + 1}": abilities[:, k] for k in range(abilities.shape[1])},
+        **{f"score:{name}": scores[:, j] for j, name in enumerate(bank.targets.names)},
+    }
+    return _with_own(bank.responses.models, own)
+
+
+def _with_own(table: pl.DataFrame, own: Mapping[str, Any]) -> pl.DataFrame:
+    """Add the bank's columns, marked so that they never meet the caller's."""
+    return table.with_columns(**{f"{OWN}{name}": pl.Series(np.ascontiguousarray(value)) for name, value in own.items()})
+
+
+def _assemble(record: dict[str, Any], content: Mapping[str, bytes]) -> Bank:
+    """Build the bank from its record and the bytes of its files."""
+    items = read_parquet(content["items.parquet"])
+    models = read_parquet(content["models.parquet"])
+    for name, table in (("n_items", items), ("n_models", models)):
+        if record[name] != table.height:
+            raise ValueError(f"{name} is {quoted(record[name])} and the table has {table.height} rows")
+    responses = unpack_responses(read_parquet(content["responses.parquet"]), _theirs(models), _theirs(items))
+    arrays = load_tensors(content["arrays.safetensors"])
+    calibration = _calibration(record, _ours(items), _ours(models), arrays)
+    whole = Bank(
+        str(record["bank_id"]),
+        responses,
+        calibration,
+        _targets(record["targets"], items, _ours(items)),
+        _without_null(record["item_model_bias"]),
+        _without_null(record["response_variance"]),
+        read_published(record["published"], arrays) if "published" in record else None,
+    )
+    if "history" not in record:
+        return whole
+    history = read_history(record["history"], _ours(items), arrays)
+    check_history(history, whole)
+    bank = view_of(whole, history)
+    if bank.target_digest != history.targets[history.current].digest:
+        raise ValueError("the digest of its target is not that of its items and weights")
+    return bank
+
+
+def _calibration(
+    record: dict[str, Any], items: dict[str, Any], models: dict[str, Any], arrays: dict[str, FloatArray]
+) -> Calibration:
+    """Build the calibration."""
+    dims = range(1, record["n_dims"] + 1)
+    parameters = ItemParameters(
+        np.column_stack([items[f"loading_{k}"] for k in dims]),
+        items["intercept"],
+        items["lower_asymptote"],
+        items["upper_asymptote"],
+        record.get("family", "bernoulli"),  # banks of earlier releases name none
+        items.get("precision"),
+        _steps(record, items) if "levels" in record else None,
+    )
+    prior = record["ability_prior"]
+    about = record["calibration"]
+    return Calibration(
+        parameters,
+        arrays["item_covariance"],
+        np.column_stack([models[f"ability_{k}"] for k in dims]),
+        arrays["ability_covariance"],
+        AbilityPrior(_floats(prior["mean"]), _floats(prior["covariance"])),
+        items["is_degenerate"],
+        dict(zip(about["thresholds"], _floats(list(about["thresholds"].values())).tolist(), strict=True)),
+        _of_type(str, about, "method"),
+        _of_type(str, about, "item_model"),
+        _of_type(bool, about, "converged"),
+        _of_type(int, about, "n_iterations"),
+        _of_type(str, about, "message"),
+        arrays["history"],
+        None if about.get("tolerance") is None else float(_floats(about["tolerance"])),
+        {name: tuple(one) if isinstance(one, list) else one for name, one in about.get("options", {}).items()},
+        items.get("log_precision_error"),
+    )
+
+
+def _step_columns(steps: Steps) -> dict[str, FloatArray]:
+    """Give the step to each level but the lowest a column."""
+    return {f"step_{k + 1}": steps.places[:, k] for k in range(steps.places.shape[1])}
+
+
+def _about_levels(steps: Steps | None) -> dict[str, Any]:
+    """State the levels of graded items, and their link where it is not the cumulative one."""
+    if steps is None:
+        return {}
+    return {"levels": steps.levels.tolist()} | ({} if steps.link == "cumulative" else {"link": steps.link})
+
+
+def _steps(record: dict[str, Any], items: dict[str, Any]) -> Steps:
+    """Put the steps of graded items together."""
+    levels = record["levels"]
+    places = np.column_stack([items[f"step_{k}"] for k in range(1, len(levels))])
+    return Steps(_floats(levels), places, record.get("link", "cumulative"))
+
+
+def _targets(about: dict[str, Any], items: pl.DataFrame, own: dict[str, Any]) -> ScoreTargets:
+    """Build the score targets."""
+    names = tuple(about["scenarios"])
+    index = items["scenario"].cast(pl.Enum(names)).to_physical().cast(pl.Int64).to_numpy()
+    weights = _floats(about["scenario_weights"])
+    return ScoreTargets(names, index, own["score_weight"], weights, about["within"], about["across"])
+
+
+def _theirs(table: pl.DataFrame) -> pl.DataFrame:
+    """Leave out the bank's columns."""
+    return table.select(name for name in table.columns if not name.startswith(OWN))
+
+
+def _ours(table: pl.DataFrame) -> dict[str, Any]:
+    """Return the bank's columns as arrays; none of them holds text."""
+    own = [name for name in table.columns if name.startswith(OWN)]
+    for name in own:
+        if not (table.schema[name].is_numeric() or table.schema[name] == pl.Boolean):
+            raise TypeError(f"column {name} must hold numbers, got {table.schema[name]}")
+    return {name.removeprefix(OWN): table[name].to_numpy() for name in own}
+
+
+def _with_null(values: FloatArray) -> list[float | None]:
+    """JSON has no NaN."""
+    return [None if np.isnan(value) else float(value) for value in values]
+
+
+def _without_null(values: list[float | None]) -> FloatArray:
+    return _floats([np.nan if value is None else value for value in values])
+
+
+def _floats(values: Any) -> FloatArray:
+    """Return numbers of a record as an array; text is none, though numpy would take '1' for one."""
+    array = np.asarray(values)
+    if array.size and array.dtype.kind not in "fiu":
+        raise TypeError(f"there must be numbers, got {quoted(values)}")
+    return array.astype(np.float64)
+
+
+def _of_type(kind: type[Value], about: Mapping[str, Any], name: str) -> Value:
+    """Return an entry of a record that must be of one type."""
+    value = about[name]
+    if type(value) is not kind:
+        raise TypeError(f"{name} must be {kind.__name__}, got {quoted(value)}")
+    return value
+
+
+def _checksum(path: Path) -> dict[str, Any]:
+    content = path.read_bytes()
+    return {"bytes": len(content), "sha256": digest_of(content)}
+
+
+def _checked_bytes(path: Path, expected: Any) -> bytes:
+    """Read one file of a bank and compare it with the record; its size first, which may be endless."""
+    try:
+        n_bytes = regular_size(path)
+        is_as_long = isinstance(expected, dict) and expected.get("bytes") == n_bytes
+        content = path.read_bytes() if is_as_long else b""
+    except OSError as error:
+        raise IntegrityError(f"{path} cannot be read: {error.strerror}. Copy the whole bank folder again.") from error
+    except DataError as error:
+        raise IntegrityError(f"{error} Better copy the whole bank folder again.") from error
+    if not is_as_long or expected.get("sha256") != digest_of(content):
+        raise IntegrityError(
+            f"{path} is not the file that was written with this bank ({n_bytes} bytes). Copy the whole bank folder "
+            "again, or calibrate it again."
+        )
+    return content

@@ -1,0 +1,198 @@
+"""What a bank was before: its name and version, the changes that made it, the scores it can give, marks on items."""
+
+import importlib.metadata
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+
+from itembank.bank.known_targets import KnownTarget
+from itembank.errors import ParameterError, quoted
+from itembank.files.digests import digest_of
+from itembank.numerics.arrays import BoolArray, IntArray
+from itembank.tabular import Compact
+
+ACTIVE, RETIRED, SUSPECT, FIELD_TEST = "active", "retired", "suspect", "field-test"
+STATUSES = (ACTIVE, RETIRED, SUSPECT, FIELD_TEST)
+"""Of an item; files keep the number of each in this order."""
+COUNTED = (ACTIVE, SUSPECT)
+"""Statuses of items that count in the score; the others are kept aside."""
+FIRST_VERSION = "1.0.0"
+MOST_IDS, LONGEST_ID = 20, 200
+"""Ids that a change lists, and characters of each; of more it keeps the first, how many there were and their digest."""
+MOST_CHANGES, MOST_ARGUMENTS = 1_000, 50
+MOST_TEXT = 2_000
+"""Characters of any one text of a history, which may be a stranger's."""
+ANSWERED_HOW = "answered_how"
+"""Column of the model table: how each model's items were chosen ('complete', 'random', 'fixed', 'adaptive')."""
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
+
+
+@dataclass(frozen=True, slots=True)
+class Ids:
+    """Some ids: all of them where there are few, else the first.
+
+    Attributes
+    ----------
+    n : int
+    digest : str
+        First digits of the SHA-256 of all ids in order; empty where there are none.
+    first : tuple of str
+    """
+
+    n: int = 0
+    digest: str = ""
+    first: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, ids: Sequence[str]) -> "Ids":
+        """Sum up ids in ascending order."""
+        if not ids:
+            return cls()
+        ids = sorted(ids)
+        return cls(len(ids), digest_of("\n".join(ids).encode())[:12], tuple(one[:LONGEST_ID] for one in ids[:MOST_IDS]))
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """How new parameters were brought onto the scale of the old bank.
+
+    Attributes
+    ----------
+    method : str
+    n_models, n_items : int
+        That the link rests on.
+    slope, intercept : float or None
+        A and B of ``ability = A ability_new + B``; None where the link is no line (several abilities).
+    linking_error : float or None
+        Standard error that the link adds to a score, on the scale of scores (0 to 1); None where it is not known.
+    """
+
+    method: str
+    n_models: int
+    n_items: int
+    slope: float | None = None
+    intercept: float | None = None
+    linking_error: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One step from a bank to the next.
+
+    Attributes
+    ----------
+    operation : str
+        'retire', 'restore', 'merge', 'note', 'add-models', ...
+    version, bank, target_id : str
+        Version and id of the bank that came of it, and the id of the target that its scores estimate.
+    parents : tuple of str
+        Ids of the banks it was made from; the first is the one it goes on from.
+    by, at : str
+        Release of itembank, and the time (UTC, ISO 8601).
+    note : str
+        Why, in the words of who did it.
+    arguments : mapping
+        What the operation was asked for, as JSON holds it.
+    items_added, items_dropped, items_changed, models_added, models_dropped : Ids
+        Items changed have another status, other parameters or other answers than before.
+    link : Link or None
+    """
+
+    operation: str
+    version: str
+    bank: str
+    target_id: str
+    parents: tuple[str, ...]
+    by: str
+    at: str
+    note: str = ""
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    items_added: Ids = Ids()
+    items_dropped: Ids = Ids()
+    items_changed: Ids = Ids()
+    models_added: Ids = Ids()
+    models_dropped: Ids = Ids()
+    link: Link | None = None
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class BankHistory(Compact):
+    """What is known of a bank besides its numbers of today.
+
+    Attributes
+    ----------
+    name : str
+        Of the benchmark; empty where it has none.
+    changes : tuple of Change
+        From the first to the one that made this bank; none of a bank that was only given a name.
+    targets : tuple of KnownTarget
+        Every score that the bank can give, over all its items (`Bank.whole`).
+    current : int
+        Which of them the bank gives.
+    status : (n_whole_items,)
+        Number of each item's status in `STATUSES`, in the order of the whole bank.
+    since : (n_whole_items,)
+        Number of the change that brought each item, counted from 1; 0 where it was there before the first.
+    """
+
+    name: str
+    changes: tuple[Change, ...]
+    targets: tuple[KnownTarget, ...]
+    current: int
+    status: IntArray
+    since: IntArray
+
+    @property
+    def version(self) -> str:
+        """Version of the bank."""
+        return self.changes[-1].version if self.changes else FIRST_VERSION
+
+    @property
+    def counted(self) -> BoolArray:
+        """Whether each item's status lets it count in the score, (n_whole_items,)."""
+        result: BoolArray = np.isin(self.status, [STATUSES.index(name) for name in COUNTED])
+        return result
+
+    @property
+    def ancestors(self) -> tuple[str, ...]:
+        """Ids of all banks that this one came from, and its own at each change."""
+        found = [one for change in self.changes for one in (*change.parents, change.bank)]
+        return tuple(dict.fromkeys(found))
+
+
+def check_name(name: str) -> str:
+    """Return a bank's name, or raise `ParameterError`: it stands in the ids of targets."""
+    if not _NAME.fullmatch(name):
+        raise ParameterError(
+            "a name must begin with a letter or digit and hold letters, digits, dots, dashes and underscores "
+            f"only, at most 80, got {quoted(name)}."
+        )
+    return name
+
+
+def writer() -> str:
+    """Return who makes a change now."""
+    return f"itembank {importlib.metadata.version('itembank')}"
+
+
+def now() -> str:
+    """Return the time in UTC, to the second."""
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def bumped(version: str, part: str) -> str:
+    """Raise the 'major', 'minor' or 'patch' number of a version.
+
+    Examples
+    --------
+    >>> bumped("1.2.3", "minor")
+    '1.3.0'
+    """
+    major, minor, patch = map(int, version.split("."))
+    if part == "major":
+        return f"{major + 1}.0.0"
+    return f"{major}.{minor + 1}.0" if part == "minor" else f"{major}.{minor}.{patch + 1}"

@@ -1,0 +1,138 @@
+"""Banks of some items of a whole bank: those that count today, or those of an earlier target."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from itembank.bank.bank_checks import bank_problems
+from itembank.bank.bank_history import ACTIVE, STATUSES, BankHistory
+from itembank.bank.banks import Bank
+from itembank.bank.calibrations import Calibration
+from itembank.bank.headlines import external_headline, external_names, win_rate_headline
+from itembank.bank.known_targets import KnownTarget
+from itembank.errors import BankError, IntegrityError, did_you_mean, quoted, shown
+from itembank.numerics.arrays import IntArray
+from itembank.responses.score_names import WIN_RATE
+
+
+def whole_bank(bank: Bank) -> Bank:
+    """Return the bank of all items, also those kept aside; what changes a bank works on this one."""
+    return bank if bank.whole is None else bank.whole
+
+
+def view_of(whole: Bank, history: BankHistory) -> Bank:
+    """Return the bank of the current target of a history; the whole bank itself where all items belong to it."""
+    known = history.targets[history.current]
+    chosen = known.items
+    if chosen.size == whole.n_items:
+        return replace(_view(whole, known, chosen), history=history, whole=None)
+    return replace(_view(whole, known, chosen), history=history, whole=replace(whole, history=None, whole=None))
+
+
+def history_of_view(bank: Bank, bank_id: str) -> BankHistory | None:
+    """Return the history of a bank of the items of its target alone, under another id; others are forgotten."""
+    history = bank.history
+    if history is None:
+        return None
+    known = history.targets[history.current]
+    alone = replace(known, bank_id=bank_id, weights=known.weights[known.items])
+    status, since = np.where(history.counted, history.status, STATUSES.index(ACTIVE)), history.since[known.items]
+    return replace(history, targets=(alone,), current=0, status=status[known.items], since=since)
+
+
+def with_target(bank: Bank, target: str) -> Bank:
+    """Return the bank that gives another score.
+
+    Everything that takes a bank takes it: estimates from answers to items that were retired since, too.
+
+    Parameters
+    ----------
+    bank : Bank
+    target : str
+        'mean_win_rate', against the bank's models, or an external score that the bank keeps: it stands in place of the
+        overall score. Or the name or digest of an earlier set of items.
+
+    Raises
+    ------
+    BankError
+        When the bank does not know the target, or has not all of its items any more.
+    DataError
+        When the score is known of too few past models.
+    """
+    if target in (bank.target_id, bank.target_digest, bank.targets.last):
+        return bank
+    if target in headline_names(bank):
+        return _with_headline(bank, target)
+    history = bank.history
+    known = () if history is None else history.targets
+    for number, one in enumerate(known):
+        if history is not None and target and target in (one.name, one.digest):
+            view = view_of(whole_bank(bank), replace(history, current=number))
+            problems = bank_problems(view)
+            if problems or view.target_digest != one.digest:  # only the current target was checked with the file
+                raise IntegrityError(f"target {quoted(target)} is not what its bank says: {' '.join(problems)}")
+            _keep_apart(view, bank)
+            return view
+    names = [*([one.target_id for one in known] or [bank.target_id]), *headline_names(bank)]
+    raise BankError(
+        f"the target must be one that bank {bank.bank_id} can give, {shown(names)}, got {target!r}."
+        f"{did_you_mean(target, names)} Take the version of the bank that it was made for."
+    )
+
+
+def headline_names(bank: Bank) -> tuple[str, ...]:
+    """Names of the scores that may stand in place of the overall one; none of a bank without past models' answers."""
+    return () if bank.published is not None else (WIN_RATE, *external_names(bank.responses.models))
+
+
+def asked_for(bank: Bank, target: str) -> Bank:
+    """Return the bank that gives a headline score, where the target is one; else the bank as it is."""
+    return with_target(bank, target) if target in headline_names(bank) else bank
+
+
+def _with_headline(bank: Bank, name: str) -> Bank:
+    """Put a headline score in place of the overall one. What was derived from the bank stays true of it."""
+    known = bank.known_scores.value
+    if name == WIN_RATE:
+        headline = win_rate_headline(known[:, :-1])
+    else:
+        headline = external_headline(bank.responses.models, name, known[:, -1])
+    view = replace(bank, targets=replace(bank.targets, last=name), headline=headline)
+    view.cache.share(bank.cache)
+    return view
+
+
+def _keep_apart(view: Bank, bank: Bank) -> None:
+    """Give what is derived from a view a place of its own in the user's cache folder."""
+    view.cache.bank_id = view.bank_id
+    if bank.cache.user_folder is not None:
+        folder = bank.cache.user_folder
+        view.cache.user_folder = folder.with_name(f"{folder.name}-{view.target_digest}")
+
+
+def _view(whole: Bank, known: KnownTarget, chosen: IntArray) -> Bank:
+    """Cut the whole bank to some items, with their weights and what was measured of them."""
+    is_all = chosen.size == whole.n_items
+    responses = whole.responses if is_all else whole.responses.take(items=chosen)
+    return replace(
+        whole,
+        bank_id=known.bank_id,
+        responses=responses,
+        calibration=whole.calibration if is_all else _cut(whole.calibration, chosen, known.scenarios),
+        targets=known.score_targets(responses.items["scenario"].to_list()),
+        item_model_bias=known.item_model_bias,
+        response_variance=known.response_variance,
+    )
+
+
+def _cut(calibration: Calibration, chosen: IntArray, scenarios: tuple[str, ...]) -> Calibration:
+    """Return the calibration of some items; abilities stay those that all answers gave."""
+    error = calibration.log_precision_error
+    return replace(
+        calibration,
+        parameters=calibration.parameters.take(chosen),
+        item_covariance=np.ascontiguousarray(calibration.item_covariance[chosen]),
+        is_degenerate=calibration.is_degenerate[chosen],
+        thresholds={name: at for name, at in calibration.thresholds.items() if name in scenarios},
+        log_precision_error=None if error is None else error[chosen],
+    )

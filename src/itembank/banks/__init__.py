@@ -1,5 +1,0 @@
-"""Banks that live: items retired and restored, banks merged and compared, every change in a history."""
-
-import lazy_loader
-
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

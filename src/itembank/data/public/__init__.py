@@ -1,1 +1,0 @@
-"""Public stores of per-item results: what they hold, how they are fetched, read and checked."""

@@ -1,1 +1,0 @@
-"""Readers of per-item results, one file a source."""

@@ -1,1 +1,0 @@
-"""The linear-Gaussian factor model of raw responses."""

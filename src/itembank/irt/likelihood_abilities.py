@@ -1,0 +1,136 @@
+"""Abilities from the likelihood alone: maximum likelihood and weighted likelihood."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from itembank.irt.abilities import Abilities, join
+from itembank.irt.answers import Answers, gather_blocks
+from itembank.irt.objectives import Jeffreys, Likelihood, Rescaled
+from itembank.irt.parameters import ItemParameters
+from itembank.irt.starts import Frame, best_points, fitted_points, item_points, natural_frame
+from itembank.numerics.arrays import BoolArray, FloatArray
+from itembank.numerics.newton import Maximum, maximise
+
+FLAT = 1e-9
+"""Information, as a fraction of the most the items can give, below which the likelihood has no maximum to speak of."""
+
+
+ML_TOLERANCE = 1e-7
+"""Where the likelihood flattens out, rounding keeps the decrement from falling much below this."""
+
+
+def ml_abilities(parameters: ItemParameters, responses: FloatArray, *, n_trials: FloatArray | None = None) -> Abilities:
+    """Find the ability under which the responses are most likely.
+
+    Parameters
+    ----------
+    parameters : ItemParameters
+    responses : (n_models, n_items)
+        In [0, 1], a Bernoulli fraction is a weighted likelihood; NaN where missing.
+    n_trials : (n_models, n_items), optional
+        Trials behind each response of a family of counts; one by default.
+
+    Returns
+    -------
+    Abilities
+        Where the likelihood rises for ever along some direction (all right, all wrong, or in more
+        dimensions responses that a plane separates), `at_bound` is set, the dimensions that grow are
+        infinite, the others are at their limit, and the covariance is NaN. A model whose responses do
+        not measure every dimension is NaN and at the bound too. With asymptotes, and with probabilities or
+        over-dispersed counts, the likelihood can have several maxima: in one dimension the highest is found, in
+        more the one uphill of a start near the responses (with asymptotes: of the items' centre).
+    """
+    runs = gather_blocks(parameters, responses, n_trials)
+    return join([_where_identified(answers, "ml", _ml_identified) for answers in runs])
+
+
+def wle_abilities(
+    parameters: ItemParameters, responses: FloatArray, *, n_trials: FloatArray | None = None
+) -> Abilities:
+    """Find the weighted likelihood estimate of ability: finite for every pattern, bias of second order.
+
+    ``argmax log L(theta) + log det I(theta) / 2``: Warm's (1989) estimator for 1PL and 2PL in one
+    dimension; with asymptotes it is the Jeffreys-penalised form, which then differs from Warm's.
+
+    Parameters
+    ----------
+    parameters : ItemParameters
+    responses : (n_models, n_items)
+        In [0, 1], a Bernoulli fraction is a weighted likelihood; NaN where missing.
+    n_trials : (n_models, n_items), optional
+        Trials behind each response of a family of counts; one by default.
+
+    Returns
+    -------
+    Abilities
+        Covariance is the inverse of minus the Hessian of the penalised objective. A model whose
+        responses do not measure every dimension is NaN and at the bound.
+    """
+    runs = gather_blocks(parameters, responses, n_trials)
+    return join([_where_identified(answers, "wle", _wle_identified) for answers in runs])
+
+
+def _ml_identified(answers: Answers, frame: Frame) -> Abilities:
+    problem = Rescaled(Likelihood(answers), frame.centre, frame.scale)
+    maximum = maximise(problem, _start(answers, frame, with_ends=True), is_concave=False, tolerance=ML_TOLERANCE)
+    values, vectors = np.linalg.eigh(maximum.precision)
+    # An all-right model's likelihood has no maximum, it only flattens out. Where that stopped is chance, so no size of
+    # theta can tell, but its curvature can.
+    # In this frame the largest information that the items can give is one in every direction.
+    is_flat = np.abs(values) < FLAT  # (n_models, n_dims)
+    at_bound = is_flat.any(axis=1)
+    growth = frame.scale @ (vectors * is_flat[:, None, :]) @ vectors.transpose(0, 2, 1) @ maximum.theta[..., None]
+    theta = _with_infinities(problem.to_theta(maximum.theta), growth[..., 0])
+    return Abilities(theta, _covariance(maximum, frame, at_bound), at_bound, maximum.converged, "ml")
+
+
+def _wle_identified(answers: Answers, frame: Frame) -> Abilities:
+    problem = Rescaled(Jeffreys(answers), frame.centre, frame.scale)
+    maximum = maximise(problem, _start(answers, frame, with_ends=False), is_concave=False)
+    never = np.zeros(answers.n_models, dtype=bool)
+    theta = problem.to_theta(maximum.theta)
+    return Abilities(theta, _covariance(maximum, frame, never), never, maximum.converged, "wle")
+
+
+def _start(answers: Answers, frame: Frame, *, with_ends: bool) -> FloatArray:
+    """Start from each model's centre; where there may be several maxima, from the best of a line of points."""
+    if not answers.n_models or answers.model.is_concave or (answers.n_dims > 1 and answers.model.is_logistic):
+        return np.zeros((answers.n_models, answers.n_dims))
+    if answers.n_dims > 1:
+        theta = fitted_points(answers)
+        return np.linalg.solve(frame.scale, (theta - frame.centre)[..., None])[..., 0]
+    points = item_points(answers)
+    theta = best_points(answers, points if with_ends else points[:-2])
+    return (theta - frame.centre) / frame.scale[:, 0]
+
+
+def _with_infinities(theta: FloatArray, growth: FloatArray) -> FloatArray:
+    """Make infinite the dimensions that take part in the growth (n_models, n_dims)."""
+    largest = np.abs(growth).max(axis=1, keepdims=True, initial=0.0)
+    # Relative to the largest: dimensions outside the growth hold only rounding of it.
+    grows = (np.abs(growth) > 1e-6 * largest) & (largest > 0.0)
+    return np.where(grows, np.copysign(np.inf, growth), theta)
+
+
+def _covariance(maximum: Maximum, frame: Frame, at_bound: BoolArray) -> FloatArray:
+    """Inverse of the precision on the scale of theta; NaN at the bound."""
+    at = at_bound[:, None, None]
+    inverse = np.linalg.inv(np.where(at, np.eye(maximum.theta.shape[1]), maximum.precision))
+    return np.where(at, np.nan, frame.scale @ inverse @ frame.scale.transpose(0, 2, 1))
+
+
+def _where_identified(answers: Answers, method: str, solve: Callable[[Answers, Frame], Abilities]) -> Abilities:
+    """Score the models whose answers measure every dimension; the others are NaN and at the bound."""
+    frame = natural_frame(answers)
+    rows = np.flatnonzero(frame.is_identified)
+    if len(rows) == answers.n_models:
+        return solve(answers, frame)
+    n_models, n_dims = answers.n_models, answers.n_dims
+    theta, covariance = np.full((n_models, n_dims), np.nan), np.full((n_models, n_dims, n_dims), np.nan)
+    at_bound, converged = np.ones(n_models, dtype=bool), np.zeros(n_models, dtype=bool)
+    if len(rows):
+        some = solve(answers.take(rows), frame.take(rows))
+        theta[rows], covariance[rows] = some.theta, some.covariance
+        at_bound[rows], converged[rows] = some.at_bound, some.converged
+    return Abilities(theta, covariance, at_bound, converged, method)

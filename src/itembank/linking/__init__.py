@@ -1,1 +1,0 @@
-"""New items on a bank's scale: fixed-parameter calibration, Stocking-Lord's link, its error, drifted items."""

@@ -1,0 +1,184 @@
+"""The verb `recalibrate`: items learn from the models that joined since the bank was calibrated."""
+
+from dataclasses import replace
+from typing import Literal, get_args
+
+import numpy as np
+import polars as pl
+
+from itembank.bank.answered_how import ADDED, is_usable
+from itembank.bank.arguments import GivenBank, GivenResponses, as_bank
+from itembank.bank.bank_history import Link
+from itembank.bank.bank_views import whole_bank
+from itembank.bank.banks import Bank
+from itembank.calibration.calibrate import calibrate
+from itembank.checks import check_one_of
+from itembank.errors import DataError, DataWarning, remedy, shown, warn
+from itembank.estimation.folds import spec_of
+from itembank.irt.newton import map_abilities
+from itembank.living.add_models import add_models
+from itembank.living.descendants import Operation, descendant
+from itembank.living.linking_answers import binary, trials_of
+from itembank.living.updated_difficulties import update_intercepts, updated_covariance
+from itembank.numerics.arrays import BoolArray
+from itembank.numerics.threads import one_blas_thread
+from itembank.progress import ProgressCallback, silent
+from itembank.responses.responses import ResponseMatrix
+
+Recalibrated = Literal["difficulties", "all"]
+FAMILIES = ("bernoulli", "binomial")
+
+
+@one_blas_thread()
+def recalibrate(
+    bank: GivenBank,
+    responses: GivenResponses | None = None,
+    *,
+    parameters: Recalibrated = "difficulties",
+    how: str | None = None,
+    note: str = "",
+    progress: ProgressCallback = silent,
+) -> Bank:
+    """Let a bank's items learn from models that joined since they were calibrated.
+
+    Items must not be calibrated on answers to items that were chosen by the models' own answers, as in adaptive
+    sessions: those that look steep by chance are asked, look steeper still, and make sessions worse than a bank that
+    never learns.
+
+    Parameters
+    ----------
+    bank : Bank or path
+    responses : ResponseMatrix, path or paths, optional
+        Of models that join first, as for `add_models`.
+    parameters : {'difficulties', 'all'}
+        'difficulties': the added models, however their items were chosen, move the intercepts, with the old values and
+        their errors as the prior; slopes and the scale stay. 'all': everything is calibrated anew on the models whose
+        items were complete, drawn at random or the same for all; the others are left out of it with a warning. The
+        scale is a new one.
+    how : {'complete', 'random', 'fixed', 'adaptive'}, optional
+        As for `add_models`.
+    note : str
+        Kept in the history.
+    progress : ProgressCallback
+
+    Returns
+    -------
+    Bank
+        The next version; with 'all' with another major number.
+
+    Raises
+    ------
+    DataError
+        Where nothing is there to learn from.
+
+    Examples
+    --------
+    >>> newer = recalibrate(bank, responses, how="random")  # doctest: +SKIP
+    """
+    check_one_of("parameters", parameters, get_args(Recalibrated))
+    bank = as_bank(bank)
+    bank.check_responses("Recalibrating needs")
+    if responses is not None:
+        bank = add_models(bank, responses, how=how)
+    whole = whole_bank(bank)
+    added = _added(whole)
+    if not added.any():
+        raise DataError(
+            f"a bank learns from models that joined since it was calibrated, and none of its {whole.n_models} did. "
+            "Add some: give their responses."
+        )
+    learn = _with_new_difficulties if parameters == "difficulties" else _with_new_parameters
+    changed, link = learn(whole, added, progress)
+    operation = Operation("recalibrate", note.strip(), {"parameters": parameters}, link=link)
+    return descendant(bank, changed, operation)
+
+
+def _added(whole: Bank) -> BoolArray:
+    """Models that no parameter rests on yet, (n_models,)."""
+    models = whole.responses.models
+    if ADDED not in models.columns:
+        return np.zeros(len(models), dtype=bool)
+    result: BoolArray = models[ADDED].is_not_null().to_numpy()
+    return result
+
+
+def _with_new_difficulties(whole: Bank, added: BoolArray, progress: ProgressCallback) -> tuple[Bank, Link | None]:
+    """Move the intercepts; the scale is kept, which counts as a link."""
+    if whole.parameters.family not in FAMILIES:
+        raise DataError(
+            "difficulties are updated in banks of right and wrong answers or of counts, got family "
+            f"{whole.parameters.family!r}. Take parameters='all'."
+        )
+    if not np.isfinite(whole.calibration.item_covariance).all():
+        raise DataError(
+            "difficulties are updated by the errors that they have, and this bank's calibration gave none. Take "
+            "parameters='all'."
+        )
+    calibration, given = whole.calibration, whole.responses.take(models=np.flatnonzero(added))
+    scenarios = given.items["scenario"].to_list()
+    progress("updating difficulties", 0.0)
+    found = update_intercepts(
+        whole.parameters,
+        calibration.item_covariance,
+        binary(whole, given.responses, scenarios),
+        calibration.prior,
+        n_trials=trials_of(whole, given),
+    )
+    items = replace(whole.parameters, intercept=found.intercept)
+    values = binary(whole, whole.responses.responses, scenarios)
+    abilities = map_abilities(items, values, calibration.prior, n_trials=trials_of(whole, whole.responses))
+    progress("updating difficulties", 1.0)
+    changed = replace(
+        calibration,
+        parameters=items,
+        item_covariance=updated_covariance(calibration.item_covariance, found.information),
+        abilities=abilities.theta,
+        ability_covariance=abilities.covariance,
+    )
+    link = Link("difficulties", n_models=int(added.sum()), n_items=int((found.information > 0.0).sum()))
+    return replace(whole, calibration=changed, responses=_learnt(whole.responses, added)), link
+
+
+def _with_new_parameters(whole: Bank, added: BoolArray, progress: ProgressCallback) -> tuple[Bank, Link | None]:
+    """Calibrate everything anew on the models whose items were not chosen by their own answers."""
+    usable = is_usable(whole.responses.models)
+    if not (usable & added).any():
+        way_out = remedy(
+            "Take parameters='difficulties', or say how items were chosen (how).",
+            "Take --parameters difficulties, or say how items were chosen (--how).",
+        )
+        raise DataError(
+            f"'all' learns from models whose items were complete, random or the same for all, and of the {added.sum()} "
+            f"added ones none is known to be such. {way_out}"
+        )
+    if not usable.all():
+        names = [name for name, is_in in zip(whole.responses.model_ids, usable, strict=True) if not is_in]
+        warn(
+            f"items of {len(names)} models were chosen by their own answers, or nobody said how: these are left out of "
+            f"the calibration and then placed on its scale: {shown(names)}.",
+            DataWarning,
+        )
+    fitted = calibrate(
+        whole.responses.take(models=np.flatnonzero(usable)), spec_of(whole.calibration), progress=progress
+    )
+    values = binary(
+        replace(whole, calibration=fitted), whole.responses.responses, whole.responses.items["scenario"].to_list()
+    )
+    others = map_abilities(fitted.parameters, values[~usable], fitted.prior, n_trials=_rows(whole, ~usable))
+    n_dims = fitted.n_dims
+    abilities, covariance = np.empty((whole.n_models, n_dims)), np.empty((whole.n_models, n_dims, n_dims))
+    abilities[usable], covariance[usable] = fitted.abilities, fitted.ability_covariance
+    abilities[~usable], covariance[~usable] = others.theta, others.covariance
+    changed = replace(fitted, abilities=abilities, ability_covariance=covariance)
+    return replace(whole, calibration=changed, responses=_learnt(whole.responses, usable)), None
+
+
+def _rows(whole: Bank, rows: BoolArray) -> np.ndarray | None:
+    trials = trials_of(whole, whole.responses)
+    return None if trials is None else trials[rows]
+
+
+def _learnt(responses: ResponseMatrix, rows: BoolArray) -> ResponseMatrix:
+    """Say in the model table that parameters rest on these models from now on."""
+    models = responses.models.with_columns(pl.when(pl.Series(rows)).then(None).otherwise(pl.col(ADDED)).alias(ADDED))
+    return responses.with_tables(models=models)

@@ -1,0 +1,162 @@
+"""The verb `start`: a bank of items that no model, or next to none, has answered."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from itembank.bank.arguments import GivenResponses
+from itembank.bank.banks import Bank
+from itembank.bank.fingerprint import bank_fingerprint
+from itembank.calibration.build import build_bank
+from itembank.calibration.calibration_specs import CalibrationSpec
+from itembank.calibration.few_models import calibration_of_few
+from itembank.calibration.item_model_bias import response_variance
+from itembank.errors import DataError, DataWarning, shown, warn
+from itembank.numerics.arrays import FloatArray
+from itembank.progress import ProgressCallback, silent
+from itembank.readers.agreement import check_same_content, in_both, read_new_responses
+from itembank.readers.frames import known_things
+from itembank.readers.read import paths_of
+from itembank.responses.responses import DEFAULT_SCENARIO, ResponseMatrix
+from itembank.responses.score_names import Across, Within
+from itembank.responses.targets import ScoreTargets
+
+FEWEST_TO_FIT = 10
+"""With fewer past models an item model fitted to them predicts worse than smoothed item means do.
+
+`benchmarks/cold_start.py --fit-from 3`: design-based estimates from 100 random items on SWE-bench, 3, 5 and 10 past
+models, err by 6.2, 4.4 and 3.7 points with the item model, by 4.2, 3.9 and 3.8 with smoothed means.
+"""
+UNKNOWN_VARIANCE = 0.25
+"""Of right and wrong answers where nobody knows how many are right: the largest there is."""
+
+
+def start(
+    items: Any,
+    responses: GivenResponses | None = None,
+    *,
+    spec: CalibrationSpec | str = "variational",
+    within: Within = "micro",
+    across: Across = "scenarios",
+    rng: np.random.Generator | int | None = 0,
+    progress: ProgressCallback = silent,
+) -> Bank:
+    """Begin a bank with no past results, or with those of any number of models.
+
+    With fewer than ten models no item model is fitted: items have the chance of success that the few answers and their
+    scenario make likely (`calibration_of_few`). `select` then draws items at random from strata, and `estimate` gives
+    design-based intervals, which hold whatever the items are like. From ten models on the item model is fitted as by
+    `build_bank`.
+
+    Parameters
+    ----------
+    items : polars, pandas or pyarrow table, or path of one
+        One row an item: `item_id`, and where known `scenario`, `subscenario`, `weight`, `difficulty_prior` (logits, for
+        an average model) and anything else. All items count in the score, answered or not.
+    responses : ResponseMatrix, path or paths, optional
+        Past results on some or all of these items.
+    spec : CalibrationSpec or str
+        Of the item model, from ten models on.
+    within, across : str
+        How items make scenario scores and scenarios the overall score, as for `ScoreTargets.create`.
+    rng : Generator, int or None
+        As for `build_bank`.
+    progress : ProgressCallback
+
+    Returns
+    -------
+    Bank
+
+    Raises
+    ------
+    DataError
+        When the table has no item ids, or they repeat, or responses are of other items, or items of other content.
+
+    Warns
+    -----
+    DataWarning
+        Where results put items into other scenarios than the table, which alone counts.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> bank = start(pl.DataFrame({"item_id": [f"q{number}" for number in range(500)]}))
+    >>> bank.n_items, bank.n_models
+    (500, 0)
+    """
+    matrix = _items_of_nobody(items)
+    if responses is not None:
+        if not isinstance(responses, ResponseMatrix):
+            responses = read_new_responses(paths_of(responses), matrix.items)
+        matrix = _of_all(matrix, responses)
+    if matrix.n_models >= FEWEST_TO_FIT:
+        return build_bank(matrix, spec, within=within, across=across, rng=rng, progress=progress)
+    targets = ScoreTargets.create(matrix.items, within=within, across=across)
+    calibration = calibration_of_few(matrix, targets.scenario_index)
+    bias = np.full(targets.n_scenarios, np.nan)
+    variance = _variance(matrix, targets)
+    prior = calibration.prior
+    return Bank(
+        bank_id=bank_fingerprint(matrix, calibration.parameters, targets, prior.mean, prior.covariance, bias, variance),
+        responses=matrix,
+        calibration=calibration,
+        targets=targets,
+        item_model_bias=bias,
+        response_variance=variance,
+    )
+
+
+def _items_of_nobody(items: Any) -> ResponseMatrix:
+    """Read or check the table of items, each with a scenario: the responses of no model."""
+    table, _ = known_things(items, "item_id")
+    if not table.height:
+        raise DataError("the table of items must have at least one row, got none.")
+    if "scenario" in table.columns:
+        table = table.with_columns(pl.col("scenario").fill_null(DEFAULT_SCENARIO))
+    one = ResponseMatrix.create(np.full((1, table.height), np.nan), items=table)
+    return one.take(models=np.zeros(0, dtype=np.int64))
+
+
+def _of_all(nobody: ResponseMatrix, responses: ResponseMatrix) -> ResponseMatrix:
+    """Put responses to some items into their columns, NaN where nobody was asked."""
+    columns, n_items = nobody.item_indices(responses.item_ids), nobody.n_items
+    _say_whose_places(responses.items, nobody.items)
+    check_same_content(responses.items, nobody.items)
+
+    def spread(values: npt.NDArray[Any], missing: float) -> npt.NDArray[Any]:
+        whole = np.full((responses.n_models, n_items), missing, dtype=values.dtype)
+        whole[:, columns] = values
+        return whole
+
+    return ResponseMatrix.create(
+        spread(responses.responses, np.nan),
+        models=responses.models,
+        items=nobody.items,
+        n_trials=None if responses.n_trials is None else spread(responses.n_trials, 0),
+        costs={name: spread(cost, np.nan) for name, cost in responses.costs.items()},
+    )
+
+
+def _say_whose_places(found: pl.DataFrame, table: pl.DataFrame) -> None:
+    """Warn where results put an item into another scenario or subscenario than the table, which alone counts."""
+    for column in ("scenario", "subscenario"):
+        both = in_both(found, table, column).filter(pl.col(column) != DEFAULT_SCENARIO)
+        other = both.filter(pl.col(column) != pl.col(f"{column}_known"))
+        if other.height:
+            first = other.row(0, named=True)
+            warn(
+                f"{column} of {other.height} items differs between the table of items "
+                f"({first[f'{column}_known']!r} for {first['item_id']!r}) and the results ({first[column]!r}): "
+                f"{shown(other['item_id'].to_list())}. What stands in the table counts.",
+                DataWarning,
+            )
+
+
+def _variance(matrix: ResponseMatrix, targets: ScoreTargets) -> FloatArray:
+    """Variance of responses within each scenario, the largest possible where nobody knows, (n_scenarios,)."""
+    if not matrix.n_models:
+        return np.full(targets.n_scenarios, UNKNOWN_VARIANCE)
+    found = response_variance(matrix, targets)
+    return np.where(np.isnan(found), UNKNOWN_VARIANCE, found)

@@ -1,0 +1,360 @@
+"""The whole job on built-in data: hold models out, calibrate, select, estimate, compare with the truth."""
+
+import warnings
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from itembank.bank.bank_files import check_bank_destination, save_bank
+from itembank.bank.banks import Bank
+from itembank.bank.selections import Selection
+from itembank.calibration.build import build_bank
+from itembank.calibration.calibration_specs import Variational
+from itembank.calibration.dimensions import choose_n_dims
+from itembank.checks import check_whole
+from itembank.errors import DataWarning, MissingDependencyError, ParameterError, shown
+from itembank.estimation.estimate import estimate
+from itembank.estimation.estimates import ScoreEstimates
+from itembank.files.atomic import adding_to_folder
+from itembank.numerics.arrays import BoolArray, FloatArray
+from itembank.numerics.random import as_generator
+from itembank.pages.figures.canvas import save_figure
+from itembank.pages.figures.figures import PredictionPanel, figure_gain
+from itembank.planning.select import select
+from itembank.progress import ProgressCallback, silent
+from itembank.readers.builtin import load_builtin
+from itembank.responses.response_files import write_responses
+from itembank.responses.responses import ResponseMatrix
+from itembank.responses.score_names import OVERALL
+from itembank.studies.metrics import spearman
+
+HELD_OUT_SHARE = 0.25
+TOLERANCE = 1e-4
+"""Of calibrations: a looser stop than the default, to save time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Strategy:
+    """A way to choose items together with a way to estimate from them."""
+
+    name: str
+    selection: str
+    method: str
+
+
+STRATEGIES = (
+    Strategy("random sampling", "stratified", "mean"),
+    Strategy("anchor points", "anchor-irt", "weighted"),
+    Strategy("gp-IRT", "anchor-irt", "gp-irt"),
+    Strategy("itembank's default", "auto", "auto"),
+)
+DEFAULT = STRATEGIES[-1]
+"""Its items and estimates are those that the folder is about."""
+
+
+@dataclass(frozen=True, slots=True)
+class StrategyErrors:
+    """How far a strategy's estimates of the overall score were from the truth, over all repeats.
+
+    Attributes
+    ----------
+    strategy : Strategy
+    selections_used, methods_used : mapping of short name to int
+        In how many repeats items were chosen, and scores estimated, by what: where the strategy says 'auto', what that
+        came to.
+    mean_absolute_error, worst_error : float
+        In points of the score (0 to 100).
+    spearman : float
+        Rank correlation of estimated and true scores of the held-out models, mean over the repeats.
+    coverage : float
+        Share of intervals that hold the true score; the level says how many should.
+    level : float
+    """
+
+    strategy: Strategy
+    selections_used: Mapping[str, int]
+    methods_used: Mapping[str, int]
+    mean_absolute_error: float
+    worst_error: float
+    spearman: float
+    coverage: float
+    level: float
+
+    def row(self) -> dict[str, Any]:
+        """One record, as the command line prints it."""
+        return {
+            "strategy": self.strategy.name,
+            "selection": self.strategy.selection,
+            "method": self.strategy.method,
+            "selections_used": _counted(self.selections_used),
+            "methods_used": _counted(self.methods_used),
+            "mean_absolute_error": self.mean_absolute_error,
+            "worst_error": self.worst_error,
+            "spearman": self.spearman,
+            "coverage": self.coverage,
+            "level": self.level,
+        }
+
+
+def _counted(names: Mapping[str, int]) -> str:
+    """Say one name as it is, several with how often each came."""
+    if len(names) == 1:
+        return next(iter(names))
+    return ", ".join(f"{count} {name}" for name, count in sorted(names.items(), key=lambda one: -one[1]))
+
+
+@dataclass(frozen=True, slots=True)
+class FlaggedErrors:
+    """Errors of the default for models that answered unlike past ones, and for the others, over all repeats.
+
+    Attributes
+    ----------
+    n_flagged, n_models : int
+    flagged, others : float
+        Mean absolute errors in points; NaN where there is no such model.
+    """
+
+    n_flagged: int
+    n_models: int
+    flagged: float
+    others: float
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """One split of the models and all that was made of it.
+
+    Attributes
+    ----------
+    bank : Bank
+    held_out : ResponseMatrix
+        All responses of the models the bank does not know.
+    true : (n_held_out, n_targets)
+        Their true scores: every scenario, then overall.
+    selections : mapping of selection method to Selection
+    estimates : tuple of ScoreEstimates, one a strategy
+    """
+
+    bank: Bank
+    held_out: ResponseMatrix
+    true: FloatArray
+    selections: Mapping[str, Selection]
+    estimates: tuple[ScoreEstimates, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class QuickstartResult:
+    """What the quickstart found and where it lies.
+
+    Attributes
+    ----------
+    errors : tuple of StrategyErrors
+    flagged : FlaggedErrors
+    first : Round
+        The repeat that was written to the folder.
+    n_repeats : int
+    files : mapping of what to where
+    notes : tuple of str
+        What was left out, and why.
+    """
+
+    errors: tuple[StrategyErrors, ...]
+    flagged: FlaggedErrors
+    first: Round
+    n_repeats: int
+    files: Mapping[str, Path]
+    notes: tuple[str, ...]
+
+
+def run_quickstart(
+    folder: str | Path,
+    *,
+    n_items: int = 100,
+    n_repeats: int = 3,
+    rng: np.random.Generator | int | None = None,
+    progress: ProgressCallback = silent,
+) -> QuickstartResult:
+    """Do the whole job on the language models of `bytelms` and write it to a folder.
+
+    Hold out a quarter of the training runs with all their checkpoints, calibrate on the rest, choose items, estimate
+    the held-out models' scores from these items alone, and compare with their true scores. Every repeat splits,
+    calibrates and chooses anew; the files are of the first.
+
+    Parameters
+    ----------
+    folder : path
+        Gets `bank/`, `selection.json` (by 'auto'), `new-models.parquet` (the held-out models' responses to the
+        items in it), `estimates.csv` (of all strategies) and, where matplotlib is installed,
+        `predicted-against-true.png`.
+    n_items : int
+        Items to choose, in all.
+    n_repeats : int
+    rng : Generator, int or None
+    progress : ProgressCallback
+
+    Raises
+    ------
+    ParameterError
+        For fewer than one repeat, more items than there are, or a folder with files of something else.
+    BankError
+        When `bank` in the folder is something other than a bank.
+
+    Examples
+    --------
+    >>> result = run_quickstart("quickstart", rng=0)  # doctest: +SKIP
+    >>> [round(one.mean_absolute_error, 1) for one in result.errors]  # doctest: +SKIP
+    """
+    check_whole("n_repeats", n_repeats, least=1)
+    folder = Path(folder)
+    _check_folder(folder)
+    check_bank_destination(folder / "bank", overwrite=True)
+    responses = load_builtin("bytelms")
+    rounds = []
+    for number, generator in enumerate(as_generator(rng).spawn(n_repeats)):
+        progress(f"repeat ({number + 1} of {n_repeats})", number / n_repeats)
+        rounds.append(_run_round(responses, n_items, generator))
+    progress("writing", 1.0)
+    files, notes = _write(folder, rounds)
+    errors = tuple(_errors(strategy, k, rounds) for k, strategy in enumerate(STRATEGIES))
+    return QuickstartResult(errors, _flagged_errors(rounds), rounds[0], n_repeats, files, notes)
+
+
+def _files(folder: Path) -> dict[str, Path]:
+    """Where each file goes."""
+    return {
+        "bank": folder / "bank",
+        "selection": folder / "selection.json",
+        "responses": folder / "new-models.parquet",
+        "estimates": folder / "estimates.csv",
+    }
+
+
+def _check_folder(folder: Path) -> None:
+    """Raise `ParameterError` when something else than an earlier quickstart would be overwritten."""
+    files = _files(folder).values()
+    there = [path.name for path in files if path.exists()]
+    if there and len(there) < len(files):
+        raise ParameterError(
+            f"{folder} must be a new folder or that of an earlier quickstart, but it holds {shown(there)} of something "
+            "else. Choose another folder (-o)."
+        )
+
+
+def _run_round(responses: ResponseMatrix, n_items: int, rng: np.random.Generator) -> Round:
+    """Split, calibrate, select, estimate."""
+    is_held_out = _held_out_runs(responses, rng)
+    held_out, past = (responses.take(models=np.flatnonzero(one)) for one in (is_held_out, ~is_held_out))
+    with warnings.catch_warnings():  # late checkpoints of one run answer alike, as they should
+        warnings.filterwarnings("ignore", ".* models answer like another one", DataWarning)
+        bank = build_bank(past, _spec(past), rng=rng)
+    seed = int(rng.integers(2**31))
+    methods = dict.fromkeys(strategy.selection for strategy in STRATEGIES)
+    selections = {method: select(bank, n_items, method=method, rng=seed) for method in methods}
+    with warnings.catch_warnings():  # whole training runs are new, and the result says which models are unusual
+        warnings.filterwarnings("ignore", ".*answered unlike the bank's models", DataWarning)
+        estimates = tuple(
+            estimate(bank, held_out, selection=selections[strategy.selection], method=strategy.method)
+            for strategy in STRATEGIES
+        )
+    true = bank.targets.with_overall(bank.targets.scenario_means(held_out.responses))
+    return Round(bank, held_out, true, selections, estimates)
+
+
+def _held_out_runs(responses: ResponseMatrix, rng: np.random.Generator) -> BoolArray:
+    """Say which models are held out: those of a quarter of the training runs.
+
+    Checkpoints of one run are much alike: with some of them in the bank, the others would be no new models.
+    """
+    runs = responses.models["mixture"] + "/" + responses.models["size"]
+    names = runs.unique(maintain_order=True)
+    chosen = rng.permutation(len(names))[: round(HELD_OUT_SHARE * len(names))]
+    return runs.is_in(names.gather(chosen).implode()).to_numpy()
+
+
+def _spec(responses: ResponseMatrix) -> Variational:
+    """Choose the number of abilities as `itembank calibrate` does."""
+    n_dims = choose_n_dims(responses, Variational(tolerance=TOLERANCE)).n_dims
+    return Variational("2pl" if n_dims == 1 else "mirt", n_dims=n_dims, tolerance=TOLERANCE)
+
+
+def _errors(strategy: Strategy, k: int, rounds: list[Round]) -> StrategyErrors:
+    """Errors of the k-th strategy over all repeats."""
+    found = [one.estimates[k] for one in rounds]
+    column = found[0].targets.index(OVERALL)
+    true = np.array([one.true[:, column] for one in rounds])  # (n_repeats, n_held_out)
+    value, low, high = (np.array([getattr(one, name)[:, column] for one in found]) for name in ("value", "low", "high"))
+    points = 100.0 * np.abs(value - true)
+    return StrategyErrors(
+        strategy,
+        Counter(one.selections[strategy.selection].method for one in rounds),
+        Counter(one.method for one in found),
+        float(points.mean()),
+        float(points.max()),
+        float(np.mean(spearman(true, value))),
+        float(np.mean((low <= true) & (true <= high))),
+        found[0].level,
+    )
+
+
+def _flagged_errors(rounds: list[Round]) -> FlaggedErrors:
+    """Compare the default's errors for models that it flags with those for others."""
+    found = [one.estimates[STRATEGIES.index(DEFAULT)] for one in rounds]
+    column = found[0].targets.index(OVERALL)
+    points = 100.0 * np.concatenate(
+        [np.abs(one.value - each.true)[:, column] for one, each in zip(found, rounds, strict=True)]
+    )
+    is_flagged = np.concatenate([one.typicality.is_flagged for one in found])
+    means = [float(points[rows].mean()) if rows.any() else float("nan") for rows in (is_flagged, ~is_flagged)]
+    return FlaggedErrors(int(is_flagged.sum()), points.size, means[0], means[1])
+
+
+def _write(folder: Path, rounds: Sequence[Round]) -> tuple[dict[str, Path], tuple[str, ...]]:
+    """Write the first repeat's files; return where they are and what was left out."""
+    first = rounds[0]
+    selection = first.selections[DEFAULT.selection]
+    left_out: tuple[str, ...] = ()
+    with adding_to_folder(folder) as new:
+        files = _files(new)
+        save_bank(first.bank, files["bank"])
+        selection.save(files["selection"])
+        chosen = first.held_out.item_indices(selection.item_ids)
+        write_responses(first.held_out.take(items=chosen), files["responses"])
+        _estimate_table(first).write_csv(files["estimates"])
+        try:
+            n_items, n_total = selection.n_items, first.bank.n_items
+            figure = figure_gain(_panels([first]), n_items=n_items, n_total=n_total, all_repeats=_panels(rounds))
+            files["figure"] = save_figure(figure, new / "predicted-against-true.png")
+        except MissingDependencyError as error:
+            left_out = (f"The figure was left out: {error}",)
+    return {name: folder / path.name for name, path in files.items()}, left_out
+
+
+def _estimate_table(one: Round) -> pl.DataFrame:
+    """All estimates of all strategies beside the true scores."""
+    tables = []
+    for strategy, estimates in zip(STRATEGIES, one.estimates, strict=True):
+        table = pl.DataFrame(estimates.rows())  # every target of the first model, then of the next, like `true`
+        tables.append(table.with_columns(true=pl.Series(one.true.ravel()), strategy=pl.lit(strategy.name)))
+    first = ["strategy", "model_id", "target", "true"]
+    combined = pl.concat(tables)
+    return combined.select(*first, *(name for name in combined.columns if name not in first))
+
+
+def _panels(rounds: Sequence[Round]) -> list[PredictionPanel]:
+    """Estimated and true overall scores of each strategy, in some of the repeats."""
+    column = rounds[0].estimates[0].targets.index(OVERALL)
+    true = np.concatenate([one.true[:, column] for one in rounds])
+    result = []
+    for k, strategy in enumerate(STRATEGIES):
+        found = [one.estimates[k] for one in rounds]
+        value, low, high = (
+            np.concatenate([getattr(one, name)[:, column] for one in found]) for name in ("value", "low", "high")
+        )
+        flagged = np.concatenate([one.typicality.is_flagged for one in found])
+        result.append(PredictionPanel(strategy.name, true, value, low, high, flagged))
+    return result

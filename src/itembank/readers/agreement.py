@@ -1,0 +1,128 @@
+"""Reading new results as the items of a bank were read: the same metric and filter, the same content."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from glob import escape
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from itembank.errors import DataError, remedy, shown
+from itembank.progress import ProgressCallback, silent
+from itembank.readers.reading_specs import ReadingSpec
+from itembank.responses.prompts import how_to_mix, prompt_differences
+from itembank.responses.responses import ResponseMatrix
+
+CONTENT = "content_hash"
+"""Column of the item table: a digest of what was asked and what is right."""
+
+
+def read_new_responses(
+    paths: Sequence[str | Path],
+    items_of_bank: pl.DataFrame,
+    *,
+    spec: ReadingSpec | None = None,
+    models: Path | None = None,
+    items: Path | None = None,
+    progress: ProgressCallback = silent,
+) -> ResponseMatrix:
+    """Read results of new models, which hold no more than the items that were run, as the bank's items were read.
+
+    Raises
+    ------
+    DataError
+        As `read_responses`.
+    """
+    from itembank.readers.read import read_matrix  # noqa: PLC0415 (a session needs no more than `only_items`)
+
+    spec = spec_like(items_of_bank, replace(spec or ReadingSpec(), empty="drop"))
+    return read_matrix([Path(path) for path in paths], spec, models=models, items=items, progress=progress)
+
+
+def only_items(responses: ResponseMatrix, item_ids: pl.Series | Sequence[str]) -> tuple[ResponseMatrix, list[str]]:
+    """Return the responses to these items, and the ids of the others."""
+    ids = responses.items["item_id"]
+    is_wanted = ids.is_in(pl.Series(item_ids, dtype=pl.String).implode())
+    if is_wanted.all():
+        return responses, []
+    return responses.take(items=np.flatnonzero(is_wanted.to_numpy())), ids.filter(~is_wanted).to_list()
+
+
+def spec_like(items: pl.DataFrame, spec: ReadingSpec) -> ReadingSpec:
+    """Fill in the metric and filter that these items were read with, where `spec` chooses none for their task.
+
+    Items that came from harness logs tell them, with their task; without, another default might be taken from
+    the new logs, which then would not be comparable.
+
+    Raises
+    ------
+    DataError
+        For a response made of log-likelihoods where the items were read by another metric.
+    """
+    metrics = sorted(set(items["metric"].drop_nulls())) if "metric" in items.columns else []
+    if spec.response != "metric" and metrics:
+        raise DataError(
+            f"new logs must be read as the bank's were, by metric {shown(metrics)}, got response={spec.response!r}. "
+            f"Leave {remedy('response=...', '--response')} out, or calibrate a bank with it."
+        )
+    metric, filter_name = (
+        chosen if any("=" not in one for one in chosen) else (*chosen, *_choices(items, column))
+        for chosen, column in ((spec.metric, "metric"), (spec.filter_name, "filter"))
+    )
+    return replace(spec, metric=metric, filter_name=filter_name)
+
+
+def check_same_content(items: pl.DataFrame, known: pl.DataFrame) -> None:
+    """Raise `DataError` when an item has another content hash than the known item of the same id.
+
+    Parameters
+    ----------
+    items, known : tables with `item_id` and maybe `content_hash`
+        Items without a hash in either are not compared.
+    """
+    both = in_both(items, known, CONTENT)
+    changed = other_in(both, CONTENT)
+    if changed:
+        raise DataError(
+            f"items must have the content the bank was calibrated on, got {len(changed)} of {both.height} with "
+            f"another: {shown(changed)}. The benchmark changed, or unsorted ids were given to lm_eval --samples; run "
+            "the version of the bank, or calibrate a new one."
+        )
+
+
+def check_same_prompts(items: pl.DataFrame, known: pl.DataFrame, *, advice: str | None = None) -> None:
+    """Raise `DataError` when items were asked with other prompts than the bank's (`prompt_differences`).
+
+    `advice` says how they are taken all the same.
+    """
+    words = prompt_differences(items, known)
+    if words:
+        raise DataError(
+            f"{words}. Scores under other prompts are not comparable: run the items as the bank's runs did. "
+            f"{how_to_mix() if advice is None else advice}"
+        )
+
+
+def in_both(items: pl.DataFrame, known: pl.DataFrame, column: str) -> pl.DataFrame:
+    """Return the items that both tables have: `item_id`, the column as text, and the known one as `column_known`.
+
+    Without rows where either table lacks the column.
+    """
+    if column not in items.columns or column not in known.columns:
+        return pl.DataFrame(schema=dict.fromkeys(("item_id", column, f"{column}_known"), pl.String))
+    ours, theirs = (table.select("item_id", pl.col(column).cast(pl.String)) for table in (items, known))
+    return ours.join(theirs, on="item_id", suffix="_known")
+
+
+def other_in(both: pl.DataFrame, column: str) -> list[str]:
+    """Ids of the items of `in_both` whose values are known and differ."""
+    return both.filter(pl.col(column) != pl.col(f"{column}_known"))["item_id"].to_list()
+
+
+def _choices(items: pl.DataFrame, column: str) -> tuple[str, ...]:
+    """Choice of each task, as `ReadingSpec` takes it."""
+    if "task" not in items.columns or column not in items.columns:
+        return ()
+    pairs = items.select("task", column).drop_nulls().unique(maintain_order=True)
+    return tuple(f"{escape(task)}={name}" for task, name in pairs.iter_rows())

@@ -1,0 +1,130 @@
+"""AlpacaEval's annotations: how probable a judge holds it that a model's answer is better than the baseline's.
+
+``results/<model>/<annotator>/annotations.json`` is a list of ``{instruction, dataset, generator_1, generator_2,
+annotator, preference}``. Generator 2 is the model, and a preference of 2 (1) says that its answer is better (worse).
+"""
+
+import csv
+import hashlib
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from itembank.errors import DataError, shown
+from itembank.files.documents import read_document
+from itembank.progress import ProgressCallback, silent
+from itembank.readers.collecting import named, own_files, read_each
+from itembank.readers.json_files import read_records
+from itembank.readers.long_records import rows_of_columns
+from itembank.readers.reading_specs import ReadingSpec
+from itembank.readers.refusals import RefusedError, WaysOut
+from itembank.readers.rows import ResponseRows
+
+JUDGE = "weighted_alpaca_eval_gpt4_turbo"
+"""The judge of AlpacaEval 2.0, taken where there are annotations of several."""
+FIELDS = {"instruction", "generator_1", "generator_2", "preference"}
+
+
+@dataclass(frozen=True, slots=True)
+class Annotation:
+    """One comparison, without its texts; `digest` is the SHA-256 of the instruction."""
+
+    model_id: str
+    baseline: str
+    dataset: str | None
+    digest: str
+    response: float | None
+
+    @property
+    def item_id(self) -> str:
+        """Id that does not depend on where the instruction stands."""
+        return f"alpaca_eval/{self.digest[:16]}"
+
+
+def is_alpaca_eval(record: Any) -> bool:
+    """Whether a record is an annotation of AlpacaEval."""
+    return isinstance(record, dict) and record.keys() >= FIELDS
+
+
+def alpaca_eval_rows(paths: Sequence[Path], spec: ReadingSpec, *, progress: ProgressCallback = silent) -> ResponseRows:
+    """Read annotations; the response is preference - 1, the item the instruction (its hash), whatever its place.
+
+    Raises
+    ------
+    DataError
+        When a file holds no annotations, a preference is outside [1, 2], or models were compared with different
+        baselines.
+    """
+    files, source = own_files(paths, "alpaca-eval", spec), named(paths)
+    parts = read_each(_of_one_judge(files, spec), lambda file: list(_annotations(file)), progress, spec)
+    found = [one for part in parts for one in part]
+    if not found:
+        raise DataError(f"{source}: must hold annotations of AlpacaEval (annotations.json), got none.")
+    baselines = sorted({one.baseline for one in found})
+    if len(baselines) > 1:
+        raise DataError(
+            f"{source}: all models must be compared with one baseline (generator_1), got {shown(baselines)}. Name the "
+            "folders of one of them."
+        )
+    return rows_of_columns(
+        source,
+        {
+            "model_id": [one.model_id for one in found],
+            "item_id": [one.item_id for one in found],
+            "response": [one.response for one in found],
+            "scenario": [spec.scenario or "alpaca_eval"] * len(found),
+            "subscenario": [one.dataset for one in found],
+        },
+        spec,
+        items=[{"item_id": one.item_id, "content_hash": one.digest} for one in found],
+    )
+
+
+def _of_one_judge(files: Sequence[Path], spec: ReadingSpec) -> list[Path]:
+    """Return the files of the judge that was asked for, else of the usual one where there are several."""
+    judges = {file: file.parent.name for file in files}
+    names = sorted(set(judges.values()))
+    asked = [name for name in spec.metric if "=" not in name]
+    wanted = next((name for name in asked or [JUDGE] if name in names), None)
+    if asked and wanted is None:
+        usual = JUDGE if JUDGE in names else names[0]
+        problem = f"no annotations are by the judge {shown(asked)}; there are {shown(names)}."
+        raise RefusedError([problem], WaysOut(metrics=(usual,)), spec)
+    return [file for file in files if wanted is None or judges[file] == wanted]
+
+
+def _annotations(file: Path) -> Iterator[Annotation]:
+    for block in read_records(file):
+        for record in block:
+            if not is_alpaca_eval(record):
+                wanted = ", ".join(sorted(FIELDS))
+                raise DataError(f"{file}: an annotation must have {wanted}, got {shown(list(record))}.")
+            yield Annotation(
+                str(record["generator_2"]),
+                str(record["generator_1"]),
+                record.get("dataset"),
+                hashlib.sha256(str(record["instruction"]).encode()).hexdigest(),
+                _preference(file, record["preference"]),
+            )
+
+
+def _preference(file: Path, value: Any) -> float | None:
+    """Response of a preference: 0.5 for a tie, which old annotators wrote as 0; None where the judge gave none."""
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return None
+    if value == 0:
+        return 0.5
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 1 <= value <= 2:
+        raise DataError(f"{file}: preference must lie in [1, 2], or be 0 for a tie, got {value!r}.")
+    return float(value) - 1.0
+
+
+def alpaca_eval_published(folder: Path) -> Iterator[tuple[str, str | None, float]]:
+    """Give the win rates of the leaderboard's table, in [0, 1]."""
+    for path in sorted(folder.rglob(f"{JUDGE}_leaderboard.csv")):
+        for row in csv.DictReader(read_document(path).splitlines()):
+            name = row.get("") or row.get("name") or ""
+            if name and row.get("win_rate"):
+                yield name, "alpaca_eval", float(row["win_rate"]) / 100.0

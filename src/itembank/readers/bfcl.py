@@ -1,0 +1,168 @@
+"""Results of the Berkeley Function-Calling Leaderboard.
+
+``score/<model>/.../<category>_score.json`` begins with ``{accuracy, correct_count, total_count}``, and after that lists
+**failed** items only. Which items there were stands in ``result/<model>/.../<category>_result.json``, one a line, with
+tokens and latency. Both are needed. File names may begin with ``BFCL_v4_`` (score) or, in 2024,
+``gorilla_openfunctions_v1_test_`` (result); ids of 2024's score files count from 1, those of result files from 0.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from itembank.errors import DataError, shown
+from itembank.progress import ProgressCallback, silent
+from itembank.readers.collecting import named, own_files, read_each
+from itembank.readers.json_files import Record, read_records
+from itembank.readers.long_records import rows_of_columns
+from itembank.readers.reading_specs import ReadingSpec
+from itembank.readers.rows import ResponseRows
+
+PREFIX = r"(?:BFCL_v\d+_|gorilla_openfunctions_v\d+_test_)?"
+SCORE = re.compile(rf"{PREFIX}(?P<category>.+)_score\.json")
+RESULT = re.compile(rf"{PREFIX}(?P<category>.+)_result\.json")
+KEPT = ("id", "input_token_count", "output_token_count", "latency")
+HEADER = {"accuracy", "correct_count", "total_count"}
+
+
+@dataclass(frozen=True, slots=True)
+class Category:
+    """One model's results in one category.
+
+    Attributes
+    ----------
+    path : Path
+        Of the score file.
+    model_id, category : str
+    failed : set of item ids
+    results : list of records with the id, tokens and latency of every item
+    """
+
+    path: Path
+    model_id: str
+    category: str
+    failed: frozenset[str]
+    results: tuple[Record, ...]
+
+
+def is_bfcl(record: Any) -> bool:
+    """Whether a record is the header of a score file."""
+    return isinstance(record, dict) and record.keys() >= HEADER
+
+
+def bfcl_rows(paths: Sequence[Path], spec: ReadingSpec, *, progress: ProgressCallback = silent) -> ResponseRows:
+    """Read the score and result files of some models.
+
+    Parameters
+    ----------
+    paths : folders that hold ``score`` and ``result``, or score files
+    spec : ReadingSpec
+
+    Raises
+    ------
+    DataError
+        When a score file has no result file, or its counts do not fit that.
+    """
+    files = own_files(paths, "bfcl", spec, "They stand in score/<model>/.")
+    rows = [(part, record) for part in read_each(files, _category, progress, spec) for record in part.results]
+    return rows_of_columns(
+        named(paths),
+        {
+            "model_id": [part.model_id for part, _ in rows],
+            "item_id": [str(record["id"]) for _, record in rows],
+            "response": [float(str(record["id"]) not in part.failed) for part, record in rows],
+            "scenario": [spec.scenario or "bfcl"] * len(rows),
+            "subscenario": [part.category for part, _ in rows],
+            "input_tokens": [_total(record.get("input_token_count")) for _, record in rows],
+            "output_tokens": [_total(record.get("output_token_count")) for _, record in rows],
+            "seconds": [_total(record.get("latency")) for _, record in rows],
+        },
+        spec,
+    )
+
+
+def bfcl_published(folder: Path) -> Iterator[tuple[str, str | None, float]]:
+    """Give the accuracy of each model over all categories, as the headers of its score files tell it."""
+    counts: dict[str, list[int]] = {}
+    for path in own_files([folder], "bfcl", ReadingSpec()):
+        header = next(block[0] for block in read_records(path) if block)
+        sums = counts.setdefault(_model_of(path), [0, 0])
+        sums[0] += int(header["correct_count"])
+        sums[1] += int(header["total_count"])
+    yield from ((model, "bfcl", correct / total) for model, (correct, total) in counts.items() if total)
+
+
+def _category(file: Path) -> Category:
+    """Read a score file and its result file."""
+    match = SCORE.fullmatch(file.name)
+    records = [record for block in read_records(file) for record in block]
+    if match is None or not records or not is_bfcl(records[0]):
+        raise DataError(
+            f"{file}: must be a score file of BFCL: its name ends in _score.json and its first line has "
+            f"{', '.join(sorted(HEADER))}."
+        )
+    category, header, failures = match["category"], records[0], records[1:]
+    failed = frozenset(_failed_id(one, category) for one in failures)
+    results = tuple(
+        {name: record.get(name) for name in KEPT}
+        for block in read_records(_result_file(file, category))
+        for record in block
+    )
+    ids = {str(record.get("id")) for record in results}
+    unknown = sorted(failed - ids)
+    n_correct = len(ids) - len(failed)
+    if unknown or (n_correct, len(ids)) != (header["correct_count"], header["total_count"]):
+        raise DataError(
+            f"{file}: score and result file must be of one run, got {header['correct_count']} of "
+            f"{header['total_count']} right in the score file and {n_correct} of {len(ids)} from both"
+            + (f"; failed items that the result file does not have: {shown(unknown)}." if unknown else ".")
+        )
+    return Category(file, _model_of(file), category, failed, results)
+
+
+def _failed_id(record: Record, category: str) -> str:
+    """Item id of a failure."""
+    prompt = record.get("prompt")
+    if isinstance(prompt, dict) and isinstance(prompt.get("id"), str):
+        return str(prompt["id"])
+    number = record.get("id")
+    return f"{category}_{number - 1}" if isinstance(number, int) else str(number)
+
+
+def _place(file: Path) -> tuple[Path, tuple[str, ...]]:
+    """Folder that holds `score`, and the parts of the path below that."""
+    parts = file.absolute().parts
+    if "score" not in parts[:-1]:
+        raise DataError(
+            f"{file}: must stand in a folder score/<model>, beside result/<model>: a score file lists failures only, "
+            "and the items that were right are in the result file."
+        )
+    place = len(parts) - 1 - parts[::-1].index("score")
+    return Path(*parts[:place]), parts[place + 1 :]
+
+
+def _model_of(file: Path) -> str:
+    return _place(file)[1][0]
+
+
+def _result_file(file: Path, category: str) -> Path:
+    """Find the result file that belongs to a score file."""
+    root, below = _place(file)
+    folder = root / "result" / below[0]
+    for one in sorted(folder.rglob("*_result.json")):
+        match = RESULT.fullmatch(one.name)
+        if match is not None and match["category"] == category:
+            return one
+    raise DataError(
+        f"{file}: needs its result file ({folder}/*{category}_result.json), which is not there: a score file lists "
+        "failures only."
+    )
+
+
+def _total(value: Any) -> float | None:
+    """Sum of a number, or of all steps of a conversation; zero and what is no number are unknown."""
+    if isinstance(value, list):
+        return sum(_total(one) or 0.0 for one in value) or None
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) and value > 0 else None

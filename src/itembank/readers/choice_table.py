@@ -1,0 +1,162 @@
+"""`read_choice_scores`: a table of every score that log-likelihoods of answer options give, losses among them."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from itembank.errors import DataError, DataWarning, ParameterError, shown, warn
+from itembank.files.atomic import check_destination, replacing_file
+from itembank.files.memory import allowing
+from itembank.numerics.arrays import FloatArray
+from itembank.progress import ProgressCallback, silent
+from itembank.readers.lm_eval_choice import choose_filter
+from itembank.readers.lm_eval_files import find_sample_files
+from itembank.readers.lm_eval_options import Options
+from itembank.readers.lm_eval_samples import Samples, read_samples
+from itembank.readers.lm_eval_scores import COMPARING, SCORES
+from itembank.readers.logged import read_each_log
+from itembank.readers.reading_specs import ReadingSpec
+from itembank.readers.refusals import refuse, shortened
+
+SUFFIXES = (".parquet", ".csv")
+SAME = 1e-6
+
+
+def read_choice_scores(
+    paths: str | Path | Sequence[str | Path], *, spec: ReadingSpec | None = None, progress: ProgressCallback = silent
+) -> pl.DataFrame:
+    """Read the scores of answer options from logs of lm-evaluation-harness: accuracy, probability, bits per byte.
+
+    Use it for losses, which are no responses (they are not in [0, 1], and lower is better), and to see several scores
+    of the same answers side by side.
+
+    Parameters
+    ----------
+    paths : path or paths
+        Folders of logs, or samples files.
+    spec : ReadingSpec, optional
+        How to read them: `tasks`, `filter_name`, `model_id`, `model_id_from`, `repeats='last'`.
+    progress : function
+
+    Returns
+    -------
+    table of one row a model and item
+        `model_id`, `item_id`, `scenario`, `n_options`; of the right option `log_likelihood`, `n_characters`, `n_bytes`;
+        `choice_accuracy`, `choice_accuracy_per_character`, `choice_probability` (null where there is one option),
+        `choice_probability_per_character`, `bits_per_byte`.
+
+    Raises
+    ------
+    DataError
+        When no task has answer options, or two runs of a model disagree. Tasks without options are left out with a
+        `DataWarning`.
+    """
+    spec = spec or ReadingSpec()
+    with allowing(spec.max_memory):
+        return _read(paths, spec, progress)
+
+
+def _read(paths: str | Path | Sequence[str | Path], spec: ReadingSpec, progress: ProgressCallback) -> pl.DataFrame:
+    """Read the scores, in the memory that is allowed."""
+    sources = [Path(path) for path in ([paths] if isinstance(paths, str | Path) else paths)]
+    found = find_sample_files(sources, spec)
+    samples, unread = read_each_log(found.files, lambda file: read_samples(file, with_options=True), progress)
+    problems = [*found.problems, *unread]
+    if not spec.skip_unusable:
+        refuse(problems)
+    usable, without = _with_options(samples)
+    without = [*problems, *without]
+    if not usable:
+        raise DataError("no task has answer options with log-likelihoods: " + " ".join(shortened(without)))
+    if without:
+        warn(f"{len(without)} runs are left out: {' '.join(shortened(without))}", DataWarning)
+    return _one_row_a_cell(pl.concat([_rows(one, options, spec) for one, options in usable]), spec)
+
+
+def _with_options(samples: Sequence[Samples]) -> tuple[list[tuple[Samples, Options]], list[str]]:
+    """Split into runs with usable options, and what is wrong with the others."""
+    usable, without = [], []
+    for one in samples:
+        if one.options is not None and not one.options.problem:
+            usable.append((one, one.options))
+        elif one.options is not None:
+            without.append(f"{one.file.model_id!r} on {one.file.task!r} {one.options.problem}.")
+    return usable, without
+
+
+def _rows(samples: Samples, options: Options, spec: ReadingSpec) -> pl.DataFrame:
+    """Scores of one run."""
+    task = samples.file.task
+    filter_name, problem = choose_filter(task, [samples], spec, [])
+    if problem:
+        raise DataError(problem)
+    rows = np.flatnonzero(samples.filters.index == samples.filters.names.to_list().index(filter_name))
+    documents = samples.documents.names.gather(samples.documents.index[rows])
+    right = np.argmax(np.where(options.is_right, options.log_likelihood / options.n_characters, -np.inf), axis=-1)
+
+    def of_right(values: FloatArray) -> FloatArray:
+        result: FloatArray = np.take_along_axis(values, right[:, np.newaxis], axis=-1)[rows, 0]
+        return result
+
+    return pl.DataFrame(
+        {
+            "model_id": pl.repeat(samples.file.model_id, rows.size, eager=True),
+            "item_id": task + "/" + documents,
+            "scenario": pl.repeat(task, rows.size, eager=True),
+            "n_options": np.count_nonzero(~np.isnan(options.n_characters), axis=-1)[rows].astype(np.int64),
+            "log_likelihood": of_right(options.log_likelihood),
+            "n_characters": of_right(options.n_characters).astype(np.int64),
+            "n_bytes": of_right(options.n_bytes).astype(np.int64),
+            **{name: _score(name, options)[rows] for name in SCORES},
+        },
+        nan_to_null=True,
+    )
+
+
+def _score(name: str, options: Options) -> FloatArray:
+    """One score of all samples; NaN where it would compare an option with none."""
+    values = SCORES[name](options)
+    if name not in COMPARING:
+        return values
+    result: FloatArray = np.where(np.count_nonzero(~np.isnan(options.n_characters), axis=-1) >= 2, values, np.nan)
+    return result
+
+
+def _one_row_a_cell(table: pl.DataFrame, spec: ReadingSpec) -> pl.DataFrame:
+    """Leave the last of several runs of a model and item, which must agree unless the last is asked for."""
+    key = ("model_id", "item_id")
+    spread = (pl.col("log_likelihood").max() - pl.col("log_likelihood").min()).over(key)
+    unequal = table.filter(spread > SAME).select(key).unique(maintain_order=True)
+    if unequal.height and spec.repeats != "last":
+        names = [f"{model} on {item}" for model, item in unequal.iter_rows()]
+        raise DataError(
+            f"one model must have one log-likelihood for an item, got different ones for {len(names)} pairs: "
+            f"{shown(names)}. Leave out the runs that do not count, or take the last (repeats='last')."
+        )
+    return table.unique(key, keep="last", maintain_order=True)
+
+
+def write_choice_scores(table: pl.DataFrame, path: str | Path) -> None:
+    """Write a table of choice scores as Parquet or CSV, whole or not at all.
+
+    Raises
+    ------
+    ParameterError
+        When the name ends in neither.
+    """
+    path = Path(path)
+    check_score_destination(path)
+    with replacing_file(path) as temporary:
+        if path.suffix.lower() == ".csv":
+            table.write_csv(temporary)
+        else:
+            table.write_parquet(temporary)
+
+
+def check_score_destination(path: Path) -> None:
+    """Raise `ParameterError` when no table of scores can be written at `path`."""
+    if path.suffix.lower() not in SUFFIXES:
+        raise ParameterError(f"choice scores are a table; its name must end in .parquet or .csv, got {path.name!r}.")
+    check_destination(path)

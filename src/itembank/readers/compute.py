@@ -1,0 +1,291 @@
+"""Training compute of models: floating-point operations, parameters, tokens, recipe, and which runs are finished."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from itembank.errors import N_SHOWN, DataError, DataWarning, shown, warn
+from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+from itembank.readers.columns import TRUTH_WORDS
+from itembank.readers.compute_checks import check_counts, check_operations, ten_times_note
+from itembank.readers.compute_units import SCALED_COLUMN, counts, operations
+from itembank.readers.known import read_known
+from itembank.responses.wording import first_few
+from itembank.tabular import Compact
+
+FLOP_PER_PARAMETER_AND_TOKEN = 6.0
+"""Training a transformer costs about six operations a parameter and token (Kaplan et al. 2020, 2.1)."""
+PARAMETER_COLUMNS = ("params", "n_parameters")
+TOKEN_COLUMNS = ("train_tokens",)
+RECIPE_COLUMNS = ("recipe", "mixture", "family_or_data", "family")
+FINAL_COLUMN = "is_final"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class TrainingCompute(Compact):
+    """What training each model cost.
+
+    Attributes
+    ----------
+    model_ids : tuple of str
+    flops : (n_models,)
+        Floating-point operations of the training so far; finite and above zero.
+    params, train_tokens : (n_models,)
+        NaN where unknown.
+    recipe : tuple of str or None
+        How each model was trained (data mixture, model family); None when nothing tells.
+    is_final : (n_models,)
+        Whether the model is the end of its training run, not a checkpoint on the way.
+    """
+
+    model_ids: tuple[str, ...]
+    flops: FloatArray
+    params: FloatArray
+    train_tokens: FloatArray
+    recipe: tuple[str, ...] | None
+    is_final: BoolArray
+
+    @property
+    def n_models(self) -> int:
+        """Number of models."""
+        return len(self.model_ids)
+
+    @property
+    def recipes(self) -> tuple[str, ...]:
+        """Every recipe once, in order of first appearance; one named 'all' when nothing tells them apart."""
+        return ("all",) if self.recipe is None else tuple(dict.fromkeys(self.recipe))
+
+    def in_recipe(self, name: str) -> BoolArray:
+        """Flag of each model of a recipe, (n_models,)."""
+        if self.recipe is None:
+            return np.full(self.n_models, name == "all")
+        return np.array([one == name for one in self.recipe], dtype=bool)
+
+    def take(self, models: IntArray) -> "TrainingCompute":
+        """Return the models at these indices, in that order."""
+        rows = np.asarray(models)
+        return TrainingCompute(
+            tuple(self.model_ids[row] for row in rows.tolist()),
+            self.flops[rows],
+            self.params[rows],
+            self.train_tokens[rows],
+            None if self.recipe is None else tuple(self.recipe[row] for row in rows.tolist()),
+            self.is_final[rows],
+        )
+
+
+def read_model_table(path: str | Path) -> pl.DataFrame:
+    """Read a table of one row a model (CSV, Parquet or JSON Lines, column `model_id`), for `training_compute`.
+
+    Raises
+    ------
+    DataError
+        When it cannot be read, or an id is missing or repeated.
+    """
+    return read_known(Path(path), "model_id")[0]
+
+
+def training_compute(
+    models: pl.DataFrame,
+    model_ids: Sequence[str] | None = None,
+    *,
+    recipe_column: str | None = None,
+    drop_unknown: bool = False,
+) -> TrainingCompute:
+    """Find the training compute of models in a table of what is known of them.
+
+    Parameters
+    ----------
+    models : table of one row a model
+        Columns `model_id`; `flops` (or `flops_e18`, in 10^18), or `params` and `train_tokens`, of which it is
+        6 x params x train_tokens where `flops` is absent or empty; and maybe `recipe` (else `mixture`,
+        `family_or_data`, `family`) and `is_final`. Text may carry units: ``2.1 EFLOP``, ``25 PF-days``, ``1.4B``.
+    model_ids : sequence of str, optional
+        The models wanted, in this order; all by default.
+    recipe_column : str, optional
+        Column that tells recipes apart, instead of those above.
+    drop_unknown : bool
+        Leave out models without known compute, or with none (checkpoints before the first step), with a
+        `DataWarning`, instead of refusing them.
+
+    Returns
+    -------
+    TrainingCompute
+        Without a column `is_final`, the checkpoint of the most operations of each recipe and number of parameters
+        is final; a model of unknown parameters is.
+
+    Raises
+    ------
+    DataError
+        When a model is not in the table; when its compute is unknown, zero, negative or infinite, or seems to be in
+        another unit than that of the others.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> table = pl.DataFrame({"model_id": ["a", "b"], "params": ["70M", "1.4B"], "train_tokens": ["300B", "300B"]})
+    >>> training_compute(table).flops
+    array([1.26e+20, 2.52e+21])
+    """
+    table = _rows_of(models, model_ids)
+    _check_columns(table.columns)
+    names = table["model_id"].to_list()
+    problems: list[str] = []
+    params = _count_column(table, PARAMETER_COLUMNS, names, problems)
+    tokens = _count_column(table, TOKEN_COLUMNS, names, problems)
+    stated = _stated_operations(table, names, problems)
+    implied = FLOP_PER_PARAMETER_AND_TOKEN * params * tokens
+    flops = np.where(np.isnan(stated), implied, stated)
+    used = np.flatnonzero(~(np.isnan(flops) | (flops == 0.0)) if drop_unknown else np.ones(flops.shape, dtype=bool))
+    if not problems:
+        problems.extend(check_operations([names[row] for row in used.tolist()], flops[used], implied[used]))
+    recipe = _recipes(table, recipe_column, names, problems)
+    is_final = _final_column(table, names, problems)
+    if problems:
+        raise DataError("training compute: " + " ".join(problems))
+    note = ten_times_note(names, stated, implied)
+    if note:
+        warn(note, DataWarning)
+    if is_final is None:
+        is_final = _largest_of_each_run(flops, params, recipe)
+    compute = TrainingCompute(tuple(names), flops, params, tokens, recipe, is_final)
+    return compute if used.size == flops.size else _taken(compute, used)
+
+
+def _rows_of(models: pl.DataFrame, model_ids: Sequence[str] | None) -> pl.DataFrame:
+    """Return the rows of these models, in their order."""
+    if "model_id" not in models.columns:
+        raise DataError(f"the table of models must have a column 'model_id'; it has {shown(models.columns, 10)}.")
+    table = models.with_columns(pl.col("model_id").cast(pl.String))
+    known = table["model_id"]
+    if known.is_duplicated().any() or known.null_count():
+        repeated = known.filter(known.is_duplicated()).unique(maintain_order=True).to_list()
+        raise DataError(
+            f"model_id must be unique and not empty in the table of models, got more than once: {shown(repeated)}."
+        )
+    if model_ids is None:
+        return table
+    wanted = pl.DataFrame({"model_id": list(model_ids)}, schema={"model_id": pl.String})
+    absent = wanted.join(table, on="model_id", how="anti", maintain_order="left")["model_id"].to_list()
+    if absent:
+        raise DataError(
+            f"every model must be in the table of models, whose training compute is needed: {len(absent)} of "
+            f"{wanted.height} are not: {shown(absent)}. Add their rows, or leave the models out."
+        )
+    return wanted.join(table, on="model_id", how="left", maintain_order="left")
+
+
+def _check_columns(columns: list[str]) -> None:
+    """Raise `DataError` when no column can tell of compute."""
+    has_parts = not set(PARAMETER_COLUMNS).isdisjoint(columns) and not set(TOKEN_COLUMNS).isdisjoint(columns)
+    if not has_parts and not any(_power(name) is not None for name in columns):
+        raise DataError(
+            f"training compute: the table of models must have a column flops (or flops_e18, in 10^18), or params and "
+            f"train_tokens, got none of them; it has {shown(columns, 12)}."
+        )
+
+
+def _power(column: str) -> int | None:
+    """Power of ten of FLOP that a column counts by its name; None when it counts something else."""
+    if column.lower() in {"flops", "flop"}:
+        return 0
+    match = SCALED_COLUMN.fullmatch(column)
+    return int(match["power"]) if match else None
+
+
+def _count_column(table: pl.DataFrame, columns: Sequence[str], names: list[str], problems: list[str]) -> FloatArray:
+    """Numbers of parameters or tokens, (n_models,); NaN where unknown."""
+    column = next((name for name in columns if name in table.columns), None)
+    if column is None:
+        return np.full(table.height, np.nan)
+    values, bad = counts(table[column])
+    if bad.size:
+        problems.append(
+            f"{column} must be a number (K, M, B and T are understood), got something else for "
+            f"{_with_values(names, table[column], bad)}."
+        )
+    # Tokens may be none, before the first step; parameters may not.
+    known = ~np.isnan(values) & ~((values == 0.0) & (column in TOKEN_COLUMNS))
+    problems.extend(check_counts(column, names, values, known))
+    return values
+
+
+def _stated_operations(table: pl.DataFrame, names: list[str], problems: list[str]) -> FloatArray:
+    """Operations as the table states them, (n_models,); NaN where it does not."""
+    found = [(name, 1.0) for name in table.columns if name.lower() in {"flops", "flop"}]
+    found += [(name, 10.0 ** int(match["power"])) for name in table.columns if (match := SCALED_COLUMN.fullmatch(name))]
+    if len(found) > 1:
+        problems.append(
+            f"one column must state the operations, got {shown([name for name, _ in found])}. Drop the others."
+        )
+    if not found:
+        return np.full(table.height, np.nan)
+    column, unit = found[0]
+    values, bad = operations(table[column])
+    if bad.size:
+        problems.append(
+            f"{column} must be a number of floating-point operations, such as 3e20, '2.1 EFLOP' or '25 PF-days', got "
+            f"something else for {_with_values(names, table[column], bad)}."
+        )
+    return values * unit
+
+
+def _recipes(table: pl.DataFrame, column: str | None, names: list[str], problems: list[str]) -> tuple[str, ...] | None:
+    """Recipe of each model; None when no column tells."""
+    if column is not None and column not in table.columns:
+        raise DataError(
+            f"the recipe column {column!r} must be in the table of models; it has {shown(table.columns, 12)}."
+        )
+    column = column or next((name for name in RECIPE_COLUMNS if name in table.columns), None)
+    if column is None or table[column].is_null().all():
+        return None
+    labels = table[column].cast(pl.String)
+    empty = [names[row] for row in (labels.is_null() | (labels == "")).arg_true().to_list()]
+    if empty:
+        problems.append(f"{column} must say how every model was trained, got nothing for {len(empty)}: {shown(empty)}.")
+    return tuple(labels.fill_null("").to_list())
+
+
+def _final_column(table: pl.DataFrame, names: list[str], problems: list[str]) -> BoolArray | None:
+    """Return what a column `is_final` says, (n_models,); None when there is none."""
+    if FINAL_COLUMN not in table.columns:
+        return None
+    words = table[FINAL_COLUMN].cast(pl.String).str.to_lowercase().to_list()
+    truth = {**TRUTH_WORDS, "1": 1.0, "0": 0.0, "1.0": 1.0, "0.0": 0.0}
+    bad = [names[row] for row, word in enumerate(words) if word not in truth]
+    if bad:
+        problems.append(
+            f"{FINAL_COLUMN} must be true or false, got something else for {len(bad)} models: {shown(bad)}."
+        )
+    return np.array([truth.get(word, 0.0) == 1.0 for word in words], dtype=bool)
+
+
+def _largest_of_each_run(flops: FloatArray, params: FloatArray, recipe: tuple[str, ...] | None) -> BoolArray:
+    """Flag of the most operations among the models of one recipe and size, (n_models,)."""
+    runs = pl.DataFrame({"recipe": recipe or [""] * flops.size, "params": params, "flops": flops})
+    is_largest = runs.select(pl.col("flops") == pl.col("flops").max().over("recipe", "params")).to_series().to_numpy()
+    result: BoolArray = is_largest | np.isnan(params)
+    return result
+
+
+def _taken(compute: TrainingCompute, used: IntArray) -> TrainingCompute:
+    """Leave out models of unknown compute, with a warning that names them."""
+    left_out = sorted(set(range(compute.n_models)) - set(used.tolist()))
+    names = [compute.model_ids[row] for row in left_out]
+    if used.size == 0:
+        raise DataError(f"training compute must be known of at least one model, got none: {shown(names)}.")
+    warn(
+        f"{len(names)} of {compute.n_models} models of unknown or no training compute are left out: {shown(names)}.",
+        DataWarning,
+    )
+    return compute.take(used)
+
+
+def _with_values(names: list[str], column: pl.Series, rows: IntArray) -> str:
+    """Name the first few of these models with what their column says."""
+    first = rows[:N_SHOWN].tolist()
+    parts = [f"{names[row]!r} = {column[row]!r}" for row in first]
+    return f"{rows.size} models: {first_few(parts, rows.size)}"

@@ -1,0 +1,209 @@
+"""What items asked in each run, told by hashes: the same id must stand for the same content and the same prompt."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from itembank.errors import N_SHOWN, DataError, DataWarning, quoted, remedy, shown, warn
+from itembank.numerics.arrays import BoolArray, IntArray
+from itembank.readers.reading_specs import ReadingSpec
+from itembank.responses.labels import Labels, first_in_group
+from itembank.responses.prompts import (
+    DIFFERS,
+    IN_WORDS,
+    NO_HASH,
+    PROMPT_HASH,
+    PROMPT_SETTINGS,
+    hash_texts,
+    how_to_mix,
+    joined_settings,
+    settings_apart,
+    settings_in_words,
+    settings_text,
+)
+from itembank.responses.wording import first_few
+
+
+def item_contents(
+    items: Labels, models: Labels, hashes: Labels, spec: ReadingSpec, *, what: str, advice: str
+) -> list[str | None]:
+    """Return the content hash of each item; those that differ between models are refused, or have none.
+
+    Parameters
+    ----------
+    items, models, hashes : Labels of n_rows rows
+    spec : ReadingSpec
+    what : str
+        What the hash is of, as its users know it.
+    advice : str
+        Why it may differ, in whole sentences.
+
+    Raises
+    ------
+    DataError
+        When items differ, unless `spec.ignore_content`.
+    """
+    first, differing = first_in_group(items.index, items.n_names, hashes.index)
+    names: list[str | None] = [*hashes.names.to_list(), None]
+    contents = [names[code] for code in first.tolist()]
+    if not differing.size:
+        return contents
+    changed, rows = np.unique(items.index[differing], return_index=True)
+    if not spec.ignore_content:
+        raise DataError(_changed(items, models, changed, differing[rows], what=what, advice=advice))
+    message = (
+        f"{changed.size} of {items.n_names} items have another content in some runs; taken as the same all the same."
+    )
+    warn(message, DataWarning)
+    for index in changed.tolist():
+        contents[index] = None
+    return contents
+
+
+def _changed(items: Labels, models: Labels, changed: IntArray, rows: IntArray, *, what: str, advice: str) -> str:
+    """Say which items changed, and between which models."""
+    positions = np.flatnonzero(np.isin(items.index, changed[:N_SHOWN]))
+    first_row = {int(items.index[row]): row for row in positions[::-1].tolist()}
+    first = models.at(np.array([first_row[index] for index in changed[:N_SHOWN].tolist()]))
+    names = zip(items.names.gather(changed[:N_SHOWN]), first, models.at(rows[:N_SHOWN]), strict=True)
+    where = [f"{item!r} for {one!r} and {other!r}" for item, one, other in names]
+    return (
+        f"an item must have the same content ({what}) in all runs, got {changed.size} of {items.n_names} items "
+        f"that differ: {first_few(where, changed.size)}. {advice} Run the older models again, or if the items are the "
+        f"same for all that, say so ({remedy('ignore_content=True', '--ignore-content')})."
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Prompted:
+    """How one model was asked the items of one task.
+
+    Attributes
+    ----------
+    model_id, task : str
+    settings : mapping of setting to value
+        As `itembank.responses.prompts` names them.
+    items : (n_rows,)
+        Index of each row's item, among the items of all runs.
+    hashes : (n_rows,)
+        As `hash_numbers` makes them.
+    """
+
+    model_id: str
+    task: str
+    settings: Mapping[str, Any]
+    items: IntArray
+    hashes: IntArray
+
+    @property
+    def is_told_by_hash(self) -> bool:
+        """Whether the hashes tell the prompts; not where the model's own chat template is in them."""
+        return self.settings.get("chat_template") is not True and bool((self.hashes != NO_HASH).any())
+
+
+def item_prompts(runs: Sequence[Prompted], n_items: int, spec: ReadingSpec) -> list[pl.Series]:
+    """Return the columns of the item table that say how each item was asked; none where nobody tells.
+
+    Raises
+    ------
+    DataError
+        When the models of a task had different prompts, unless `spec.allow_mixed_prompts`.
+    """
+    rows, hashes = np.concatenate([run.items for run in runs]), np.concatenate([run.hashes for run in runs])
+    first, differing = first_in_group(rows, n_items, hashes)
+    is_mixed = np.zeros(n_items, dtype=np.bool_)
+    is_mixed[rows[differing]] = True
+    by_task: dict[str, list[Prompted]] = {}
+    for run in runs:
+        by_task.setdefault(run.task, []).append(run)
+    if not spec.allow_mixed_prompts:
+        mixtures = {task: _mixture(group, is_mixed) for task, group in by_task.items()}
+        told = [f"task {quoted(task)}: {words}" for task, words in mixtures.items() if words]
+        if told:
+            raise DataError(_refused(told))
+    columns = []
+    if (first >= 0).any():
+        table = pl.DataFrame({PROMPT_HASH: pl.Series(hash_texts(first), dtype=pl.String), "is_mixed": is_mixed})
+        columns.append(
+            table.select(pl.when("is_mixed").then(pl.lit(DIFFERS)).otherwise(PROMPT_HASH).alias(PROMPT_HASH))
+        )
+    texts = [settings_text(joined_settings(run.settings for run in group)) for group in by_task.values()]
+    if any(texts):
+        place = dict(zip(by_task, range(len(by_task)), strict=True))
+        of_item = np.zeros(n_items, dtype=np.int64)
+        of_item[rows] = np.repeat([place[run.task] for run in runs], [run.items.size for run in runs])
+        columns.append(pl.Series(PROMPT_SETTINGS, texts, dtype=pl.String).gather(of_item).to_frame())
+    return [frame.to_series() for frame in columns]
+
+
+def _mixture(runs: Sequence[Prompted], is_mixed: BoolArray) -> str:
+    """Say how the prompts of a task differ between models; nothing where they do not, or where nobody tells.
+
+    Where hashes tell prompts, those that most models had are the usual ones. What hashes do not tell, settings do.
+    """
+    has_other = any(is_mixed[run.items].any() for run in runs)
+    if not has_other and all((run.hashes != NO_HASH).all() for run in runs):
+        return ""
+    hashed = [run for run in runs if run.is_told_by_hash]
+    rest = [run for run in runs if not run.is_told_by_hash]
+    n_other = _n_other(hashed) if has_other and hashed else [0] * len(hashed)
+    usual = [run.settings for run, n in zip(hashed, n_other, strict=True) if not n] or _commonest(rest or hashed)
+    is_apart = any(all(settings_apart(run.settings, one) for one in usual) for run in rest)
+    if not is_apart and not any(n_other):
+        return ""
+    return _in_groups([*hashed, *rest], [*n_other, *([0] * len(rest))])
+
+
+def _n_other(runs: Sequence[Prompted]) -> list[int]:
+    """Count the items of each run that had another prompt than in most runs."""
+    rows = pl.DataFrame(
+        {
+            "run": np.repeat(np.arange(len(runs)), [run.items.size for run in runs]),
+            "item": np.concatenate([run.items for run in runs]),
+            "hash": np.concatenate([run.hashes for run in runs]),
+        }
+    ).filter(pl.col("hash") != NO_HASH)
+    counted = rows.group_by("item", "hash", maintain_order=True).len().sort("len", descending=True, maintain_order=True)
+    usual = counted.unique("item", keep="first", maintain_order=True).select("item", usual="hash")
+    other = rows.join(usual, on="item").filter(pl.col("hash") != pl.col("usual"))
+    counts = Counter(other.unique(["run", "item"])["run"].to_list())
+    return [counts[run] for run in range(len(runs))]
+
+
+def _commonest(runs: Sequence[Prompted]) -> list[Mapping[str, Any]]:
+    """Return the settings that most runs have, as a list of one."""
+    texts = [settings_text(run.settings) for run in runs]
+    return [runs[texts.index(Counter(texts).most_common(1)[0][0])].settings]
+
+
+def _in_groups(runs: Sequence[Prompted], n_other: Sequence[int]) -> str:
+    """Say how many models were asked in which way, the largest group first; the models of others are named."""
+    told = [{name: run.settings.get(name) for name in IN_WORDS} for run in runs]
+    varying = [name for name in IN_WORDS if len({str(one[name]) for one in told} - {"None"}) > 1]
+    groups: dict[tuple[str, bool], dict[str, int]] = {}
+    for run, one, n in zip(runs, told, n_other, strict=True):
+        words = settings_in_words({name: one[name] for name in varying}, is_whole=True)
+        groups.setdefault((words, n > 0), {}).setdefault(run.model_id, n)
+    ordered = sorted(groups.items(), key=lambda pair: -len(pair[1]))
+    parts = []
+    for place, ((words, is_other), models) in enumerate(ordered):
+        n_models = f"{len(models)} model{'' if len(models) == 1 else 's'}"
+        names = f" ({shown(list(models))})" if place else ""
+        is_alike = is_other and (not words or (words, False) in groups)
+        other = f"other prompts for {max(models.values())} items" if is_alike else ""
+        parts.append(f"{n_models}{names} {', '.join(filter(None, (words, other))) or 'the usual prompts'}")
+    return "; ".join(parts)
+
+
+def _refused(mixtures: Sequence[str]) -> str:
+    """Say which tasks are mixtures, and what can be done."""
+    more = f" And {len(mixtures) - N_SHOWN} more tasks." if len(mixtures) > N_SHOWN else ""
+    return (
+        f"all models of a task must have been asked with the same prompts, and in {len(mixtures)} they differ. "
+        f"{'. '.join(mixtures[:N_SHOWN])}.{more} Give the logs of one kind alone, or leave the tasks out "
+        f"({remedy('exclude_tasks=...', '--exclude-task')}). {how_to_mix()}"
+    )

@@ -1,0 +1,118 @@
+"""EvalPlus's results: which samples of code passed the tests of HumanEval and MBPP.
+
+``*eval_results.json`` holds ``eval``: for each task a list of samples with ``base_status`` and ``plus_status``, or,
+before 0.2, lists ``base`` and ``plus`` of ``[status, details]``.
+"""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from itembank.errors import DataError, remedy, shown
+from itembank.files.documents import read_json
+from itembank.progress import ProgressCallback, silent
+from itembank.readers.collecting import named, own_files, read_each
+from itembank.readers.layouts import laid_out
+from itembank.readers.long_records import rows_of_columns
+from itembank.readers.reading_specs import ReadingSpec
+from itembank.readers.refusals import RefusedError, WaysOut
+from itembank.readers.rows import ResponseRows
+
+TESTS = ("plus", "base")
+"""What a sample must pass: all tests (those of the original benchmark, and EvalPlus's own), or the former alone."""
+ENDS = ("_eval_results", ".eval_results", "-eval_results")
+
+
+def is_evalplus(record: Any) -> bool:
+    """Whether a document is EvalPlus's."""
+    tasks = record.get("eval") if isinstance(record, dict) else None
+    first = next(iter(tasks.values()), None) if isinstance(tasks, dict) else None
+    if isinstance(first, list):
+        return bool(first) and isinstance(first[0], dict) and "base_status" in first[0]
+    return isinstance(first, dict) and isinstance(first.get("base"), list)
+
+
+def evalplus_rows(paths: Sequence[Path], spec: ReadingSpec, *, progress: ProgressCallback = silent) -> ResponseRows:
+    """Read results; the response is the share of samples that pass, with their number.
+
+    Parameters
+    ----------
+    paths : files, or folders of them
+    spec : ReadingSpec
+        `metric` is 'plus' (the default) or 'base'.
+
+    Raises
+    ------
+    DataError
+        When a file is another's, or has no results of the tests that were asked for.
+    """
+    metric = _metric(spec)
+    files = own_files(paths, "evalplus", spec)
+    parts = read_each(files, lambda file: [(model_of(file), *one) for one in _tasks(file, metric)], progress, spec)
+    rows = [one for part in parts for one in part]
+    return rows_of_columns(
+        named(paths),
+        {
+            "model_id": [model for model, _, _, _ in rows],
+            "item_id": [task for _, task, _, _ in rows],
+            "n_correct": [n_correct for _, _, n_correct, _ in rows],
+            "n_trials": [n_trials for _, _, _, n_trials in rows],
+            "scenario": [spec.scenario or scenario_of(task, metric) for _, task, _, _ in rows],
+        },
+        spec,
+    )
+
+
+def model_of(file: Path) -> str:
+    """Model of a results file: its name without the end, or that of its folder."""
+    stem = file.name.removesuffix(".json")
+    end = next((end for end in ENDS if stem.endswith(end)), None)
+    return stem.removesuffix(end) if end else file.absolute().parent.name
+
+
+def scenario_of(task: str, metric: str) -> str:
+    """Scenario of a task such as ``HumanEval/7``: ``humaneval``, with a plus where EvalPlus's own tests count."""
+    return task.partition("/")[0].lower() + ("+" if metric == "plus" else "")
+
+
+def _metric(spec: ReadingSpec) -> str:
+    asked = [name for name in spec.metric if "=" not in name] or TESTS[:1]
+    metric = next((name for name in asked if name in TESTS), None)
+    if metric is None:
+        problem = f"the metric of EvalPlus must be one of {', '.join(TESTS)}, got {shown(asked)}."
+        raise RefusedError([problem], WaysOut(metrics=(TESTS[0],)), spec)
+    return metric
+
+
+def _tasks(file: Path, metric: str) -> Iterator[tuple[str, int, int]]:
+    """Give the tasks of a file with the number of samples that pass, and of all."""
+    content = read_json(file)
+    if not is_evalplus(content):
+        keys = shown(list(content), 8) if isinstance(content, dict) else type(content).__name__
+        raise DataError(f"{file}: must be results of EvalPlus (eval: a task with its samples), got {keys}.")
+    for task, samples in content["eval"].items():
+        with laid_out(file, "results of EvalPlus"):
+            statuses = _statuses(samples)
+        if metric == "plus" and any(plus is None for _, plus in statuses):
+            only = remedy("metric='base'", "--metric base")
+            raise DataError(f"{file}: task {task!r} was tested with the base tests alone. Read those: {only}.")
+        passed = [base == "pass" and (metric == "base" or plus == "pass") for base, plus in statuses]
+        yield task, sum(passed), len(passed)
+
+
+def _statuses(samples: Any) -> list[tuple[Any, Any]]:
+    """Status of each sample in the base tests and in all, None where it was not tested."""
+    if isinstance(samples, list):
+        return [(one.get("base_status"), one.get("plus_status")) for one in samples]
+    base = [one[0] for one in samples["base"]]
+    plus = [one[0] for one in samples.get("plus") or []] or [None] * len(base)
+    return list(zip(base, plus, strict=True))
+
+
+def evalplus_published(folder: Path, metric: str = TESTS[0]) -> Iterator[tuple[str, str | None, float]]:
+    """Give pass@1 as the results files state it, where they do."""
+    for file in own_files([folder], "evalplus", ReadingSpec()):
+        content = read_json(file)
+        stated = content.get("pass_at_k", {}).get(metric, {}) if isinstance(content, dict) else {}
+        if "pass@1" in stated and content.get("eval"):
+            yield model_of(file), scenario_of(next(iter(content["eval"])), metric), float(stated["pass@1"])

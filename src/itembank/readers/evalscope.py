@@ -1,0 +1,156 @@
+"""Output of EvalScope: ``reviews/<model>/<dataset>_<subset>.jsonl``, of old releases and new ones.
+
+Lines stand in the order in which answers came, so items are told by their index; where old releases wrote none, by a
+digest of the question. Tokens and seconds are those of ``predictions/`` in new releases.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from itembank.errors import DataError
+from itembank.progress import ProgressCallback, silent
+from itembank.readers.indented import read_indented
+from itembank.readers.json_files import Record, read_records
+from itembank.readers.lm_eval_files import Run, SampleFile
+from itembank.readers.lm_eval_samples import Samples
+from itembank.readers.logged import LogKind
+from itembank.readers.logged_answers import (
+    Harness,
+    LoggedAnswer,
+    content_digest,
+    harness_rows,
+    listed,
+    mapping,
+    samples_of,
+)
+from itembank.readers.reading_specs import ReadingSpec
+from itembank.readers.rows import ResponseRows
+
+KIND = LogKind("EvalScope reviews", "prompt and target")
+HINT = "EvalScope writes them into outputs/<date>/reviews/."
+DIGITS = 12
+"""Of the digest that names a question without an index."""
+METRIC, OLD_METRIC = "acc", "result"
+"""What releases since 1.0 call the metric of right and wrong answers, and where older ones keep it."""
+WITH_UNDERSCORE = (
+    *("a_okvqa", "aa_lcr", "air_bench_chat", "air_bench_foundation", "alpaca_eval", "arc_agi_2", "arena_hard"),
+    *("bfcl_v3", "bfcl_v4", "bigcodebench_hard", "biomix_qa", "chinese_simpleqa", "cl_bench", "coin_flip"),
+    *("commonsense_qa", "competition_math", "count_qa", "data_collection", "eq_bench", "general_fc", "general_mcq"),
+    *("general_qa", "general_vqa", "gpqa_diamond", "hallusion_bench", "health_bench", "humaneval_plus"),
+    *("imo_answerbench", "live_code_bench", "logi_qa", "longbench_v2", "maritime_bench", "math_500", "math_qa"),
+    *("math_verse", "math_vision", "math_vista", "mbpp_plus", "med_mcqa", "minerva_math", "mm_bench", "mm_star"),
+    *("mmlu_pro", "mmlu_redux", "mmmu_pro", "mri_mcqa", "multi_if", "multiple_humaneval", "multiple_mbpp"),
+    *("music_trivia", "needle_haystack", "ocr_bench", "ocr_bench_v2", "olympiad_bench", "openai_mrcr", "poly_math"),
+    *("process_bench", "real_world_qa", "science_qa", "simple_qa", "simple_vqa", "super_gpqa", "swe_bench_lite"),
+    *("swe_bench_pro", "swe_bench_verified", "swe_bench_verified_mini", "tau2_bench", "tau_bench", "tool_bench"),
+    *("trivia_qa", "truthful_qa", "wide_search"),
+)
+"""Data sets of EvalScope whose own names hold what stands between the names of data set and subset."""
+SCORED = (None, "success", "fallback")
+"""What the status of a score says when it is one."""
+
+
+def is_evalscope(record: Record) -> bool:
+    """Whether an object is a review."""
+    return isinstance(record.get("sample_score"), dict) or ("review_id" in record and "choices" in record)
+
+
+def evalscope_rows(paths: Sequence[Path], spec: ReadingSpec, *, progress: ProgressCallback = silent) -> ResponseRows:
+    """Read output folders of EvalScope, or files of their ``reviews``.
+
+    Raises
+    ------
+    DataError
+        As `logged_rows`.
+    """
+    names = [one for asked in spec.metric for one in (asked, *_today(asked))]
+    spec = replace(spec, metric=tuple(dict.fromkeys(names)))
+    return harness_rows(Harness("evalscope", KIND, HINT, _file, _samples), paths, spec, progress)
+
+
+def _today(asked: str) -> list[str]:
+    """Return what releases since 1.0 call a metric that was asked for, where they call it otherwise."""
+    task, equals, name = asked.rpartition("=")
+    return [f"{task}{equals}{METRIC}"] if name == OLD_METRIC else []
+
+
+def _file(path: Path, spec: ReadingSpec) -> SampleFile:
+    """Tell task, dataset and model of a file: the dataset is one of those that have a report."""
+    model, task = path.parent.name, path.stem
+    run = Run(model_name=model, groups={task: _dataset(path)})
+    return SampleFile(path, task, "", run, spec.model_id or model)
+
+
+def _dataset(path: Path) -> str:
+    """Tell the data set of ``<dataset>_<subset>``: one of the reports, else of the configuration, else by the name."""
+    task, outputs = path.stem, path.parents[2] if len(path.parents) > 2 else path.parent
+    reported = [one.stem for one in (outputs / "reports" / path.parent.name).glob("*.json")]
+    if not reported:
+        settings = [read_indented(one).get("dataset_args") for one in sorted(outputs.glob("configs/task_config*.yaml"))]
+        reported = [name for one in settings for name in mapping(one)]
+    known = [name for name in (*reported, *WITH_UNDERSCORE) if task == name or task.startswith(name + "_")]
+    return max(known, key=len, default=task.partition("_")[0])
+
+
+def _samples(file: SampleFile) -> Samples:
+    return samples_of(file, list(_answers(file.path)))
+
+
+def _answers(path: Path) -> Iterator[LoggedAnswer]:
+    """Answers of one file."""
+    predictions = _predictions(path)
+    for block in read_records(path):
+        for record in block:
+            if not is_evalscope(record):
+                raise DataError(f"{path}: every line must be a review with a score, got one without.")
+            yield from _new(record, predictions) if "sample_score" in record else _old(record)
+
+
+def _new(record: Record, predictions: dict[str, LoggedAnswer]) -> Iterator[LoggedAnswer]:
+    """Give the answer of a review since 1.0."""
+    sample = mapping(record["sample_score"])
+    score, index = mapping(sample.get("score")), record.get("index")
+    group = sample.get("group_id")
+    asked = [
+        one.get("content") for one in map(mapping, listed(record.get("messages"))) if one.get("role") != "assistant"
+    ]
+    values = mapping(score.get("value"))
+    predicted = predictions.get(str(index))
+    yield LoggedAnswer(
+        str(index if group is None else group),
+        values,
+        content_digest(asked, record.get("target")),
+        str(sample.get("generation_index", index)),
+        predicted.costs if predicted else {},
+        has_failed=not values or score.get("status") not in SCORED or bool(predicted and predicted.has_failed),
+    )
+
+
+def _old(record: Record) -> Iterator[LoggedAnswer]:
+    """Give the answers of a review before 1.0, one a choice."""
+    question = record.get("raw_input") or record.get("origin_prompt")
+    content = content_digest(question)
+    usage = mapping(record.get("usage"))
+    tokens = {"input_tokens": usage.get("prompt_tokens"), "output_tokens": usage.get("completion_tokens")}
+    for number, choice in enumerate(listed(record.get("choices"))):
+        value = mapping(mapping(choice).get("review")).get("result")
+        metrics = value if isinstance(value, dict) else {METRIC: value}
+        document = str(record["index"]) if "index" in record else content[:DIGITS]
+        yield LoggedAnswer(document, metrics, content, str(number), tokens, has_failed=value is None)
+
+
+def _predictions(path: Path) -> dict[str, LoggedAnswer]:
+    """Costs and errors of each index, of the file of predictions that belongs to one of reviews."""
+    beside = path.parents[2] / "predictions" / path.parent.name / path.name if len(path.parents) > 2 else path
+    if beside == path or not beside.is_file():
+        return {}
+    found = {}
+    for record in (record for block in read_records(beside) for record in block):
+        output = mapping(record.get("model_output"))
+        usage = mapping(output.get("usage"))
+        costs = {unit: usage.get(unit) for unit in ("input_tokens", "output_tokens")}
+        found[str(record.get("index"))] = LoggedAnswer(
+            "", {}, costs={**costs, "seconds": output.get("time")}, has_failed=bool(output.get("error"))
+        )
+    return found

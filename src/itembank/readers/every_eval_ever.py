@@ -1,0 +1,169 @@
+"""Every Eval Ever: ``<uuid>_samples.jsonl`` beside ``<uuid>.json``, schema versions 0.2 and 0.3.
+
+A line is one sample and metric; lines of one sample are put together. The scenario is the evaluation's name.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from itembank.errors import DataError
+from itembank.files.documents import read_json
+from itembank.progress import ProgressCallback, silent
+from itembank.readers.collecting import own_files
+from itembank.readers.json_files import Record, as_float, first_record, read_records
+from itembank.readers.lm_eval_files import Run, SampleFile, oldest_first
+from itembank.readers.lm_eval_samples import Samples
+from itembank.readers.logged import LogKind, Logs, logged_rows, read_each_log
+from itembank.readers.logged_answers import (
+    LoggedAnswer,
+    content_digest,
+    listed,
+    mapping,
+    samples_of,
+)
+from itembank.readers.reading_specs import ReadingSpec
+from itembank.readers.refusals import refuse
+from itembank.readers.rows import ResponseRows
+from itembank.readers.wanted import wanted
+
+KIND = LogKind("Every Eval Ever samples files", "input.raw and input.reference", uses_groups=False)
+SCORE = "score"
+"""What a metric is called that no aggregate names."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """What is kept of a line: `answer` has the score as its only metric."""
+
+    result: str
+    answer: LoggedAnswer
+
+
+def is_every_eval_ever(record: Record) -> bool:
+    """Whether an object is a sample, or the aggregate that names its metrics."""
+    return "evaluation_id" in record and (
+        {"sample_id", "evaluation"} <= record.keys() or {"evaluation_results", "model_info"} <= record.keys()
+    )
+
+
+def every_eval_ever_rows(
+    paths: Sequence[Path], spec: ReadingSpec, *, progress: ProgressCallback = silent
+) -> ResponseRows:
+    """Read samples files, and folders of them.
+
+    Raises
+    ------
+    DataError
+        As `logged_rows`; when there are aggregates only.
+    """
+    hint = "Aggregates alone cannot be taken apart; the samples of every item are needed."
+    lines: dict[tuple[Path, str, str], list[_Line]] = {}
+    metrics: dict[Path, Mapping[str, str]] = {}
+    found: list[SampleFile] = []
+    problems: list[str] = []
+    for path in own_files(paths, "eee", spec, hint):
+        try:
+            _refuse_aggregate(path, hint)
+            metrics[path], lower, date = _aggregate(path)
+            evaluations = _evaluations(path, spec.task_names)
+        except DataError as error:
+            problems.append(str(error))
+            continue
+        for (model, task), own in evaluations.items():
+            lines[path, model, task] = own
+            run = Run(model_name=model, higher_is_better={task: dict.fromkeys(lower, False)})
+            found.append(SampleFile(path, task, date, run, spec.model_id or model))
+    if not found:
+        refuse(problems)
+
+    def read(file: SampleFile) -> Samples:
+        own = lines.pop((file.path, file.run.model_name, file.task))
+        return samples_of(file, list(_answers(own, metrics[file.path])))
+
+    files = oldest_first(wanted(found, spec))
+    samples, unread = read_each_log(files, read, progress, in_processes=False)  # the lines are in memory
+    return logged_rows(Logs(KIND, samples, [*problems, *unread]), spec)
+
+
+def _refuse_aggregate(path: Path, hint: str) -> None:
+    """Refuse an aggregate that was given as samples."""
+    if path.suffix == ".json" and "evaluation_results" in first_record(path):
+        raise DataError(f"{path}: is an aggregate of Every Eval Ever, without samples. {hint}")
+
+
+def _evaluations(path: Path, names: Mapping[str, str]) -> dict[tuple[str, str], list[_Line]]:
+    """Lines of each model and evaluation of a file."""
+    found: dict[tuple[str, str], list[_Line]] = {}
+    for record in (record for block in read_records(path) for record in block):
+        if not {"model_id", "evaluation_name", "sample_id", "evaluation"} <= record.keys():
+            raise DataError(
+                f"{path}: every line must have model_id, evaluation_name, sample_id and evaluation, got one without."
+            )
+        task = str(record["evaluation_name"])
+        line = _Line(str(record.get("evaluation_result_id") or task), _answer(record))
+        found.setdefault((str(record["model_id"]), names.get(task, task)), []).append(line)
+    return found
+
+
+def _answer(record: Record) -> LoggedAnswer:
+    """Answer of one line."""
+    found = mapping(record["evaluation"])
+    score = found.get("is_correct") if found.get("score") is None else found.get("score")
+    return LoggedAnswer(
+        str(record["sample_id"]),
+        {SCORE: score},
+        _content(record),
+        costs=_costs(record),
+        has_failed=bool(record.get("error")),
+    )
+
+
+def _aggregate(path: Path) -> tuple[dict[str, str], list[str], str]:
+    """Name of the metric of each result, those that are better when lower, and the date, as the aggregate tells."""
+    beside = path.with_name(path.name.split("_samples.")[0] + ".json")
+    content = mapping(read_json(beside)) if beside != path and beside.is_file() else {}
+    names, lower = {}, []
+    for result in map(mapping, listed(content.get("evaluation_results"))):
+        config = mapping(result.get("metric_config"))
+        name = str(config.get("metric_name") or config.get("metric_id") or SCORE)
+        names[str(result.get("evaluation_result_id", result.get("evaluation_name")))] = name
+        if config.get("lower_is_better") is True:
+            lower.append(name)
+    return names, lower, str(content.get("evaluation_timestamp", ""))
+
+
+def _answers(lines: Sequence[_Line], names: Mapping[str, str]) -> Iterator[LoggedAnswer]:
+    """Give one answer a sample and attempt, with the metrics of all its lines."""
+    seen: Counter[tuple[str, str]] = Counter()
+    together: dict[tuple[str, int], dict[str, LoggedAnswer]] = {}
+    for line in lines:
+        name, sample = names.get(line.result, SCORE), line.answer.document
+        together.setdefault((sample, seen[sample, name]), {})[name] = line.answer
+        seen[sample, name] += 1
+    for (_, attempt), answers in together.items():
+        yield replace(
+            next(iter(answers.values())),
+            metrics={name: one.metrics[SCORE] for name, one in answers.items() if not one.has_failed},
+            attempt=str(attempt),
+            has_failed=all(one.has_failed for one in answers.values()),
+        )
+
+
+def _content(record: Record) -> str | None:
+    """Digest of question and reference; what the file says itself where the question was left out."""
+    given = mapping(record.get("input"))
+    if given.get("raw"):
+        return content_digest(given["raw"], given.get("reference"))
+    stated = record.get("sample_hash")
+    return str(stated) if stated else None
+
+
+def _costs(record: Record) -> dict[str, Any]:
+    """Tokens and seconds of an answer, as far as they are told."""
+    tokens = mapping(record.get("token_usage"))
+    costs: dict[str, Any] = {unit: tokens[unit] for unit in ("input_tokens", "output_tokens") if unit in tokens}
+    latency = mapping(record.get("performance")).get("latency_ms")
+    return {**costs, "seconds": as_float(latency) / 1000.0} if isinstance(latency, int | float) else costs

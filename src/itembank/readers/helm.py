@@ -1,0 +1,141 @@
+"""Run folders of HELM: ``per_instance_stats.json`` beside ``run_spec.json``.
+
+An answer is one instance and train trial. Perturbed instances are other questions, and instances of other splits do not
+count for HELM's scores: where there are some of the split `test`, only these are read. The scenario is what
+stands before the first colon of the run's name, the task the name without the model.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from itembank.errors import DataError, DataWarning, remedy, warn
+from itembank.progress import ProgressCallback, silent
+from itembank.readers.json_files import Record, first_record, read_records
+from itembank.readers.lm_eval_files import Run, SampleFile
+from itembank.readers.lm_eval_samples import Samples
+from itembank.readers.logged import LogKind
+from itembank.readers.logged_answers import (
+    Harness,
+    LoggedAnswer,
+    content_digest,
+    harness_rows,
+    listed,
+    mapping,
+    samples_of,
+)
+from itembank.readers.reading_specs import ReadingSpec
+from itembank.readers.rows import ResponseRows
+
+KIND = LogKind("HELM runs")
+HINT = "HELM writes them into benchmark_output/runs/<suite>/<run>/."
+COSTS = {"num_prompt_tokens": "input_tokens", "num_output_tokens": "output_tokens", "inference_runtime": "seconds"}
+MAIN_SPLIT = "test"
+BOOKKEEPING = (
+    *("num_", "finish_reason_", "prompt_truncated", "inference_", "training_"),
+    *("batch_size", "logprob", "max_prob"),
+)
+"""What names of statistics begin with that say nothing of how good an answer is."""
+
+
+def is_helm(record: Record) -> bool:
+    """Whether an object is the statistics of an instance."""
+    return "instance_id" in record and isinstance(record.get("stats"), list)
+
+
+def helm_rows(paths: Sequence[Path], spec: ReadingSpec, *, progress: ProgressCallback = silent) -> ResponseRows:
+    """Read run folders of HELM, folders of them, or their ``per_instance_stats.json``.
+
+    Raises
+    ------
+    DataError
+        As `logged_rows`.
+    """
+    left_out: Counter[str] = Counter()
+
+    def read(file: SampleFile) -> Samples:
+        return samples_of(file, _answers(file.path, left_out))
+
+    rows = harness_rows(Harness("helm", KIND, HINT, _file, read), paths, spec, progress)
+    if left_out:
+        parts = [f"{n} {what}" for what, n in left_out.items()]
+        warn(f"left out of the runs of HELM, which counts them apart: {', '.join(parts)}.", DataWarning)
+    return rows
+
+
+def _file(path: Path, spec: ReadingSpec) -> SampleFile:
+    """Tell task and model of a run."""
+    beside = path.with_name("run_spec.json")
+    run = mapping(first_record(beside)) if beside.is_file() else {}
+    name = str(run.get("name") or path.parent.name)
+    adapter = mapping(run.get("adapter_spec"))
+    arguments = dict(part.partition("=")[::2] for part in name.partition(":")[2].split(","))
+    model = str(adapter.get("model") or adapter.get("model_deployment") or arguments.get("model", ""))
+    if not (model or spec.model_id):
+        by_name = remedy("model_id='...'", "--model-id NAME")
+        raise DataError(f"{path}: the model is not told: there is no run_spec.json beside it. Say it: {by_name}.")
+    scenario = name.partition(":")[0]
+    rest = [f"{key}={value}" for key, value in arguments.items() if value and not key.startswith("model")]
+    task = ":".join([scenario, ",".join(rest)]) if rest else scenario
+    about = Run(model_name=model, groups={task: scenario})
+    return SampleFile(path, task, "", about, spec.model_id or model)
+
+
+def _answers(path: Path, left_out: Counter[str]) -> list[LoggedAnswer]:
+    """Answers of one run: those of the test split, where there is one; the others are counted."""
+    contents = _contents(path.parent)
+    by_split: dict[str, list[LoggedAnswer]] = {}
+    for record in (record for block in read_records(path) for record in block):
+        if not is_helm(record):
+            raise DataError(f"{path}: every object must have an instance_id and a list of stats, got one without.")
+        if record.get("perturbation") is not None:
+            left_out["answers to perturbed instances"] += 1
+        else:
+            by_split.setdefault(_split(record), []).append(_answer(record, contents))
+    if MAIN_SPLIT not in by_split:
+        return [one for answers in by_split.values() for one in answers]
+    kept = by_split.pop(MAIN_SPLIT)
+    for split, answers in by_split.items():
+        left_out[f"answers of the split {split!r}"] += len(answers)
+    return kept
+
+
+def _answer(record: Record, contents: Mapping[str, str]) -> LoggedAnswer:
+    """Answer to one instance."""
+    values = {name: mean for stat in record["stats"] for name, mean in [_statistic(stat)] if name}
+    document = str(record["instance_id"])
+    return LoggedAnswer(
+        document,
+        {name: value for name, value in values.items() if not name.startswith(BOOKKEEPING)},
+        contents.get(document),
+        str(record.get("train_trial_index", 0)),
+        {unit: values[name] for name, unit in COSTS.items() if name in values},
+    )
+
+
+def _split(record: Record) -> str:
+    """Split of the data that an instance belongs to, as its statistics tell."""
+    names = (mapping(mapping(stat).get("name")) for stat in record["stats"])
+    return next((str(name["split"]) for name in names if name.get("split")), MAIN_SPLIT)
+
+
+def _statistic(stat: Any) -> tuple[str, Any]:
+    """Name and mean of a statistic; no name where it is of something else than the whole answer."""
+    name = mapping(mapping(stat).get("name"))
+    return ("" if name.get("perturbation") is not None else str(name.get("name") or "")), mapping(stat).get("mean")
+
+
+def _contents(folder: Path) -> dict[str, str]:
+    """Digest of the question and references of each instance, as far as the run's folder tells."""
+    instances: list[Any] = []
+    if (folder / "instances.json").is_file():
+        instances = [one for block in read_records(folder / "instances.json") for one in block]
+    elif (folder / "scenario_state.json").is_file():
+        states = listed(first_record(folder / "scenario_state.json").get("request_states"))
+        instances = [mapping(one).get("instance") for one in states]
+    return {
+        str(one["id"]): content_digest(one.get("input"), one.get("references"))
+        for one in map(mapping, instances)
+        if "id" in one and one.get("perturbation") is None
+    }

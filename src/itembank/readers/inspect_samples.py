@@ -1,0 +1,123 @@
+"""Samples of Inspect's logs: what each cost, what it asked, and what became of it."""
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from itembank.errors import DataError, quoted
+from itembank.readers.inspect_scores import flat_scores
+from itembank.readers.json_files import Record
+
+MOST_TEXT = 5120
+"""Characters that the summaries of a log keep of a text; the hash of an item looks at no more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One sample and epoch.
+
+    Attributes
+    ----------
+    id : str or int
+    epoch : int
+    scores : mapping of scorer to value
+        As logged; empty where the sample was not scored.
+    content : str or None
+        Hash of what was asked, and of the target.
+    failure : 'error', 'limit' or ''
+        What ended the sample before its time.
+    costs : mapping of unit to amount
+    """
+
+    id: str | int
+    epoch: int
+    scores: Mapping[str, Any]
+    content: str | None
+    failure: str
+    costs: Mapping[str, float]
+
+    @property
+    def is_scored(self) -> bool:
+        """Whether there is a score that counts: a sample that ended in an error has none, whatever was made of it."""
+        return bool(self.scores) and self.failure != "error"
+
+
+def sample_of(record: Record) -> Sample:
+    """Make a sample of its record in a log, or of its summary.
+
+    Raises
+    ------
+    DataError
+        When it has no id.
+    """
+    sample_id, epoch = record.get("id"), record.get("epoch", 1)
+    if isinstance(sample_id, bool) or not isinstance(sample_id, str | int) or not isinstance(epoch, int):
+        raise DataError(f"a sample must have an id, text or a whole number, and an epoch, got {quoted(sample_id)}.")
+    scores = record.get("scores", record.get("score"))  # `score` in logs of version 1
+    if scores is not None and not isinstance(scores, dict):
+        raise DataError(f"the scores of a sample must be an object, got {type(scores).__name__} for {sample_id!r}.")
+    failure = "error" if record.get("error") else "limit" if record.get("limit") else ""
+    content = content_hash(record["input"], record.get("target", "")) if "input" in record else None
+    return Sample(sample_id, epoch, flat_scores(scores), content, failure, sample_costs(record))
+
+
+def sample_costs(record: Mapping[str, Any]) -> dict[str, float]:
+    """Return what a sample cost: tokens of all models, money where the log tells it, and seconds of work.
+
+    Tokens that were written are those of the total that were not read, where the log has a total: some providers
+    count tokens of reasoning apart.
+    """
+    usage = record.get("model_usage")
+    models = [one for one in usage.values() if isinstance(one, dict)] if isinstance(usage, dict) else []
+    costs: dict[str, float] = {}
+    if models:
+        read = [_sum(one, "input_tokens", "input_tokens_cache_read", "input_tokens_cache_write") for one in models]
+        written = [
+            max(_sum(one, "output_tokens"), _sum(one, "total_tokens") - n) for one, n in zip(models, read, strict=True)
+        ]
+        costs = {"input_tokens": sum(read), "output_tokens": sum(written)}
+        money = [_sum(one, "total_cost") for one in models if one.get("total_cost") is not None]
+        if len(money) == len(models):
+            costs["cost_usd"] = sum(money)
+    seconds = record.get("working_time", record.get("total_time"))
+    if _is_amount(seconds):
+        costs["seconds"] = float(seconds)
+    return costs
+
+
+def _sum(usage: Mapping[str, Any], *names: str) -> float:
+    return sum(float(usage[name]) for name in names if _is_amount(usage.get(name)))
+
+
+def _is_amount(value: Any) -> bool:
+    return isinstance(value, int | float) and math.isfinite(value) and value >= 0
+
+
+def content_hash(asked: Any, target: Any) -> str:
+    """SHA-256 of what a sample asks and of its target, the same for a log, its summaries and the data set.
+
+    Of messages the roles and texts count; of anything but text its kind. Of each text the first 5,120 characters
+    count, as many as the summaries of a log keep.
+    """
+    targets = target if isinstance(target, list) else [target]
+    text = json.dumps([_asked(asked), [str(one)[:MOST_TEXT] for one in targets]], ensure_ascii=False)
+    return hashlib.sha256(text.encode("utf-8")).hexdigest()
+
+
+def _asked(asked: Any) -> Any:
+    if not isinstance(asked, list):
+        return str(asked)[:MOST_TEXT]
+    return [[one.get("role"), _texts(one.get("content"))] for one in asked if isinstance(one, dict)]
+
+
+def _texts(content: Any) -> list[str]:
+    parts = content if isinstance(content, list) else [{"type": "text", "text": content}]
+    return [_text(part) for part in parts if isinstance(part, dict)]
+
+
+def _text(part: Mapping[str, Any]) -> str:
+    kind = str(part.get("type", "text"))
+    return str(part.get("text", ""))[:MOST_TEXT] if kind == "text" else f"({kind.capitalize()})"

@@ -1,0 +1,246 @@
+"""JSON Lines and JSON arrays of objects, read in blocks, with the line of every error."""
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import IO, Any, TypeAlias
+
+import polars as pl
+
+from itembank.errors import DataError
+from itembank.files.documents import check_characters
+from itembank.files.memory import most_in_object, refuse_object
+from itembank.responses.opening import Keep, Table, not_utf8, open_binary, translated
+
+Record: TypeAlias = dict[str, Any]
+PairsHook: TypeAlias = Callable[[list[tuple[str, Any]]], Any]
+Shorten: TypeAlias = Callable[[Sequence[str]], list[Record] | None]
+
+BYTES_A_BLOCK = 8_000_000
+_LARGEST = 2**63
+
+
+def read_records(
+    path: Path,
+    *,
+    pairs_hook: PairsHook | None = None,
+    shorten: Shorten | None = None,
+    passed: Callable[[int], None] | None = None,
+) -> Iterator[list[Record]]:
+    """Give the objects of a JSON Lines file (or of one JSON array of objects) in blocks.
+
+    Parameters
+    ----------
+    path : Path
+    pairs_hook : function, or None
+        Makes an object of its (key, value) pairs; may raise `DataError`.
+    shorten : function, or None
+        Reads lines without what is not needed; None from it where they must be read whole.
+    passed : function, or None
+        Told before each block how many bytes lie before it.
+
+    Raises
+    ------
+    DataError
+        When a line is not UTF-8, cut, or not a JSON object; the message says which line.
+    """
+    n_lines = n_bytes = 0
+    with translated(path, "JSON file"), open_binary(path) as file:
+        while block := file.readlines(BYTES_A_BLOCK):
+            if passed is not None:
+                passed(n_bytes)
+            if n_lines == 0:
+                block[0] = block[0].removeprefix(b"\xef\xbb\xbf")
+                if block[0].lstrip().startswith(b"["):
+                    yield _array(path, _whole(path, block, file), pairs_hook)
+                    return
+                if path.suffix.lower() == ".json" and not _is_object(block[0]):  # one object over many lines
+                    yield [_document(path, _whole(path, block, file))]
+                    return
+            yield _block(path, block, n_lines, n_bytes, hook=pairs_hook, shorten=shorten)
+            n_lines += len(block)
+            n_bytes += sum(map(len, block))
+
+
+def first_record(path: Path) -> Record:
+    """Return the first object of a file; reads no further than it must."""
+    return next((block[0] for block in read_records(path) if block), {})
+
+
+def _whole(path: Path, block: list[bytes], file: IO[bytes]) -> bytes:
+    """Return what was read of a file and all the rest of it."""
+    start, most = b"".join(block), most_in_object()
+    content = start + file.read(max(int(most) - len(start), 0) + 1)
+    if len(content) > most:
+        raise refuse_object(path, most)
+    return content
+
+
+def _array(path: Path, content: bytes, hook: PairsHook | None) -> list[Record]:
+    """Read one JSON array of objects."""
+    try:
+        values = _parsed(content.decode("utf-8"), hook)
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path}: {not_utf8(content, error.start)}") from error
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{path}: the JSON array cannot be read (was the file cut?): {_reason(error)}") from error
+    if not isinstance(values, list) or not all(isinstance(value, dict) for value in values):
+        raise DataError(f"{path}: a JSON array must hold objects only.")
+    return values
+
+
+def _is_object(line: bytes) -> bool:
+    """Whether a line is one JSON object by itself."""
+    try:
+        return isinstance(json.loads(line), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
+def _document(path: Path, content: bytes) -> Record:
+    """Read a file that is one JSON object."""
+    try:
+        value = _parsed(content.decode("utf-8"))
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path}: {not_utf8(content, error.start)}") from error
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{path}: the JSON cannot be read (was the file cut?): {_reason(error)}") from error
+    if not isinstance(value, dict):
+        raise DataError(f"{path}: the file must hold JSON objects, got {type(value).__name__}.")
+    return value
+
+
+def _block(
+    path: Path,
+    lines: list[bytes],
+    lines_before: int,
+    bytes_before: int,
+    *,
+    hook: PairsHook | None,
+    shorten: Shorten | None,
+) -> list[Record]:
+    """Read some lines at once; one by one when something is wrong, to say where."""
+    content = b"".join(lines)
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        where = not_utf8(content, error.start, before=bytes_before, lines_before=lines_before)
+        raise DataError(f"{path}: {where}") from error
+    filled = [line for line in text.split("\n") if line and not line.isspace()]
+    short = None if shorten is None else shorten(filled)
+    if short is not None:
+        return short
+    try:
+        values = _parsed("[" + ",".join(filled) + "]", hook)
+    except (ValueError, RecursionError):
+        values = []
+    if len(values) == len(filled) and all(isinstance(value, dict) for value in values):
+        return list(values)
+    return _one_by_one(path, text, lines_before, hook)
+
+
+def _one_by_one(path: Path, text: str, lines_before: int, hook: PairsHook | None) -> list[Record]:
+    """Read each line alone, and say which one cannot be read."""
+    lines = text.split("\n")
+    records = []
+    for number, line in enumerate(lines, start=lines_before + 1):
+        if not line or line.isspace():
+            continue
+        try:
+            record = _parsed(line, hook)
+        except DataError as error:
+            raise DataError(f"{path}: line {number}: {error}") from error
+        except (ValueError, RecursionError) as error:
+            is_last = number - lines_before == len(lines)
+            advice = " It is the last line and has no end: the file was cut. Copy it again." if is_last else ""
+            shortened = f"{line[:60]}..." if len(line) > 60 else line
+            raise DataError(
+                f"{path}: line {number} must be one JSON object, got {shortened!r} ({_reason(error)}).{advice}"
+            ) from error
+        if not isinstance(record, dict):
+            raise DataError(f"{path}: line {number} must be one JSON object, got {type(record).__name__}.")
+        records.append(record)
+    return records
+
+
+def _parsed(text: str, hook: PairsHook | None = None) -> Any:
+    """Read JSON whose text every file can hold."""
+    value = json.loads(text, object_pairs_hook=hook)
+    check_characters(value, text)
+    return value
+
+
+def _reason(error: Exception) -> str:
+    return "nested too deeply" if isinstance(error, RecursionError) else str(error)
+
+
+def read_json_table(path: Path, *, keep: Keep, text: Sequence[str] = ()) -> Table:
+    """Read objects as rows: those keys that `keep` chooses of the first block's, the columns `text` as text."""
+    return table_of_records(path, read_records(path), keep=keep, text=text)
+
+
+def json_batches(path: Path, *, keep: Keep, text: Sequence[str] = ()) -> Iterator[tuple[Table, int]]:
+    """Give the rows that `read_json_table` reads a part at a time, each with the bytes before it.
+
+    Raises
+    ------
+    DataError
+        As `read_json_table`, when the part at fault is asked for.
+    ValueError
+        When a column holds text in one part and numbers in another, which `read_json_table` settles.
+    """
+    n_before = 0
+    is_text: dict[str, bool] = {}
+
+    def passed(n_bytes: int) -> None:
+        nonlocal n_before
+        n_before = n_bytes
+
+    for records in read_records(path, passed=passed):
+        if not records:
+            continue
+        kinds: dict[str, set[type]] = {name: set() for name in text}
+        frame = _frame(records, keep, kinds)
+        for name, dtype in frame.schema.items():
+            if is_text.setdefault(name, dtype == pl.String) != (dtype == pl.String):
+                raise ValueError(f"{name} holds text and numbers.")
+        yield Table(str(path), frame, found={name: frozenset(types) for name, types in kinds.items()}), n_before
+
+
+def table_of_records(path: Path, blocks: Iterable[list[Record]], *, keep: Keep, text: Sequence[str] = ()) -> Table:
+    """Make a table of flat objects that come in blocks; see `read_json_table`."""
+    kinds: dict[str, set[type]] = {name: set() for name in text}
+    frames = [_frame(records, keep, kinds) for records in blocks if records]
+    if not frames:
+        raise DataError(f"{path}: the file is empty.")
+    found = {name: frozenset(types) for name, types in kinds.items()}
+    return Table(str(path), pl.concat(frames, how="diagonal_relaxed"), found=found)
+
+
+def _frame(records: list[Record], keep: Keep, kinds: dict[str, set[type]]) -> pl.DataFrame:
+    """Return some objects as a table; the types of the columns in `kinds`, which become text, are added there."""
+    keys = list(dict.fromkeys(key for record in records for key in record))
+    return pl.DataFrame([_column(records, key, kinds.get(key)) for key in keep(keys)])
+
+
+def _column(records: list[Record], key: str, kinds: set[type] | None) -> pl.Series:
+    """Values of one key, typed where all are of one type; a text column (`kinds` given) is text always."""
+    values = [record.get(key) for record in records]
+    found = set(map(type, values)) - {type(None)}
+    if kinds is not None:
+        kinds |= found
+        return pl.Series(key, [None if value is None else str(value) for value in values], dtype=pl.String)
+    if found in ({bool}, {int}) and all(value is None or abs(value) < _LARGEST for value in values):
+        return pl.Series(key, values, dtype=pl.Boolean if found == {bool} else pl.Int64)
+    if found <= {bool, int, float}:
+        return pl.Series(key, [None if value is None else as_float(value) for value in values], dtype=pl.Float64)
+    as_text = [value if value is None or isinstance(value, str) else json.dumps(value) for value in values]
+    return pl.Series(key, as_text, dtype=pl.String)
+
+
+def as_float(value: float) -> float:
+    """Make a float of any number; one too large is infinite, and refused where numbers must be finite."""
+    try:
+        return float(value)
+    except OverflowError:
+        return float("inf")

@@ -1,0 +1,233 @@
+"""`read_json_results`: results in JSON, JSON Lines or Parquet of any shape, by paths that say where things stand."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from itembank.errors import DataError, ParameterError, did_you_mean, quoted, remedy, shown
+from itembank.files.parquet import read_parquet, read_parquet_schema
+from itembank.progress import ProgressCallback, silent
+from itembank.readers.collecting import read_each
+from itembank.readers.json_files import Record, read_records, table_of_records
+from itembank.readers.json_paths import (
+    ABSENT,
+    ColumnPath,
+    FoundRow,
+    column_path,
+    deepest,
+    rows_at,
+    rows_path,
+    value_at,
+)
+from itembank.readers.long_table import check_columns, rows_of_long, text_columns
+from itembank.readers.read import Paths, matrix_of_rows, paths_of
+from itembank.readers.reading_specs import LONG_COLUMNS, ReadingSpec
+from itembank.readers.rows import ResponseRows, rename_model
+from itembank.responses.opening import file_kind, translated
+from itembank.responses.responses import ResponseMatrix
+
+ROWS_AT_ONCE = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class JsonMapping:
+    """Where a long table's columns stand in JSON.
+
+    Attributes
+    ----------
+    columns : mapping of our column to a path
+        See `itembank.readers.json_paths`.
+    rows : str
+        Path of the rows in each record; empty when each record is a row.
+    """
+
+    columns: Mapping[str, str]
+    rows: str = ""
+    paths: Mapping[str, ColumnPath] = field(init=False)
+    row_steps: tuple[str, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Read the paths."""
+        unknown = [name for name in self.columns if name not in LONG_COLUMNS]
+        if unknown:
+            raise ParameterError(
+                f"columns must name some of {', '.join(LONG_COLUMNS)}, got {shown(unknown)}."
+                f"{did_you_mean(unknown, LONG_COLUMNS)}"
+            )
+        object.__setattr__(self, "paths", {name: column_path(text) for name, text in self.columns.items()})
+        object.__setattr__(self, "row_steps", rows_path(self.rows))
+
+
+def read_json_results(
+    paths: Paths,
+    mapping: JsonMapping,
+    *,
+    models: str | Path | None = None,
+    items: str | Path | None = None,
+    spec: ReadingSpec | None = None,
+    progress: ProgressCallback = silent,
+) -> ResponseMatrix:
+    """Read per-item results from JSON, JSON Lines or nested Parquet whose shape `mapping` tells.
+
+    What the paths find is read as a long table is: the same checks, words for right and wrong, repeats and counts.
+
+    Parameters
+    ----------
+    paths : path or paths
+    mapping : JsonMapping
+    models, items : path or None
+        As for `read_responses`.
+    spec : ReadingSpec, or None
+        `scenario`, `model_id`, `true_value`, `max_response`, `repeats`, `missing`, `empty`, `skip_unusable`,
+        `exclude_files` and `max_memory` count.
+
+    Raises
+    ------
+    DataError
+        With every problem of every file, or when a path finds nothing in a file.
+
+    Examples
+    --------
+    >>> mapping = JsonMapping({"item_id": "doc.id", "response": "metrics.acc"}, rows="samples")
+    >>> responses = read_json_results("run.json", mapping, spec=ReadingSpec(model_id="a"))  # doctest: +SKIP
+    """
+    spec = replace(spec or ReadingSpec(), columns={}, response_column="response")
+    sources = [path for path in paths_of(paths) if not spec.leaves_out(path)]
+    if not sources:
+        raise DataError(f"there must be a file to read, got none but those of {shown(spec.exclude_files)}.")
+    seen = _Seen()
+
+    def read(_item_ids: Sequence[str] | None) -> list[ResponseRows]:
+        rows = read_each(sources, lambda path: _json_rows(path, mapping, spec, seen), progress, spec)
+        seen.check(mapping, list(mapping.columns))
+        return rows
+
+    return matrix_of_rows(read, spec, models=models, items=items)
+
+
+def _json_rows(path: Path, mapping: JsonMapping, spec: ReadingSpec, seen: "_Seen") -> ResponseRows:
+    """Read the rows of one file."""
+    check_columns(str(path), list(mapping.columns), spec)
+    flattened = _Flattened(path, mapping, seen)
+    table = table_of_records(path, flattened.blocks(), keep=lambda keys: keys, text=text_columns(spec))
+    rows = rows_of_long(table, spec)
+    return rows if spec.model_id is None else rename_model(rows, spec.model_id)
+
+
+def _blocks(path: Path, mapping: JsonMapping) -> Iterator[list[Record]]:
+    """Give the records of a file, some at a time."""
+    kind = file_kind(path)
+    if kind == "csv":
+        table = remedy("read_responses", "itembank import table")
+        raise DataError(f"{path}: must be JSON, JSON Lines or Parquet, got a CSV file. Read that with {table}.")
+    if kind == "json":
+        yield from read_records(path)
+        return
+    with translated(path, "Parquet file"):
+        columns = list(read_parquet_schema(path))
+        wanted = _top_level(mapping)
+        places = [place for place, name in enumerate(columns) if wanted is None or name in wanted]
+        if not places:
+            raise DataError(f"{path}: has none of the columns {shown(sorted(wanted or ()))}; it has {shown(columns)}.")
+        frame = read_parquet(path, columns=places, glob=False)
+    for part in frame.iter_slices(ROWS_AT_ONCE):
+        yield part.to_dicts()
+
+
+def _top_level(mapping: JsonMapping) -> set[str] | None:
+    """Columns of a Parquet file that the paths begin with; None when all are needed."""
+    starts = [path.steps for path in mapping.paths.values() if path.origin == "record"]
+    in_rows = [path.steps for path in mapping.paths.values() if path.origin == "row"]
+    starts += [mapping.row_steps] if mapping.row_steps else in_rows
+    if any(not steps or steps[0] == "*" for steps in starts):
+        return None
+    return {steps[0] for steps in starts}
+
+
+@dataclass(slots=True)
+class _Seen:
+    """Which paths have found something so far, and the first row, to show where one finds nothing."""
+
+    found: set[str] = field(default_factory=set)
+    first: tuple[Path, Record, FoundRow] | None = None
+
+    def check(self, mapping: JsonMapping, names: Sequence[str]) -> None:
+        """Raise `DataError` when the paths of some of these columns have found nothing."""
+        nowhere = [name for name in names if name in mapping.columns and name not in self.found]
+        if nowhere and self.first is not None:
+            raise DataError(_not_found(*self.first, mapping, nowhere))
+
+
+@dataclass(slots=True)
+class _Flattened:
+    """The rows of a file as flat records; `here` is what was seen in this file, `seen` in all."""
+
+    path: Path
+    mapping: JsonMapping
+    seen: _Seen
+    here: _Seen = field(default_factory=_Seen)
+
+    def blocks(self) -> Iterator[list[Record]]:
+        """Give the flat records in blocks; `DataError` at the end when there were none, or no ids in them."""
+        for records in _blocks(self.path, self.mapping):
+            yield [self._flat(record, row) for record in records for row in rows_at(record, self.mapping.row_steps)]
+        if self.here.first is None:
+            raise DataError(_no_rows(self.path, self.mapping))
+        self.here.check(self.mapping, ("model_id", "item_id"))
+        self.seen.first = self.seen.first or self.here.first
+        self.seen.found |= self.here.found
+
+    def _flat(self, record: Record, row: FoundRow) -> Record:
+        """Values of one row by our names."""
+        self.here.first = self.here.first or (self.path, record, row)
+        values: Record = {}
+        for name, where in self.mapping.paths.items():
+            value = _value(self.path, record, row, where)
+            if isinstance(value, dict | list):
+                inside = f"an object with {shown(list(value), 8)}" if isinstance(value, dict) else "a list"
+                raise DataError(
+                    f"{self.path}: {name} must be one value, but {where.text!r} leads to {inside}. Make the path "
+                    "longer."
+                )
+            values[name] = None if value is ABSENT else value
+            if value is not ABSENT:
+                self.here.found.add(name)
+        return values
+
+
+def _value(path: Path, record: Record, row: FoundRow, where: ColumnPath) -> Any:
+    """Return one value, `ABSENT` where there is none."""
+    if where.origin in {"row", "record"}:
+        return value_at(row.value if where.origin == "row" else record, where.steps)
+    if where.origin == "constant":
+        return where.steps[0]
+    if where.origin in {"file", "folder"}:
+        return path.name.partition(".")[0] if where.origin == "file" else path.absolute().parent.name
+    told = row.key if where.origin == "key" else row.index
+    return ABSENT if told is None else told
+
+
+def _no_rows(path: Path, mapping: JsonMapping) -> str:
+    """Say that the path of the rows finds none."""
+    record = next((block[0] for block in _blocks(path, replace(mapping, columns={}, rows="")) if block), None)
+    inside = f" The first record has the keys {shown(list(record), 12)}." if record else ""
+    near = did_you_mean(mapping.row_steps[0], record) if record and mapping.row_steps else ""
+    option = remedy("rows", "--rows")
+    return f"{path}: {option} must lead to the rows, but {mapping.rows!r} finds none.{inside}{near}"
+
+
+def _not_found(path: Path, record: Record, row: FoundRow, mapping: JsonMapping, nowhere: Sequence[str]) -> str:
+    """Say which paths find nothing, and what there is where the first of them ends."""
+    listed = ", ".join(f"{name}={mapping.columns[name]}" for name in nowhere)
+    where = mapping.paths[nowhere[0]]
+    if where.origin not in {"row", "record"}:
+        what = "the path of the rows has no *" if where.origin == "key" else "the rows stand in no list"
+        return f"{path}: {listed} cannot be known, since {what}."
+    reached, step = deepest(row.value if where.origin == "row" else record, where.steps)
+    has = f"has the keys {shown(list(reached), 12)}" if isinstance(reached, dict) else f"is {quoted(reached)}"
+    near = did_you_mean(step, reached) if isinstance(reached, dict) else ""
+    return (
+        f"{path}: a column's path must be found in one row at least, got nothing for {listed}. In the first row, what "
+        f"{step!r} should be in {has}.{near}"
+    )

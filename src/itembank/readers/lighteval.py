@@ -1,0 +1,159 @@
+"""Details of lighteval and of the Open LLM Leaderboard v1: Parquet files ``details_<task>_<date>.parquet``.
+
+The rows are the items of the task in its order, so an item is told by its number; a digest of the question guards
+against another order. Metrics are the fields of the struct `metric` (`metrics` in older files), or, in files of July
+2023, columns of their own.
+"""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from itembank.errors import DataError, remedy, shown
+from itembank.files.digests import digest_of
+from itembank.numerics.arrays import FloatArray
+from itembank.progress import ProgressCallback, silent
+from itembank.readers.lm_eval_files import Run, SampleFile
+from itembank.readers.lm_eval_samples import NO_FILTER, Metric, Samples
+from itembank.readers.logged import LogKind
+from itembank.readers.logged_answers import Harness, harness_rows
+from itembank.readers.parquet_files import read_parquet_file
+from itembank.readers.reading_specs import ReadingSpec
+from itembank.readers.rows import ResponseRows
+from itembank.responses.labels import Labels
+
+KIND = LogKind("details files", "question and options")
+NAME = re.compile(r"details_(?P<task>.+)_(?P<date>\d{4}-\d{2}-\d{2}T\d{2}[-:]\d{2}[-:]\d{2}(?:\.\d+)?)")
+METRICS = ("metric", "metrics")
+QUESTION = ("example", "choices", "gold", "gold_index")
+"""Columns that tell the item, where there is no struct `doc`."""
+QUESTION_OF_DOC = ("query", "choices", "gold_index")
+FLAT = ("acc", "acc_norm", "em", "exact_match", "qem", "mc1", "mc2", "f1")
+"""Metrics that had columns of their own in July 2023."""
+
+
+def lighteval_rows(paths: Sequence[Path], spec: ReadingSpec, *, progress: ProgressCallback = silent) -> ResponseRows:
+    """Read details files, and folders of them.
+
+    Raises
+    ------
+    DataError
+        As `logged_rows`.
+    """
+    hint = "lighteval writes them with --save-details."
+    return harness_rows(Harness("lighteval", KIND, hint, _file, _samples, reads_one_file=True), paths, spec, progress)
+
+
+def _file(path: Path, spec: ReadingSpec) -> SampleFile:
+    """Tell task, date and model of a file by its name and place."""
+    match = NAME.fullmatch(path.stem)
+    if match is None:
+        raise DataError(
+            f"{path}: the name of a details file must tell task and date, as details_<task>_<date>.parquet does. Keep "
+            "the name it had."
+        )
+    model = _model(path)
+    if not (model or spec.model_id):
+        by_name = remedy("model_id='...'", "--model-id NAME")
+        raise DataError(
+            f"{path}: the model is not told: the file must lie in details/<model>/<date>/ or "
+            f"details_<org>__<model>/<date>/. Keep the folders, or say the name ({by_name})."
+        )
+    task = match["task"]
+    # suite|name:part|shots, as both programs write it
+    words = task.split("|")
+    name = words[1] if len(words) > 2 else words[0]
+    run = Run(model_name=model, groups={task: name.partition(":")[0]}, about={"run_date": match["date"]})
+    return SampleFile(path, task, match["date"], run, spec.model_id or model)
+
+
+def _model(path: Path) -> str:
+    """Name of the model that the folders of a file tell; empty where they tell none."""
+    folders = path.parts[:-2]  # the last folder is the run's date
+    if folders and folders[-1].startswith("details_"):
+        return folders[-1].removeprefix("details_").replace("__", "/", 1)
+    if "details" in folders:
+        return "/".join(folders[len(folders) - folders[::-1].index("details") :])
+    return ""
+
+
+def _samples(file: SampleFile) -> Samples:
+    """Read one file: of its columns only those that are needed."""
+    frame = read_parquet_file(file.path, keep=_kept).frame
+    if frame.height == 0:
+        raise DataError(f"{file.path}: there must be at least one answer, got none.")
+    metrics = _metrics(frame)
+    if not metrics:
+        raise DataError(
+            f"{file.path}: there must be a struct of metrics (metric), or a column of one ({shown(FLAT, 10)}); there "
+            f"are {shown(frame.columns, 12)}."
+        )
+    numbers = np.arange(frame.height, dtype=np.int64)
+    names = pl.Series("name", numbers).cast(pl.String)
+    return Samples(
+        file,
+        Labels(names, numbers),
+        Labels(pl.Series("name", [NO_FILTER]), np.zeros(frame.height, dtype=np.int64)),
+        _contents(frame),
+        metrics,
+        np.zeros(frame.height, dtype=np.int64),
+        costs=_tokens(frame),
+    )
+
+
+def _kept(columns: Sequence[str]) -> list[str]:
+    wanted = {*METRICS, *QUESTION, *FLAT, "doc", "model_response"}
+    return [name for name in columns if name in wanted]
+
+
+def _metrics(frame: pl.DataFrame) -> dict[str, Metric]:
+    """Metrics of the rows, from the struct or from columns."""
+    struct = next((name for name in METRICS if isinstance(frame.schema.get(name), pl.Struct)), None)
+    found = frame[struct].struct.unnest() if struct else frame.select(name for name in FLAT if name in frame.columns)
+    return {column.name: _metric(column) for column in found}
+
+
+def _metric(column: pl.Series) -> Metric:
+    """Values of one metric, or why they are no numbers."""
+    if column.dtype.is_numeric() or column.dtype == pl.Boolean:
+        return Metric(_floats(column))
+    return Metric(np.full(column.len(), np.nan), None, f"holds {column.dtype}, not numbers")
+
+
+def _floats(column: pl.Series) -> FloatArray:
+    values: FloatArray = column.cast(pl.Float64).fill_null(float("nan")).to_numpy()
+    return values
+
+
+def _contents(frame: pl.DataFrame) -> Labels:
+    """Digest of what tells each item."""
+    if isinstance(frame.schema.get("doc"), pl.Struct):
+        frame = frame["doc"].struct.unnest()
+    names = [name for name in dict.fromkeys((*QUESTION, *QUESTION_OF_DOC)) if name in frame.columns]
+    if not names:
+        return Labels(pl.Series("name", [], dtype=pl.String), np.full(frame.height, -1, dtype=np.int64))
+    told = frame.select(names).to_struct("told").struct.json_encode()
+    return Labels.of(pl.Series("name", [digest_of(one.encode()) for one in told], dtype=pl.String))
+
+
+def _tokens(frame: pl.DataFrame) -> dict[str, FloatArray]:
+    """Tokens in and out of each row, as far as the struct `model_response` tells."""
+    if not isinstance(frame.schema.get("model_response"), pl.Struct):
+        return {}
+    response = frame["model_response"].struct.unnest()
+    counts = {}
+    for unit in ("input_tokens", "output_tokens"):
+        dtype = response.schema.get(unit)
+        if isinstance(dtype, pl.List):
+            counts[unit] = _floats(response.select(_n_tokens(unit, dtype))[unit])
+    return counts
+
+
+def _n_tokens(column: str, dtype: pl.List) -> pl.Expr:
+    """Count the tokens of each row: of one text, or of several."""
+    if isinstance(dtype.inner, pl.List):
+        return pl.col(column).list.eval(pl.element().list.len()).list.sum()
+    return pl.col(column).list.len()

@@ -1,0 +1,102 @@
+"""Output of OpenCompass: ``results/<model>/<dataset>.json``, whose details hold one entry an item."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from itembank.errors import DataError
+from itembank.progress import ProgressCallback, silent
+from itembank.readers.json_files import Record, first_record
+from itembank.readers.lm_eval_files import Run, SampleFile
+from itembank.readers.lm_eval_samples import Samples
+from itembank.readers.logged import LogKind
+from itembank.readers.logged_answers import (
+    Harness,
+    LoggedAnswer,
+    content_digest,
+    harness_rows,
+    mapping,
+    samples_of,
+)
+from itembank.readers.reading_specs import ReadingSpec
+from itembank.readers.rows import ResponseRows
+
+KIND = LogKind("OpenCompass results", "prompt and reference", uses_groups=False)
+HINT = (
+    "Predictions hold no scores: give the folder that holds results/ too, of an evaluation that wrote details "
+    "(--dump-eval-details)."
+)
+QUESTION = ("origin_prompt", "prompt", "question", "references", "reference", "answer", "gold")
+"""Keys of an entry that tell the item."""
+
+
+def is_opencompass(record: Record) -> bool:
+    """Whether an object is the result of a dataset, with details."""
+    return _is_numbered(record.get("details")) or _is_prediction(record)
+
+
+def opencompass_rows(paths: Sequence[Path], spec: ReadingSpec, *, progress: ProgressCallback = silent) -> ResponseRows:
+    """Read the ``results`` of output folders, or files of them.
+
+    Raises
+    ------
+    DataError
+        As `logged_rows`; when there are predictions, or averages only.
+    """
+    return harness_rows(Harness("opencompass", KIND, HINT, _file, _samples, reads_one_file=True), paths, spec, progress)
+
+
+def _file(path: Path, spec: ReadingSpec) -> SampleFile:
+    """Tell dataset and model of a file by its place."""
+    model = path.parent.name
+    return SampleFile(path, path.stem, "", Run(model_name=model), spec.model_id or model)
+
+
+def _samples(file: SampleFile) -> Samples:
+    return samples_of(file, list(_answers(file.path)))
+
+
+def _answers(path: Path) -> Iterator[LoggedAnswer]:
+    """Answers of one file."""
+    record = first_record(path)
+    if _is_prediction(record):
+        if path.absolute().parent.parent.name == "results":
+            raise DataError(
+                f"{path}: holds predictions of OpenCompass, though it lies in results/, and no scores. Evaluate them "
+                "(--mode eval --dump-eval-details), which writes the details of every item."
+            )
+        raise DataError(f"{path}: holds predictions of OpenCompass, and no scores. {HINT}")
+    details = record.get("details")
+    if not _is_numbered(details):
+        raise DataError(
+            f"{path}: the result must hold details of every item, got averages only. Evaluate with --dump-eval-details."
+        )
+    entries = enumerate(details) if isinstance(details, list) else mapping(details).items()
+    for number, entry in entries:
+        if isinstance(entry, dict):  # beside the items stands their type
+            told = [entry.get(key) for key in QUESTION]
+            yield LoggedAnswer(str(number), _metrics(entry), content_digest(*told) if any(told) else None)
+
+
+def _metrics(entry: Record) -> dict[str, Any]:
+    """Whether an entry is right; where it does not say, whatever numbers it holds."""
+    values = {key: _alone(value) for key, value in entry.items()}
+    numbers = {key: value for key, value in values.items() if isinstance(value, bool | int | float)}
+    return {"correct": numbers["correct"]} if "correct" in numbers else numbers
+
+
+def _alone(value: Any) -> Any:
+    """Return the only one of a list."""
+    return value[0] if isinstance(value, list) and len(value) == 1 else value
+
+
+def _is_numbered(details: Any) -> bool:
+    """Whether details hold entries of items."""
+    if isinstance(details, list):
+        return bool(details) and isinstance(details[0], dict)
+    return isinstance(details, dict) and isinstance(details.get("0"), dict)
+
+
+def _is_prediction(record: Record) -> bool:
+    """Whether an object holds predictions: numbered entries with a prompt and a prediction."""
+    return {"origin_prompt", "prediction"} <= mapping(record.get("0")).keys()

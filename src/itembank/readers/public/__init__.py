@@ -1,0 +1,1 @@
+"""Public stores of past results: download what is pinned, and read it."""

@@ -1,0 +1,364 @@
+"""`read_responses`: the one way into the package for per-item results."""
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, cast
+
+import polars as pl
+
+from itembank.errors import DataError, did_you_mean, shown
+from itembank.files.memory import allowing
+from itembank.progress import ProgressCallback, silent
+from itembank.readers.coded import coded_responses, may_be_coded
+from itembank.readers.collecting import UNUSABLE, read_each
+from itembank.readers.detection import Found, find_sources
+from itembank.readers.known import check_kinds, read_known
+from itembank.readers.lm_eval_coverage import warn_of_partial_runs
+from itembank.readers.matrix import to_matrix
+from itembank.readers.reading_specs import Format, ReadingSpec
+from itembank.readers.refusals import NoTaskLeftError, combined, problems_of, say_left_out
+from itembank.readers.response_rows import response_file_rows
+from itembank.readers.rows import ResponseRows, join_rows, rename_model, rename_models
+from itembank.readers.sources import SOURCES, function
+from itembank.readers.table import LAYOUTS, table_rows
+from itembank.readers.wanted import only_wanted
+from itembank.responses.coded_responses import CodedResponses, are_many
+from itembank.responses.labels import Labels
+from itembank.responses.responses import ResponseMatrix
+
+Paths = str | Path | Sequence[str | Path]
+
+
+def read_responses(
+    paths: Paths,
+    *,
+    models: str | Path | None = None,
+    items: str | Path | None = None,
+    response_column: str | None = None,
+    metric: str | Sequence[str] | None = None,
+    filter_name: str | Sequence[str] | None = None,
+    scenario: str | None = None,
+    spec: ReadingSpec | None = None,
+    progress: ProgressCallback = silent,
+) -> ResponseMatrix:
+    """Read per-item results from files or folders, whatever wrote them, into one response matrix.
+
+    Response files, long and wide tables (Parquet, CSV, JSON Lines), py-irt's JSON Lines and the logs of
+    lm-evaluation-harness and of Inspect are told apart by their content. Several sources are joined.
+
+    Parameters
+    ----------
+    paths : path or paths
+        Files, or folders of harness logs.
+    models, items : path or None
+        Tables of what else is known of each model (column `model_id`) and item (`item_id`).
+    response_column, metric, filter_name, scenario
+        Shorthand for the fields of `spec` of the same name.
+    spec : ReadingSpec, or None
+        Every other choice.
+    progress : function
+        Told what is being read.
+
+    Raises
+    ------
+    DataError
+        With every problem of every source.
+
+    Examples
+    --------
+    >>> responses = read_responses("results.csv", items="items.csv")  # doctest: +SKIP
+    >>> responses = read_responses(["runs/model-a", "runs/model-b"], metric="acc_norm")  # doctest: +SKIP
+    """
+    spec = _with_shorthand(spec or ReadingSpec(), response_column, metric, filter_name, scenario)
+    matrix = read_matrix(paths_of(paths), spec, models=models, items=items, progress=progress)
+    warn_of_partial_runs(matrix.models)
+    return matrix
+
+
+def read_matrix(
+    paths: Sequence[Path],
+    spec: ReadingSpec,
+    *,
+    models: str | Path | None = None,
+    items: str | Path | None = None,
+    progress: ProgressCallback = silent,
+    found: Found | None = None,
+    told: Callable[[ResponseRows], None] | None = None,
+) -> ResponseMatrix:
+    """Read sources into one matrix, whether or not their models were run on all items; see `read_responses`.
+
+    `found` is what `find_sources` told of the paths, where the caller has looked before. `told` is given the rows of
+    each format before they are joined.
+    """
+    found = _found(paths, spec) if found is None else found
+    if told is None:
+        coded = _read_coded(found, spec, models, items, progress)
+        if coded is not None:
+            return coded if coded.is_binary and are_many(coded.n_models, coded.n_items) else coded.to_matrix()
+    return _read_whole(paths, spec, models=models, items=items, progress=progress, found=found, told=told)
+
+
+def read_coded(
+    paths: Sequence[Path],
+    spec: ReadingSpec,
+    *,
+    models: str | Path | None = None,
+    items: str | Path | None = None,
+    progress: ProgressCallback = silent,
+) -> ResponseMatrix:
+    """Read sources as `read_matrix` does; long tables, and a response file, in a byte or so a cell."""
+    found = _found(paths, spec)
+    coded = _read_coded(found, spec, models, items, progress)
+    if coded is not None:
+        return coded
+    return _read_whole(paths, spec, models=models, items=items, progress=progress, found=found)
+
+
+def _found(paths: Sequence[Path], spec: ReadingSpec) -> Found:
+    with allowing(spec.max_memory):
+        return find_sources(paths, spec)
+
+
+def _read_coded(
+    found: Found,
+    spec: ReadingSpec,
+    models: str | Path | None,
+    items: str | Path | None,
+    progress: ProgressCallback,
+) -> CodedResponses | None:
+    """Read long tables, or a response file, in little memory; None where they must be read whole."""
+    if not may_be_coded(found, spec):
+        return None
+    with allowing(spec.max_memory):
+        known = _known_tables(models, items)
+        return coded_responses(found, spec, lambda rows: _fitting(known, rows), progress)
+
+
+def _read_whole(
+    paths: Sequence[Path],
+    spec: ReadingSpec,
+    *,
+    models: str | Path | None,
+    items: str | Path | None,
+    progress: ProgressCallback,
+    found: Found,
+    told: Callable[[ResponseRows], None] | None = None,
+) -> ResponseMatrix:
+    """Read the rows of all sources, and make a matrix of them."""
+
+    def read(item_ids: Sequence[str] | None) -> list[ResponseRows]:
+        parts = read_rows(paths, spec, item_ids=item_ids, found=found, progress=progress)
+        if told is not None:
+            for part in parts:
+                told(part)
+        return parts
+
+    return matrix_of_rows(read, spec, models=models, items=items)
+
+
+def matrix_of_rows(
+    read: Callable[[Sequence[str] | None], Sequence[ResponseRows]],
+    spec: ReadingSpec,
+    *,
+    models: str | Path | None = None,
+    items: str | Path | None = None,
+) -> ResponseMatrix:
+    """Join the rows that `read` returns, and what tables tell of models and items, into one matrix.
+
+    `read` is given the ids of the table of items, None where there is none.
+    """
+    with allowing(spec.max_memory):
+        known = _known_tables(models, items)
+        ids = known["item_id"][0]["item_id"].to_list() if "item_id" in known else None
+        rows = join_rows(read(ids), allow_mixed_prompts=spec.allow_mixed_prompts)
+        of_models, of_items = _fitting(known, rows)
+        return to_matrix(rows, spec, models=of_models, items=of_items)
+
+
+def _known_tables(models: str | Path | None, items: str | Path | None) -> dict[str, tuple[pl.DataFrame, Labels]]:
+    """Read the tables of models and items that were given."""
+    return {key: read_known(Path(path), key) for key, path in (("model_id", models), ("item_id", items)) if path}
+
+
+def _fitting(
+    known: Mapping[str, tuple[pl.DataFrame, Labels]], rows: ResponseRows
+) -> tuple[pl.DataFrame | None, pl.DataFrame | None]:
+    """Return the tables of models and of items; `DataError` when their ids are of another kind than those of rows."""
+    for key, labels in (("model_id", rows.models), ("item_id", rows.items)):
+        if key in known:
+            check_kinds(key, labels, known[key][1], rows.source)
+    tables = {key: frame for key, (frame, _) in known.items()}
+    return tables.get("model_id"), tables.get("item_id")
+
+
+def paths_of(paths: Paths) -> list[Path]:
+    """Return one path, or several, as a list; `DataError` when there is none, or something else."""
+    is_one = isinstance(paths, str | os.PathLike) or hasattr(paths, "columns")  # pandas tables give names of columns
+    given: list[Any] = [paths] if is_one else [*cast("Sequence[str | Path]", paths)]
+    for one in given:
+        if not isinstance(one, str | os.PathLike):
+            raise DataError(
+                f"what is read must be paths of files or folders, got {type(one).__name__}. A table in memory (pandas, "
+                "polars, pyarrow) is read by responses_from_frame."
+            )
+    sources = [Path(path) for path in given]
+    if not sources:
+        raise DataError("there must be at least one file to read, got none.")
+    return sources
+
+
+def read_table(paths: Paths, *, columns: Mapping[str, str] | None = None, **arguments: Any) -> ResponseMatrix:
+    """Read long or wide tables; `columns` says what they call ours, the rest goes to `read_responses`."""
+    spec = arguments.pop("spec", None) or ReadingSpec()
+    return read_responses(paths, spec=replace(spec, columns={**spec.columns, **(columns or {})}), **arguments)
+
+
+def read_py_irt(paths: Paths, **arguments: Any) -> ResponseMatrix:
+    """Read py-irt's JSON Lines; the arguments are those of `read_responses`."""
+    return _read_as("py-irt", paths, arguments)
+
+
+def read_lm_eval(paths: Paths, **arguments: Any) -> ResponseMatrix:
+    """Read samples of lm-evaluation-harness, files or folders; the arguments are those of `read_responses`.
+
+    The scenario is the task, the item ``task/doc_id``. Of each task one metric and one filter are taken, the same
+    for all models: those that were asked for, else the only one that can be a response (numbers in [0, 1], better
+    when higher), else ``acc`` or ``exact_match`` and ``none`` or ``strict-match``, with a `DataWarning`. The item table
+    keeps `task`, `doc_id`, `content_hash`, `metric` and `filter`; the model table `is_partial`, `n_items_run` and
+    `n_items_full`.
+    """
+    return _read_as("lm-eval", paths, arguments)
+
+
+def read_inspect(paths: Paths, **arguments: Any) -> ResponseMatrix:
+    """Read logs of Inspect, files or folders; the arguments are those of `read_responses`.
+
+    The scenario is the task, the item ``task/sample_id``. Of each task one scorer is taken, the same for all models:
+    that of `metric`, else the first, with a `DataWarning` where there are others. The epochs of a run are trials;
+    of a run and its retries the last log counts. A sample that ended in an error, or that nobody scored, is missing.
+    The item table keeps `task`, `sample_id`, `content_hash` and `metric`; the model table `is_partial`, `n_items_run`
+    and `n_items_full`.
+    """
+    return _read_as("inspect", paths, arguments)
+
+
+def _read_as(source_format: Format, paths: Paths, arguments: dict[str, Any]) -> ResponseMatrix:
+    """Read sources of one format."""
+    spec = arguments.pop("spec", None) or ReadingSpec()
+    return read_responses(paths, spec=replace(spec, format=source_format), **arguments)
+
+
+def read_rows(
+    paths: Sequence[Path],
+    spec: ReadingSpec,
+    *,
+    item_ids: Sequence[str] | None = None,
+    found: Found | None = None,
+    progress: ProgressCallback = silent,
+) -> list[ResponseRows]:
+    """Read each source; every source that cannot be read is named in one error.
+
+    `item_ids` are those of the caller's table of items, for results that do not name all items themselves.
+
+    Raises
+    ------
+    DataError
+        With the problems of the first few sources.
+    """
+    found = find_sources(paths, spec) if found is None else found
+    errors: list[Exception] = [DataError(problem) for problem in found.problems]
+    unwanted: list[NoTaskLeftError] = []
+    parts: list[ResponseRows] = []
+    for source_format, own in found.paths.items():
+        try:
+            parts.append(_read_source(source_format, own, spec, item_ids, progress))
+        except NoTaskLeftError as error:
+            unwanted.append(error)
+        except UNUSABLE as error:
+            errors.append(error)
+    if unwanted and not parts:
+        errors = [*errors, *unwanted]
+    if len(errors) == 1 and not parts:
+        raise errors[0]
+    if errors and not (spec.skip_unusable and parts):
+        raise combined(errors, spec, has_rest=bool(parts))
+    say_left_out(problems_of([*errors, *(unwanted if parts else ())]))
+    _check_renamed(parts, spec)
+    return parts
+
+
+def _check_renamed(parts: Sequence[ResponseRows], spec: ReadingSpec) -> None:
+    """Raise `DataError` when a task that was to get another name is in none of the logs."""
+    tables = [part.item_table["task"] for part in parts if "task" in part.item_table.columns]
+    known = sorted({task for tasks in tables for task in tasks.unique()})
+    absent = [old for old, new in spec.task_names.items() if new not in known]
+    if absent:
+        raise DataError(
+            f"a task that is renamed must be in the logs, got {shown(absent)}; there are {shown(known, 20)}."
+            f"{did_you_mean(absent, known)}"
+        )
+
+
+def _read_source(
+    source_format: Format,
+    paths: Sequence[Path],
+    spec: ReadingSpec,
+    item_ids: Sequence[str] | None,
+    progress: ProgressCallback,
+) -> ResponseRows:
+    """Read all that one format has: logs together, so that one metric a task is taken, whoever was run."""
+    if source_format in SOURCES:
+        source = SOURCES[source_format]
+        known = {} if source.lists_all_items else {"item_ids": item_ids}
+        rows: ResponseRows = function(source.rows)(paths, spec, progress=progress, **known)
+        return rows if "tasks" in source.takes else only_wanted(rows, spec)
+    parts = read_each(paths, lambda path: _read_file(path, source_format, spec), progress, spec)
+    return only_wanted(join_rows(parts, allow_mixed_prompts=spec.allow_mixed_prompts), spec)
+
+
+def _read_file(path: Path, source_format: Format, spec: ReadingSpec) -> ResponseRows:
+    """Read one response file or table."""
+    rows = response_file_rows(path) if source_format == "responses" else table_rows(path, spec)
+    rows = rows if spec.model_id is None else rename_model(rows, spec.model_id)
+    return rename_models(rows, spec.model_names) if spec.model_names else rows
+
+
+def source_kinds(paths: Sequence[Path], spec: ReadingSpec, found: Found | None = None) -> set[str]:
+    """Kinds of these sources: 'responses' (our own files), 'table', or a source's name; none if one is unreadable.
+
+    Reading says what is wrong with a source; here it is only asked which choices of `spec` can matter.
+    """
+    if found is None:
+        spec = replace(spec, format="auto") if spec.format in LAYOUTS else spec
+        try:
+            found = find_sources(paths, spec)
+        except OSError:
+            return set()
+    if found.problems:
+        return set()
+    return {one if one == "responses" or one in SOURCES else "table" for one in found.paths}
+
+
+def _with_shorthand(
+    spec: ReadingSpec,
+    response_column: str | None,
+    metric: str | Sequence[str] | None,
+    filter_name: str | Sequence[str] | None,
+    scenario: str | None,
+) -> ReadingSpec:
+    """Put the arguments that were given in place of the spec's fields."""
+    given: dict[str, Any] = {
+        "response_column": response_column,
+        "metric": _several(metric),
+        "filter_name": _several(filter_name),
+        "scenario": scenario,
+    }
+    return replace(spec, **{name: value for name, value in given.items() if value is not None})
+
+
+def _several(names: str | Sequence[str] | None) -> tuple[str, ...] | None:
+    if not names:
+        return None
+    return (names,) if isinstance(names, str) else tuple(names)

@@ -1,0 +1,185 @@
+"""`ReadingSpec`: how per-item results are to be understood."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from pathlib import PurePath
+from typing import Literal, TypeAlias, get_args
+
+from itembank.checks import check_one_of, check_positive
+from itembank.errors import ParameterError, shown
+from itembank.readers.sources import SOURCES
+
+Format: TypeAlias = str
+FORMATS: tuple[Format, ...] = ("auto", "responses", "long", "wide-models", "wide-items", *SOURCES)
+Response = Literal["metric", "accuracy", "accuracy-per-character", "probability", "probability-per-character"]
+Repeats = Literal["error", "count", "mean", "last"]
+Missing = Literal["allow", "forbid"]
+Empty = Literal["error", "drop", "keep"]
+Errors = Literal["missing", "wrong"]
+ModelIdFrom = Literal["name", "args", "folder"]
+
+COST_COLUMNS = ("input_tokens", "output_tokens", "cost_usd", "seconds")
+LONG_COLUMNS = (
+    "model_id",
+    "item_id",
+    "response",
+    "scenario",
+    "subscenario",
+    "n_trials",
+    "n_correct",
+    "seed",
+    "epoch",
+    *COST_COLUMNS,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadingSpec:
+    """How to read per-item results; the defaults suit files that use the project's own column names.
+
+    Attributes
+    ----------
+    format : str
+        'auto' looks at the file. 'responses' is the file `write_responses` makes; 'long' one row a response;
+        'wide-models' one row a model and one column an item; 'wide-items' one row an item and one column a
+        model; the others are the names of programs, as `itembank import` has them: 'py-irt', 'lm-eval', ...
+    response_column : str
+        Column of the response in a long table.
+    columns : mapping of our name to the file's
+        For tables that call things otherwise: ``{"model_id": "model", "seconds": "latency_s"}``.
+    true_value : str or None
+        Tables: the value of a response that is right, where responses are words (case does not matter). What is wrong
+        is its usual counterpart (`incorrect` of `correct`), or the only other value. Without it, columns that hold one
+        usual pair of words and nothing else are read so.
+    max_response : float
+        Every response is divided by this: 100 for percentages.
+    scenario : str or None
+        Scenario of the items that have none.
+    prefix_scenario : bool
+        Put the scenario before each item id ('scenario/item_id'), for tables that number items anew in each.
+    metric, filter_name : tuples of str
+        Harness logs: the metrics (filters) to take as response, in order of preference. ``task=name`` holds for
+        the tasks that match the pattern `task` alone. Of Inspect's logs `metric` names scorers. Empty: see
+        `read_lm_eval` and `read_inspect`.
+    response : str
+        Harness logs: 'metric' takes a logged metric; the others are made of the log-likelihoods of the answer
+        options: 'accuracy' (the most likely one is right), 'accuracy-per-character', 'probability' (softmax over the
+        options) or 'probability-per-character' (geometric mean over the characters of the right one). A `metric`
+        chosen for some tasks alone goes before.
+    tasks, exclude_tasks : tuple of str
+        Harness logs: read only tasks that match one of these patterns (``mmlu_*``), and none that match the others.
+    task_names : mapping of a task's name to the name it gets
+        Harness logs: for tasks that another run, or a bank, has under another name. Every other choice of tasks is by
+        the new names.
+    skip_unusable : bool
+        Leave out files, tasks and runs that cannot be read, with a `DataWarning` for each that says why, instead of
+        refusing the whole.
+    exclude_files : tuple of str
+        Files that are not read: those whose path ends in what one of these patterns matches (``*.bak.json``,
+        ``old/*``), and those below a folder of such a name (``old``).
+    model_id : str or None
+        Id of the model, for logs and tables of one model that do not name it well.
+    model_names : mapping of a model's id to the name it gets
+        Response files and tables: for sets of results that name the same model differently; see `read_model_names`.
+    model_id_from : {'name', 'args', 'folder'}
+        Harness logs: what tells models apart: the model's name, the arguments it was loaded with (they hold
+        the revision), or the folder of the log.
+    use_groups : bool
+        Harness logs: the outermost group of a task is the scenario and the task the subscenario.
+    ignore_content : bool
+        Harness logs: take items whose content differs between models as the same item all the same.
+    allow_mixed_prompts : bool
+        Harness logs and response files: join models that were asked with different prompts.
+    repeats : {'error', 'count', 'mean', 'last'}
+        Several responses of one model to one item: refuse; count successes and trials (each must be right or wrong,
+        or carry counts itself); average whatever they are (and say in `n_trials` how many); or take the last.
+    missing : {'allow', 'forbid'}
+    empty : {'error', 'drop', 'keep'}
+        Models and items without any response.
+    errors : {'missing', 'wrong'}
+        Logs that tell errors from wrong answers: an item whose run or grading failed has no response, or counts as a
+        wrong one.
+    max_memory : float or None
+        Bytes that reading may take. None: half of what the machine has, and no file that grows when unpacked, or
+        asks for a matrix that is next to empty, as those do that are not what they seem.
+    """
+
+    format: Format = "auto"
+    response_column: str = "response"
+    columns: Mapping[str, str] = field(default_factory=dict)
+    true_value: str | None = None
+    max_response: float = 1.0
+    scenario: str | None = None
+    prefix_scenario: bool = False
+    metric: tuple[str, ...] = ()
+    filter_name: tuple[str, ...] = ()
+    response: Response = "metric"
+    tasks: tuple[str, ...] = ()
+    exclude_tasks: tuple[str, ...] = ()
+    task_names: Mapping[str, str] = field(default_factory=dict)
+    skip_unusable: bool = False
+    exclude_files: tuple[str, ...] = ()
+    model_id: str | None = None
+    model_names: Mapping[str, str] = field(default_factory=dict)
+    model_id_from: ModelIdFrom = "name"
+    use_groups: bool = False
+    ignore_content: bool = False
+    allow_mixed_prompts: bool = False
+    repeats: Repeats = "error"
+    missing: Missing = "allow"
+    empty: Empty = "error"
+    errors: Errors = "missing"
+    max_memory: float | None = None
+
+    def __post_init__(self) -> None:
+        """Check every choice."""
+        choices = {
+            "response": Response,
+            "repeats": Repeats,
+            "missing": Missing,
+            "empty": Empty,
+            "errors": Errors,
+            "model_id_from": ModelIdFrom,
+        }
+        check_one_of("format", self.format, FORMATS)
+        for name, allowed in choices.items():
+            check_one_of(name, getattr(self, name), get_args(allowed))
+        check_positive("max_response", self.max_response)
+        if self.max_memory is not None:
+            check_positive("max_memory, in bytes,", self.max_memory)
+        if self.true_value is not None and (not self.true_value.strip() or self.max_response != 1.0):
+            raise ParameterError(
+                f"true_value must be a word, beside a max_response of 1, got {self.true_value!r} and "
+                f"{self.max_response:g}."
+            )
+        if self.response != "metric":
+            self._check_response()
+        unknown = [name for name in self.columns if name not in LONG_COLUMNS]
+        if unknown:
+            raise ParameterError(f"columns must name some of {', '.join(LONG_COLUMNS)}, got {shown(unknown)}.")
+
+    def _check_response(self) -> None:
+        """Refuse a response made of log-likelihoods together with what only logged metrics have."""
+        general = [name for name in self.metric if "=" not in name]
+        if general:
+            raise ParameterError(
+                f"response={self.response!r} takes no logged metric, got metric {shown(general)}; a metric may be "
+                f"chosen for some tasks beside it: 'gsm8k={general[0]}'."
+            )
+        if self.max_response != 1.0:
+            raise ParameterError(
+                f"max_response must be 1 for response={self.response!r}, which lies in [0, 1], got "
+                f"{self.max_response:g}."
+            )
+
+    def leaves_out(self, path: PurePath) -> bool:
+        """Whether a file is one of those that are not read."""
+        text = f"/{path.as_posix()}"
+        return any(fnmatchcase(text, f"*/{one}") or fnmatchcase(text, f"*/{one}/*") for one in self.exclude_files)
+
+    def column(self, name: str) -> str:
+        """Return the name that the file gives one of our columns."""
+        if name == "response" and self.response_column != "response":
+            return self.response_column
+        return self.columns.get(name, name)

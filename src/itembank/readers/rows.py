@@ -1,0 +1,243 @@
+"""`ResponseRows`: per-item results as rows, what every reader makes before they become a matrix."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import polars as pl
+
+from itembank.errors import N_SHOWN, DataError, quoted, remedy, shown
+from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.responses.labels import Labels, join_labels
+from itembank.responses.prompts import (
+    DIFFERS,
+    PROMPTS,
+    how_to_mix,
+    join_prompts,
+    prompt_differences,
+    with_prompts,
+)
+from itembank.responses.wording import first_few
+
+UNCHANGING = ("scenario", "subscenario", "content_hash")
+"""Item columns that must say the same in every source."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResponseRows:
+    """Rows of one source, one a model, item and attempt.
+
+    Attributes
+    ----------
+    source : str
+        Where they come from, for messages.
+    models, items : Labels of n_rows rows
+    response : (n_rows,)
+        Divided by the maximum already; NaN where missing.
+    n_trials : (n_rows,) or None
+        0 where unknown.
+    costs : mapping of unit to (n_rows,)
+        NaN where unknown.
+    seeds : Labels of n_rows rows, or None
+    model_table, item_table : tables
+        What is known of each model (`model_id`) and item (`item_id`, and maybe `scenario`, `subscenario`).
+    """
+
+    source: str
+    models: Labels
+    items: Labels
+    response: FloatArray
+    n_trials: IntArray | None = None
+    costs: Mapping[str, FloatArray] = field(default_factory=dict)
+    seeds: Labels | None = None
+    model_table: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema={"model_id": pl.String}))
+    item_table: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema={"item_id": pl.String}))
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return int(self.response.shape[0])
+
+    def take(self, rows: IntArray) -> "ResponseRows":
+        """Return some of the rows; what is known of models and items that they do not name goes."""
+        models, items = self.models.take(rows), self.items.take(rows)
+        return replace(
+            self,
+            models=models,
+            items=items,
+            response=self.response[rows],
+            n_trials=None if self.n_trials is None else self.n_trials[rows],
+            costs={unit: cost[rows] for unit, cost in self.costs.items()},
+            seeds=None if self.seeds is None else self.seeds.take(rows),
+            model_table=self.model_table.filter(pl.col("model_id").is_in(models.names.implode())),
+            item_table=self.item_table.filter(pl.col("item_id").is_in(items.names.implode())),
+        )
+
+    def describe(self, rows: IntArray) -> str:
+        """Name the first few of these rows with their responses."""
+        first = rows[:N_SHOWN]
+        names = zip(self.models.at(first), self.items.at(first), self.response[first], strict=True)
+        return first_few(
+            [f"{quoted(model)} item {quoted(item)} = {value:g}" for model, item, value in names], rows.size
+        )
+
+
+def rename_model(rows: ResponseRows, model_id: str) -> ResponseRows:
+    """Give the one model of these rows another id; `DataError` when there are several."""
+    if rows.models.n_names > 1:
+        raise DataError(
+            f"{rows.source}: model_id={model_id!r} was given for the results of {rows.models.n_names} models: "
+            f"{shown(rows.models.names.to_list())}."
+        )
+    models = Labels(pl.Series("name", [model_id], dtype=pl.String), rows.models.index)
+    return replace(rows, models=models, model_table=rows.model_table.with_columns(model_id=pl.lit(model_id)))
+
+
+def rename_models(rows: ResponseRows, names: Mapping[str, str]) -> ResponseRows:
+    """Call models as `names` says; `DataError` when two models of these rows would get one name."""
+    given = rows.models.names
+    new = given.replace(names)
+    if new.n_unique() < new.len():
+        alike = new.is_duplicated()
+        raise DataError(
+            f"{rows.source}: models of one file must keep different names, but {shown(given.filter(alike).to_list())} "
+            f"would be called {shown(new.filter(alike).unique(maintain_order=True).to_list())}. Correct the table of "
+            "names."
+        )
+    table = rows.model_table.with_columns(pl.col("model_id").replace(names))
+    return replace(rows, models=Labels(new.rename("name"), rows.models.index, rows.models.kind), model_table=table)
+
+
+def join_rows(parts: Sequence[ResponseRows], *, allow_mixed_prompts: bool = False) -> ResponseRows:
+    """Put the rows of several sources one after the other.
+
+    Raises
+    ------
+    DataError
+        When ids are whole numbers in one source and text in another, or sources disagree on an item's
+        scenario, subscenario or content; or on its prompt, unless `allow_mixed_prompts`.
+    """
+    problems = [*_kind_problems(parts, "model_id"), *_kind_problems(parts, "item_id")]
+    item_table, unchanging = _join_item_tables(parts)
+    problems.extend(unchanging)
+    item_table, mixtures = _with_prompts(parts, item_table)
+    if not allow_mixed_prompts:
+        problems.extend(mixtures)
+    source = joined_source([part.source for part in parts])
+    if problems:
+        raise DataError(f"{source}: " + " ".join(problems))
+    if len(parts) == 1:
+        return parts[0]
+    has_trials = any(part.n_trials is not None for part in parts)
+    has_seeds = any(part.seeds is not None for part in parts)
+    units = dict.fromkeys(unit for part in parts for unit in part.costs)
+    return ResponseRows(
+        source,
+        join_labels([part.models for part in parts]),
+        join_labels([part.items for part in parts]),
+        np.concatenate([part.response for part in parts]),
+        np.concatenate([_trials(part) for part in parts]) if has_trials else None,
+        {unit: np.concatenate([_costs(part, unit) for part in parts]) for unit in units},
+        join_labels([_seeds(part) for part in parts]) if has_seeds else None,
+        _first_known([part.model_table for part in parts], "model_id"),
+        item_table,
+    )
+
+
+def joined_source(names: Sequence[str]) -> str:
+    """Name several sources."""
+    return ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
+
+
+def _trials(part: ResponseRows) -> IntArray:
+    """Trials of each row; a part that does not tell has one behind every response."""
+    if part.n_trials is not None:
+        return part.n_trials
+    return np.where(np.isnan(part.response), 0, 1)
+
+
+def _costs(part: ResponseRows, unit: str) -> FloatArray:
+    """Costs of each row in this unit, NaN where the part does not tell."""
+    return part.costs[unit] if unit in part.costs else np.full(part.n_rows, np.nan)
+
+
+def _seeds(part: ResponseRows) -> Labels:
+    """Seeds of each row, none where the part does not tell."""
+    return part.seeds or Labels(pl.Series("name", [], dtype=pl.String), np.full(part.n_rows, -1, dtype=np.int64))
+
+
+def _kind_problems(parts: Sequence[ResponseRows], column: str) -> list[str]:
+    """Say when ids have one type in one source and another in the next."""
+    sources: dict[str, list[str]] = {}
+    for part in parts:
+        labels = part.models if column == "model_id" else part.items
+        if labels.kind is not None:
+            sources.setdefault(labels.kind, []).append(part.source)
+    if len(sources) < 2:
+        return []
+    where = " but ".join(f"{kind} in {shown(names, 3)}" for kind, names in sources.items())
+    return [f"{column} must have one type in all sources, got {where}. Write them all as text."]
+
+
+def _join_item_tables(parts: Sequence[ResponseRows]) -> tuple[pl.DataFrame, list[str]]:
+    """Join what the parts know of items, and say where they disagree."""
+    tables = [part.item_table for part in parts]
+    if len(tables) == 1:
+        return tables[0], []
+    problems = []
+    for column in UNCHANGING:
+        known = [table.select("item_id", column).drop_nulls() for table in tables if column in table.columns]
+        if not known:
+            continue
+        by_item = (
+            pl.concat(known).group_by("item_id", maintain_order=True).agg(pl.col(column).unique(maintain_order=True))
+        )
+        unequal = by_item.filter(pl.col(column).list.len() > 1)
+        if unequal.height:
+            problems.append(_disagreement(unequal, column))
+    return _first_known(tables, "item_id"), problems
+
+
+def _with_prompts(parts: Sequence[ResponseRows], item_table: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
+    """Put how all parts asked an item into the table of items, and name the first part that asked otherwise."""
+    told = [part for part in parts if not set(PROMPTS).isdisjoint(part.item_table.columns)]
+    if len(told) < 2:
+        return item_table, []
+    item_table = with_prompts(item_table, [part.item_table for part in told])
+    is_other = [item_table[name].str.contains(DIFFERS, literal=True).any() for name in PROMPTS if name in item_table]
+    if not any(is_other):
+        return item_table, []
+    known = told[0].item_table
+    for number, part in enumerate(told[1:], start=1):
+        words = prompt_differences(part.item_table, known, whose=joined_source([one.source for one in told[:number]]))
+        if words:
+            return item_table, [f"{words} ({part.source}). {how_to_mix()}"]
+        known = join_prompts([known, part.item_table])
+    return item_table, []
+
+
+def _disagreement(unequal: pl.DataFrame, column: str) -> str:
+    """Say that sources disagree on a column of the item table."""
+    items = unequal["item_id"].to_list()
+    if column == "content_hash":
+        return (
+            f"the content of an item must be the same for all models, got two for {len(items)} items: {shown(items)}. "
+            "The benchmark changed between the runs; read them apart, or run the older models again."
+        )
+    first = unequal.row(0)
+    return (
+        f"an item must belong to one {column}, got more for {len(items)} items: {shown(items)} "
+        f"({first[0]!r} in {shown(first[1])}). Make item_id unique, for instance by putting the scenario before it "
+        f"({remedy('prefix_scenario=True', 'itembank import table --prefix-scenario')})."
+    )
+
+
+def _first_known(tables: Sequence[pl.DataFrame], key: str) -> pl.DataFrame:
+    """One row an id, with the first known value of each column."""
+    tables = [table for table in tables if table.height]
+    if not tables:
+        return pl.DataFrame(schema={key: pl.String})
+    if len(tables) == 1:
+        return tables[0]
+    together = pl.concat(tables, how="diagonal_relaxed")
+    return together.group_by(key, maintain_order=True).agg(pl.all().drop_nulls().first())

@@ -1,0 +1,244 @@
+"""The programs whose results are read, one line each: how their files are told, and what reads them.
+
+Functions are named by text ('module:function'), so that the table, and with it the help of commands, loads no reader.
+"""
+
+import importlib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import Any
+
+_HERE = "itembank.readers."
+LOGGED = ("metric", "tasks", "exclude_tasks", "task_names", "ignore_content", "max_response")
+"""Choices that logs of harnesses take which hold several metrics and tasks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One program whose results are read.
+
+    Attributes
+    ----------
+    title : str
+        What its results are called in messages.
+    is_record : str
+        Function that says whether an object of a JSON file is one of its results; empty where it writes no JSON.
+    rows : str
+        Function ``(paths, spec, *, progress) -> ResponseRows``. The paths are files; where `files` names some, they
+        may be folders too, of which the function reads whatever is its own.
+    takes : tuple of str
+        Fields of `ReadingSpec` beyond those of all results that have a say in how its results are read.
+    files : tuple of patterns
+        Files below a folder that hold its results, told by the end of their path ('reviews/*/*.jsonl').
+    beside : tuple of patterns
+        Files that it writes beside these, which hold no results of their own.
+    is_told_by_name : bool
+        Whether such a name below a folder is enough; else the content is looked at.
+    lists_all_items : bool
+        Whether its results name every item; else `rows` also takes `item_ids`, those of the caller's table of items.
+    help, example : str
+        What `itembank import NAME --help` says, and what stands after NAME in its examples, one a line. Empty where the
+        command is written out.
+    """
+
+    title: str
+    is_record: str
+    rows: str
+    files: tuple[str, ...] = ()
+    beside: tuple[str, ...] = ()
+    takes: tuple[str, ...] = LOGGED
+    is_told_by_name: bool = True
+    lists_all_items: bool = True
+    help: str = ""
+    example: str = ""
+
+    def holds(self, path: PurePath) -> bool:
+        """Whether the name of a file says that it holds results of this program."""
+        return matches(path, self.files)
+
+
+SOURCES: Mapping[str, Source] = {
+    "py-irt": Source(
+        "py-irt's JSON Lines",
+        _HERE + "py_irt:is_py_irt",
+        _HERE + "py_irt:py_irt_rows",
+        takes=("max_response",),
+    ),
+    "lm-eval": Source(
+        "logs of lm-evaluation-harness",
+        _HERE + "lm_eval:is_lm_eval",
+        _HERE + "lm_eval:lm_eval_rows",
+        files=tuple(f"samples_*.{kind}{packed}" for kind in ("json", "jsonl") for packed in ("", ".gz", ".zst")),
+        beside=("results_*.json",),
+    ),
+    "inspect": Source(
+        "logs of Inspect",
+        _HERE + "inspect_files:is_inspect_record",
+        _HERE + "inspect_logs:inspect_rows",
+        files=("*.eval",),
+    ),
+    "helm": Source(
+        "run folders of HELM",
+        _HERE + "helm:is_helm",
+        _HERE + "helm:helm_rows",
+        files=("per_instance_stats.json",),
+        beside=(
+            *("run_spec.json", "stats.json", "scenario.json", "scenario_state.json", "instances.json"),
+            "display_*.json",
+        ),
+        help="""Read runs of HELM: benchmark_output/, or single run folders.
+
+    The scenario is what stands before the colon in the name of a run, the item the run's name without the model and
+    the id of the instance. Answers to perturbed instances, and those of other splits than test, are left out. Several
+    train trials are repeated attempts: --repeats count.""",
+        example="benchmark_output/",
+    ),
+    "eee": Source(
+        "samples files of Every Eval Ever",
+        _HERE + "every_eval_ever:is_every_eval_ever",
+        _HERE + "every_eval_ever:every_eval_ever_rows",
+        files=("*_samples.jsonl",),
+        beside=("????????-????-????-????-????????????.json",),
+        help="""Read Every Eval Ever: <uuid>_samples.jsonl, with the aggregates <uuid>.json beside them.
+
+    The scenario is the evaluation's name. A line is one sample and metric, and the aggregate names the metric. Samples
+    with an error are missing, and not wrong. A sample that comes again is a repeated attempt: --repeats count.""",
+        example="data/",
+    ),
+    "evalscope": Source(
+        "reviews of EvalScope",
+        _HERE + "evalscope:is_evalscope",
+        _HERE + "evalscope:evalscope_rows",
+        files=("reviews/*/*.jsonl",),
+        beside=("predictions/*/*.jsonl", "reports/*/*.json", "reports/report.html", "configs/task_config*.yaml"),
+        help="""Read output of EvalScope: outputs/, or files of its reviews/, from old releases and new ones.
+
+    The scenario is the dataset, which the reports tell, and the subscenario the subset. Items are told by their index,
+    or, where old releases wrote none, by a digest of the question. Several answers to one item are repeated attempts:
+    --repeats count.""",
+        example="outputs/",
+    ),
+    "lighteval": Source(
+        "details of lighteval or of the Open LLM Leaderboard v1",
+        "",
+        _HERE + "lighteval:lighteval_rows",
+        files=("details_*.parquet",),
+        help="""Read details of lighteval, and of the Open LLM Leaderboard v1: details_<task>_<date>.parquet.
+
+    The files must keep their names and folders, which tell task, date and model. The scenario is the task's name
+    before the colon, the subscenario the whole task. Items are told by their place in the task.""",
+        example="details/",
+    ),
+    "opencompass": Source(
+        "results of OpenCompass",
+        _HERE + "opencompass:is_opencompass",
+        _HERE + "opencompass:opencompass_rows",
+        files=("results/*/*.json",),
+        beside=("predictions/*/*.json", "summary/*", "configs/*.py"),
+        is_told_by_name=False,
+        help="""Read output of OpenCompass: results/<model>/<dataset>.json with details of every item.
+
+    The scenario is the dataset, the item its number. predictions/ alone hold no scores and are refused.""",
+        example="outputs/default/20250101_120000/",
+    ),
+    "swe-bench": Source(
+        "reports of SWE-bench",
+        _HERE + "swe_bench:is_swe_bench",
+        _HERE + "swe_bench:swe_bench_rows",
+        files=("results/results.json",),
+        beside=("metadata.yaml",),
+        takes=("errors",),
+        is_told_by_name=False,
+        lists_all_items=False,
+        help="""Read reports of SWE-bench (<model>.<run_id>.json), or folders of its experiments repository.
+
+    A submission lists the instances that it resolved. The others are wrong only where all instances are known: from
+    --items (a table with the column item_id), or because the files together list as many as there are. Instances whose
+    run or grading failed have no response, since nobody knows whether they are solved; --errors wrong counts them as
+    the leaderboard does. The date in a submission's name goes into the model table.""",
+        example="""reports/*.json
+evaluation/ --items all.csv""",
+    ),
+    "alpaca-eval": Source(
+        "annotations of AlpacaEval",
+        _HERE + "alpaca_eval:is_alpaca_eval",
+        _HERE + "alpaca_eval:alpaca_eval_rows",
+        files=("annotations.json",),
+        beside=("model_outputs.json", "*_leaderboard.csv"),
+        takes=("metric",),
+        is_told_by_name=False,
+        help="""Read annotations of AlpacaEval: results/<model>/<judge>/annotations.json.
+
+    The response is how probable the judge holds it that the answer is better than the baseline's. The item is a digest
+    of the instruction. --metric names the judge; of several, weighted_alpaca_eval_gpt4_turbo is taken.""",
+        example="results/",
+    ),
+    "bfcl": Source(
+        "score files of BFCL",
+        _HERE + "bfcl:is_bfcl",
+        _HERE + "bfcl:bfcl_rows",
+        files=("*_score.json",),
+        beside=("*_result.json",),
+        takes=(),
+        help="""Read results of BFCL, the Berkeley Function-Calling Leaderboard: folders that hold score/ and result/.
+
+    Both are needed: a score file lists failures only, and the result file beside it every item, with tokens and
+    seconds. The subscenario is the category.""",
+        example="BFCL-Result/2024-08-11",
+    ),
+    "evalplus": Source(
+        "results of EvalPlus",
+        _HERE + "evalplus:is_evalplus",
+        _HERE + "evalplus:evalplus_rows",
+        files=("*eval_results.json",),
+        takes=("metric",),
+        help="""Read results of EvalPlus (HumanEval+, MBPP+): <model>_eval_results.json.
+
+    The response is the share of samples that pass, with their number as trials. --metric is plus (all tests, the
+    default) or base (those of the original benchmark).""",
+        example="evalplus_results/",
+    ),
+    "livecodebench": Source(
+        "results of LiveCodeBench",
+        _HERE + "live_code_bench:is_live_code_bench",
+        _HERE + "live_code_bench:live_code_bench_rows",
+        files=("*_eval_all*.json",),
+        beside=("*_eval.json",),
+        takes=(),
+        help="""Read results of LiveCodeBench: output/<model>/*_eval_all.json, written with --evaluate.
+
+    The response is the share of samples that pass, with their number as trials. The subscenario is the difficulty; the
+    item table keeps date and platform of the contest.""",
+        example="output/",
+    ),
+}
+"""By the name that `ReadingSpec.format` and `itembank import` know them by; the first whose test holds is taken."""
+
+
+def matches(path: PurePath, patterns: Iterable[str]) -> bool:
+    """Whether the end of a path matches one of these patterns."""
+    return any(path.match(pattern) for pattern in patterns)
+
+
+def function(name: str) -> Callable[..., Any]:
+    """Import a function that a source names."""
+    module, _, attribute = name.partition(":")
+    found: Callable[..., Any] = getattr(importlib.import_module(module), attribute)
+    return found
+
+
+def source_of_record(record: Mapping[str, Any]) -> str | None:
+    """Return the name of the source that an object of a JSON file is a result of; None where there is none."""
+    named = ((name, source.is_record) for name, source in SOURCES.items() if source.is_record)
+    return next((name for name, test in named if function(test)(record)), None)
+
+
+def source_of_name(path: PurePath) -> str | None:
+    """Return the name of the source that the name of a file tells; None where it tells none."""
+    return next((name for name, one in SOURCES.items() if one.is_told_by_name and one.holds(path)), None)
+
+
+def is_companion(path: PurePath) -> bool:
+    """Whether some program writes such a file beside its results."""
+    return any(matches(path, source.beside) for source in SOURCES.values())

@@ -1,0 +1,298 @@
+"""Results of SWE-bench: the harness's reports, and submissions in the layout of the experiments repository.
+
+A report, ``<model>.<run_id>.json``, lists the ids of each outcome (``resolved_ids``, ``unresolved_ids``, ...; written
+by ``swebench.harness.reporting.make_run_report``). A submission is a folder ``evaluation/<split>/<date>_<name>`` with
+``results/results.json``: lists by outcome (``resolved``, ``no_generation``, ``no_logs``, and more in 2024).
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from itembank.errors import DataError, DataWarning, did_you_mean, quoted, remedy, shown, warn
+from itembank.files.documents import read_json
+from itembank.progress import ProgressCallback, silent
+from itembank.readers.collecting import named, read_each
+from itembank.readers.detection import files_below
+from itembank.readers.indented import read_indented
+from itembank.readers.long_records import rows_of_columns
+from itembank.readers.reading_specs import ReadingSpec
+from itembank.readers.refusals import refuse_or_leave_out
+from itembank.readers.rows import ResponseRows
+from itembank.readers.sources import SOURCES
+
+RESOLVED = ("resolved_ids", "resolved")
+WRONG = ("unresolved_ids", "empty_patch_ids", "no_generation", "no_apply")
+"""No patch, one that cannot be applied, and one that does not resolve the issue."""
+FAILED = ("error_ids", "no_logs", "install_fail", "reset_failed", "test_errored", "test_timeout")
+"""Nobody knows whether the patch is right: the run or its grading broke off."""
+NOT_RUN = ("incomplete_ids",)
+OTHERS = ("submitted_ids", "completed_ids", "generated", "with_logs", "applied")
+"""Lists of ids that say nothing of the outcome."""
+LISTS = (*RESOLVED, *WRONG, *FAILED, *NOT_RUN, *OTHERS)
+SPLIT_SIZES = {"verified": 500, "lite": 300, "test": 2294}
+"""Instances of the splits of SWE-bench (Jimenez et al., 2024; OpenAI, 2024)."""
+SUBMISSION = re.compile(r"(?P<date>20\d{6})_.+")
+INSTANCE = re.compile(r"(?P<owner>.+?)__(?P<name>.+)-\d+")
+
+
+@dataclass(frozen=True, slots=True)
+class SweBenchRun:
+    """One report or submission.
+
+    Attributes
+    ----------
+    path : Path
+    model_id, run_id, split : str
+        `run_id` is empty for submissions, `split` for reports.
+    lists : mapping of outcome to instance ids
+    n_instances : int or None
+        Of the whole data set, where it is told.
+    about : mapping of column to value
+        For the model table.
+    """
+
+    path: Path
+    model_id: str
+    run_id: str
+    split: str
+    lists: Mapping[str, tuple[str, ...]]
+    n_instances: int | None
+    about: Mapping[str, Any] = field(default_factory=dict)
+
+    def ids(self, names: Sequence[str]) -> set[str]:
+        """Instances in any of these lists."""
+        return {one for name in names for one in self.lists.get(name, ())}
+
+
+def is_swe_bench(record: Any) -> bool:
+    """Whether a JSON document is a report of SWE-bench or a submission's results."""
+    if not isinstance(record, dict):
+        return False
+    is_report = "resolved_ids" in record and "results" not in record  # which Terminal-Bench has
+    is_submission = isinstance(record.get("resolved"), list) and not record.keys() - set(LISTS)
+    return is_report or is_submission
+
+
+def find_swe_bench(path: Path, spec: ReadingSpec) -> list[Path]:
+    """Return the results below a folder: those of submissions, else every report; a file is what it is."""
+    if not path.is_dir():
+        return [path]
+    files = [one for one in files_below(path, spec) if one.suffix == ".json"]
+    return [one for one in files if SOURCES["swe-bench"].holds(one)] or [one for one in files if _is_report(one)]
+
+
+def _is_report(path: Path) -> bool:
+    """Whether a file below a folder is a report; folders hold other JSON, too."""
+    try:
+        return is_swe_bench(read_json(path))
+    except (DataError, OSError):
+        return False
+
+
+def swe_bench_rows(
+    paths: Sequence[Path],
+    spec: ReadingSpec,
+    *,
+    item_ids: Sequence[str] | None = None,
+    progress: ProgressCallback = silent,
+) -> ResponseRows:
+    """Read reports and submissions.
+
+    An instance that is in no list of a run counts as wrong where all instances of the data set are known: they were
+    given, or the lists of all runs together hold as many as the runs (or the split) say there are.
+
+    Parameters
+    ----------
+    paths : files, or folders of them
+    spec : ReadingSpec
+        `errors` says what an instance is whose grading failed.
+    item_ids : list of ids, or None
+        All instances of the data set.
+    progress : function
+
+    Raises
+    ------
+    DataError
+        When a file is neither, one run lists an instance twice with different outcomes, or the instances that a run
+        does not list cannot be known.
+    """
+    files = [file for path in paths for file in find_swe_bench(path, spec)]
+    source = named(paths)
+    if not files:
+        raise DataError(
+            f"{source}: must hold reports of SWE-bench (<model>.<run_id>.json) or submissions "
+            "(<date>_<name>/results/results.json), got neither."
+        )
+    runs = read_each(files, _run, progress, spec)
+    known = _all_instances(runs, item_ids)
+    if item_ids is not None:
+        _check_known(runs, item_ids)
+    outcomes, problems = {}, []
+    for run in runs:
+        try:
+            outcomes[run.path] = _outcomes(run, known, spec)
+        except DataError as error:
+            problems.append(str(error))
+    refuse_or_leave_out(problems, spec, has_rest=bool(outcomes))
+    runs = [run for run in runs if run.path in outcomes]
+    _tell_errors(runs, spec)
+    repeated = len({run.model_id for run in runs}) < len(runs)
+    rows = [(run, one, value) for run in runs for one, value in outcomes[run.path].items()]
+    seeds = {"seed": [run.run_id for run, _, _ in rows]} if repeated else {}
+    if not rows:
+        raise DataError(f"{source}: must hold an instance that was graded, got none.")
+    return rows_of_columns(
+        source,
+        {
+            **seeds,
+            "model_id": [run.model_id for run, _, _ in rows],
+            "item_id": [one for _, one, _ in rows],
+            "response": [value for _, _, value in rows],
+            "scenario": [spec.scenario or "-".join(filter(None, ("swe-bench", run.split))) for run, _, _ in rows],
+            "subscenario": [_repository(one) for _, one, _ in rows],
+        },
+        spec,
+        models=[{"model_id": run.model_id, **run.about} for run in runs],
+    )
+
+
+def _run(path: Path) -> SweBenchRun:
+    """Read one file."""
+    content = read_json(path)
+    if not is_swe_bench(content):
+        raise DataError(
+            f"{path}: must be a report of SWE-bench or a submission's results.json, with a list resolved_ids or "
+            "resolved; got neither."
+        )
+    lists = {name: tuple(map(str, content[name])) for name in LISTS if isinstance(content.get(name), list)}
+    total = content.get("total_instances")
+    n_instances = total if isinstance(total, int) else None
+    if "resolved_ids" in content:
+        model, _, run_id = path.name.removesuffix(".json").rpartition(".")
+        model_id = (model or run_id).replace("__", "/")
+        return SweBenchRun(path, model_id, run_id, "", lists, n_instances)
+    folder = path.absolute().parent.parent if path.parent.name == "results" else path.absolute().parent
+    split = folder.parent.name if folder.parent.parent.name == "evaluation" else ""
+    dated = SUBMISSION.fullmatch(folder.name)
+    date = f"{dated['date'][:4]}-{dated['date'][4:6]}-{dated['date'][6:]}" if dated else None
+    about = {"date": date, **_metadata(folder / "metadata.yaml")}
+    return SweBenchRun(path, folder.name, "", split, lists, SPLIT_SIZES.get(split), about)
+
+
+def _metadata(path: Path) -> dict[str, Any]:
+    """Return what a submission says of itself: its name, language model, organisation, number of attempts."""
+    if not path.is_file():
+        return {}
+    content = read_indented(path)
+    info, tags = _inside(content, "info"), _inside(content, "tags")
+    found = {
+        "name": info.get("name") or content.get("name"),
+        "llm": tags.get("model"),
+        "organisation": tags.get("org"),
+        "attempts": _inside(tags, "system").get("attempts"),
+    }
+    return {name: ", ".join(value) if isinstance(value, list) else str(value) for name, value in found.items() if value}
+
+
+def _inside(content: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """Return the keys under a key; none where it holds a value."""
+    found = content.get(name)
+    return found if isinstance(found, dict) else {}
+
+
+def _all_instances(runs: Sequence[SweBenchRun], item_ids: Sequence[str] | None) -> set[str] | None:
+    """Return all instances of the data set, None when they cannot be known."""
+    if item_ids is not None:
+        return set(item_ids)
+    listed = {one for run in runs for one in run.ids(LISTS)}
+    sizes = {run.n_instances for run in runs}
+    return listed if sizes == {len(listed)} else None
+
+
+def _check_known(runs: Sequence[SweBenchRun], item_ids: Sequence[str]) -> None:
+    """Refuse instances that the table of items does not have."""
+    known = set(item_ids)
+    for run in runs:
+        unknown = sorted(run.ids(LISTS) - known)
+        if unknown:
+            raise DataError(
+                f"{run.path}: every instance must be in the table of items, got {len(unknown)} that are not: "
+                f"{shown(unknown)}.{did_you_mean(unknown, known)} Give the instances of the same data set and split."
+            )
+
+
+def _outcomes(run: SweBenchRun, known: set[str] | None, spec: ReadingSpec) -> dict[str, float]:
+    """Response of each instance of a run that has one."""
+    resolved, wrong, failed = run.ids(RESOLVED), run.ids(WRONG), _failed(run)
+    twice = sorted(resolved & (wrong | run.ids(FAILED)))
+    if twice:
+        raise DataError(
+            f"{run.path}: an instance must have one outcome, got {len(twice)} that are resolved and in another list "
+            f"as well: {shown(twice)}."
+        )
+    if known is None and not _tells_all(run):
+        raise DataError(_unknown_instances(run))
+    if known is not None and "submitted_ids" not in run.lists:  # what was not submitted was not run
+        wrong |= known - resolved - failed - run.ids(NOT_RUN)
+    if spec.errors == "wrong":
+        wrong |= failed
+    return {**dict.fromkeys(sorted(resolved), 1.0), **dict.fromkeys(sorted(wrong), 0.0)}
+
+
+def _failed(run: SweBenchRun) -> set[str]:
+    """Instances whose run or grading failed: those the lists say, and those submitted that no list has."""
+    graded = run.ids((*RESOLVED, *WRONG))
+    ungraded = run.ids(("submitted_ids",)) - graded - run.ids(NOT_RUN)
+    return run.ids(FAILED) | ungraded
+
+
+def _tells_all(run: SweBenchRun) -> bool:
+    """Whether a run says which instances it had."""
+    return "submitted_ids" in run.lists or "unresolved_ids" in run.lists
+
+
+def _unknown_instances(run: SweBenchRun) -> str:
+    """Say that the instances a run did not resolve are not known."""
+    size = f" of {run.n_instances}" if run.n_instances else ""
+    table = remedy("items='instances.csv'", "--items instances.csv")
+    return (
+        f"{run.path}: lists the resolved instances only ({len(run.ids(RESOLVED))}{size}), so those that it did not "
+        f"resolve must be known from elsewhere. Give a table of all instances of the data set (column item_id): "
+        f"{table}; or read it together with runs that list them all."
+    )
+
+
+def _tell_errors(runs: Sequence[SweBenchRun], spec: ReadingSpec) -> None:
+    """Warn of instances whose grading failed, and say what they count as."""
+    failed = {run.model_id: n for run in runs if (n := len(_failed(run)))}
+    if not failed:
+        return
+    counts = ", ".join(f"{quoted(name)}: {n}" for name, n in list(failed.items())[:5])
+    more = f" and {len(failed) - 5} more" if len(failed) > 5 else ""
+    other = remedy("errors='wrong'", "--errors wrong")
+    what = (
+        "count as wrong, as on the leaderboard"
+        if spec.errors == "wrong"
+        else f"have no response (the leaderboard counts them as wrong: {other})"
+    )
+    warn(f"instances whose run or grading failed {what}: {counts}{more}.", DataWarning)
+
+
+def _repository(instance: str) -> str | None:
+    """Repository of an instance: ``django/django`` of ``django__django-11099``."""
+    found = INSTANCE.fullmatch(instance)
+    return f"{found['owner']}/{found['name']}" if found else None
+
+
+def swe_bench_published(folder: Path) -> Iterator[tuple[str, str | None, float]]:
+    """Give the scores that ``leaderboards.json`` of the project's web site tells, in [0, 1], by submission folder."""
+    for path in sorted(folder.rglob("leaderboards.json")):
+        boards = read_json(path)
+        for board in boards.get("leaderboards", []) if isinstance(boards, dict) else []:
+            scenario = f"swe-bench-{str(board.get('name', '')).lower()}"
+            for one in board.get("results", []):
+                if isinstance(one.get("resolved"), int | float) and one.get("folder"):
+                    yield str(one["folder"]), scenario, float(one["resolved"]) / 100.0

@@ -1,0 +1,161 @@
+"""Tables of results: long or wide, told from their columns."""
+
+import re
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from itembank.errors import DataError, DataWarning, remedy, shown, warn
+from itembank.files.parquet import read_parquet_schema
+from itembank.readers.csv_files import probable_header
+from itembank.readers.json_files import first_record
+from itembank.readers.long_table import check_columns, rows_of_long, text_columns, wanted_columns
+from itembank.readers.reading_specs import Format, ReadingSpec
+from itembank.readers.rows import ResponseRows
+from itembank.readers.table_batches import table_batches
+from itembank.readers.table_files import read_table_file
+from itembank.readers.wide_table import rows_of_wide_items, rows_of_wide_models
+from itembank.responses.opening import Kind, Table, file_kind
+
+LAYOUTS: dict[Format, Callable[[Table, ReadingSpec], ResponseRows]] = {
+    "long": rows_of_long,
+    "wide-models": rows_of_wide_models,
+    "wide-items": rows_of_wide_items,
+}
+
+WIDE_COLUMNS = ("model_id", "item_id", "scenario", "subscenario")
+"""Columns of ours that a wide table may have."""
+USUAL_NAMES = {
+    "model_id": ("model", "modelid", "modelname", "llm"),
+    "item_id": (
+        *("item", "itemid", "itemname", "question", "questionid", "problem", "problemid", "example", "exampleid"),
+        *("sampleid", "docid", "instanceid"),
+    ),
+    "response": ("response", "correct", "iscorrect", "score", "passed", "result", "outcome"),
+}
+"""What tables of others call our columns, without case, blanks and underscores."""
+_SEPARATORS = re.compile(r"[\s_.-]+")
+ROWS_LOOKED_AT = 1000
+"""Of a wide table, to tell whether it holds responses."""
+
+
+def table_rows(path: Path, spec: ReadingSpec) -> ResponseRows:
+    """Read one table file, long or wide."""
+
+    def keep(columns: Sequence[str]) -> Sequence[str]:
+        usual = with_usual_names(columns, spec)
+        if layout_of(columns, usual) != "long":
+            return columns
+        check_columns(str(path), columns, usual)
+        return wanted_columns(columns, usual)
+
+    table = read_table_file(path, keep=keep, text=text_columns(spec))
+    usual = with_usual_names(table.frame.columns, spec)
+    if usual is not spec and file_kind(path) == "json":  # ids are to be text, whatever they are called
+        table = read_table_file(path, keep=keep, text=text_columns(usual))
+    return rows_of_table(table, spec)
+
+
+def rows_of_table(table: Table, spec: ReadingSpec) -> ResponseRows:
+    """Make rows of a table, long or wide; columns with usual names for model, item and response are told."""
+    usual = with_usual_names(table.frame.columns, spec)
+    if usual is not spec:
+        taken = [f"{theirs!r} as {ours}" for ours, theirs in usual.columns.items() if ours not in spec.columns]
+        warn(f"{table.source}: read the column {', '.join(taken)}.", DataWarning)
+    spec = usual
+    layout = layout_of(table.frame.columns, spec)
+    if layout is None:
+        by_model, by_item = (
+            remedy(f"columns={{'{name}': '...'}}", f"--column {name}=...") for name in ("model_id", "item_id")
+        )
+        nested = f" Nested JSON is read by {remedy('read_json_results', 'itembank import json')}."
+        nested = nested if ".json" in table.source else ""
+        raise DataError(
+            f"{table.source}: there must be a column model_id or item_id (both in a long table), got columns "
+            f"{shown(table.frame.columns, 12)}. Say which column names the model ({by_model}) where rows are models, "
+            f"which names the item ({by_item}) where rows are items, and both where a row is one response.{nested}"
+        )
+    if layout != "long":
+        check_wide(table.source, spec)
+    return LAYOUTS[layout](table, spec)
+
+
+def holds_responses(path: Path, kind: Kind, spec: ReadingSpec) -> bool:
+    """Whether a file is a table of responses: a long one by its columns, a wide one by its first rows too."""
+    columns = _columns(path, kind)
+    usual = with_usual_names(columns, spec)
+    try:
+        if layout_of(columns, usual) == "long":
+            check_columns(str(path), columns, usual)
+            return True
+        layout = layout_of(columns, spec)
+        if layout is None:
+            return False
+        about = [spec.column(name) for name in WIDE_COLUMNS]
+        parts = table_batches(
+            path, kind, list, text=text_columns(spec), in_each=lambda names: [name for name in names if name in about]
+        )
+        batch = next(parts, None)
+        if batch is None:
+            return False
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DataWarning)
+            LAYOUTS[layout](replace(batch.table, frame=batch.table.frame.head(ROWS_LOOKED_AT)), spec)
+    except DataError:
+        return False
+    return True
+
+
+def _columns(path: Path, kind: Kind) -> list[str]:
+    """Names of the columns of a file, or the keys of its first record."""
+    if kind == "csv":
+        return probable_header(path)
+    return list(first_record(path)) if kind == "json" else list(read_parquet_schema(path))
+
+
+def check_wide(source: str, spec: ReadingSpec) -> None:
+    """Raise `DataError` where choices were made that only long tables are read by."""
+    unread = [name for name in spec.columns if name not in WIDE_COLUMNS]
+    if unread:
+        out = remedy("columns=...", "--column")
+        raise DataError(f"{source}: a wide table has no column {shown(unread)} of its own. Leave it out of {out}.")
+    if spec.prefix_scenario:
+        option = remedy("prefix_scenario", "--prefix-scenario")
+        raise DataError(f"{source}: {option} is for long tables, and this one is wide. Leave it out.")
+
+
+def with_usual_names(columns: Sequence[str], spec: ReadingSpec) -> ReadingSpec:
+    """Return the spec with what a table calls model, item and response, where it has one usual name for what it lacks.
+
+    The spec itself where nothing is to be added: where the columns have our names, or where no layout would follow.
+    """
+    named = {*spec.columns, *(["response"] if spec.response_column != "response" else [])}
+    has = {ours: ours in named or spec.column(ours) in columns for ours in USUAL_NAMES}
+    has["model_id"] |= spec.model_id is not None
+    has["response"] |= {spec.column("n_correct"), spec.column("n_trials")} <= set(columns)
+    found = {}
+    for ours, usual in USUAL_NAMES.items():
+        like = [name for name in columns if _SEPARATORS.sub("", name).casefold() in usual]
+        if not has[ours] and len(like) == 1:
+            found[ours] = like[0]
+    is_long = all(has[ours] or ours in found for ours in USUAL_NAMES)
+    is_wide = [*found] in (["model_id"], ["item_id"]) and layout_of(columns, spec) is None
+    if not (is_long or is_wide):
+        return spec
+    return replace(spec, columns={**spec.columns, **found}) if found else spec
+
+
+def layout_of(columns: Sequence[str], spec: ReadingSpec) -> Format | None:
+    """Which of the layouts a table with these columns has; None when none."""
+    if spec.format in LAYOUTS:
+        return spec.format
+    if spec.response_column != "response":
+        return "long"
+    has_model, has_item = spec.column("model_id") in columns, spec.column("item_id") in columns
+    has_counts = {spec.column("n_correct"), spec.column("n_trials")} <= set(columns)
+    if (has_model and has_item) or ((has_model or has_item) and (spec.column("response") in columns or has_counts)):
+        return "long"
+    if has_item:
+        return "wide-items"
+    return "wide-models" if has_model else None

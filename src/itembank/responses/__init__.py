@@ -1,0 +1,1 @@
+"""What models answered: the matrix, its codes, targets, and tables of items and models."""

@@ -1,0 +1,250 @@
+"""Opening files of results: what kind they are, and errors that say what is wrong with them."""
+
+import gzip
+import io
+import sys
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any, Literal, cast
+
+import polars as pl
+
+from itembank.errors import DataError, missing_package
+from itembank.files.digests import PARQUET_MARK
+from itembank.files.documents import regular_size
+from itembank.files.memory import most_in_object, most_text, refuse_object, refuse_text
+
+Kind = Literal["parquet", "csv", "json"]
+Keep = Callable[[Sequence[str]], Sequence[str]]
+"""Which of a file's columns to load."""
+
+SUFFIXES: dict[str, Kind] = {
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".csv": "csv",
+    ".tsv": "csv",
+    ".jsonl": "json",
+    ".ndjson": "json",
+    ".json": "json",
+}
+FOREIGN_MARKS = {
+    PARQUET_MARK: "a Parquet file",
+    b"PK\x03\x04": "a zip archive (an Excel or NumPy file?)",
+    b"\x1f\x8b": "gzipped (then its name must end in .gz)",
+    b"\x28\xb5\x2f\xfd": "packed by Zstandard (then its name must end in .zst)",
+    b"\x80\x04\x95": "a Python pickle, and those are never read",
+    b"\xff\xfe": "UTF-16 text (save it as UTF-8)",
+    b"\xfe\xff": "UTF-16 text (save it as UTF-8)",
+}
+PACKED = (".gz", ".zst")
+"""Suffixes of files that are unpacked as they are read."""
+BYTES_AT_ONCE = 1 << 17
+CUT = "the packed stream is cut or damaged. Copy it again."
+UNREADABLE = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, EOFError, zlib.error)
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table as it stands in a file.
+
+    Attributes
+    ----------
+    source : str
+        For messages.
+    frame : table
+    is_typed : bool
+        Whether the source tells numbers from text (CSV does not).
+    found : mapping of column to the Python types it held
+        For text columns of sources that may mix types (JSON).
+    """
+
+    source: str
+    frame: pl.DataFrame
+    is_typed: bool = True
+    found: Mapping[str, frozenset[type]] = field(default_factory=dict)
+
+
+def file_kind(path: Path) -> Kind:
+    """Tell the kind of a file from its suffix, and refuse one that is empty or is not what its suffix says."""
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    is_packed = bool(suffixes) and suffixes[-1] in PACKED
+    suffix = suffixes[-2] if is_packed and len(suffixes) > 1 else suffixes[-1] if suffixes else ""
+    kind = SUFFIXES.get(suffix)
+    if kind is None:
+        raise DataError(
+            f"{path}: the name of a file must end in one of {', '.join(SUFFIXES)}, or one of these and .gz or .zst."
+        )
+    if is_packed and kind == "parquet":
+        raise DataError(f"{path}: a Parquet file must not be packed once more; it is compressed already. Unpack it.")
+    with translated(path), open_binary(path) as file:
+        start = file.read(4096)
+    _check_start(path, start, kind)
+    return kind
+
+
+def _check_start(path: Path, start: bytes, kind: Kind) -> None:
+    """Refuse a file whose first bytes say that it is something else."""
+    if not start.removeprefix(b"\xef\xbb\xbf").strip():
+        raise DataError(f"{path}: the file is empty.")
+    if kind == "parquet":
+        if not start.startswith(PARQUET_MARK):
+            raise DataError(
+                f"{path}: the name says Parquet, but the file does not begin with PAR1. Name it as what it is."
+            )
+        return
+    for mark, what in FOREIGN_MARKS.items():
+        if start.startswith(mark):
+            raise DataError(f"{path}: the name says {kind.upper()}, but the file is {what}.")
+    is_json = start.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in {b"{", b"["}
+    if is_json != (kind == "json"):
+        what = "looks like JSON" if is_json else "begins with neither { nor ["
+        raise DataError(f"{path}: the name says {kind.upper()}, but the file {what}. Name it as what it is.")
+
+
+def open_binary(path: Path) -> IO[bytes]:
+    """Open an ordinary file for reading bytes, unpacking it; reading raises `DataError` where it gives too much."""
+    n_bytes, suffix = regular_size(path), path.suffix.lower()
+    most = most_text(n_bytes) if suffix in PACKED else float("inf")
+    file: Any = gzip.open(path) if suffix == ".gz" else path.open("rb")  # noqa: SIM115 (closed with what reads it)
+    if suffix == ".zst":
+        file = Zstandard(file, path)
+    return cast(IO[bytes], io.BufferedReader(_Watched(file, path, most), BYTES_AT_ONCE))
+
+
+class Zstandard(io.RawIOBase):
+    """What a stream that Zstandard has packed unpacks to; reading raises `EOFError` where it is cut or damaged.
+
+    Raises
+    ------
+    MissingDependencyError
+        Before Python 3.14, when zstandard is not installed.
+    """
+
+    _PACKED_AT_ONCE = 1 << 12
+    """A few bytes may unpack to thousands of times as many."""
+
+    def __init__(self, packed: IO[bytes], path: Path) -> None:
+        self._packed = packed
+        self._new, self._error = _zstandard(path)
+        self._frame: Any = None
+        self._rest, self._ready = b"", memoryview(b"")
+
+    def readable(self) -> bool:
+        """Say that it can be read."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Unpack the next bytes; several frames are one stream."""
+        while not self._ready:
+            packed = self._rest or self._packed.read(self._PACKED_AT_ONCE)
+            if not packed:
+                if self._frame is not None:
+                    raise EOFError(CUT)
+                return 0
+            self._frame = self._frame or self._new()
+            try:
+                self._ready = memoryview(self._frame.decompress(packed))
+            except self._error as error:
+                raise EOFError(CUT) from error
+            self._rest = b""
+            if self._frame.eof:
+                self._rest, self._frame = self._frame.unused_data, None
+        n_bytes = min(len(buffer), len(self._ready))
+        buffer[:n_bytes], self._ready = self._ready[:n_bytes], self._ready[n_bytes:]
+        return n_bytes
+
+    def close(self) -> None:
+        """Close the stream beneath too."""
+        self._packed.close()
+        super().close()
+
+
+def _zstandard(path: Path) -> tuple[Callable[[], Any], type[Exception]]:
+    """Return what makes the reader of a frame, and its error."""
+    if sys.version_info >= (3, 14):
+        from compression import zstd  # noqa: PLC0415
+
+        return zstd.ZstdDecompressor, zstd.ZstdError
+    try:
+        import zstandard  # noqa: PLC0415
+    except ImportError as error:
+        raise missing_package(
+            f"{path} is packed by Zstandard, and reading it needs zstandard", "zstandard", error
+        ) from error
+    return lambda: zstandard.ZstdDecompressor().decompressobj(), zstandard.ZstdError
+
+
+class _Watched(io.RawIOBase):
+    """Bytes of a file, counted as they come: in all, and since the last end of a line."""
+
+    def __init__(self, file: Any, path: Path, most: float) -> None:
+        self._file, self._path, self._most = file, path, most
+        self._most_in_line = most_in_object()
+        self._n_bytes = self._n_in_line = 0
+
+    def readable(self) -> bool:
+        """Say that it can be read."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Read the next bytes, and count them."""
+        n_read = int(self._file.readinto(buffer))
+        self._n_bytes += n_read
+        n_after = _after_last_line(memoryview(buffer)[:n_read])
+        self._n_in_line = self._n_in_line + n_read if n_after is None else n_after
+        if self._n_bytes > self._most:
+            raise refuse_text(self._path, self._most)
+        if self._n_in_line > self._most_in_line:
+            raise refuse_object(self._path, self._most_in_line)
+        return n_read
+
+    def close(self) -> None:
+        """Close the file beneath too."""
+        self._file.close()
+        super().close()
+
+
+def _after_last_line(part: memoryview) -> int | None:
+    """Return how many bytes follow the last end of a line, None where there is none."""
+    for first in (max(0, len(part) - BYTES_AT_ONCE), 0):  # the whole is copied only where its end holds none
+        end = bytes(part[first:]).rfind(b"\n")
+        if end >= 0:
+            return len(part) - first - end - 1
+    return None
+
+
+@contextmanager
+def translated(path: Path, what: str = "file") -> Iterator[None]:
+    """Turn the errors of reading into a `DataError` that names the file and what is wrong with its text."""
+    try:
+        yield
+    except UNREADABLE as error:
+        # A missing or forbidden file is said best by the operating system.
+        if isinstance(error, OSError) and error.errno is not None:
+            raise
+        bad_text = None if path.suffix.lower() in {".parquet", ".pq"} else encoding_problem(path)
+        reason = bad_text or (str(error).strip().splitlines() or [type(error).__name__])[0][:300]
+        raise DataError(f"{path}: the {what} cannot be read: {reason}") from error
+
+
+def encoding_problem(path: Path) -> str | None:
+    """Say where the file is not UTF-8, or None."""
+    try:
+        with open_binary(path) as file:
+            content = file.read()
+        content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        return not_utf8(content, error.start)
+    except (OSError, EOFError, zlib.error):
+        return CUT
+    return None
+
+
+def not_utf8(content: bytes, position: int, *, before: int = 0, lines_before: int = 0) -> str:
+    """Say at which byte and line text is not UTF-8; `before` counts what preceded `content`."""
+    line = lines_before + content.count(b"\n", 0, position) + 1
+    where = f"byte 0x{content[position]:02x} at position {before + position}, line {line}"
+    return f"it is not UTF-8: {where}. Save it as UTF-8."

@@ -1,0 +1,175 @@
+"""The response file: one long Parquet file that carries everything known, readable by any Parquet reader.
+
+Columns: `model_id`, `item_id`, `scenario`, `subscenario`, `response` and, where known, `n_trials` and costs; one row
+a model and item, model after model. What else is known of models and items travels in the file's key-value metadata
+(`itembank.models`, `itembank.items`: a Parquet table each, in base64), so that the file is never apart from it. The
+digest of the whole file (`itembank.digest`) is checked before anything is read (`readers.response_rows`).
+"""
+
+import base64
+import io
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+from polars.io.plugins import register_io_source
+
+from itembank.errors import ParameterError
+from itembank.files.atomic import check_destination, replacing_file
+from itembank.files.digests import BLANK, DIGEST_KEY, PARQUET_MARK, is_sealed, seal
+from itembank.files.parquet import read_parquet_metadata
+from itembank.numerics.arrays import BoolArray
+from itembank.responses.coded_responses import blocks
+from itembank.responses.responses import ResponseMatrix
+
+SCHEMA_VERSION = "1"
+VERSION_KEY = "itembank.schema_version"
+MODELS_KEY = "itembank.models"
+ITEMS_KEY = "itembank.items"
+ROWS_IN_GROUP = 122_880
+OWN_COLUMNS = ("model_id", "item_id", "scenario", "subscenario", "response", "n_trials")
+
+
+def write_responses(responses: ResponseMatrix, path: str | Path) -> None:
+    """Write a response file, whole or not at all; `read_responses` gives the same matrix back.
+
+    The rows are made and written a part at a time, so that the long table is never in memory.
+
+    Parameters
+    ----------
+    responses : ResponseMatrix
+        Or the codes that `itembank import` holds.
+    path : str or Path
+        Must end in ``.parquet``.
+
+    Raises
+    ------
+    ParameterError
+        When the path ends in something else, or is a folder.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from itembank import ResponseMatrix, read_responses, write_responses
+    >>> write_responses(ResponseMatrix.create(np.array([[0.0, 1.0], [1.0, np.nan]])), "responses.parquet")
+    >>> read_responses("responses.parquet").model_ids
+    ['model-1', 'model-2']
+    """
+    path = Path(path)
+    check_response_destination(path)
+    metadata = {
+        VERSION_KEY: SCHEMA_VERSION,
+        MODELS_KEY: _packed_table(responses.models),
+        ITEMS_KEY: _packed_table(responses.items),
+        DIGEST_KEY: BLANK,
+    }
+    with replacing_file(path) as temporary:
+        _write_rows(responses, temporary, metadata)
+        seal(temporary)
+
+
+def check_response_destination(path: Path) -> None:
+    """Raise `ParameterError` when no response file can be written at `path`; worth asking before long reading."""
+    if path.suffix.lower() != ".parquet":
+        raise ParameterError(f"a response file is a Parquet file; its name must end in .parquet, got {path.name!r}.")
+    check_destination(path)
+
+
+def is_response_file(path: Path) -> bool:
+    """Whether a file was made by `write_responses`."""
+    with path.open("rb") as file:
+        if file.read(len(PARQUET_MARK)) != PARQUET_MARK:
+            return False
+    if is_sealed(path):  # known by its bytes: damaged metadata must not make it pass for another program's table
+        return True
+    try:
+        return VERSION_KEY in read_parquet_metadata(path)
+    except pl.exceptions.PolarsError:
+        return False  # the reader of tables says what is wrong with it
+
+
+def _write_rows(responses: ResponseMatrix, path: Path, metadata: dict[str, str]) -> None:
+    """Write one row for every cell of which something is known, group after group of rows."""
+    names = {
+        "model_id": _categories(responses.models["model_id"]),
+        **{column: _categories(responses.items[column]) for column in ("item_id", "scenario", "subscenario")},
+    }
+    parts = _long_tables(responses, names)
+    n_rows = sum(int(np.count_nonzero(_told(part))) for part in blocks(responses))
+    groups = _regrouped(parts, _group_sizes(n_rows))
+    first = next(groups)
+
+    def source(*_choices: object) -> Iterator[pl.DataFrame]:
+        yield first
+        yield from groups
+
+    register_io_source(source, schema=first.schema).sink_parquet(path, metadata=metadata)
+
+
+def _group_sizes(n_rows: int) -> list[int]:
+    """Rows of each row group, as even as can be; the same on every machine, so that the bytes of the file are."""
+    n_groups = max(1, round(n_rows / ROWS_IN_GROUP))
+    size, more = divmod(n_rows, n_groups)
+    return [size + (number < more) for number in range(n_groups)]
+
+
+def _regrouped(parts: Iterator[pl.DataFrame], sizes: Sequence[int]) -> Iterator[pl.DataFrame]:
+    """Put tables together, and cut them into tables of these sizes."""
+    left = next(parts)
+    for size in sizes:
+        while left.height < size:
+            left = pl.concat([left, next(parts)])
+        yield left[:size].rechunk()
+        left = left[size:]
+
+
+def _long_tables(responses: ResponseMatrix, names: Mapping[str, pl.Series]) -> Iterator[pl.DataFrame]:
+    """Give one row for every cell of which something is known, some models at a time."""
+    of_items = ("item_id", "scenario", "subscenario")
+    whole = pl.DataFrame()  # the items of a part in which everything is known: the next part mostly has the same
+    first = 0
+    for part in blocks(responses):
+        told = _told(part)
+        if told.all():
+            model = np.repeat(np.arange(part.n_models), part.n_items)
+            if whole.height != model.size:
+                item = np.tile(np.arange(part.n_items), part.n_models)
+                whole = pl.DataFrame({column: names[column].gather(item) for column in of_items})
+            items = whole
+        else:
+            model, item = np.nonzero(told)
+            items = pl.DataFrame({column: names[column].gather(item) for column in of_items})
+        yield pl.DataFrame([names["model_id"].gather(model + first), *items, *_numbers(part, told)])
+        first += part.n_models
+
+
+def _numbers(responses: ResponseMatrix, told: BoolArray) -> Iterator[pl.Series]:
+    """Give responses, trials and costs of these cells."""
+    yield pl.Series("response", responses.responses[told], nan_to_null=True)
+    if responses.n_trials is not None:
+        yield pl.Series("n_trials", responses.n_trials[told].astype(np.int64))
+    for unit, cost in responses.costs.items():
+        yield pl.Series(unit, cost[told].astype(np.float64), nan_to_null=True)
+
+
+def _told(responses: ResponseMatrix) -> BoolArray:
+    """Where a response, trials or a cost is known, (n_models, n_items)."""
+    told = responses.observed
+    if responses.n_trials is not None:
+        told |= responses.n_trials != 0
+    for cost in responses.costs.values():
+        told |= ~np.isnan(cost)
+    return told
+
+
+def _categories(names: pl.Series) -> pl.Series:
+    """Names that rows may repeat, stored once each."""
+    return names.cast(pl.Categorical)
+
+
+def _packed_table(table: pl.DataFrame) -> str:
+    """Return a table as text: Parquet in base64."""
+    content = io.BytesIO()
+    table.write_parquet(content)
+    return base64.b64encode(content.getvalue()).decode("ascii")

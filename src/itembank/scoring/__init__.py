@@ -1,1 +1,0 @@
-"""Ability of models, given responses and item parameters."""

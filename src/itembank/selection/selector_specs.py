@@ -1,0 +1,358 @@
+"""Choices of a selection: one frozen spec a method, and the table of the methods.
+
+Without numpy, so that a command's help can list them.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Literal, Self, get_args
+
+from itembank.checks import check_fraction, check_one_of, check_whole
+from itembank.errors import ParameterError
+from itembank.methods import Method, MethodTable
+from itembank.selection.criteria import Criterion, Goal, criterion_of
+
+if TYPE_CHECKING:
+    from itembank.bank.costs import CostUnit
+    from itembank.selection.constraints import Constraints
+
+Allocation = Literal["equal", "proportional"]
+BenchmarkAllocation = Literal["free", "equal"]
+DisagreementMeasure = Literal["variance", "jensen-shannon", "predictive-diversity"]
+
+
+@dataclass(frozen=True, slots=True)
+class SelectionSpec:
+    """What the specs of all methods are derived from; a method answers here where it is unlike most."""
+
+    @property
+    def allow_degenerate(self) -> bool:
+        """Whether items may be chosen that every calibration model answered alike."""
+        return False
+
+    def may_skip_scenarios(self, *, is_short: bool) -> bool:  # noqa: ARG002  # others do
+        """Whether a scenario may go without any item; `is_short` where there are fewer items than scenarios."""
+        return False
+
+    def for_each_scenario(self) -> Self:
+        """Return the spec for as many items of every scenario, where that is not what it does anyway."""
+        return self
+
+
+@dataclass(frozen=True, slots=True)
+class RandomSelectionSpec(SelectionSpec):
+    """What the specs of methods are derived from that draw items by chance."""
+
+    @property
+    def allow_degenerate(self) -> bool:
+        """A random sample is only fair if all items can come."""
+        return True
+
+
+@dataclass(frozen=True, slots=True)
+class Random(RandomSelectionSpec):
+    """Items drawn uniformly within each scenario."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stratified(RandomSelectionSpec):
+    """Items drawn within each scenario so that every subscenario is represented (tinyBenchmarks 3.1).
+
+    Attributes
+    ----------
+    allocation : {'equal', 'proportional'}
+        'equal': tinyBenchmarks's rule, counts of two subscenarios differ by at most one. For a micro target with
+        subscenarios of very different size the weights that make up for it can cost more than plain random sampling
+        (`docs/results-tables.md`). 'proportional': counts follow the subscenarios' share of the score; the same as
+        'equal' for a macro target.
+    """
+
+    allocation: Allocation = "equal"
+
+    def __post_init__(self) -> None:
+        """Check the choices."""
+        check_one_of("allocation", self.allocation, get_args(Allocation))
+
+
+@dataclass(frozen=True, slots=True)
+class AnchorCorrectness(SelectionSpec):
+    """Anchor points: clusters of items that the calibration models answered alike (tinyBenchmarks 3.2).
+
+    Attributes
+    ----------
+    n_restarts : int
+        Starts of k-means; the smallest inertia wins.
+    standardise : bool
+        Give every calibration model the same variance over the items of a scenario.
+    allow_degenerate : bool
+        As for `AnchorIRT`.
+    """
+
+    n_restarts: int = 5
+    standardise: bool = True
+    allow_degenerate: bool = False
+
+    def __post_init__(self) -> None:
+        """Check the choices."""
+        check_whole("n_restarts", self.n_restarts, least=1)
+
+
+@dataclass(frozen=True, slots=True)
+class AnchorIRT(SelectionSpec):
+    """Anchor points: clusters of items with similar parameters (tinyBenchmarks 3.2).
+
+    Attributes
+    ----------
+    n_restarts : int
+        Starts of k-means; the smallest inertia wins.
+    standardise : bool
+        Let the loadings together and the intercept count the same, instead of as they come.
+    allow_degenerate : bool
+        Let items that every calibration model answered the same way be anchors too, as tinyBenchmarks does. They tell
+        these models not apart, but stand for their like better than the nearest informative item does: worth it
+        for the weighted mean alone where there are many of them, as with few or weak calibration models.
+    """
+
+    n_restarts: int = 5
+    standardise: bool = True
+    allow_degenerate: bool = False
+
+    def __post_init__(self) -> None:
+        """Check the choices."""
+        check_whole("n_restarts", self.n_restarts, least=1)
+
+
+@dataclass(frozen=True, slots=True)
+class AnchorLatent(SelectionSpec):
+    """Anchor points: clusters of items with similar mean and loadings on the leading components of the responses.
+
+    Like `AnchorCorrectness`, but on what of the responses is not noise; a mean and some dozen loadings an item.
+
+    Attributes
+    ----------
+    n_components : int or 'auto'
+        At most this many components; 'auto' takes those that stand out from noise, up to 50 (`fit_factor_model`).
+    n_restarts : int
+        Starts of k-means; the smallest inertia wins.
+    allow_degenerate : bool
+        As for `AnchorIRT`.
+    """
+
+    n_components: int | Literal["auto"] = "auto"
+    n_restarts: int = 5
+    allow_degenerate: bool = False
+
+    def __post_init__(self) -> None:
+        """Check the choices."""
+        check_whole("n_components", self.n_components, least=1, word="auto")
+        check_whole("n_restarts", self.n_restarts, least=1)
+
+
+@dataclass(frozen=True, slots=True)
+class VOptimal(SelectionSpec):
+    """Items whose responses leave the least uncertainty about the wanted scores, in a linear-Gaussian factor model.
+
+    Attributes
+    ----------
+    target : str or mapping of str to float
+        Score that is wanted: 'overall' or a scenario, or several, each with its importance: the weight of its
+        variance. 'balanced' wants the overall score and every scenario's, the latter with the square of its weight
+        in the overall score: on real leaderboards as good for the overall score, and a tenth better for scenarios.
+    n_factors : int or 'auto'
+        At most this many factors; 'auto' takes those that stand out from noise, up to 50 (`fit_factor_model`).
+    allocation : {'free', 'equal'}
+        'free': any item may come next, of whatever scenario.
+        'equal': every scenario gets the same number, as with the other methods.
+    minimum_per_scenario : int
+        With 'free', least number of items of each scenario (all it has, where it has fewer). With 0 a scenario may
+        go without.
+    discrepancy : float or 'auto'
+        Standard deviation, on the scale of responses, by which new models may raise or lower all items of a
+        scenario, and its items of like difficulty, beyond what the calibration models showed (`with_discrepancy`).
+        'auto' measures it on calibration models left out, and that of subscenarios too (`bank_factor_model`).
+        Without it items that past models hardly told apart are never asked, and a model stronger than all of
+        them is a surprise: on AlpacaEval split by date the error of the score was then four times as large.
+    n_abilities : int
+        Let half of what is made small be the mean uncertainty at this many abilities of calibration models, where
+        items tell as much of ability, and scatter as much, as the item model says of models of that ability
+        (`local_model`). 0: none.
+    scenario_weights : mapping of str to float, or None
+        Weights of scenario scores in the overall score that is wanted, in place of the bank's; 0 for those not named.
+        For a score that the bank's overall one is not, as a leaderboard's own of a few scenarios.
+    """
+
+    target: str | Mapping[str, float] = "balanced"
+    n_factors: int | Literal["auto"] = "auto"
+    allocation: BenchmarkAllocation = "free"
+    minimum_per_scenario: int = 1
+    discrepancy: float | Literal["auto"] = "auto"
+    n_abilities: int = 0
+    scenario_weights: Mapping[str, float] | None = None
+
+    def __post_init__(self) -> None:
+        """Check the choices."""
+        check_whole("n_factors", self.n_factors, least=1, word="auto")
+        weights = [1.0] if self.scenario_weights is None else list(self.scenario_weights.values())
+        if not all(map(math.isfinite, weights)) or not any(weights):
+            raise ParameterError(f"scenario_weights must be finite, not all zero, got {self.scenario_weights!r}.")
+        if self.discrepancy != "auto" and not 0.0 <= self.discrepancy <= 1.0:
+            raise ParameterError(f"discrepancy must be 'auto' or a number in [0, 1], got {self.discrepancy!r}.")
+        check_one_of("allocation", self.allocation, get_args(BenchmarkAllocation))
+        check_whole("minimum_per_scenario", self.minimum_per_scenario, least=0)
+        check_whole("n_abilities", self.n_abilities, least=0)
+        if isinstance(self.target, str):
+            return
+        values = list(self.target.values())
+        if not all(math.isfinite(value) and value >= 0.0 for value in values) or sum(values) <= 0.0:
+            raise ParameterError(
+                f"importance of the targets must be finite numbers >= 0, not all zero, got {dict(self.target)!r}."
+            )
+
+    def may_skip_scenarios(self, *, is_short: bool) -> bool:
+        """Skip some where one item of each is wished for, and there are fewer items; more than one is a condition."""
+        return is_short and self.allocation == "free" and self.minimum_per_scenario <= 1
+
+    def __repr__(self) -> str:
+        """Leave out weights that are not there: what was tried before there were any is kept under these words."""
+        absent = () if self.scenario_weights is not None else ("scenario_weights",)
+        named = [f"{one.name}={getattr(self, one.name)!r}" for one in fields(self) if one.name not in absent]
+        return f"VOptimal({', '.join(named)})"
+
+    def for_each_scenario(self) -> Self:
+        """Return the spec with equal allocation."""
+        return replace(self, allocation="equal")
+
+
+@dataclass(frozen=True, slots=True)
+class Disagreement(SelectionSpec):
+    """The items of each scenario on which the calibration models disagree most (DISCO, arXiv 2510.07959).
+
+    Attributes
+    ----------
+    measure : {'variance', 'jensen-shannon', 'predictive-diversity'}
+        'variance' of the responses; 'jensen-shannon': their generalised divergence (binary responses: the same
+        order). 'predictive-diversity': sum over right and wrong of the largest probability that the item model gives
+        it for any calibration model. DISCO takes probabilities of every answer option, which a bank does not hold.
+    """
+
+    measure: DisagreementMeasure = "variance"
+
+    def __post_init__(self) -> None:
+        """Check the choices."""
+        check_one_of("measure", self.measure, get_args(DisagreementMeasure))
+
+
+@dataclass(frozen=True, slots=True)
+class Information(SelectionSpec):
+    """The items of each scenario that tell most about ability at every level that occurs (metabench, arXiv 2407.12844).
+
+    Informative items are not representative ones: estimate from ability or by a regression.
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class Uncertainty(RandomSelectionSpec):
+    """Items drawn at random with known unequal probabilities: more often where the item model is less sure.
+
+    For estimates and intervals that stay valid when the item model is wrong (`docs/design-based.md`).
+
+    Attributes
+    ----------
+    mixture : float
+        Share of the draws that follow the weights in the score alone, in (0, 1]. It bounds how much any one
+        response can count; 1 ignores the item model.
+    """
+
+    mixture: float = 0.5
+
+    def __post_init__(self) -> None:
+        """Check the choices."""
+        check_fraction("mixture", self.mixture, whole=True)
+
+
+@dataclass(frozen=True, slots=True)
+class OptimalDesign(SelectionSpec):
+    """Items chosen one after the other by a criterion of optimal design, at the mean ability (WILD 6.2, "Selection").
+
+    Unlike `VOptimal` it trusts the item model, in which items that nearly all models get right or wrong tell little.
+
+    Attributes
+    ----------
+    criterion : str
+        A short name of `itembank.selection.criteria`: 'v-optimal', 'd-optimal', 'a-optimal', 'trace', 'fisher' (one
+        dimension), 'kl', 'random', 'uniform', 'min-cost'.
+    of : {'logits', 'probabilities', 'score'} or None
+        For 'v-optimal', whose variance is to fall (`VOptimality`); None for its default.
+    target : str
+        For 'v-optimal', the score that is wanted: 'overall' or a scenario.
+    per_cost : bool
+        Divide what an item tells by its expected cost (WILD 5.3, "-tau").
+    cost, input_weight : str, float
+        The unit (`CostUnit`), for `per_cost` and 'min-cost'.
+    at_least : int or mapping of scenario to int
+        Least number of items of every scenario, or of those named; 0 lets scenarios go without.
+    at_most : int, mapping of scenario to int, or None
+    randomesque : int
+        Draw each item from this many best.
+    """
+
+    criterion: str = "v-optimal"
+    of: Goal | None = None
+    target: str = "overall"
+    per_cost: bool = False
+    cost: str = "tokens"
+    input_weight: float = 0.5
+    at_least: int | Mapping[str, int] = 1
+    at_most: int | Mapping[str, int] | None = None
+    randomesque: int = 1
+
+    def __post_init__(self) -> None:
+        """Check the choices."""
+        _ = self.full_criterion, self.constraints, self.cost_unit  # each checks its own
+
+    def may_skip_scenarios(self, *, is_short: bool) -> bool:  # noqa: ARG002
+        """Return True: a design says itself how many items of each scenario it wants, none at all included."""
+        return True
+
+    @property
+    def full_criterion(self) -> Criterion:
+        """The criterion with its choices."""
+        return criterion_of(self.criterion, per_cost=self.per_cost, of=self.of)
+
+    @property
+    def constraints(self) -> "Constraints":
+        """What the chosen items must keep to."""
+        from itembank.selection.constraints import Constraints  # noqa: PLC0415 (needs numpy)
+
+        return Constraints(self.at_least, self.at_most, randomesque=self.randomesque)
+
+    @property
+    def cost_unit(self) -> "CostUnit":
+        """How the cost of an item is counted."""
+        from itembank.bank.costs import CostUnit  # noqa: PLC0415 (needs numpy)
+
+        return CostUnit(self.cost, self.input_weight)
+
+
+_CHOOSE = "itembank.selection.choose"
+
+METHODS: MethodTable[SelectionSpec] = MethodTable(
+    "selection",
+    {
+        "random": Method(Random, f"{_CHOOSE}:at_random"),
+        "stratified": Method(Stratified, f"{_CHOOSE}:from_strata"),
+        "anchor-correctness": Method(AnchorCorrectness, f"{_CHOOSE}:anchors_on_correctness"),
+        "anchor-irt": Method(AnchorIRT, f"{_CHOOSE}:anchors_on_parameters"),
+        "anchor-latent": Method(AnchorLatent, f"{_CHOOSE}:anchors_on_components"),
+        "v-optimal": Method(VOptimal, f"{_CHOOSE}:v_optimal"),
+        "disagreement": Method(Disagreement, f"{_CHOOSE}:by_disagreement"),
+        "information": Method(Information, f"{_CHOOSE}:by_information"),
+        "uncertainty": Method(Uncertainty, f"{_CHOOSE}:by_uncertainty"),
+        "optimal-design": Method(OptimalDesign, "itembank.selection.optimal_design:choose_optimal_design"),
+    },
+    base=SelectionSpec,
+    group="itembank.selectors",
+    reserved=("auto",),
+)
+"""Kernels of `itembank.selection.pools.ItemPools` and the spec."""

@@ -1,0 +1,286 @@
+"""What can happen in a session: items are asked, answers are told, attempts fail, its budget is raised.
+
+A session is the list of its events: everything else follows from them, from the bank and from the settings.
+"""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from itembank.errors import DataError, ItembankError, quoted
+from itembank.sessions.limits import Budget
+
+SINGLE = 1.2e-7
+"""Relative rounding of float32."""
+
+EXTENDED = "extended"
+
+MOST_TRIALS = 10**9
+"""Of one answer; more are a slip, and would not fit the numbers that responses are kept in."""
+
+MOST_COST = 1e15
+"""Of one answer in any unit; more is a slip, and sums of it might be no number any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Items handed out together, in the order they were chosen.
+
+    Attributes
+    ----------
+    item_ids : tuple of str
+    explored : tuple of str
+        Those of them that were drawn at random.
+    """
+
+    item_ids: tuple[str, ...]
+    explored: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, as `event_from_dict` reads it."""
+        explored = {"explored": list(self.explored)} if self.explored else {}
+        return {"event": "asked", "item_ids": list(self.item_ids), **explored}
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """The answer to an item.
+
+    Attributes
+    ----------
+    item_id : str
+    response : float
+        In [0, 1]; with trials the share of them that were correct.
+    n_correct, n_trials : int or None
+        Of repeated trials; both or neither.
+    costs : mapping of unit to amount
+        What the answer cost; from 0 to `MOST_COST`.
+    was_asked : bool
+        False for an answer to an item that the session never asked: it counts all the same.
+    is_correction : bool
+        Whether it replaces an earlier answer.
+    """
+
+    item_id: str
+    response: float
+    n_correct: int | None = None
+    n_trials: int | None = None
+    costs: Mapping[str, float] = field(default_factory=dict)
+    was_asked: bool = True
+    is_correction: bool = False
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, as `event_from_dict` reads it; numbers survive JSON to the last bit."""
+        trials = {} if self.n_trials is None else {"n_correct": self.n_correct, "n_trials": self.n_trials}
+        return {
+            "event": "told",
+            "item_id": self.item_id,
+            "response": self.response,
+            **trials,
+            "costs": dict(self.costs),
+            "was_asked": self.was_asked,
+            "is_correction": self.is_correction,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """An item that could not be answered; an earlier answer to it is taken back.
+
+    Attributes
+    ----------
+    item_id : str
+    again : bool
+        Whether it may be asked again; else it is skipped.
+    reason : str
+        For people.
+    costs : mapping of unit to amount
+        What the attempt cost, where that is known.
+    """
+
+    item_id: str
+    again: bool = False
+    reason: str = ""
+    costs: Mapping[str, float] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, as `event_from_dict` reads it."""
+        return {
+            "event": "failed",
+            "item_id": self.item_id,
+            "again": self.again,
+            "reason": self.reason,
+            "costs": dict(self.costs),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Extended:
+    """The budget was raised: this one holds from here on.
+
+    Attributes
+    ----------
+    budget : Budget
+    """
+
+    budget: Budget
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, as `event_from_dict` reads it."""
+        return {"event": EXTENDED, "budget": {"n_items": self.budget.n_items, "costs": dict(self.budget.costs)}}
+
+
+Event: TypeAlias = Asked | Told | Failed | Extended
+
+
+def event_from_dict(record: Mapping[str, Any]) -> Event:
+    """Make an event of the plain data that its `to_dict` gave.
+
+    Raises
+    ------
+    DataError
+        When the record is not one of an event: another kind, a field too few or too many, a value that may not be.
+    """
+    if not isinstance(record, Mapping):
+        raise DataError(f"an event must be an object of named fields, got {record!r}.")
+    fields = dict(record)
+    kind = fields.pop("event", None)
+    match kind:
+        case "asked":
+            item_ids = _take(fields, kind, "item_ids", _is_texts)
+            explored = _take(fields, kind, "explored", _is_texts) if "explored" in fields else ()
+            if not set(explored) <= set(item_ids):
+                raise DataError(f"event 'asked' must have explored items among its items, got {list(explored)!r}.")
+            event: Event = Asked(tuple(item_ids), tuple(explored))
+        case "told":
+            event = _told(fields)
+        case "failed":
+            event = Failed(
+                _take(fields, kind, "item_id", _is_text),
+                _take(fields, kind, "again", _is_flag),
+                _take(fields, kind, "reason", lambda value: isinstance(value, str)),
+                checked_costs(_take(fields, kind, "costs", _is_mapping), "a failed attempt"),
+            )
+        case "extended":
+            event = Extended(_budget(_take(fields, kind, "budget", _is_mapping)))
+        case _:
+            raise DataError(f"an event must be 'asked', 'told', 'failed' or 'extended', got {kind!r}.")
+    if fields:
+        raise DataError(f"event {kind!r} must have no field {', '.join(map(repr, sorted(fields, key=str)))}.")
+    return event
+
+
+def checked_response(response: object, item_id: str) -> float:
+    """Return a response as a number in [0, 1], or raise `DataError`."""
+    try:
+        value = float(response)  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):
+        value = math.nan
+    if isinstance(response, str) or not 0.0 <= value <= 1.0:
+        raise DataError(
+            f"a response must be a number in [0, 1], got {response!r} for item {quoted(item_id)}. Rescale it, or tell "
+            "that the attempt failed."
+        )
+    return value + 0.0  # -0.0 would be another number in a journal
+
+
+def checked_counts(n_correct: object, n_trials: object, item_id: str) -> tuple[int, int]:
+    """Return counts of correct and of all trials as whole numbers, or raise `DataError`."""
+    correct, trials = _whole(n_correct), _whole(n_trials)
+    if correct is None or trials is None or not 0 <= correct <= trials or not 1 <= trials <= MOST_TRIALS:
+        raise DataError(
+            "n_correct and n_trials must be whole numbers with 0 <= n_correct <= n_trials and n_trials from 1 to "
+            f"{MOST_TRIALS}, got {n_correct!r} of {n_trials!r} for item {quoted(item_id)}."
+        )
+    return correct, trials
+
+
+def counts_behind(response: float, n_trials: int) -> tuple[int, int] | None:
+    """Return the counts that a recorded mean of trials stands for; None without trials, or where it is none.
+
+    Means may have been kept in float32, which tells all means of up to a few million trials apart.
+    """
+    if n_trials < 1:
+        return None
+    n_correct = round(response * n_trials)
+    return (n_correct, n_trials) if math.isclose(n_correct / n_trials, response, rel_tol=SINGLE) else None
+
+
+def checked_costs(costs: Mapping[str, float] | None, owner: str) -> dict[str, float]:
+    """Return costs by unit as numbers from 0 to `MOST_COST`, or raise `DataError`."""
+    result = {}
+    if costs is not None and not isinstance(costs, Mapping):
+        raise DataError(f"costs must be given by unit, as in {{'cost_usd': 0.01}}, got {costs!r} for {owner}.")
+    amounts: dict[Any, Any] = dict(costs or {})
+    for unit, amount in amounts.items():
+        try:
+            value = float(amount)
+        except (TypeError, ValueError, OverflowError):
+            value = math.nan
+        if not _is_text(unit) or isinstance(amount, str) or not 0.0 <= value <= MOST_COST:
+            raise DataError(
+                f"a cost must be a number from 0 to {MOST_COST:g}, got {amount!r} {unit} for {owner}. Leave out what "
+                "is not known."
+            )
+        result[unit] = value + 0.0
+    return result
+
+
+def _told(fields: dict[str, Any]) -> Told:
+    item_id = _take(fields, "told", "item_id", _is_text)
+    response = checked_response(fields.pop("response", None), item_id)
+    n_correct, n_trials = fields.pop("n_correct", None), fields.pop("n_trials", None)
+    if n_correct is not None or n_trials is not None:
+        n_correct, n_trials = checked_counts(n_correct, n_trials, item_id)
+        if response != n_correct / n_trials:
+            raise DataError(
+                f"response of item {quoted(item_id)} must be n_correct / n_trials = {n_correct} / {n_trials}, got "
+                f"{response}."
+            )
+    return Told(
+        item_id,
+        response,
+        n_correct,
+        n_trials,
+        checked_costs(_take(fields, "told", "costs", _is_mapping), f"item {quoted(item_id)}"),
+        _take(fields, "told", "was_asked", _is_flag),
+        _take(fields, "told", "is_correction", _is_flag),
+    )
+
+
+def _budget(plain: Mapping[str, Any]) -> Budget:
+    try:
+        return Budget(**plain)
+    except (TypeError, AttributeError, ItembankError) as error:
+        raise DataError(f"event 'extended' must have a budget of n_items and costs, got {plain!r}: {error}") from error
+
+
+def _take(fields: dict[str, Any], kind: str, name: str, is_fit: Callable[[Any], bool]) -> Any:
+    """Take a field that must be there and fit."""
+    if name not in fields or not is_fit(fields[name]):
+        raise DataError(f"event {kind!r} must have a fitting field {name!r}, got {fields.get(name)!r}.")
+    return fields.pop(name)
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str) and value != ""
+
+
+def _is_texts(value: object) -> bool:
+    return isinstance(value, list | tuple) and len(value) > 0 and all(map(_is_text, value))
+
+
+def _is_flag(value: object) -> bool:
+    return isinstance(value, bool)
+
+
+def _is_mapping(value: object) -> bool:
+    return isinstance(value, Mapping)
+
+
+def _whole(value: object) -> int | None:
+    """Return a whole number as int, None for anything else."""
+    if isinstance(value, bool | str) or not hasattr(value, "__index__"):
+        return None
+    return int(value.__index__())

@@ -1,0 +1,313 @@
+"""Sessions that are kept in a journal: starting one, going on with it, looking at it."""
+
+import importlib.metadata
+import math
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from itembank.bank.arguments import GivenBank, as_bank
+from itembank.bank.bank_lineage import bank_for
+from itembank.bank.bank_records import RECORD
+from itembank.bank.banks import Bank
+from itembank.errors import BankError, DataError, DataWarning, ParameterError, quoted, visible, warn
+from itembank.files.hub_names import is_hub_name
+from itembank.progress import ProgressCallback, silent
+from itembank.sessions.events import EXTENDED, MOST_COST, Event, Extended, event_from_dict
+from itembank.sessions.journal import Journal, check_absent, read_journal, warn_of_torn
+from itembank.sessions.journal_lines import JournalContent
+from itembank.sessions.limits import Budget
+from itembank.sessions.pool import SessionPool
+from itembank.sessions.preparation import prepare_sessions, ready_pool
+from itembank.sessions.session import AdaptiveSession, check_model_id
+from itembank.sessions.session_spec import SessionSpec
+
+MODEL_ID = "model_id"
+"""Stands in a journal's header, and among its settings."""
+
+
+@contextmanager
+def start_session(
+    path: str | Path,
+    bank: GivenBank,
+    spec: SessionSpec | None = None,
+    *,
+    model_id: str = "model",
+    bank_path: str | Path | None = None,
+    progress: ProgressCallback = silent,
+) -> Iterator[AdaptiveSession]:
+    """Start a session whose every event is kept in a new journal; nobody else can write to it within the block.
+
+    Parameters
+    ----------
+    path : str or Path
+        The journal; nothing may stand there.
+    bank : Bank or path
+    spec : SessionSpec, optional
+    model_id : str
+    bank_path : str or Path, optional
+        Where the bank lies, so that `open_session` finds it; by default the folder it was loaded from. A relative
+        path is kept relative to the journal's folder, so that both can be moved together. Of a bank of the Hub the
+        journal keeps the name and the commit.
+    progress : ProgressCallback
+        Of `prepare_sessions`.
+
+    Raises
+    ------
+    DataError, ParameterError
+        For choices that do not fit the bank, or when something stands at `path`. No journal is made then.
+    JournalError
+        When the journal cannot be written.
+
+    Examples
+    --------
+    >>> spec = SessionSpec(budget=Budget(n_items=100))  # doctest: +SKIP
+    >>> with start_session("run.jsonl", bank, spec, model_id="new-model") as session:  # doctest: +SKIP
+    ...     while items := session.ask():
+    ...         session.tell(items[0], run(items[0]))
+    """
+    bank = as_bank(bank)
+    check_absent(path)
+    pool = prepare_sessions(bank, spec, progress=progress)  # whatever is wrong is said before there is a file
+    place = bank.cache.source or (bank_path if bank_path is not None else bank.cache.folder)
+    header = {
+        "itembank_version": importlib.metadata.version("itembank"),
+        "bank_id": bank.bank_id,
+        "target": bank.target_id,
+        "target_digest": bank.target_digest,
+        "bank_path": None if place is None else _kept_path(place, Path(path).parent),
+        MODEL_ID: check_model_id(model_id),
+        "settings": {**pool.spec.to_dict(), MODEL_ID: model_id},
+    }
+    with Journal.create(path, header) as journal:
+        yield AdaptiveSession(pool, model_id=model_id, journal=journal)
+
+
+@contextmanager
+def open_session(
+    path: str | Path, bank: GivenBank | None = None, *, wait: float = 0.0, progress: ProgressCallback = silent
+) -> Iterator[AdaptiveSession]:
+    """Go on with the session of a journal; it is what it was after the last event that was kept.
+
+    Parameters
+    ----------
+    path : str or Path
+    bank : Bank or path, optional
+        The bank it was started with; by default it is loaded from where the journal says.
+    wait : float
+        Seconds to wait for another process that has the journal open.
+    progress : ProgressCallback
+        Of `prepare_sessions`: what that finds is made again where it is not kept any more.
+
+    Raises
+    ------
+    DataError, IntegrityError, JournalError
+        See `Journal.open`.
+    BankError
+        When the bank is not the one the session was started with, or is not found.
+
+    Examples
+    --------
+    >>> with open_session("run.jsonl") as session:  # doctest: +SKIP
+    ...     while items := session.pending or session.ask():
+    ...         session.tell(items[0], run(items[0]))
+    """
+    path = Path(path)
+    content = read_journal(path)
+    bank = _bank_of(content, path, bank)
+    pool = _pool_of(bank, content, path, progress)  # made ready before the lock is taken: that may take a while
+    with Journal.open(path, wait=wait) as journal:
+        if settings_of(journal.content, path) != settings_of(content, path):  # extended meanwhile
+            pool = _pool_of(bank, journal.content, path, progress)
+        yield _resumed(pool, journal.content, path, journal)
+
+
+def extend_session(
+    path: str | Path,
+    bank: GivenBank | None = None,
+    *,
+    n_items: int | None = None,
+    costs: Mapping[str, float] | None = None,
+    wait: float = 0.0,
+    progress: ProgressCallback = silent,
+) -> Budget:
+    """Raise the budget of a session, also of one that is over, and return the new one; it goes on from there.
+
+    Parameters
+    ----------
+    path, bank, wait, progress
+        As of `open_session`.
+    n_items : int, optional
+        Answers at most, those so far among them.
+    costs : mapping of unit to amount, optional
+        Costs at most, what is spent among it, in units of the budget.
+
+    Raises
+    ------
+    DataError, IntegrityError, JournalError, BankError
+        As `open_session`.
+    ParameterError
+        When a limit is not raised, or is none of the session's budget; the journal stays as it is then.
+
+    Examples
+    --------
+    >>> extend_session("run.jsonl", n_items=140)  # doctest: +SKIP
+    """
+    path = Path(path)
+    bank = bank_of_session(path, bank)
+    with Journal.open(path, wait=wait) as journal:
+        plain = settings_of(journal.content, path)
+        budget = raised(spec_of_settings(plain).budget, n_items, costs or {})
+        event = Extended(budget).to_dict()
+        with _named(path):
+            ready_pool(bank, spec_of_settings({**plain, "budget": event["budget"]}), progress=progress)
+        journal.append(event)
+    return budget
+
+
+def raised(budget: Budget, n_items: int | None, costs: Mapping[str, float]) -> Budget:
+    """Return a budget with these limits in place of lower ones; `ParameterError` says which is not raised."""
+    now: dict[str, float | None] = {"items": budget.n_items, **budget.costs}
+    given = {**({} if n_items is None else {"items": n_items}), **costs}
+    for unit, amount in given.items():
+        limit = now.get(unit)
+        if limit is None:
+            raise ParameterError(
+                f"a session's budget is raised in what it is in, got {amount:g} {unit}, and it has no "
+                f"limit of {unit}. Leave it out."
+            )
+        if not amount > limit:
+            raise ParameterError(f"a session's budget must be raised above {limit:g} {unit}, got {amount:g}.")
+    if not given:
+        raise ParameterError("a session is extended by a larger budget, got none. Say how many items or what costs.")
+    return Budget(budget.n_items if n_items is None else n_items, {**budget.costs, **costs})
+
+
+def read_session(
+    path: str | Path, bank: GivenBank | None = None, *, progress: ProgressCallback = silent
+) -> AdaptiveSession:
+    """Look at the session of a journal, also while another process has it open; what it is told is not kept.
+
+    Raises
+    ------
+    DataError, IntegrityError, JournalError, BankError
+        As `open_session`.
+    """
+    path = Path(path)
+    content = read_journal(path)
+    warn_of_torn(path, content)  # torn, or being written at this moment by another process
+    pool = _pool_of(_bank_of(content, path, bank), content, path, progress)
+    return _resumed(pool, content, path, None)
+
+
+def bank_of_session(path: str | Path, bank: GivenBank | None = None) -> Bank:
+    """Load the bank of a journal's session, from where the journal says or from where it lies now.
+
+    Raises
+    ------
+    DataError, IntegrityError, JournalError, BankError
+        As `open_session`.
+    """
+    path = Path(path)
+    return _bank_of(read_journal(path), path, bank)
+
+
+def _bank_of(content: JournalContent, path: Path, bank: GivenBank | None) -> Bank:
+    """Load the bank where none is given, and check that it is the session's."""
+    if bank is None:
+        place = _place_of_bank(content, path)
+        if not (is_hub_name(place) or (place / RECORD).is_file()):
+            raise BankError(f"the bank of {path} is not at {place} any more. Say where it is now (bank=, --bank).")
+        bank = place
+    bank = as_bank(bank)
+    wanted = content.header.get("bank_id")
+    fitting = bank_for(bank, str(wanted), str(content.header.get("target_digest", "")))
+    if fitting is None:
+        raise BankError(
+            f"{path} must go on with the bank it was started with, {wanted}, or a later version of it that still gives "
+            f"its score, got bank {bank.bank_id}. Give that bank (bank=, --bank), or start another session with this "
+            "one."
+        )
+    return fitting
+
+
+def _place_of_bank(content: JournalContent, path: Path) -> Path:
+    """Return where a journal says its bank lies."""
+    kept = content.header.get("bank_path")
+    if not isinstance(kept, str):
+        raise BankError(f"{path} does not say where its bank lies. Give the bank (bank=, --bank).")
+    return Path(kept) if is_hub_name(kept) else path.parent / kept
+
+
+def _pool_of(bank: Bank, content: JournalContent, path: Path, progress: ProgressCallback) -> SessionPool:
+    """Get the bank ready for the session of a journal."""
+    plain = settings_of(content, path)
+    with _named(path):
+        return ready_pool(bank, spec_of_settings(plain), progress=progress)
+
+
+def _resumed(pool: SessionPool, content: JournalContent, path: Path, journal: Journal | None) -> AdaptiveSession:
+    """Make the session of a journal's content."""
+    with _named(path):
+        model_id = settings_of(content, path).get(MODEL_ID, "")
+        return AdaptiveSession(pool, model_id=model_id, events=events_of(content, path), journal=journal)
+
+
+def events_of(content: JournalContent, path: Path) -> Iterator[Event]:
+    """Yield the events of a journal; costs above `MOST_COST`, which earlier releases took, are left out with a warning.
+
+    Raises
+    ------
+    DataError
+        When a line holds no event.
+    """
+    for line, record in enumerate(content.events, start=2):  # the header is the first
+        costs = record.get("costs")
+        if not isinstance(costs, Mapping):
+            yield event_from_dict(record)
+            continue
+        excessive = {
+            unit: amount
+            for unit, amount in costs.items()
+            if isinstance(amount, float) and MOST_COST < amount < math.inf
+        }
+        if excessive:
+            amounts = ", ".join(f"{amount:g} {visible(unit)}" for unit, amount in excessive.items())
+            warn(
+                f"{path}, line {line}: a cost must be at most {MOST_COST:g}, got {amounts} for item "
+                f"{quoted(record.get('item_id'))}. It is not counted: tell the item again with its cost.",
+                DataWarning,
+            )
+        kept = {unit: amount for unit, amount in costs.items() if unit not in excessive}
+        yield event_from_dict({**record, "costs": kept})
+
+
+def settings_of(content: JournalContent, path: Path) -> Mapping[str, Any]:
+    """Return the settings in a journal's header, those of its spec and the model's id, with the budget as it is now."""
+    settings = content.header.get("settings")
+    if not isinstance(settings, Mapping):
+        raise DataError(f"{path}: the header must have settings, got {settings!r}.")
+    raised_to = [event["budget"] for event in content.events if event.get("event") == EXTENDED and "budget" in event]
+    return {**settings, "budget": raised_to[-1]} if raised_to else settings
+
+
+def spec_of_settings(settings: Mapping[str, Any]) -> SessionSpec:
+    """Make the spec of the settings of a journal."""
+    return SessionSpec.from_dict({name: value for name, value in settings.items() if name != MODEL_ID})
+
+
+@contextmanager
+def _named(path: Path) -> Iterator[None]:
+    """Name the journal in what is wrong with it."""
+    try:
+        yield
+    except DataError as error:
+        raise DataError(f"{path}: {error}") from error
+
+
+def _kept_path(place: str | Path, folder: Path) -> str:
+    """Return a path as a journal in `folder` keeps it; the name of a bank of the Hub stays."""
+    is_fixed = is_hub_name(place) or Path(place).is_absolute()
+    return str(place) if is_fixed else os.path.relpath(os.path.realpath(place), os.path.realpath(folder))

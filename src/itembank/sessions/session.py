@@ -1,0 +1,409 @@
+"""`AdaptiveSession`: ask, tell, estimate, for one model and one bank."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Protocol
+
+from itembank.bank.selections import Selection
+from itembank.checks import check_whole
+from itembank.errors import DataError, ParameterError, quoted
+from itembank.estimation.expectations import Expectations
+from itembank.irt.abilities import Abilities
+from itembank.numerics.threads import one_blas_thread
+from itembank.sessions import state as states
+from itembank.sessions.choosing import choose, start_abilities
+from itembank.sessions.estimates import (
+    SessionEstimate,
+    session_abilities,
+    session_ability,
+    session_estimate,
+    session_expectations,
+)
+from itembank.sessions.events import Asked, Event, Failed, Told, checked_counts, checked_response
+from itembank.sessions.exploring import random_sample
+from itembank.sessions.pool import ROUNDING, SessionPool
+from itembank.sessions.prior_specs import PriorSpec
+from itembank.sessions.priors import ability_prior
+from itembank.sessions.spending import (
+    assumed_costs,
+    fit_costs,
+    left_of_budget,
+    own_costs,
+    told_costs,
+    warn_of_silent_costs,
+    whole_costs,
+)
+from itembank.sessions.stopping import conclusion, lacks_items, limit_reason, rule_that_holds
+
+
+class EventLog(Protocol):
+    """Where events are kept before they count."""
+
+    def append(self, event: Mapping[str, Any]) -> None:
+        """Keep the plain data of an event for good; when this raises, the event has not happened."""
+        ...
+
+
+class AdaptiveSession:
+    """One model answering items of a bank, each chosen by what its answers so far leave open.
+
+    Ask for items, tell the answers in any order, and go on until nothing more is asked:
+
+        while items := session.ask():
+            for item in items:
+                session.tell(item, response=run(item))
+
+    Everything follows from the events (`history`) and the pool: the same events make the same session, bit for bit.
+    An error changes nothing.
+
+    Parameters
+    ----------
+    pool : SessionPool
+        From `prepare_sessions`; sessions of many models may share it.
+    model_id : str
+    seed : int, optional
+        Of all chance in this session; by default that of the pool's spec.
+    prior : 'bank', GroupPrior or RegressionPrior, optional
+        What is known of this model before its first answer; by default the prior of the pool's spec.
+    events : iterable of Event
+        What has happened in the session so far.
+    journal : object with `append`, optional
+        Is given every further event as plain data before it counts.
+
+    Raises
+    ------
+    DataError
+        When the events are not those of one session over this bank.
+    ParameterError
+        For an empty `model_id`, or a prior that does not fit the bank.
+
+    Examples
+    --------
+    >>> pool = prepare_sessions(bank, SessionSpec(budget=Budget(n_items=100)))  # doctest: +SKIP
+    >>> session = AdaptiveSession(pool, model_id="new-model")  # doctest: +SKIP
+    >>> session.ask()  # doctest: +SKIP
+    ('gsm8k/17',)
+    >>> session.tell("gsm8k/17", 1.0, costs={"output_tokens": 310})  # doctest: +SKIP
+    >>> session.estimate().scores.rows()[-1]["estimate"]  # doctest: +SKIP
+    """
+
+    def __init__(
+        self,
+        pool: SessionPool,
+        *,
+        model_id: str = "model",
+        seed: int | None = None,
+        prior: PriorSpec | None = None,
+        events: Iterable[Event] = (),
+        journal: EventLog | None = None,
+    ) -> None:
+        given = {"seed": seed, "prior": prior}
+        changes = {name: value for name, value in given.items() if value is not None}
+        self._model_id = check_model_id(model_id)
+        self._pool = _checked_pool(pool).with_spec(**changes) if changes else _checked_pool(pool)
+        self._prior = ability_prior(self._pool.known, self._pool.spec.prior)
+        self._start = start_abilities(self._pool, self._prior)
+        self._state = states.fold(self._pool.items, self._pool.positions, events)
+        self._journal = journal
+        self._forget()
+
+    def _forget(self) -> None:
+        """Drop what was derived from an earlier state."""
+        self._abilities: Abilities | None = None
+        self._estimate: SessionEstimate | None = None
+
+    def ask(self, n: int = 1) -> tuple[str, ...]:
+        """Choose up to n items to be answered next, none of them pending or answered.
+
+        Returns
+        -------
+        tuple of item ids
+            Fewer than n when a limit is reached, none when the session has stopped (`reason_stopped`).
+
+        Raises
+        ------
+        ParameterError
+            When n is not a whole number >= 1.
+        """
+        check_whole("the number of items to ask", n, least=1)
+        if self.reason_stopped is not None:
+            return ()
+        abilities = self._ability()
+        theta, covariance = abilities.theta[0], abilities.covariance[0]
+        with one_blas_thread():
+            chosen, drawn = choose(
+                self._pool,
+                self._state,
+                theta,
+                covariance,
+                start=self._start,
+                n=int(n),
+                is_precise=self._rule_that_holds() is not None,
+            )
+        item_ids = tuple(self._pool.item_ids[position] for position in chosen.tolist())
+        if item_ids:
+            self._record(Asked(item_ids, tuple(self._pool.item_ids[position] for position in drawn.tolist())))
+        return item_ids
+
+    def tell(
+        self,
+        item_id: str,
+        response: float | None = None,
+        *,
+        n_correct: int | None = None,
+        n_trials: int | None = None,
+        costs: Mapping[str, float] | None = None,
+        new_units: bool = False,
+    ) -> None:
+        """Take the answer to an item, whether it was asked or not; an earlier answer to it is replaced.
+
+        Parameters
+        ----------
+        item_id : str
+        response : float
+            In [0, 1].
+        n_correct, n_trials : int
+            Instead of a response: how many of repeated trials were correct. Their mean counts in scores; for ability
+            each trial counts, unless the bank's responses are probabilities (family 'beta').
+        costs : mapping of unit to amount
+            What the answer cost.
+        new_units : bool
+            Take costs in units that neither the bank has nor are usual, which are refused as slips otherwise.
+
+        Raises
+        ------
+        DataError
+            When the item is not in the bank, a number is not what it must be, or a unit is unknown.
+        """
+        if (response is None) == (n_correct is None) or (n_correct is None) != (n_trials is None):
+            raise DataError(
+                f"an answer must be a response, or n_correct of n_trials; got response={response!r}, "
+                f"n_correct={n_correct!r}, n_trials={n_trials!r} for item {quoted(item_id)}."
+            )
+        if n_correct is not None:
+            n_correct, n_trials = checked_counts(n_correct, n_trials, item_id)
+            value = n_correct / n_trials
+        else:
+            value = checked_response(response, item_id)
+        self.check_items([item_id])
+        checked_costs = self.check_costs(costs, item_id, new_units=new_units)
+        warn_of_silent_costs(self._pool, checked_costs, f"item {quoted(item_id)}")
+        position = self._pool.positions[item_id]
+        event = Told(
+            item_id,
+            value,
+            n_correct,
+            n_trials,
+            checked_costs,
+            was_asked=position in self._state.asked,
+            is_correction=position in self._state.answers,
+        )
+        self._record(event)
+
+    def tell_failed(
+        self,
+        item_id: str,
+        *,
+        again: bool = False,
+        reason: str = "",
+        costs: Mapping[str, float] | None = None,
+        new_units: bool = False,
+    ) -> None:
+        """Take note that an item could not be answered; an earlier answer to it is taken back.
+
+        Parameters
+        ----------
+        item_id : str
+        again : bool
+            Whether it may be asked again; else it is skipped.
+        reason : str
+        costs : mapping of unit to amount
+            What the attempt cost all the same.
+        new_units : bool
+            As for `tell`.
+
+        Raises
+        ------
+        DataError
+            When the item is not in the bank, or a cost is not what it must be.
+        """
+        checked_costs = self.check_costs(costs, item_id, new_units=new_units)
+        self._record(Failed(item_id, bool(again), str(reason), checked_costs))
+
+    def check_costs(
+        self, costs: Mapping[str, float] | None, item_id: str, *, new_units: bool = False
+    ) -> dict[str, float]:
+        """Return costs of an item as numbers, or raise `DataError` for what `tell` refuses of them."""
+        return fit_costs(self._pool, costs, f"item {quoted(item_id)}", new_units=new_units)
+
+    def check_items(self, item_ids: Iterable[str]) -> None:
+        """Raise `DataError` naming the items that are not in the bank."""
+        states.check_items(list(item_ids), self._pool.positions)
+
+    def estimate(self) -> SessionEstimate:
+        """Estimate ability and all scores from the answers so far; without any, they are the prior's."""
+        if self._estimate is None:
+            pool, abilities = self._pool, self._ability()
+            with one_blas_thread():
+                self._estimate = session_estimate(
+                    pool,
+                    self._state,
+                    abilities,
+                    model_id=self._model_id,
+                    level=pool.spec.stopping.level,
+                )
+        return self._estimate
+
+    @property
+    def pool(self) -> SessionPool:
+        """The bank as it was made ready, and the spec; with the session's own seed and prior."""
+        return self._pool
+
+    @property
+    def model_id(self) -> str:
+        """The model that answers."""
+        return self._model_id
+
+    @property
+    def history(self) -> tuple[Event, ...]:
+        """All events, oldest first."""
+        return tuple(self._state.events)
+
+    @property
+    def told(self) -> dict[str, Told]:
+        """The answer that counts for each answered item, in the bank's order."""
+        answers = self._state.answers
+        return {self._pool.item_ids[position]: answers[position] for position in sorted(answers)}
+
+    @property
+    def pending(self) -> tuple[str, ...]:
+        """Items that were asked and are neither answered nor failed, in the order of asking."""
+        return tuple(self._pool.item_ids[position] for position in self._state.pending)
+
+    def random_sample(self) -> Selection:
+        """Items drawn at random so far (`SessionSpec.explore`), with the probability that each had to be."""
+        return random_sample(self._pool, self._state)
+
+    @property
+    def n_items(self) -> int:
+        """Number of answered items."""
+        return len(self._state.answers)
+
+    @property
+    def n_unasked(self) -> int:
+        """Items that may still be asked, budgets apart."""
+        return int(self._state.n_open.sum())
+
+    @property
+    def costs(self) -> dict[str, float]:
+        """Known costs so far, summed by unit; failed attempts included."""
+        return told_costs(self._state)
+
+    @property
+    def left(self) -> dict[str, float]:
+        """The rest of each cost in the budget, at least 0; unknown and pending costs count as expected."""
+        return {name: max(amount, 0.0) for name, amount in self._rest().items()}
+
+    @property
+    def passed(self) -> dict[str, float]:
+        """By how much each cost in the budget was passed, where it was: the last items may cost more than expected."""
+        return {name: -amount for name, amount in self._rest().items() if amount < -ROUNDING * self._budget(name)}
+
+    @property
+    def whole_costs(self) -> dict[str, tuple[float, float, float]]:
+        """What the whole benchmark will have cost this model, by unit, and the ends of the 95 % interval of that.
+
+        What past models paid for the items without a known cost counts at this model's price level: the ratio of what
+        it has cost to what was expected, drawn to 1 while it has few answers.
+        """
+        return whole_costs(self._pool, self._state)
+
+    @property
+    def assumed_costs(self) -> dict[str, tuple[int, float]]:
+        """By unit of the budget: answers that told no cost, and what was assumed for all of them together."""
+        return assumed_costs(self._pool, self._state)
+
+    @property
+    def reason_stopped(self) -> str | None:
+        """Why no more items are asked, None while they are; see `itembank.sessions.stopping` for the texts."""
+        return self._precision_reason() or limit_reason(self._pool, self._state)
+
+    @property
+    def conclusion(self) -> str:
+        """Why the session stopped and whether its goal was reached, in a sentence; '' while it goes on."""
+        reason = self.reason_stopped
+        if reason is None:
+            return ""
+        said = conclusion(self._pool, reason, self.estimate(), is_precise=self.is_precise)
+        n_pending = len(self.pending)
+        return f"{said} Asked and not answered yet: {n_pending}." if n_pending else said
+
+    @property
+    def is_precise(self) -> bool:
+        """Whether a rule of precision holds."""
+        return self._precision_reason() is not None
+
+    def _rest(self) -> dict[str, float]:
+        return left_of_budget(self._pool, self._state, own_costs(self._pool, self._state))
+
+    def _budget(self, name: str) -> float:
+        return self._pool.spec.budget.costs[name]
+
+    def _record(self, event: Event) -> None:
+        """Let an event happen: checked, kept, applied, in this order, so that an error changes nothing."""
+        states.check(self._state, event, self._pool.positions)
+        if self._journal is not None:
+            self._journal.append(event.to_dict())
+        states.apply(self._state, event, self._pool.items, self._pool.positions)
+        if not isinstance(event, Asked):
+            self._forget()
+
+    def _ability(self) -> Abilities:
+        if self._abilities is None:
+            with one_blas_thread():
+                self._abilities = session_ability(self._pool, self._state, self._prior)
+        return self._abilities
+
+    def _rule_that_holds(self) -> str | None:
+        """Which rule of precision holds, whether or not items are lacking."""
+        if not self._pool.spec.stopping.has_rules:
+            return None
+        return rule_that_holds(self._pool, self._state, self._ability().covariance[0], self.estimate)
+
+    def _precision_reason(self) -> str | None:
+        reason = self._rule_that_holds()
+        return None if reason is None or lacks_items(self._pool, self._state) else reason
+
+
+def find_abilities(sessions: Sequence[AdaptiveSession]) -> None:
+    """Find the abilities of sessions over one bank together, as each would find its own when it needs it."""
+    waiting = [session for session in sessions if session._abilities is None]
+    if not waiting:
+        return
+    with one_blas_thread():
+        found = session_abilities(
+            waiting[0]._pool, [session._state for session in waiting], [session._prior for session in waiting]
+        )
+    for session, abilities in zip(waiting, found, strict=True):
+        session._abilities = abilities
+
+
+def expectations_of(session: AdaptiveSession) -> Expectations | None:
+    """Return `expected` of a session's estimate, without the rest of the estimate."""
+    with one_blas_thread():
+        return session_expectations(session._pool, session._state, session._ability())
+
+
+def check_model_id(model_id: str) -> str:
+    """Return the id of a session's model, or raise `ParameterError`."""
+    if not isinstance(model_id, str) or not model_id:
+        raise ParameterError(f"model_id must be text and not empty, got {model_id!r}.")
+    return model_id
+
+
+def _checked_pool(pool: SessionPool) -> SessionPool:
+    if isinstance(pool, SessionPool):
+        return pool
+    raise ParameterError(
+        f"a session needs what prepare_sessions returns, got {type(pool).__name__}: "
+        "AdaptiveSession(prepare_sessions(bank, SessionSpec(...)), model_id=...)."
+    )

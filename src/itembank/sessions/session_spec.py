@@ -1,0 +1,184 @@
+"""`SessionSpec`: everything a session depends on besides its bank, its model and its events."""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import KW_ONLY, asdict, dataclass, field, fields
+from typing import Any, Final, Self, get_args
+
+from itembank.bank.costs import CostUnit, as_cost_unit
+from itembank.checks import check_one_of, check_whole
+from itembank.errors import DataError, ParameterError, shown
+from itembank.estimation.estimand_names import ESTIMANDS, RUN, Estimand
+from itembank.responses.score_names import OVERALL
+from itembank.selection.constraints import Constraints
+from itembank.selection.criteria import CRITERIA, Criterion, criterion_by_name
+from itembank.sessions.limits import Budget, Decision, SessionInterval, Stopping
+from itembank.sessions.prior_specs import BANK, PRIORS, PriorSpec, checked_prior
+
+CALIBRATED: Final = "calibrated"
+MODEL_BASED: Final = "model-based"
+
+CUSTOM = "custom"
+"""Name of the score of a session whose target is given as item weights."""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionSpec:
+    """How a session chooses items, what it estimates, and when it stops; JSON keeps it whole (`to_dict`, `from_dict`).
+
+    Attributes
+    ----------
+    criterion : Criterion or str
+        What the next item is chosen by: a name of `CRITERIA` in `itembank.selection.criteria`, or a spec with its
+        choices. A criterion of information given by its name is divided by cost where `cost` is given; one given as a
+        spec when it says `per_cost`.
+    cost : CostUnit, str or None
+        Unit of expected cost.
+    target : str or mapping of item id to weight
+        The score that is wanted: 'overall', a scenario, or any weighted mean of items. Weights are scaled to sum to
+        one, and the score is then called 'custom'. Or 'mean_win_rate', or an external score that the bank keeps: items
+        are then chosen for the overall score, and the other stands in its place.
+    budget : Budget
+        Hard limits.
+    stopping : Stopping
+        Rules of precision.
+    constraints : Constraints
+    prior : 'bank', GroupPrior or RegressionPrior
+        What is known of the model before its first answer.
+    n_start : int
+        So many first items are chosen for abilities spread over the prior instead of for the current estimate.
+    seed : int
+        Of all chance in the session.
+    explore : float
+        Share of the questions, at least 0 and below 1, whose items are drawn at random from all that count in the
+        score. Together they are a random sample, whatever the answers were (`random_part`): from it items may be
+        calibrated and scores estimated by design. It goes with a budget of items, not with one of costs, and not with
+        constraints on contents.
+    interval : {'calibrated', 'model-based'}
+        'calibrated': scores are estimated, and intervals as wide, as such sessions of calibration models left out in
+        turn ask for (`past_sessions`). With fewer than ten calibration models, or 'model-based': from the item model
+        alone (p-IRT), whose intervals are too narrow after many answers.
+    estimand : {'run', 'expected', 'items-like-these'}
+        Which score is meant, see `estimate`: rules of precision wait for the interval of that one.
+    """
+
+    criterion: Criterion | str = "v-optimal"
+    _: KW_ONLY
+    cost: CostUnit | str | None = None
+    target: str | Mapping[str, float] = OVERALL
+    budget: Budget = field(default_factory=Budget)
+    stopping: Stopping = field(default_factory=Stopping)
+    constraints: Constraints = field(default_factory=Constraints)
+    prior: PriorSpec = BANK
+    n_start: int = 0
+    seed: int = 0
+    explore: float = 0.0
+    interval: SessionInterval = CALIBRATED
+    estimand: Estimand = RUN
+
+    def __post_init__(self) -> None:
+        """Check what can be checked without the bank."""
+        unit = None if self.cost is None else as_cost_unit(self.cost)
+        criterion = self.criterion
+        if isinstance(criterion, str):
+            criterion = criterion_by_name(criterion, has_cost=unit is not None)
+        object.__setattr__(self, "cost", unit)
+        object.__setattr__(self, "criterion", CRITERIA.resolve(criterion))
+        checked_prior(self.prior)
+        for name in ("n_start", "seed"):
+            value = getattr(self, name)
+            check_whole(name, value, least=0)
+            object.__setattr__(self, name, int(value))
+        object.__setattr__(self, "explore", _checked_share(self.explore))
+        if self.explore:
+            _check_free(self.budget, self.constraints)
+        check_one_of("interval", self.interval, get_args(SessionInterval))
+        check_one_of("estimand", self.estimand, ESTIMANDS)
+        if not isinstance(self.target, str):
+            object.__setattr__(self, "target", _checked_weights(self.target))
+
+    @property
+    def cost_unit(self) -> CostUnit | None:
+        """The unit of expected cost."""
+        return None if self.cost is None else as_cost_unit(self.cost)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, for JSON."""
+        prior = self.prior if isinstance(self.prior, str) else PRIORS.to_plain(self.prior, "kind")
+        plain = asdict(self)
+        if not self.explore:
+            del plain["explore"]  # so that releases which cannot explore read the journal
+        return {
+            **plain,
+            "criterion": CRITERIA.to_plain(CRITERIA.resolve(self.criterion), "name"),
+            "prior": prior,
+        }
+
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Any]) -> Self:
+        """Make a spec from the result of `to_dict`.
+
+        Raises
+        ------
+        DataError
+            When the data are not those of a spec.
+        """
+        names = [one.name for one in fields(cls)]
+        if isinstance(plain, Mapping):
+            plain = {"estimand": RUN, "explore": 0.0, **plain}  # journals of before they could be chosen
+        if not isinstance(plain, Mapping) or set(plain) != set(names):
+            got = sorted(map(str, plain)) if isinstance(plain, Mapping) else plain
+            raise DataError(f"settings of a session must have the fields {shown(names, limit=len(names))}, got {got}.")
+        try:
+            return cls(**{name: _FROM_PLAIN.get(name, _as_is)(plain[name]) for name in names})
+        except (TypeError, KeyError, AttributeError, ValueError) as error:
+            raise DataError(f"settings of a session must be those of this release: {error}") from error
+
+
+def _checked_share(explore: float) -> float:
+    """Return a share of at least 0 and below 1."""
+    if isinstance(explore, bool) or not isinstance(explore, int | float) or not 0.0 <= explore < 1.0:
+        raise ParameterError(f"explore must be a share of at least 0 and below 1, got {explore!r}.")
+    return float(explore)
+
+
+def _check_free(budget: Budget, constraints: Constraints) -> None:
+    """Refuse what would keep items from being drawn at random."""
+    bounds = (constraints.at_least, constraints.at_most)
+    is_bound = any(one not in (0, None) for one in bounds)
+    if budget.costs or is_bound or constraints.excluded:
+        raise ParameterError(
+            "explore draws from all items that count, so it goes with no budget of costs, no at_least, at_most or "
+            "excluded items. Leave these out, or explore=0."
+        )
+
+
+def _checked_weights(target: Mapping[str, float]) -> dict[str, float]:
+    """Return the weights of a custom target as finite numbers >= 0 that are not all zero."""
+    weights = {str(item): float(weight) for item, weight in target.items()}
+    bad = [item for item, weight in weights.items() if not 0.0 <= weight < math.inf]
+    if bad or not sum(weights.values()) > 0.0:
+        raise ParameterError(
+            "weights of a target must be finite numbers >= 0 with one above zero at least, got "
+            + (f"another for {len(bad)} items: {shown(bad)}." if bad else f"{len(weights)} items and none above zero.")
+        )
+    return weights
+
+
+def _as_is(plain: Any) -> Any:
+    return plain
+
+
+def _stopping(plain: Mapping[str, Any]) -> Stopping:
+    decision = plain["decision"]
+    return Stopping(**{**plain, "decision": None if decision is None else Decision(**decision)})
+
+
+_FROM_PLAIN: dict[str, Callable[[Any], Any]] = {
+    "criterion": lambda plain: CRITERIA.from_plain(plain, "name"),
+    "cost": lambda plain: None if plain is None else CostUnit(**plain),
+    "budget": lambda plain: Budget(**plain),
+    "stopping": _stopping,
+    "constraints": lambda plain: Constraints(**plain),
+    "prior": lambda plain: plain if isinstance(plain, str) else PRIORS.from_plain(plain, "kind"),
+}

@@ -1,0 +1,1 @@
+"""What papers show of a benchmark itself, drawn again on any responses."""

@@ -1,0 +1,238 @@
+"""The verb `dimensionality`: how many abilities responses tell of, seen in three ways (WILD Figures 5 and 8)."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from itembank.bank.arguments import GivenResponses, as_responses
+from itembank.calibration.calibration_specs import METHODS, CalibrationSpec
+from itembank.calibration.dimensions import MINIMUM_TO_CHOOSE, TOLERANCE, ParallelAnalysis, parallel_analysis
+from itembank.calibration.held_out_dims import HeldOut, feasible, fit_candidate, hidden_errors, leave_out, thinned
+from itembank.errors import DataError, ParameterError
+from itembank.estimation.folds import TOLERANCE as TOLERANCE_OF_FOLDS
+from itembank.numerics.arrays import BoolArray, FloatArray, mean_where_known
+from itembank.numerics.random import as_generator
+from itembank.numerics.splits import dealt_out, splits_of
+from itembank.numerics.threads import one_blas_thread
+from itembank.progress import ProgressCallback, silent
+from itembank.responses.responses import ResponseMatrix
+from itembank.responses.validation import check_enough_models, check_models_and_items_have_responses
+from itembank.studies.papers.dimensionality_results import Dimensionality
+
+CANDIDATES = (1, 2, 3, 4, 5, 8)
+"""Every small number, among them the three that WILD chooses, and a larger one to show whether errors still fall."""
+N_SHOWN = (16, 64, 256)
+"""By factors of four up to half of the items: a short test can make use of fewer abilities than a long one."""
+N_FOLDS = 5
+"""A fifth of the models at a time, as in tinyBenchmarks; each candidate costs so many fits."""
+N_SHUFFLES = 50
+"""Their 95th percentile is known to 0.3 standard deviations of an eigenvalue; that of 20 to 0.4, of 200 to 0.15."""
+MINIMUM_MODELS = 3
+"""Centred, two models have one eigenvalue, which explains everything whatever they answered."""
+
+
+@dataclass(frozen=True, slots=True)
+class HeldOutErrors:
+    """Errors of each candidate on every model, from fits without that model.
+
+    Attributes
+    ----------
+    candidates : tuple of n_candidates numbers
+    n_shown : tuple of n_sizes numbers
+    errors : (n_sizes, n_candidates, n_models)
+        Mean over scenarios of ``|predicted - actual|`` score; NaN where a model has no hidden response.
+    log_likelihoods : (n_sizes, n_candidates, n_models)
+    """
+
+    candidates: tuple[int, ...]
+    n_shown: tuple[int, ...]
+    errors: FloatArray
+    log_likelihoods: FloatArray
+
+
+@one_blas_thread()
+def dimensionality(
+    responses: GivenResponses,
+    spec: CalibrationSpec | str = "variational",
+    *,
+    candidates: tuple[int, ...] = CANDIDATES,
+    n_shown: tuple[int, ...] = N_SHOWN,
+    rng: np.random.Generator | int | None = 0,
+    progress: ProgressCallback = silent,
+) -> Dimensionality:
+    """Count the abilities by eigenvalues, by parallel analysis and by what predicts models left out.
+
+    Eigenvalues are those of the item correlation matrix, their thresholds the 95th percentile over 50 shuffles of
+    each item's responses (WILD B.1). For the held-out error every model is left out once, a fifth of them at a time.
+    The others calibrate each candidate; a model left out shows `n_shown` items drawn from those of even place, and last
+    all of these; each time its items of odd place are predicted. Of more than 6,000 items every k-th is used for this.
+
+    Parameters
+    ----------
+    responses : ResponseMatrix, path or paths
+        NaN where missing. A missing cell counts as its item's mean in the eigenvalues, and stays in its place when the
+        others are shuffled; it takes no part in the fits and errors.
+    spec : CalibrationSpec or str
+        Every choice but the number of dimensions.
+    candidates : tuple of int
+        Numbers of dimensions to try; those with fewer than four calibration models for each dimension are left out.
+    n_shown : tuple of int
+        Numbers that half of the items do not exceed are left out.
+    rng : Generator, int or None
+        Shuffles responses, divides the models and draws the items they show.
+    progress : ProgressCallback
+
+    Returns
+    -------
+    Dimensionality
+        Without held-out errors when there are fewer than ten models.
+
+    Raises
+    ------
+    DataError
+        With fewer than three models, a model or item without responses, or no item that varies.
+    ParameterError
+        For a number of shown items below one, or without a candidate that could be tried.
+    """
+    responses = as_responses(responses)
+    spec = METHODS.resolve(spec)
+    rng = as_generator(rng)
+    _check(responses, n_shown)
+    progress("parallel analysis", 0.0)
+    parallel = parallel_analysis(responses.responses, rng, n_shuffles=N_SHUFFLES)
+    used, _ = thinned(responses)
+    held_out = None
+    if responses.n_models >= MINIMUM_TO_CHOOSE:
+        held_out = held_out_errors(used, spec, candidates=candidates, n_shown=n_shown, rng=rng, progress=progress)
+    return _result(responses, parallel, held_out, n_items_used=used.n_items)
+
+
+def held_out_errors(
+    responses: ResponseMatrix,
+    spec: CalibrationSpec,
+    *,
+    candidates: tuple[int, ...],
+    n_shown: tuple[int, ...],
+    rng: np.random.Generator,
+    progress: ProgressCallback = silent,
+) -> HeldOutErrors:
+    """Fit every candidate without each fifth of the models, and predict these from some of their items."""
+    # a fit to compare predictions need not be as exact as one to keep
+    spec = replace(spec, tolerance=max(TOLERANCE_OF_FOLDS, spec.tolerance))
+    by_score = np.argsort(np.nanmean(responses.responses, axis=1), kind="stable")
+    splits = splits_of(dealt_out(by_score, N_FOLDS, rng))
+    parts = [leave_out(responses, split) for split in splits]
+    tried = feasible(candidates, min(part.n_calibration for part in parts), spec)
+    n_even = min(int(part.is_even.sum()) for part in parts)
+    sizes = (*sorted({size for size in n_shown if size < n_even}), n_even)
+    errors = np.full((len(sizes), len(tried), responses.n_models), np.nan)
+    log_likelihoods = errors.copy()
+    for number, (split, part) in enumerate(zip(splits, parts, strict=True)):
+        showing = [_draw(part, size, rng) for size in sizes[:-1]]
+        for k, n_dims in enumerate(tried):
+            progress(f"trying {n_dims}", (number + k / len(tried)) / N_FOLDS)
+            fitted = fit_candidate(part, spec, n_dims)
+            spec = replace(spec, family=fitted.parameters.family)  # log-likelihoods compare within one family
+            for j, is_shown in enumerate([*showing, part.is_even]):
+                hidden = hidden_errors(part, fitted, is_shown)
+                errors[j, k, split.test] = mean_where_known(np.abs(hidden.errors), axis=1)
+                log_likelihoods[j, k, split.test] = hidden.log_likelihoods
+    return HeldOutErrors(tried, sizes, errors, log_likelihoods)
+
+
+def _check(responses: ResponseMatrix, n_shown: tuple[int, ...]) -> None:
+    """Refuse responses that the fits cannot handle."""
+    if n_shown and min(n_shown) < 1:
+        raise ParameterError(f"a number of shown items must be at least 1, got {n_shown}.")
+    check_enough_models(responses.n_models, MINIMUM_MODELS, "counting dimensions")
+    check_models_and_items_have_responses(responses.responses, responses.model_ids, responses.item_ids)
+    if not (np.nanmax(responses.responses, axis=0) > np.nanmin(responses.responses, axis=0)).any():
+        raise DataError(
+            f"at least one item must tell models apart, got {responses.n_items} items each answered alike by all "
+            "models. Check the metric, or add models of other strength."
+        )
+
+
+def _draw(part: HeldOut, size: int, rng: np.random.Generator) -> BoolArray:
+    """Draw items of even place that each model answered, (n_held_out, n_usable); all where there are fewer."""
+    may_be = part.is_even & ~np.isnan(part.responses)
+    # the items of the smallest random keys are a simple random sample of each row; infinite keys come last
+    keys = np.where(may_be, rng.random(may_be.shape), np.inf)
+    rank = np.argsort(np.argsort(keys, axis=1), axis=1)
+    return may_be & (rank < size)
+
+
+def _result(
+    responses: ResponseMatrix, parallel: ParallelAnalysis, held_out: HeldOutErrors | None, *, n_items_used: int
+) -> Dimensionality:
+    """Average over models and add the message."""
+    none = np.empty((0, 0))
+    share_missing = 1.0 - float(responses.observed.mean())
+    result = Dimensionality(
+        eigenvalues=parallel.eigenvalues,
+        shares=parallel.eigenvalues / parallel.eigenvalues.sum(),
+        thresholds=parallel.thresholds,
+        n_dims_parallel=parallel.n_dims,
+        candidates=() if held_out is None else held_out.candidates,
+        n_shown=() if held_out is None else held_out.n_shown,
+        errors=none,
+        error_standard_errors=none,
+        log_likelihoods=none,
+        log_likelihood_standard_errors=none,
+        relative_errors=none,
+        relative_standard_errors=none,
+        n_dims=None,
+        n_models=responses.n_models,
+        n_items=responses.n_items,
+        n_items_used=n_items_used,
+        share_missing=share_missing,
+        message="",
+    )
+    if held_out is not None:
+        errors, error_spread = _mean_and_error(held_out.errors)
+        log_likelihoods, likelihood_spread = _mean_and_error(held_out.log_likelihoods)
+        ratio = errors / errors[:, :1]
+        # the error of a ratio r of means by linearisation: that of the mean of e - r e_1, over the mean of e_1
+        _, ratio_spread = _mean_and_error(held_out.errors - ratio[:, :, None] * held_out.errors[:, :1])
+        best = held_out.candidates[int(np.flatnonzero(errors[-1] <= errors[-1].min() + TOLERANCE)[0])]
+        result = replace(
+            result,
+            errors=errors,
+            error_standard_errors=error_spread,
+            log_likelihoods=log_likelihoods,
+            log_likelihood_standard_errors=likelihood_spread,
+            relative_errors=ratio - 1.0,
+            relative_standard_errors=ratio_spread / errors[:, :1],
+            n_dims=best,
+        )
+    return replace(result, message=_message(result))
+
+
+def _mean_and_error(values: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Mean over the last axis, and its standard error."""
+    counts = (~np.isnan(values)).sum(axis=-1)
+    return np.nanmean(values, axis=-1), np.nanstd(values, axis=-1, ddof=1) / np.sqrt(counts)
+
+
+def _message(result: Dimensionality) -> str:
+    """State the result and the data behind it."""
+    parts = [
+        f"the first eigenvalue explains {100 * result.shares[0]:.0f} % of the items' variance, and "
+        f"{result.n_dims_parallel} exceed what shuffled responses give"
+    ]
+    if result.n_dims is None:
+        parts.append(f"{result.n_models} models are too few to leave some out")
+    else:
+        listed = ", ".join(f"{100 * e:.2f} with {n}" for e, n in zip(result.errors[-1], result.candidates, strict=True))
+        parts.append(
+            f"scores of models left out are off by {listed} (points, {result.n_shown[-1]} items shown): "
+            f"{result.n_dims} {'is' if result.n_dims == 1 else 'are'} the fewest within {100 * TOLERANCE:g} of the best"
+        )
+    if result.share_missing > 0.0:
+        parts.append(
+            f"{100 * result.share_missing:.1f} % of the responses are missing: they count as their item's mean in the "
+            "eigenvalues, and not at all elsewhere"
+        )
+    if result.n_items_used < result.n_items:
+        parts.append(f"errors rest on {result.n_items_used} of {result.n_items} items")
+    return "; ".join(parts)

@@ -1,0 +1,98 @@
+"""The verb `task_overview`: scores, costs and correlations of tasks, from the responses as they are."""
+
+import numpy as np
+import polars as pl
+
+from itembank.bank.arguments import GivenResponses, as_responses
+from itembank.bank.costs import CostUnit, as_cost_unit, response_costs
+from itembank.checks import check_fraction
+from itembank.errors import DataError, shown
+from itembank.numerics.arrays import FloatArray, IntArray, mean_where_known
+from itembank.responses.validation import column_of
+from itembank.scaling.transfers import correlations as kernel
+from itembank.scaling.transfers.convergent import MINIMUM_MODELS, cluster_order
+from itembank.studies.papers.task_overview_results import TaskOverview
+
+
+def task_overview(
+    responses: GivenResponses, *, by: str = "scenario", cost: CostUnit | str | None = None, level: float = 0.95
+) -> TaskOverview:
+    """Compare tasks by what their responses say: how well models do, at what cost, and who does well on both.
+
+    Scores are means of responses, not abilities (WILD Figures 1, 16 and 17): the errors of short tasks' scores draw
+    correlations to zero.
+
+    Parameters
+    ----------
+    responses : ResponseMatrix, path or paths
+    by : str
+        Column of the item table that says which task an item belongs to. 'subscenario' stands with its scenario before
+        it where there are several scenarios; items without one belong to no task.
+    cost : CostUnit or str, optional
+        'tokens', or any cost that the responses record.
+    level : float
+        Of the intervals of the correlations.
+
+    Returns
+    -------
+    TaskOverview
+
+    Raises
+    ------
+    DataError
+        With fewer than four models or two tasks, for a column that is not there, or a cost that was not recorded.
+
+    Examples
+    --------
+    >>> found = task_overview("responses.parquet", by="subscenario", cost="tokens")  # doctest: +SKIP
+    """
+    responses = as_responses(responses)
+    check_fraction("level", level)
+    if responses.n_models < MINIMUM_MODELS:
+        raise DataError(f"tasks are compared over at least {MINIMUM_MODELS} models, got {responses.n_models}.")
+    names, index = _tasks(responses.items, by)
+    scores = _means(responses.responses, index, len(names))
+    unit = None if cost is None else as_cost_unit(cost)
+    costs = np.full_like(scores, np.nan) if unit is None else _means(response_costs(responses, unit), index, len(names))
+    counts, value = kernel.pair_counts(scores), kernel.correlations(scores)
+    low, high = kernel.fisher_interval(value, counts, level)
+    correlation, lower, upper = (kernel.square(part, len(names)) for part in (value, low, high))
+    known = ~np.isnan(scores)
+    mean = mean_where_known(scores)
+    return TaskOverview(
+        names,
+        np.bincount(index[index >= 0], minlength=len(names)),
+        known.sum(axis=0),
+        mean,
+        np.sqrt(mean_where_known((scores - mean) ** 2)),
+        mean_where_known(costs),
+        "" if unit is None else unit.name,
+        correlation,
+        lower,
+        upper,
+        kernel.square(counts.astype(np.float64), len(names)).astype(np.int64) + np.diag(known.sum(axis=0) - 1),
+        cluster_order(correlation),
+        level,
+    )
+
+
+def _tasks(items: pl.DataFrame, by: str) -> tuple[tuple[str, ...], IntArray]:
+    """Names of the tasks, sorted, and the task of each item, -1 for none."""
+    column = column_of(items, by, "the task of an item").cast(pl.String)
+    if by == "subscenario" and items["scenario"].n_unique() > 1:
+        column = items["scenario"] + "/" + column
+    names = tuple(column.drop_nulls().unique().sort().to_list())
+    if len(names) < 2:
+        raise DataError(
+            f"at least two tasks are needed, got {len(names)} in column {by!r}: {shown(names)}. Name another column."
+        )
+    index = column.cast(pl.Enum(names)).to_physical().cast(pl.Int64).fill_null(-1)
+    return names, index.to_numpy()
+
+
+def _means(values: FloatArray, index: IntArray, n_tasks: int) -> FloatArray:
+    """Mean of each model's values on each task, (n_models, n_tasks); NaN where it has none."""
+    result = np.full((values.shape[0], n_tasks), np.nan)
+    for task in range(n_tasks):
+        result[:, task] = mean_where_known(values[:, index == task], axis=1)
+    return result

@@ -1,0 +1,182 @@
+"""`PredictionSpec`: what a prediction study compares, on what, and how often."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from itembank.checks import check_fraction, check_not_negative, check_whole, is_number
+from itembank.errors import ParameterError, shown
+from itembank.studies.prediction.assessors import BASELINES, Assessor
+from itembank.studies.study_specs import AUTO, CalibrationChoice, DataSpec, check_name, check_unique, plain_study
+
+BUDGETS = tuple(2**power for power in range(11))
+
+
+@dataclass(frozen=True, slots=True)
+class PredictionSpec:
+    """A study of predicting tasks from few responses; `run_prediction` runs it.
+
+    Attributes
+    ----------
+    name : str
+    item_models : mapping of name to CalibrationChoice
+        Each is calibrated once a partition, on the training models and all items.
+    assessors : tuple of Assessor
+    data : DataSpec or None
+        None when `run_prediction` is given the responses.
+    task : str
+        Column of the item table that says which task an item belongs to.
+    task_pattern : str
+        Regular expression: the part of that column it matches is the task; all of it if empty.
+    cost : str
+        'tokens' (output, and input by `input_weight`), or any cost of the responses; empty for none.
+    input_weight : float
+        What an input token counts of an output token (WILD 6.3).
+    n_partitions : int
+        Random divisions of the models into training and test.
+    n_test : int
+        Test models of each.
+    n_train : int or None
+        Training models; all others if None.
+    n_calibration_tasks : tuple of int
+        Numbers of interpolation tasks: those whose items may be chosen. All other tasks are extrapolation. At most
+        half of the tasks.
+    n_held_out : int
+        Items of each task that are predicted, and never shown.
+    largest_held_out_share : float
+        Of a task's items, where it is small.
+    smallest_task : int
+        Smaller tasks are calibrated on, but neither chosen from nor predicted.
+    n_items : tuple of int
+        Budgets, rising; those that exceed the items there are, are left out.
+    levels : tuple of float
+        Errors for which results say the cost of reaching them.
+    reference : str
+        Name of an assessor; results also say what reaching its error at some budgets costs. The first of random items
+        if empty, else the first.
+    seed : int
+
+    Examples
+    --------
+    >>> spec = load_prediction("prediction.toml")  # doctest: +SKIP
+    >>> result = run_prediction(spec, "prediction", n_jobs=-1)  # doctest: +SKIP
+    """
+
+    name: str
+    item_models: Mapping[str, CalibrationChoice]
+    assessors: tuple[Assessor, ...]
+    data: DataSpec | None = None
+    task: str = "scenario"
+    task_pattern: str = ""
+    cost: str = ""
+    input_weight: float = 0.5
+    n_partitions: int = 20
+    n_test: int = 10
+    n_train: int | None = None
+    n_calibration_tasks: tuple[int, ...] = (1, 4, 16)
+    n_held_out: int = 128
+    largest_held_out_share: float = 0.5
+    smallest_task: int = 16
+    n_items: tuple[int, ...] = BUDGETS
+    levels: tuple[float, ...] = (0.07,)
+    reference: str = ""
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        """Check everything that can be checked without the data."""
+        for name in ("n_calibration_tasks", "n_items", "levels"):
+            value = getattr(self, name)
+            if not isinstance(value, tuple | list) or (not value and name != "levels"):
+                raise ParameterError(f"{name} must be a list of at least one number, got {value!r}.")
+            object.__setattr__(self, name, tuple(value))
+        _check_numbers(self)
+        _check_pattern(self.task_pattern)
+        _check_item_models(self.item_models)
+        _check_assessors(self)
+
+    @property
+    def reference_name(self) -> str:
+        """Name of the reference."""
+        random = [one.name for one in self.assessors if one.paradigm == "prediction"]
+        return self.reference or (random or [self.assessors[0].name])[0]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, for JSON: all that the numbers depend on, but the responses themselves."""
+        return plain_study(self)
+
+
+def _check_numbers(spec: PredictionSpec) -> None:
+    check_name(spec.name)
+    counts = [
+        ("n_partitions", spec.n_partitions, 1),
+        ("n_test", spec.n_test, 1),
+        ("n_held_out", spec.n_held_out, 1),
+        ("smallest_task", spec.smallest_task, 2),
+        ("seed", spec.seed, 0),
+        *(("n_items", n, 1) for n in spec.n_items),
+        *(("n_calibration_tasks", n, 1) for n in spec.n_calibration_tasks),
+    ]
+    if spec.n_train is not None:
+        counts.append(("n_train", spec.n_train, 3))
+    for name, value, least in counts:
+        check_whole(name, value, least=least)
+    if list(spec.n_items) != sorted(set(spec.n_items)):
+        raise ParameterError(f"n_items must rise, got {shown(spec.n_items)}.")
+    if len(set(spec.n_calibration_tasks)) < len(spec.n_calibration_tasks):
+        raise ParameterError(f"n_calibration_tasks must differ, got {shown(spec.n_calibration_tasks)}.")
+    check_fraction("largest_held_out_share", spec.largest_held_out_share)
+    check_not_negative("input_weight", spec.input_weight)
+    bad = [level for level in spec.levels if not is_number(level) or not 0.0 < level < 1.0]
+    if bad:
+        raise ParameterError(f"levels must be errors between 0 and 1, got {shown(bad)}.")
+
+
+def _check_pattern(pattern: str) -> None:
+    try:
+        re.compile(pattern)
+    except (re.error, TypeError) as error:
+        raise ParameterError(f"task_pattern must be a regular expression, got {pattern!r}: {error}.") from error
+
+
+def _check_item_models(item_models: Mapping[str, CalibrationChoice]) -> None:
+    if not isinstance(item_models, Mapping) or not all(
+        isinstance(one, CalibrationChoice) for one in item_models.values()
+    ):
+        raise ParameterError(f"item_models must be calibrations by name, got {item_models!r}.")
+    taken = [name for name in item_models if name in BASELINES]
+    if taken:
+        raise ParameterError(f"an item model must have another name than {shown(BASELINES)}, got {shown(taken)}.")
+    automatic = [name for name, one in item_models.items() if one.n_dims == AUTO]
+    if automatic:
+        raise ParameterError(f"n_dims of an item model must be a whole number here, got 'auto' for {shown(automatic)}.")
+
+
+def _check_assessors(spec: PredictionSpec) -> None:
+    if not isinstance(spec.assessors, tuple | list) or not spec.assessors:
+        raise ParameterError("a study needs at least one of assessors, got none.")
+    known = (*spec.item_models, *BASELINES)
+    for one in spec.assessors:
+        if not isinstance(one, Assessor):
+            raise ParameterError(f"assessors must be Assessor, got {one!r}.")
+        if one.predictor not in known:
+            raise ParameterError(
+                f"predictor of an assessor must be one of {shown(known, len(known))}, got {one.predictor!r}."
+            )
+        if one.design_model and one.design_model not in spec.item_models:
+            raise ParameterError(
+                f"design of assessor {one.name!r} must be an item model, one of "
+                f"{shown(list(spec.item_models))}, got {one.design_model!r}."
+            )
+        n_dims = spec.item_models[one.design_model].n_dims if one.design_model else 1
+        if one.selector == "fisher" and n_dims != 1:
+            raise ParameterError(
+                f"criterion 'fisher' is for one ability, and item model {one.design_model!r} of assessor {one.name!r} "
+                f"has {n_dims}. Take 'trace', 'd-optimal' or 'v-optimal', or another item model."
+            )
+        if (one.per_cost or one.selector == "min-cost") and not spec.cost:
+            raise ParameterError(f"assessor {one.name!r} needs the study to name a cost.")
+    names = [one.name for one in spec.assessors]
+    check_unique(names, "assessors")
+    if spec.reference and spec.reference not in names:
+        raise ParameterError(f"reference must be one of {shown(names, len(names))}, got {spec.reference!r}.")

@@ -1,0 +1,1 @@
+"""Responses made up from known parameters."""

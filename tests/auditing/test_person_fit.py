@@ -1,0 +1,266 @@
+"""Fit of new models: the same typicality as estimates, planted leaks, shifts, sessions and changed runs."""
+
+import dataclasses
+
+import numpy as np
+import polars as pl
+import pytest
+
+from itembank.auditing import past_fit
+from itembank.auditing.person_fit import check_fit
+from itembank.auditing.person_fit_results import ONE_RUN, SHIFT
+from itembank.bank.bank_files import save_bank
+from itembank.errors import DataError, ParameterError
+from itembank.estimation.estimate import estimate
+from itembank.irt.bernoulli import probability
+from itembank.responses.responses import ResponseMatrix
+from itembank.sessions.preparation import prepare_sessions
+from itembank.sessions.session import AdaptiveSession
+from itembank.sessions.session_spec import SessionSpec
+from tests.auditing.fit_world import bank, clean
+from tests.bank.banks import make_bank
+from tests.estimation.simulated import new_models
+
+pytestmark = pytest.mark.usefixtures("few_folds")
+
+
+def with_answers(matrix, change):
+    """Change a copy of the answers in place."""
+    values = matrix.responses.copy()
+    change(values)
+    return dataclasses.replace(matrix, responses=values)
+
+
+@pytest.fixture
+def suspected():
+    return bank().responses.item_ids[::4]
+
+
+def leaked(matrix, item_ids):
+    columns = matrix.item_indices(item_ids)
+
+    def change(values):
+        values[:, columns] = 1.0
+
+    return with_answers(matrix, change)
+
+
+def test_typicality_is_that_of_estimates():
+    half = clean().take(items=np.arange(0, 120, 2))
+    found, expected = check_fit(bank(), half), estimate(bank(), half, method="p-irt").typicality
+    np.testing.assert_allclose([one.misfit for one in found.models], expected.misfit)
+    np.testing.assert_allclose([one.typicality for one in found.models], expected.typicality)
+
+
+def test_clean_models_fit():
+    found = check_fit(bank(), clean(40, 5))
+    assert sum(one.is_flagged for one in found.models) <= 6  # of 40, at one in twenty and past models counted anew
+    assert {one.n_past for one in found.models} == {60}
+    fitting = dataclasses.replace(found, models=tuple(one for one in found.models if not one.is_flagged))
+    assert fitting.suits
+    assert fitting.verdicts[0].endswith(": nothing unusual.")
+    assert ONE_RUN in found.hints
+    assert SHIFT in found.hints
+
+
+def test_past_models_are_measured_once_for_their_items_and_groups(tmp_path, monkeypatch):
+    monkeypatch.setenv("ITEMBANK_CACHE", str(tmp_path / "user"))
+    save_bank(make_bank(), tmp_path / "bank")
+    new, others = new_models(make_bank(), 2, 3), new_models(make_bank(), 2, 5)
+    measured, plain = [], past_fit.statistics_by
+    monkeypatch.setattr(past_fit, "statistics_by", lambda *args, **how: measured.append(1) or plain(*args, **how))
+    first = check_fit(tmp_path / "bank", new)
+    assert len(measured) == 3  # folds
+    assert repr(check_fit(tmp_path / "bank", new).models) == repr(first.models)
+    assert repr(check_fit(tmp_path / "bank", others).models) != repr(first.models)
+    assert len(measured) == 3
+    one, ids = new.take(models=np.arange(1)), new.item_ids
+    tries = (
+        {"groups": {"some": ids[::4]}},
+        {"groups": {"some": ids[1::4]}},
+        {"groups": {"some": ids[1::4]}, "reference": ids[::4]},
+        {"order": {one.model_ids[0]: ids}},
+        {"order": {one.model_ids[0]: ids[::-1]}},
+    )
+    for number, choices in enumerate(tries, start=2):
+        check_fit(tmp_path / "bank", one, **choices)
+        assert len(measured) == 3 * number
+    check_fit(tmp_path / "bank", new.take(items=np.arange(24)))
+    assert len(measured) == 3 * (len(tries) + 2)
+    assert repr(check_fit(tmp_path / "bank", new).models) == repr(first.models)
+    assert len(measured) == 3 * (len(tries) + 2)
+
+
+def test_leaked_items_are_found_beside_others_and_the_rise_is_told(suspected):
+    plain = check_fit(bank(), clean(), groups={"public": suspected})
+    raised = check_fit(bank(), leaked(clean(), suspected), groups={"public": suspected})
+    before, after = ([one.groups[-1] for one in found.models] for found in (plain, raised))
+    for one, other in zip(before, after, strict=True):
+        assert other.expected == pytest.approx(one.expected)  # from the other items alone
+        assert other.mean == 1.0
+        assert other.p_value <= one.p_value
+    assert np.mean([one.is_flagged for one in after]) >= 0.5
+    assert not raised.suits
+    assert any("public" in sentence and "outside the guarantee" in sentence for sentence in raised.verdicts)
+    assert any("a rise of" in hint for hint in raised.hints)
+    assert ONE_RUN not in raised.hints
+
+
+def test_a_reference_alone_makes_all_others_suspected(suspected):
+    private = [item for item in bank().responses.item_ids if item not in set(suspected)]
+    by_name = check_fit(bank(), leaked(clean(), suspected), groups={"all others": suspected}, reference=private)
+    alone = check_fit(bank(), leaked(clean(), suspected), reference=private)
+    assert alone.group_rows() == by_name.group_rows()
+
+
+def test_a_uniform_shift_is_lower_ability_and_is_not_claimed():
+    """Models of the bank's item model, all of them a standard deviation worse."""
+    rng, parameters = np.random.default_rng(8), bank().parameters
+    theta = rng.normal(size=(40, parameters.n_dims)) - 0.7
+    values = (rng.random((40, 120)) < probability(parameters, theta)).astype(float)
+    found = check_fit(bank(), ResponseMatrix.create(values, items=bank().responses.items))
+    assert sum(one.is_flagged for one in found.models) <= 8
+    assert SHIFT in found.hints
+
+
+def test_a_lost_scenario_is_named_with_the_answers_against_expectation():
+    is_math = (clean().items["scenario"] == "math").to_numpy()
+
+    def fail(values):
+        values[0, is_math] = 0.0
+
+    found = check_fit(bank(), with_answers(clean(), fail)).models[0]
+    assert "math" in {one.name for one in found.unusual_groups}
+    assert found.is_flagged
+    assert "math" in {one.item_id.split("/")[0] for one in found.wrong}
+    assert all(one.response == 0.0 < one.expected for one in found.wrong)
+    (sentence,) = found.sentences()
+    assert "math" in sentence
+    assert "points lower" in sentence
+
+
+def test_a_session_that_gets_worse_is_found_and_where():
+    rng = np.random.default_rng(2)
+    order = [bank().responses.item_ids[i] for i in rng.permutation(120)]
+    columns = clean().item_indices(order)
+
+    def degrade(values):
+        values[0, columns[60:]] = 0.0
+
+    spoilt = with_answers(clean(), degrade)
+    name = spoilt.model_ids[0]
+    found = {one.model_id: one for one in check_fit(bank(), spoilt, order={name: order}).models}
+    assert found[name].order.is_flagged
+    assert not found[name].order.got_better
+    assert 50 <= found[name].order.first_answer <= 70
+    assert found[spoilt.model_ids[1]].order is None
+    assert any("get worse" in sentence for sentence in found[name].sentences())
+
+
+def test_adaptive_sessions_are_compared_with_such_sessions_of_the_banks_models(monkeypatch):
+    monkeypatch.setattr("itembank.sessions.past_sessions.MOST_MODELS", 25)
+    spec = SessionSpec(interval="model-based")
+    pool, rng = prepare_sessions(bank(), spec), np.random.default_rng(1)
+    orders, values = {}, np.full(clean(2).responses.shape, np.nan)
+    for row, name in enumerate(clean(2).model_ids):
+        session = AdaptiveSession(pool, model_id=name)
+        for number in range(60):
+            (item,) = session.ask()
+            column = clean(2).item_indices([item])[0]
+            spoilt = row == 1 and number >= 30 and rng.random() < 0.9
+            values[row, column] = 0.0 if spoilt else clean(2).responses[row, column]
+            session.tell(item, values[row, column])
+            orders.setdefault(name, []).append(item)
+    answered = dataclasses.replace(clean(2), responses=values)
+    fits = check_fit(bank(), answered, order=orders, sessions=dict.fromkeys(orders, spec)).models
+    assert [one.n_past for one in fits] == [25, 25]
+    assert fits[1].order.p_value <= fits[0].order.p_value
+    assert not fits[1].order.got_better
+    assert 20 <= fits[1].order.first_answer <= 40
+    same_items = check_fit(bank(), answered, order=orders).models
+    assert [one.n_past for one in same_items] == [60, 60]
+    assert [one.misfit for one in same_items] == [one.misfit for one in fits]
+
+
+def test_models_with_other_answers_are_each_compared_with_their_own_items():
+    def drop(values):
+        values[0, ::2] = np.nan
+        values[1, ::3] = np.nan
+
+    part = with_answers(clean(), drop)
+    together = check_fit(bank(), part)
+    alone = check_fit(bank(), part.take(models=np.array([1])))
+    assert together.models[1] == alone.models[0]
+    assert [one.n_items for one in together.models[:3]] == [60, 80, 120]
+
+
+def test_changed_contents_are_left_out_and_other_conditions_told():
+    items = bank().responses.items.with_columns(content_hash=pl.lit("old"), task_version=pl.lit("1"))
+    models = bank().responses.models.with_columns(lm_eval_version=pl.lit("0.4.2"))
+    known = dataclasses.replace(bank().responses, items=items, models=models)
+    is_first = pl.int_range(pl.len()) < 7
+    changed = dataclasses.replace(
+        clean(),
+        items=items.with_columns(
+            content_hash=pl.when(is_first).then(pl.lit("new")).otherwise("content_hash"), task_version=pl.lit("2")
+        ),
+        models=clean().models.with_columns(lm_eval_version=pl.lit("0.4.9")),
+    )
+    found = check_fit(dataclasses.replace(bank(), responses=known), changed)
+    assert [change.split(" ")[0] for change in found.changes] == ["the", "task_version", "lm_eval_version"]
+    assert "7 of 120 items" in found.changes[0]
+    assert "'0.4.9'" in found.changes[2]
+    assert {one.n_items for one in found.models} == {113}
+    assert not found.suits
+    nothing_left = changed.take(items=np.arange(7))
+    with pytest.raises(DataError, match="at least one item must have the content"):
+        check_fit(dataclasses.replace(bank(), responses=known), nothing_left)
+
+
+def test_probabilities_beside_right_and_wrong_answers_are_refused():
+    def one_is_graded(values):
+        values[2, 7] = 0.5
+
+    matrix = with_answers(clean(), one_is_graded)
+    with pytest.raises(DataError, match=rf"1 of 120 items have others: '{matrix.item_ids[7]}'"):
+        check_fit(bank(), matrix)
+
+
+def test_few_models_cannot_tell_and_say_so():
+    small = make_bank(n_models=14, n_items=40, n_dims=1, seed=6)
+    found = check_fit(small, small.responses.take(models=np.array([0, 1])))
+    assert any("none can be called unusual" in hint for hint in found.hints)
+    assert found.verdicts == ()
+    assert not any(one.is_flagged for one in found.models)
+    with pytest.raises(DataError, match="takes at least 10, and bank"):
+        check_fit(make_bank(n_models=9), small.responses)
+
+
+@pytest.mark.parametrize(
+    ("groups", "reference", "message"),
+    [
+        ({"all": "every"}, None, "not all"),
+        ({"none": ()}, None, "not all"),
+        ({"a": ("math/0", "code/1")}, ("math/0",), "must share no item"),
+        ({"a": "math/0"}, None, "a sequence of item ids"),
+    ],
+)
+def test_groups_are_checked(groups, reference, message):
+    groups = {name: bank().responses.item_ids if ids == "every" else ids for name, ids in groups.items()}
+    with pytest.raises(ParameterError, match=message):
+        check_fit(bank(), clean(), groups=groups, reference=reference)
+
+
+def test_groups_of_unknown_items_are_refused():
+    with pytest.raises(DataError, match="group 'a'"):
+        check_fit(bank(), clean(), groups={"a": ("nowhere",)})
+
+
+def test_bank_models_with_gaps_count_where_they_answered_most():
+    rng = np.random.default_rng(1)
+    values = bank().responses.responses.copy()
+    values[rng.random(values.shape) < 0.02] = np.nan
+    values[:5, :60] = np.nan
+    known = dataclasses.replace(bank().responses, responses=values)
+    found = check_fit(dataclasses.replace(bank(), bank_id="gaps", responses=known), clean())
+    assert {one.n_past for one in found.models} == {55}

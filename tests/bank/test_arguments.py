@@ -1,0 +1,117 @@
+import numpy as np
+import polars as pl
+import pytest
+
+import itembank as ib
+from itembank.bank.arguments import as_bank, as_bank_or_responses, as_new_responses, as_responses, as_selection
+from itembank.bank.bank_files import save_bank
+from itembank.errors import DataError, DataWarning, ParameterError
+from itembank.responses.response_files import write_responses
+from itembank.responses.responses import ResponseMatrix
+from tests.bank.banks import make_bank
+
+pytestmark = pytest.mark.usefixtures("few_folds")
+
+
+@pytest.fixture
+def bank():
+    return make_bank()
+
+
+@pytest.fixture
+def new_models(bank):
+    answers = (np.random.default_rng(9).random((2, 30)) < 0.6).astype(float)
+    return ResponseMatrix.create(answers, model_ids=["new/a", "new/b"], items=bank.responses.items)
+
+
+@pytest.fixture
+def places(bank, new_models, tmp_path):
+    """The same things on disk."""
+    save_bank(bank, tmp_path / "bank")
+    write_responses(new_models, tmp_path / "new.parquet")
+    selection = ib.select(bank, 12, method="stratified", rng=0)
+    selection.save(tmp_path / "s.json")
+    return tmp_path
+
+
+def test_things_themselves_are_returned_as_they_are(bank, new_models):
+    assert as_bank(bank) is bank
+    assert as_responses(new_models) is new_models
+    assert as_new_responses(bank, new_models) is new_models
+    assert as_bank_or_responses(bank) is bank
+    assert as_selection(None) is None
+
+
+def test_paths_stand_for_what_lies_there(bank, new_models, places):
+    assert as_bank(str(places / "bank")).bank_id == bank.bank_id
+    np.testing.assert_array_equal(as_responses(places / "new.parquet").responses, new_models.responses)
+    assert as_bank_or_responses(places / "bank").bank_id == bank.bank_id
+    assert as_bank_or_responses([places / "new.parquet"]).model_ids == ["new/a", "new/b"]
+    assert as_selection(places / "s.json").n_items == 12
+
+
+def test_verbs_give_the_same_for_paths_as_for_what_they_hold(bank, new_models, places):
+    selection = as_selection(places / "s.json")
+    by_path = ib.estimate(
+        str(places / "bank"), places / "new.parquet", selection=str(places / "s.json"), method="p-irt"
+    )
+    assert by_path.rows() == ib.estimate(bank, new_models, selection=selection, method="p-irt").rows()
+    compared = ib.compare(places / "bank", str(places / "new.parquet"), selection=places / "s.json", method="paired")
+    assert compared.rows() == ib.compare(bank, new_models, selection=selection, method="paired").rows()
+    assert ib.select(places / "bank", 12, method="stratified", rng=0).item_ids == selection.item_ids
+    np.testing.assert_array_equal(
+        ib.score(places / "bank", places / "new.parquet").theta, ib.score(bank, new_models).theta
+    )
+    assert ib.prepare_sessions(str(places / "bank"), ib.SessionSpec(interval="model-based")).bank_id == bank.bank_id
+
+
+@pytest.mark.parametrize(
+    ("make", "text"),
+    [
+        (lambda bank: as_bank(3), "got int 3"),
+        (lambda bank: as_bank(bank.responses), "got ResponseMatrix"),
+        (lambda bank: as_responses(pl.DataFrame({"a": [1]})), "responses_from_frame"),
+        (lambda bank: as_responses(np.zeros((2, 2))), "ResponseMatrix.create"),
+        (lambda bank: as_responses([]), "got list"),
+        (lambda bank: as_new_responses(bank, None), "got NoneType None"),
+        (lambda bank: as_selection(["q1"]), "got list"),
+        (lambda bank: ib.select(bank, "100"), "got '100'"),
+        (lambda bank: ib.select(bank, 2.5), "got 2.5"),
+        (lambda bank: ib.select(bank, True), "got True"),
+    ],
+)
+def test_anything_else_is_refused_in_words(bank, make, text):
+    with pytest.raises(ParameterError, match=text):
+        make(bank)
+
+
+def extended(new_models):
+    """The same responses and two more items that no bank holds."""
+    names = [*new_models.item_ids, "mmlu/99999", "mmlu/99998"]
+    answers = np.column_stack([new_models.responses, np.ones((2, 2))])
+    return ResponseMatrix.create(answers, model_ids=new_models.model_ids, item_ids=names)
+
+
+@pytest.mark.parametrize("verb", [ib.estimate, ib.compare])
+def test_items_the_bank_does_not_hold_are_refused_with_a_way_out_that_works(bank, new_models, verb):
+    with pytest.raises(DataError, match=r"2 of 32 are not: 'mmlu/99999', 'mmlu/99998'.*\(ignore_unknown=True\)"):
+        verb(bank, extended(new_models), method="mean" if verb is ib.estimate else "paired")
+    with pytest.warns(DataWarning, match=r"2 of 32 items are not in bank .* and are left out: 'mmlu/99999'"):
+        found = verb(
+            bank, extended(new_models), method="mean" if verb is ib.estimate else "paired", ignore_unknown=True
+        )
+    expected = verb(bank, new_models, method="mean" if verb is ib.estimate else "paired")
+    assert found.rows() == expected.rows()
+
+
+def test_a_selection_says_which_items_count_so_that_others_do_no_harm(bank, new_models):
+    selection = ib.select(bank, 12, method="stratified", rng=0)
+    with pytest.warns(DataWarning, match="2 of 32 items are not in bank"):
+        found = ib.estimate(bank, extended(new_models), selection=selection, method="mean")
+    assert found.rows() == ib.estimate(bank, new_models, selection=selection, method="mean").rows()
+
+
+def test_results_of_another_benchmark_are_refused_whatever_is_asked(bank):
+    foreign = ResponseMatrix.create(np.ones((2, 2)), item_ids=["x/1", "x/2"])
+    with pytest.raises(DataError, match="2 of 2 are not"):
+        ib.estimate(bank, foreign, ignore_unknown=True)

@@ -1,0 +1,284 @@
+import dataclasses
+import os
+
+import numpy as np
+import pytest
+from safetensors.numpy import save_file
+
+from itembank.bank import bank_cache
+from itembank.bank.bank_cache import FOLDER, BankCache, cache_name
+from itembank.bank.bank_files import load_bank, save_bank
+from itembank.errors import ParameterError
+from itembank.estimation.folds import folds
+from tests.bank.banks import make_bank
+
+pytestmark = pytest.mark.usefixtures("few_folds")
+
+
+@pytest.fixture(autouse=True)
+def user_cache(tmp_path, monkeypatch):
+    """Let every test begin with nothing kept."""
+    monkeypatch.setenv("ITEMBANK_CACHE", str(tmp_path / "user"))
+    return tmp_path / "user"
+
+
+class Counted:
+    """A function that makes arrays and counts how often it was asked to."""
+
+    def __init__(self, size=3):
+        self.calls = 0
+        self.size = size
+
+    def __call__(self):
+        self.calls += 1
+        return {"numbers": np.arange(self.size, dtype=np.float64), "matrix": np.eye(2).T}
+
+
+@pytest.fixture
+def make():
+    return Counted()
+
+
+def has_three(arrays):
+    return arrays.get("numbers", np.empty(0)).shape == (3,)
+
+
+def test_what_was_made_is_remembered(make):
+    cache = BankCache()
+    first = cache.remember("key", make)
+    assert cache.remember("key", make) is first
+    assert cache.remember("another key", make) is not first
+    assert make.calls == 2
+
+
+def test_nothing_is_remembered_where_making_it_fails(make):
+    cache = BankCache()
+    with pytest.raises(ZeroDivisionError):
+        cache.remember("key", lambda: 1 // 0)
+    assert cache.remember("key", make)["numbers"].size == 3
+
+
+def test_a_file_is_used_instead_of_making_arrays_again(make, tmp_path):
+    made = BankCache(user_folder=tmp_path).arrays("name", make, fits=has_three)
+    read = BankCache(user_folder=tmp_path).arrays("name", make, fits=has_three)
+    assert make.calls == 1
+    assert read.keys() == made.keys()
+    for name, array in made.items():
+        np.testing.assert_array_equal(read[name], array)
+    assert [path.name for path in tmp_path.iterdir()] == ["name.safetensors"]
+
+
+def test_a_name_says_all_that_arrays_depend_on():
+    name = cache_name("kind", np.arange(3.0), 1, "text")
+    assert name == cache_name("kind", np.arange(3.0), 1, "text")
+    others = [
+        cache_name("another", np.arange(3.0), 1, "text"),
+        cache_name("kind", np.arange(3.0) + 1e-9, 1, "text"),
+        cache_name("kind", np.arange(2_000.0), 1, "text"),
+        cache_name("kind", np.arange(2_000.0) % 1_500, 1, "text"),
+        cache_name("kind", np.arange(3.0), "1", "text"),
+        cache_name("kind", np.arange(3.0), 1, "text", None),
+    ]
+    assert len({name, *others}) == 7
+    assert name.startswith("kind-")
+    assert name.replace("-", "").isalnum()
+
+
+def test_without_a_folder_arrays_live_in_memory(make):
+    cache = BankCache()
+    assert cache.arrays("name", make) is cache.arrays("name", make)
+    BankCache().arrays("name", make)
+    assert make.calls == 2
+
+
+@pytest.mark.parametrize("damage", [b"", b"not a file of arrays", None])
+def test_a_broken_file_is_made_anew(make, tmp_path, damage):
+    BankCache(user_folder=tmp_path).arrays("name", make)
+    path = tmp_path / "name.safetensors"
+    whole = path.read_bytes()
+    path.write_bytes(whole[: len(whole) // 2] if damage is None else damage)
+    assert has_three(BankCache(user_folder=tmp_path).arrays("name", make))
+    assert make.calls == 2
+    assert path.read_bytes() == whole
+
+
+def test_a_file_with_one_bit_changed_is_made_anew(tmp_path):
+    BankCache(user_folder=tmp_path).arrays("name", Counted())
+    path = tmp_path / "name.safetensors"
+    whole, rng = path.read_bytes(), np.random.default_rng(4)
+    for place in rng.integers(0, len(whole), 60).tolist():
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ (1 << int(rng.integers(8)))]) + whole[place + 1 :])
+        make = Counted()
+        assert has_three(BankCache(user_folder=tmp_path).arrays("name", make))
+        assert (make.calls, path.read_bytes()) == (1, whole)
+
+
+def test_infinite_numbers_are_made_anew(make, tmp_path):
+    BankCache(user_folder=tmp_path).arrays("name", lambda: {"numbers": np.array([1.0, np.inf, 2.0])})
+    np.testing.assert_array_equal(BankCache(user_folder=tmp_path).arrays("name", make)["numbers"], np.arange(3))
+    assert make.calls == 1
+
+
+def test_arrays_of_the_wrong_shape_are_made_anew(make, tmp_path):
+    BankCache(user_folder=tmp_path).arrays("name", Counted(size=5))
+    assert has_three(BankCache(user_folder=tmp_path).arrays("name", make, fits=has_three))
+    assert make.calls == 1
+    assert has_three(BankCache(user_folder=tmp_path).arrays("name", make, fits=has_three))
+    assert make.calls == 1
+
+
+def test_arrays_of_another_bank_are_made_anew(make, tmp_path):
+    """As when a bank is replaced while a process that loaded the one before still works, and keeps what it found."""
+    BankCache(bank_id="one", user_folder=tmp_path).arrays("name", make)
+    BankCache(bank_id="another", user_folder=tmp_path).arrays("name", make)
+    assert make.calls == 2
+    BankCache(bank_id="another", user_folder=tmp_path).arrays("name", make)
+    assert make.calls == 2
+
+
+def test_arrays_by_another_release_are_made_anew(make, tmp_path, monkeypatch):
+    BankCache(bank_id="bank", user_folder=tmp_path).arrays("name", make)
+    monkeypatch.setattr(bank_cache, "REVISION", bank_cache.REVISION + 1)
+    BankCache(bank_id="bank", user_folder=tmp_path).arrays("name", make)
+    assert make.calls == 2
+    monkeypatch.setattr(bank_cache.importlib.metadata, "version", lambda _: "999.0")
+    BankCache(bank_id="bank", user_folder=tmp_path).arrays("name", make)
+    assert make.calls == 3
+
+
+def test_a_file_without_a_stamp_is_made_anew(make, tmp_path):
+    save_file({"numbers": np.zeros(3)}, tmp_path / "name.safetensors")
+    np.testing.assert_array_equal(
+        BankCache(user_folder=tmp_path).arrays("name", make, fits=has_three)["numbers"], np.arange(3)
+    )
+    assert make.calls == 1
+
+
+def test_a_place_that_cannot_be_written_costs_time_only(make, tmp_path):
+    (tmp_path / "cache").write_text("a file stands where the folder should be", encoding="utf-8")
+    for expected in (1, 2):
+        assert has_three(BankCache(user_folder=tmp_path / "cache").arrays("name", make))
+        assert make.calls == expected
+    assert (tmp_path / "cache").is_file()
+
+
+def test_what_is_kept_in_the_bank_is_found_there(make, tmp_path):
+    cache = BankCache(tmp_path / "bank", "id", tmp_path / "of user")
+    cache.arrays("name", make)
+    assert not (tmp_path / "bank").exists()
+    cache.keep_in_bank()
+    assert [path.name for path in (tmp_path / "bank" / FOLDER).iterdir()] == ["name.safetensors"]
+    assert has_three(BankCache(tmp_path / "bank", "id", tmp_path / "of another").arrays("name", make))
+    assert make.calls == 1
+    assert not (tmp_path / "of another").exists()
+
+
+def test_a_part_keeps_its_work_among_that_of_the_bank_and_apart_from_it(make, tmp_path):
+    places = (tmp_path / "bank", "id", tmp_path / "of user")
+    cache = BankCache(*places)
+    parts = (cache, cache.of_part("one"), cache.of_part("other"))
+    numbers = [part.arrays("name", make) for part in parts]
+    assert make.calls == 3
+    assert [part.arrays("name", make) is one for part, one in zip(parts, numbers, strict=True)] == [True] * 3
+    cache.keep_in_bank()
+    names = ["name.safetensors", "one-name.safetensors", "other-name.safetensors"]
+    for folder in (tmp_path / "of user", tmp_path / "bank" / FOLDER):
+        assert sorted(path.name for path in folder.iterdir()) == names
+    again = BankCache(*places)
+    for part in (again, again.of_part("one"), again.of_part("other")):
+        part.arrays("name", make)
+    assert make.calls == 3
+    BankCache(tmp_path / "bank", "another", tmp_path / "of user").of_part("one").arrays("name", make)
+    assert make.calls == 4
+
+
+def test_the_memory_of_a_part_outlives_what_asked_for_it(make):
+    cache = BankCache()
+    cache.of_part("one").arrays("name", make)
+    holder = BankCache()
+    holder.share(cache.of_part("one"))
+    holder.arrays("name", make)
+    assert make.calls == 1
+
+
+def test_what_cannot_be_kept_in_the_bank_is_said(make, tmp_path):
+    (tmp_path / FOLDER).write_text("a file stands where the folder should be", encoding="utf-8")
+    cache = BankCache(tmp_path)
+    cache.arrays("name", make)
+    with pytest.raises(ParameterError, match="cannot be written"):
+        cache.keep_in_bank()
+    with pytest.raises(ParameterError, match="in memory only"):
+        BankCache().keep_in_bank()
+
+
+def test_files_written_first_give_way(make, user_cache, monkeypatch):
+    for number in range(4):
+        BankCache(user_folder=user_cache / f"bank {number}").arrays("name", make)
+        path = user_cache / f"bank {number}" / "name.safetensors"
+        os.utime(path, (number, number))
+    monkeypatch.setattr("itembank.files.user_cache.MOST_BYTES", 3 * path.stat().st_size)
+    BankCache(user_folder=user_cache / "bank 4").arrays("name", make)
+    assert sorted(path.parent.name for path in user_cache.rglob("*.safetensors")) == ["bank 2", "bank 3", "bank 4"]
+
+
+def test_a_bank_that_claims_the_name_of_another_finds_none_of_its_work(tmp_path):
+    for name, seed in (("one", 0), ("other", 1)):
+        save_bank(dataclasses.replace(make_bank(seed=seed), bank_id="the same"), tmp_path / name)
+    one, other = load_bank(tmp_path / "one"), load_bank(tmp_path / "other")
+    assert one.bank_id == other.bank_id
+    assert said_when_fitting(one)
+    assert said_when_fitting(other)
+
+
+def test_a_changed_copy_of_a_bank_starts_empty(tmp_path):
+    save_bank(make_bank(), tmp_path / "bank")
+    bank = load_bank(tmp_path / "bank")
+    bank.cache.remember("key", lambda: 1)
+    copy = dataclasses.replace(bank, item_model_bias=np.full(3, 0.1))
+    assert (copy.cache.folder, copy.cache.memory) == (None, {})
+    assert bank.cache.folder == tmp_path / "bank"
+
+
+def said_when_fitting(bank):
+    said = []
+    folds(bank, progress=lambda text, share: said.append((text, share)))
+    return said
+
+
+def test_a_bank_loaded_a_second_time_is_not_fitted_again(tmp_path):
+    save_bank(make_bank(), tmp_path / "bank")
+    first, second = load_bank(tmp_path / "bank"), load_bank(tmp_path / "bank")
+    assert said_when_fitting(first)
+    assert not said_when_fitting(second)
+    for one, other in zip(folds(first), folds(second), strict=True):
+        np.testing.assert_array_equal(one.held_out, other.held_out)
+        np.testing.assert_array_equal(one.bank.parameters.loadings, other.bank.parameters.loadings)
+        np.testing.assert_array_equal(one.bank.calibration.abilities, other.bank.calibration.abilities)
+
+
+def test_a_bank_that_is_saved_keeps_what_was_derived_from_it(tmp_path):
+    made = make_bank()
+    assert said_when_fitting(made)
+    save_bank(made, tmp_path / "bank")
+    kept = sorted(path.name for path in (tmp_path / "bank" / FOLDER).iterdir())
+    assert kept == ["folds.safetensors", "siblings.safetensors"]
+    loaded = load_bank(tmp_path / "bank")
+    assert not said_when_fitting(loaded)
+    for one, other in zip(folds(made), folds(loaded), strict=True):
+        np.testing.assert_array_equal(one.bank.parameters.loadings, other.bank.parameters.loadings)
+    save_bank(make_bank(seed=2), tmp_path / "unused")
+    assert not (tmp_path / "unused" / FOLDER).exists()
+
+
+def test_a_cache_is_no_part_of_the_bank(tmp_path):
+    """Its files are not checked, and go when another bank takes the place."""
+    made = make_bank()
+    folds(made)
+    save_bank(made, tmp_path / "bank")
+    for path in (tmp_path / "bank" / FOLDER).iterdir():
+        path.write_bytes(b"broken")
+    bank = load_bank(tmp_path / "bank")
+    assert said_when_fitting(bank)
+    save_bank(make_bank(seed=1), tmp_path / "bank", overwrite=True)
+    assert not (tmp_path / "bank" / FOLDER).exists()
+    assert said_when_fitting(load_bank(tmp_path / "bank"))

@@ -1,0 +1,210 @@
+import dataclasses
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+
+from itembank.bank.bank_files import load_bank, save_bank
+from itembank.bank.bank_records import record_digest
+from itembank.bank.fingerprint import bank_fingerprint, data_fingerprint
+from itembank.errors import BankError, IntegrityError
+from itembank.irt.steps import Steps
+from tests.bank.banks import make_bank, with_family
+
+
+def assert_same(first, second, path=""):
+    """Compare two results field by field, exactly."""
+    if dataclasses.is_dataclass(first):
+        for field in filter(lambda field: field.compare, dataclasses.fields(first)):  # not what is only remembered
+            assert_same(getattr(first, field.name), getattr(second, field.name), f"{path}.{field.name}")
+    elif isinstance(first, np.ndarray):
+        np.testing.assert_array_equal(first, second, err_msg=path)
+        assert first.dtype == second.dtype, path
+    elif isinstance(first, pl.DataFrame):
+        assert first.equals(second), path
+    elif isinstance(first, dict):
+        assert first.keys() == second.keys(), path
+        for key in first:
+            assert_same(first[key], second[key], f"{path}[{key}]")
+    else:
+        assert first == second, path
+
+
+@pytest.mark.parametrize("with_extras", [False, True])
+@pytest.mark.parametrize("n_dims", [1, 3])
+def test_what_is_written_is_read_back(tmp_path, with_extras, n_dims):
+    bank = make_bank(n_dims=n_dims, with_extras=with_extras)
+    save_bank(bank, tmp_path / "bank")
+    assert_same(bank, load_bank(tmp_path / "bank"))
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_continuous_responses_keep_every_bit(tmp_path, kind):
+    bank = make_bank()
+    values = np.random.default_rng(1).random(bank.responses.responses.shape).astype(kind)
+    values[2, 3] = np.nan
+    bank = dataclasses.replace(bank, responses=dataclasses.replace(bank.responses, responses=values))
+    save_bank(bank, tmp_path / "bank")
+    back = load_bank(tmp_path / "bank").responses.responses
+    np.testing.assert_array_equal(back, values)
+    assert back.dtype == kind
+
+
+def test_a_caller_s_column_may_be_called_like_one_of_ours(tmp_path):
+    bank = make_bank()
+    items = bank.responses.items.with_columns(intercept=pl.lit("theirs"), score_weight=pl.lit(3))
+    bank = dataclasses.replace(bank, responses=dataclasses.replace(bank.responses, items=items))
+    save_bank(bank, tmp_path / "bank")
+    assert_same(bank, load_bank(tmp_path / "bank"))
+
+
+def test_the_folder_holds_open_formats_and_says_what_it_is(tmp_path):
+    bank = make_bank(with_extras=True)
+    save_bank(bank, tmp_path / "bank")
+    names = sorted(path.name for path in (tmp_path / "bank").iterdir())
+    assert names == ["arrays.safetensors", "bank.json", "items.parquet", "models.parquet", "responses.parquet"]
+    record = json.loads((tmp_path / "bank" / "bank.json").read_text())
+    assert record["schema_version"] == 1
+    assert record["bank_id"] == bank.bank_id
+    assert record["data_fingerprint"] == data_fingerprint(bank.responses)
+    items = pl.read_parquet(tmp_path / "bank" / "items.parquet")
+    assert items["bank.expected_output_tokens"].is_between(1, 99).all()
+
+
+def test_a_bank_is_never_overwritten_unasked(tmp_path):
+    save_bank(make_bank(), tmp_path / "bank")
+    with pytest.raises(BankError, match="is a bank already"):
+        save_bank(make_bank(seed=1), tmp_path / "bank")
+    save_bank(make_bank(seed=1), tmp_path / "bank", overwrite=True)
+    assert load_bank(tmp_path / "bank").bank_id == make_bank(seed=1).bank_id
+
+
+def test_a_folder_that_is_no_bank_is_never_overwritten(tmp_path):
+    (tmp_path / "thesis").mkdir()
+    (tmp_path / "thesis" / "chapter.txt").write_text("years of work")
+    with pytest.raises(BankError, match="not a bank"):
+        save_bank(make_bank(), tmp_path / "thesis", overwrite=True)
+    assert (tmp_path / "thesis" / "chapter.txt").read_text() == "years of work"
+
+
+def test_a_place_without_a_bank_is_a_clear_error(tmp_path):
+    with pytest.raises(BankError, match=r"holds no bank\.json"):
+        load_bank(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["items.parquet", "models.parquet", "responses.parquet", "arrays.safetensors"])
+@pytest.mark.parametrize("damage", ["change", "cut", "remove"])
+def test_a_damaged_bank_is_refused(tmp_path, name, damage):
+    save_bank(make_bank(), tmp_path / "bank")
+    path = tmp_path / "bank" / name
+    content = path.read_bytes()
+    if damage == "remove":
+        path.unlink()
+    elif damage == "cut":
+        path.write_bytes(content[:-10])
+    else:
+        path.write_bytes(content[:50] + bytes([content[50] ^ 1]) + content[51:])
+    with pytest.raises(IntegrityError, match=name):
+        load_bank(tmp_path / "bank")
+
+
+def test_another_schema_version_says_what_to_do(tmp_path):
+    save_bank(make_bank(), tmp_path / "bank")
+    path = tmp_path / "bank" / "bank.json"
+    path.write_text(path.read_text().replace('"schema_version": 1', '"schema_version": 99'))
+    with pytest.raises(BankError, match=r"schema_version must be one of \(1, 2, 3, 4, 5\), got 99.*calibrate it again"):
+        load_bank(tmp_path / "bank")
+
+
+def test_a_record_cut_short_is_refused(tmp_path):
+    save_bank(make_bank(), tmp_path / "bank")
+    path = tmp_path / "bank" / "bank.json"
+    path.write_text(path.read_text()[:100])
+    with pytest.raises(IntegrityError, match="cannot be read"):
+        load_bank(tmp_path / "bank")
+
+
+def test_fingerprints_follow_the_data_and_nothing_else():
+    bank = make_bank()
+    assert data_fingerprint(make_bank().responses) == data_fingerprint(bank.responses)
+    flipped = bank.responses.responses.copy()
+    flipped[3, 4] = 1 - flipped[3, 4]
+    changed = dataclasses.replace(bank.responses, responses=flipped)
+    assert data_fingerprint(changed) != data_fingerprint(bank.responses)
+    renamed = dataclasses.replace(
+        bank.responses, models=bank.responses.models.with_columns(model_id=pl.col("model_id") + "x")
+    )
+    assert data_fingerprint(renamed) != data_fingerprint(bank.responses)
+    shifted = dataclasses.replace(bank.parameters, intercept=bank.parameters.intercept + 1e-9)
+    assert bank_fingerprint(bank.responses, shifted, bank.targets) != bank.bank_id
+
+
+def test_a_changed_record_is_refused(tmp_path):
+    save_bank(make_bank(), tmp_path / "bank")
+    path = tmp_path / "bank" / "bank.json"
+    record = json.loads(path.read_text())
+    record["item_model_bias"][0] = 0.0
+    path.write_text(json.dumps(record))
+    with pytest.raises(IntegrityError, match=r"bank\.json is not what was written"):
+        load_bank(tmp_path / "bank")
+
+
+def test_the_bank_id_follows_every_number_estimates_depend_on():
+    bank = make_bank()
+    names = bank.responses, bank.parameters, bank.targets
+    assert (
+        bank_fingerprint(*names, np.zeros(3)) != bank_fingerprint(*names, np.full(3, 0.1)) != bank_fingerprint(*names)
+    )
+
+
+def test_the_link_of_steps_is_kept_and_belongs_to_the_bank(tmp_path):
+    bank = with_family(make_bank(), "graded")
+    steps = dataclasses.replace(bank.parameters.steps, link="adjacent")
+    parameters = dataclasses.replace(bank.parameters, steps=steps)
+    assert bank_fingerprint(bank.responses, parameters, bank.targets) != bank.bank_id
+    falling = Steps(steps.levels, steps.places[:, ::-1].copy(), "adjacent")  # only adjacent steps may
+    parameters = dataclasses.replace(parameters, steps=falling)
+    bank = dataclasses.replace(bank, calibration=dataclasses.replace(bank.calibration, parameters=parameters))
+    save_bank(bank, tmp_path / "bank")
+    assert_same(bank, load_bank(tmp_path / "bank"))
+    assert load_bank(tmp_path / "bank").parameters.steps.link == "adjacent"
+
+
+@pytest.mark.parametrize("family", ["binomial", "beta", "beta-binomial", "graded"])
+def test_family_and_precision_are_kept(tmp_path, family):
+    bank = with_family(make_bank(), family)
+    if bank.parameters.precision is not None:
+        bank.parameters.precision[:] += np.arange(bank.n_items)
+    if bank.parameters.steps is not None:
+        bank.parameters.steps.places[1:3, 1] = 0.9, np.inf
+    save_bank(bank, tmp_path / "bank")
+    assert_same(bank, load_bank(tmp_path / "bank"))
+
+
+def test_a_bank_that_names_no_family_is_of_right_and_wrong_answers(tmp_path):
+    save_bank(make_bank(), tmp_path / "bank")
+    path = tmp_path / "bank" / "bank.json"
+    record = json.loads(path.read_text())
+    del record["family"]
+    record["record_sha256"] = record_digest(record)
+    path.write_text(json.dumps(record))
+    assert load_bank(tmp_path / "bank").parameters.family == "bernoulli"
+
+
+def test_releases_that_know_no_families_refuse_other_banks(tmp_path):
+    """They read schema version 1 only, and would take probabilities for right and wrong answers."""
+    save_bank(with_family(make_bank(), "beta"), tmp_path / "beta")
+    save_bank(make_bank(), tmp_path / "bernoulli")
+    versions = {
+        name: json.loads((tmp_path / name / "bank.json").read_text())["schema_version"]
+        for name in ("beta", "bernoulli")
+    }
+    assert versions == {"beta": 2, "bernoulli": 1}
+
+
+def test_the_id_of_a_bank_depends_on_family_and_precision():
+    bank = make_bank()
+    banks = [bank, with_family(bank, "beta"), with_family(bank, "beta", precision=11.0), with_family(bank, "binomial")]
+    ids = {bank_fingerprint(bank.responses, other.parameters, bank.targets) for other in banks}
+    assert len(ids) == 4

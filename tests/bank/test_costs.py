@@ -1,0 +1,111 @@
+import dataclasses
+
+import numpy as np
+import pytest
+
+from itembank.bank.costs import CostUnit, as_cost_unit, expected_cost, known_units, response_costs, unit_unasked
+from itembank.errors import DataError, ParameterError
+from itembank.responses.responses import ResponseMatrix
+from tests.bank.banks import make_bank
+
+OUTPUT = np.array([[10.0, 20.0, np.nan], [30.0, 40.0, 60.0]])
+INPUT = np.array([[100.0, np.nan, 8.0], [100.0, 2.0, 8.0]])
+
+
+def matrix(**costs):
+    return ResponseMatrix.create(np.zeros((2, 3)), item_ids=["a", "b", "c"], costs=costs)
+
+
+@pytest.fixture
+def tokens():
+    return matrix(output_tokens=OUTPUT, input_tokens=INPUT, cost_usd=OUTPUT / 1000.0)
+
+
+def test_tokens_read_count_half(tokens):
+    expected = [[60.0, np.nan, np.nan], [80.0, 41.0, 64.0]]
+    np.testing.assert_array_equal(response_costs(tokens, "tokens"), expected)
+    np.testing.assert_array_equal(response_costs(tokens, CostUnit(input_weight=0.0))[1], OUTPUT[1])
+    np.testing.assert_array_equal(response_costs(tokens, CostUnit("tokens", 2.0))[1], [230.0, 44.0, 76.0])
+
+
+def test_either_kind_of_tokens_may_be_absent():
+    np.testing.assert_array_equal(response_costs(matrix(output_tokens=OUTPUT), "tokens"), OUTPUT)
+    np.testing.assert_array_equal(response_costs(matrix(input_tokens=INPUT), "tokens"), 0.5 * INPUT)
+
+
+def test_any_recorded_cost_is_a_unit(tokens):
+    np.testing.assert_array_equal(response_costs(tokens, "cost_usd"), OUTPUT / 1000.0)
+    assert known_units(tokens) == ("tokens", "output_tokens", "input_tokens", "cost_usd")
+    assert known_units(matrix(seconds=OUTPUT)) == ("seconds",)
+    given = matrix(tokens=OUTPUT, input_tokens=INPUT)  # tokens that were counted elsewhere are taken as they are
+    np.testing.assert_array_equal(response_costs(given, "tokens"), OUTPUT)
+    assert known_units(given) == ("tokens", "input_tokens")
+
+
+def test_tokens_or_the_only_cost_is_taken_where_none_is_named(tokens):
+    assert unit_unasked(tokens) == "tokens"
+    assert unit_unasked(matrix(seconds=OUTPUT)) == "seconds"
+    assert unit_unasked(matrix(seconds=OUTPUT, cost_usd=OUTPUT)) is None
+    assert unit_unasked(matrix()) is None
+
+
+def test_the_expected_cost_is_the_mean_over_the_models_for_which_it_is_known(tokens):
+    np.testing.assert_allclose(expected_cost(tokens), [70.0, 41.0, 64.0])
+    np.testing.assert_allclose(expected_cost(tokens, "output_tokens"), [20.0, 30.0, 60.0])
+    np.testing.assert_allclose(expected_cost(tokens, CostUnit("cost_usd")), [0.02, 0.03, 0.06])
+
+
+def test_a_bank_answers_for_its_responses():
+    bank = make_bank(with_extras=True)
+    np.testing.assert_array_equal(expected_cost(bank, "tokens"), bank.responses.expected_costs()["output_tokens"])
+
+
+def test_an_unknown_unit_is_refused_with_the_known_ones(tokens):
+    with pytest.raises(DataError, match=r"must be one of 'tokens', 'output_tokens', .*'cost_usd', got 'euros'"):
+        expected_cost(tokens, "euros")
+    with pytest.raises(DataError, match="no cost is, got 'tokens'"):
+        expected_cost(matrix())
+    with pytest.raises(DataError, match="must be one of 'seconds', got 'tokens'"):
+        expected_cost(matrix(seconds=OUTPUT), "tokens")
+
+
+def test_items_whose_cost_is_unknown_zero_or_negative_are_named_all_at_once():
+    costs = np.array([[1.0, np.nan, 0.0, -1.0, np.inf, 2.0], [1.0, np.nan, 0.0, 5.0, 1.0, np.nan]])
+    responses = ResponseMatrix.create(np.zeros((2, 6)), item_ids=list("abcdef"), costs={"seconds": costs})
+    with pytest.raises(DataError) as caught:
+        expected_cost(responses, "seconds")
+    message = str(caught.value)
+    assert "above zero in 'seconds'" in message
+    assert "unknown for every model for 1 of 6: 'b'" in message
+    assert "negative or infinite for a model for 2 of 6: 'd', 'e'" in message
+    assert "zero for 1 of 6: 'c'" in message
+    assert "exclude the items" in message
+    needed = np.array([True, False, False, False, False, True])
+    found = expected_cost(responses, "seconds", needed=needed)
+    np.testing.assert_array_equal(found[needed], [1.0, 2.0])
+
+
+def test_costs_that_cancel_are_still_refused():
+    responses = ResponseMatrix.create(np.zeros((2, 1)), item_ids=["a"], costs={"seconds": np.array([[-3.0], [3.0]])})
+    with pytest.raises(DataError, match="negative or infinite for a model for 1 of 1: 'a'"):
+        expected_cost(responses, "seconds")
+
+
+@pytest.mark.parametrize(
+    ("choices", "message"),
+    [
+        ({"name": ""}, "must have a name"),
+        ({"input_weight": -0.5}, "input_weight must be a finite number >= 0"),
+        ({"input_weight": float("nan")}, "input_weight must be a finite number >= 0"),
+    ],
+)
+def test_a_unit_checks_itself(choices, message):
+    with pytest.raises(ParameterError, match=message):
+        CostUnit(**choices)
+
+
+def test_a_name_stands_for_its_unit():
+    unit = CostUnit("seconds")
+    assert as_cost_unit("seconds") == unit
+    assert as_cost_unit(unit) is unit
+    assert dataclasses.asdict(unit) == {"name": "seconds", "input_weight": 0.5}

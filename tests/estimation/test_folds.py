@@ -1,0 +1,265 @@
+import dataclasses
+import pickle
+
+import numpy as np
+import polars as pl
+import pytest
+
+from itembank.bank import bank_factors
+from itembank.bank.bank_files import load_bank, save_bank
+from itembank.calibration.build import build_bank
+from itembank.calibration.calibrate import calibrate
+from itembank.calibration.calibration_specs import JointMAP, Variational
+from itembank.errors import DataWarning
+from itembank.estimation.folds import MINIMUM_FOR_FOLDS, TOLERANCE, fold_numbers, folds, spec_of
+from itembank.responses.responses import ResponseMatrix
+from itembank.responses.siblings import order_by_answers
+from itembank.responses.targets import ScoreTargets
+from tests.bank.banks import make_bank
+
+
+@pytest.fixture(scope="module")
+def bank():
+    return make_bank(n_models=23, n_items=24, n_dims=1)
+
+
+def with_responses(bank, values):
+    return dataclasses.replace(bank, responses=dataclasses.replace(bank.responses, responses=values))
+
+
+def test_every_model_is_left_out_once(bank):
+    parts = folds(bank)
+    assert len(parts) == 10
+    np.testing.assert_array_equal(np.sort(np.concatenate([fold.held_out for fold in parts])), np.arange(23))
+    assert {fold.held_out.size for fold in parts} == {2, 3}
+
+
+def test_copies_are_left_out_with_the_model_and_are_not_tried(bank):
+    twice = ResponseMatrix.create(np.tile(make_bank(n_models=20, n_items=80, n_dims=1).responses.responses, (2, 1)))
+    with pytest.warns(DataWarning, match="40 of 40 models answer like another one"):
+        doubled = build_bank(twice, Variational(tolerance=1e-3), rng=0)
+    parts = folds(doubled)
+    assert sorted(np.concatenate([fold.held_out for fold in parts]) % 20) == list(range(20))
+    for fold in parts:
+        seen = {int(name.removeprefix("model-")) % 20 for name in fold.bank.responses.model_ids}
+        assert not seen & {(row + 1) % 20 for row in fold.held_out.tolist()}
+        assert fold.bank.n_models == 40 - 2 * fold.held_out.size
+
+
+def test_other_names_of_models_give_the_same_folds():
+    responses = make_bank(n_models=30, n_items=24, n_dims=1).responses
+    names = [f"m{number}" for number in np.random.default_rng(0).permutation(30)]
+    renamed = responses.with_tables(models=responses.models.with_columns(model_id=pl.Series(names)))
+    banks = [build_bank(each, Variational(tolerance=1e-3), rng=0) for each in (responses, renamed)]
+    held_out = [[fold.held_out.tolist() for fold in folds(bank)] for bank in banks]
+    assert held_out[0] == held_out[1]
+
+
+def test_a_fold_s_bank_holds_the_other_models_and_the_same_benchmark(bank):
+    for fold in folds(bank):
+        rest = np.setdiff1d(np.arange(23), fold.held_out)
+        assert fold.bank.responses.model_ids == [bank.responses.model_ids[row] for row in rest]
+        np.testing.assert_array_equal(fold.bank.responses.responses, bank.responses.responses[rest])
+        assert fold.bank.item_ids == bank.item_ids
+        assert fold.bank.targets is bank.targets
+        assert fold.bank.calibration.abilities.shape == (rest.size, 1)
+        assert fold.bank.parameters.loadings.shape == (24, 1)
+
+
+def test_a_fold_puts_its_bank_together_once_and_takes_it_along(bank):
+    fold = folds(bank)[2]
+    assert fold.bank is fold.bank
+    sent = pickle.loads(pickle.dumps(fold))  # noqa: S301 (our own)
+    assert (sent.number, sent.held_out.tolist()) == (fold.number, fold.held_out.tolist())
+    np.testing.assert_array_equal(sent.bank.parameters.loadings, fold.bank.parameters.loadings)
+    assert sent.bank.responses.model_ids == fold.bank.responses.model_ids
+
+
+def test_folds_span_the_range_of_scores(bank):
+    """Models in order of their score are dealt out: every fold gets one of each tenth of them."""
+    rank = np.argsort(order_by_answers(bank.responses, np.arange(23)))
+    for fold in folds(bank):
+        assert {0, 1} <= set((rank[fold.held_out] // 10).tolist())
+
+
+def test_the_fit_is_that_of_the_other_models_alone(bank):
+    fold = folds(bank)[3]
+    fitted = calibrate(fold.bank.responses, dataclasses.replace(spec_of(bank.calibration), tolerance=TOLERANCE))
+    np.testing.assert_allclose(fold.bank.parameters.loadings, fitted.parameters.loadings)
+    np.testing.assert_allclose(fold.bank.parameters.intercept, fitted.parameters.intercept)
+    np.testing.assert_allclose(fold.bank.calibration.abilities, fitted.abilities)
+    np.testing.assert_allclose(fold.bank.calibration.prior.mean, fitted.prior.mean)
+    np.testing.assert_allclose(fold.bank.calibration.prior.covariance, fitted.prior.covariance)
+    np.testing.assert_array_equal(fold.bank.calibration.is_degenerate, fitted.is_degenerate)
+
+
+@pytest.mark.parametrize(("tolerance", "expected"), [(1e-7, TOLERANCE), (1e-3, 1e-3)])
+def test_folds_are_fitted_as_loosely_as_the_bank_but_never_as_strictly_as_it_may_be(
+    tolerance, expected, tmp_path, monkeypatch
+):
+    monkeypatch.setattr("itembank.estimation.folds.N_FOLDS_FEW", 2)
+    spec = Variational(item_model="2pl", n_dims=1, tolerance=tolerance)
+    save_bank(build_bank(make_bank(n_models=12, n_items=24).responses, spec, rng=0), tmp_path / "bank")
+    bank = load_bank(tmp_path / "bank")
+    assert bank.calibration.tolerance == tolerance
+    fold = folds(bank)[0]
+    fitted = calibrate(fold.bank.responses, dataclasses.replace(spec, tolerance=expected))
+    np.testing.assert_allclose(fold.bank.parameters.intercept, fitted.parameters.intercept)
+
+
+def test_folds_are_the_same_every_time(bank):
+    for one, other in zip(folds(bank), folds(dataclasses.replace(bank)), strict=True):
+        np.testing.assert_array_equal(one.held_out, other.held_out)
+        np.testing.assert_array_equal(one.bank.parameters.loadings, other.bank.parameters.loadings)
+    assert folds(bank) is folds(bank)
+
+
+@pytest.mark.parametrize("n_models", [3, MINIMUM_FOR_FOLDS - 1])
+def test_few_models_have_no_folds(n_models):
+    assert folds(make_bank(n_models=n_models)) == ()
+
+
+def test_many_models_have_fewer_folds():
+    parts = folds(make_bank(n_models=100, n_items=12, n_dims=1))
+    assert [fold.held_out.size for fold in parts] == [20] * 5
+
+
+def test_there_are_none_where_a_fit_without_some_models_is_impossible(bank):
+    values = np.ones((23, 24))
+    values[5, ::2] = 0.0  # without this model no item tells the others apart
+    assert folds(with_responses(bank, values)) == ()
+
+
+def test_items_that_only_left_out_models_answered_get_the_mean_of_the_others(bank):
+    values = bank.responses.responses.copy()
+    values[1:, 7] = np.nan
+    parts = folds(with_responses(bank, values))
+    fold = next(fold for fold in parts if 0 in fold.held_out)
+    parameters = fold.bank.parameters
+    others = np.arange(24) != 7
+    assert parameters.intercept[7] == pytest.approx(parameters.intercept[others].mean())
+    assert parameters.loadings[7, 0] == pytest.approx(parameters.loadings[others, 0].mean())
+    assert fold.bank.calibration.is_degenerate[7]
+
+
+def test_the_same_kind_of_fit_is_made():
+    base = make_bank(n_models=12, n_items=24)
+    for spec in (Variational(item_model="1pl", n_dims=1, known_guessing=True), JointMAP(item_model="2pl", n_dims=1)):
+        made = build_bank(base.responses, spec, rng=0)
+        found = spec_of(made.calibration)
+        assert (type(found), found.item_model, found.n_dims) == (type(spec), spec.item_model, spec.n_dims)
+        assert found.known_guessing == spec.known_guessing
+        for fold in folds(made):
+            np.testing.assert_array_equal(fold.bank.parameters.lower_asymptote, made.parameters.lower_asymptote)
+            assert (fold.bank.calibration.item_model, fold.bank.calibration.n_dims) == (spec.item_model, 1)
+
+
+def test_a_nested_bank_keeps_its_kind_in_folds_and_files(tmp_path, monkeypatch):
+    monkeypatch.setattr("itembank.estimation.folds.N_FOLDS_FEW", 2)
+    spec = Variational("nested", n_dims=2, tolerance=1e-4)
+    made = build_bank(make_bank(n_models=40, n_items=60).responses, spec, rng=0)
+    save_bank(made, tmp_path / "bank")
+    loaded = load_bank(tmp_path / "bank")
+    assert spec_of(loaded.calibration) == dataclasses.replace(spec, family="bernoulli")
+    np.testing.assert_array_equal(loaded.parameters.loadings, made.parameters.loadings)
+    np.testing.assert_array_equal(loaded.calibration.prior.covariance, made.calibration.prior.covariance)
+    parts = folds(loaded)
+    assert len(parts) == 2
+    for fold in parts:
+        calibration = fold.bank.calibration
+        assert (calibration.item_model, calibration.n_dims) == ("nested", 2)
+        assert calibration.parameters.loadings[:, 0].mean() > 3 * abs(calibration.parameters.loadings[:, 1].mean())
+
+
+def test_thresholds_of_continuous_responses_come_from_the_other_models():
+    base = make_bank(n_models=12, n_items=24)
+    values = np.random.default_rng(0).random((12, 24))
+    responses = dataclasses.replace(base.responses, responses=values)
+    made = build_bank(responses, Variational(item_model="2pl", n_dims=1), rng=0)
+    for fold in folds(made):
+        assert set(fold.bank.calibration.thresholds) == {"math", "code", "law"}
+    assert len({fold.bank.calibration.thresholds["math"] for fold in folds(made)}) > 1
+
+
+def test_targets_of_a_fold_are_the_whole_bank_s():
+    base = make_bank(n_models=12, n_items=24)
+    targets = ScoreTargets.create(base.responses.items, within="macro", across="items")
+    for fold in folds(dataclasses.replace(base, targets=targets)):
+        np.testing.assert_array_equal(fold.bank.targets.overall_weights, targets.overall_weights)
+
+
+def test_progress_runs_from_start_to_end(bank):
+    said = []
+    folds(dataclasses.replace(bank), progress=lambda text, share: said.append((text, share)))
+    shares = [share for _, share in said]
+    assert shares == sorted(shares)
+    assert shares[-1] == 1.0
+    assert {text for text, _ in said} >= {f"fitting without models {number} of 10" for number in range(1, 11)}
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        JointMAP("nested", n_dims=3, general_weight=0.3, l1=2.0, degenerate="majority", tolerance=1e-3),
+        JointMAP("bifactor", n_dims=4, tolerance=1e-3),
+    ],
+)
+def test_nested_banks_are_saved_and_fitted_anew_with_all_their_choices(spec, tmp_path, monkeypatch):
+    monkeypatch.setattr("itembank.estimation.folds.N_FOLDS_FEW", 2)
+    made = build_bank(make_bank(n_models=20, n_items=24).responses, spec, rng=0)
+    save_bank(made, tmp_path / "bank")
+    bank = load_bank(tmp_path / "bank")
+    assert spec_of(bank.calibration) == dataclasses.replace(spec, family="bernoulli")
+    assert bank.calibration.item_model == spec.item_model
+    np.testing.assert_array_equal(bank.calibration.prior.covariance, made.calibration.prior.covariance)
+    covariance = bank.calibration.prior.covariance
+    np.testing.assert_allclose(np.diag(covariance), 1.0)
+    assert np.abs(covariance - np.eye(spec.n_dims)).max() > 0.01
+    fold = folds(bank)[0]
+    fitted = calibrate(fold.bank.responses, spec)
+    np.testing.assert_allclose(fold.bank.parameters.loadings, fitted.parameters.loadings)
+    np.testing.assert_allclose(fold.bank.calibration.prior.covariance, fitted.prior.covariance)
+
+
+def test_models_without_a_known_score_are_in_every_fit(bank):
+    values = bank.responses.responses.copy()
+    values[3:9, 6:] = np.nan
+    incomplete = with_responses(bank, values)
+    parts = folds(incomplete)
+    assert len(parts) == 10
+    np.testing.assert_array_equal(
+        np.sort(np.concatenate([part.held_out for part in parts])), [*range(3), *range(9, 23)]
+    )
+    assert all(set(bank.responses.model_ids[3:9]) <= set(part.bank.responses.model_ids) for part in parts)
+    np.testing.assert_array_equal(fold_numbers(incomplete)[3:9], -1)
+
+
+def test_models_without_a_known_score_do_not_make_folds(bank):
+    values = bank.responses.responses.copy()
+    values[MINIMUM_FOR_FOLDS - 1 :, 8:] = np.nan
+    assert folds(with_responses(bank, values)) == ()
+
+
+def test_factors_without_some_models_are_fitted_once_for_these_models(tmp_path, monkeypatch):
+    """Also by another process: they take longer than all else that depends on the bank alone."""
+    monkeypatch.setenv("ITEMBANK_CACHE", str(tmp_path / "user"))
+    save_bank(make_bank(), tmp_path / "bank")
+    monkeypatch.setattr("itembank.estimation.folds.N_FOLDS_FEW", 3)
+    made = []
+    for name in ("fit_factor_model", "measure_discrepancy"):
+        plain = getattr(bank_factors, name)
+        monkeypatch.setattr(bank_factors, name, lambda *args, _of=plain, **how: made.append(1) or _of(*args, **how))
+
+    def factors():
+        parts = folds(load_bank(tmp_path / "bank"))
+        return [bank_factors.bank_factor_model(fold.bank, discrepancy="auto") for fold in parts]
+
+    first, second = factors(), factors()
+    assert len(made) == 2 * 3
+    for one, other in zip(first, second, strict=True):
+        np.testing.assert_array_equal(one.loadings, other.loadings)
+        np.testing.assert_array_equal(one.noise, other.noise)
+    assert not np.array_equal(first[0].mean, first[1].mean)
+    monkeypatch.setattr("itembank.estimation.folds.N_FOLDS_FEW", 4)  # other models are left out
+    assert len(factors()) == 4
+    assert len(made) == 2 * 3 + 2 * 4

@@ -1,0 +1,82 @@
+import dataclasses
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from itembank.bank.bank_factors import fitted_factor_model, measured_discrepancy
+from itembank.irt.columns import Columns
+from itembank.irt.discrepancy import measure_discrepancy
+from itembank.irt.linear_gaussian import fit_factor_model
+from itembank.responses.coded_responses import CodedResponses
+from itembank.responses.item_codes import MISSING
+from tests.bank.banks import make_bank
+
+WIDTH = 7
+
+
+@pytest.fixture(scope="module")
+def answers():
+    """Answers of 60 models with two abilities to 50 items, right or wrong."""
+    rng = np.random.default_rng(0)
+    logits = 1.5 * rng.normal(size=(60, 2)) @ np.abs(rng.normal(size=(2, 50))) + rng.normal(size=50)
+    return (rng.random(logits.shape) < 1.0 / (1.0 + np.exp(-logits))).astype(float)
+
+
+def some_missing(answers):
+    rng = np.random.default_rng(1)
+    result = np.where(rng.random(answers.shape) < 0.3, np.nan, answers)
+    result[:20, 3:] = np.nan  # too few answers to count
+    result[:, 11] = np.nan
+    return result
+
+
+def in_parts(responses, reads=None):
+    def read(place):
+        if reads is not None:
+            reads.append(place)
+        return responses[:, place].copy()
+
+    return Columns(*responses.shape, read, WIDTH)
+
+
+@pytest.mark.parametrize("change", [np.copy, some_missing])
+def test_a_fit_to_parts_is_that_to_the_whole(answers, change):
+    responses = change(answers)
+    whole, parts = fit_factor_model(responses), fit_factor_model(in_parts(responses))
+    assert whole.n_factors > 0
+    assert_allclose(parts.mean, whole.mean, atol=1e-12)
+    assert_allclose(parts.noise, whole.noise, atol=1e-6)
+    assert_allclose(parts.loadings @ parts.loadings.T, whole.loadings @ whole.loadings.T, atol=1e-6)
+
+
+@pytest.mark.parametrize("change", [np.copy, some_missing])
+def test_shifts_measured_on_parts_are_those_measured_on_the_whole(answers, change):
+    responses, groups = change(answers), np.zeros(50, dtype=np.int64)
+    whole = measure_discrepancy(responses, groups, subgroups=np.arange(50) // 10)
+    parts = measure_discrepancy(in_parts(responses), groups, subgroups=np.arange(50) // 10)
+    assert whole.level + whole.subgroup > 0.01
+    assert_allclose([parts.level, parts.subgroup], [whole.level, whole.subgroup], atol=1e-6)
+
+
+def test_never_more_than_some_items_are_read(answers):
+    reads = []
+    fit_factor_model(in_parts(some_missing(answers), reads))
+    assert {place.stop - place.start for place in reads} == {WIDTH, 50 % WIDTH}
+
+
+def test_models_of_parts_are_taken_in_the_order_asked_for(answers):
+    rows = np.array([5, 2, 30])
+    found = np.hstack([part for _, part in in_parts(answers).of_models(rows).parts()])
+    np.testing.assert_array_equal(found, answers[rows])
+
+
+def test_a_bank_of_codes_has_the_factors_of_a_bank_of_numbers(answers, monkeypatch):
+    bank = make_bank(n_models=40, n_items=30)
+    right = np.where(np.isnan(bank.responses.responses), MISSING, bank.responses.responses > 0.5).astype(np.uint8)
+    coded = CodedResponses.from_item_codes(right.T.copy(), models=bank.responses.models, items=bank.responses.items)
+    monkeypatch.setattr("itembank.bank.bank_factors.CELLS_AT_ONCE", 40 * WIDTH)
+    numbers, codes = (dataclasses.replace(bank, responses=one) for one in (coded.to_matrix(), coded))
+    whole, parts = fitted_factor_model(numbers), fitted_factor_model(codes)
+    assert_allclose(parts.noise, whole.noise, atol=1e-6)
+    assert_allclose(measured_discrepancy(codes).level, measured_discrepancy(numbers).level, atol=1e-6)

@@ -1,0 +1,304 @@
+"""Scoring with probabilities and counts, against brute force on scipy's distributions."""
+
+import dataclasses
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy.optimize import minimize
+from scipy.stats import beta as beta_distribution
+from scipy.stats import betabinom, binom
+
+from itembank.estimation.score import score, score_responses
+from itembank.irt import answers as layout
+from itembank.irt import starts
+from itembank.irt.ability_specs import METHODS
+from itembank.irt.bernoulli import probability
+from itembank.irt.expected_abilities import eap_abilities
+from itembank.irt.families import ResponseModel
+from itembank.irt.family_names import FAMILIES, WITH_PRECISION
+from itembank.irt.likelihood_abilities import ml_abilities, wle_abilities
+from itembank.irt.newton import map_abilities
+from itembank.irt.parameters import AbilityPrior, ItemParameters
+from itembank.numerics.arrays import FloatArray
+from itembank.responses.responses import ResponseMatrix
+from tests.bank.banks import make_bank, with_family
+
+GRID = np.linspace(-6.0, 6.0, 6001)
+NEW = [family for family in FAMILIES if family not in {"bernoulli", "graded"}]
+KINDS = {"plain": (0.0, 1.0), "asymptotes": (0.2, 0.97)}
+Case = tuple[ItemParameters, FloatArray, FloatArray | None]
+
+
+def make_case(family: str, **choices) -> Case:
+    """Parameters, responses drawn from them with missing cells, and trials for counts."""
+    return draw_case(family, **choices)[:3]
+
+
+def draw_case(family: str, *, n_models=5, n_items=20, n_dims=1, kind="plain", missing=0.2, seed=0):
+    """The same with the true abilities, (n_models, n_dims)."""
+    rng = np.random.default_rng([seed, n_dims])
+    precision = rng.uniform(2.0, 30.0, n_items) if family in WITH_PRECISION else None
+    parameters = ItemParameters.create(
+        rng.lognormal(0.0, 0.4, (n_items, n_dims)),
+        rng.normal(size=n_items),
+        *KINDS[kind],
+        family=family,  # type: ignore[arg-type]
+        precision=precision,
+    )
+    theta = rng.normal(size=(n_models, n_dims))
+    p = probability(parameters, theta)
+    if precision is not None:
+        p = rng.beta(p * precision, (1.0 - p) * precision)
+    if family == "beta":
+        n_trials, responses = None, p
+    else:
+        n_trials = rng.integers(1, 30, p.shape).astype(np.float64)
+        responses = rng.binomial(n_trials.astype(int), p) / n_trials
+    responses = np.where(rng.random(p.shape) < missing, np.nan, responses)
+    return parameters, responses, n_trials, theta
+
+
+def log_likelihood(parameters: ItemParameters, y: FloatArray, n: FloatArray | None, theta: FloatArray) -> FloatArray:
+    """Log-likelihood of one model's responses (n_items,) at points (n_points, n_dims), by scipy."""
+    seen = ~np.isnan(y)
+    p = probability(parameters, theta)[:, seen]
+    k = None if n is None else np.rint(n[seen] * y[seen])
+    if parameters.family == "binomial":
+        return binom.logpmf(k, n[seen], p).sum(axis=1)
+    phi = parameters.precision[seen]
+    if parameters.family == "beta":
+        return beta_log_likelihood(y[seen], p * phi, (1 - p) * phi).sum(axis=1)
+    return betabinom.logpmf(k, n[seen], p * phi, (1 - p) * phi).sum(axis=1)
+
+
+def beta_log_likelihood(y: FloatArray, a: FloatArray, b: FloatArray) -> FloatArray:
+    """Log-density (n_points, n_items), and of responses within a millionth of 0 or 1 the log of their chance."""
+    values = beta_distribution.logpdf(np.clip(y, 1e-6, 1 - 1e-6), a, b)
+    low, high = y <= 1e-6, y >= 1 - 1e-6  # the chance is dear, and few responses ask for it
+    values[:, low] = beta_distribution.logcdf(1e-6, a[:, low], b[:, low])
+    values[:, high] = beta_distribution.logsf(1 - 1e-6, a[:, high], b[:, high])
+    return values
+
+
+def row(n_trials: FloatArray | None, model: int) -> FloatArray | None:
+    return None if n_trials is None else n_trials[model]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("family", NEW)
+def test_ml_and_map_are_the_highest_points(family, kind):
+    parameters, responses, n_trials = make_case(family, kind=kind)
+    prior = AbilityPrior(np.array([0.3]), np.array([[0.8]]))
+    ml = ml_abilities(parameters, responses, n_trials=n_trials)
+    found = map_abilities(parameters, responses, prior, n_trials=n_trials)
+    assert ml.converged.all()
+    assert found.converged.all()
+    assert not ml.at_bound.any()
+    for model in range(len(responses)):
+        values = log_likelihood(parameters, responses[model], row(n_trials, model), GRID[:, None])
+        assert abs(ml.theta[model, 0] - GRID[np.argmax(values)]) < 1.1e-3
+        posterior = values - 0.5 * (GRID - 0.3) ** 2 / 0.8
+        top = int(np.argmax(posterior))
+        assert abs(found.theta[model, 0] - GRID[top]) < 1.1e-3
+        step = GRID[1] - GRID[0]
+        bend = -(posterior[top + 10] - 2 * posterior[top] + posterior[top - 10]) / (10 * step) ** 2
+        np.testing.assert_allclose(1.0 / found.covariance[model, 0, 0], bend, rtol=2e-3)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("family", NEW)
+def test_eap_has_the_moments_of_the_posterior(family, kind):
+    parameters, responses, n_trials = make_case(family, kind=kind)
+    found = eap_abilities(parameters, responses, AbilityPrior.standard(1), n_trials=n_trials)
+    assert found.converged.all()
+    for model in range(len(responses)):
+        values = log_likelihood(parameters, responses[model], row(n_trials, model), GRID[:, None]) - 0.5 * GRID**2
+        weights = np.exp(values - values.max())
+        weights /= weights.sum()
+        mean = weights @ GRID
+        np.testing.assert_allclose(found.theta[model, 0], mean, atol=2e-4)
+        np.testing.assert_allclose(found.covariance[model, 0, 0], weights @ (GRID - mean) ** 2, rtol=2e-3)
+
+
+@pytest.mark.parametrize("family", NEW)
+def test_wle_adds_half_the_log_information(family):
+    parameters, responses, n_trials = make_case(family, n_items=8)
+    found = wle_abilities(parameters, responses, n_trials=n_trials)
+    assert found.converged.all()
+    model_of_items = ResponseModel.of(parameters)
+    grid = np.linspace(-5.0, 5.0, 4001)
+    logits = grid[:, None] * parameters.loadings[:, 0] + parameters.intercept
+    for model in range(len(responses)):
+        seen = ~np.isnan(responses[model])
+        n = np.ones(seen.shape) if n_trials is None else n_trials[model]
+        weights = model_of_items.information_weights(logits, np.broadcast_to(n, logits.shape))
+        information = (weights * parameters.loadings[:, 0] ** 2)[:, seen].sum(axis=1)
+        values = log_likelihood(parameters, responses[model], row(n_trials, model), grid[:, None])
+        assert abs(found.theta[model, 0] - grid[np.argmax(values + 0.5 * np.log(information))]) < 3e-3
+
+
+@pytest.mark.parametrize("family", NEW)
+def test_map_in_many_dimensions_is_the_mode(family):
+    parameters, responses, n_trials = make_case(family, n_dims=4, n_items=40, n_models=3)
+    prior = AbilityPrior(np.full(4, 0.1), np.eye(4) + 0.3)
+    found = map_abilities(parameters, responses, prior, n_trials=n_trials)
+    precision = np.linalg.inv(prior.covariance)
+
+    def loss(theta: FloatArray, model: int) -> float:
+        away = theta - prior.mean
+        fit = log_likelihood(parameters, responses[model], row(n_trials, model), theta[None])[0]
+        return float(0.5 * away @ precision @ away - fit)
+
+    for model in range(3):
+        best = minimize(loss, found.theta[model] + 0.2, args=(model,), method="BFGS")
+        assert loss(found.theta[model], model) <= best.fun + 1e-7
+        np.testing.assert_allclose(found.theta[model], best.x, atol=2e-3)
+
+
+@pytest.mark.parametrize("family", NEW)
+def test_laplace_mean_in_many_dimensions_is_near_that_of_importance_sampling(family):
+    parameters, responses, n_trials = make_case(family, n_dims=3, n_items=25, n_models=1)
+    prior = AbilityPrior.standard(3)
+    mode = map_abilities(parameters, responses, prior, n_trials=n_trials)
+    found = eap_abilities(parameters, responses, prior, n_trials=n_trials)
+    rng = np.random.default_rng(5)
+    # Student's t around the mode, with 6 degrees of freedom
+    offsets = rng.normal(size=(40_000, 3)) / np.sqrt(rng.chisquare(6, (40_000, 1)) / 6)
+    points = mode.theta[0] + offsets @ np.linalg.cholesky(mode.covariance[0]).T
+    target = log_likelihood(parameters, responses[0], row(n_trials, 0), points) - 0.5 * np.sum(points**2, axis=1)
+    weights = np.exp(target - target.max()) * (1 + np.sum(offsets**2, axis=1) / 6) ** 4.5
+    mean = weights @ points / weights.sum()
+    shift = np.abs(mean - mode.theta[0])
+    assert np.max(np.abs(found.theta[0] - mean)) < 0.35 * shift.max() + 0.01
+
+
+@pytest.mark.parametrize("method", METHODS.kinds)
+@pytest.mark.parametrize("family", NEW)
+def test_own_item_lists_give_what_the_matrix_gives(family, method, monkeypatch):
+    parameters, responses, n_trials = make_case(family, missing=0.5)
+    spec, prior = METHODS.resolve(method), AbilityPrior.standard(1)
+    shared = score_responses(parameters, responses, prior, spec, n_trials=n_trials)
+    monkeypatch.setattr(layout, "SPARSE_BELOW", 1.1)
+    own = score_responses(parameters, responses, prior, spec, n_trials=n_trials)
+    np.testing.assert_allclose(own.theta, shared.theta, rtol=1e-7, atol=1e-9)
+    np.testing.assert_allclose(own.covariance, shared.covariance, rtol=1e-5)
+
+
+@pytest.mark.parametrize("method", METHODS.kinds)
+def test_binomial_counts_are_as_many_bernoulli_answers(method):
+    parameters, responses, n_trials = make_case("binomial", missing=0.1)
+    prior, spec = AbilityPrior.standard(1), METHODS.resolve(method)
+    found = score_responses(parameters, responses, prior, spec, n_trials=n_trials)
+    trials, correct = n_trials.astype(int), np.rint(np.nan_to_num(responses) * n_trials).astype(int)
+    for model in range(len(responses)):
+        items = np.repeat(np.arange(parameters.n_items), np.where(np.isnan(responses[model]), 0, trials[model]))
+        starts = np.concatenate([[0], np.flatnonzero(np.diff(items)) + 1])
+        place = np.arange(len(items)) - np.repeat(starts, np.diff(np.append(starts, len(items))))
+        single = ItemParameters.create(parameters.loadings[items], parameters.intercept[items])
+        answers = (place < correct[model][items]).astype(np.float64)[None]
+        expected = score_responses(single, answers, prior, spec)
+        np.testing.assert_allclose(found.theta[model], expected.theta[0], atol=1e-7)
+        np.testing.assert_allclose(found.covariance[model], expected.covariance[0], rtol=1e-6)
+
+
+@pytest.mark.parametrize("method", METHODS.kinds)
+@pytest.mark.parametrize("right", [0.0, 1.0])
+def test_counts_all_alike(method, right):
+    parameters, responses, n_trials = make_case("beta-binomial", missing=0.0, n_models=2)
+    found = score_responses(
+        parameters, np.full_like(responses, right), AbilityPrior.standard(1), METHODS.resolve(method), n_trials=n_trials
+    )
+    sign = 2.0 * right - 1.0
+    if method == "ml":
+        assert found.at_bound.all()
+        np.testing.assert_array_equal(found.theta, sign * np.inf)
+    else:
+        assert np.all(sign * found.theta > 0.5)
+        assert np.isfinite(found.theta).all()
+
+
+@pytest.mark.parametrize("method", METHODS.kinds)
+def test_probabilities_of_zero_and_one_only_say_how_near_they_are(method):
+    parameters, responses, _ = make_case("beta", missing=0.0, n_models=2)
+    prior, spec = AbilityPrior.standard(1), METHODS.resolve(method)
+    extreme = np.array([[0.0], [1.0]]) * np.ones_like(responses)
+    found = score_responses(parameters, extreme, prior, spec)
+    nearly = score_responses(parameters, np.clip(extreme, 5e-7, 1 - 5e-7), prior, spec)
+    np.testing.assert_array_equal(found.theta, nearly.theta)
+    if method == "ml":
+        assert found.at_bound.all()
+        np.testing.assert_array_equal(found.theta[:, 0], [-np.inf, np.inf])
+    else:
+        assert found.converged.all()
+        assert np.isfinite(found.theta).all()
+        assert found.theta[0, 0] < -1.0
+        assert found.theta[1, 0] > 1.0
+
+
+@pytest.mark.parametrize("family", NEW)
+def test_score_takes_trials_from_the_responses(family):
+    bank = with_family(make_bank(n_dims=1), family)
+    rng = np.random.default_rng(3)
+    trials = rng.integers(1, 20, (4, 10))
+    values = rng.binomial(trials, 0.6) / trials
+    values[0, 2] = np.nan
+    items = bank.item_ids[5:15]
+    responses = ResponseMatrix.create(values, items=pl.DataFrame({"item_id": items}), n_trials=trials)
+    found = score(bank, responses)
+    parameters = bank.parameters.take(np.arange(5, 15))
+    expected = map_abilities(parameters, values, bank.calibration.prior, n_trials=trials.astype(np.float64))
+    np.testing.assert_array_equal(found.theta, expected.theta)
+    plain = score(bank, ResponseMatrix.create(values, items=pl.DataFrame({"item_id": items})))
+    assert np.array_equal(plain.theta, found.theta) == (family == "beta")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("family", NEW)
+def test_abilities_are_recovered_within_their_standard_errors(family):
+    parameters, responses, n_trials, truth = draw_case(family, n_models=2000, n_items=30)
+    found = map_abilities(parameters, responses, AbilityPrior.standard(1), n_trials=n_trials)
+    z = (found.theta - truth) / found.standard_errors
+    assert abs(z.mean()) < 0.08
+    assert abs(z.std() - 1.0) < 0.06
+
+
+def test_many_overdispersed_answers_have_the_moments_of_the_posterior():
+    """They skip the common grid."""
+    parameters, responses, n_trials = make_case("beta-binomial", n_items=150, n_models=2)
+    found = eap_abilities(parameters, responses, AbilityPrior.standard(1), n_trials=n_trials)
+    for model in range(2):
+        values = log_likelihood(parameters, responses[model], row(n_trials, model), GRID[:, None]) - 0.5 * GRID**2
+        weights = np.exp(values - values.max()) / np.exp(values - values.max()).sum()
+        np.testing.assert_allclose(found.theta[model, 0], weights @ GRID, atol=1e-6)
+        variance = weights @ (GRID - weights @ GRID) ** 2
+        np.testing.assert_allclose(found.covariance[model, 0, 0], variance, rtol=1e-5)
+
+
+@pytest.mark.parametrize("family", NEW)
+def test_starts_from_some_of_many_answers_lead_to_the_same_mode(family, monkeypatch):
+    parameters, responses, n_trials = make_case(family, n_items=90)
+    prior = AbilityPrior.standard(1)
+    full = map_abilities(parameters, responses, prior, n_trials=n_trials)
+    monkeypatch.setattr(starts, "MOST_ANSWERS", 9)
+    some = map_abilities(parameters, responses, prior, n_trials=n_trials)
+    np.testing.assert_allclose(some.theta, full.theta, atol=1e-8)
+
+
+@pytest.mark.parametrize("method", METHODS.kinds)
+@pytest.mark.parametrize("family", NEW)
+def test_the_answer_does_not_depend_on_the_ability_scale(family, method):
+    """theta becomes 2.5 theta - 1, parameters and prior to match."""
+    parameters, responses, n_trials = make_case(family)
+    prior, spec = AbilityPrior.standard(1), METHODS.resolve(method)
+    here = score_responses(parameters, responses, prior, spec, n_trials=n_trials)
+    moved = dataclasses.replace(
+        parameters,
+        loadings=parameters.loadings / 2.5,
+        intercept=parameters.intercept + parameters.loadings[:, 0] / 2.5,
+    )
+    there = score_responses(
+        moved, responses, AbilityPrior(np.array([-1.0]), np.array([[6.25]])), spec, n_trials=n_trials
+    )
+    np.testing.assert_allclose(there.theta, 2.5 * here.theta - 1.0, rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(there.covariance, 6.25 * here.covariance, rtol=1e-5)

@@ -1,0 +1,46 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from itembank.irt.parameters import ItemParameters
+from itembank.living.anchor_drift import displacements, drifted_anchors
+from tests.living.answers import answers_to, linking_data
+
+
+def moved(rng, shift, items, n_models=60):
+    """Answers to old items of which some have become easier by a shift, beginning with the easiest."""
+    data, theta, _ = linking_data(rng, n_models=n_models, n_old=80)
+    easiest = np.argsort(-data.old.intercept)
+    data = replace(data, old=data.old.take(easiest))
+    intercept = data.old.intercept.copy()
+    intercept[items] += shift
+    answers = answers_to(rng, ItemParameters.create(data.old.loadings, intercept), theta)
+    return replace(data, old_responses=answers)
+
+
+def test_items_that_moved_are_unlinked_and_few_others(rng):
+    data = moved(rng, -3.0, [0, 1, 2, 3])
+    found = drifted_anchors(data, np.zeros(80))
+    assert found.is_unlinked[[0, 1, 2, 3]].all()
+    assert found.is_unlinked.sum() <= 6
+    assert (found.value[[0, 1, 2, 3]] < -1.0).all()
+
+
+def test_at_most_a_fifth_is_unlinked(rng):
+    found = drifted_anchors(moved(rng, 3.0, np.arange(0, 80, 2)), np.zeros(80))
+    assert found.is_unlinked.sum() == 16
+
+
+def test_errors_grow_by_what_the_bank_does_not_know(rng):
+    data, _, _ = linking_data(rng, n_models=30)
+    value, error = displacements(data, np.zeros(60))
+    same, larger = displacements(data, np.full(60, 0.3))
+    np.testing.assert_array_equal(value, same)
+    np.testing.assert_allclose(larger**2 - error**2, 0.3)
+
+
+def test_displacements_of_items_that_did_not_move_have_their_errors(rng):
+    data, _, _ = linking_data(rng, n_models=200, n_old=150)
+    value, error = displacements(data, np.zeros(150))
+    assert np.std(value / error) == pytest.approx(1.0, abs=0.25)

@@ -1,0 +1,194 @@
+import dataclasses
+
+import numpy as np
+import polars as pl
+import pytest
+
+from itembank.banks import link_items
+from itembank.errors import DataError, DataWarning, ParameterError
+from itembank.irt.bernoulli import probability
+from itembank.irt.parameters import ItemParameters
+from itembank.living.fixed_parameters import FixedParameters
+from itembank.living.new_item_scores import new_item_scores
+from itembank.responses.responses import ResponseMatrix
+from tests.living.answers import answers_to, items_of
+from tests.living.living import measured_bank
+
+FEW = "ignore:.*models link; 10 to 20:itembank.errors.DataWarning"
+APART = "ignore:.*Stocking and Lord:itembank.errors.DataWarning"
+MOVED = "ignore:.*easier or harder:itembank.errors.DataWarning"
+pytestmark = [pytest.mark.filterwarnings(one) for one in (FEW, APART, MOVED)]
+
+
+@pytest.fixture(scope="module")
+def bank():
+    return measured_bank(n_models=20, n_items=40, n_dims=1)
+
+
+@pytest.fixture(autouse=True)
+def few_links(monkeypatch):
+    """Link by few steps, and twice for the linking error, not ten times: nothing here turns on it."""
+    monkeypatch.setattr("itembank.living.linking_error.MOST_GROUPS", 2)
+    monkeypatch.setattr("itembank.living.link_items.SPEC", FixedParameters(n_quadrature=3, max_steps=6))
+    monkeypatch.setattr("itembank.living.link_items.AGAIN", FixedParameters(n_quadrature=3, max_steps=2))
+
+
+def linking(bank, *, n_models=6, n_new=12, seed=0, with_old=True, theta=None, new=None, ids=None):
+    """Answers of models that span the abilities, to old and new items; the new ones' truth."""
+    rng = np.random.default_rng(seed)
+    theta = np.linspace(-1.5, 1.5, n_models)[:, None] if theta is None else theta
+    new = items_of(rng, n_new) if new is None else new
+    values = [answers_to(rng, new, theta)]
+    items = pl.DataFrame({"item_id": [f"new/{k}" for k in range(new.n_items)], "scenario": "math"})
+    if with_old:
+        values.insert(0, answers_to(rng, bank.parameters, theta))
+        items = pl.concat([bank.responses.items.select("item_id", "scenario"), items])
+    ids = [f"link-{k}" for k in range(len(theta))] if ids is None else ids
+    return ResponseMatrix.create(np.concatenate(values, axis=1), model_ids=ids, items=items), new
+
+
+def test_new_items_come_onto_the_banks_scale(bank):
+    responses, new = linking(bank, n_models=30, n_new=20)
+    linked = link_items(bank, responses)
+    theta = bank.calibration.abilities
+    found, truth = probability(linked.parameters, theta), probability(new, theta)
+    assert np.sqrt(np.mean((found - truth) ** 2)) < 0.12
+    assert abs((found - truth).mean()) < 0.05
+    assert linked.bank_id == bank.bank_id
+    assert linked.item_ids[0] == "new/0"
+    assert linked.covered > 0.5
+    assert 0.0 < linked.linking_error < 0.1
+    assert set(linked.further_models) <= set(bank.responses.model_ids)
+    row = linked.rows()[0]
+    assert row["low"] < row["difficulty"] < row["high"]
+    assert row["n_answers"] == 30
+
+
+def test_models_of_the_bank_need_no_old_items(bank):
+    ids, theta = bank.responses.model_ids, bank.calibration.abilities
+    responses, _ = linking(bank, with_old=False, theta=theta[::2], ids=ids[::2])
+    linked = link_items(bank, responses)
+    assert linked.model_ids == tuple(ids[::2])
+    assert not set(linked.further_models) & set(linked.model_ids)
+    # the same answers, with the old ones given
+    old = bank.responses.take(models=np.arange(0, 20, 2))
+    both = ResponseMatrix.create(
+        np.concatenate([old.responses, responses.responses], axis=1),
+        model_ids=[f"again-{k}" for k in range(10)],
+        items=pl.concat([old.items.select("item_id", "scenario"), responses.items.select("item_id", "scenario")]),
+    )
+    given = link_items(bank, both)
+    np.testing.assert_allclose(given.parameters.intercept, linked.parameters.intercept)
+
+
+def test_the_order_of_models_and_items_does_not_matter(bank):
+    responses, _ = linking(bank)
+    linked = link_items(bank, responses)
+    rng = np.random.default_rng(3)
+    turned = link_items(bank, responses.take(models=rng.permutation(6), items=rng.permutation(52)))
+    order = [turned.item_ids.index(name) for name in linked.item_ids]
+    np.testing.assert_allclose(turned.parameters.loadings[order], linked.parameters.loadings, atol=1e-6)
+    np.testing.assert_allclose(turned.parameters.intercept[order], linked.parameters.intercept, atol=1e-6)
+
+
+def test_stocking_and_lord_on_demand(bank):
+    responses, _ = linking(bank, n_models=20)
+    linked, fixed = link_items(bank, responses, method="stocking-lord"), link_items(bank, responses)
+    assert linked.method == "stocking-lord"
+    assert linked.other == fixed.other
+    theta = np.linspace(-3.0, 3.0, 41)[:, None]
+    weights = np.exp(-0.5 * theta[:, 0] ** 2)
+    gap = (probability(linked.parameters, theta) - probability(fixed.parameters, theta)).mean(axis=1)
+    apart = np.sqrt(np.average(gap**2, weights=weights))
+    assert fixed.other is not None
+    assert fixed.other.difference == pytest.approx(apart, rel=0.05)
+
+
+def test_several_abilities(bank):
+    two = measured_bank(n_models=20, n_items=40, n_dims=2)
+    rng = np.random.default_rng(0)
+    responses, _ = linking(two, theta=rng.normal(size=(8, 2)), new=items_of(rng, 5, 2))
+    linked = link_items(two, responses)
+    assert linked.parameters.loadings.shape == (5, 2)
+    assert linked.other is None
+    assert "difficulty" not in linked.rows()[0]
+    with pytest.raises(DataError, match=r"needs one dimension.*2 dimensions"):
+        link_items(two, responses, method="stocking-lord")
+
+
+@pytest.mark.parametrize("n_models", [0, 2])
+def test_too_few_models_are_refused(bank, n_models):
+    responses, _ = linking(bank)
+    with pytest.raises(DataError, match=f"at least 3 models .* got {n_models}"):
+        link_items(bank, responses.take(models=np.arange(n_models)))
+
+
+def test_models_with_too_few_old_answers_do_not_link(bank):
+    responses, _ = linking(bank)
+    values = responses.responses.copy()
+    values[5, :31] = np.nan
+    with pytest.warns(DataWarning, match="fewer than 10 answers .* 'link-5'"):
+        linked = link_items(bank, dataclasses.replace(responses, responses=values))
+    assert linked.model_ids == ("link-0", "link-1", "link-2", "link-3", "link-4")
+
+
+def test_items_without_answers_and_answers_without_new_items_are_refused(bank):
+    responses, _ = linking(bank)
+    values = responses.responses.copy()
+    values[:, -1] = np.nan
+    with pytest.raises(DataError, match="none for 1 of 12: 'new/11'"):
+        link_items(bank, dataclasses.replace(responses, responses=values))
+    with pytest.raises(DataError, match="all 40 are in it already"):
+        link_items(bank, responses.take(items=np.arange(40)))
+    with pytest.raises(ParameterError, match="method must be one of"):
+        link_items(bank, responses, method="mean-sigma")
+
+
+def test_banks_that_a_few_models_cannot_extend_are_refused(bank):
+    responses, _ = linking(bank)
+    bifactor = dataclasses.replace(bank, calibration=dataclasses.replace(bank.calibration, item_model="bifactor"))
+    with pytest.raises(DataError, match="item_model 'bifactor'"):
+        link_items(bifactor, responses)
+    items = ItemParameters.create(bank.parameters.loadings, bank.parameters.intercept, family="beta", precision=5.0)
+    beta = dataclasses.replace(bank, calibration=dataclasses.replace(bank.calibration, parameters=items))
+    with pytest.raises(DataError, match="family 'beta'"):
+        link_items(beta, responses)
+
+
+@pytest.mark.filterwarnings("default:.*10 to 20:itembank.errors.DataWarning")
+def test_few_models_and_a_narrow_range_are_said(bank):
+    responses, _ = linking(bank, theta=np.linspace(1.0, 1.2, 4)[:, None])
+    with pytest.warns(DataWarning) as caught:
+        linked = link_items(bank, responses)
+    said = " ".join(str(one.message) for one in caught)
+    assert "4 models link" in said
+    assert "at least half of the range" in said
+    assert linked.covered < 0.5
+
+
+@pytest.mark.filterwarnings("default:.*easier or harder:itembank.errors.DataWarning")
+def test_moved_items_do_not_link(bank):
+    responses, _ = linking(bank, n_models=40)
+    values = responses.responses.copy()
+    easy = int(np.argmax(values[:, :40].mean(axis=0)))
+    values[:, easy] = np.arange(40) % 8 == 0
+    with pytest.warns(DataWarning, match="easier or harder"):
+        linked = link_items(bank, dataclasses.replace(responses, responses=values))
+    assert bank.item_ids[easy] in linked.anchors.unlinked
+
+
+def test_scores_on_new_items_carry_the_linking_error(bank):
+    responses, new = linking(bank, n_models=20, n_new=40)
+    linked = link_items(bank, responses)
+    rng = np.random.default_rng(9)
+    theta = rng.normal(size=(60, 1))
+    asked = np.arange(0, 40, 2)
+    answers = answers_to(rng, bank.parameters, theta)[:, asked]
+    given = ResponseMatrix.create(answers, item_ids=[bank.item_ids[k] for k in asked])
+    scores = new_item_scores(bank, linked, given)
+    truth = answers_to(rng, new, theta).mean(axis=1)
+    assert np.corrcoef(scores.estimate, truth)[0, 1] > 0.7
+    assert np.mean((scores.low <= truth) & (truth <= scores.high)) > 0.85
+    surer = new_item_scores(bank, dataclasses.replace(linked, linking_error=0.0), given)
+    np.testing.assert_allclose(scores.standard_error**2 - surer.standard_error**2, linked.linking_error**2)
+    assert len(scores.rows()) == 60

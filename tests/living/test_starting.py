@@ -1,0 +1,192 @@
+"""Banks begun with no past models, or few: known values, enumeration, and intervals that hold."""
+
+import itertools
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy.special import expit, logit
+
+import itembank as ib
+from itembank.bank.selections import Selection
+from itembank.calibration.few_models import PRIOR_ANSWERS, SMALLEST_MEAN, calibration_of_few
+from itembank.errors import DataError, DataWarning
+from itembank.irt.bernoulli import probability
+from itembank.living.starting import FEWEST_TO_FIT, start
+from itembank.responses.responses import ResponseMatrix
+from itembank.sessions.session_spec import SessionSpec
+
+ITEMS = pl.DataFrame(
+    {
+        "item_id": [f"q{number}" for number in range(60)],
+        "scenario": ["easy"] * 40 + ["hard"] * 20,
+        "subscenario": ["x", "y"] * 30,
+    }
+)
+
+
+def answers(n_models: int, rng: np.random.Generator, n_items: int = 60) -> ResponseMatrix:
+    """Answers of models to the first items of the table, at the same chance for all."""
+    values = (rng.random((n_models, n_items)) < 0.6).astype(float)
+    return ResponseMatrix.create(values, items=ITEMS.head(n_items))
+
+
+def one_model() -> ResponseMatrix:
+    """Answers of one model to everything."""
+    return ResponseMatrix.create(np.ones((1, 60)), items=ITEMS)
+
+
+def test_scenarios_of_the_table_count_and_that_is_said():
+    moved = ITEMS.with_columns(scenario=pl.col("scenario").replace("hard", "very hard"))
+    results = ResponseMatrix.create(np.ones((1, 60)), items=moved)
+    with pytest.warns(DataWarning, match=r"scenario of 20 items differs .*'hard' for 'q40'.* \('very hard'\)") as told:
+        bank = start(ITEMS, results)
+    assert len(told) == 1
+    assert bank.targets.scenarios == ("easy", "hard")
+    with pytest.warns(DataWarning, match=r"scenario of 60 items differs .*'all' for 'q0'") as told:
+        start(ITEMS.select("item_id", "subscenario"), results)
+    assert len(told) == 1
+
+
+def test_items_of_other_content_are_refused():
+    table, found = (ITEMS.with_columns(content_hash=pl.lit(one)) for one in ("new", "old"))
+    with pytest.raises(DataError, match="got 60 of 60 with another"):
+        start(table, ResponseMatrix.create(np.ones((1, 60)), items=found))
+
+
+def test_chance_of_an_item_is_the_mean_of_its_beta_distribution():
+    values = np.array([[1.0, 0.0, np.nan, 1.0], [1.0, 1.0, np.nan, 0.0]])
+    found = calibration_of_few(ResponseMatrix.create(values), np.zeros(4, dtype=np.int64))
+    mean = (4.0 + 0.5) / (6.0 + 1.0)
+    expected = (np.array([2.0, 1.0, 0.0, 1.0]) + PRIOR_ANSWERS * mean) / (
+        np.array([2.0, 2.0, 0.0, 2.0]) + PRIOR_ANSWERS
+    )
+    np.testing.assert_allclose(probability(found.parameters, np.zeros((1, 1)))[0], expected, rtol=1e-12)
+
+
+def test_variance_of_an_intercept_is_that_of_the_logit_of_a_beta_variable(rng):
+    found = calibration_of_few(ResponseMatrix.create(np.array([[1.0, 0.0]])), np.zeros(2, dtype=np.int64))
+    # q = (1 + 1/2) / (2 + 1) = 1/2 here: one right, one wrong
+    drawn = logit(rng.beta(1.0 + PRIOR_ANSWERS / 2.0, PRIOR_ANSWERS / 2.0, 400_000))
+    assert found.item_covariance[0, 1, 1] == pytest.approx(drawn.var(), rel=0.05)
+
+
+def test_difficulty_prior_stands_where_it_is_given():
+    items = ITEMS.with_columns(difficulty_prior=pl.Series([1.5, None] * 30))
+    bank = start(items)
+    found = probability(bank.parameters, np.zeros((1, 1)))[0]
+    np.testing.assert_allclose(found[::2], expit(-1.5))
+    np.testing.assert_allclose(found[1::2], 0.5)
+
+
+def test_difficulty_prior_that_is_no_number_is_refused():
+    with pytest.raises(DataError, match=r"difficulty_prior must be a finite number of logits.*'q1'"):
+        start(pl.DataFrame({"item_id": ["q0", "q1"], "difficulty_prior": ["0.5", "hard"]}))
+
+
+def test_scenario_that_all_solved_is_not_taken_to_be_solved_for_ever():
+    found = calibration_of_few(ResponseMatrix.create(np.ones((9, 500))), np.zeros(500, dtype=np.int64))
+    assert probability(found.parameters, np.zeros((1, 1))).max() <= 1.0 - SMALLEST_MEAN * PRIOR_ANSWERS / (
+        9 + PRIOR_ANSWERS
+    )
+
+
+@pytest.mark.parametrize("n_models", [0, 1, 2, FEWEST_TO_FIT - 1])
+def test_bank_comes_back_from_its_folder_the_same(tmp_path, rng, n_models):
+    bank = start(ITEMS, answers(n_models, rng) if n_models else None)
+    ib.save_bank(bank, tmp_path / "bank")
+    loaded = ib.load_bank(tmp_path / "bank")
+    assert loaded.bank_id == bank.bank_id
+    assert loaded.n_models == n_models
+    assert not loaded.calibration.is_fitted
+    np.testing.assert_array_equal(loaded.parameters.intercept, bank.parameters.intercept)
+
+
+def test_item_model_is_fitted_from_ten_models_on(rng):
+    bank = start(ITEMS, answers(FEWEST_TO_FIT, rng))
+    assert bank.calibration.is_fitted
+    assert bank.n_items == 60
+
+
+def test_answers_to_some_items_leave_the_others_to_be_answered(rng):
+    bank = start(ITEMS, answers(2, rng, n_items=50))
+    assert bank.n_items == 60
+    assert np.isnan(bank.responses.responses[:, 50:]).all()
+
+
+def test_answers_to_items_outside_the_table_are_refused(rng):
+    with pytest.raises(DataError, match=r"q59"):
+        start(ITEMS.head(59), answers(1, rng))
+
+
+def test_without_past_models_the_estimate_is_the_sample_mean_of_each_scenario():
+    # by hand: no item predicts anything, so the difference estimator is the mean of the answers
+    bank = start(ITEMS)
+    drawn = [*range(0, 40, 4), *range(40, 60, 2)]
+    selection = Selection(
+        tuple(f"q{number}" for number in drawn),
+        ("easy",) * 10 + ("hard",) * 10,
+        np.full(20, 0.1),
+        "random",
+        bank.bank_id,
+        inclusion_probabilities=np.array([0.25] * 10 + [0.5] * 10),
+    )
+    values = np.array([[1.0] * 7 + [0.0] * 3 + [1.0] * 4 + [0.0] * 6])
+    responses = ResponseMatrix.create(values, items=ITEMS[drawn])
+    found = ib.estimate(bank, responses, selection=selection)
+    assert found.interval_kind == "design"
+    np.testing.assert_allclose(found.scores.value, [[0.7, 0.4, 0.55]], atol=1e-9)
+
+
+def test_own_items_count_as_a_random_sample_with_a_warning(rng):
+    bank = start(ITEMS)
+    responses = answers(1, rng).take(items=np.arange(0, 60, 3))
+    with pytest.warns(DataWarning, match="count as drawn at random"):
+        found = ib.estimate(bank, responses)
+    means = [responses.responses[0, :14].mean(), responses.responses[0, 14:].mean()]
+    np.testing.assert_allclose(found.scores.value[0, :2], means, atol=1e-9)
+
+
+def test_intervals_hold_for_models_of_every_strength(rng):
+    # 60 items that nobody answered before: every model's own coverage over 200 draws of 24 items
+    bank = start(ITEMS)
+    truth_of = (rng.random((6, 60)) < np.array([[0.1], [0.3], [0.5], [0.7], [0.9], [0.97]])).astype(float)
+    responses = ResponseMatrix.create(truth_of, items=ITEMS)
+    truth = bank.targets.with_overall(bank.targets.scenario_means(truth_of))
+    inside = []
+    for seed in range(60):
+        found = ib.estimate(bank, responses, selection=ib.select(bank, 24, rng=seed)).scores
+        inside.append((found.low - 1e-9 <= truth) & (truth <= found.high + 1e-9))
+    # 360 estimates of each target, standard error of 0.95 is 0.0115
+    assert np.mean(inside, axis=(0, 1)).min() > 0.90
+
+
+@pytest.mark.parametrize(
+    ("what", "call"),
+    [
+        ("A plan needs", lambda bank: ib.plan(bank, half_width=0.03)),
+        ("An adaptive session needs", lambda bank: ib.prepare_sessions(bank, SessionSpec())),
+        ("Method 'p-irt' needs", lambda bank: ib.estimate(bank, one_model(), method="p-irt")),
+        ("A model-based interval needs", lambda bank: ib.estimate(bank, one_model(), interval="model-based")),
+        ("disagreement, need", lambda bank: ib.select(bank, 20, method="anchor-correctness")),
+    ],
+)
+def test_what_needs_an_item_model_says_how_to_get_one(what, call):
+    with pytest.raises(DataError, match=rf"{what}.*begun with 0 past models.*itembank start ITEMS RESPONSES"):
+        call(start(ITEMS))
+
+
+def test_every_sample_of_a_tiny_bank_is_right_on_average():
+    # enumeration: the mean of the estimates over all samples of 2 of 4 items is the score
+    items = pl.DataFrame({"item_id": list("abcd")})
+    bank = start(items)
+    values = np.array([[1.0, 0.0, 1.0, 1.0]])
+    estimates = []
+    for pair in itertools.combinations(range(4), 2):
+        selection = Selection(
+            tuple("abcd"[item] for item in pair), ("all",) * 2, np.full(2, 0.5), "random", bank.bank_id,
+            inclusion_probabilities=np.full(2, 0.5),
+        )  # fmt: skip
+        responses = ResponseMatrix.create(values[:, pair], items=items[list(pair)])
+        estimates.append(ib.estimate(bank, responses, selection=selection).scores.value[0, -1])
+    assert np.mean(estimates) == pytest.approx(0.75)

@@ -1,0 +1,135 @@
+"""Public sources read from folders in their own layout, and compared with the scores they state."""
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+
+from itembank.errors import DataError, DataWarning, ParameterError
+from itembank.readers.public.read_public import read_public
+from itembank.readers.reading_specs import ReadingSpec
+from tests.readers.logs import sample, write_run
+from tests.readers.public.stores import write, write_alpaca_eval, write_bfcl, write_live_code_bench
+
+
+def test_swe_bench_counts_errors_as_the_leaderboard_does(tmp_path):
+    ids = [f"o__t-{k}" for k in range(4)]
+    for name, content in {
+        "20240101_a": {"resolved": ids[:2], "no_generation": [], "no_logs": [ids[2]]},
+        "20250101_b": {"resolved": ids[:1]},
+    }.items():
+        write(tmp_path / "evaluation" / "verified" / name / "results" / "results.json", content)
+    stated = [{"folder": "20240101_a", "resolved": 50.0}, {"folder": "20250101_b", "resolved": 40.0}]
+    write(tmp_path / "leaderboards.json", {"leaderboards": [{"name": "Verified", "results": stated}]})
+    items = tmp_path / "instances.csv"
+    pl.DataFrame({"item_id": ids, "difficulty": [1, 2, 3, 4]}).write_csv(items)
+    with (
+        pytest.warns(DataWarning, match="count as wrong, as on the leaderboard: '20240101_a': 1"),
+        pytest.warns(DataWarning, match="'20250101_b' on swe-bench-verified: 0.2500, published 0.4000"),
+    ):
+        found = read_public("swebench-verified", tmp_path, items=items)
+    assert found.responses.responses.tolist() == [[1, 1, 0, 0], [1, 0, 0, 0]]
+    assert found.responses.items["difficulty"].to_list() == [1, 2, 3, 4]
+    assert found.responses.models["date"].to_list() == ["2024-01-01", "2025-01-01"]
+    assert (found.check.n_compared, len(found.check.differing)) == (2, 1)
+    with pytest.raises(DataError, match="resolved instances only"):
+        read_public("swebench-verified", tmp_path)
+
+
+def test_alpaca_eval_is_compared_with_win_rates(tmp_path):
+    write_alpaca_eval(tmp_path, {"a": [1.25, 1.75], "b": [2.0, 1.0]}, win_rates={"a": 50.0, "b": 51.0})
+    with pytest.warns(DataWarning, match="1 of 2 scores differ .*'b' on alpaca_eval: 0.5000, published 0.5100"):
+        found = read_public("alpaca-eval", tmp_path)
+    assert np.sort(found.responses.responses[0]).tolist() == [0.25, 0.75]
+
+
+def test_bfcl_agrees_with_its_own_headers(tmp_path):
+    for category in ("simple", "rest"):
+        write_bfcl(tmp_path, {"a": [0], "b": [1, 2]}, category=category)
+    found = read_public("bfcl", tmp_path)
+    assert found.responses.responses.shape == (2, 8)
+    assert (found.check.n_compared, found.check.largest) == (2, 0.0)
+
+
+def test_evalplus_and_live_code_bench(tmp_path):
+    samples = [{"base_status": "pass", "plus_status": one} for one in ("pass", "fail")]
+    content = {"eval": {"Mbpp/2": samples}, "pass_at_k": {"plus": {"pass@1": 0.5}, "base": {"pass@1": 1.0}}}
+    write(tmp_path / "e" / "m_eval_results.json", content)
+    found = read_public("evalplus", tmp_path / "e")
+    assert (found.check.n_compared, found.check.largest) == (1, 0.0)
+    write_live_code_bench(tmp_path / "l", {"m": {"q": [True, False], "r": [True, True]}}, stated=0.7)
+    with pytest.warns(DataWarning, match="0.7500, published 0.7000"):
+        read_public("livecodebench", tmp_path / "l")
+
+
+def test_the_second_open_llm_leaderboard_is_compared_with_its_results_files(tmp_path):
+    for model, right in {"org/a": (1.0, 0.0), "org/b": (1.0, 1.0)}.items():
+        samples = [sample(doc, acc_norm=value) for doc, value in enumerate(right)]
+        write_run(tmp_path / model.replace("/", "__"), model, {"leaderboard_bbh_x": samples})
+        results = next((tmp_path / model.replace("/", "__")).rglob("results_*.json"))
+        content = json.loads(results.read_text())
+        content |= {"model_name": model, "results": {"leaderboard_bbh_x": {"acc_norm,none": sum(right) / 2}}}
+        results.write_text(json.dumps(content))
+    found = read_public("open-llm-leaderboard-v2", tmp_path)
+    assert sorted(found.responses.model_ids) == ["org/a", "org/b"]
+    assert (found.check.n_compared, found.check.largest) == (2, 0.0)
+
+
+def test_a_folder_that_is_not_there_or_holds_others_is_refused(tmp_path):
+    with pytest.raises(DataError, match=r"must be a folder with the files of bfcl \(<date>/score"):
+        read_public("bfcl", tmp_path / "none")
+    with pytest.raises(DataError, match="holds no score files of BFCL"):
+        read_public("bfcl", tmp_path)
+    with pytest.raises(ParameterError, match="must be one of swebench-verified"):
+        read_public("nothing", tmp_path)
+
+
+def test_a_caller_may_choose_otherwise(tmp_path):
+    write_alpaca_eval(tmp_path, {"a": [2.0]}, judge="other")
+    found = read_public("alpaca-eval", tmp_path, spec=ReadingSpec(metric=("other",), scenario="mine"))
+    assert found.responses.items["scenario"].to_list() == ["mine"]
+    assert found.check.n_compared == 0
+
+
+def test_the_real_preferences_give_the_win_rates_of_the_leaderboard(shared_dir, tmp_path):
+    """5 models of AlpacaEval 2, written in the store's layout: within 1e-6 of the published win rates."""
+    folder = shared_dir / "data" / "alpacaeval2"
+    rows = pl.read_parquet(folder / "responses.parquet")
+    known = pl.read_csv(folder / "models.csv", infer_schema_length=None).filter(
+        pl.col("has_item_responses") & (pl.col("n_items") == 805) & pl.col("reported_win_rate").is_not_null()
+    )
+    rates = dict(known.select("model_id", "reported_win_rate").head(5).iter_rows())
+    preferences = {
+        name: (1 + rows.filter(pl.col("model_id") == name).sort("item_id")["response"]).to_list() for name in rates
+    }
+    write_alpaca_eval(tmp_path, preferences, win_rates=rates)
+    check = read_public("alpaca-eval", tmp_path).check
+    assert (check.n_compared, check.differing) == (5, ())
+
+
+FIRST_LEADERBOARD = {
+    "arc:challenge|25": {"acc": [0.0, 0.0], "acc_norm": [1.0, 0.0]},
+    "truthfulqa:mc|0": {"mc1": [1.0, 0.0], "mc2": [0.25, 0.5]},
+    "hendrycksTest-law|5": {"acc": [1.0, 1.0], "acc_norm": [0.0, 0.0]},
+}
+
+
+def test_the_first_open_llm_leaderboard_takes_its_metric_of_each_task(tmp_path):
+    pytest.importorskip("itembank.readers.lighteval")
+    date = "2023-08-01T00-00-00.000000"
+    place = tmp_path / "details_org__m" / date
+    place.mkdir(parents=True)
+    for task, metrics in FIRST_LEADERBOARD.items():
+        frame = pl.DataFrame({"example": [f"{task} a", f"{task} b"], "query": ["a", "b"], "gold": [0, 0], **metrics})
+        frame.write_parquet(place / f"details_harness|{task}_{date}.parquet")
+    responses = read_public("open-llm-leaderboard-v1", tmp_path).responses
+    assert sorted(responses.responses[0]) == [0.0, 0.25, 0.5, 1.0, 1.0, 1.0]
+
+
+def test_a_real_run_of_helm(shared_dir):
+    pytest.importorskip("itembank.readers.helm")
+    spec = ReadingSpec(metric=("exact_match",))
+    responses = read_public("helm", shared_dir / "logs" / "helm", spec=spec).responses
+    assert responses.n_items == 50
+    assert responses.responses.mean() == pytest.approx(0.9)

@@ -1,0 +1,56 @@
+import polars as pl
+import pytest
+
+from itembank.errors import DataError
+from itembank.readers.agreement import check_same_content, only_items, read_new_responses, spec_like
+from itembank.readers.read import read_responses
+from itembank.readers.reading_specs import ReadingSpec
+from itembank.responses.responses import ResponseMatrix
+from tests.readers.logs import sample, write_run
+
+ROWS = [sample(0, acc=1.0, acc_norm=0.0), sample(1, acc=1.0, acc_norm=0.5)]
+
+
+def test_new_logs_are_read_with_the_metric_and_filter_of_the_known_items(tmp_path):
+    maths = [sample(0, filter_name=name, exact_match=float(k)) for k, name in enumerate(("strict-match", "flexible"))]
+    write_run(tmp_path / "old", "org/a", {"arc": ROWS, "gsm8k": maths})
+    write_run(tmp_path / "new", "org/b", {"arc": ROWS, "gsm8k": maths})
+    choices = ReadingSpec(metric=("acc_norm", "exact_match"), filter_name=("flexible", "none"))
+    old = read_responses(tmp_path / "old", spec=choices)
+    new = read_responses(tmp_path / "new", spec=spec_like(old.items, ReadingSpec()))
+    assert new.responses.tolist() == old.responses.tolist() == [[0.0, 0.5, 1.0]]
+    check_same_content(new.items, old.items)
+
+
+def test_new_logs_hold_a_part_of_their_tasks_and_nobody_is_warned_of_it(tmp_path):
+    write_run(tmp_path / "old", "org/a", {"arc": ROWS})
+    write_run(tmp_path / "new", "org/b", {"arc": ROWS[:1]}, sizes={"arc": 2})
+    old = read_responses(tmp_path / "old", metric="acc")
+    new = read_new_responses([tmp_path / "new"], old.items)  # a warning would be an error here
+    assert new.item_ids == ["arc/0"]
+    assert new.models["is_partial"].to_list() == [True]
+
+
+def test_items_that_are_not_wanted_are_told():
+    matrix = ResponseMatrix.create([[1.0, 0.0, 1.0]], item_ids=["x", "y", "z"])
+    kept, others = only_items(matrix, ["z", "x", "w"])
+    assert (kept.item_ids, others) == (["x", "z"], ["y"])
+    assert only_items(matrix, ["x", "y", "z"]) == (matrix, [])
+    assert only_items(matrix, ["w"])[0].n_items == 0
+
+
+def test_what_was_asked_for_stays():
+    items = pl.DataFrame({"item_id": ["a[1]/0"], "task": ["a[1]"], "metric": ["acc"], "filter": ["none"]})
+    spec = spec_like(items, ReadingSpec(metric=("f1",)))
+    assert spec.metric == ("f1",)
+    assert spec.filter_name == ("a[[]1]=none",)
+    assert spec_like(items.select("item_id"), ReadingSpec()) == ReadingSpec()
+    assert spec_like(items, ReadingSpec(metric=("wmt=bleu",))).metric == ("wmt=bleu", "a[[]1]=acc")
+
+
+def test_items_of_another_content_are_refused():
+    known = pl.DataFrame({"item_id": ["x", "y", "z"], "content_hash": ["1", "2", None]})
+    check_same_content(pl.DataFrame({"item_id": ["x", "z", "w"], "content_hash": ["1", "3", "4"]}), known)
+    check_same_content(pl.DataFrame({"item_id": ["y"]}), known)
+    with pytest.raises(DataError, match="got 1 of 2 with another: 'y'"):
+        check_same_content(pl.DataFrame({"item_id": ["y", "x"], "content_hash": ["other", "1"]}), known)

@@ -1,0 +1,229 @@
+"""Training compute of models from tables, as people write them."""
+
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from itembank.errors import DataError, DataWarning
+from itembank.readers.compute import TrainingCompute, read_model_table, training_compute
+
+
+def table(**columns: list[object]) -> pl.DataFrame:
+    """Return a table of models a, b, c, ... with these columns."""
+    n_models = len(next(iter(columns.values())))
+    return pl.DataFrame({"model_id": list("abcdefgh"[:n_models]), **columns}, strict=False)
+
+
+def test_compute_is_six_operations_a_parameter_and_token() -> None:
+    found = training_compute(table(params=[70e6, 1.4e9], train_tokens=[3e11, 3e11]))
+    assert found.flops.tolist() == [1.26e20, 2.52e21]
+    assert found.recipe is None
+    assert found.recipes == ("all",)
+    assert found.in_recipe("all").all()
+
+
+def test_stated_compute_goes_before_and_fills_only_what_it_states() -> None:
+    found = training_compute(table(flops=[1.3e20, None], params=[70e6, 1.4e9], train_tokens=[3e11, 3e11]))
+    assert found.flops.tolist() == [1.3e20, 2.52e21]
+
+
+@pytest.mark.parametrize(
+    ("text", "flop"),
+    [
+        ("3e20", 3e20),
+        (" 2.1 EFLOP ", 2.1e18),
+        ("2.1EFLOPs", 2.1e18),
+        ("4 zflop", 4e21),
+        ("3e20 FLOP", 3e20),
+        ("2 PF-days", 2 * 1e15 * 86_400),
+        ("2 petaflop/s-days", 2 * 1e15 * 86_400),
+    ],
+)
+def test_text_with_a_unit_is_operations(text: str, flop: float) -> None:
+    assert training_compute(table(flops=[text])).flops == pytest.approx([flop], rel=1e-15)
+
+
+@pytest.mark.parametrize("text", ["3e20 FLOP/s", "2.1 EF", "1,000", "many", "5 days", "1e20 1e21"])
+def test_text_that_is_no_number_of_operations_is_named(text: str) -> None:
+    with pytest.raises(DataError, match=r"flops must be a number of floating-point operations.*1 models: 'b' = "):
+        training_compute(table(flops=["3e20", text]))
+
+
+def test_parameters_and_tokens_may_end_in_a_letter() -> None:
+    found = training_compute(table(params=["70M", "1.4b"], train_tokens=["300B", "15T"]))
+    assert found.params.tolist() == [70e6, 1.4e9]
+    assert found.train_tokens.tolist() == [3e11, 15e12]
+    with pytest.raises(DataError, match="params must be a number"):
+        training_compute(table(params=["70M", "large"], train_tokens=["300B", "15T"]))
+
+
+@pytest.mark.parametrize(
+    ("params", "tokens", "message"),
+    [
+        ([70, 700], ["300B", "300B"], "params must be a finite number of at least 1,000, got 2 of 2 models: 'a' = 70"),
+        ([0, 1e9], ["300B", "300B"], "params must be a finite number of at least 1,000, got 1 of 2 models: 'a' = 0"),
+        (["70M", "1B"], [300, 3e11], "train_tokens must be a finite number of at least 1,000.*'a' = 300"),
+        (
+            [5e3, 7e10],
+            ["300B", "300B"],
+            "params must be in one unit, got nothing between 5e.03 .*7e.10 .*7 powers of ten",
+        ),
+    ],
+)
+def test_parameters_and_tokens_in_mixed_units_are_refused(
+    params: list[object], tokens: list[object], message: str
+) -> None:
+    with pytest.raises(DataError, match=message):
+        training_compute(table(params=params, train_tokens=tokens))
+
+
+def test_no_tokens_yet_are_no_training_but_no_other_unit() -> None:
+    models = table(params=["70M", "70M"], train_tokens=[0, 3e11])
+    with pytest.warns(DataWarning, match="left out: 'a'"):
+        assert training_compute(models, drop_unknown=True).model_ids == ("b",)
+
+
+def test_a_table_that_cannot_tell_of_compute_says_what_it_has() -> None:
+    with pytest.raises(DataError, match=r"must have a column flops .* it has 'model_id', 'train_tokens', 'gflops'"):
+        training_compute(table(train_tokens=[1e9], gflops=[3.0]))
+
+
+def test_text_that_is_no_number_is_the_only_problem_told_of_it() -> None:
+    with pytest.raises(DataError) as error:
+        training_compute(table(flops=["3e20", "2 TFLOP/s"]))
+    assert "got neither" not in str(error.value)
+
+
+def test_a_column_may_count_a_named_power_of_ten() -> None:
+    assert training_compute(table(flops_e18=[0.2, 120.0])).flops == pytest.approx([2e17, 1.2e20])
+    with pytest.raises(DataError, match="one column must state the operations, got 'flops', 'flops_e18'"):
+        training_compute(table(flops=[1e20], flops_e18=[100.0]))
+
+
+def test_unknown_zero_and_negative_compute_are_refused_by_name() -> None:
+    models = table(flops=[1e20, None, 0.0, -1e20, float("inf")])
+    with pytest.raises(DataError) as error:
+        training_compute(models)
+    text = str(error.value)
+    assert "got neither for 1 of 5 models: 'b'" in text
+    assert "above zero, got 3 of 5 models: 'c' = 0, 'd' = -1e+20, 'e' = inf" in text
+
+
+def test_unknown_and_zero_compute_can_be_left_out() -> None:
+    models = table(flops=[1e20, None, 0.0, 2e20], recipe=["x", "y", "y", "x"], params=[1e9, 1e9, 1e9, 2e9])
+    with pytest.warns(DataWarning, match="2 of 4 models of unknown or no training compute are left out: 'b', 'c'"):
+        found = training_compute(models, drop_unknown=True)
+    assert found.model_ids == ("a", "d")
+    assert found.recipe == ("x", "x")
+    assert found.flops.tolist() == [1e20, 2e20]
+    with pytest.raises(DataError, match="at least one model"):
+        training_compute(table(flops=[0.0]), drop_unknown=True)
+
+
+@pytest.mark.parametrize(
+    ("flops", "message"),
+    [
+        ([1e20, 0.2], "got mixed units: 1 of 2 models: 'b' = 0.2"),
+        ([0.1, 36.0], "got multiples of a unit: 2 of 2 models: 'a' = 0.1"),
+        ([2e19, 3e20, 4e7], "nothing between 4e\\+07 \\('c'\\) and 2e\\+19 \\('a'\\), 12 powers of ten"),
+    ],
+)
+def test_mixed_units_are_refused_without_anything_to_compare_with(flops: list[float], message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        training_compute(table(flops=flops))
+
+
+@pytest.mark.parametrize(
+    ("factors", "named"),
+    [([1.0, 1.0, 1e-3], "'c'"), ([1.0, 1.0, 100.0], "'c'"), ([1e-18, 1e-18, 1e-18], "'a'"), ([1.1, 0.9, 1e4], "'c'")],
+)
+def test_compute_in_another_unit_than_parameters_and_tokens_say_is_refused(factors: list[float], named: str) -> None:
+    params, tokens = [1e9, 2e9, 3e9], [1e11, 1e11, 1e11]
+    flops = [6 * n * d * factor for n, d, factor in zip(params, tokens, factors, strict=True)]
+    with pytest.raises(
+        DataError, match=rf"near 6 x params x train_tokens.*models that are powers of ten away: {named}"
+    ):
+        training_compute(table(flops=flops, params=params, train_tokens=tokens))
+
+
+def test_ten_times_away_may_be_a_mixture_of_experts_and_is_only_told() -> None:
+    models = table(flops=[6e20, 1.2e20], params=[1e9, 2e9], train_tokens=[1e11, 1e11])
+    with pytest.warns(DataWarning, match="ten times away from 6 x params x train_tokens: 'b' = 1.2e"):
+        assert training_compute(models).flops.tolist() == [6e20, 1.2e20]
+
+
+def test_other_ways_of_counting_are_no_slip() -> None:
+    """Attention and embeddings change compute by less than a factor of two, sparse models by up to thirty."""
+    models = table(flops=[6e20 * 1.8, 6e20 / 30, 6e20 * 0.7], params=[1e9] * 3, train_tokens=[1e11] * 3)
+    assert training_compute(models).n_models == 3
+
+
+def test_the_largest_checkpoint_of_each_recipe_and_size_is_final() -> None:
+    models = table(
+        params=[1e8, 1e8, 1e9, 1e9, 1e8],
+        train_tokens=[1e9, 2e9, 1e10, 5e9, 1e9],
+        mixture=["x", "x", "x", "x", "y"],
+    )
+    assert training_compute(models).is_final.tolist() == [False, True, True, False, True]
+
+
+def test_models_of_unknown_size_are_final() -> None:
+    assert training_compute(table(flops=[1e20, 2e20])).is_final.tolist() == [True, True]
+
+
+@pytest.mark.parametrize("values", [[True, False], ["true", "False"], [1, 0], ["1", "0"]])
+def test_a_column_says_which_are_final(values: list[object]) -> None:
+    models = table(flops=[1e20, 2e20], params=[1e9, 1e9], is_final=values)
+    assert training_compute(models).is_final.tolist() == [True, False]
+
+
+def test_an_unclear_column_of_final_runs_is_refused() -> None:
+    with pytest.raises(DataError, match="is_final must be true or false, got something else for 1 models: 'b'"):
+        training_compute(table(flops=[1e20, 2e20], is_final=["true", None]))
+
+
+def test_recipes_come_from_the_first_column_that_tells_or_from_the_one_named() -> None:
+    models = table(flops=[1e20, 2e20], family=["f", "g"], mixture=["m", "m"], origin=["o", None])
+    found = training_compute(models)
+    assert found.recipes == ("m",)
+    assert training_compute(models, recipe_column="family").in_recipe("g").tolist() == [False, True]
+    with pytest.raises(DataError, match="origin must say how every model was trained, got nothing for 1: 'b'"):
+        training_compute(models, recipe_column="origin")
+    with pytest.raises(DataError, match="recipe column 'color' must be in the table"):
+        training_compute(models, recipe_column="color")
+
+
+def test_models_come_in_the_order_asked_for_and_must_be_known() -> None:
+    models = table(flops=[1e20, 2e20, 3e20])
+    assert training_compute(models, ["c", "a"]).flops.tolist() == [3e20, 1e20]
+    with pytest.raises(DataError, match="1 of 2 are not: 'z'"):
+        training_compute(models, ["a", "z"])
+
+
+def test_taking_models_keeps_everything_together() -> None:
+    found = training_compute(table(flops=[1e20, 2e20, 3e20], params=[1e9, 2e9, 3e9], recipe=["x", "y", "x"]))
+    taken = found.take(np.array([2, 0]))
+    assert isinstance(taken, TrainingCompute)
+    assert (taken.model_ids, taken.recipe) == (("c", "a"), ("x", "x"))
+    assert taken.params.tolist() == [3e9, 1e9]
+    assert np.isnan(taken.train_tokens).all()
+
+
+def test_whole_numbers_do_not_overflow(tmp_path: Path) -> None:
+    """6 x 12e9 parameters x 3e11 tokens is beyond 64 bits."""
+    path = tmp_path / "models.csv"
+    path.write_text("model_id,params,train_tokens\n007,12000000000,300000000000\n")
+    found = training_compute(read_model_table(path))
+    assert found.model_ids == ("007",)
+    assert found.flops.tolist() == [2.16e22]
+
+
+def test_real_tables_agree_with_six_operations(shared_dir: Path) -> None:
+    models = read_model_table(shared_dir / "data" / "llmonkeys_pythia" / "models.csv")
+    stated = training_compute(models)
+    assert training_compute(models.drop("flops")).flops == pytest.approx(stated.flops, rel=1e-12)
+    assert stated.is_final.sum() == 9  # sizes, each with its checkpoint of 300 billion tokens
+    final = [name for name, is_final in zip(stated.model_ids, stated.is_final, strict=True) if is_final]
+    assert all(name.endswith("_300B") for name in final)

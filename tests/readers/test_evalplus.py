@@ -1,0 +1,69 @@
+import pytest
+
+from itembank.errors import DataError
+from itembank.readers.evalplus import evalplus_published, evalplus_rows, is_evalplus
+from itembank.readers.reading_specs import ReadingSpec
+from tests.readers.public.stores import write
+
+SAMPLES = {"HumanEval/0": [("pass", "pass"), ("pass", "fail")], "HumanEval/1": [("fail", "fail"), ("timeout", None)]}
+
+
+def new_style(samples):
+    return {
+        task: [{"task_id": task, "solution": "...", "base_status": base, "plus_status": plus} for base, plus in some]
+        for task, some in samples.items()
+    }
+
+
+def old_style(samples):
+    return {
+        task: {"nfiles": len(some), "base": [[one, []] for one, _ in some], "plus": [[one, []] for _, one in some]}
+        for task, some in samples.items()
+    }
+
+
+TESTED = {"HumanEval/0": SAMPLES["HumanEval/0"], "HumanEval/1": [("fail", "fail"), ("timeout", "pass")]}
+
+
+@pytest.mark.parametrize("style", [new_style, old_style])
+@pytest.mark.parametrize(
+    ("metric", "scenario", "n_correct"), [("plus", "humaneval+", [1, 0]), ("base", "humaneval", [2, 0])]
+)
+def test_samples_that_pass_are_counted(style, metric, scenario, n_correct, tmp_path):
+    write(tmp_path / "llm_vllm_temp_0.2_eval_results.json", {"date": "...", "hash": "...", "eval": style(TESTED)})
+    rows = evalplus_rows([tmp_path], ReadingSpec(metric=(metric,)))
+    assert rows.models.names.to_list() == ["llm_vllm_temp_0.2"]
+    assert (rows.response * 2).tolist() == n_correct
+    assert rows.n_trials.tolist() == [2, 2]
+    assert rows.item_table["scenario"].unique().to_list() == [scenario]
+
+
+def test_base_tests_alone_are_no_plus(tmp_path):
+    path = write(tmp_path / "m_eval_results.json", {"eval": new_style(SAMPLES)})
+    with pytest.raises(DataError, match=r"'HumanEval/1' was tested with the base tests alone.*metric='base'"):
+        evalplus_rows([path], ReadingSpec())
+    content = old_style(TESTED)
+    for task in content.values():
+        task["plus"] = []
+    path = write(tmp_path / "model" / "eval_results.json", {"eval": content})
+    rows = evalplus_rows([path], ReadingSpec(metric=("base",)))
+    assert rows.models.names.to_list() == ["model"]
+
+
+def test_others_are_refused(tmp_path):
+    path = write(tmp_path / "m_eval_results.json", {"eval": {}})
+    with pytest.raises(DataError, match="must be results of EvalPlus"):
+        evalplus_rows([path], ReadingSpec())
+    (tmp_path / "none").mkdir()
+    with pytest.raises(DataError, match="holds no "):
+        evalplus_rows([tmp_path / "none"], ReadingSpec())
+    with pytest.raises(DataError, match="one of plus, base, got 'acc'"):
+        evalplus_rows([path], ReadingSpec(metric=("acc",)))
+    assert not is_evalplus({"eval": {"t": []}})
+
+
+def test_the_stated_pass_rate(tmp_path):
+    content = {"eval": new_style(TESTED), "pass_at_k": {"base": {"pass@1": 0.5}, "plus": {"pass@1": 0.25}}}
+    write(tmp_path / "m_eval_results.json", content)
+    assert list(evalplus_published(tmp_path)) == [("m", "humaneval+", 0.25)]
+    assert list(evalplus_published(tmp_path, "base")) == [("m", "humaneval", 0.5)]

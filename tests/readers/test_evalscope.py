@@ -1,0 +1,145 @@
+"""Reviews of EvalScope, old and new; reports tell the averages."""
+
+import json
+
+import numpy as np
+import pytest
+
+from itembank.errors import DataError, DataWarning
+from itembank.readers.read import read_responses
+from itembank.readers.reading_specs import ReadingSpec
+
+
+def review(index, score, *, group=None, status=None, question=None):
+    more = {} if status is None else {"status": status}
+    return {
+        "index": index,
+        "target": "4",
+        "messages": [
+            {"role": "user", "content": question or f"question {index}"},
+            {"role": "assistant", "content": "4"},
+        ],
+        "sample_score": {"score": {"value": score, **more}, "sample_id": index, "group_id": group},
+    }
+
+
+def write(folder, kind, model, task, records):
+    place = folder / kind / model
+    place.mkdir(parents=True, exist_ok=True)
+    (place / f"{task}.jsonl").write_text("".join(json.dumps(one) + "\n" for one in records))
+
+
+def test_real_reviews_have_the_scores_that_their_reports_tell(shared_dir):
+    folder = shared_dir / "logs" / "evalscope"
+    matrix = read_responses(folder)
+    assert set(matrix.items["scenario"]) == {"arc", "ceval", "gsm8k"}
+    tasks, models = matrix.items["task"].to_list(), matrix.model_ids
+    n_checked = 0
+    for path in folder.rglob("reports/*/*.json"):
+        for metric in json.loads(path.read_text())["metrics"]:
+            for part in (part for category in metric["categories"] for part in category["subsets"]):
+                inside = [task == f"{path.stem}_{part['name']}" for task in tasks]
+                if any(inside):
+                    values = matrix.responses[models.index(path.parent.name), inside]
+                    assert values.mean() == pytest.approx(part["score"], abs=1e-4)
+                    n_checked += 1
+    assert n_checked == 10
+    assert (matrix.costs["output_tokens"] > 0).all()
+
+
+def test_items_of_real_reviews_are_told_by_their_question(shared_dir, tmp_path):
+    (path,) = (shared_dir / "logs" / "evalscope").rglob("reviews/Qwen2.5-7B-Instruct/gsm8k_main.jsonl")
+    lines = path.read_text().splitlines()
+    place = tmp_path / "reviews" / "again"
+    place.mkdir(parents=True)
+    (place / path.name).write_text("\n".join(reversed(lines)))
+    matrix = read_responses([path.parent / path.name, place / path.name])
+    assert matrix.n_items == len(lines)
+    np.testing.assert_array_equal(matrix.responses[0], matrix.responses[1])
+
+
+def test_lines_are_told_by_their_index_and_costs_come_from_the_predictions(tmp_path):
+    write(tmp_path, "reviews", "m", "gsm8k_main", [review(1, {"acc": 0.0}), review(0, {"acc": 1.0})])
+    output = {"usage": {"input_tokens": 7, "output_tokens": 9}, "time": 1.5, "error": None}
+    write(tmp_path, "predictions", "m", "gsm8k_main", [{"index": 1, "model_output": output}])
+    matrix = read_responses(tmp_path)
+    assert matrix.item_ids == ["gsm8k_main/1", "gsm8k_main/0"]
+    np.testing.assert_array_equal(matrix.responses, [[0.0, 1.0]])
+    np.testing.assert_array_equal(matrix.costs["seconds"], [[1.5, np.nan]])
+    np.testing.assert_array_equal(matrix.costs["input_tokens"], [[7, np.nan]])
+
+
+def test_answers_that_failed_are_missing_and_said(tmp_path):
+    records = [review(0, {"acc": 1.0}), review(1, {}, status="parse_error"), review(2, {"acc": 0.0})]
+    write(tmp_path, "reviews", "m", "a", records)
+    write(tmp_path, "predictions", "m", "a", [{"index": 2, "model_output": {"error": "timed out"}}])
+    with pytest.warns(DataWarning, match="2 answers ended in an error and are missing, not wrong: 2 of 'm'"):
+        matrix = read_responses(tmp_path, spec=ReadingSpec(format="evalscope", empty="keep"))
+    np.testing.assert_array_equal(matrix.responses, [[1.0, np.nan, np.nan]])
+
+
+def test_several_answers_to_one_item_are_counted_when_asked_for(tmp_path):
+    records = [
+        review(10 * group + k, {"acc": float(k == 0)}, group=group, question="q") for group in (0, 1) for k in (0, 1)
+    ]
+    write(tmp_path, "reviews", "m", "a", records)
+    with pytest.raises(DataError, match="never averaged unasked"):
+        read_responses(tmp_path)
+    matrix = read_responses(tmp_path, spec=ReadingSpec(repeats="count"))
+    np.testing.assert_array_equal(matrix.n_trials, [[2, 2]])
+    np.testing.assert_array_equal(matrix.responses, [[0.5, 0.5]])
+
+
+def test_several_metrics_are_chosen_among(tmp_path):
+    scores = {"prompt_level_strict": 1.0, "inst_level_strict": 0.5}
+    write(tmp_path, "reviews", "m", "ifeval_default", [review(0, scores)])
+    with pytest.raises(DataError, match=r"has several metrics: 'prompt_level_strict', 'inst_level_strict'"):
+        read_responses(tmp_path)
+    assert read_responses(tmp_path, metric="inst_level_strict").responses.tolist() == [[0.5]]
+
+
+def test_other_lines_are_refused(tmp_path):
+    write(tmp_path, "reviews", "m", "a", [{"index": 1}])
+    with pytest.raises(DataError, match="every line must be a review with a score"):
+        read_responses(tmp_path)
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(DataError, match="holds no reviews of EvalScope"):
+        read_responses(tmp_path / "empty", spec=ReadingSpec(format="evalscope"))
+
+
+def old_review(index, right):
+    return {
+        "review_id": "r",
+        "index": index,
+        "raw_input": f"question {index}",
+        "choices": [{"review": {"result": right}}],
+    }
+
+
+@pytest.mark.parametrize("metric", [None, "acc", "result", "gsm8k_main=result", ["result", "acc"]])
+def test_old_and_new_releases_have_one_metric(tmp_path, metric):
+    write(tmp_path / "old", "reviews", "a", "gsm8k_main", [old_review(0, True), old_review(1, False)])
+    write(tmp_path / "new", "reviews", "b", "gsm8k_main", [review(0, {"acc": 0.0}), review(1, {"acc": 1.0})])
+    with pytest.warns(DataWarning, match="2 of 2 items have another content"):  # new releases log the target too
+        matrix = read_responses(tmp_path, metric=metric, spec=ReadingSpec(ignore_content=True))
+    assert set(matrix.item_ids) == {"gsm8k_main/0", "gsm8k_main/1"}
+    assert matrix.responses[[matrix.model_ids.index("a"), matrix.model_ids.index("b")]].tolist() == [[1, 0], [0, 1]]
+
+
+@pytest.mark.parametrize(
+    ("task", "dataset"),
+    [("gsm8k_main", "gsm8k"), ("mmlu_pro_math", "mmlu_pro"), ("arc_ARC-Easy", "arc"), ("made_up_all", "made_up")],
+)
+@pytest.mark.parametrize("beside", ["reports", "configs", None])
+def test_the_scenario_is_the_data_set_with_and_without_reports(tmp_path, task, dataset, beside):
+    write(tmp_path, "reviews", "m", task, [review(0, {"acc": 1.0})])
+    if beside == "reports":
+        write(tmp_path, "reports", "m", dataset, [])
+        (tmp_path / "reports" / "m" / f"{dataset}.jsonl").rename(tmp_path / "reports" / "m" / f"{dataset}.json")
+    elif beside == "configs":
+        (tmp_path / "configs").mkdir()
+        (tmp_path / "configs" / "task_config_1.yaml").write_text(
+            f"dataset_args:\n  {dataset}:\n    name: x\nlimit: 3\n"
+        )
+    expected = "made" if (dataset, beside) == ("made_up", None) else dataset
+    assert read_responses(tmp_path).items["scenario"].to_list() == [expected]

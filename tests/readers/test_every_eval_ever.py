@@ -1,0 +1,106 @@
+"""Samples of Every Eval Ever, in the layout of its schema 0.3.0."""
+
+import json
+
+import numpy as np
+import pytest
+
+from itembank.errors import DataError, DataWarning
+from itembank.readers.read import read_responses
+from itembank.readers.reading_specs import ReadingSpec
+
+UUID = "00000000-0000-4000-8000-00000000000{}"
+
+
+def line(sample, score, *, model="org/a", evaluation="gsm8k", result="gsm8k/acc", **more):
+    return {
+        "schema_version": "0.3.0",
+        "evaluation_id": f"{evaluation}/{model}/1",
+        "model_id": model,
+        "evaluation_name": evaluation,
+        "evaluation_result_id": result,
+        "sample_id": sample,
+        "sample_hash": None,
+        "interaction_type": "single_turn",
+        "input": {"raw": f"question {sample}", "reference": ["4"]},
+        "evaluation": {"score": score, "is_correct": score == 1.0},
+        **more,
+    }
+
+
+def write(folder, number, lines, *, metrics=None, lower=()):
+    folder.mkdir(parents=True, exist_ok=True)
+    samples = folder / (UUID.format(number) + "_samples.jsonl")
+    samples.write_text("".join(json.dumps(one) + "\n" for one in lines))
+    results = [
+        {"evaluation_result_id": key, "metric_config": {"metric_name": name, "lower_is_better": name in lower}}
+        for key, name in (metrics or {"gsm8k/acc": "accuracy"}).items()
+    ]
+    aggregate = {"evaluation_id": "x", "model_info": {"id": "org/a"}, "evaluation_results": results}
+    (folder / (UUID.format(number) + ".json")).write_text(json.dumps(aggregate))
+    return samples
+
+
+def test_samples_become_responses_with_costs(tmp_path):
+    tokens = {"input_tokens": 12, "output_tokens": 5, "total_tokens": 17}
+    write(tmp_path, 1, [line("s/1", 1.0, token_usage=tokens, performance={"latency_ms": 1500}), line("s/2", 0.0)])
+    write(tmp_path, 2, [line("s/2", 1.0, model="org/b"), line("s/1", 0.5, model="org/b")])
+    matrix = read_responses(tmp_path)
+    assert matrix.item_ids == ["gsm8k/s/1", "gsm8k/s/2"]
+    assert matrix.items["scenario"].to_list() == ["gsm8k", "gsm8k"]
+    assert matrix.items["metric"].to_list() == ["accuracy", "accuracy"]
+    np.testing.assert_array_equal(matrix.responses, [[1.0, 0.0], [0.5, 1.0]])
+    np.testing.assert_array_equal(matrix.costs["output_tokens"], [[5, np.nan], [np.nan, np.nan]])
+    np.testing.assert_array_equal(matrix.costs["seconds"], [[1.5, np.nan], [np.nan, np.nan]])
+
+
+def test_lines_of_one_sample_are_its_metrics(tmp_path):
+    metrics = {"a": "accuracy", "f": "f1"}
+    lines = [
+        line("1", 0.0, result="a"),
+        line("1", 0.25, result="f"),
+        line("2", 1.0, result="a"),
+        line("2", 1.0, result="f"),
+    ]
+    path = write(tmp_path, 1, lines, metrics=metrics)
+    with pytest.raises(DataError, match="several metrics: 'accuracy', 'f1'"):
+        read_responses(path)
+    matrix = read_responses(path, metric="f1")
+    assert (matrix.n_trials, matrix.responses.tolist()) == (None, [[0.25, 1.0]])
+
+
+def test_errors_are_missing_and_samples_again_are_attempts(tmp_path):
+    lines = [line("1", 0.0, error="timeout"), line("2", 1.0), line("2", 0.0), line("2", 1.0)]
+    write(tmp_path, 1, lines)
+    with pytest.warns(DataWarning, match="1 answers ended in an error and are missing, not wrong"):
+        matrix = read_responses(tmp_path, spec=ReadingSpec(repeats="count", empty="keep"))
+    np.testing.assert_array_equal(matrix.responses, [[np.nan, 2 / 3]])
+    np.testing.assert_array_equal(matrix.n_trials, [[0, 3]])
+
+
+@pytest.mark.parametrize(
+    ("lines", "options", "message"),
+    [
+        ([line("1", 73.0)], {}, "must lie in .0, 1., got values from 73 to 73; rescale it"),
+        ([line("1", 0.5)], {"lower": ("accuracy",)}, "better when lower"),
+        ([{"model_id": "a", "evaluation": {}}], {}, "every line must have model_id, evaluation_name"),
+    ],
+)
+def test_samples_that_can_be_no_responses(tmp_path, lines, options, message):
+    write(tmp_path, 1, lines, **options)
+    with pytest.raises(DataError, match=message):
+        read_responses(tmp_path, spec=ReadingSpec(format="eee"))
+
+
+def test_another_question_under_one_id_is_refused(tmp_path):
+    write(tmp_path, 1, [line("1", 1.0)])
+    write(tmp_path, 2, [line("1", 1.0, model="org/b", input={"raw": "another", "reference": ["4"]})])
+    with pytest.raises(DataError, match=r"same content .input.raw and input.reference."):
+        read_responses(tmp_path)
+
+
+def test_aggregates_alone_are_refused(tmp_path):
+    path = write(tmp_path, 1, [line("1", 1.0)])
+    aggregate = path.with_name(UUID.format(1) + ".json")
+    with pytest.raises(DataError, match="is an aggregate of Every Eval Ever, without samples"):
+        read_responses(aggregate)

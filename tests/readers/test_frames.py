@@ -1,0 +1,98 @@
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from itembank.errors import DataError, MissingDependencyError, ParameterError
+from itembank.readers.frames import responses_from_frame, to_polars
+from itembank.readers.reading_specs import ReadingSpec
+
+LONG = {"model_id": ["a", "a", "b"], "item_id": ["x", "y", "x"], "response": [1.0, 0.0, 0.5]}
+PANDAS = pd.DataFrame(LONG)
+WIDE = PANDAS.pivot(index="model_id", columns="item_id", values="response")
+
+TABLES = {
+    "polars": pl.DataFrame(LONG),
+    "polars lazy": pl.DataFrame(LONG).lazy(),
+    "pandas": PANDAS,
+    "pandas categories": PANDAS.astype({"model_id": "category", "item_id": "category"}),
+    "pandas indexed": PANDAS.set_index(["model_id", "item_id"]),
+    "pandas wide": WIDE,
+    "pandas wide, transposed": WIDE.T,
+    "pyarrow": pa.table(LONG),
+    "arrow stream": pa.RecordBatchReader.from_batches(pa.table(LONG).schema, pa.table(LONG).to_batches()),
+}
+
+
+@pytest.mark.parametrize("name", list(TABLES))
+def test_tables_of_every_library_are_the_same_matrix(name):
+    matrix = responses_from_frame(TABLES[name])
+    np.testing.assert_array_equal(matrix.responses, [[1, 0], [0.5, np.nan]])
+    assert (matrix.model_ids, matrix.item_ids) == (["a", "b"], ["x", "y"])
+
+
+def test_what_is_known_of_models_and_items_may_be_tables_or_files(tmp_path):
+    (tmp_path / "items.csv").write_text("item_id,scenario,n_options\nx,math,4\ny,law,5\n")
+    models = pd.DataFrame({"model_id": ["b", "a"], "size": [7, 1]})
+    matrix = responses_from_frame(PANDAS, models=models, items=tmp_path / "items.csv")
+    assert matrix.models.rows() == [("a", 1), ("b", 7)]
+    assert matrix.items.rows() == [("x", "math", None, 4), ("y", "law", None, 5)]
+
+
+def test_mixed_ids_are_refused():
+    mixed = PANDAS.assign(model_id=pd.Series(["a", 1, "b"], dtype=object))
+    with pytest.raises(DataError, match="several types"):
+        responses_from_frame(mixed)
+    with pytest.raises(DataError, match="item_id must have one type, got whole numbers in the table and text in the"):
+        responses_from_frame(
+            pl.DataFrame({"model_id": ["a"], "item_id": [1], "response": [1]}),
+            items=pl.DataFrame({"item_id": ["1"], "scenario": ["math"]}),
+        )
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        (
+            pl.DataFrame({"model_id": ["a", None], "item_id": ["x", "y"], "response": [1, 1]}),
+            "model_id must not be empty",
+        ),
+        (pl.DataFrame({"model_id": ["a"], "item_id": ["x"], "response": [[1]]}), "response must be a number"),
+        (pl.DataFrame({"model_id": ["a"], "item_id": ["x"], "response": [2]}), r"must lie in \[0, 1\]"),
+        (pl.DataFrame(LONG).clear(), "is empty"),
+        (pl.DataFrame({"x": [1]}), "model_id or item_id"),
+        (PANDAS.rename(columns={"response": "points"}), "none called 'response'"),
+    ],
+)
+def test_bad_tables(table, message):
+    with pytest.raises(DataError, match=message):
+        responses_from_frame(table)
+
+
+def test_what_is_no_table_is_a_parameter_error():
+    with pytest.raises(ParameterError, match="got list"):
+        responses_from_frame([1, 2])
+    with pytest.raises(ParameterError, match="format of a table in memory"):
+        responses_from_frame(PANDAS, spec=ReadingSpec(format="lm-eval"))
+
+
+def test_without_pyarrow_the_error_names_the_package(monkeypatch):
+    def fail(*_arguments, **_options):
+        raise ImportError("pyarrow is required")
+
+    monkeypatch.setattr(pl, "from_pandas", fail)
+    with pytest.raises(MissingDependencyError, match="pip install pyarrow"):
+        to_polars(PANDAS)
+
+
+def test_no_table_library_but_polars_is_imported():
+    code = (
+        "import sys, polars as pl; from itembank.readers.frames import responses_from_frame as r;"
+        "r(pl.DataFrame({'model_id': ['a'], 'item_id': ['x'], 'response': [1]}));"
+        "sys.exit(any(name in sys.modules for name in ('pandas', 'pyarrow')))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

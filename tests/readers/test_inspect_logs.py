@@ -1,0 +1,360 @@
+"""Logs of Inspect, written in its format."""
+
+import json
+import zipfile
+
+import numpy as np
+import pytest
+
+from itembank.errors import DataError, DataWarning
+from itembank.readers.inspect_samples import MOST_TEXT, content_hash, sample_costs
+from itembank.readers.inspect_scores import score_value
+from itembank.readers.read import read_inspect, read_responses
+from itembank.readers.reading_specs import ReadingSpec
+from itembank.responses.prompts import names_in_harness
+from tests.readers.inspect_writing import header, sample, write_eval, write_json
+
+THREE = [sample("a", "C"), sample("b", "I"), sample("c", 0.25)]
+
+
+def read(path, **choices):
+    """Read with warnings as errors, as every test does."""
+    return read_responses(path, spec=ReadingSpec(**choices)) if choices else read_responses(path)
+
+
+def test_archives_and_json_hold_the_same(tmp_path):
+    folders = [tmp_path / name for name in ("stored", "deflated", "killed", "json")]
+    write_eval(folders[0] / "a.eval", THREE, method=zipfile.ZIP_STORED)
+    write_eval(folders[1] / "a.eval", THREE)
+    write_eval(folders[2] / "a.eval", THREE, finished=False)
+    folders[3].mkdir()
+    write_json(folders[3] / "a.json", THREE)
+    matrices = [read(folder) for folder in folders]
+    for matrix in matrices:
+        assert matrix.responses.tolist() == [[1.0, 0.0, 0.25]]
+        assert matrix.item_ids == ["toy/a", "toy/b", "toy/c"]
+        assert matrix.items.equals(matrices[0].items)
+        assert matrix.models.equals(matrices[0].models)
+    assert matrices[0].items["sample_id"].to_list() == ["a", "b", "c"]
+    assert set(matrices[0].items["scenario"]) == set(matrices[0].items["task"]) == {"toy"}
+    assert set(matrices[0].items["metric"]) == {"match"}
+    assert matrices[0].items["content_hash"][0] == content_hash("Question a", "x")
+
+
+def test_zstandard_archives_are_read(tmp_path):
+    zstandard = pytest.importorskip("zstandard")
+    plain = write_eval(tmp_path / "plain.eval", THREE, method=zipfile.ZIP_STORED)
+    with zipfile.ZipFile(plain) as archive:
+        packed = {
+            one.filename: (one, zstandard.ZstdCompressor().compress(archive.read(one.filename)))
+            for one in archive.infolist()
+        }
+    path = tmp_path / "zstd" / "a.eval"
+    path.parent.mkdir()
+    path.write_bytes(zip_of(packed))
+    assert read(path).responses.tolist() == [[1.0, 0.0, 0.25]]
+
+
+def zip_of(packed):
+    """Write a zip whose members are compressed by method 93, as its specification (4.3.7, 4.3.12, 4.3.16) says."""
+    body, directory = b"", b""
+    for name, (info, data) in packed.items():
+        sizes = info.CRC.to_bytes(4, "little") + len(data).to_bytes(4, "little") + info.file_size.to_bytes(4, "little")
+        middle = b"\x3f\x00\x00\x00" + (93).to_bytes(2, "little") + bytes(4) + sizes
+        encoded = name.encode()
+        lengths = len(encoded).to_bytes(2, "little") + bytes(2)
+        directory += b"PK\x01\x02\x3f\x00" + middle + lengths + bytes(10) + len(body).to_bytes(4, "little") + encoded
+        body += b"PK\x03\x04" + middle + lengths + encoded + data
+    count = len(packed).to_bytes(2, "little")
+    end = bytes(4) + count * 2 + len(directory).to_bytes(4, "little") + len(body).to_bytes(4, "little") + bytes(2)
+    return body + directory + b"PK\x05\x06" + end
+
+
+@pytest.mark.parametrize(
+    ("value", "number"),
+    [("C", 1), ("I", 0), ("P", 0.5), ("N", 0), ("yes", 1), ("False", 0), ("0.75", 0.75), (True, 1), (0.5, 0.5)],
+)
+def test_scores_are_numbers_as_inspect_has_them(value, number):
+    assert score_value(value) == number
+
+
+@pytest.mark.parametrize("value", ["correct-ish", "", [1.0], {}])
+def test_scores_that_are_no_numbers_are_refused(tmp_path, value):
+    with pytest.raises(DataError, match=r"a score must be a number or one of 'C', 'I'.*1 samples: 'toy/a'"):
+        read(write_eval(tmp_path / "a.eval", [{**sample("a"), "scores": {"match": {"value": [value]}}}, *THREE[1:]]))
+
+
+def test_epochs_are_trials(tmp_path):
+    samples = [sample("a", value, epoch=epoch) for epoch, value in enumerate("CIC", start=1)]
+    samples += [sample("b", value, epoch=epoch) for epoch, value in enumerate(["I", "I", None], start=1)]
+    path = write_eval(tmp_path / "a.eval", samples, header(n_items=2))
+    with pytest.warns(DataWarning, match="1 of 6 samples have no score and are missing, not wrong"):
+        matrix = read(path)
+    assert matrix.responses[0].tolist() == [2 / 3, 0.0]
+    assert matrix.n_trials[0].tolist() == [3, 2]
+    with pytest.warns(DataWarning, match="no score"):
+        assert read(path, repeats="last").responses[0].tolist() == [1.0, 0.0]
+
+
+def test_scores_between_right_and_wrong_are_no_trials(tmp_path):
+    samples = [sample("a", value, epoch=epoch) for epoch, value in enumerate([0.2, 0.6], start=1)]
+    path = write_eval(tmp_path / "a.eval", samples, header(n_items=1))
+    with pytest.raises(DataError, match=r"epochs are counted as trials .*got 0\.2, 0\.6 for 'toy/a'.*repeats='mean'"):
+        read(path)
+    assert read(path, repeats="mean").responses[0].tolist() == pytest.approx([0.4])
+
+
+def test_errors_and_limits_are_apart_from_wrong_answers(tmp_path):
+    samples = [
+        sample("a", "C"),
+        sample("b", None, error="RuntimeError: provider down"),
+        sample("c", "I", error={"message": "down", "traceback": ""}),  # as .json tells it; a score on error is none
+        sample("d", None, limit="token"),
+        sample("e", "I", limit={"type": "token", "limit": 10}),
+        sample("f", None),
+        sample("g", float("nan")),
+    ]
+    path = write_eval(tmp_path / "a.eval", samples, header(n_items=7))
+    with pytest.warns(DataWarning) as caught:
+        matrix = read(path, empty="keep")
+    assert matrix.responses[0].tolist() == pytest.approx([1, *[np.nan] * 3, 0, np.nan, np.nan], nan_ok=True)
+    texts = [str(one.message) for one in caught]
+    assert "4 of 7 samples have no score and are missing, not wrong: 2 ended in an error, 1 were stopped" in texts[0]
+    assert "1 of 7 samples were stopped by a limit and scored all the same" in texts[1]
+
+
+def test_of_a_run_and_its_retries_the_last_log_counts(tmp_path):
+    first = [sample("a", "C"), sample("b", None, error="down"), sample("c", "I")]
+    last = [sample("b", "C"), sample("c", "C")]
+    write_eval(tmp_path / "z.eval", first, header(created="2026-01-01T00:00:00Z", task_id="T"))
+    write_eval(tmp_path / "a.eval", last, header(created="2026-01-02T00:00:00Z", task_id="T"), finished=False)
+    assert read(tmp_path).responses[0].tolist() == [1.0, 1.0, 1.0]
+
+
+def test_two_runs_of_one_model_are_repeated_attempts(tmp_path):
+    for number in (1, 2):
+        write_eval(tmp_path / f"{number}.eval", THREE[:2], header(task_id=str(number), n_items=2))
+    with pytest.raises(DataError, match="repeated attempts"):
+        read(tmp_path)
+    assert read(tmp_path, repeats="count").n_trials[0].tolist() == [2, 2]
+
+
+def test_the_first_scorer_is_taken_unless_another_is_asked_for(tmp_path):
+    samples = [
+        {**sample(name), "scores": {"graded": {"value": {"tone": 0.5, "facts": 1}}, "match": {"value": value}}}
+        for name, value in zip("abc", "CIC", strict=True)
+    ]
+    path = write_eval(tmp_path / "a.eval", samples)
+    with pytest.warns(DataWarning, match=r"scorer 'graded/tone' of task 'toy' \(it also has 'graded/facts', 'match'\)"):
+        assert read(path).responses[0].tolist() == [0.5, 0.5, 0.5]
+    assert read_inspect(path, metric="match").responses[0].tolist() == [1, 0, 1]
+    assert read_inspect(path, metric=["none", "toy=graded/facts"]).responses[0].tolist() == [1, 1, 1]
+    with pytest.raises(DataError, match=r"unknown scorer 'mach' for task 'toy': it has .* Did you mean 'match'"):
+        read_inspect(path, metric="mach")
+
+
+def test_ids_may_be_whole_numbers_and_hold_slashes(tmp_path):
+    write_eval(tmp_path / "1.eval", [sample(1), sample(2)], header(n_items=2))
+    write_json(tmp_path / "2.json", [sample("1", "I"), sample("2", "I")], header(model="lab/b", n_items=2))
+    matrix = read(tmp_path)
+    assert matrix.item_ids == ["toy/1", "toy/2"]
+    assert matrix.responses.tolist() == [[1, 1], [0, 0]]
+    deep = write_eval(tmp_path / "deep.eval", [sample("x/y")], header("pack/toy", n_items=1))
+    assert read(deep).items.select("item_id", "task", "sample_id").rows() == [("pack/toy/x/y", "pack/toy", "x/y")]
+    with pytest.raises(DataError, match=r"ids of samples must differ as text, got 1 that are .*: '1'"):
+        read(write_eval(tmp_path / "both.eval", [sample(1), sample("1")]))
+
+
+def test_items_that_changed_between_runs_are_refused(tmp_path):
+    write_eval(tmp_path / "1.eval", THREE)
+    other = [{**sample("a"), "input": "Another question"}, *THREE[1:]]
+    write_eval(tmp_path / "2.eval", other, header(model="lab/b"))
+    with pytest.raises(DataError, match=r"same content \(input and target\) .*'toy/a' for 'lab/a' and 'lab/b'"):
+        read(tmp_path)
+    with pytest.warns(DataWarning, match="1 of 3 items have another content"):
+        assert read(tmp_path, ignore_content=True).items["content_hash"].null_count() == 1
+
+
+def test_the_hash_is_the_same_for_what_summaries_cut(tmp_path):
+    long = "word " * MOST_TEXT
+    cut = long[:MOST_TEXT] + "...\n(content truncated)"
+    image = {"type": "image", "image": "data:..."}
+    whole = [{"role": "user", "content": [{"type": "text", "text": long}, image], "id": "x1"}]
+    thin = [{"role": "user", "content": [{"type": "text", "text": cut}, {"type": "text", "text": "(Image)"}]}]
+    assert content_hash(long, "a") == content_hash(cut, ["a"])
+    assert content_hash(whole, "a") == content_hash(thin, "a") != content_hash(whole, "b")
+
+
+def test_costs_are_those_of_all_models(tmp_path):
+    usage = {
+        "lab/a": {"input_tokens": 10, "output_tokens": 5, "total_tokens": 15, "total_cost": 0.25},
+        "lab/judge": {"input_tokens": 100, "output_tokens": 1, "input_tokens_cache_read": 20, "total_tokens": 321},
+    }
+    costs = sample_costs({"model_usage": usage, "total_time": 9.0, "working_time": 2.5})
+    # Of the judge's 321 tokens 120 were read; the money of one model alone is not that of the sample.
+    assert costs == {"input_tokens": 130.0, "output_tokens": 206.0, "seconds": 2.5}
+    samples = [sample("a", model_usage={"lab/a": usage["lab/a"]}), sample("b", model_usage=None)]
+    matrix = read(write_eval(tmp_path / "a.eval", samples, header(n_items=2)))
+    assert matrix.costs["cost_usd"][0].tolist() == pytest.approx([0.25, np.nan], nan_ok=True)
+    assert matrix.costs["output_tokens"][0].tolist() == pytest.approx([5, np.nan], nan_ok=True)
+    assert "seconds" not in matrix.costs
+
+
+def test_models_are_told_apart_and_partial_runs_said(tmp_path):
+    write_eval(tmp_path / "one" / "1.eval", THREE, header(model_args={"quant": 4}))
+    write_eval(tmp_path / "two" / "2.eval", THREE[:2], header(model_args={"quant": 8}, task_id="other"))
+    assert read(tmp_path / "one", model_id_from="args").model_ids == ["lab/a,quant=4"]
+    about = {"quant": 4, "api_key": "Zx9SECRET", "extra": {"Authorization": "Zx9SECRET"}, "path": "/home/alice/m"}
+    write_eval(tmp_path.with_name("three") / "3.eval", THREE, header(model_args=about, task_id="third"))
+    secret = read(tmp_path.with_name("three"), model_id_from="args")
+    hidden = "api_key=***,extra={'Authorization': '***'},path=~/m,quant=4"
+    assert (secret.model_ids, secret.models["model_args"].to_list()) == ([f"lab/a,{hidden}"], [hidden])
+    with pytest.warns(DataWarning, match=r"'two' \(2 of 3 items\)"):
+        matrix = read(tmp_path, model_id_from="folder")
+    assert matrix.models.select("model_id", "is_partial").rows() == [("one", False), ("two", True)]
+    assert read(tmp_path / "one", model_id="mine").model_ids == ["mine"]
+
+
+def test_tasks_are_chosen_and_unscored_ones_refused(tmp_path):
+    write_eval(tmp_path / "1.eval", THREE)
+    write_eval(tmp_path / "2.eval", [sample("q", None)], header("raw", n_items=1))
+    with pytest.raises(DataError, match="a task must have scored samples, got 1 tasks without: 'raw'"):
+        read(tmp_path)
+    assert set(read(tmp_path, exclude_tasks=("raw",)).items["task"]) == {"toy"}
+    with pytest.warns(DataWarning, match="left out: a task must have scored"):
+        read(tmp_path, skip_unusable=True)
+    with pytest.raises(DataError, match=r"no task matches 'toys'.*Did you mean 'toy'"):
+        read(tmp_path, tasks=("toys",))
+
+
+def test_a_task_of_ours_goes_by_the_name_of_the_one_it_ran(tmp_path):
+    about = header("itembank/adaptive", n_items=1, metadata={"itembank": {"task": "toy", "n_items_full": 40}})
+    samples = [{**sample("a"), "scores": {"match": {"value": "C"}, "itembank": {"value": 0.3}}}]
+    with pytest.warns(DataWarning, match="1 of 40 items"):
+        matrix = read(write_eval(tmp_path / "a.eval", samples, about))
+    assert (matrix.item_ids, matrix.responses.tolist()) == (["toy/a"], [[1.0]])
+
+
+def test_empty_logs_are_left_out_and_said(tmp_path):
+    write_eval(tmp_path / "1.eval", THREE)
+    write_json(tmp_path / "2.json", [], header(model="lab/b"))
+    (tmp_path / "eval-set.json").write_text('{"eval_set_id": "x"}', encoding="utf-8")
+    with pytest.warns(DataWarning, match=r"1 logs hold no samples and are left out: '2\.json'"):
+        assert read(tmp_path).n_models == 1
+    with pytest.raises(DataError, match="hold no samples"):
+        read(tmp_path / "2.json")
+
+
+def damaged(path, what):
+    """Make a log that cannot be read, of one kind."""
+    write_eval(path, THREE)
+    content = path.read_bytes()
+    if what == "cut":
+        path.write_bytes(content[: len(content) // 2])
+    elif what == "empty":
+        path.write_bytes(b"")
+    elif what == "flipped":
+        with zipfile.ZipFile(path) as archive:
+            place = archive.getinfo("summaries.json").header_offset + 60
+        path.write_bytes(content[:place] + bytes([content[place] ^ 255]) + content[place + 1 :])
+    else:
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr(*what)
+
+
+@pytest.mark.parametrize(
+    ("what", "message"),
+    [
+        ("cut", "cannot be read: .*Copy it again"),
+        ("empty", "cannot be read"),
+        ("flipped", "cannot be read|is damaged"),
+        (("other.json", "{}"), "there is no '_journal/start.json'"),
+        (("header.json", "{"), "header.json cannot be read as JSON"),
+        (("header.json", "[]"), "the header must be an object, got list"),
+        (("header.json", "{}"), "is no log of Inspect"),
+        (("header.json", '{"eval": {"task": "t"}}'), "must tell its task and its model"),
+        (("../../header.json", "{}"), "there is no '_journal/start.json'"),
+    ],
+    ids=str,
+)
+def test_damaged_and_hostile_archives_are_refused(tmp_path, what, message):
+    damaged(tmp_path / "a.eval", what)
+    with pytest.raises(DataError, match=rf"a\.eval.*{message}"):
+        read(tmp_path / "a.eval")
+
+
+@pytest.mark.parametrize(
+    "bad", [{"id": None}, {"id": True}, {"epoch": "x"}, {"scores": [1]}], ids=["no id", "bool id", "epoch", "scores"]
+)
+def test_samples_that_are_none_are_refused(tmp_path, bad):
+    with pytest.raises(DataError, match=r"a\.eval: (a sample must have an id|the scores of a sample must)"):
+        read(write_eval(tmp_path / "a.eval", [{**sample("a"), **bad}]))
+
+
+def test_unreadable_logs_can_be_left_out(tmp_path):
+    write_eval(tmp_path / "1.eval", THREE)
+    damaged(tmp_path / "2.eval", "cut")
+    with pytest.warns(DataWarning, match=r"left out: .*2\.eval"):
+        assert read(tmp_path, skip_unusable=True).n_models == 1
+
+
+def test_a_bomb_is_refused_before_it_is_unpacked(tmp_path):
+    path = tmp_path / "a.eval"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("header.json", json.dumps(header()))
+        archive.writestr("summaries.json", b" " * 5_000_000)
+    with pytest.raises(DataError, match="a JSON document, must have at most"):
+        read(path, max_memory=16e6)
+
+
+def test_real_runs_have_the_accuracy_and_tokens_that_inspect_says(shared_dir):
+    matrices = [read(path) for path in sorted((shared_dir / "logs" / "inspect_ai").rglob("2025-09-15*.eval"))]
+    accuracy = {matrix.model_ids[0]: matrix.responses.mean() for matrix in matrices}
+    assert sorted(accuracy.values()) == pytest.approx([0.52, 0.57, 0.66])
+    gemini = next(matrix for matrix in matrices if matrix.model_ids == ["google/gemini-2.5-pro"])
+    assert gemini.costs["input_tokens"].sum() == 5249
+    assert gemini.costs["output_tokens"].sum() == 68456 - 5249  # answers, and 63,107 of reasoning
+
+
+@pytest.mark.parametrize("pair", [("log_formats.json", "log_formats.eval")])
+def test_real_logs_of_both_formats_hold_the_same(shared_dir, pair):
+    with pytest.warns(DataWarning, match="1 of 100 items"):
+        one, two = (read(shared_dir / "logs" / "inspect_ai" / name) for name in pair)
+    assert one.items.equals(two.items)
+    assert np.array_equal(one.responses, two.responses)
+
+
+@pytest.mark.parametrize(
+    ("name", "n_items", "n_full"),
+    [("2025-05-12T20-28-13-04-00_popularity.json", 3, 100), ("mmlu-summary-choices.eval", 1, 14042)],
+)
+def test_a_real_run_of_a_part_is_read_as_far_as_it_came(shared_dir, name, n_items, n_full):
+    with pytest.warns(DataWarning, match=f"{n_items} of {n_full} items"):
+        matrix = read(shared_dir / "logs" / "inspect_ai" / name)
+    assert matrix.n_items == n_items
+
+
+def test_the_journal_of_a_real_run_holds_what_its_summaries_do(shared_dir, tmp_path):
+    path = sorted((shared_dir / "logs" / "inspect_ai" / "history").glob("2025-09-15*.eval"))[0]
+    with zipfile.ZipFile(path) as whole, zipfile.ZipFile(tmp_path / path.name, "w") as killed:
+        for member in whole.namelist():
+            if member.startswith("_journal/"):
+                killed.writestr(member, whole.read(member))
+    one, two = read(path), read(tmp_path / path.name)
+    order = one.item_indices(two.item_ids)  # the journal is in order of completion
+    assert np.array_equal(one.responses[:, order], two.responses)
+    assert np.array_equal(one.costs["output_tokens"][:, order], two.costs["output_tokens"])
+
+
+def test_a_real_log_of_zstandard_members_is_read(shared_dir):
+    pytest.importorskip("zstandard")
+    with pytest.raises(DataError, match="must have scored samples"):
+        read(shared_dir / "logs" / "inspect_ai" / "history" / "retry-2-then-success.eval")
+
+
+def test_a_renamed_task_joins_the_one_of_another_name_and_scorers_are_by_the_new_name(tmp_path):
+    write_eval(tmp_path / "1.eval", THREE)
+    write_eval(tmp_path / "2.eval", THREE, header("other", "lab/b"))
+    matrix = read(tmp_path, task_names={"other": "toy"}, metric=("toy=match",))
+    assert (matrix.n_models, matrix.n_items) == (2, 3)
+    assert names_in_harness(matrix.items) == {"toy": "other"}

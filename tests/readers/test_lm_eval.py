@@ -1,0 +1,198 @@
+import json
+
+import numpy as np
+import pytest
+
+from itembank.errors import DataError, DataWarning
+from itembank.readers.read import read_lm_eval, read_responses
+from itembank.readers.reading_specs import ReadingSpec
+from itembank.responses.prompts import hash_numbers, hash_texts
+from tests.readers.logs import DATE, answers, sample, write_run
+
+
+def test_task_and_document_make_the_item_and_the_run_tells_of_the_model(tmp_path):
+    write_run(tmp_path, "org/a", {"arc": answers(1, 0), "mmlu_law": answers(1, 1, 0)})
+    write_run(tmp_path, "org/b", {"arc": answers(0, 0)})
+    matrix = read_responses(tmp_path)
+    assert matrix.model_ids == ["org/a", "org/b"]
+    assert matrix.item_ids == ["arc/0", "arc/1", "mmlu_law/0", "mmlu_law/1", "mmlu_law/2"]
+    np.testing.assert_array_equal(matrix.responses, [[1, 0, 1, 1, 0], [0, 0, np.nan, np.nan, np.nan]])
+    first = matrix.items.row(0, named=True)
+    assert first == {
+        "item_id": "arc/0",
+        "scenario": "arc",
+        "subscenario": None,
+        "task": "arc",
+        "doc_id": 0,
+        "content_hash": "hash of 0",
+        "metric": "acc",
+        "filter": "none",
+        "prompt_hash": hash_texts(hash_numbers(["p"]))[0],
+        "prompt_settings": '{"version": "1"}',
+    }
+    assert matrix.models.select(
+        "model_id", "n_items_run", "n_items_full", "is_partial", "run_date", "model_args"
+    ).rows() == [
+        ("org/a", 5, 5, False, DATE, "pretrained=org/a"),
+        ("org/b", 2, 2, False, DATE, "pretrained=org/b"),
+    ]
+
+
+@pytest.mark.parametrize("given", ["folder", "files", "parent", "array"])
+def test_folders_files_and_arrays_are_read_alike(tmp_path, given):
+    folder = write_run(tmp_path / "deep" / "er", "org/a", {"arc": answers(1, 0, 0.5)})
+    paths = {"folder": folder, "parent": tmp_path, "files": sorted(folder.glob("samples_*"))}
+    if given == "array":  # releases of 2024 wrote .json
+        path = paths["files"][0].rename(paths["files"][0].with_suffix(".json"))
+        path.write_text(json.dumps([json.loads(line) for line in path.read_text().splitlines()], indent=1))
+    np.testing.assert_array_equal(read_responses(paths.get(given, tmp_path)).responses, [[1, 0, 0.5]])
+
+
+# metrics
+
+
+def test_one_metric_that_can_be_a_response_is_taken_without_a_word(tmp_path):
+    rows = [sample(k, f1=0.25 * k, bleu=40.0, words=["a"], brier=0.3, pairs=[0.5, 1]) for k in range(3)]
+    write_run(tmp_path, "org/a", {"qa": rows}, lower=["brier"])
+    matrix = read_responses(tmp_path)
+    np.testing.assert_array_equal(matrix.responses, [[0, 0.25, 0.5]])
+    assert matrix.items["metric"].to_list() == ["f1"] * 3
+
+
+def test_of_several_acc_or_exact_match_is_taken_with_a_warning(tmp_path):
+    write_run(
+        tmp_path,
+        "org/a",
+        {"arc": [sample(0, acc_norm=0.0, acc=1.0)], "gsm8k": [sample(0, f1=0.0, exact_match=1.0)]},
+    )
+    with pytest.warns(
+        DataWarning, match=r"'acc' of task 'arc' \(it also has 'acc_norm'\), metric 'exact_match' of task"
+    ):
+        np.testing.assert_array_equal(read_responses(tmp_path).responses, [[1, 1]])
+
+
+def test_a_chosen_metric_may_be_an_order_of_preference_or_for_some_tasks(tmp_path):
+    tasks = {
+        "arc": [sample(0, acc=1.0, acc_norm=0.25)],
+        "mmlu_law": [sample(0, acc=0.5, acc_norm=0.0)],
+        "gsm8k": [sample(0, exact_match=0.75)],
+    }
+    write_run(tmp_path, "org/a", tasks)
+
+    def read(*metric):
+        matrix = read_lm_eval(tmp_path, metric=metric)
+        return dict(zip(matrix.items["task"], matrix.responses[0], strict=True))
+
+    assert read("acc_norm", "exact_match") == {"arc": 0.25, "gsm8k": 0.75, "mmlu_law": 0.0}
+    assert read("acc_norm", "exact_match", "mmlu_*=acc") == {"arc": 0.25, "gsm8k": 0.75, "mmlu_law": 0.5}
+    assert read("arc=acc_norm", "acc", "exact_match") == {"arc": 0.25, "gsm8k": 0.75, "mmlu_law": 0.5}
+    with pytest.raises(DataError, match="unknown metric 'acc_norm' for task 'gsm8k': it has 'exact_match'"):
+        read("acc_norm")
+
+
+@pytest.mark.parametrize(
+    ("values", "metric", "message"),
+    [
+        (
+            {"bleu": 40.0, "chrf": 60.0},
+            (),
+            "no metric that can be a response: metric 'bleu' must lie in .* from 40 to 40",
+        ),
+        ({"bleu": 40.0}, ("bleu",), "rescale it with max_response=100 if"),
+        (
+            {"f1": 0.4, "rouge": 0.5},
+            (),
+            r"several metrics: 'f1', 'rouge'. Choose one.\nTo read them, add: .*metric=\('qa=f1',\)",
+        ),
+        ({"acc": [1, 0]}, (), "metric 'acc' holds lists of numbers; they are counted .* only when asked for"),
+        ({"acc": [[1], "x"]}, ("acc",), "metric 'acc' holds list, not numbers"),
+        ({"acc": "yes"}, ("acc",), "metric 'acc' holds str, not numbers"),
+        ({"acc": None}, ("acc",), "metric 'acc' holds nothing, not numbers"),
+        ({"acc": float("nan")}, ("acc",), "metric 'acc' has no values"),
+        ({"brier": 0.3}, ("brier",), "'brier' is better when lower"),
+        ({"acc": 1.0}, ("accuracy",), "unknown metric 'accuracy' for task 'qa': it has 'acc'"),
+        ({}, (), "task 'qa' has no metric that can be a response: it logs none"),
+    ],
+)
+def test_metrics_that_cannot_be_the_response(tmp_path, values, metric, message):
+    write_run(tmp_path, "org/a", {"qa": [sample(0, **values)]}, lower=["brier"])
+    with pytest.raises(DataError, match=message):
+        read_lm_eval(tmp_path, metric=metric)
+
+
+def test_a_metric_that_one_run_lacks_is_refused(tmp_path):
+    write_run(tmp_path, "org/a", {"arc": [sample(0, acc=1.0, acc_norm=1.0)]})
+    write_run(tmp_path, "org/b", {"arc": [sample(0, acc_norm=1.0)]})
+    with pytest.raises(DataError, match=r"task 'arc': metric 'acc' is absent from 1 runs: .*org__b"):
+        read_lm_eval(tmp_path, metric="acc")
+    assert read_lm_eval(tmp_path).items["metric"].to_list() == ["acc_norm"]  # the only one all runs have
+
+
+def test_a_metric_is_rescaled_on_request(tmp_path):
+    write_run(tmp_path, "org/a", {"mt": [sample(0, chrf=60.0), sample(1, chrf=25.0)]})
+    matrix = read_responses(tmp_path, spec=ReadingSpec(max_response=100.0))
+    np.testing.assert_array_equal(matrix.responses, [[0.6, 0.25]])
+
+
+def test_lists_are_averaged_on_request_and_counted(tmp_path):
+    rows = [sample(0, strict=[True, False, True, True]), sample(1, strict=[False]), sample(2, strict=[])]
+    write_run(tmp_path, "org/a", {"ifeval": rows})
+    with pytest.warns(DataWarning, match="1 samples have no value of the metric"):
+        matrix = read_lm_eval(tmp_path, metric="strict", spec=ReadingSpec(repeats="mean", empty="keep"))
+    np.testing.assert_array_equal(matrix.responses, [[0.75, 0, np.nan]])
+    np.testing.assert_array_equal(matrix.n_trials, [[4, 1, 0]])
+
+
+def test_samples_that_do_not_name_their_metrics(tmp_path):
+    rows = [sample(k, metrics=False, acc=float(k)) for k in range(2)]
+    write_run(tmp_path, "org/a", {"arc": rows})
+    np.testing.assert_array_equal(read_responses(tmp_path).responses, [[0, 1]])
+
+
+# filters
+
+
+def two_filters(named=True):
+    rows = []
+    for name, values in (("strict-match", (0, 0)), ("flexible-extract", (1, 0))):
+        for number, value in enumerate(values):
+            rows.append(sample(number, filter_name=name, metrics=None if named else False, exact_match=float(value)))
+    return rows
+
+
+def test_one_filter_is_taken_and_no_item_counts_twice(tmp_path):
+    write_run(tmp_path, "org/a", {"gsm8k": two_filters()})
+    with pytest.warns(DataWarning, match=r"filter 'strict-match' of task 'gsm8k' \(it also has 'flexible-extract'\)"):
+        matrix = read_responses(tmp_path)
+    np.testing.assert_array_equal(matrix.responses, [[0, 0]])
+    matrix = read_responses(tmp_path, filter_name="flexible-extract")
+    np.testing.assert_array_equal(matrix.responses, [[1, 0]])
+    assert matrix.items["filter"].to_list() == ["flexible-extract"] * 2
+    matrix = read_responses(tmp_path, filter_name=["other=x", "gsm*=flexible-extract", "strict-match"])
+    np.testing.assert_array_equal(matrix.responses, [[1, 0]])
+
+
+def test_filters_without_names_are_those_of_the_configuration_in_order(tmp_path):
+    write_run(tmp_path, "org/a", {"gsm8k": two_filters(named=False)}, filters=["strict-match", "flexible-extract"])
+    np.testing.assert_array_equal(read_responses(tmp_path, filter_name="flexible-extract").responses, [[1, 0]])
+
+
+def test_filters_nobody_names_are_numbered(tmp_path):
+    write_run(tmp_path, "org/a", {"gsm8k": two_filters(named=False)})
+    with pytest.raises(DataError, match=r"task 'gsm8k' has several filters: 'unnamed-1', 'unnamed-2'. Choose one"):
+        read_responses(tmp_path)
+    np.testing.assert_array_equal(read_responses(tmp_path, filter_name="unnamed-2").responses, [[1, 0]])
+
+
+def test_unknown_and_unclear_filters(tmp_path):
+    rows = [sample(0, filter_name=name, exact_match=1.0) for name in ("maj@8", "maj@64")]
+    write_run(tmp_path, "org/a", {"gsm8k": rows})
+    with pytest.raises(
+        DataError, match=r"has several filters: 'maj@8', 'maj@64'. Choose one.\n.*filter_name=\('gsm8k=maj@8',\)"
+    ):
+        read_responses(tmp_path)
+    with pytest.raises(DataError, match="unknown filter 'strict' for task 'gsm8k': it has 'maj@8', 'maj@64'"):
+        read_responses(tmp_path, filter_name="strict")
+    write_run(tmp_path, "org/b", {"gsm8k": rows[:1]})
+    with pytest.raises(DataError, match=r"every run must have the filter 'maj@64', got 1 without: .*org__b"):
+        read_responses(tmp_path, filter_name="maj@64")

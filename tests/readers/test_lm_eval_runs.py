@@ -1,0 +1,204 @@
+"""Logs of several runs: their contents, pieces, dates and names."""
+
+import gzip
+import json
+import warnings
+
+import numpy as np
+import pytest
+
+from itembank.errors import DataError, DataWarning
+from itembank.readers.agreement import read_new_responses
+from itembank.readers.read import read_responses
+from itembank.readers.reading_specs import ReadingSpec
+from itembank.responses.response_files import write_responses
+from tests.readers.logs import DATE, answers, sample, write_run
+
+LATER = "2025-04-01T10-00-00.000001"
+
+
+def test_items_whose_content_changed_are_refused_unless_told_otherwise(tmp_path):
+    write_run(tmp_path, "org/a", {"arc": answers(1, 0)})
+    write_run(tmp_path, "org/b", {"arc": [sample(0, acc=1.0), sample(1, doc="new", acc=1.0)]})
+    with pytest.raises(DataError, match=r"got 1 of 2 items that differ: 'arc/1' for 'org/a' and 'org/b'"):
+        read_responses(tmp_path)
+    with pytest.warns(DataWarning, match="1 of 2 items have another content"):
+        matrix = read_responses(tmp_path, spec=ReadingSpec(ignore_content=True))
+    np.testing.assert_array_equal(matrix.responses, [[1, 0], [1, 1]])
+    assert matrix.items["content_hash"].to_list() == ["hash of 0", None]
+
+
+def test_content_that_differs_from_that_of_a_response_file_is_refused(tmp_path):
+    old = write_run(tmp_path / "old", "org/a", {"arc": answers(1, 0)})
+    write_responses(read_responses(old), tmp_path / "old.parquet")
+    new = write_run(tmp_path / "new", "org/b", {"arc": [sample(1, doc="new", acc=1.0)]})
+    with pytest.raises(
+        DataError, match="content of an item must be the same for all models, got two for 1 items: 'arc/1'"
+    ):
+        read_responses([tmp_path / "old.parquet", new])
+
+
+def test_a_part_of_a_task_is_flagged(tmp_path):
+    write_run(tmp_path, "org/a", {"arc": answers(1, 0)}, sizes={"arc": 100})
+    write_run(tmp_path, "org/b", {"arc": answers(1, 0)}, sizes={"arc": 2})
+    with pytest.warns(
+        DataWarning, match=r"1 models were run on a part of their tasks only: 'org/a' \(2 of 100 items\)"
+    ):
+        matrix = read_responses(tmp_path)
+    assert matrix.models.select("is_partial", "n_items_run", "n_items_full").rows() == [(True, 2, 100), (False, 2, 2)]
+
+
+def test_pieces_of_one_run_are_joined(tmp_path):
+    write_run(tmp_path, "org/a", {"arc": [sample(0, acc=1.0)]}, sizes={"arc": 2})
+    write_run(tmp_path, "org/a", {"arc": [sample(1, acc=0.0)]}, sizes={"arc": 2}, date=LATER)
+    matrix = read_responses(tmp_path)
+    np.testing.assert_array_equal(matrix.responses, [[1, 0]])
+    assert matrix.models.select("is_partial", "n_items_run", "run_date").rows() == [(False, 2, LATER)]
+
+
+def test_two_runs_that_disagree_are_refused_averaged_or_the_later_taken(tmp_path):
+    write_run(tmp_path, "org/a", {"arc": answers(1, 0)}, date=LATER)
+    write_run(tmp_path, "org/a", {"arc": answers(0, 0)})
+    with (
+        pytest.raises(DataError, match=r"1 pairs: 'org/a' item 'arc/0' = 0 and 1.*repeats='last'"),
+        warnings.catch_warnings(),
+    ):
+        warnings.simplefilter("ignore", DataWarning)
+        read_responses(tmp_path)
+    np.testing.assert_array_equal(read_responses(tmp_path, spec=ReadingSpec(repeats="last")).responses, [[1, 0]])
+    matrix = read_responses(tmp_path, spec=ReadingSpec(repeats="mean"))
+    np.testing.assert_array_equal(matrix.responses, [[0.5, 0]])
+    np.testing.assert_array_equal(matrix.n_trials, [[2, 2]])
+
+
+def test_checkpoints_of_one_name_are_told_apart_by_their_arguments(tmp_path):
+    for step, date in ((1000, DATE), (2000, LATER)):
+        arguments = f"pretrained=org/a,revision=step{step}"
+        write_run(tmp_path / str(step), "org/a", {"arc": answers(step == 2000)}, date=date, arguments=arguments)
+    matrix = read_responses(tmp_path, spec=ReadingSpec(model_id_from="args"))
+    assert matrix.model_ids == ["pretrained=org/a,revision=step1000", "pretrained=org/a,revision=step2000"]
+    np.testing.assert_array_equal(matrix.responses, [[0], [1]])
+
+
+def test_where_the_id_of_the_model_comes_from(tmp_path):
+    folder = write_run(tmp_path, "org/a", {"arc": answers(1)}, results=False)
+    assert read_responses(folder).model_ids == ["org/a"]  # from the folder, as the harness names it
+    plain = folder.rename(tmp_path / "output")
+    with pytest.raises(DataError, match=r"the model is not told.*model_id_from='folder'.*model_id='...'"):
+        read_responses(plain)
+    assert read_responses(plain, spec=ReadingSpec(model_id_from="folder")).model_ids == ["output"]
+    assert read_responses(plain, spec=ReadingSpec(model_id="mine")).model_ids == ["mine"]
+    write_run(tmp_path, "org/b", {"arc": answers(1)})
+    write_run(tmp_path, "org/c", {"arc": answers(1)})
+    with pytest.raises(DataError, match="model_id='mine' was given for logs of 2 models: 'org/b', 'org/c'"):
+        read_responses(tmp_path, spec=ReadingSpec(model_id="mine"))
+
+
+def test_a_name_among_the_arguments_when_the_results_name_none(tmp_path):
+    folder = write_run(
+        tmp_path, "x", {"arc": answers(1)}, arguments="dtype=float16,pretrained=org/base,peft=org/adapter"
+    )
+    path = folder / f"results_{DATE}.json"
+    path.write_text(
+        json.dumps({key: value for key, value in json.loads(path.read_text()).items() if key != "model_name"})
+    )
+    assert read_responses(folder).model_ids == ["org/adapter"]
+
+
+def test_groups_may_be_scenarios(tmp_path):
+    groups = {"mmlu": ["mmlu_stem", "mmlu_other"], "mmlu_stem": ["mmlu_algebra"], "arc": []}
+    write_run(tmp_path, "org/a", {"mmlu_algebra": answers(1), "arc": answers(0)}, groups=groups)
+    plain = read_responses(tmp_path)
+    assert plain.items.select("scenario", "subscenario").rows() == [("arc", None), ("mmlu_algebra", None)]
+    grouped = read_responses(tmp_path, spec=ReadingSpec(use_groups=True))
+    assert grouped.items.select("scenario", "subscenario").rows() == [("arc", None), ("mmlu", "mmlu_algebra")]
+
+
+def test_tasks_may_be_chosen(tmp_path):
+    write_run(tmp_path, "org/a", {"mmlu_law": answers(1), "arc": answers(0), "mmlu_math": answers(1)})
+    assert read_responses(tmp_path, spec=ReadingSpec(tasks=("mmlu_*",))).item_ids == ["mmlu_law/0", "mmlu_math/0"]
+    with pytest.raises(DataError, match="no task matches 'gpqa'; there are 'arc', 'mmlu_law', 'mmlu_math'"):
+        read_responses(tmp_path, spec=ReadingSpec(tasks=("gpqa",)))
+
+
+def test_a_renamed_task_joins_the_one_of_another_name(tmp_path):
+    write_run(tmp_path, "org/a", {"dup": answers(1, 0), "law": answers(1)}, sizes={"dup": 2, "law": 1})
+    write_run(tmp_path, "org/b", {"dup_v2": answers(0, 1)}, groups={"dup_v2": []})
+    matrix = read_responses(tmp_path, spec=ReadingSpec(task_names={"dup": "dup_v2"}))
+    assert set(matrix.item_ids) == {"dup_v2/0", "dup_v2/1", "law/0"}
+    assert set(matrix.items["scenario"]) == {"dup_v2", "law"}
+    assert matrix.models["n_items_full"].to_list() == [3, 2]
+    known = matrix.items
+    write_run(tmp_path / "new", "org/c", {"dup": answers(1, 1)})
+    found = read_new_responses([tmp_path / "new"], known, spec=ReadingSpec(task_names={"dup": "dup_v2"}))
+    assert found.item_ids == ["dup_v2/0", "dup_v2/1"]
+    with pytest.raises(DataError, match=r"a task that is renamed must be in the logs, got 'dub'; there are 'dup'"):
+        read_responses(tmp_path, spec=ReadingSpec(task_names={"dub": "x"}))
+
+
+def test_a_renamed_task_of_another_content_is_refused(tmp_path):
+    write_run(tmp_path, "org/a", {"dup": answers(1, 0)})
+    write_run(tmp_path, "org/b", {"dup_v2": [sample(0, doc="other", acc=1.0)]})
+    with pytest.raises(DataError, match=r"that differ: 'dup_v2/0'"):
+        read_responses(tmp_path, spec=ReadingSpec(task_names={"dup": "dup_v2"}))
+
+
+def test_groups_and_metrics_follow_a_renamed_task(tmp_path):
+    write_run(tmp_path, "org/a", {"dup": answers(1, 0, metric="loss")}, groups={"all": ["dup"]}, lower=["loss"])
+    names = {"dup": "dup_v2"}
+    with pytest.raises(DataError, match=r"'dup_v2' has no metric .*better when lower"):
+        read_responses(tmp_path, spec=ReadingSpec(task_names=names))
+    write_run(tmp_path / "b", "org/b", {"dup": answers(1, 0)}, groups={"all": ["dup"]})
+    matrix = read_responses(tmp_path / "b", spec=ReadingSpec(task_names=names, use_groups=True))
+    assert matrix.items.select("scenario", "subscenario").rows() == [("all", "dup_v2")] * 2
+
+
+@pytest.mark.parametrize("suffix", ["gz", "zst"])
+def test_packed_samples_are_read(tmp_path, suffix):
+    place = write_run(tmp_path, "org/a", {"arc": answers(1, 0)})
+    (file,) = place.glob("samples_*")
+    content = file.read_bytes()
+    packed = gzip.compress(content) if suffix == "gz" else pytest.importorskip("zstandard").compress(content)
+    file.with_name(f"{file.name}.{suffix}").write_bytes(packed)
+    file.unlink()
+    for form in ("auto", "lm-eval"):
+        assert read_responses(tmp_path, spec=ReadingSpec(format=form)).responses.tolist() == [[1.0, 0.0]]
+
+
+@pytest.mark.parametrize("form", ["auto", "lm-eval"])
+def test_samples_files_of_other_names_are_read_or_named(tmp_path, form):
+    place = write_run(tmp_path, "org/a", {"dup": answers(1, 0), "arc": answers(1)})
+    next(place.glob("samples_dup_*")).rename(place / "dup.jsonl")
+    spec = ReadingSpec(format=form)
+    assert set(read_responses(tmp_path, spec=spec).item_ids) == {"dup/0", "dup/1", "arc/0"}
+    (place / "dup.jsonl").rename(place / "mine.jsonl")
+    with pytest.warns(DataWarning) as caught:
+        assert read_responses(tmp_path, spec=spec).item_ids == ["arc/0"]
+    left_out, missed = (str(one.message) for one in caught)
+    assert left_out.startswith("left out: ")
+    assert "mine.jsonl: the name of a samples file must tell the task" in left_out
+    assert "results tell 2 samples of dup by 'org/a', found 0" in missed
+
+
+@pytest.mark.parametrize("kind", ["text", "dict"])
+@pytest.mark.parametrize("way", ["name", "args"])
+def test_arguments_and_ids_are_without_secrets_and_home_folders(tmp_path, kind, way):
+    for name in "ab":
+        about = {"pretrained": f"/home/alice/{name}", "token": "Zx9SECRET", "base_url": "https://me:Zx9SECRET@host/v1"}
+        text = ",".join(f"{key}={value}" for key, value in about.items())
+        given = text if kind == "text" else about
+        write_run(
+            tmp_path, f"/home/alice/{name}", {"arc": answers(1, 0)}, arguments=given, date=f"{DATE[:-1]}{name == 'b':d}"
+        )
+    matrix = read_responses(tmp_path, spec=ReadingSpec(model_id_from=way))
+    hidden = [f"pretrained=~/{name},token=***,base_url=https://***@host/v1" for name in "ab"]
+    assert matrix.models["model_args"].to_list() == hidden
+    assert matrix.model_ids == (["~/a", "~/b"] if way == "name" else hidden)
+
+
+def test_models_that_only_home_folders_tell_apart_are_refused(tmp_path):
+    one = write_run(tmp_path, "/home/alice/m", {"arc": answers(1, 0)})
+    write_run(tmp_path, "/home/bob/m", {"arc": answers(0, 0)}, date=f"{DATE[:-1]}7")
+    with pytest.raises(DataError, match="ids that differ without home folders"):
+        read_responses(tmp_path)
+    assert read_responses(one, spec=ReadingSpec(model_id="alice")).model_ids == ["alice"]

@@ -1,0 +1,64 @@
+"""Results of OpenCompass, in the layout that its evaluation task writes."""
+
+import json
+
+import numpy as np
+import pytest
+
+from itembank.errors import DataError
+from itembank.readers.read import read_responses
+from itembank.readers.reading_specs import ReadingSpec
+
+
+def write(folder, kind, model, dataset, content):
+    place = folder / kind / model
+    place.mkdir(parents=True, exist_ok=True)
+    (place / f"{dataset}.json").write_text(json.dumps(content, indent=4))
+
+
+def details(*right):
+    return {"type": "GEN"} | {
+        str(k): {"prompt": f"q{k}", "origin_prediction": "x", "references": "A", "correct": one}
+        for k, one in enumerate(right)
+    }
+
+
+PREDICTION = {"0": {"origin_prompt": "q", "prediction": "x", "gold": "A"}}
+
+
+def test_details_of_every_item(tmp_path):
+    write(tmp_path, "results", "model-a", "gsm8k", {"accuracy": 50.0, "details": details(True, False)})
+    write(tmp_path, "results", "model-b", "gsm8k", {"accuracy": 0.0, "details": details([False], [True])})
+    write(tmp_path, "predictions", "model-a", "gsm8k", PREDICTION)
+    matrix = read_responses(tmp_path)
+    assert matrix.model_ids == ["model-a", "model-b"]
+    assert matrix.item_ids == ["gsm8k/0", "gsm8k/1"]
+    np.testing.assert_array_equal(matrix.responses, [[1, 0], [0, 1]])
+
+
+def test_a_list_of_details_with_scores_of_another_name(tmp_path):
+    entries = [{"pred": "x", "answer": "A", "score": 0.5}, {"pred": "y", "answer": "B", "score": 1.0}]
+    write(tmp_path, "results", "m", "d", {"details": entries})
+    assert read_responses(tmp_path).responses.tolist() == [[0.5, 1.0]]
+
+
+def test_predictions_alone_are_refused_with_a_hint(tmp_path):
+    write(tmp_path, "predictions", "m", "gsm8k", PREDICTION)
+    hint = r"Predictions hold no scores: give the folder that holds results/ too.*--dump-eval-details"
+    with pytest.raises(DataError, match=hint):
+        read_responses(tmp_path, spec=ReadingSpec(format="opencompass"))
+    with pytest.raises(DataError, match=hint):
+        read_responses(tmp_path / "predictions" / "m" / "gsm8k.json")
+
+
+def test_averages_alone_are_refused(tmp_path):
+    write(tmp_path, "results", "m", "gsm8k", {"accuracy": 50.0})
+    with pytest.raises(DataError, match="must hold details of every item, got averages only"):
+        read_responses(tmp_path, spec=ReadingSpec(format="opencompass"))
+
+
+def test_predictions_among_results_are_told_to_be_evaluated(tmp_path):
+    write(tmp_path, "results", "m", "gsm8k", PREDICTION)
+    with pytest.raises(DataError, match=r"though it lies in results/.*Evaluate them \(--mode eval") as error:
+        read_responses(tmp_path / "results" / "m" / "gsm8k.json")
+    assert "give the folder" not in str(error.value)

@@ -1,0 +1,96 @@
+import numpy as np
+import polars as pl
+import pytest
+
+from itembank.errors import DataError, DataWarning, ParameterError
+from itembank.readers.frames import responses_from_frame
+from itembank.readers.read import read_responses
+from itembank.readers.reading_specs import ReadingSpec
+from itembank.readers.truth_words import PAIRS
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*rows have no response")
+
+
+def long(*values):
+    """Write responses of one model to as many items, as CSV."""
+    return "model_id,item_id,response\n" + "".join(f"a,q{number},{value}\n" for number, value in enumerate(values))
+
+
+def read(tmp_path, text, **choices):
+    (tmp_path / "r.csv").write_text(text)
+    return read_responses(tmp_path / "r.csv", spec=ReadingSpec(empty="keep", **choices)).responses[0]
+
+
+@pytest.mark.parametrize("pair", [pair for pair in PAIRS if pair != ("true", "false")])
+def test_a_usual_pair_is_read_by_itself_and_told(tmp_path, pair):
+    right, wrong = pair[0].upper(), pair[1].capitalize()
+    with pytest.warns(DataWarning, match=f"read '{right}' as right and '{wrong}' as wrong"):
+        found = read(tmp_path, long(right, wrong, "", f" {right} ", "NA"))
+    np.testing.assert_array_equal(found, [1, 0, np.nan, 1, np.nan])
+
+
+def test_one_word_of_a_pair_is_enough(tmp_path):
+    with pytest.warns(DataWarning, match="read 'incorrect' as wrong"):
+        np.testing.assert_array_equal(read(tmp_path, long("incorrect", "incorrect")), [0, 0])
+
+
+@pytest.mark.parametrize(
+    ("values", "says"),
+    [
+        (("C", "I", "P", "C"), "They are 'C' 2 times, 'I' 1 times, 'P' 1 times.*true_value='...'"),
+        (("correct", "fail"), "'correct' 1 times, 'fail' 1 times"),
+        (("yes", "1"), "got 1 values that are none: 'a' item 'q0' = 'yes'"),
+        (("accepted", "rejected"), "'accepted' 1 times, 'rejected' 1 times"),
+    ],
+)
+def test_what_is_not_one_pair_is_refused_with_its_counts(tmp_path, values, says):
+    with pytest.raises(DataError, match=says):
+        read(tmp_path, long(*values))
+
+
+@pytest.mark.parametrize("true_value", ["accepted", " Accepted"])
+def test_the_value_that_is_right_can_be_said(tmp_path, true_value):
+    with pytest.warns(DataWarning, match="read 'accepted' as right and 'rejected' as wrong"):
+        found = read(tmp_path, long("accepted", "rejected", ""), true_value=true_value)
+    np.testing.assert_array_equal(found, [1, 0, np.nan])
+
+
+def test_what_was_said_goes_before_the_usual_meaning(tmp_path):
+    with pytest.warns(DataWarning, match="read 'fail' as right and 'pass' as wrong"):
+        np.testing.assert_array_equal(read(tmp_path, long("pass", "fail"), true_value="fail"), [0, 1])
+
+
+@pytest.mark.parametrize(
+    ("values", "true_value", "says"),
+    [
+        (("C", "I", "P", "P"), "C", "must be 'C', which is right, or 'i', which is wrong, got 'P' 2 times"),
+        (("a", "b", "c", "c"), "a", "must be 'a', which is right, or one other value, got 'c' 2 times, 'b' 1 times"),
+        (("done", "failed", "lost"), "dome", "Did you mean 'done'"),
+        (("resolved", "unresolved", "0.5"), "resolved", "got '0.5' 1 times"),
+    ],
+)
+def test_what_is_neither_right_nor_wrong_is_refused_with_its_count(tmp_path, values, true_value, says):
+    with pytest.raises(DataError, match=says):
+        read(tmp_path, long(*values), true_value=true_value)
+
+
+def test_columns_of_a_wide_table_are_judged_together(tmp_path):
+    with pytest.warns(DataWarning, match="read 'C' as right and 'I' as wrong"):
+        np.testing.assert_array_equal(read(tmp_path, "model_id,x,y,z\na,C,I,\nb,C,C,I\n"), [1, 0, np.nan])
+    for text in ("model_id,x,y\na,C,1\nb,I,0\n", "model_id,family,x\na,yes,pass\nb,no,fail\n"):
+        with pytest.raises(DataError, match="every column but model_id must hold the responses"):
+            read(tmp_path, text)
+
+
+@pytest.mark.parametrize("column", [[2, 1, None], [2.0, 1.0, None], ["2", "1", None]])
+def test_numbers_can_stand_for_right_and_wrong_as_well(column):
+    table = pl.DataFrame({"model_id": ["a"] * 3, "item_id": ["x", "y", "z"], "response": column})
+    with pytest.warns(DataWarning, match="read '2' as right and '1' as wrong"):
+        found = responses_from_frame(table, spec=ReadingSpec(true_value="2", empty="keep"))
+    np.testing.assert_array_equal(found.responses, [[1, 0, np.nan]])
+
+
+@pytest.mark.parametrize("choices", [{"true_value": " "}, {"true_value": "yes", "max_response": 100.0}])
+def test_choices_that_contradict_are_refused(choices):
+    with pytest.raises(ParameterError, match="true_value must be a word"):
+        ReadingSpec(**choices)

@@ -1,0 +1,208 @@
+import numpy as np
+import polars as pl
+import pyarrow.parquet
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from polars.testing import assert_frame_equal
+
+from itembank.errors import DataError, ParameterError
+from itembank.readers.read import read_responses
+from itembank.readers.reading_specs import ReadingSpec
+from itembank.responses.response_files import is_response_file, write_responses
+from itembank.responses.responses import ResponseMatrix
+
+KEEP = ReadingSpec(empty="keep")
+IDS = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=12)
+COSTS = st.sampled_from(["input_tokens", "output_tokens", "cost_usd", "seconds"])
+
+
+def assert_same(got, expected):
+    np.testing.assert_array_equal(got.responses, expected.responses)
+    assert_frame_equal(got.models, expected.models)
+    assert_frame_equal(got.items, expected.items)
+    assert (got.n_trials is None) == (expected.n_trials is None)
+    if expected.n_trials is not None:
+        np.testing.assert_array_equal(got.n_trials, expected.n_trials)
+        assert got.n_trials.dtype == np.int64
+    assert list(got.costs) == list(expected.costs)
+    for unit, cost in expected.costs.items():
+        np.testing.assert_array_equal(got.costs[unit], cost)
+
+
+@st.composite
+def matrices(draw):
+    """Any matrix: missing cells, empty models and items, trials, costs (also of missing cells), tables of any type."""
+    model_ids = draw(st.lists(IDS, min_size=1, max_size=5, unique=True))
+    item_ids = draw(st.lists(IDS, min_size=1, max_size=6, unique=True))
+    shape = (len(model_ids), len(item_ids))
+    numbers = st.one_of(st.sampled_from([0.0, 1.0, np.nan]), st.floats(0, 1))
+    amounts = st.one_of(st.just(np.nan), st.floats(0, 1e9))
+    of_items = {
+        "scenario": draw(st.lists(IDS, min_size=shape[1], max_size=shape[1])),
+        "subscenario": draw(st.lists(st.none() | IDS, min_size=shape[1], max_size=shape[1])),
+        "n_options": draw(st.lists(st.none() | st.integers(-(2**63), 2**63 - 1), min_size=shape[1], max_size=shape[1])),
+    }
+    return ResponseMatrix.create(
+        draw(hnp.arrays(float, shape, elements=numbers, fill=st.nothing())),
+        models=pl.DataFrame(
+            {"model_id": model_ids, "day": draw(st.lists(st.dates(), min_size=shape[0], max_size=shape[0]))}
+        ),
+        items=pl.DataFrame(
+            {"item_id": item_ids, **of_items}, schema_overrides={"subscenario": pl.String, "n_options": pl.Int64}
+        ),
+        n_trials=draw(st.none() | hnp.arrays(np.int64, shape, elements=st.integers(1, 99))),
+        costs={
+            unit: draw(hnp.arrays(float, shape, elements=amounts, fill=st.nothing()))
+            for unit in draw(st.lists(COSTS, unique=True, max_size=3))
+        },
+    )
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
+@given(matrix=matrices())
+def test_write_then_read_is_identity(matrix, tmp_path):
+    write_responses(matrix, tmp_path / "r.parquet")
+    assert_same(read_responses(tmp_path / "r.parquet", spec=KEEP), matrix)
+
+
+def test_a_missing_matrix_survives(tmp_path):
+    matrix = ResponseMatrix.create(np.full((2, 3), np.nan))
+    write_responses(matrix, tmp_path / "r.parquet")
+    assert_same(read_responses(tmp_path / "r.parquet", spec=KEEP), matrix)
+
+
+def test_the_file_is_a_plain_long_table_for_everybody_else(tmp_path):
+    matrix = ResponseMatrix.create(
+        np.array([[1.0, np.nan], [0.5, 0.0]]),
+        scenarios=["math", "law"],
+        costs={"seconds": np.array([[1.0, 2.0], [np.nan, 3.0]])},
+    )
+    write_responses(matrix, tmp_path / "r.parquet")
+    table = pyarrow.parquet.read_table(tmp_path / "r.parquet").to_pylist()
+    assert table[:2] == [
+        {
+            "model_id": "model-1",
+            "item_id": "item-1",
+            "scenario": "math",
+            "subscenario": None,
+            "response": 1.0,
+            "seconds": 1.0,
+        },
+        {
+            "model_id": "model-1",
+            "item_id": "item-2",
+            "scenario": "law",
+            "subscenario": None,
+            "response": None,
+            "seconds": 2.0,
+        },
+    ]
+    assert len(table) == 4
+
+
+def test_the_same_responses_make_the_same_file(tmp_path):
+    matrix = ResponseMatrix.create(np.array([[1.0, 0.0]]))
+    write_responses(matrix, tmp_path / "a.parquet")
+    write_responses(read_responses(tmp_path / "a.parquet"), tmp_path / "b.parquet")
+    assert (tmp_path / "a.parquet").read_bytes() == (tmp_path / "b.parquet").read_bytes()
+
+
+def test_a_failed_write_leaves_what_was_there(tmp_path, monkeypatch):
+    matrix = ResponseMatrix.create(np.array([[1.0, 0.0]]))
+    write_responses(matrix, tmp_path / "r.parquet")
+    before = (tmp_path / "r.parquet").read_bytes()
+
+    def fail(*_arguments, **_options):
+        raise OSError("disk full")
+
+    monkeypatch.setattr(pl.DataFrame, "write_parquet", fail)
+    with pytest.raises(OSError, match="disk full"):
+        write_responses(matrix, tmp_path / "r.parquet")
+    assert (tmp_path / "r.parquet").read_bytes() == before
+    assert list(tmp_path.iterdir()) == [tmp_path / "r.parquet"]
+
+
+def flipped(content, place, bit):
+    return content[:place] + bytes([content[place] ^ (1 << bit)]) + content[place + 1 :]
+
+
+def test_no_flipped_bit_reads_as_other_responses(tmp_path):
+    """Each is refused, or changes nothing of the data."""
+    rng = np.random.default_rng(3)
+    items = pl.DataFrame({"item_id": list("abcdef"), "scenario": ["x", "y"] * 3, "weight": rng.random(6)})
+    matrix = ResponseMatrix.create(
+        rng.random((5, 6)), items=items, n_trials=rng.integers(1, 9, (5, 6)), costs={"seconds": rng.random((5, 6))}
+    )
+    path, broken = tmp_path / "r.parquet", tmp_path / "broken.parquet"
+    write_responses(matrix, path)
+    content = path.read_bytes()
+    n_refused = 0
+    for place in rng.integers(0, len(content), 150).tolist():
+        broken.write_bytes(flipped(content, place, int(rng.integers(8))))
+        try:
+            back = read_responses(broken)
+        except DataError:
+            n_refused += 1
+        else:
+            assert_same(back, matrix)
+    assert n_refused > 130
+
+
+def test_a_response_file_of_an_earlier_release_states_no_digest_and_is_read(tmp_path):
+    matrix = ResponseMatrix.create(np.array([[1.0, 0.5]]))
+    write_responses(matrix, tmp_path / "r.parquet")
+    rewritten(tmp_path / "r.parquet")
+    assert "itembank.digest" not in pl.read_parquet_metadata(tmp_path / "r.parquet")
+    assert_same(read_responses(tmp_path / "r.parquet"), matrix)
+
+
+def test_a_response_file_that_another_program_changed_is_refused(tmp_path):
+    path = tmp_path / "r.parquet"
+    write_responses(ResponseMatrix.create(np.array([[1.0, 0.5]])), path)
+    metadata = {key: value for key, value in pl.read_parquet_metadata(path).items() if key != "ARROW:schema"}
+    pl.read_parquet(path).head(1).write_parquet(path, metadata=metadata)
+    with pytest.raises(DataError, match=r"is not the one that was written.*import the results again"):
+        read_responses(path)
+
+
+@pytest.mark.parametrize("name", ["r.csv", "r", "folder.parquet"])
+def test_where_no_response_file_can_stand(name, tmp_path):
+    (tmp_path / "folder.parquet").mkdir()
+    with pytest.raises(ParameterError, match=r"must end in \.parquet|is a folder"):
+        write_responses(ResponseMatrix.create(np.array([[1.0]])), tmp_path / name)
+
+
+def rewritten(path, **metadata):
+    """Write the file again with other metadata."""
+    known = {
+        key: value
+        for key, value in pl.read_parquet_metadata(path).items()
+        if key not in {"ARROW:schema", "itembank.digest"}
+    }
+    frame = pl.read_parquet(path)
+    frame.write_parquet(path, metadata={key: value for key, value in (known | metadata).items() if value is not None})
+
+
+@pytest.mark.parametrize(
+    ("metadata", "message"),
+    [
+        ({"itembank.schema_version": "2"}, "must have schema version 1, got '2'.*release of itembank that wrote it"),
+        ({"itembank.items": "!!"}, "does not fit together"),
+        ({"itembank.models": None}, "does not fit together"),
+    ],
+)
+def test_metadata_of_another_release_or_damaged(metadata, message, tmp_path):
+    write_responses(ResponseMatrix.create(np.array([[1.0]])), tmp_path / "r.parquet")
+    rewritten(tmp_path / "r.parquet", **metadata)
+    with pytest.raises(DataError, match=message):
+        read_responses(tmp_path / "r.parquet")
+
+
+def test_a_response_file_is_told_from_other_parquet(tmp_path):
+    write_responses(ResponseMatrix.create(np.array([[1.0]])), tmp_path / "r.parquet")
+    pl.read_parquet(tmp_path / "r.parquet").write_parquet(tmp_path / "plain.parquet")
+    assert is_response_file(tmp_path / "r.parquet")
+    assert not is_response_file(tmp_path / "plain.parquet")
+    assert read_responses(tmp_path / "plain.parquet").model_ids == ["model-1"]

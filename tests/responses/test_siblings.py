@@ -1,0 +1,98 @@
+import numpy as np
+import polars as pl
+import pytest
+from scipy.optimize import brentq
+from scipy.special import expit, logit
+
+from itembank.responses.responses import ResponseMatrix
+from itembank.responses.siblings import order_by_answers, residuals_of, sibling_groups, siblings_in_words
+
+
+def rasch(rng, n_models, n_items):
+    return (rng.normal(size=(n_models, 1)) - rng.normal(size=n_items) > rng.logistic(size=(n_models, n_items))) * 1.0
+
+
+def groups_of(matrix):
+    """Models of each group that has more than one."""
+    group = sibling_groups(matrix)
+    return sorted(rows for number in np.unique(group) if len(rows := np.flatnonzero(group == number).tolist()) > 1)
+
+
+def test_residuals_are_those_of_a_logistic_model_with_the_models_own_means():
+    """Against a root found one model at a time."""
+    responses = rasch(np.random.default_rng(0), 6, 30)
+    responses[2, 5:9] = np.nan
+    residuals, variances = residuals_of(responses)
+    known = ~np.isnan(responses)
+    easiness = logit((np.nansum(responses, axis=0) + 0.5) / (known.sum(axis=0) + 1.0))
+    for row in range(6):
+        n = known[row].sum()
+        total = (np.nansum(responses[row]) + 0.5) * n / (n + 1.0)
+        shift = brentq(lambda d, row=row, total=total: expit(easiness + d)[known[row]].sum() - total, -15, 15)
+        p = expit(easiness + shift)
+        np.testing.assert_allclose(residuals[row], np.where(known[row], responses[row] - p, 0.0), atol=1e-4)
+        np.testing.assert_allclose(variances[row], np.where(known[row], p * (1.0 - p), 0.0), atol=1e-4)
+
+
+@pytest.mark.parametrize(("n_models", "n_items"), [(100, 12), (60, 24), (84, 40), (200, 100), (30, 1000)])
+def test_unrelated_models_are_no_siblings(n_models, n_items):
+    for seed in range(5):
+        matrix = ResponseMatrix.create(rasch(np.random.default_rng(seed), n_models, n_items))
+        assert groups_of(matrix) == []
+
+
+def test_copies_and_near_copies_are_siblings_and_distant_relatives_are_not():
+    rng = np.random.default_rng(1)
+    values = rasch(rng, 20, 200)
+    again = rasch(rng, 20, 200)  # flips of about half of the cells that are drawn anew
+    near = np.where(rng.random(200) < 0.1, again[3], values[3])
+    far = np.where(rng.random(200) < 0.8, again[7], values[7])
+    matrix = ResponseMatrix.create(np.vstack([values, values[[0]], near, far]))
+    assert groups_of(matrix) == [[0, 20], [3, 21]]
+
+
+def test_siblings_of_siblings_are_siblings_and_missing_answers_do_not_hide_them():
+    values = rasch(np.random.default_rng(2), 15, 150)
+    copies = np.repeat(values[[4]], 2, axis=0)
+    copies[0, ::3] = np.nan
+    copies[1, 1::3] = np.nan
+    assert groups_of(ResponseMatrix.create(np.vstack([values, copies]))) == [[4, 15, 16]]
+
+
+def test_models_that_solve_all_or_nothing_are_alike_by_their_scores_only():
+    values = np.vstack([np.ones((5, 60)), np.zeros((5, 60)), rasch(np.random.default_rng(3), 10, 60)])
+    assert groups_of(ResponseMatrix.create(values)) == []
+
+
+def test_probabilities_have_siblings_too():
+    rng = np.random.default_rng(4)
+    values = expit(rng.normal(size=(12, 1)) + rng.normal(size=(12, 300)))
+    values = np.vstack([values, np.clip(values[5] + rng.normal(0.0, 0.02, 300), 0.0, 1.0)])
+    assert groups_of(ResponseMatrix.create(values)) == [[5, 12]]
+
+
+def test_a_column_names_siblings():
+    values = rasch(np.random.default_rng(5), 6, 40)
+    models = pl.DataFrame({"model_id": list("abcdef"), "copy_of": [None, "a", None, "base", None, "base"]})
+    matrix = ResponseMatrix.create(values, models=models)
+    assert groups_of(matrix) == [[0, 1], [3, 5]]
+
+
+def test_siblings_are_named():
+    said = siblings_in_words(list("abcdef"), np.array([0, 1, 0, 2, 2, 0]))
+    assert said.startswith("5 of 6 models answer like another one, beyond what their scores explain: 'a' = 'c' = 'f'; ")
+    assert "3 models differ" in said
+    assert siblings_in_words(["a", "b"], np.array([0, 1])) == ""
+
+
+def test_the_order_by_answers_does_not_hang_on_names_or_places():
+    rng = np.random.default_rng(6)
+    values = rasch(rng, 30, 10)  # with equal scores
+    place = rng.permutation(30)
+    names = [f"m{number:02d}" for number in rng.permutation(30)]
+    one = ResponseMatrix.create(values)
+    other = ResponseMatrix.create(values[place], model_ids=names)
+    first = values[order_by_answers(one, np.arange(30))]
+    second = values[place][order_by_answers(other, np.arange(30))]
+    np.testing.assert_array_equal(first, second)
+    assert np.all(np.diff(first.mean(axis=1)) >= 0.0)

@@ -1,0 +1,119 @@
+"""Answers on standard input: read whole or refused whole."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from itembank.errors import DataError, JournalError
+from itembank.sessions.answers import Answer, parse_answers, tell_all
+from tests.bank.banks import make_bank
+from tests.sessions.simulated import model_based
+
+
+def lines(*records):
+    return "\n".join(json.dumps(record) for record in records) + "\n"
+
+
+def test_reads_responses_counts_and_failures():
+    text = lines(
+        {"item_id": "a", "response": 1},
+        {"item_id": "b", "n_correct": 3, "n_trials": 4, "costs": {"output_tokens": 912}},
+        {"item_id": "c", "failed": True, "again": True, "reason": "timeout"},
+    )
+    assert parse_answers(text, "stdin") == (
+        Answer("a", response=1),
+        Answer("b", n_correct=3, n_trials=4, costs={"output_tokens": 912}),
+        Answer("c", failed=True, again=True, reason="timeout"),
+    )
+
+
+@given(st.text(min_size=1), st.floats(0.0, 1.0))
+def test_reads_any_id_and_response_to_the_bit(item_id, response):
+    for ensure_ascii in (True, False):
+        text = json.dumps({"item_id": item_id, "response": response}, ensure_ascii=ensure_ascii)
+        assert parse_answers(f"\r\n{text}\r\n\n", "stdin") == (Answer(item_id, response=response),)
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("q1,1", "JSON object"),
+        ("[1]", "JSON object"),
+        ('{"item_id": "a"', "JSON object"),
+        ("[" * 100_000, "JSON object"),
+        ('{"response": 1}', "no item_id"),
+        ('{"item_id": "a", "response": 1, "score": 2}', "'score' too"),
+        ('{"item_id": 7, "response": 1}', "item_id must be text"),
+        ('{"item_id": "", "response": 1}', "item_id must be text"),
+        ('{"item_id": "a"}', "one of a response"),
+        ('{"item_id": "a", "response": null}', "one of a response"),
+        ('{"item_id": "a", "response": 1, "failed": true}', "one of a response"),
+        ('{"item_id": "a", "response": 1, "n_correct": 1, "n_trials": 1}', "one of a response"),
+        ('{"item_id": "a", "response": 1.5}', r"\[0, 1\]"),
+        ('{"item_id": "a", "response": -0.1}', r"\[0, 1\]"),
+        ('{"item_id": "a", "response": NaN}', r"\[0, 1\]"),
+        ('{"item_id": "a", "response": "1"}', r"\[0, 1\]"),
+        ('{"item_id": "a", "response": [1]}', r"\[0, 1\]"),
+        ('{"item_id": "a", "n_correct": 2, "n_trials": 1}', "n_correct <= n_trials"),
+        ('{"item_id": "a", "n_correct": 1}', "n_correct <= n_trials"),
+        ('{"item_id": "a", "n_correct": 0, "n_trials": 0}', "n_correct <= n_trials"),
+        ('{"item_id": "a", "n_correct": 0.5, "n_trials": 1}', "n_correct <= n_trials"),
+        ('{"item_id": "a", "response": 1, "costs": {"tokens": -1}}', "number from 0 to 1e\\+15"),
+        ('{"item_id": "a", "response": 1, "costs": {"tokens": NaN}}', "number from 0 to 1e\\+15"),
+        ('{"item_id": "a", "response": 1, "costs": {"tokens": Infinity}}', "number from 0 to 1e\\+15"),
+        ('{"item_id": "a", "response": 1, "costs": 3}', "costs must be"),
+        ('{"item_id": "a", "failed": "yes"}', "true or false"),
+        ('{"item_id": "a", "failed": true, "again": 1}', "true or false"),
+        ('{"item_id": "a", "failed": true, "reason": 1}', "text"),
+        ('{"item_id": "a", "response": 1, "again": true}', "belong to a failure"),
+    ],
+)
+def test_a_bad_line_is_named_and_nothing_read(line, message):
+    with pytest.raises(DataError, match=rf"stdin: line 2: .*{message}.* Nothing was told"):
+        parse_answers(lines({"item_id": "ok", "response": 1}) + line, "stdin")
+
+
+def test_all_bad_lines_are_named_up_to_five():
+    with pytest.raises(DataError, match=r"line 1: .*line 5: .*And 2 more"):
+        parse_answers("no\n" * 7, "stdin")
+
+
+def test_an_item_twice_is_refused_since_one_answer_would_be_lost():
+    text = lines({"item_id": "a", "response": 1}, {"item_id": "b", "response": 1}, {"item_id": "a", "response": 0})
+    with pytest.raises(DataError, match=r"more often: 'a'.*n_correct, n_trials"):
+        parse_answers(text, "stdin")
+
+
+def test_nothing_at_all_is_refused_so_that_loops_end():
+    for text in ("", "\n \n"):
+        with pytest.raises(DataError, match="got no answer"):
+            parse_answers(text, "stdin")
+
+
+def test_an_unknown_item_keeps_all_from_being_told():
+    session = model_based(make_bank())
+    answers = [Answer("math/0", response=1), Answer("unheard", response=1)]
+    with pytest.raises(DataError, match="unheard"):
+        tell_all(session, answers)
+    assert session.history == ()
+
+
+def test_says_how_many_were_kept_when_the_disk_is_full():
+    class FullSoon:
+        n_left = 1
+
+        def append(self, event):
+            if not self.n_left:
+                raise JournalError("run.jsonl cannot be written: no space.")
+            self.n_left -= 1
+
+    bank = make_bank()
+    session = model_based(bank, journal=FullSoon())
+    answers = [Answer(item, response=1) for item in bank.item_ids[:3]]
+    with pytest.raises(JournalError, match=f"Of 3 answers the first 1 are kept.*{bank.item_ids[1]}"):
+        tell_all(session, answers)
+    assert [event.item_id for event in session.history] == bank.item_ids[:1]
+    with pytest.raises(JournalError, match=f"Of 2 answers none is kept.*{bank.item_ids[1]}"):
+        tell_all(session, answers[1:])

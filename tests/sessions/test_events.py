@@ -1,0 +1,90 @@
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from itembank.errors import DataError
+from itembank.sessions.events import (
+    Asked,
+    Extended,
+    Failed,
+    Told,
+    checked_counts,
+    checked_response,
+    counts_behind,
+    event_from_dict,
+)
+from itembank.sessions.limits import Budget
+
+IDS = st.text(min_size=1, max_size=8)
+COSTS = st.dictionaries(IDS, st.floats(0.0, 1e9), max_size=3)
+TOLD = st.builds(Told, IDS, st.floats(0.0, 1.0), st.none(), st.none(), COSTS, st.booleans(), st.booleans())
+TRIALS = st.tuples(st.integers(1, 50), st.integers(0, 50)).filter(lambda pair: pair[1] <= pair[0])
+COUNTED = st.builds(lambda item, pair: Told(item, pair[1] / pair[0], pair[1], pair[0]), IDS, TRIALS)
+EVENTS = st.one_of(
+    st.builds(Asked, st.lists(IDS, min_size=1, max_size=4).map(tuple)),
+    TOLD,
+    COUNTED,
+    st.builds(Failed, IDS, st.booleans(), st.text(max_size=8), COSTS),
+    st.builds(lambda n, cost: Extended(Budget(n, {"tokens": cost})), st.integers(1, 99), st.floats(0.1, 1e9)),
+)
+
+
+@given(EVENTS)
+def test_json_keeps_an_event_to_the_last_bit(event):
+    assert event_from_dict(json.loads(json.dumps(event.to_dict()))) == event
+
+
+GOOD = Told("a", 0.5, 2, 4, {"tokens": 3.0}).to_dict()
+
+
+@pytest.mark.parametrize(
+    ("record", "message"),
+    [
+        ([], "object of named fields"),
+        ({"event": "sang"}, "'asked', 'told', 'failed' or 'extended'"),
+        ({"event": "extended", "budget": {"n_items": 0}}, "must have a budget"),
+        ({"event": "extended", "budget": {"apples": 3}}, "must have a budget"),
+        ({"event": "asked", "item_ids": []}, "item_ids"),
+        ({"event": "asked", "item_ids": "ab"}, "item_ids"),
+        ({"event": "asked", "item_ids": ["a", 3]}, "item_ids"),
+        ({**GOOD, "surprise": 1}, "surprise"),
+        ({**GOOD, "item_id": ""}, "item_id"),
+        ({**GOOD, "response": 1.5}, r"in \[0, 1\]"),
+        ({**GOOD, "response": None}, r"in \[0, 1\]"),
+        ({**GOOD, "response": 0.25}, "n_correct / n_trials"),
+        ({**GOOD, "n_trials": None}, "whole numbers"),
+        ({**GOOD, "costs": {"tokens": -1.0}}, "from 0 to"),
+        ({**GOOD, "costs": {"tokens": 1.1e15}}, "from 0 to"),
+        ({**GOOD, "costs": {"tokens": 10**400}}, "from 0 to"),
+        ({**GOOD, "costs": None}, "costs"),
+        ({**GOOD, "was_asked": 1}, "was_asked"),
+        ({"event": "failed", "item_id": "a", "again": "yes", "reason": "", "costs": {}}, "again"),
+    ],
+)
+def test_a_record_that_is_no_event_is_refused(record, message):
+    with pytest.raises(DataError, match=message):
+        event_from_dict(record)
+
+
+@pytest.mark.parametrize("response", [-0.01, 1.01, float("nan"), float("inf"), 10**400, "1", None, [1.0]])
+def test_a_response_outside_zero_and_one_is_refused(response):
+    with pytest.raises(DataError, match="item 'q'"):
+        checked_response(response, "q")
+
+
+@pytest.mark.parametrize("counts", [(3, 2), (-1, 2), (0, 0), (1.0, 2), (True, 2), ("1", 2), (1, None), (1, 10**400)])
+def test_impossible_counts_are_refused(counts):
+    with pytest.raises(DataError, match="item 'q'"):
+        checked_counts(*counts, "q")
+
+
+@pytest.mark.parametrize(("response", "n_trials", "expected"), [(0.3, 10, (3, 10)), (1.0, 1, (1, 1))])
+def test_a_mean_of_trials_stands_for_counts(response, n_trials, expected):
+    assert counts_behind(response, n_trials) == expected
+
+
+@pytest.mark.parametrize(("response", "n_trials"), [(0.3, 0), (0.3, 4)])
+def test_a_response_that_is_no_mean_of_trials_stands_for_none(response, n_trials):
+    assert counts_behind(response, n_trials) is None

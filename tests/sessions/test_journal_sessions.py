@@ -1,0 +1,312 @@
+"""Sessions with a journal: started, gone on with, looked at."""
+
+import dataclasses
+import errno
+import json
+import os
+import shutil
+
+import numpy as np
+import pytest
+
+from itembank.bank.bank_files import load_bank, save_bank
+from itembank.banks import retire
+from itembank.errors import BankError, DataError, DataWarning, JournalError, ParameterError
+from itembank.sessions.answer_table import session_responses
+from itembank.sessions.events import Failed, Told
+from itembank.sessions.journal import Journal, read_journal
+from itembank.sessions.journal_answers import journal_responses
+from itembank.sessions.journal_sessions import extend_session, open_session, read_session, start_session
+from itembank.sessions.limits import Budget
+from itembank.sessions.preparation import prepare_sessions
+from itembank.sessions.session import AdaptiveSession
+from itembank.sessions.session_spec import SessionSpec
+from tests.bank.banks import make_bank
+from tests.sessions.session_worker import response_to, work
+from tests.sessions.simulated import begin
+
+SPEC = SessionSpec(budget=Budget(8), interval="model-based")
+
+
+@pytest.fixture
+def bank(tmp_path):
+    save_bank(make_bank(with_extras=True), tmp_path / "bank")
+    return load_bank(tmp_path / "bank")
+
+
+@pytest.fixture
+def journal(tmp_path, bank):
+    with start_session(tmp_path / "run.jsonl", bank, SPEC, model_id="m") as session:
+        first = session.ask(2)
+        session.tell(first[0], 1.0)
+    return tmp_path / "run.jsonl"
+
+
+def test_header_says_what_the_session_is(journal, bank):
+    header = read_journal(journal).header
+    assert header["bank_id"] == bank.bank_id
+    assert header["model_id"] == "m"
+    assert header["settings"]["budget"] == {"n_items": 8, "costs": {}}
+    assert header["itembank_version"]
+
+
+@pytest.mark.parametrize("give_bank", [True, False])
+def test_goes_on_where_it_ended(journal, bank, give_bank):
+    with open_session(journal, bank if give_bank else None) as session:
+        assert (session.n_items, len(session.pending)) == (1, 1)
+        work(session)
+    whole = AdaptiveSession(prepare_sessions(bank, SPEC), model_id="m")
+    first = whole.ask(2)
+    whole.tell(first[0], 1.0)
+    work(whole)
+    looked_at = read_session(journal)
+    assert looked_at.history == session.history == whole.history
+    np.testing.assert_array_equal(looked_at.estimate().theta, whole.estimate().theta, strict=True)
+    np.testing.assert_array_equal(looked_at.estimate().scores.low, whole.estimate().scores.low, strict=True)
+
+
+def test_every_kind_of_event_is_the_same_after_reading(journal, bank):
+    with open_session(journal, bank) as session:
+        session.tell(session.pending[0], n_correct=1, n_trials=3, costs={"cost_usd": 0.1 + 0.2, "seconds": 1e-17})
+        session.tell(bank.item_ids[0], np.float64(1 / 3))
+        session.tell(bank.item_ids[0], 0.25)
+        session.tell_failed(bank.item_ids[1], again=True, reason="tim\u00e9out\n\ud800", costs={"seconds": 2})
+        session.tell_failed(bank.item_ids[2])
+        session.ask(np.int64(1))
+    assert read_session(journal, bank).history == session.history
+    assert read_session(journal, bank).costs == session.costs
+
+
+def test_a_journal_with_costs_that_no_sum_can_hold_opens_and_its_lines_are_named(journal, bank):
+    told = [Told(item, 1.0, costs={"tokens": 1e308, "seconds": 2.0}) for item in bank.item_ids[:2]]
+    with Journal.open(journal) as file:  # as earlier releases wrote them
+        for event in (*told, Failed(bank.item_ids[2], costs={"tokens": 1e308})):
+            file.append(event.to_dict())
+    with pytest.warns(DataWarning) as caught:
+        session = read_session(journal)
+    assert session.costs == {"seconds": 4.0}
+    found = [str(one.message) for one in caught]
+    assert (
+        f"run.jsonl, line 4: a cost must be at most 1e+15, got 1e+308 tokens for item '{told[0].item_id}'" in found[0]
+    )
+    assert ["line 5: " in found[1], "line 6: " in found[2], len(found)] == [True, True, 3]
+    session.tell(told[0].item_id, 1.0, costs={"tokens": 3.0})  # replaces what the line said
+    assert session.costs == {"seconds": 2.0, "tokens": 3.0}
+    with pytest.warns(DataWarning) as caught:
+        assert journal_responses(bank, [journal]).responses.n_items == 3
+    assert len(caught) == 3
+
+
+def test_choices_that_do_not_fit_leave_no_journal(tmp_path, bank):
+    with (
+        pytest.raises(ParameterError, match="'physics'"),
+        start_session(tmp_path / "j", bank, SessionSpec(target="physics")),
+    ):
+        pass
+    assert not (tmp_path / "j").exists()
+
+
+def test_the_journal_is_free_after_the_block_and_the_session_takes_no_more(journal, bank):
+    with (
+        open_session(journal, bank) as session,
+        pytest.raises(JournalError, match="another process"),
+        open_session(journal, bank),
+    ):
+        pass
+    with open_session(journal, bank):
+        pass
+    before = session.history
+    with pytest.raises(JournalError, match="closed"):
+        session.ask()
+    assert session.history == before
+
+
+def test_the_journal_is_free_after_an_error(journal, bank):
+    with pytest.raises(RuntimeError), open_session(journal, bank):
+        raise RuntimeError
+    with open_session(journal, bank):
+        pass
+
+
+def test_looking_keeps_nothing(journal, bank):
+    before = journal.read_bytes()
+    session = read_session(journal, bank)
+    work(session)
+    assert session.n_items == 8
+    assert journal.read_bytes() == before
+
+
+def test_bank_and_journal_move_together(tmp_path, bank, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    bank = load_bank("bank")
+    with start_session("runs/one.jsonl", bank):
+        pass
+    assert read_journal("runs/one.jsonl").header["bank_path"] == os.path.join("..", "bank")  # noqa: PTH118
+    (tmp_path / "new").mkdir()
+    shutil.move("bank", "new/bank")
+    shutil.move("runs", "new/runs")
+    monkeypatch.chdir("/")
+    assert read_session(tmp_path / "new" / "runs" / "one.jsonl").pool.bank_id == bank.bank_id
+
+
+def test_a_linked_folder_finds_its_bank(tmp_path, bank, monkeypatch):
+    (tmp_path / "deep" / "runs").mkdir(parents=True)
+    (tmp_path / "linked").symlink_to(tmp_path / "deep" / "runs")
+    monkeypatch.chdir(tmp_path)
+    with start_session("linked/one.jsonl", load_bank("bank")):
+        pass
+    assert read_session("linked/one.jsonl").pool.bank_id == bank.bank_id
+
+
+def test_a_bank_that_is_gone_or_was_never_said_is_asked_for(journal, bank, tmp_path):
+    shutil.rmtree(tmp_path / "bank")
+    with pytest.raises(BankError, match=r"not at .*bank any more.*bank=, --bank"):
+        read_session(journal)
+    assert read_session(journal, bank).n_items == 1
+    in_memory = make_bank()
+    with start_session(tmp_path / "other.jsonl", in_memory):
+        pass
+    with pytest.raises(BankError, match="does not say where its bank lies"):
+        read_session(tmp_path / "other.jsonl")
+    assert read_session(tmp_path / "other.jsonl", in_memory).n_items == 0
+
+
+def test_another_bank_is_refused(journal):
+    other = make_bank(seed=3)
+    before = journal.read_bytes()
+    for opening in (read_session, open_session):
+        with pytest.raises(BankError, match=f"started with, .*got bank {other.bank_id}"):
+            result = opening(journal, other)
+            with result:
+                pass
+    assert journal.read_bytes() == before
+
+
+def test_a_later_version_of_the_bank_goes_on_while_it_gives_the_score(journal, bank):
+    asked = read_session(journal).history
+    header = read_journal(journal).header
+    assert (header["target"], header["target_digest"]) == (bank.target_id, bank.target_digest)
+    pending = read_session(journal).pending[0]
+    clean = retire(bank, [pending], reason="wrong key")
+    with open_session(journal, clean) as session:  # for the score that it was started for
+        assert (session.history, session.pool.target_digest) == (asked, bank.target_digest)
+        session.tell(pending, 0.0)
+        assert session.estimate().scores.target_id == bank.target_id
+    assert read_session(journal).n_items == 2
+    stranger = dataclasses.replace(clean, history=None)
+    with pytest.raises(BankError, match="or a later version of it that still gives its score"):
+        read_session(journal, stranger)
+
+
+def test_a_full_disk_changes_nothing_and_the_session_goes_on(journal, bank, monkeypatch):
+    def refuse(handle, content, offset):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with open_session(journal, bank) as session:
+        state = (session.history, session.pending, session.n_items, session.estimate().theta.tolist())
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "pwrite", refuse)
+            with pytest.raises(JournalError, match="No space left"):
+                session.tell(session.pending[0], 1.0)
+            with pytest.raises(JournalError, match="No space left"):
+                session.ask()
+        assert (session.history, session.pending, session.n_items, session.estimate().theta.tolist()) == state
+        work(session)
+    assert read_session(journal, bank).history == session.history
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"settings": None}, "settings"),
+        ({"settings": {"seed": 1}}, "settings of a session must have the fields"),
+        ({"settings": {"criterion": {"name": "magic"}}}, "settings"),
+    ],
+)
+def test_a_header_that_is_not_ours_is_refused_and_named(tmp_path, journal, bank, change, message):
+    header = dict(read_journal(journal).header) | change
+    Journal.create(tmp_path / "odd.jsonl", header).close()
+    with pytest.raises(DataError, match=rf"odd\.jsonl: .*{message}"):
+        read_session(tmp_path / "odd.jsonl", bank)
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        {"event": "danced"},
+        {"event": "asked", "item_ids": ["unheard"]},
+        {"event": "told", "item_id": "math/0", "response": 2, "costs": {}, "was_asked": True, "is_correction": False},
+        {"event": "asked", "item_ids": "math/0"},
+    ],
+)
+def test_events_that_are_not_ours_are_refused_and_named(journal, bank, event):
+    with Journal.open(journal) as opened:
+        opened.append(event)
+    with pytest.raises(DataError, match=r"run\.jsonl: "):
+        read_session(journal, bank)
+
+
+def test_answers_become_responses_in_the_order_of_the_bank(bank):
+    session = begin(bank, model_id="new")
+    for item in reversed(bank.item_ids[:4]):
+        session.tell(item, response_to(item), costs={"seconds": 2.0} if item == bank.item_ids[1] else None)
+    session.tell(bank.item_ids[2], n_correct=1, n_trials=4)
+    session.tell_failed(bank.item_ids[3])
+    responses = session_responses(session)
+    assert responses.item_ids == bank.item_ids[:3]
+    assert responses.responses.tolist() == [[response_to(bank.item_ids[0]), response_to(bank.item_ids[1]), 0.25]]
+    assert responses.n_trials.tolist() == [[1, 1, 4]]
+    assert json.dumps(responses.costs["seconds"].tolist()) == "[[NaN, 2.0, NaN]]"
+    assert responses.items.equals(bank.responses.items[:3])
+
+
+def test_a_session_that_is_over_goes_on_with_a_larger_budget(journal, bank):
+    """It ends with the answers of one that had the larger budget from the start."""
+    with open_session(journal, bank) as session:
+        work(session)
+        assert session.reason_stopped == "budget: 8 items"
+    assert extend_session(journal, n_items=12) == Budget(12)
+    assert read_session(journal).reason_stopped is None
+    with open_session(journal) as session:
+        assert session.n_items == 8
+        work(session)
+        assert session.reason_stopped == "budget: 12 items"
+        found = session.estimate().scores.rows()
+    whole = AdaptiveSession(prepare_sessions(bank, dataclasses.replace(SPEC, budget=Budget(12))), model_id="m")
+    first = whole.ask(2)
+    whole.tell(first[0], 1.0)
+    work(whole)
+    assert list(session.told) == list(whole.told)
+    np.testing.assert_equal(found, whole.estimate().scores.rows())
+
+
+@pytest.mark.parametrize(
+    ("limits", "message"),
+    [
+        ({"n_items": 8}, "raised above 8 items, got 8"),
+        ({"costs": {"tokens": 5}}, "has no limit of tokens"),
+        ({}, "got none"),
+    ],
+)
+def test_a_budget_that_is_not_raised_is_refused(journal, limits, message):
+    before = journal.read_bytes()
+    with pytest.raises(ParameterError, match=message):
+        extend_session(journal, **limits)
+    assert journal.read_bytes() == before
+
+
+def test_costs_may_be_raised_too(tmp_path, bank):
+    spec = SessionSpec(budget=Budget(costs={"output_tokens": 200.0}), interval="model-based")
+
+    def answer_all(session):
+        while items := session.ask():
+            session.tell(items[0], 1.0)
+        return session.n_items
+
+    with start_session(tmp_path / "run.jsonl", bank, spec) as session:
+        n_items = answer_all(session)
+    budget = extend_session(tmp_path / "run.jsonl", costs={"output_tokens": 500})
+    assert budget == Budget(costs={"output_tokens": 500.0})
+    with open_session(tmp_path / "run.jsonl") as session:
+        assert session.left["output_tokens"] > 300
+        assert answer_all(session) > n_items

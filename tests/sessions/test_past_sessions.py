@@ -1,0 +1,298 @@
+import dataclasses
+import datetime
+
+import numpy as np
+import polars as pl
+import pytest
+
+from itembank.calibration.build import build_bank
+from itembank.estimation.estimator_specs import PIRT
+from itembank.estimation.expectations import Expectations
+from itembank.estimation.folds import folds
+from itembank.estimation.members_out_of_fold import MembersOutOfFold
+from itembank.estimation.observations import Observations
+from itembank.estimation.point import Known
+from itembank.estimation.stacking import stack_weights
+from itembank.responses.responses import ResponseMatrix
+from itembank.selection.constraints import Constraints
+from itembank.sessions.events import Told
+from itembank.sessions.limits import Budget, Decision, Stopping
+from itembank.sessions.past_session_results import PastSessions, mean_weights
+from itembank.sessions.past_sessions import STACKED, _method, past_expectations, past_orders, past_sessions
+from itembank.sessions.prior_specs import GroupPrior, RegressionPrior
+from itembank.sessions.session_spec import SessionSpec
+from tests.sessions.simulated import begin, forget_past_sessions, run, session_bank
+
+BANK = session_bank(n_items=40)
+BUDGET = Budget(n_items=9)
+FIRST, BOTH = np.array([0]), np.array([0, 1])
+
+
+def by_hand(part, row, n_items, **choices):
+    """Run a session of a calibration model over the bank of the fold that left it out; return what it was told."""
+    session = begin(part.bank, budget=Budget(n_items), seed=40, interval="model-based", **choices)
+    run(session, dict(zip(BANK.item_ids, BANK.responses.responses[row].tolist(), strict=True)))
+    return session
+
+
+def expected_of(part, session):
+    """What `estimate`'s own members expect of the same answers."""
+    positions = BANK.responses.item_indices(list(session.told))
+    answers = np.array([[answer.response for answer in session.told.values()]])
+    weights = BANK.targets.weights[positions]
+    return Expectations.of(Known.of(part.bank, Observations.of_items(answers, positions, weights, is_random=True)))
+
+
+@pytest.mark.parametrize(
+    "choices",
+    [
+        {},
+        {"criterion": "random", "target": "law"},
+        {"n_start": 4, "constraints": Constraints(at_least=2)},
+        {"target": {BANK.item_ids[3]: 1.0, BANK.item_ids[20]: 3.0}},
+    ],
+    ids=["default", "chance", "constrained", "custom"],
+)
+def test_sessions_are_run_over_banks_that_left_the_model_out(choices):
+    n_answered, found = past_expectations(BANK, SessionSpec(budget=BUDGET, **choices))
+    assert n_answered.tolist() == [1, 2, 4, 8, 9]
+    part = folds(BANK)[1]
+    row = int(part.held_out[0])
+    checkpoints = {9: -1} if "constraints" in choices else {9: -1, 4: 2}  # constraints look ahead to the end
+    for n_items, checkpoint in checkpoints.items():
+        session = by_hand(part, row, n_items, **choices)
+        n_targets = len(BANK.targets.names)
+        np.testing.assert_allclose(
+            found[:, checkpoint, row, :n_targets], np.stack(expected_of(part, session))[:, 0], rtol=1e-9, atol=1e-12
+        )
+        np.testing.assert_array_equal(found[0, checkpoint, row], session.estimate().scores.value[0])
+
+
+def test_orders_are_those_in_which_such_sessions_ask():
+    spec = SessionSpec(budget=BUDGET, stopping=Stopping(half_width=0.2))
+    found = past_orders(BANK, spec, 6)
+    for part in folds(BANK)[:2]:
+        row = int(part.held_out[0])
+        asked = [event.item_id for event in by_hand(part, row, 9).history if isinstance(event, Told)][:6]
+        assert [BANK.item_ids[int(position)] for position in found[row]] == asked
+    np.testing.assert_array_equal(past_orders(BANK, spec, 4), found[:, :4])
+
+
+@pytest.mark.usefixtures("stacked")
+def test_estimates_are_weighed_by_the_errors_of_other_folds():
+    spec = SessionSpec(budget=BUDGET)
+    _, expected = past_expectations(BANK, spec)
+    found = past_sessions(BANK, spec)
+    truth = BANK.targets.with_overall(BANK.scenario_scores)
+    np.testing.assert_allclose(found.truth, truth)
+    part, checkpoint, overall = folds(BANK)[1], 3, -1
+    means = expected[[0, 2, 4], checkpoint, :, overall]  # p-IRT and both factor models, (3, n_models)
+    others = np.setdiff1d(np.arange(BANK.n_models), part.held_out)
+    weights = stack_weights((means - truth[:, overall])[:, others].T, prior_models=20.0)
+    np.testing.assert_allclose(found.value[checkpoint, part.held_out, overall], weights @ means[:, part.held_out])
+    of_all = stack_weights((means - truth[:, overall]).T, prior_models=20.0)
+    np.testing.assert_allclose(found.weights[checkpoint, :, overall], of_all)
+
+
+@pytest.mark.usefixtures("stacked")
+def test_scenarios_add_up_to_the_overall_score_at_every_checkpoint():
+    found = past_sessions(BANK, SessionSpec(budget=BUDGET))
+    np.testing.assert_allclose(found.value[:, :, :-1] @ BANK.targets.scenario_weights, found.value[:, :, -1])
+
+
+def members_with(p_irt, others, truth):
+    """Errors of six models of six folds by p-IRT, and by both factor models, on one target."""
+    values = np.array([p_irt, others, others])[:, :, None]
+    nothing = np.ones((6, 1))
+    expected = Expectations(values[0], nothing, values[1], nothing, values[2], nothing)
+    return MembersOutOfFold(truth[:, None], values, expected, np.arange(6), np.zeros(0))
+
+
+def test_factor_models_have_a_say_where_they_clearly_served_past_sessions():
+    truth, error = np.full(6, 0.5), np.array([0.04, -0.05, 0.03, -0.04, 0.05, -0.03])
+    assert _method(members_with(truth + error, truth + 0.1 * error, truth)) == STACKED
+    assert _method(members_with(truth + 0.1 * error, truth + 3.0 * error, truth)) == PIRT()
+    assert _method(members_with(truth + error, truth + error, truth)) == PIRT()  # no better: the simpler one
+
+
+def test_where_p_irt_serves_best_it_is_the_estimate(monkeypatch):
+    forget_past_sessions(BANK)
+    monkeypatch.setattr("itembank.sessions.past_sessions._method", lambda _: PIRT())
+    spec = SessionSpec(budget=BUDGET)
+    _, expected = past_expectations(BANK, spec)
+    found = past_sessions(BANK, spec)
+    forget_past_sessions(BANK)
+    np.testing.assert_array_equal(found.value, expected[0])
+    np.testing.assert_array_equal(found.weights[:, 0], 1.0)
+    np.testing.assert_array_equal(found.weights[:, 1:], 0.0)
+
+
+def test_misfit_that_is_not_known_to_matter_has_no_tail():
+    found = past_sessions(BANK, SessionSpec(budget=BUDGET))
+    for past, _ in (*found.around(2, BOTH), *found.around(4, BOTH)):
+        assert past.tail > 0.0  # NaN stands for infinity where it is kept
+
+
+@pytest.mark.usefixtures("stacked")
+@pytest.mark.parametrize(("n_models", "most"), [(12, 5)])
+def test_models_beyond_those_that_are_tried_take_no_method_away(monkeypatch, n_models, most):
+    """With most models untried, their absent errors must not count as a method's failures."""
+    monkeypatch.setattr("itembank.sessions.past_sessions.MOST_MODELS", most)
+    spec = SessionSpec(budget=Budget(n_items=4))
+    _, expected = past_expectations(BANK, spec)
+    tried = ~np.isnan(expected[0, -1, :, -1])
+    assert tried.sum() == most < n_models / 2
+    errors = expected[[0, 2, 4], -1][:, tried, -1] - past_sessions(BANK, spec).truth[tried, -1]
+    np.testing.assert_allclose(past_sessions(BANK, spec).weights[-1, :, -1], stack_weights(errors.T, prior_models=20.0))
+
+
+def test_the_truth_of_a_custom_score_is_its_weighted_mean():
+    weights = {BANK.item_ids[3]: 1.0, BANK.item_ids[20]: 3.0}
+    found = past_sessions(BANK, SessionSpec(budget=BUDGET, target=weights))
+    responses = BANK.responses.responses
+    np.testing.assert_allclose(found.truth[:, -1], 0.25 * responses[:, 3] + 0.75 * responses[:, 20])
+
+
+def test_rules_seeds_and_names_change_no_past_error():
+    first = past_sessions(BANK, SessionSpec(budget=BUDGET, seed=1))
+    rules = Stopping(half_width={"overall": 0.1}, decision=Decision(threshold=0.5))
+    second = past_sessions(BANK, SessionSpec(budget=BUDGET, seed=2, stopping=rules))
+    assert np.shares_memory(second.value, first.value)  # not even made again
+
+
+def test_a_prior_is_given_to_each_model_as_it_would_be():
+    plain = past_sessions(BANK, SessionSpec(budget=BUDGET))
+    by_size = past_sessions(BANK, SessionSpec(budget=BUDGET, prior=RegressionPrior(("size",), {"size": 3.0})))
+    assert np.nanmax(np.abs(by_size.value[0] - plain.value[0])) > 0.0
+    part = folds(BANK)[0]
+    row = int(part.held_out[0])
+    own = RegressionPrior(("size",), {"size": BANK.responses.models["size"][row]})
+    _, expected = past_expectations(BANK, SessionSpec(budget=BUDGET, prior=RegressionPrior(("size",), {"size": 3.0})))
+    np.testing.assert_array_equal(expected[0, -1, row], by_hand(part, row, 9, prior=own).estimate().scores.value[0])
+
+
+def test_dates_and_gaps_in_a_column_are_what_they_are_to_a_prior(monkeypatch):
+    """A gap counts as average, NaN as null; a date is a category named by its text."""
+    monkeypatch.setattr("itembank.estimation.folds.N_FOLDS_FEW", 2)
+    day = datetime.date(2024, 5, 1)
+    found = []
+    for gap, days in ((None, [day] * 12), (float("nan"), [day.isoformat()] * 12)):
+        columns = {"log_size": pl.Series([gap, *np.arange(11.0)]), "day": pl.Series(days)}
+        changed = dataclasses.replace(BANK.responses, models=BANK.responses.models.with_columns(**columns))
+        bank = dataclasses.replace(BANK, responses=changed)
+        prior = RegressionPrior(("log_size", "day"), {"log_size": 3.0})
+        found.append(past_sessions(bank, SessionSpec(budget=Budget(n_items=2), prior=prior)))
+    np.testing.assert_array_equal(found[0].value, found[1].value)
+    assert np.isfinite(found[0].value).all()
+
+
+def test_a_group_too_small_to_be_tried_counts_like_all():
+    few = past_sessions(BANK, SessionSpec(budget=BUDGET, prior=GroupPrior("size", 3.0)))
+    np.testing.assert_array_equal(few.value, past_sessions(BANK, SessionSpec(budget=BUDGET)).value)
+
+
+def test_a_group_is_the_one_that_its_prior_is_of(monkeypatch):
+    """A number given as text, as a command does, names the same models."""
+    monkeypatch.setattr("itembank.estimation.folds.N_FOLDS_FEW", 2)
+    models = BANK.responses.models.with_columns(generation=pl.Series([3.0] * 11 + [4.0]))
+    bank = dataclasses.replace(BANK, responses=dataclasses.replace(BANK.responses, models=models))
+    budget = Budget(n_items=2)
+    by_number, by_text = (
+        past_sessions(bank, SessionSpec(budget=budget, prior=GroupPrior("generation", value))) for value in (3, "3")
+    )
+    np.testing.assert_array_equal(by_text.value, by_number.value)
+    assert np.isnan(by_text.value[:, 11]).all()
+    assert not np.isnan(by_text.value[:, :11]).all(axis=2).any()
+
+
+def test_items_that_must_be_asked_have_room_beyond_the_usual_number(monkeypatch):
+    monkeypatch.setattr("itembank.sessions.past_sessions.USUAL_ITEMS", 8)
+    settings = SessionSpec(constraints=Constraints(at_least=5))
+    assert past_sessions(BANK, settings).n_answered[-1] == 15
+
+
+def test_more_items_than_a_tried_session_may_take_are_not_asked_for(monkeypatch):
+    monkeypatch.setattr("itembank.sessions.past_sessions.MOST_ITEMS", 8)
+    budget = Budget(n_items=30)
+    found = past_sessions(BANK, SessionSpec(budget=budget, constraints=Constraints(at_least=4)))
+    assert found.n_answered.tolist() == [1, 2, 4, 8]
+    np.testing.assert_array_equal(found.value, past_sessions(BANK, SessionSpec(budget=budget)).value)
+
+
+def test_numbers_of_answers_that_hardly_any_session_reaches_are_left_out():
+    """The banks of folds leave out items that their models answered alike, so that sessions end before the last."""
+    responses = BANK.responses.responses.copy()
+    responses[:, 5:17] = np.eye(12)  # alike but for one model each
+    changed = dataclasses.replace(BANK.responses, responses=responses)
+    bank = dataclasses.replace(BANK, responses=changed)
+    found = past_sessions(bank, SessionSpec())
+    assert found.n_answered.tolist() == [1, 2, 4, 8, 16, 32]
+    assert not np.isnan(found.value).all(axis=2).any()
+
+
+def test_the_truth_of_a_custom_score_is_over_what_was_answered():
+    weights = {BANK.item_ids[3]: 1.0, BANK.item_ids[20]: 3.0}
+    responses = BANK.responses.responses.copy()
+    responses[0, 3], responses[1, [3, 20]] = np.nan, np.nan
+    changed = dataclasses.replace(BANK.responses, responses=responses)
+    bank = dataclasses.replace(BANK, responses=changed)
+    found = past_sessions(bank, SessionSpec(budget=Budget(n_items=2), target=weights))
+    assert found.truth[0, -1] == responses[0, 20]
+    assert np.isnan(found.truth[1, -1])
+
+
+def test_too_few_models_leave_the_item_models_intervals():
+    few = build_bank(BANK.responses.take(models=np.arange(9)))
+    session = begin(few, budget=BUDGET)
+    assert past_sessions(few, session.pool.spec) is None
+    assert session.estimate().scores.interval_kind == "model-based"
+
+
+def errors_at(*ratios):
+    """Past errors of one model that are so many standard errors after 1, 4, 16, ... answers."""
+    found = PastSessions.create(4.0 ** np.arange(len(ratios)), np.zeros((3, 2)))
+    found.value[:] = np.array(ratios)[:, None, None]
+    found.weights[:] = (np.arange(len(ratios))[:, None] == np.arange(3))[:, :, None]
+    return found
+
+
+def test_between_checkpoints_the_logarithm_of_the_number_of_answers_decides():
+    past = errors_at(1.0, 2.0, 3.0)
+    near = past.around(8, FIRST)
+    (low, low_share), (high, high_share) = near
+    np.testing.assert_allclose([low_share, high_share], [0.5, 0.5])
+    assert (low.estimates.error[0, 0], high.estimates.error[0, 0]) == (2.0, 3.0)
+    np.testing.assert_allclose(mean_weights(near)[:, 0], [0.0, 0.5, 0.5])
+
+
+@pytest.mark.parametrize(("n", "expected"), [(0, 1.0), (1, 1.0), (4, 2.0), (16, 3.0), (500, 3.0)])
+def test_at_checkpoints_and_beyond_them_one_counts_alone(n, expected):
+    ((found, share),) = errors_at(1.0, 2.0, 3.0).around(n, BOTH)
+    assert share == 1.0
+    assert found.estimates.error.shape == (3, 2)
+    assert found.estimates.error[0, 1] == expected
+
+
+@pytest.mark.slow
+def test_intervals_hold_where_the_item_model_is_wrong():
+    """Six unrelated abilities, of which the bank knows one: the item model is far too sure after 48 answers."""
+    rng = np.random.default_rng(5)
+    n_models, n_items, n_new = 140, 240, 60
+    group = np.arange(n_items) % 6
+    theta = 0.8 * rng.standard_normal((n_models, 1)) + rng.standard_normal((n_models, 6))
+    logits = 1.5 * (theta[:, group] - rng.standard_normal(n_items))
+    responses = (rng.random(logits.shape) < 1.0 / (1.0 + np.exp(-logits))).astype(float)
+    whole = ResponseMatrix.create(responses)
+    bank = build_bank(whole.take(models=np.arange(n_models - n_new)))
+    truth = responses[-n_new:].mean(axis=1)
+    covered = {}
+    for kind in ("calibrated", "model-based"):
+        held = []
+        for row in range(n_new):
+            session = begin(bank, budget=Budget(48), interval=kind)
+            run(session, dict(zip(bank.item_ids, responses[n_models - n_new + row].tolist(), strict=True)))
+            scores = session.estimate().scores
+            held.append(scores.low[0, -1] <= truth[row] <= scores.high[0, -1])
+        covered[kind] = np.mean(held)
+    assert covered["calibrated"] >= 0.9
+    assert covered["model-based"] < 0.87

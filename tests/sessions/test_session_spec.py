@@ -1,0 +1,105 @@
+import json
+
+import numpy as np
+import pytest
+
+from itembank.bank.costs import CostUnit
+from itembank.errors import DataError, ParameterError
+from itembank.selection.constraints import Constraints
+from itembank.selection.criteria import CRITERIA, Trace, VOptimality
+from itembank.sessions.limits import Budget, Decision, Stopping
+from itembank.sessions.prior_specs import PRIORS, GroupPrior, RegressionPrior
+from itembank.sessions.session_spec import SessionSpec
+
+RICH = SessionSpec(
+    VOptimality("score", per_cost=True),
+    cost=CostUnit("tokens", 0.25),
+    target={"a": 1, "b": 2.5},
+    budget=Budget(10, {"tokens": 3}),
+    stopping=Stopping(0.3, {"overall": 0.02}, Decision(model="other"), 0.9, 5),
+    constraints=Constraints({"x": 1}, 4, ("a",), 3),
+    prior=RegressionPrior(("size", "family"), {"size": 3.2, "family": "x"}),
+    n_start=3,
+    seed=2**70,
+)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        RICH,
+        *(SessionSpec(kind()) for kind in CRITERIA.kinds.values()),
+        SessionSpec(Trace(), prior=GroupPrior("family", "x", 2.0)),
+        SessionSpec(Trace(), stopping=Stopping(decision=Decision("math", 0.5))),
+    ],
+)
+def test_json_keeps_settings_whole(settings):
+    assert SessionSpec.from_dict(json.loads(json.dumps(settings.to_dict()))) == settings
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"criterion": {"name": "best"}},
+        {"criterion": {"name": "trace", "of": "score"}},
+        {"criterion": "trace"},
+        {"budget": {"n_items": 0, "costs": {}}},
+        {"budget": {"n_days": 1}},
+        {"stopping": {"level": 0.9}},
+        {"prior": {"kind": "hunch"}},
+        {"prior": "hunch"},
+        {"prior": 3},
+        {"n_start": -1},
+        {"seed": "x"},
+        {"target": {"a": -1.0}},
+        {"cost": {"name": ""}},
+        {"constraints": {"at_least": -1, "at_most": None, "excluded": [], "randomesque": 1}},
+    ],
+)
+def test_plain_data_that_are_no_settings_are_refused(change):
+    with pytest.raises(DataError):
+        SessionSpec.from_dict({**RICH.to_dict(), **change})
+
+
+def test_a_field_too_few_or_too_many_is_refused():
+    plain = RICH.to_dict()
+    with pytest.raises(DataError, match="fields"):
+        SessionSpec.from_dict({**plain, "mood": "good"})
+    del plain["seed"]
+    with pytest.raises(DataError, match="fields"):
+        SessionSpec.from_dict(plain)
+
+
+def test_numbers_of_numpy_become_pythons():
+    one, half = np.int64(1), np.float64(0.5)
+    settings = SessionSpec(
+        Trace(),
+        budget=Budget(one, {"tokens": half}),
+        stopping=Stopping(half, {"overall": half}, Decision(threshold=half), min_items=one),
+        prior=RegressionPrior(("size", "is_open"), {"size": one, "is_open": np.bool_(True)}),
+        n_start=one,
+        seed=one,
+    )
+    assert SessionSpec.from_dict(json.loads(json.dumps(settings.to_dict()))) == settings
+    assert json.dumps(PRIORS.to_plain(GroupPrior("size", one), "kind")) == json.dumps(
+        PRIORS.to_plain(GroupPrior("size", 1), "kind")
+    )
+    with pytest.raises(ParameterError, match="known"):
+        GroupPrior("size", [1])
+
+
+@pytest.mark.parametrize("target", [{}, {"a": 0.0}, {"a": float("nan")}, {"a": 1.0, "b": -1.0}])
+def test_weights_of_a_target_must_be_weights(target):
+    with pytest.raises(ParameterError, match="weights of a target"):
+        SessionSpec(Trace(), target=target)
+
+
+@pytest.mark.parametrize("columns", [(), "size"])
+def test_a_regression_needs_columns(columns):
+    with pytest.raises(ParameterError, match="columns"):
+        RegressionPrior(columns)
+
+
+def test_a_regression_knows_its_columns_only():
+    with pytest.raises(ParameterError, match="besides"):
+        RegressionPrior(("size",), {"family": "x"})

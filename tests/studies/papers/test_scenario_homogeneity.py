@@ -1,0 +1,168 @@
+import json
+
+import numpy as np
+import pytest
+from scipy.special import expit
+from scipy.stats import multivariate_normal
+
+from itembank.calibration.build import build_bank
+from itembank.calibration.calibration_specs import Variational
+from itembank.errors import DataError, ParameterError
+from itembank.irt.parameters import ItemParameters
+from itembank.responses.responses import ResponseMatrix
+from itembank.studies.papers.scenario_homogeneity import (
+    Spread,
+    block_means,
+    half_range,
+    homogeneity,
+    information_of,
+    share_ordered,
+    spread,
+    warnings_of,
+)
+
+
+def made(rng, *, n_models=150, n_items=150, alike=(0.1, 0.05), unlike=(1.0, 0.5)):
+    """Two scenarios: items alike in difficulty and log discrimination, and items that differ."""
+    parts = []
+    theta = rng.standard_normal((n_models, 1))
+    for difficulty_sd, discrimination_sd in (alike, unlike):
+        slope = np.exp(discrimination_sd * rng.standard_normal(n_items))
+        parts.append(expit(slope * (theta - difficulty_sd * rng.standard_normal(n_items))))
+    chances = np.column_stack(parts)
+    scenarios = ["alike"] * n_items + ["unlike"] * n_items
+    return ResponseMatrix.create((rng.random(chances.shape) < chances).astype(float), scenarios=scenarios)
+
+
+@pytest.fixture(scope="module")
+def responses():
+    return made(np.random.default_rng(0))
+
+
+@pytest.fixture(scope="module")
+def found(responses):
+    return homogeneity(responses)
+
+
+def test_spreads_are_those_that_items_were_made_with(found):
+    alike, unlike = found.scenarios
+    assert alike.difficulty_spread.value < 0.3
+    assert alike.discrimination_spread.value < 0.3
+    assert unlike.difficulty_spread.value == pytest.approx(1.0, abs=0.25)
+    for one in found.scenarios:
+        for part in (one.difficulty_spread, one.discrimination_spread):
+            assert part.lower < part.value < part.upper
+    assert unlike.discrimination_spread.lower < half_range(np.exp(0.5 * np.random.default_rng(1).normal(size=9999)))
+
+
+def test_items_alike_are_warned_of_and_others_not(found):
+    alike, unlike = found.scenarios
+    assert not alike.is_fit
+    assert alike.warnings[0].startswith("items are alike")
+    assert unlike.is_fit
+    assert found.to_dict()["warned"] == ["alike"]
+
+
+def test_information_is_the_sum_over_items_of_slope_squared_p_q():
+    parameters = ItemParameters.create(np.array([[0.5], [2.0]]), np.array([0.3, -1.0]))
+    theta = np.array([-1.0, 0.4])
+    p = expit(theta[:, None] * [0.5, 2.0] + [0.3, -1.0])
+    expected = (np.array([0.25, 4.0]) * p * (1 - p)).sum(axis=1)
+    np.testing.assert_allclose(information_of(parameters, theta, None), expected)
+    counts = ItemParameters.create(parameters.loadings, parameters.intercept, family="binomial")
+    weighted = (np.array([0.25, 4.0]) * p * (1 - p) * [3, 10]).sum(axis=1)
+    np.testing.assert_allclose(information_of(counts, theta, np.array([3.0, 10.0])), weighted)
+
+
+def test_reliability_is_that_of_abilities_from_so_many_items(found, responses):
+    unlike = found.scenarios[1]
+    inside = np.interp(np.linspace(*unlike.range, 500), unlike.grid, unlike.information) / 150
+    assert unlike.reliability == pytest.approx(np.mean(50 * inside / (1 + 50 * inside)), abs=1e-3)
+    assert unlike.items_for_90 * inside.mean() == pytest.approx(9.0, rel=1e-2)
+    middle = np.interp(sum(unlike.range) / 2, unlike.grid, unlike.information)
+    assert unlike.standard_errors[1] == pytest.approx(1 / np.sqrt(middle), rel=1e-2)
+    larger = homogeneity(responses, budget=500).scenarios[1]
+    assert larger.reliability > unlike.reliability
+
+
+def test_share_ordered_is_what_a_normal_ability_gives():
+    for reliability in (0.2, 0.8):
+        # both differences above zero, of a bivariate normal: by its distribution function
+        r = np.sqrt(reliability)
+        both = multivariate_normal([0, 0], [[1, r], [r, 1]]).cdf([0, 0])
+        assert share_ordered(reliability) == pytest.approx(2 * both, abs=1e-6)
+    assert share_ordered(0.8) == pytest.approx(0.852, abs=1e-3)
+
+
+def test_half_range_is_the_standard_deviation_of_a_normal_and_minds_no_outlier(rng):
+    values = rng.normal(scale=2.0, size=100_000)
+    assert half_range(values) == pytest.approx(2.0, abs=0.02)
+    values[:100] = 1e9
+    assert half_range(values) == pytest.approx(2.0, abs=0.02)
+
+
+def test_spread_covers_the_spread_of_the_kind_of_item():
+    rng = np.random.default_rng(0)
+    hits = 0
+    for _ in range(100):
+        items = rng.normal(size=80)
+        interval = spread(np.broadcast_to(items, (300, 80)), 0.9, rng)
+        hits += interval.lower <= 1.0 <= interval.upper
+        assert interval.value == half_range(items)
+    assert 80 <= hits <= 98
+
+
+@pytest.mark.parametrize(
+    ("difficulty", "discrimination", "n_warnings"),
+    [(0.19, 0.14, 1), (0.29, 0.30, 1), (0.55, 0.61, 0), (0.2, 0.6, 0), (0.8, 0.1, 0)],
+)
+def test_the_papers_benchmarks_fall_on_the_right_side(difficulty, discrimination, n_warnings):
+    # IRSL App. C: laws fail on BoolQ (0.19, 0.14) and HellaSwag (0.29, 0.30), and work on ARC Challenge (0.55, 0.61)
+    spreads = (Spread(one, one, one) for one in (difficulty, discrimination))
+    found = warnings_of(*spreads, mean_discrimination=1.0, reliability=0.9, budget=50)
+    assert len(found) == n_warnings
+
+
+def test_poor_items_are_warned_of():
+    wide = Spread(1.0, 0.9, 1.1)
+    (text,) = warnings_of(wide, wide, mean_discrimination=1.0, reliability=0.5, budget=50)
+    assert "order 75% of pairs of models rightly" in text
+
+
+def test_pattern_is_sorted_by_score_and_difficulty(found, responses):
+    unlike = found.scenarios[1].pattern
+    assert unlike.shape == (150, 150)
+    assert np.all(np.diff(unlike.mean(axis=1)) >= -1e-12)
+    assert unlike[:, :30].mean() > unlike[:, -30:].mean() + 0.3
+    np.testing.assert_allclose(unlike.mean(), responses.responses[:, 150:].mean())
+
+
+def test_blocks_average_what_is_known():
+    values = np.arange(24.0).reshape(4, 6)
+    np.testing.assert_array_equal(block_means(values, 6), values)
+    np.testing.assert_allclose(block_means(values, 2), [[4.0, 7.0], [16.0, 19.0]])
+    values[:2, :3] = np.nan
+    assert np.isnan(block_means(values, 2)[0, 0])
+    values[0, 0] = 5.0
+    assert block_means(values, 2)[0, 0] == 5.0
+
+
+def test_a_bank_gives_what_its_responses_give(responses, found):
+    bank = build_bank(responses.take(items=np.arange(150, 300)), Variational(tolerance=1e-4))
+    assert homogeneity(bank).rows()[0]["reliability"] == pytest.approx(found.rows()[1]["reliability"], abs=1e-12)
+
+
+def test_rows_are_plain_numbers(found):
+    rows = json.loads(json.dumps(found.rows()))
+    assert [row["scenario"] for row in rows] == ["alike", "unlike"]
+    assert rows[1]["warnings"] == []
+    assert rows[0]["n_degenerate"] == 0
+
+
+def test_what_cannot_be_done_is_said(responses):
+    with pytest.raises(ParameterError, match="budget must be a whole number >= 1"):
+        homogeneity(responses, budget=0)
+    with pytest.raises(ParameterError, match="one dimension"):
+        homogeneity(responses, spec=Variational("mirt", n_dims=2))
+    with pytest.warns(UserWarning, match="left out"), pytest.raises(DataError, match="tell models apart"):
+        homogeneity(ResponseMatrix.create(np.ones((5, 4))))

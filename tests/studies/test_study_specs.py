@@ -1,0 +1,117 @@
+import json
+
+import pytest
+
+from itembank.errors import ParameterError
+from itembank.studies.split_specs import ByGroup, KFold, NamedGroup, RandomShare, TrainingShare
+from itembank.studies.study_specs import CalibrationChoice, CostBudget, DataSpec, StudySpec
+from tests.studies.simulated import make_spec
+
+
+def test_all_selectors_go_with_all_estimators_unless_pairs_say():
+    def pairs(spec):
+        return [(one.label, other.label) for one in spec.selectors for other in spec.estimators_of(one.label)]
+
+    product = [("random", "weighted"), ("random", "gp-irt"), ("anchor-irt", "weighted"), ("anchor-irt", "gp-irt")]
+    assert pairs(make_spec()) == product
+    assert pairs(make_spec(pairs=[["anchor-irt", "gp-irt"]])) == [("anchor-irt", "gp-irt")]
+
+
+def test_a_spec_can_be_written_as_json_without_paths_of_the_machine(tmp_path):
+    spec = make_spec(data=DataSpec(responses=("${HERE}/r.csv",), folder=tmp_path), budget=None)
+    text = json.dumps(spec.to_dict())
+    assert "${HERE}/r.csv" in text
+    assert str(tmp_path) not in text
+    assert spec == make_spec(data=DataSpec(responses=("${HERE}/r.csv",)))
+
+
+def test_what_the_numbers_depend_on_is_in_the_json():
+    for changes in (
+        {"seed": 4},
+        {"level": 0.9},
+        {"interval": "model-based"},
+        {"repeats": 3},
+        {"n_draws": 2},
+        {"splits": (RandomShare(0.3),)},
+        {"calibration": CalibrationChoice(n_dims=1, options={"max_iterations": 7})},
+        {"selectors": ("random", {"method": "anchor-irt", "n_restarts": 2, "name": "anchor-irt"})},
+        {"n_items": (), "budget": CostBudget("output_tokens", (10.0,))},
+    ):
+        assert make_spec(**changes).to_dict() != make_spec().to_dict()
+
+
+def test_intervals_that_are_the_default_leave_a_study_the_one_it_was():
+    """Folders made before there was a choice can be gone on with."""
+    assert "interval" not in make_spec(interval="calibrated").to_dict()
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"selectors": ("rndom",)}, "selection method must be one of 'random'.*'rndom'"),
+        ({"estimators": ("gpirt",)}, "estimation method must be one of 'mean'.*'gpirt'"),
+        ({"selectors": ()}, "at least one of selectors"),
+        ({"selectors": "random"}, "selectors must be a list, got 'random'"),
+        ({"selectors": ("random", "random")}, "names of selectors must differ.*'random'"),
+        ({"splits": ()}, "at least one of splits"),
+        ({"splits": ("k-fold",)}, "a split must be one of 'KFold'"),
+        ({"splits": (KFold(3), KFold(4))}, "names of splits must differ"),
+        ({"pairs": [["random", "gp"]]}, "take their estimators from 'weighted', 'gp-irt', got 'gp'"),
+        ({"pairs": [["random"]]}, "a pair must be"),
+        ({"n_items": ()}, "either n_items.*or a budget"),
+        ({"n_items": (0,)}, "n_items must be a whole number >= 1, got 0"),
+        ({"n_items": (10, 10)}, "more than once"),
+        ({"n_items": (1.5,)}, "got 1.5"),
+        ({"budget": CostBudget("cost_usd", (1.0,))}, "give one"),
+        ({"level": 0.0}, "level must be between 0 and 1, got 0.0"),
+        ({"level": 1.0}, "level"),
+        ({"level": 95}, "level must be between 0 and 1, got 95"),
+        ({"interval": "narrow"}, "interval of a study must be one of 'calibrated', 'model-based', 'design', got 'nar"),
+        ({"interval": 0.95}, "interval of a study must be one of"),
+        ({"interval": "design"}, "goes with the estimator 'auto' alone, got 'weighted', 'gp-irt'"),
+        (
+            {"interval": "design", "estimators": ("auto",)},
+            "needs items drawn by chance.* selectors 'anchor-irt'",
+        ),
+        ({"repeats": 0}, "repeats must be a whole number >= 1"),
+        ({"n_draws": -1}, "n_draws"),
+        ({"seed": -1}, "seed must be a whole number >= 0"),
+    ],
+)
+def test_a_study_that_cannot_be_says_why(changes, message):
+    with pytest.raises(ParameterError, match=message):
+        make_spec(**changes)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: KFold(1), "k of a split must be a whole number >= 2, got 1"),
+        (lambda: RandomShare(1.0), "test_share must be between 0 and 1, got 1.0"),
+        (lambda: ByGroup("org", k=1), "k of a split"),
+        (lambda: NamedGroup("org", ()), "at least one group"),
+        (lambda: NamedGroup("org", "mine"), "at least one group to test, got 'mine'"),
+        (TrainingShare, "either n_models or shares"),
+        (lambda: TrainingShare((9,)), "whole numbers from 10, got .9."),
+        (lambda: TrainingShare(shares=(1.5,)), "above 0 and at most 1, got 1.5"),
+        (DataSpec, "either builtin"),
+        (lambda: DataSpec(builtin="classifiers", responses=("r.csv",)), "give one"),
+        (lambda: DataSpec(builtin="classifiers", keep_items={"column": "x"}), "keep_items must be"),
+        (lambda: CalibrationChoice(method="bayes"), "'variational', 'map', 'mml', got 'bayes'"),
+        (lambda: CalibrationChoice(n_dims="many"), "n_dims must be a whole number or 'auto'"),
+        (lambda: CalibrationChoice(n_dims=0), "n_dims must be a whole number >= 1"),
+        (lambda: CalibrationChoice(item_model="2pl"), "chooses among several abilities"),
+        (lambda: CalibrationChoice(within="mean"), "within must be one of 'micro', 'macro', 'custom'"),
+        (lambda: CalibrationChoice(options={"iterations": 3}), "'max_iterations'.*got 'iterations'"),
+        (lambda: CostBudget("cost_usd", ()), "must be a list of numbers > 0"),
+        (lambda: CostBudget("cost_usd", (1.0, 0.0)), "> 0"),
+    ],
+)
+def test_parts_check_themselves(make, message):
+    with pytest.raises(ParameterError, match=message):
+        make()
+
+
+def test_a_study_is_made_of_plain_values_too():
+    spec = StudySpec("mine", splits=[KFold()], selectors=["random"], estimators=["mean"], n_items=[30])
+    assert (spec.budgets, spec.cost_unit, spec.splits) == ((30.0,), "", (KFold(),))
