@@ -7,7 +7,7 @@ import pytest
 
 from itembank.calibration.calibrate import calibrate
 from itembank.calibration.calibration_specs import MarginalML
-from itembank.estimation.score import score_responses
+from itembank.estimation.model_abilities import abilities_of
 from itembank.irt.ability_specs import METHODS
 from itembank.irt.bernoulli import logit, probability
 from itembank.irt.families import information_weights
@@ -74,9 +74,7 @@ def test_calibration(golden, kind, values):
 
 @pytest.mark.parametrize(("method", "atol"), [("EAP", 1e-6), ("MAP", 1e-4), ("ML", 1e-4), ("WLE", 1e-4)])
 def test_abilities(golden, kind, values, method, atol):
-    found = score_responses(
-        parameters_of(golden, kind), values, AbilityPrior.standard(1), METHODS.resolve(method.lower())
-    )
+    found = abilities_of(parameters_of(golden, kind), values, AbilityPrior.standard(1), METHODS.resolve(method.lower()))
     theirs = np.array([[float(cell) for cell in row] for row in golden["scores"][method]["theta"]])[:, 0]
     finite = np.isfinite(theirs)
     np.testing.assert_allclose(found.theta[finite, 0], theirs[finite], atol=atol)

@@ -7,7 +7,7 @@ import numpy as np
 from itembank.bank.arguments import GivenBank, GivenResponses, as_bank, as_new_responses
 from itembank.bank.banks import Bank
 from itembank.irt.abilities import Abilities
-from itembank.irt.ability_specs import METHODS, ExpectedAPosteriori, MaximumAPosteriori, MaximumLikelihood, ScoringSpec
+from itembank.irt.ability_specs import METHODS, AbilitySpec, ExpectedAPosteriori, MaximumAPosteriori, MaximumLikelihood
 from itembank.irt.binarise import apply_thresholds, item_thresholds
 from itembank.irt.expected_abilities import eap_abilities
 from itembank.irt.families import COUNTS
@@ -69,7 +69,7 @@ class ModelAbilities:
 
 
 @one_blas_thread()
-def score(bank: GivenBank, responses: GivenResponses, method: ScoringSpec | str = "map") -> ModelAbilities:
+def estimate_abilities(bank: GivenBank, responses: GivenResponses, method: AbilitySpec | str = "map") -> ModelAbilities:
     """Find the ability of every model from its responses to some of a bank's items.
 
     Parameters
@@ -79,7 +79,7 @@ def score(bank: GivenBank, responses: GivenResponses, method: ScoringSpec | str 
         Any of the bank's items in any order; NaN where a model was not asked. Responses between 0 and 1
         are made binary where the calibration's were. A bank of counts (family 'binomial' or 'beta-binomial')
         counts each response's `n_trials`, one where there are none.
-    method : ScoringSpec or {'map', 'eap', 'wle', 'ml'}
+    method : AbilitySpec or {'map', 'eap', 'wle', 'ml'}
 
     Returns
     -------
@@ -94,7 +94,7 @@ def score(bank: GivenBank, responses: GivenResponses, method: ScoringSpec | str 
 
     Examples
     --------
-    >>> abilities = score(bank, new_responses)  # doctest: +SKIP
+    >>> abilities = estimate_abilities(bank, new_responses)  # doctest: +SKIP
     >>> abilities.theta, abilities.standard_errors  # doctest: +SKIP
     """
     spec = METHODS.resolve(method)
@@ -103,15 +103,15 @@ def score(bank: GivenBank, responses: GivenResponses, method: ScoringSpec | str 
     columns, values = answered_responses(bank, responses)
     parameters, prior = bank.calibration.parameters.take(columns), bank.calibration.prior
     n_answered = np.sum(~np.isnan(values), axis=1)
-    abilities = score_responses(parameters, values, prior, spec, n_trials=answered_trials(bank, responses))
+    abilities = abilities_of(parameters, values, prior, spec, n_trials=answered_trials(bank, responses))
     return ModelAbilities(tuple(responses.model_ids), abilities, n_answered, bank.bank_id)
 
 
-def score_responses(
+def abilities_of(
     parameters: ItemParameters,
     responses: FloatArray,
     prior: AbilityPrior,
-    spec: ScoringSpec,
+    spec: AbilitySpec,
     *,
     n_trials: FloatArray | None = None,
 ) -> Abilities:
@@ -123,7 +123,7 @@ def score_responses(
     responses : (n_models, n_items)
         NaN where missing.
     prior : AbilityPrior
-    spec : ScoringSpec
+    spec : AbilitySpec
     n_trials : (n_models, n_items), optional
         Trials behind each response of a family of counts; one by default.
     """
