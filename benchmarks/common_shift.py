@@ -33,13 +33,13 @@ from itembank.calibration.calibration_specs import Variational
 from itembank.errors import ItembankWarning
 from itembank.estimation.estimator_specs import Stacked
 from itembank.estimation.expectations import Expectations
-from itembank.estimation.intervals import calibrated_half_widths
 from itembank.estimation.members_out_of_fold import Past
 from itembank.estimation.method_trials import sample_of, try_methods
 from itembank.estimation.observations import observe
 from itembank.estimation.point import Known, calibration_scores, point_scores
 from itembank.estimation.stacking import combined
 from itembank.irt.linear_gaussian import factor_posterior
+from itembank.numerics.intervals import calibrated_half_widths
 from itembank.numerics.kmeans import weighted_kmeans
 from itembank.numerics.threads import one_blas_thread
 from itembank.responses.responses import ResponseMatrix

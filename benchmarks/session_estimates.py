@@ -19,7 +19,7 @@ import itembank as ib
 from benchmarks.panel.studies import panel_study
 from itembank.errors import ItembankWarning
 from itembank.estimation.expectations import Expectations
-from itembank.estimation.intervals import calibrated_half_widths
+from itembank.numerics.intervals import calibrated_half_widths
 from itembank.numerics.threads import one_blas_thread
 from itembank.responses.score_names import OVERALL
 from itembank.sessions.past_sessions import past_expectations

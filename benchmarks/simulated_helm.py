@@ -31,9 +31,9 @@ from itembank.bank.bank_views import with_target
 from itembank.calibration.build import build_bank
 from itembank.calibration.calibration_specs import Variational
 from itembank.estimation.estimator_specs import Stacked
-from itembank.estimation.intervals import half_widths_out_of_fold
 from itembank.estimation.method_trials import sample_of, try_methods
 from itembank.numerics.arrays import FloatArray
+from itembank.numerics.intervals import half_widths_out_of_fold
 from itembank.readers.read import read_responses
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.responses.response_files import write_responses

@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
-from scipy.special import ndtri
 
 from itembank.bank.arguments import (
     GivenBank,
@@ -47,6 +46,7 @@ from itembank.estimation.scores import Scores
 from itembank.estimation.typicality import Typicality
 from itembank.estimation.win_rates import win_rate_standard_error
 from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.numerics.intervals import normal_reach
 from itembank.numerics.random import as_generator
 from itembank.numerics.threads import one_blas_thread
 from itembank.progress import ProgressCallback, silent
@@ -390,6 +390,6 @@ def _win_rates(
     covariance = covariance * stretch[:, :, None] * stretch[:, None, :]
     rates[is_whole] = mean_win_rate(values[is_whole], reference)
     errors[is_whole] = win_rate_standard_error(values[is_whole], covariance, reference, rng)
-    half = ndtri(0.5 + level / 2.0) * errors
+    half = normal_reach(level) * errors
     low, high = np.maximum(rates - half, 0.0), np.minimum(rates + half, 1.0)
     return Scores(*(array[:, None] for array in (rates, errors, low, high)))

@@ -4,10 +4,10 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 import numpy as np
-from scipy.special import ndtri, stdtrit
 
 from itembank.irt.parameters import ItemParameters
 from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.numerics.intervals import t_reach
 from itembank.scaling.pretraining.ability_law import AbilityLaws, growth_of_errors
 from itembank.scaling.pretraining.scenario_abilities import ScenarioAbilities, item_variance, mean_probability
 
@@ -162,10 +162,7 @@ def ability_forecast(
 
 def interval_factor(level: float, degrees: float) -> float:
     """Student's t of an interval of this level; the normal one for many degrees of freedom."""
-    probability = 0.5 + 0.5 * level
-    if not np.isfinite(degrees):
-        return float(ndtri(probability))
-    return float(stdtrit(max(degrees, FEWEST_DEGREES), probability))
+    return t_reach(level, max(degrees, FEWEST_DEGREES))
 
 
 def score_error_growth(errors: FloatArray, distances: FloatArray, residual_variance: float) -> float:

@@ -2,8 +2,17 @@ import numpy as np
 import pytest
 from scipy.stats import norm, t
 
-from itembank.estimation.intervals import ALLOWANCE, calibrated_half_widths, cut_to_possible, interval_scores
 from itembank.estimation.out_of_fold import OutOfFold, with_tail
+from itembank.numerics.intervals import (
+    ALLOWANCE,
+    calibrated_half_widths,
+    cut_to_possible,
+    interval_scores,
+    normal_quantile,
+    normal_reach,
+    t_quantile,
+    t_reach,
+)
 
 REPEATS = 4_000
 """Standard error of a coverage near 0.95: 0.0034."""
@@ -141,3 +150,13 @@ def test_the_scale_has_a_tail_where_errors_have_one(rng, grows):
     found, tail = with_tail(estimates, misfit)
     assert tail == (pytest.approx(q) if grows else np.inf)
     np.testing.assert_allclose(found.scale[:, 0], 0.02 * factor)
+
+
+def test_quantiles_are_those_of_tables():
+    """Two-sided 95 % and 90 %, from any table of Student's t."""
+    assert normal_reach(0.95) == pytest.approx(1.959964, abs=1e-6)
+    assert normal_quantile(0.8) == pytest.approx(0.841621, abs=1e-6)
+    assert t_reach(0.95, 5.0) == pytest.approx(2.570582, abs=1e-6)
+    np.testing.assert_allclose(t_reach(0.9, np.array([1.0, 30.0])), [6.313752, 1.697261], atol=1e-6)
+    assert t_reach(0.95, np.inf) == normal_reach(0.95)
+    assert t_quantile(0.8, 10.0) == pytest.approx(0.879058, abs=1e-6)

@@ -1,7 +1,9 @@
-"""Intervals whose width follows from the errors on calibration models left out."""
+"""How far intervals reach: quantiles of the normal and of Student's t, and of errors on calibration models left out."""
+
+from typing import TypeVar
 
 import numpy as np
-from scipy.special import stdtrit
+from scipy.special import ndtri, stdtrit
 
 from itembank.numerics.arrays import FloatArray, IntArray
 
@@ -16,6 +18,30 @@ ALLOWANCE = 1.1
 """New models differ more from past ones than past ones from each other: intervals are a tenth wider than the errors
 of calibration models ask for. On five leaderboards, shifted splits among them, 95 % intervals then held for 0.949 of
 8,686 estimates, without it for 0.931 (`docs/results-tables.md`)."""
+
+
+Number = TypeVar("Number", float, FloatArray)
+
+
+def normal_reach(level: float) -> float:
+    """Return how many standard errors a normal interval of this level reaches to either side."""
+    return normal_quantile(0.5 + level / 2.0)
+
+
+def t_reach(level: float, degrees: Number) -> Number:
+    """Return the same of Student's t with so many degrees of freedom; infinitely many make it normal."""
+    return t_quantile(0.5 + level / 2.0, degrees)
+
+
+def normal_quantile(probability: float) -> float:
+    """Return what a standard normal stays below with this probability."""
+    return float(ndtri(probability))
+
+
+def t_quantile(probability: float, degrees: Number) -> Number:
+    """Return what Student's t stays below with this probability."""
+    result = np.where(np.isinf(degrees), ndtri(probability), stdtrit(degrees, probability))
+    return float(result) if result.ndim == 0 else result  # type: ignore[return-value]
 
 
 def calibrated_half_widths(errors: FloatArray, scale: FloatArray, new_scale: FloatArray, *, level: float) -> FloatArray:
@@ -101,7 +127,7 @@ def _quantile(ratios: FloatArray, level: float) -> float:
         return float(ratios[rank - 1])
     # the next ratio and the rms are both uncertain, hence 1 + 1 / n, as in a prediction interval of a normal sample
     rms = float(np.sqrt(np.mean(ratios**2) * (1.0 + 1.0 / n)))
-    by_t = float(stdtrit(n - 1, 0.5 + level / 2.0)) * rms
+    by_t = t_reach(level, n - 1.0) * rms
     # the level asks for a rank beyond the largest ratio: the quantile is at least that ratio
     return max(by_t, float(ratios[-1])) if n >= FEWEST_FOR_QUANTILE else by_t
 
