@@ -118,7 +118,7 @@ def out_of_date(run: Run, document: str, folder: Path = MANIFESTS) -> list[str]:
         return [f"{', '.join(absent)}: not in the document"]
     path = folder / f"{run.name}.json"
     if not path.exists():
-        return ["made before manifests were kept"]
+        return ["never made: there is no manifest"]
     content = path.read_bytes()
     manifest = json.loads(content)
     reasons = [

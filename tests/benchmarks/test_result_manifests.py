@@ -54,7 +54,7 @@ def test_a_number_changed_by_hand_is_found(document, tmp_path):
 
 
 def test_a_table_without_manifest_or_marker_is_out_of_date(document, tmp_path):
-    assert out_of_date(replace(RUN, name="other"), document, tmp_path) == ["made before manifests were kept"]
+    assert out_of_date(replace(RUN, name="other"), document, tmp_path) == ["never made: there is no manifest"]
     assert out_of_date(replace(RUN, tables=("absent",)), document, tmp_path) == ["absent: not in the document"]
 
 
