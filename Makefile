@@ -92,8 +92,7 @@ lint: $(STAMPS)/lint
 	$(BIN)/lint-imports --no-cache
 
 bench: $(STAMPS)/plot
-	$(BIN)/python -m benchmarks.speed
-	$(BIN)/python -m benchmarks.adaptive_speed
+	$(BIN)/python -m benchmarks.speed_commands
 
 # Other tools have an environment of their own (2 GB with torch): what they need may differ from what itembank needs.
 RIVALS := .venv-rivals

@@ -1,9 +1,6 @@
-import json
-
 import numpy as np
 import pytest
 
-from benchmarks import adaptive_speed
 from benchmarks.adaptive_banks import bank_and_models
 from benchmarks.adaptive_reference import run_plain
 from tests.sessions.simulated import model_based
@@ -26,18 +23,6 @@ def test_the_reference_asks_what_a_session_asks():
         session.tell(item, told[new.item_ids.index(item)])
     assert [bank.item_ids[may[item]] for item in asked] == ours
     assert min(seconds) >= 0.0
-
-
-def test_parts_measure_what_they_say(monkeypatch):
-    monkeypatch.setattr(adaptive_speed, "N_STEPS", 4)
-    monkeypatch.setattr(adaptive_speed, "N_MODELS", 3)
-    monkeypatch.setattr(adaptive_speed, "N_ITEMS", 200)
-    steps = adaptive_speed.run_steps(200)
-    assert steps["median_wall"] > 0.0
-    assert steps["largest_cpu"] >= steps["median_cpu"] >= 0.0
-    sessions = adaptive_speed.run_sessions(1)
-    assert sessions["wall"] > 0.0
-    assert json.loads(json.dumps(sessions)) == sessions
 
 
 def test_banks_are_the_truth_and_their_models_are_new():
