@@ -222,7 +222,7 @@ def improve_items(
     responses = blocks.take_items(fell)
     wrong = ability_statistics(responses, proposed.take_items(fell), rule)
     right = ability_statistics(responses, kept.take_items(fell), rule, with_cross=with_cross)
-    cross = None if after.cross is None else after.cross.with_those_of(fell, right.cross)
+    cross = None if after.cross is None or right.cross is None else after.cross.with_those_of(fell, right.cross)
     corrected = AbilityStatistics(
         after.precision - wrong.precision + right.precision,
         after.linear - wrong.linear + right.linear,
