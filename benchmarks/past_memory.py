@@ -158,13 +158,13 @@ class Watch:
 
     def _look(self) -> None:
         while not self._done.wait(0.05):
-            self.most = max(self.most, own_megabytes())
+            self.most = max(self.most, _own_megabytes())
 
 
-def own_megabytes(process: int | str = "self") -> float:
-    """Memory of a process but for mapped files; none when it has ended."""
+def _own_megabytes() -> float:
+    """Memory of this process but for mapped files; none where the system does not say."""
     try:
-        status = Path(f"/proc/{process}/status").read_text(encoding="utf-8", errors="replace")
+        status = Path("/proc/self/status").read_text(encoding="utf-8", errors="replace")
     except OSError:
         return 0.0
     for line in status.splitlines():

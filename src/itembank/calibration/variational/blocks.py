@@ -53,7 +53,7 @@ class Part(NamedTuple):
 class ResponseBlocks(ABC):
     """Responses that the passes go over, a block of items at a time.
 
-    They are laid out as numbers (`Blocks`), or as codes (`CodedBlocks`, `CodedSections`).
+    They are laid out as numbers (`Blocks`), or as codes (`CodedBlocks`).
 
     Attributes
     ----------

@@ -20,17 +20,15 @@ from itembank.calibration.variational.blocks import Blocks, ResponseBlocks, is_s
 from itembank.calibration.variational.cells import jaakkola_jordan, normal_expectation
 from itembank.calibration.variational.coded_blocks import coded_blocks
 from itembank.calibration.variational.outlying import MOST_SDS, draw_in
-from itembank.calibration.variational.passes import CellRule
+from itembank.calibration.variational.passes import CellRule, item_statistics
 from itembank.calibration.variational.precision import learn
 from itembank.calibration.variational.scale import in_general_axes, rescale
-from itembank.calibration.variational.sections import coded_sections
-from itembank.calibration.variational.spread import update_items_alone
 from itembank.calibration.variational.starts import from_nothing, start_of_centres
 from itembank.calibration.variational.state import Posterior, start_posterior
+from itembank.calibration.variational.updates import update_items
 from itembank.irt.family_names import WITH_PRECISION
 from itembank.irt.parameters import AbilityPrior
 from itembank.numerics.arrays import FloatArray, IntArray
-from itembank.numerics.parallel import same_workers
 from itembank.progress import ProgressCallback, silent
 from itembank.responses.item_codes import ItemCodes
 
@@ -154,9 +152,8 @@ def _fit_some_first(
         rules = Rules(first.rule, first.rule, rules.precision_of_group)
     blocks = some.all_blocks()
     del some  # room for the sweeps over all items
-    with same_workers():
-        posterior = all_items(blocks, first.posterior, data, rules.rough)
-        ascent = _to_the_end(blocks, posterior, spec, rules, _stage(progress, "fit all items", 0.5, 1.0))
+    posterior = all_items(blocks, first.posterior, data, rules.rough)
+    ascent = _to_the_end(blocks, posterior, spec, rules, _stage(progress, "fit all items", 0.5, 1.0))
     n_sweeps = len(rough.history) + len(first.history) + ITEM_ROUNDS + len(ascent.history)
     ended = _robust(blocks, ascent, ascent.history, spec, rules)
     return _fit(ended, spec, rules, n_sweeps=n_sweeps, is_determined=is_determined)
@@ -186,7 +183,7 @@ def _of_codes(data: FitData, codes: ItemCodes, spec: Variational) -> _Some:
         blocks = coded_blocks(codes.take(chosen), of_some.lower_asymptote, dtype)
 
     def all_blocks() -> ResponseBlocks:
-        return coded_sections(codes, data.lower_asymptote, dtype, is_complete=counts.is_complete)
+        return coded_blocks(codes, data.lower_asymptote, dtype, is_complete=counts.is_complete)
 
     return _Some(numbers, blocks, all_blocks)
 
@@ -238,7 +235,10 @@ def all_items(blocks: ResponseBlocks, of_some: Posterior, data: FitData, rule: C
         is_positive=of_some.is_positive,
         **start_of_centres(data, of_some.n_dims),
     )
-    return rescale(update_items_alone(blocks, posterior, rule, ITEM_ROUNDS))
+    for _ in range(ITEM_ROUNDS):
+        statistics = item_statistics(blocks, posterior, rule)
+        posterior = update_items(posterior, statistics, np.ones(posterior.n_items))
+    return rescale(posterior)
 
 
 def _to_the_end(

@@ -7,7 +7,6 @@ outer products that the updates need are products with the unique entries of the
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import singledispatch
 from typing import NamedTuple, TypeAlias, cast
 
 import numpy as np
@@ -115,7 +114,6 @@ class AbilityStatistics:
     cross: CrossTerms | None = None
 
 
-@singledispatch
 def item_statistics(blocks: ResponseBlocks, posterior: Posterior, rule: CellRule) -> ItemStatistics:
     """Go over all responses for the update of the items.
 
@@ -131,7 +129,6 @@ def item_statistics(blocks: ResponseBlocks, posterior: Posterior, rule: CellRule
     return ItemStatistics(precision, linear, likelihood)
 
 
-@singledispatch
 def ability_statistics(
     blocks: ResponseBlocks, posterior: Posterior, rule: CellRule, *, with_cross: bool = False
 ) -> AbilityStatistics:
