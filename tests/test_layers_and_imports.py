@@ -174,7 +174,7 @@ def test_no_text_names_a_module_of_a_higher_floor():
     ],
 )
 def test_texts_that_name_higher_modules_are_found(code, names):
-    assert higher_names(code, floors()["data"]) == names
+    assert higher_names(code, floors()["bank"]) == names
 
 
 def higher_names(code, floor):

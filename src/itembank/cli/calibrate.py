@@ -100,15 +100,6 @@ _ITEM_MODEL = headed(
 )
 
 
-_DEVICE = spec_option(
-    Variational,
-    "device",
-    "variational: work on a GPU (cuda, or cuda:1 for the second one).  [default: NumPy]",
-    metavar="DEVICE",
-    show_default=False,
-)
-
-
 @click.command("calibrate", cls=Command)
 @responses_argument
 @output_option("the bank folder")
@@ -128,7 +119,7 @@ _DEVICE = spec_option(
     type=NumberOrWord(int, "auto"),
     help="How many abilities; auto tries several.  [default: by --item-model, else auto]",
 )
-@gathered("choices", _ITEM_MODEL, _DEVICE)
+@gathered("choices", _ITEM_MODEL)
 @score_options
 @external_options
 @click.option(
