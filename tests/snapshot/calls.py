@@ -120,7 +120,6 @@ CALLS = {
     "bank retire": "bank retire grown some-ids.txt --reason key -o retired --format json",
     "bank restore": "bank restore retired some-ids.txt --reason right -o restored --format json",
     "bank merge": "bank merge grown named -o merged --format json",
-    "bank convert": "bank convert grown 0.7 --of quiz@1 --to quiz@2 --format json",
     "bank diff": "bank diff named retired --format json",
     "bank log": "bank log restored --format json",
     "prepare": "prepare base --format json",
