@@ -98,8 +98,6 @@ CALLS = {
     "simulate": "simulate -o simulated.parquet --models 12 --items 60 --tasks 3 --dims 1 --missing 0.2 --format json",
     "calibrate base": f"calibrate old.parquet -o base --method map --dims 1 {_SMALL}",
     "calibrate graded": f"calibrate levels.parquet -o bank-graded --method mml --family graded {_SMALL}",
-    "calibrate partial credit": "calibrate levels.parquet -o bank-partial --method mml --family graded --link adjacent "
-    f"{_SMALL}",
     "calibrate covariate": "calibrate few.parquet -o bank-covariate --dims 1 --item-covariate disturbance "
     f"--within macro --across items {_SMALL}",
     "calibrate each": "calibrate few.parquet old.parquet -o banks --each --method map --dims 1 --scores scores.csv "
