@@ -43,8 +43,7 @@ from itembank.irt.linear_gaussian import factor_posterior
 from itembank.numerics.kmeans import weighted_kmeans
 from itembank.numerics.threads import one_blas_thread
 from itembank.responses.responses import ResponseMatrix
-from itembank.selection.allocation import random_counts
-from itembank.selection.uncertainty import inclusion_probabilities
+from itembank.selection.allocation import expected_counts, random_counts
 from itembank.studies.data_sets import load_data
 from itembank.studies.fold_runs import prepare_fold
 from itembank.studies.splits import make_folds
@@ -121,7 +120,9 @@ class Group:
         residual = omega[others] * (self.new.responses - predicted)[:, others]
         known = self.new.responses[:, self.positions] @ omega[self.positions] + predicted[:, others] @ omega[others]
         spread = np.sqrt(np.mean(predicted * (1.0 - predicted), axis=0))[others]
-        pi = inclusion_probabilities(omega[others], spread, n_random, mixture=0.5)
+        size = omega[others] * spread
+        base = 0.5 * size / size.sum() + 0.5 * omega[others] / omega[others].sum()
+        pi = expected_counts(n_random, base, np.ones(base.size, dtype=np.int64))
         found, corrections = [], []
         for draw in range(n_draws):
             rng = np.random.default_rng(draw)

@@ -28,7 +28,6 @@ from itembank.estimation.design_based import design_based_estimates
 from itembank.responses.responses import ResponseMatrix
 from itembank.responses.targets import ScoreTargets
 from itembank.selection.select import select
-from itembank.selection.selector_specs import Random, Uncertainty
 
 SHARED = Path(os.environ.get("ITEMBANK_SHARED", Path(__file__).resolve().parents[2] / "shared"))
 Z = 1.959964
@@ -119,15 +118,15 @@ def measure(
         }
 
     found = [row("uniform, plain mean", plain, np.nan, float(np.sqrt(np.mean((plain / (2.0 * Z)) ** 2))))]
-    for method, spec in (("uniform, item model", Random()), ("uncertainty, item model", Uncertainty())):
-        covered, widths, errors = [], [], []
-        for draw in range(n_draws):
-            selection = select(bank, n_items, method=spec, rng=draw)
-            value, _, low, high = (array[:, -1] for array in design_based_estimates(bank, responses, selection))
-            covered.append((low <= truth + 1e-12) & (truth <= high + 1e-12))
-            widths.append(high - low)
-            errors.append(value - truth)
-        found.append(row(method, np.array(widths), float(np.mean(covered)), float(np.sqrt(np.mean(np.square(errors))))))
+    covered, widths, errors = [], [], []
+    for draw in range(n_draws):
+        selection = select(bank, n_items, method="random", rng=draw)
+        value, _, low, high = (array[:, -1] for array in design_based_estimates(bank, responses, selection))
+        covered.append((low <= truth + 1e-12) & (truth <= high + 1e-12))
+        widths.append(high - low)
+        errors.append(value - truth)
+    error = float(np.sqrt(np.mean(np.square(errors))))
+    found.append(row("uniform, item model", np.array(widths), float(np.mean(covered)), error))
     if chances is not None:  # of one scenario
         noise = np.sqrt(chances * (1.0 - chances))
         uniform = width(bank, counts, noise**2, lambda values: np.mean(values, axis=1))
@@ -140,7 +139,7 @@ def measure(
 
 def scenario_counts(bank: Bank, n_items: int) -> np.ndarray:
     """Items that a selection takes from each scenario."""
-    names = np.array(select(bank, n_items, method=Random(), rng=0).scenarios)
+    names = np.array(select(bank, n_items, method="random", rng=0).scenarios)
     return np.array([np.sum(names == name) for name in bank.targets.scenarios])
 
 

@@ -3,7 +3,7 @@
 _SMALL = "--no-folds --format json"
 _SELECTORS = (
     *("auto", "random", "stratified", "anchor-correctness", "anchor-irt", "anchor-latent", "v-optimal"),
-    *("disagreement", "information", "uncertainty"),
+    *("disagreement", "information"),
 )
 _CRITERIA = ("trace", "d-optimal", "a-optimal", "v-optimal", "random", "uniform", "min-cost --cost seconds")
 _ESTIMATORS = (
@@ -55,7 +55,6 @@ CALLS = {
     "estimate model-based": "estimate bank new.parquet --selection anchor-irt.json --interval model-based "
     "--format json",
     "estimate by design": "estimate bank new.parquet --selection random.json --interval design --format json",
-    "estimate by uncertainty": "estimate bank new.parquet --selection uncertainty.json --interval design --format json",
     "estimate win rates": "estimate bank new.parquet --selection stratified.json --win-rate --format json",
     "estimate counts": "estimate bank-beta-binomial samples.parquet --interval model-based --method p-irt "
     "--format json",
