@@ -10,7 +10,6 @@ from itembank.selection.selector_specs import (
     OptimalDesign,
     Random,
     Stratified,
-    Uncertainty,
     VOptimal,
 )
 
@@ -23,7 +22,6 @@ __all__ = [
     "OptimalDesign",
     "Random",
     "Stratified",
-    "Uncertainty",
     "VOptimal",
     "next_stage",
 ]

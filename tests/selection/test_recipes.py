@@ -13,7 +13,6 @@ from itembank.selection.selector_specs import (
     Disagreement,
     OptimalDesign,
     Stratified,
-    Uncertainty,
     VOptimal,
 )
 from tests.bank.banks import make_bank
@@ -26,7 +25,6 @@ SPECS = [
     AnchorLatent(n_components=2),
     Stratified("proportional"),
     Disagreement("jensen-shannon"),
-    Uncertainty(mixture=0.25),
     OptimalDesign("d-optimal", at_least={"law": 3}, at_most=5, randomesque=2),
     OptimalDesign(of="score", target="math", at_least=0),
 ]

@@ -8,7 +8,7 @@ from typing import Literal, TypeGuard, get_args
 
 from itembank.checks import check_names, check_not_negative, check_one_of, check_positive, check_whole
 from itembank.errors import ParameterError, remedy, shown
-from itembank.irt.family_names import FAMILIES, GRADED, WITH_PRECISION, Family, Link
+from itembank.irt.family_names import FAMILIES, GRADED, WITH_PRECISION, Family
 from itembank.methods import Method, MethodTable
 
 ItemModel = Literal["1pl", "2pl", "mirt", "nested", "bifactor"]
@@ -272,25 +272,18 @@ class MarginalML(CalibrationSpec):
     family : {'auto', 'bernoulli', 'binomial', 'graded'}
         As for `Variational`; 'graded' for responses of a few ordered levels (Samejima 1969), in one dimension. Its
         prior 'auto' is one more response of every item, spread over levels and abilities as its scenario's are.
-    link : {'cumulative', 'adjacent'}
-        Of family 'graded': 'adjacent' takes the generalised partial credit model (Muraki 1992), whose steps lead from
-        one level to the next and need not rise.
     """
 
     tolerance: float = 1e-4
     prior: ItemPrior | RelativeItemPrior | Literal["auto"] | None = "auto"
     n_quadrature: int | Literal["auto"] = "auto"
     bounds: tuple[float, float] = (-6.0, 6.0)
-    link: Link = "cumulative"
 
     def __post_init__(self) -> None:
         """Check the choices."""
         check_item_model(self.item_model, self.n_dims)
         check_iterations(self.max_iterations, self.tolerance)
         check_family(self.family, has_levels=True)
-        check_one_of("link", self.link, get_args(Link))
-        if self.link != "cumulative" and self.family != GRADED:
-            raise ParameterError(f"link {self.link!r} is of family {GRADED!r}, got family {self.family!r}.")
         if self.family == GRADED:
             self._check_graded()
         if self.family in WITH_PRECISION:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from itembank.calibration.calibration_specs import GENERAL_ITEM_MODELS, METHODS, JointMAP, MarginalML, Variational
+from itembank.calibration.calibration_specs import GENERAL_ITEM_MODELS, METHODS, JointMAP, Variational
 from itembank.cli.calibrate_each import COLUMNS, BankWork, calibrate_each
 from itembank.cli.command import Command, gathered, headed
 from itembank.cli.external_scores import check_external_options, external_options, with_scores
@@ -58,11 +58,6 @@ _ITEM_MODEL = headed(
         "family",
         "Right or wrong; counts; probabilities (beta); counts that agree more than chance; a few levels (graded: with "
         "--method mml); auto: by known trials.",
-    ),
-    spec_option(
-        MarginalML,
-        "link",
-        "graded: steps divide all levels (cumulative, graded response) or two neighbours (adjacent, partial credit).",
     ),
     spec_option(
         Variational,
@@ -242,7 +237,6 @@ def _given(method: str, choices: Mapping[str, Any]) -> dict[str, Any]:
     rules = [
         *((name, name in _fields(method), f"--method {' or '.join(having[name])}") for name in choices),
         ("general_weight", model in GENERAL_ITEM_MODELS, "--item-model nested or bifactor"),
-        ("link", choices["family"] == GRADED, "--family graded"),
         ("precision", choices["family"] in WITH_PRECISION, "--family beta or beta-binomial"),
         ("by_task", not choices["item_covariates"], "no --item-covariate: add --item-covariate subscenario instead"),
         ("by_task", not has_one_slope, "items of different slopes, not with --item-model 1pl"),

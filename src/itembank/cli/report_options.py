@@ -35,9 +35,6 @@ def _checked_figure(ctx: click.Context, _parameter: click.Parameter, path: Path 
     if path is not None and not ctx.resilient_parsing:
         from itembank.pages.figures.canvas import check_figure_destination  # noqa: PLC0415
 
-        kinds = next((one.type for one in ctx.command.params if one.name == "kind"), None)
-        if isinstance(kinds, click.Choice) and str(path) in kinds.choices:
-            raise click.UsageError(f"--figure is the file now: --kind {path} --figure FILE draws that.", ctx)
         check_figure_destination(path)
     return path
 

@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from itembank.scaling.pretraining.law_results import PretrainingLaw
 
 AUTO = "auto"
-WITH_ITEMS = ("irsl", "params-tokens", "shared")
-"""Laws that go through items, which a bank may bring."""
 KINDS = ("scores", "laws", "abilities", "decisions", "items")
 LEAST = {
     "forecasts": ("note", "n_sizes", "beyond", "law"),
@@ -165,8 +163,7 @@ def command(
         *((name, figure is not None, "--figure FILE") for name in ("kind", "recipe", "item_ids")),
         ("recipe", kind == "laws", "--kind laws"),
         ("loss", _is_fitted("two-step", choices), "--law two-step"),
-        ("bank", any(_is_fitted(name, choices) for name in WITH_ITEMS), "--law irsl"),
-        *((name, _is_fitted("irsl", choices), "--law irsl") for name in item_choices),
+        *((name, _is_fitted("irsl", choices), "--law irsl") for name in ("bank", *item_choices)),
         *((name, bank is None, CALIBRATED_HERE) for name in ("item_model", "family", "known_guessing")),
     )
     if figure is not None:

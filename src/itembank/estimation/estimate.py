@@ -230,7 +230,7 @@ def _by_design(known: Known, model_ids: Sequence[str], selection: Selection | No
     if selection is None:
         raise DataError(
             "design-based intervals need to know how the items were drawn: give the selection (--selection), made "
-            "with method 'random', 'stratified' or 'uncertainty'."
+            "with method 'random' or 'stratified'."
         )
     check_design(known.bank, selection)
     scores = Scores.unknown(len(model_ids), len(known.bank.targets.names))

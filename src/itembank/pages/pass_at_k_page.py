@@ -24,7 +24,6 @@ METHOD_WORDS = {
     "jeffreys": "Jeffreys' prior for each item",
     "plug-in": "pass rates plugged in",
     "unbiased": "the unbiased estimate",
-    "stacked": "the item response law and the beta-binomial, weighed",
 }
 
 

@@ -20,9 +20,6 @@ LAW_WORDS: Mapping[str, str] = {
     "two-step": "two-step law",
     "sigmoid": "direct sigmoid",
     "trend": "law of local trends",
-    "params-tokens": "law in parameters and tokens",
-    "observational": "observational law",
-    "shared": "law of shared abilities",
     "last-score": "largest smaller model's score",
     "last-line": "line through the last three sizes",
 }

@@ -18,7 +18,6 @@ from itembank.selection.local_model import models_near_abilities
 from itembank.selection.pools import Choice, ItemPools, ScenarioPool
 from itembank.selection.simple_random import choose_random
 from itembank.selection.stratified import choose_stratified
-from itembank.selection.uncertainty import choose_by_uncertainty, response_spread
 from itembank.selection.v_optimal import LinearModel, choose_v_optimal
 
 
@@ -76,15 +75,6 @@ def by_disagreement(pools: ItemPools, spec: specs.Disagreement) -> list[Choice]:
 def by_information(pools: ItemPools, spec: specs.Information) -> list[Choice]:  # noqa: ARG001
     """Choose the items with the most information about ability at every level that occurs."""
     return pools.each(lambda pool, n_items: choose_by_information(pools.bank, pool, n_items))
-
-
-def by_uncertainty(pools: ItemPools, spec: specs.Uncertainty) -> list[Choice]:
-    """Draw items more often where the item model is less sure."""
-    return pools.each(
-        lambda pool, n_items: choose_by_uncertainty(
-            pool, response_spread(pools.bank, pool), n_items, pools.rng, mixture=spec.mixture
-        )
-    )
 
 
 def _anchors(

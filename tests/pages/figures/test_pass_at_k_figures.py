@@ -7,7 +7,7 @@ import pytest
 from itembank.pages.figures.canvas import save_figure
 from itembank.pages.figures.pass_at_k_figures import LOOKS, MOST_PANELS, figure_pass_at_k
 from itembank.scaling.sampling.pass_at_k_law import pass_at_k_law
-from itembank.scaling.sampling.pass_at_k_specs import DEFAULT_METHODS, METHODS, PassAtKSpec
+from itembank.scaling.sampling.pass_at_k_specs import METHODS, PassAtKSpec
 from tests.pages.figures.drawn import message_of, names_of, note_of
 from tests.scaling.samples import known_bank, simulated_samples
 
@@ -22,11 +22,11 @@ def law():
 def test_a_panel_shows_the_numbers(law, tmp_path):
     figure = figure_pass_at_k(law, curves=(4,), title="$data$")
     (axes,) = figure.axes
-    looks = {(line.get_color(), str(line.get_linestyle())) for line in axes.get_lines()[: len(DEFAULT_METHODS)]}
-    for line, method in zip(axes.get_lines(), DEFAULT_METHODS, strict=False):
+    looks = {(line.get_color(), str(line.get_linestyle())) for line in axes.get_lines()[: len(METHODS)]}
+    for line, method in zip(axes.get_lines(), METHODS, strict=False):
         assert line.get_color() == LOOKS[method][0]
         np.testing.assert_allclose(line.get_ydata(), 100.0 * law.values(method)[4])
-    assert len(looks) == len(DEFAULT_METHODS)
+    assert len(looks) == len(METHODS)
     assert len({(color, str(line)) for color, line, _ in LOOKS.values()}) == len(LOOKS) == len(METHODS)
     (truth,) = [line for line in axes.get_lines() if line.get_marker() == "o"]
     np.testing.assert_allclose(truth.get_ydata(), 100.0 * law.all_items.truth[4])

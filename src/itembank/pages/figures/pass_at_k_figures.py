@@ -35,7 +35,6 @@ LOOKS: dict[str, tuple[str, Any, str]] = {
     "jeffreys": (PALETTE[4], (0, (1, 1.5)), "Jeffreys"),
     "plug-in": (PALETTE[1], (0, (4, 2)), "plug-in"),
     "unbiased": (PALETTE[2], "-", "unbiased"),
-    "stacked": (PALETTE[5], "-", "stacked"),
 }
 """Colour, line and name of each method."""
 

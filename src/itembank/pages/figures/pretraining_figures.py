@@ -44,9 +44,6 @@ LAW_STYLES: Mapping[str, tuple[str, str, Any]] = {
     "two-step": ("two-step", PALETTE[1], LINE_STYLES[1]),
     "sigmoid": ("sigmoid", PALETTE[2], LINE_STYLES[2]),
     "trend": ("local trend", PALETTE[3], LINE_STYLES[0]),
-    "params-tokens": ("parameters and tokens", PALETTE[4], LINE_STYLES[1]),
-    "observational": ("observational", PALETTE[5], LINE_STYLES[2]),
-    "shared": ("shared abilities", PALETTE[6], LINE_STYLES[3]),
     "last-score": ("last score", MUTED, LINE_STYLES[1]),
     "last-line": ("line through three", MUTED, LINE_STYLES[2]),
 }

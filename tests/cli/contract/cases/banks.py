@@ -70,7 +70,6 @@ _CALIBRATE = Case(
         "--by-task": "--by-task",
         "--item-covariate": "--item-covariate scenario --item-covariate weight",
         "--family": "--family beta",
-        "--link": "--link adjacent",
         "--precision": "--precision 5",
         "--positive-discrimination": "--positive-discrimination",
         "--within": "--within custom",
