@@ -7,6 +7,7 @@ import numpy as np
 from itembank.bank.banks import Bank
 from itembank.numerics.arrays import FloatArray
 from itembank.numerics.ties import average_ranks
+from itembank.pages.ability_axis import AbilityAxis
 from itembank.pages.blocks import Block, Chart, Column, Data, Section, Table, Text, Values
 from itembank.pages.charts import (
     Spec,
@@ -20,7 +21,6 @@ from itembank.pages.charts import (
     tips,
 )
 from itembank.pages.common import in_words, plural, scores_in_words
-from itembank.pages.figures.ability_axis import AbilityAxis
 from itembank.pages.model_columns import Groups, Numbers, date_column, group_columns, iso_day, n_different, size_column
 from itembank.pages.theme import count, interval_words, percent
 
