@@ -347,7 +347,10 @@ def selection_weights_chart(found: SelectionWeights) -> Chart:
     legend = {**TOP, "columns": 3, "symbolType": "circle"}
     shade = {"field": "selection", "type": "nominal", "scale": colours(names), "legend": legend}
     weight = "Weight in the overall score"
-    x, y = across("rank", "Item, the largest weight first", axis={"tickMinStep": 1}), across("weight", weight, form="~%")
+    x, y = (
+        across("rank", "Item, the largest weight first", axis={"tickMinStep": 1}),
+        across("weight", weight, form="~%"),
+    )
     alike: Spec = {
         "data": {"name": "alike"},
         **marked("rule", {"y": across("alike", weight, form="~%")}, strokeDash=[2, 2], color="@soft"),

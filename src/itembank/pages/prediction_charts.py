@@ -365,7 +365,12 @@ def _dims(result: PredictionResult, sets: Sequence[str], n_tasks: Sequence[int],
     legend = {"title": None, "orient": "top"}
     scale = colours([plural(budget, "item") for budget in budgets])
     shade = {"field": "asked", "type": "nominal", "scale": scale, "legend": legend}
-    x = across("n_dims", "Abilities", scale={"zero": False}, axis={"tickMinStep": 1, "values": rows["n_dims"].unique().to_list()})
+    x = across(
+        "n_dims",
+        "Abilities",
+        scale={"zero": False},
+        axis={"tickMinStep": 1, "values": rows["n_dims"].unique().to_list()},
+    )
     y = across("percent", "Change of error (%)")
     parts = [
         ruled("y", 0.0, strokeDash=[1, 0]),

@@ -95,7 +95,7 @@ def forecast_chart(
         else ""
     )
     level = level_words(law.level)
-    others = " Lines of the other recipes are grey; the menu chooses." if len(law.recipes) > 1 else ""
+    others = " Lines of the other recipes are grey." if len(law.recipes) > 1 else ""
     return Chart(
         f"Scores by training compute, and what the law forecasts up to {compute(law.target_flops)}",
         _recipe_panels(law, chosen, ("Score", ".0%"), [0.0, 1.0], len(drawn)),
@@ -412,7 +412,7 @@ def laws_chart(law: PretrainingLaw, recipe: str = "", *, scenarios: Sequence[str
         of_models = _models(law, (one.scenario, place), observed, np.full(observed.shape, np.nan))
         rows += [row for row in of_models if row[2] == recipe]
     names = [LAW_WORDS.get(name, name) for name in law.names]
-    legend = {"title": None, "orient": "top", "columns": 3, "labelLimit": 230}
+    legend = {"title": None, "orient": "top", "columns": 3, "labelLimit": 230, "symbolOpacity": 1}
     shade = {"field": "recipe", "type": "nominal", "scale": colours(names), "legend": legend}
     x = across("flops", FLOPS, form=".0e", scale={"type": "log"}, axis={"tickCount": 3})
     y = across("value", "Score", form=".0%", scale={"domain": [0.0, 1.0]})

@@ -312,8 +312,7 @@ def transfer_curves_chart(found: Sequence[Transfer]) -> Chart:
         spec,
         (Data("transfer-curves", columns),),
         f"Predicted pass@k of {models[0]} on {first.target}: {words}.",
-        note=f"The line is predicted, the band its {level_words(first.level)} interval, points are actual. The menu "
-        "chooses the model.",
+        note=f"The line is predicted, the band its {level_words(first.level)} interval, points are actual.",
     )
 
 

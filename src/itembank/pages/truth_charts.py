@@ -114,7 +114,7 @@ def against_truth(
     ends = {"x": {**x, "field": "from"}, "x2": {"field": "to"}, "y": {**y, "field": "from"}, "y2": {"field": "to"}}
     diagonal = {"mark": {"type": "rule", "color": "@muted", "strokeDash": [4, 4]}, "encoding": ends}
     bars = {
-        "mark": {"type": "rule", "color": "@main", "opacity": 0.35},
+        "mark": {"type": "rule", "color": "@main", "opacity": 0.35, "clip": True},
         "encoding": {"x": x, "y": {**y, "field": "low"}, "y2": {"field": "high"}},
     }
     point = {"type": "point", "size": 45, "strokeWidth": 1.5, "stroke": "@main", "filled": True, "opacity": 1}

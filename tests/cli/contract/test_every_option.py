@@ -7,10 +7,10 @@ mode, mend the command: `itembank.cli.options.refuse_unused` refuses what was ty
 from contextlib import nullcontext
 
 import pytest
+from itembank.pages.figures import canvas
 
 from itembank.living import descendants
 from itembank.pages import quickstart
-from itembank.pages.figures import canvas
 from itembank.publishing import tiny
 from itembank.readers import builtin
 from itembank.sessions import journal
