@@ -40,12 +40,8 @@ def draw_coverage(records: list[dict[str, Any]], path: Path) -> None:
             "goal": ["clearly below" if one else "met" for one in is_low],
         },
     )
-    shade = {
-        "field": "goal",
-        "type": "nominal",
-        "scale": {"domain": ["met", "clearly below"], "range": ["@main", "@other"]},
-    }
-    shade["legend"] = None
+    tones = {"domain": ["met", "clearly below"], "range": ["@main", "@other"]}
+    shade = {"field": "goal", "type": "nominal", "scale": tones, "legend": None}
     row, bare = in_order("cell", "place", labelLimit=210, grid=False), in_order("cell", "place", labels=False)
     x = across("coverage", "Scores inside", form="%", scale={"zero": False})
     width = across("width", "Half-width / 95th percentile of errors", scale={"zero": True})
@@ -74,8 +70,8 @@ def draw_coverage(records: list[dict[str, Any]], path: Path) -> None:
         beside(panel(220, height, *left), panel(220, height, *right)),
         (data,),
         f"{words}.",
-        note="A row: benchmark, split, items. Bars: 95 % intervals, each model one trial. Grey: the goal. Right: below 1 "
-        "intervals are narrower than errors ask for; dotted: the widest they should be.",
+        note="A row: benchmark, split, items. Bars: 95 % intervals, each model one trial. Grey: the goal. Right: below "
+        "1 intervals are narrower than errors ask for; dotted: the widest they should be.",
     )
     chart.save(path)
 

@@ -63,9 +63,9 @@ def chart(growth: list[Row], fits: list[Row]) -> Chart:
         ),
         (data,),
         f"{words}.",
-        note="Simulated responses, a tenth missing, one thread. Diamonds: other tools, one ability, set apart sideways. "
-        f"Broken lines count as many passes as the fit took: {floor.cell_ns:.1f} ns a cell for arithmetic in C, "
-        f"{floor.read_ns:.2f} ns to read a byte.",
+        note="Simulated responses, a tenth missing, one thread. Diamonds: other tools, one ability, set apart "
+        "sideways. Broken lines count as many passes as the fit took: "
+        f"{floor.cell_ns:.1f} ns a cell for arithmetic in C, {floor.read_ns:.2f} ns to read a byte.",
     )
 
 
