@@ -19,8 +19,8 @@ def correlation_data(name: str, names: Sequence[str], value: FloatArray, low: Fl
     return Data(
         name,
         {
-            "row": [names[k] for k in row],
-            "column": [names[k] for k in column],
+            "row": [names[k] for k in row.tolist()],
+            "column": [names[k] for k in column.tolist()],
             "row_place": row,
             "column_place": column,
             "value": value[row, column],
