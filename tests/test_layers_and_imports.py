@@ -26,7 +26,7 @@ HEAVY = (
     "rich",
     "pandas",
     "pyarrow",
-    "matplotlib",
+    "vl_convert",
     "jinja2",
     "vl_convert",
 )

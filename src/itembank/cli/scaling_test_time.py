@@ -124,9 +124,9 @@ def command(
             law = pass_at_k_law(matrix, spec, bank=bank, models=models, rng=seed, progress=said)
             plan = None if choices["half_width"] is None else _plan(matrix, bank, choices, spec.k, seed)
         if figure is not None:
-            from itembank.pages.figures.pass_at_k_figures import figure_pass_at_k  # noqa: PLC0415
+            from itembank.pages.pass_at_k_page import pass_at_k_chart  # noqa: PLC0415
 
-            write_figure(figure_pass_at_k(law), figure)
+            write_figure(pass_at_k_chart(law), figure)
     for text in law.notes:
         note(f"Note: {text}.")
     _print(law, plan, show or "curves", output_format)
