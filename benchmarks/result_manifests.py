@@ -26,7 +26,7 @@ DOCUMENT = ROOT / "docs" / "results-tables.md"
 SOURCE = ROOT / "src" / "itembank"
 NO_NUMBERS = ("cli", "reports", "readers", "figure.py", "errors.py", "progress.py", "__init__.py", "__main__.py")
 """Parts of the library and of benchmarks in which no number of a table comes about."""
-LIBRARIES = ("numpy", "scipy", "scikit-learn", "polars")
+LIBRARIES = ("numpy", "scipy", "polars")
 SHOWN_DIGITS = 12
 WORDS = {"code": "changed since: itembank.", "benchmark": "changed since: ", "data": "other data: "}
 TABLE = re.compile(r"<!-- table: (?P<name>\S+) -->\n(?P<text>.*?)\n<!-- end of table -->", re.DOTALL)

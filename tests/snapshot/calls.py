@@ -3,12 +3,11 @@
 _SMALL = "--no-folds --format json"
 _SELECTORS = (
     *("auto", "random", "stratified", "anchor-correctness", "anchor-irt", "anchor-latent", "v-optimal"),
-    *("disagreement", "information", "uncertainty"),
+    "uncertainty",
 )
 _CRITERIA = ("trace", "d-optimal", "a-optimal", "v-optimal", "random", "uniform", "min-cost --cost seconds")
 _ESTIMATORS = (
-    *("mean", "weighted", "p-irt", "gp-irt", "task-mean", "task-mean-eb", "ridge", "knn", "random-forest", "metabench"),
-    *("factor", "stacked", "auto"),
+    *("mean", "weighted", "p-irt", "gp-irt", "task-mean", "task-mean-eb", "ridge", "factor", "stacked", "auto"),
 )
 _BANKS = {
     "1pl": "past.parquet --item-model 1pl",

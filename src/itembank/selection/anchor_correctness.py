@@ -22,7 +22,7 @@ def correctness_features(bank: Bank, pool: ScenarioPool, *, standardise: bool) -
     standardise : bool
         Give every model's responses the same variance over the candidates.
     """
-    bank.check_responses("Anchor points on correctness, and items of most disagreement, need")
+    bank.check_responses("Anchor points on correctness need")
     responses = bank.responses.of_items(pool.items)
     missing = np.isnan(responses)
     if missing.any():

@@ -12,8 +12,6 @@ from itembank.selection.anchor_correctness import correctness_features
 from itembank.selection.anchor_irt import irt_features
 from itembank.selection.anchor_latent import latent_features
 from itembank.selection.anchors import choose_anchors
-from itembank.selection.disagreement import choose_by_disagreement
-from itembank.selection.information import choose_by_information
 from itembank.selection.local_model import models_near_abilities
 from itembank.selection.pools import Choice, ItemPools, ScenarioPool
 from itembank.selection.simple_random import choose_random
@@ -64,18 +62,6 @@ def v_optimal(pools: ItemPools, spec: specs.VOptimal) -> list[Choice]:
     features, targets = latent_features(usual), pools.bank.targets
     orders: dict[str, IntArray] = pools.bank.cache.remember("orders of v-optimal items", dict)
     return choose_v_optimal(models, targets, spec, pools.scenarios, pools.counts, features=features, orders=orders)
-
-
-def by_disagreement(pools: ItemPools, spec: specs.Disagreement) -> list[Choice]:
-    """Choose the items on which the calibration models disagree most."""
-    return pools.each(
-        lambda pool, n_items: choose_by_disagreement(pools.bank, pool, n_items, pools.rng, measure=spec.measure)
-    )
-
-
-def by_information(pools: ItemPools, spec: specs.Information) -> list[Choice]:  # noqa: ARG001
-    """Choose the items with the most information about ability at every level that occurs."""
-    return pools.each(lambda pool, n_items: choose_by_information(pools.bank, pool, n_items))
 
 
 def by_uncertainty(pools: ItemPools, spec: specs.Uncertainty) -> list[Choice]:
