@@ -8,10 +8,7 @@ import polars as pl
 from itembank.bank.bank_factors import bank_factor_model
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.selection import selector_specs as specs
-from itembank.selection.anchor_correctness import correctness_features
-from itembank.selection.anchor_irt import irt_features
-from itembank.selection.anchor_latent import latent_features
-from itembank.selection.anchors import choose_anchors
+from itembank.selection.anchors import choose_anchors, correctness_features, irt_features, latent_features
 from itembank.selection.local_model import models_near_abilities
 from itembank.selection.pools import Choice, ItemPools, ScenarioPool
 from itembank.selection.simple_random import choose_random
