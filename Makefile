@@ -11,7 +11,7 @@ NUMERICAL := tests/numerics tests/factors tests/selection tests/planning tests/e
 	tests/calibration/variational tests/scaling/pretraining
 TESTS ?=
 
-.PHONY: quickstart test test-slow test-harnesses test-browser test-clusters test-kernels test-second-kernel attack mutations lint bench rivals docs release-check clean
+.PHONY: quickstart test test-slow test-harnesses test-browser test-clusters test-kernels test-second-kernel attack mutations lint bench rivals rival-methods docs release-check clean
 
 $(STAMPS)/venv:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "itembank needs Python 3.11 or newer; run make PYTHON=python3.11")'
@@ -94,6 +94,12 @@ lint: $(STAMPS)/lint
 bench: $(STAMPS)/plot
 	$(BIN)/python -m benchmarks.speed_commands
 
+# Methods of other papers, which the panel compares with: a package that brings methods to itembank as any can.
+rival-methods: $(STAMPS)/rival-methods
+$(STAMPS)/rival-methods: $(STAMPS)/plot benchmarks/rivals/methods/pyproject.toml constraints.txt
+	$(PIP) -e benchmarks/rivals/methods
+	@touch $@
+
 # Other tools have an environment of their own (2 GB with torch): what they need may differ from what itembank needs.
 RIVALS := .venv-rivals
 $(RIVALS)/.made: benchmarks/rivals/requirements.txt
@@ -101,7 +107,7 @@ $(RIVALS)/.made: benchmarks/rivals/requirements.txt
 	$(RIVALS)/bin/python -m pip install --quiet --disable-pip-version-check -r benchmarks/rivals/requirements.txt
 	@touch $@
 
-rivals: $(STAMPS)/plot $(RIVALS)/.made
+rivals: $(STAMPS)/rival-methods $(RIVALS)/.made
 	$(BIN)/python -m benchmarks.rivals --rival-python $(RIVALS)/bin/python
 
 docs: $(STAMPS)/docs $(STAMPS)/plot

@@ -41,8 +41,6 @@ ON_OPENLLM = (
     "anchor-correctness",
     "anchor-irt",
     "anchor-latent",
-    "disagreement",
-    "information",
     "auto",
 )
 METHODS = ("weighted", "p-irt", "gp-irt", "factor", "ridge", "stacked", "auto")

@@ -27,7 +27,7 @@ DOCUMENT = ROOT / "docs" / "results-tables.md"
 SNAPSHOT = ROOT / "tests" / "snapshot" / "values.json"
 COMPARED_DIGITS = 6
 """Significant digits of a number of the snapshot that count: tables show four at most."""
-LIBRARIES = ("numpy", "scipy", "scikit-learn", "polars")
+LIBRARIES = ("numpy", "scipy", "polars")
 SHOWN_DIGITS = 12
 WORDS = {"numbers": "numbers changed since: ", "benchmark": "changed since: ", "data": "other data: "}
 TABLE = re.compile(r"<!-- table: (?P<name>\S+) -->\n(?P<text>.*?)\n<!-- end of table -->", re.DOTALL)

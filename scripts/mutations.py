@@ -55,8 +55,6 @@ EQUIVALENT = {
     "without a response are left out afterwards; only NaN would harm",
     "src/itembank/calibration/variational/passes.py: if not isinstance(rule, BetaRule) or blocks.sums is None:: "
     "or -> and": "blocks have sums where the rule is that of the Beta family, and only there",
-    "src/itembank/estimation/regression/signature.py: result: FloatArray = "
-    "forest.predict(new).reshape(new.shape[0], -1): 1 -> 2": "NumPy takes any negative size for the one to find",
     "src/itembank/comparison/comparisons.py: which = flagged[self.pairs.first] + 2 * flagged[self.pairs.second]: "
     "+ -> -": "-2 and -1 name the same texts, counted from the end",
     "src/itembank/selection/greedy.py: if step + 1 == n_steps:: + -> -": "spares work that nothing uses any more",
@@ -66,8 +64,6 @@ EQUIVALENT = {
     "# fixed, so that results repeat: * -> /": "any vector begins the search for the eigenvectors",
     "src/itembank/scaling/pretraining/two_step.py: power = np.exp(np.minimum(log_scale - exponent * x, 300.0)): "
     "300.0 -> 150.0": "keeps numbers from overflowing",
-    "src/itembank/estimation/regression/metabench.py: return np.asarray(np.where(total > 0.0, weights, 1.0) / "
-    "np.where(total > 0.0, total, weights.shape[0])): 1.0 -> 0.5": "sums of answers are standardised afterwards",
 }
 """Changes that no test can see, each with the reason: the next of the drawn list takes the place."""
 OPPOSITE: dict[type, str] = {

@@ -6,6 +6,11 @@ from itembank.methods import installed_methods
 def install(monkeypatch, folder, name, source, entry_points):
     """Install a package of one module for one test; `entry_points` map a group to its lines."""
     (folder / f"{name}.py").write_text(source)
+    name_entry_points(monkeypatch, folder, name, entry_points)
+
+
+def name_entry_points(monkeypatch, folder, name, entry_points):
+    """Let a folder say for one test that a package brings these."""
     about = folder / f"{name}-1.0.dist-info"
     about.mkdir()
     (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")

@@ -21,7 +21,6 @@ HEAVY = (
     "numpy",
     "scipy",
     "polars",
-    "sklearn",
     "safetensors",
     "rich",
     "pandas",

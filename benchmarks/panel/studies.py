@@ -4,7 +4,7 @@ from pathlib import Path
 
 from benchmarks.kept_parts import kept_folder
 from benchmarks.panel import work
-from benchmarks.recent_methods import install
+from benchmarks.rivals.plug_in import METHODS, check_installed
 from itembank.responses.responses import ResponseMatrix
 from itembank.studies.data_sets import load_data
 from itembank.studies.study_files import load_study
@@ -15,8 +15,8 @@ HERE = Path(__file__).parent
 
 
 def panel_study(name: str) -> StudySpec:
-    """Return the settings of a study of the panel, whose baselines are installed."""
-    install()
+    """Return the settings of a study of the panel, whose rivals must be installed."""
+    check_installed()
     return load_study(HERE / f"{name}.toml")
 
 
@@ -24,5 +24,5 @@ def open_study(name: str, *, kept_as: str) -> tuple[StudySpec, ResponseMatrix, P
     """Return a study, its responses, and the folder of its parts in a benchmark."""
     settings, spec = HERE / f"{name}.toml", panel_study(name)
     data = Path(spec.data.responses[0]).parent.name
-    folder = kept_folder(f"{kept_as}-{name}", [Path(work.__file__)], data=[data], settings=[settings])
+    folder = kept_folder(f"{kept_as}-{name}", [Path(work.__file__), METHODS], data=[data], settings=[settings])
     return spec, load_data(spec.data), folder

@@ -4,11 +4,11 @@ import numpy as np
 import polars as pl
 
 from benchmarks.panel.work import BY_TRIAL, DEFAULT, STAGES, of_method
-from benchmarks.recent_methods import AIPW, QUADRATURE
 from benchmarks.resampling import IntervalQuality, mean_error
 from itembank.estimation.typicality import Typicality
 from itembank.studies.summary import summarise
 
+AIPW, QUADRATURE = "aipw", "bayesian-quadrature"
 IRT = ("anchor-irt", "gp-irt")
 RANDOM_AIPW = ("stratified", AIPW)
 QUADRATURES = (QUADRATURE, QUADRATURE)

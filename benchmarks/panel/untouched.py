@@ -14,9 +14,9 @@ import polars as pl
 from benchmarks.kept_parts import kept_folder, run_parts
 from benchmarks.panel.goals import without_goals
 from benchmarks.panel.report import report
-from benchmarks.panel.table import IRT, QUADRATURES, RANDOM_AIPW
+from benchmarks.panel.table import AIPW, IRT, QUADRATURE, QUADRATURES, RANDOM_AIPW
 from benchmarks.panel.work import DEFAULT, parts
-from benchmarks.recent_methods import AIPW, QUADRATURE, install
+from benchmarks.rivals.plug_in import METHODS, check_installed
 from itembank.readers.read import read_responses
 from itembank.responses.responses import ResponseMatrix
 from itembank.studies.split_specs import RandomShare
@@ -34,11 +34,11 @@ def main() -> None:
     parser.add_argument("-o", "--output", type=Path, default=Path("benchmarks/results/untouched"))
     parser.add_argument("--jobs", type=int, default=-1, help="processes; -1 for one on each core")
     arguments = parser.parse_args()
-    install()
+    check_installed()
     found, models = [], {}
     for name in arguments.only:
         responses = _load(name, MODELS[name])
-        folder = kept_folder(f"untouched-{name}", [HERE / "work.py"], data=[name], settings=[Path(__file__)])
+        folder = kept_folder(f"untouched-{name}", [HERE / "work.py", METHODS], data=[name], settings=[Path(__file__)])
         work = parts(name, spec_of(name), responses)
         found += run_parts(folder, work, jobs=arguments.jobs, only_kept=arguments.only_kept)
         models[name] = responses.models

@@ -7,7 +7,6 @@ from functools import partial
 import numpy as np
 import polars as pl
 
-from benchmarks.recent_methods import install
 from itembank.errors import ItembankWarning
 from itembank.estimation.estimate import estimate
 from itembank.planning.next_stage import next_stage
@@ -50,7 +49,6 @@ def estimates_of(name: str, spec: StudySpec, responses: ResponseMatrix, fold: Fo
     The default in two stages has rows as if it were a selector of the study, for the overall score, and
     `takes_stages` says there whether ``stages='auto'`` would have taken them.
     """
-    install()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ItembankWarning)
         prepared = prepare_fold(spec, responses, fold)

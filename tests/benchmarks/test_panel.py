@@ -5,7 +5,6 @@ import polars as pl
 import pytest
 
 import itembank as ib
-from benchmarks import recent_methods
 from benchmarks.panel import bands, goals
 from benchmarks.panel.figure import NORMAL_95, running_percentile, wilson_interval
 from benchmarks.panel.report import report
@@ -18,23 +17,13 @@ from itembank.studies.splits import make_folds
 from itembank.studies.study_specs import CalibrationChoice, StudySpec
 from tests.studies.simulated import make_responses
 
-pytestmark = pytest.mark.usefixtures("few_folds", "installed")
+pytestmark = pytest.mark.usefixtures("few_folds", "rival_methods")
 RESPONSES = make_responses(n_scenarios=1)
 PAIRS = (DEFAULT, IRT, ("stratified", "aipw"), ("bayesian-quadrature", "bayesian-quadrature"))
 
 
 @pytest.fixture(scope="module")
-def installed():
-    """Have the rivals in the tables for these tests alone."""
-    with pytest.MonkeyPatch.context() as patch:
-        for table in (recent_methods.ESTIMATORS, recent_methods.SELECTORS):
-            patch.setattr(table, "_methods", dict(table._methods))
-        recent_methods.install()
-        yield
-
-
-@pytest.fixture(scope="module")
-def spec(installed):
+def spec(rival_methods):
     selectors, estimators = (tuple(dict.fromkeys(names)) for names in zip(*PAIRS, strict=True))
     return StudySpec(
         "bfcl_v1",

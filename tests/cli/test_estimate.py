@@ -44,7 +44,7 @@ def test_every_method_and_interval_of_the_library_is_offered():
     assert get_args(IntervalKind) == tuple(MEANING)
 
 
-@pytest.mark.parametrize("method", ["auto", "gp-irt", "mean", "random-forest"])
+@pytest.mark.parametrize("method", ["auto", "gp-irt", "mean"])
 def test_rows_have_what_the_readme_promises(run, bank_folder, new_models, tmp_path, method):
     select_items(run, bank_folder, tmp_path / "s.json")
     outcome = run(

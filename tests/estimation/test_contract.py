@@ -8,12 +8,12 @@ import pytest
 
 from itembank.errors import DataWarning
 from itembank.estimation.estimate import MOST_PATTERNS, estimate
-from itembank.estimation.estimator_specs import METHODS, RandomForest
+from itembank.estimation.estimator_specs import METHODS
 from itembank.estimation.folds import folds
 from itembank.selection.select import select
 from tests.estimation.simulated import full_scores, new_models, possible_range, select_cells, small_bank, with_gaps
 
-SPECS = {name: kind() for name, kind in METHODS.kinds.items()} | {"random-forest": RandomForest(n_trees=2)}
+SPECS = {name: kind() for name, kind in METHODS.kinds.items()}
 ALL_METHODS = pytest.mark.parametrize("method", SPECS.values(), ids=SPECS)
 ADDED_UP = {"mean", "weighted", "p-irt"}
 """Methods whose overall score is the mean of the scenarios'; gp-irt's is, too, where nothing is cut."""

@@ -52,7 +52,7 @@ def test_an_external_score_is_learnt_without_copies_too():
 
 
 @pytest.mark.filterwarnings("ignore:.*answered unlike")
-@pytest.mark.parametrize("method", ["stacked", "p-irt", "gp-irt", "factor", "weighted", "knn", "ridge"])
+@pytest.mark.parametrize("method", ["stacked", "p-irt", "gp-irt", "factor", "weighted", "ridge"])
 def test_no_interval_has_width_zero_while_answers_are_unknown(method):
     """Past models solved all items or none, so that none was ever estimated wrongly."""
     past = np.repeat([[0.0], [1.0]], 15, axis=0) * np.ones(40)

@@ -12,7 +12,7 @@ from itembank.calibration.build import build_bank
 from itembank.calibration.calibration_specs import Variational
 from itembank.errors import DataWarning
 from itembank.estimation.estimate import estimate
-from itembank.estimation.estimator_specs import METHODS, RandomForest
+from itembank.estimation.estimator_specs import METHODS
 from itembank.responses.responses import ResponseMatrix
 from itembank.selection.select import select
 from tests.estimation.simulated import full_scores, select_cells
@@ -22,7 +22,7 @@ N_PAST, N_NEW, N_ITEMS, N_BANKS = 120, 200, 180, 12
 the mean over twelve banks of 0.006."""
 LEAST, MOST = 0.93, 0.99
 """Of 95 % intervals, which are a tenth wider than errors of models of the same population ask for (`ALLOWANCE`)."""
-SPECS = {name: kind() for name, kind in METHODS.kinds.items()} | {"random-forest": RandomForest(n_trees=10)}
+SPECS = {name: kind() for name, kind in METHODS.kinds.items()}
 WORLDS = {
     "ordinary": {},
     "low scores": {"level": -3.5},

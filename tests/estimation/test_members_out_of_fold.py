@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from itembank.estimation.estimate import estimate
-from itembank.estimation.estimator_specs import METHODS, PIRT, Auto, RandomForest, SampleMean, Stacked, Weighted
+from itembank.estimation.estimator_specs import METHODS, PIRT, Auto, SampleMean, Stacked, Weighted
 from itembank.estimation.expectations import Expectations
 from itembank.estimation.folds import folds
 from itembank.estimation.members_out_of_fold import MembersOutOfFold
@@ -17,7 +17,6 @@ pytestmark = pytest.mark.usefixtures("few_folds")
 SEEN = np.arange(12)
 """Items that are answered: four of each scenario."""
 SINGLES = {name: kind() for name, kind in METHODS.kinds.items() if kind not in {Stacked, Auto}}
-SINGLES["random-forest"] = RandomForest(n_trees=2)
 MODEL = 8
 
 
@@ -57,7 +56,7 @@ def test_what_a_model_did_on_items_not_seen_does_not_change_its_own_estimate(ban
     assert np.any(np.abs(after.truth[MODEL] - before.truth[MODEL]) > 0.01)
 
 
-@pytest.mark.parametrize("name", ["p-irt", "factor", "ridge", "knn", "metabench", "task-mean"])
+@pytest.mark.parametrize("name", ["p-irt", "factor", "ridge", "task-mean"])
 def test_the_check_above_catches_a_leak(bank, changed, name):
     """With fits that saw every model, what one did on the other items does change its estimate."""
     values = []

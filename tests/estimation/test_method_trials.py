@@ -18,7 +18,7 @@ from tests.estimation.simulated import new_models, shared_bank, small_bank
 pytestmark = pytest.mark.usefixtures("few_folds")
 
 SPECS = (PIRT(), Weighted())
-CHOSEN = ["anchor-irt", "anchor-correctness", "v-optimal", "information"]
+CHOSEN = ["anchor-irt", "anchor-correctness", "v-optimal"]
 
 
 @pytest.fixture(scope="module")

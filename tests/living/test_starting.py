@@ -168,7 +168,7 @@ def test_intervals_hold_for_models_of_every_strength(rng):
         ("An adaptive session needs", lambda bank: ib.prepare_sessions(bank, SessionSpec())),
         ("Method 'p-irt' needs", lambda bank: ib.estimate(bank, one_model(), method="p-irt")),
         ("A model-based interval needs", lambda bank: ib.estimate(bank, one_model(), interval="model-based")),
-        ("disagreement, need", lambda bank: ib.select(bank, 20, method="anchor-correctness")),
+        ("correctness need", lambda bank: ib.select(bank, 20, method="anchor-correctness")),
     ],
 )
 def test_what_needs_an_item_model_says_how_to_get_one(what, call):

@@ -6,7 +6,7 @@ from scipy.spatial.distance import pdist, squareform
 
 from itembank.errors import ParameterError
 from itembank.irt.linear_gaussian import FactorModel, fit_factor_model
-from itembank.selection.anchor_latent import latent_features
+from itembank.selection.anchors import latent_features
 from itembank.selection.select import select
 from itembank.selection.selector_specs import AnchorLatent
 from tests.bank.banks import make_bank

@@ -10,7 +10,6 @@ from itembank.selection.selector_specs import (
     METHODS,
     AnchorIRT,
     AnchorLatent,
-    Disagreement,
     OptimalDesign,
     Stratified,
     VOptimal,
@@ -24,7 +23,6 @@ SPECS = [
     AnchorIRT(n_restarts=2, standardise=False, allow_degenerate=True),
     AnchorLatent(n_components=2),
     Stratified("proportional"),
-    Disagreement("jensen-shannon"),
     OptimalDesign("d-optimal", at_least={"law": 3}, at_most=5, randomesque=2),
     OptimalDesign(of="score", target="math", at_least=0),
 ]

@@ -9,9 +9,7 @@ from itembank.errors import DataError, ParameterError
 from itembank.irt.bernoulli import probability
 from itembank.responses.responses import ResponseMatrix
 from itembank.responses.targets import ScoreTargets
-from itembank.selection.anchor_correctness import correctness_features
-from itembank.selection.anchor_irt import irt_features
-from itembank.selection.anchors import spread
+from itembank.selection.anchors import correctness_features, irt_features, spread
 from itembank.selection.pools import ScenarioPool
 from itembank.selection.select import select
 from itembank.selection.selector_specs import METHODS, AnchorCorrectness, AnchorIRT, AnchorLatent, Stratified, VOptimal

@@ -1,14 +1,10 @@
 """The calls of the snapshot: command lines over every method, family and law, in an order in which files are there."""
 
 _SMALL = "--no-folds --format json"
-_SELECTORS = (
-    *("auto", "random", "stratified", "anchor-correctness", "anchor-irt", "anchor-latent", "v-optimal"),
-    *("disagreement", "information"),
-)
+_SELECTORS = (*("auto", "random", "stratified", "anchor-correctness", "anchor-irt", "anchor-latent", "v-optimal"),)
 _CRITERIA = ("trace", "d-optimal", "a-optimal", "v-optimal", "random", "uniform", "min-cost --cost seconds")
 _ESTIMATORS = (
-    *("mean", "weighted", "p-irt", "gp-irt", "task-mean", "task-mean-eb", "ridge", "knn", "random-forest", "metabench"),
-    *("factor", "stacked", "auto"),
+    *("mean", "weighted", "p-irt", "gp-irt", "task-mean", "task-mean-eb", "ridge", "factor", "stacked", "auto"),
 )
 _BANKS = {
     "1pl": "past.parquet --item-model 1pl",

@@ -16,14 +16,11 @@ DIGITS = 5
 """Kernels of the BLAS differ by less, but for these calls."""
 FEWER_DIGITS = {
     "spread_over_starts": 2,
-    "estimate knn: standard_error": 3,
-    "estimate knn: cache": 1,
     "pretrain": 3,
 }
 """By a part of call and place. The two-step law converges slowly. With AVX-512 its starts end apart by another
-thousandth, and scikit-learn takes other neighbours of those as near."""
+thousandth."""
 OTHERS = {
-    "estimate random-forest": "trees of scikit-learn split otherwise at ties",
     "calibrate mml-counts": "few models: acceleration stops after 13 or after 250 steps, at about the same items",
     "report accuracy": "with all items asked, intervals have no width: by rounding they hold the score or not",
 }

@@ -19,7 +19,6 @@ pytestmark = pytest.mark.usefixtures("few_folds")
 
 RESPONSES = make_responses()
 FOLD = make_folds(make_spec().splits[0], RESPONSES.models, 1, 3)[0]
-FEW_TREES = {"name": "random-forest", "method": "random-forest", "n_trees": 3}
 SEEN = ("estimate", "low", "high", "n_used", "effective_items", "n_items")
 
 
@@ -70,8 +69,7 @@ def test_no_selector_sees_what_tested_models_answered(selector, monkeypatch):
 @pytest.mark.parametrize("selector", ["random", "v-optimal"])
 def test_no_estimator_sees_more_than_chosen_items(selector, monkeypatch):
     assert {"auto", "stacked"} <= set(ESTIMATIONS.kinds)
-    estimators = tuple(FEW_TREES if name == "random-forest" else name for name in ESTIMATIONS.kinds)
-    spec = make_spec(selectors=(selector,), estimators=estimators, n_items=(10,), repeats=1)
+    spec = make_spec(selectors=(selector,), estimators=tuple(ESTIMATIONS.kinds), n_items=(10,), repeats=1)
     assert is_blind(spec, monkeypatch) == dict.fromkeys(ESTIMATIONS.kinds, True)
 
 

@@ -82,8 +82,8 @@ def estimate(
     by every method.
 
     'stacked' (and so 'auto') estimates the overall score in its own right and moves the scenario scores, each by what
-    it is uncertain, so that they make it up (`reconciled`). The other methods that learn from the calibration models'
-    scores ('ridge', 'knn', 'random-forest', 'metabench') do not: their overall score need not be the scenarios' mean.
+    it is uncertain, so that they make it up (`reconciled`). 'ridge', which learns from the calibration models' scores,
+    does not: its overall score need not be the scenarios' mean.
 
     Parameters
     ----------

@@ -121,86 +121,6 @@ class Ridge(PointSpec):
 
 
 @dataclass(frozen=True, slots=True)
-class KNearest(PointSpec):
-    """Mean score of the calibration models that responded most alike (DISCO, arXiv 2510.07959).
-
-    Attributes
-    ----------
-    n_neighbours : int or 'leave-one-out'
-        'leave-one-out' takes what predicts left-out calibration models best, each score its own.
-    n_components : int, None or 'leave-one-out'
-        Principal components of the responses in which models are compared; None compares the responses themselves.
-    """
-
-    n_neighbours: int | Literal["leave-one-out"] = "leave-one-out"
-    n_components: int | Literal["leave-one-out"] | None = "leave-one-out"
-
-    def __post_init__(self) -> None:
-        """Check the choices."""
-        check_whole("n_neighbours", self.n_neighbours, least=1, word="leave-one-out")
-        if self.n_components is not None:
-            check_whole("n_components", self.n_components, least=1, word="leave-one-out")
-
-    @property
-    def learns_scores(self) -> bool:
-        """It does."""
-        return True
-
-
-@dataclass(frozen=True, slots=True)
-class RandomForest(PointSpec):
-    """Random forest on the principal components of the responses (DISCO, arXiv 2510.07959).
-
-    Attributes
-    ----------
-    n_trees : int
-    n_components : int or None
-        Principal components of the responses that the trees see; None gives them the responses themselves. DISCO
-        takes 256; on two leaderboards more than 20 cost time and brought little.
-    seed : int
-        Of the forest: the same seed gives the same estimates.
-    """
-
-    n_trees: int = 100
-    n_components: int | None = 20
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        """Check the choices."""
-        check_whole("n_trees", self.n_trees, least=1)
-        if self.n_components is not None:
-            check_whole("n_components", self.n_components, least=1)
-        check_whole("seed", self.seed, least=0)
-
-    @property
-    def learns_scores(self) -> bool:
-        """It does."""
-        return True
-
-
-@dataclass(frozen=True, slots=True)
-class Metabench(PointSpec):
-    """Additive smooth regression of the score on sub-score and ability (metabench, arXiv 2407.12844).
-
-    Attributes
-    ----------
-    n_knots : int
-        Of each smooth, at quantiles of the calibration models. The penalty decides how much of them is used.
-    """
-
-    n_knots: int = 6
-
-    def __post_init__(self) -> None:
-        """Check the choices."""
-        check_whole("n_knots", self.n_knots, least=2)
-
-    @property
-    def learns_scores(self) -> bool:
-        """It does."""
-        return True
-
-
-@dataclass(frozen=True, slots=True)
 class Factor(PointSpec):
     """Mean of the score under a linear-Gaussian factor model of all items, given the observed responses.
 
@@ -282,9 +202,6 @@ METHODS: MethodTable[EstimationSpec] = MethodTable(
         "task-mean": Method(TaskMean, f"{_POINT}:by_task_mean"),
         "task-mean-eb": Method(TaskMeanEB, f"{_POINT}:by_task_mean_eb"),
         "ridge": Method(Ridge, f"{_POINT}:by_ridge"),
-        "knn": Method(KNearest, f"{_POINT}:by_k_nearest"),
-        "random-forest": Method(RandomForest, f"{_POINT}:by_random_forest"),
-        "metabench": Method(Metabench, f"{_POINT}:by_metabench"),
         "factor": Method(Factor, f"{_POINT}:by_factor_model"),
         "stacked": Stacked,
         "auto": Auto,

@@ -50,6 +50,12 @@ class Known:
         observations = self.observations.take(models=models, columns=columns)
         return Known(self.bank, observations, self.summary.take(models), forecast, self.past_scores)
 
+    def for_regression(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Calibration models' responses to the observed items, their scores, and the new models' responses."""
+        self.bank.check_responses("This method of estimation needs")
+        scores = self.bank.best_known_scores if self.past_scores is None else self.past_scores
+        return self.bank.responses.of_items(self.observations.positions), scores, self.observations.responses
+
 
 def point_scores(known: Known, spec: PointSpec) -> FloatArray:
     """Estimate every scenario's score and the overall one, (n_models, n_scenarios + 1).

@@ -11,11 +11,8 @@ from itembank.estimation import estimator_specs as specs
 from itembank.estimation.gp_irt import estimated_factor, gp_irt, sample_share
 from itembank.estimation.point import Known, calibration_scores, target_weights
 from itembank.estimation.regression.factor import predict_factor
-from itembank.estimation.regression.metabench import predict_metabench
 from itembank.estimation.regression.ridge import predict_ridge
-from itembank.estimation.regression.signature import predict_k_nearest, predict_random_forest
 from itembank.estimation.regression.task_mean import predict_task_mean, predict_task_mean_eb
-from itembank.estimation.response_summary import summarise_responses
 from itembank.estimation.sample_means import weighted_mean
 from itembank.numerics.arrays import FloatArray
 
@@ -52,14 +49,14 @@ def gp_irt_share(known: Known, spec: specs.GPIRT) -> FloatArray:
 
 def by_task_mean(known: Known, spec: specs.TaskMean) -> FloatArray:  # noqa: ARG001
     """Mean score of the calibration models."""
-    return predict_task_mean(*_responses_and_scores(known))
+    return predict_task_mean(*known.for_regression())
 
 
 def by_task_mean_eb(known: Known, spec: specs.TaskMeanEB) -> FloatArray:
     """Observed responses of a scenario drawn towards the calibration models' mean score of it."""
     targets = known.bank.targets
     return predict_task_mean_eb(
-        *_responses_and_scores(known),
+        *known.for_regression(),
         scenario_index=targets.scenario_index[known.observations.positions],
         scenario_weights=targets.scenario_weights,
         strength=spec.strength,
@@ -71,36 +68,10 @@ def by_ridge(known: Known, spec: specs.Ridge) -> FloatArray:
     observations, is_weighted = known.observations, spec.towards == "weights"
     scenarios = known.bank.targets.scenario_index[observations.positions]
     return predict_ridge(
-        *_responses_and_scores(known),
+        *known.for_regression(),
         penalty=None if spec.penalty == "leave-one-out" else spec.penalty,
         column_weights=observations.weights if is_weighted else None,
         scenario_index=scenarios if is_weighted else None,
-    )
-
-
-def by_k_nearest(known: Known, spec: specs.KNearest) -> FloatArray:
-    """Mean score of the calibration models that responded most alike."""
-    count = None if spec.n_neighbours == "leave-one-out" else spec.n_neighbours
-    return predict_k_nearest(*_responses_and_scores(known), n_neighbours=count, n_components=spec.n_components)
-
-
-def by_random_forest(known: Known, spec: specs.RandomForest) -> FloatArray:
-    """Random forest on the principal components of the responses."""
-    return predict_random_forest(
-        *_responses_and_scores(known), n_trees=spec.n_trees, n_components=spec.n_components, seed=spec.seed
-    )
-
-
-def by_metabench(known: Known, spec: specs.Metabench) -> FloatArray:
-    """Additive smooth regression of the score on sub-score and ability."""
-    bank, observations = known.bank, known.observations
-    same_items = observations.answered_by_calibration_models(bank)
-    return predict_metabench(
-        *_responses_and_scores(known),
-        train_abilities=summarise_responses(bank, same_items).abilities,
-        new_abilities=known.summary.abilities,
-        column_weights=target_weights(bank)[observations.positions],
-        n_knots=spec.n_knots,
     )
 
 
@@ -109,14 +80,6 @@ def by_factor_model(known: Known, spec: specs.Factor) -> FloatArray:
     bank, observations = known.bank, known.observations
     model = bank_factor_model(bank, n_factors=spec.n_factors, discrepancy=spec.discrepancy)
     return predict_factor(model, observations.positions, target_weights(bank), observations.responses).value
-
-
-def _responses_and_scores(known: Known) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Calibration models' responses to the observed items, their scores, and the new models' responses."""
-    bank, observations = known.bank, known.observations
-    bank.check_responses("This method of estimation needs")
-    scores = bank.best_known_scores if known.past_scores is None else known.past_scores
-    return bank.responses.of_items(observations.positions), scores, observations.responses
 
 
 def _variance_factor(known: Known, spec: specs.GPIRT) -> FloatArray:

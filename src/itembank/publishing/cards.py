@@ -27,8 +27,8 @@ WITHOUT_RESPONSES = """\
 This bank was published **without past models' responses**. With it you can estimate scores (methods `auto`, `gp-irt`,
 `p-irt`, `factor`, `weighted`, `mean`), select items, and run adaptive sessions. These need the whole bank:
 
-- methods that learn from responses (`ridge`, `knn`, `random-forest`, `metabench`, `task-mean`) and win rates;
-- items chosen by responses (`anchor-correctness`, `disagreement`), `itembank plan`, `diagnose` and `prepare`;
+- methods that learn from responses (`ridge`, `task-mean`) and win rates;
+- items chosen by responses (`anchor-correctness`), `itembank plan`, `diagnose` and `prepare`;
 - calibrated intervals{but}. Without, intervals come from the item model alone, and are too narrow where it is wrong.
 """
 BUT_SUBSET = " for other items than the {n} of `selection.json`, whose measured errors are part of the bank"

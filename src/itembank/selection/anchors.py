@@ -2,6 +2,9 @@
 
 import numpy as np
 
+from itembank.bank.banks import Bank
+from itembank.irt.bernoulli import probability
+from itembank.irt.linear_gaussian import FactorModel
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.numerics.kmeans import nearest_centroid, squared_distances_to_own, weighted_kmeans
 from itembank.numerics.splits import first_of_each
@@ -18,6 +21,64 @@ def spread(features: FloatArray, pool: ScenarioPool) -> FloatArray:
     weights = weights / weights.sum()
     result: FloatArray = np.sqrt(weights @ (features - weights @ features) ** 2)
     return result
+
+
+def correctness_features(bank: Bank, pool: ScenarioPool, *, standardise: bool) -> FloatArray:
+    """Responses of the calibration models to the items of a scenario, (n_pool, n_models) (tinyBenchmarks 3.2).
+
+    A missing response becomes the item model's probability for that model and item: a mean over the
+    models that did answer would say more of who answered than of the item.
+
+    Parameters
+    ----------
+    bank : Bank
+    pool : ScenarioPool
+    standardise : bool
+        Give every model's responses the same variance over the candidates.
+    """
+    bank.check_responses("Anchor points on correctness need")
+    responses = bank.responses.of_items(pool.items)
+    missing = np.isnan(responses)
+    if missing.any():
+        fitted = probability(bank.parameters.take(pool.items), bank.calibration.abilities)
+        responses = np.where(missing, fitted, responses)
+    features: FloatArray = np.ascontiguousarray(responses.T, dtype=np.float64)
+    if not standardise:
+        return features
+    scale = spread(features, pool)
+    result: FloatArray = features / np.where(scale > NO_SPREAD, scale, 1.0)
+    return result
+
+
+def irt_features(bank: Bank, pool: ScenarioPool, *, standardise: bool) -> FloatArray:
+    """Return the loadings and intercept of the items of a scenario, (n_pool, n_dims + 1) (tinyBenchmarks 3.2, 4.1).
+
+    Parameters
+    ----------
+    bank : Bank
+    pool : ScenarioPool
+    standardise : bool
+        Scale the intercept to variance 1 over the candidates, and the loadings, all by one number, to total
+        variance 1. A scale for each dimension would make clusters depend on how ability is rotated, and give
+        dimensions that hardly matter the same say as the first.
+    """
+    parameters = bank.parameters
+    features: FloatArray = np.column_stack([parameters.loadings[pool.items], parameters.intercept[pool.items]])
+    if not standardise:
+        return features
+    scale = spread(features, pool)
+    scale[:-1] = np.sqrt(np.sum(scale[:-1] ** 2))
+    return features / np.where(scale > NO_SPREAD, scale, 1.0)
+
+
+def latent_features(model: FactorModel) -> FloatArray:
+    """Return the mean and the loadings of every item, (n_items, n_factors + 1).
+
+    The squared distance of two items is then what the factor model expects of the squared difference of their
+    responses by one model, their own noise left out:
+    ``E[(y_i - y_j)^2] = (m_i - m_j)^2 + |L_i - L_j|^2 + s_i + s_j``. No feature needs another scale.
+    """
+    return np.column_stack([model.mean, model.loadings])
 
 
 def choose_anchors(

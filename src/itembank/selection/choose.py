@@ -8,12 +8,7 @@ import polars as pl
 from itembank.bank.bank_factors import bank_factor_model
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.selection import selector_specs as specs
-from itembank.selection.anchor_correctness import correctness_features
-from itembank.selection.anchor_irt import irt_features
-from itembank.selection.anchor_latent import latent_features
-from itembank.selection.anchors import choose_anchors
-from itembank.selection.disagreement import choose_by_disagreement
-from itembank.selection.information import choose_by_information
+from itembank.selection.anchors import choose_anchors, correctness_features, irt_features, latent_features
 from itembank.selection.local_model import models_near_abilities
 from itembank.selection.pools import Choice, ItemPools, ScenarioPool
 from itembank.selection.simple_random import choose_random
@@ -63,18 +58,6 @@ def v_optimal(pools: ItemPools, spec: specs.VOptimal) -> list[Choice]:
     features, targets = latent_features(usual), pools.bank.targets
     orders: dict[str, IntArray] = pools.bank.cache.remember("orders of v-optimal items", dict)
     return choose_v_optimal(models, targets, spec, pools.scenarios, pools.counts, features=features, orders=orders)
-
-
-def by_disagreement(pools: ItemPools, spec: specs.Disagreement) -> list[Choice]:
-    """Choose the items on which the calibration models disagree most."""
-    return pools.each(
-        lambda pool, n_items: choose_by_disagreement(pools.bank, pool, n_items, pools.rng, measure=spec.measure)
-    )
-
-
-def by_information(pools: ItemPools, spec: specs.Information) -> list[Choice]:  # noqa: ARG001
-    """Choose the items with the most information about ability at every level that occurs."""
-    return pools.each(lambda pool, n_items: choose_by_information(pools.bank, pool, n_items))
 
 
 def _anchors(

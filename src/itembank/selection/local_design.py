@@ -14,7 +14,7 @@ from itembank.bank.bank_factors import bank_factor_model
 from itembank.bank.banks import Bank
 from itembank.irt.linear_gaussian import factor_posterior
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
-from itembank.selection.anchor_latent import latent_features
+from itembank.selection.anchors import latent_features
 from itembank.selection.local_model import LocalModel
 from itembank.selection.nearest import weighted_by_nearest
 from itembank.selection.pools import ScenarioPool

@@ -8,7 +8,7 @@ from itembank.bank.banks import Bank
 from itembank.errors import ParameterError, shown
 from itembank.irt.parameters import AbilityPrior
 from itembank.numerics.arrays import FloatArray, IntArray
-from itembank.selection.anchor_irt import irt_features
+from itembank.selection.anchors import irt_features
 from itembank.selection.criteria import Criterion, check_criterion, uses_cost, uses_information
 from itembank.selection.design import DesignItems, check_goal, updated_covariance
 from itembank.selection.greedy import Bounds, next_items

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 Allocation = Literal["equal", "proportional"]
 BenchmarkAllocation = Literal["free", "equal"]
-DisagreementMeasure = Literal["variance", "jensen-shannon", "predictive-diversity"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,33 +224,6 @@ class VOptimal(SelectionSpec):
 
 
 @dataclass(frozen=True, slots=True)
-class Disagreement(SelectionSpec):
-    """The items of each scenario on which the calibration models disagree most (DISCO, arXiv 2510.07959).
-
-    Attributes
-    ----------
-    measure : {'variance', 'jensen-shannon', 'predictive-diversity'}
-        'variance' of the responses; 'jensen-shannon': their generalised divergence (binary responses: the same
-        order). 'predictive-diversity': sum over right and wrong of the largest probability that the item model gives
-        it for any calibration model. DISCO takes probabilities of every answer option, which a bank does not hold.
-    """
-
-    measure: DisagreementMeasure = "variance"
-
-    def __post_init__(self) -> None:
-        """Check the choices."""
-        check_one_of("measure", self.measure, get_args(DisagreementMeasure))
-
-
-@dataclass(frozen=True, slots=True)
-class Information(SelectionSpec):
-    """The items of each scenario that tell most about ability at every level that occurs (metabench, arXiv 2407.12844).
-
-    Informative items are not representative ones: estimate from ability or by a regression.
-    """
-
-
-@dataclass(frozen=True, slots=True)
 class OptimalDesign(SelectionSpec):
     """Items chosen one after the other by a criterion of optimal design, at the mean ability (WILD 6.2, "Selection").
 
@@ -326,8 +298,6 @@ METHODS: MethodTable[SelectionSpec] = MethodTable(
         "anchor-irt": Method(AnchorIRT, f"{_CHOOSE}:anchors_on_parameters"),
         "anchor-latent": Method(AnchorLatent, f"{_CHOOSE}:anchors_on_components"),
         "v-optimal": Method(VOptimal, f"{_CHOOSE}:v_optimal"),
-        "disagreement": Method(Disagreement, f"{_CHOOSE}:by_disagreement"),
-        "information": Method(Information, f"{_CHOOSE}:by_information"),
         "optimal-design": Method(OptimalDesign, "itembank.selection.optimal_design:choose_optimal_design"),
     },
     base=SelectionSpec,

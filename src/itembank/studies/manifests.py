@@ -18,7 +18,7 @@ from itembank.responses.responses import ResponseMatrix
 
 SCHEMA_VERSION = 1
 FILE_NAME = "manifest.json"
-PACKAGES = ("itembank", "numpy", "scipy", "scikit-learn")
+PACKAGES = ("itembank", "numpy", "scipy")
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import Ridge, RidgeCV
 
-from itembank.estimation.regression.ridge import RELATIVE_PENALTIES, predict_ridge
+from itembank.estimation.regression.ridge import RELATIVE_PENALTIES, decomposed, predict_ridge
 
 
 def problem(rng, n_train=40, n_columns=12, n_targets=3, n_new=6):
@@ -115,3 +115,15 @@ def test_the_choice_beats_the_largest_and_the_smallest_penalty(rng):
         return np.abs(predict_ridge(responses[train], truth[train], responses[new], **choice) - truth[new]).mean()
 
     assert error() < 0.9 * min(error(penalty=1e-2), error(penalty=1e4))
+
+
+@pytest.mark.parametrize("shape", [(30, 8), (8, 30), (8, 8)])
+def test_decomposition_equals_singular_values(rng, shape):
+    centred = rng.normal(size=shape)
+    centred -= centred.mean(axis=0)
+    left, eigenvalues, right = decomposed(centred)
+    rank = min(shape[0] - 1, shape[1])
+    np.testing.assert_allclose(np.sqrt(eigenvalues), np.linalg.svd(centred, compute_uv=False)[:rank])
+    np.testing.assert_allclose(left * np.sqrt(eigenvalues) @ right.T, centred, atol=1e-10)
+    np.testing.assert_allclose(left.T @ left, np.eye(rank), atol=1e-10)
+    np.testing.assert_allclose(right.T @ right, np.eye(rank), atol=1e-10)

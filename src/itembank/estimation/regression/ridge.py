@@ -2,11 +2,12 @@
 
 import numpy as np
 
-from itembank.estimation.regression.components import decomposed
 from itembank.estimation.regression.missing import Block, solve_blocks
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.numerics.ties import first_smallest
 
+RANK_TOLERANCE = 1e-12
+"""Eigenvalues below this fraction of the largest count as zero: their vectors are rounding."""
 RELATIVE_PENALTIES = np.logspace(-3.0, 4.0, 36)
 """Candidates, in units of the mean squared deviation of a column times the number of models."""
 FREEDOM_OF_MEAN = 30.0
@@ -122,6 +123,31 @@ def _ridge(train: FloatArray, scores: FloatArray, penalties: FloatArray) -> tupl
     errors = _left_out_errors(basis, eigenvalues, projected, scores - score_mean, penalties)
     chosen = penalties[first_smallest(errors.T)]  # (n_targets,)
     return score_mean, directions @ (projected * np.sqrt(eigenvalues)[:, None] / (eigenvalues[:, None] + chosen))
+
+
+def decomposed(centred: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Decompose ``X = U diag(sqrt(e)) V'`` by the smaller Gram matrix, a few times faster than by singular values.
+
+    Parameters
+    ----------
+    centred : (n_models, n_columns)
+
+    Returns
+    -------
+    left : (n_models, rank)
+        U.
+    eigenvalues : (rank,)
+        e, descending.
+    right : (n_columns, rank)
+        V.
+    """
+    is_wide = centred.shape[0] <= centred.shape[1]
+    eigenvalues, vectors = np.linalg.eigh(centred @ centred.T if is_wide else centred.T @ centred)
+    is_positive = eigenvalues > RANK_TOLERANCE * eigenvalues.max(initial=0.0)
+    eigenvalues, vectors = eigenvalues[is_positive][::-1], vectors[:, is_positive][:, ::-1]
+    # V = X'U / sqrt(e), or U = XV / sqrt(e): only the smaller side needs an eigendecomposition
+    other = (centred.T if is_wide else centred) @ vectors / np.sqrt(eigenvalues)
+    return (vectors, eigenvalues, other) if is_wide else (other, eigenvalues, vectors)
 
 
 def _left_out_errors(

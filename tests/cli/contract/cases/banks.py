@@ -251,9 +251,6 @@ _ESTIMATE = Case(
         "model-based": Mode("bank new.csv --repeats last --method gp-irt --interval model-based --format csv"),
         "design": Mode("bank whole.csv --selection random.json --interval design --format csv",
                        values={"--selection": "--selection selection.json"}),
-        "random forest": Mode("bank one.csv --method random-forest --interval model-based --format csv",
-                              about=("--seed", "--level", "--interval", "--win-rate"),
-                              values={"--interval": "--interval design"}),
         "response file": Mode("bank new.parquet --method p-irt --interval model-based --format csv",
                               about=tuple(RESPONSES)),
         "logs": Mode("logs-bank logs --method p-irt --interval model-based --format csv", about=tuple(RESPONSES)),
@@ -285,7 +282,7 @@ _ESTIMATE = Case(
         "--report": "--report out/page.html",
     },
     no_effect={
-        **no_chance("table", "model-based", "design", "random forest"),  # of a forest its spec has the seed
+        **no_chance("table", "model-based", "design"),
         **settled("response file", "--repeats"),
         **settled("logs", "--repeats"),
         **settled("design", "--repeats"),

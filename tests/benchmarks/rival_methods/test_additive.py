@@ -5,7 +5,7 @@ import pytest
 from scipy.integrate import quad
 from scipy.interpolate import CubicSpline, make_smoothing_spline
 
-from itembank.estimation.regression.additive import fit_penalised, make_smooth, roughness, smooth_columns
+from itembank_rivals.additive import fit_penalised, make_smooth, roughness, smooth_columns
 
 
 def test_roughness_is_the_integral_of_the_squared_second_derivative(rng):

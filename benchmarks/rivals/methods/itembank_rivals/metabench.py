@@ -1,10 +1,17 @@
 """Smooth regression of the full score on sub-score and ability (metabench: Kipnis et al. 2024, arXiv 2407.12844)."""
 
+from dataclasses import dataclass
+
 import numpy as np
 
-from itembank.estimation.regression.additive import fit_penalised, make_smooth, smooth_columns
+from itembank.checks import check_whole
+from itembank.estimation.estimator_specs import PointSpec
+from itembank.estimation.point import Known, target_weights
 from itembank.estimation.regression.missing import Block, solve_blocks
+from itembank.estimation.response_summary import summarise_responses
+from itembank.methods import Method
 from itembank.numerics.arrays import FloatArray
+from itembank_rivals.additive import fit_penalised, make_smooth, smooth_columns
 
 SMOOTHNESS = np.logspace(-4.0, 3.0, 8)
 """Penalties of roughness, a model: from following every knot to a straight line."""
@@ -12,6 +19,44 @@ SLOPES = np.logspace(-4.0, 1.0, 6)
 """Penalties of the squared slopes of the abilities, a model."""
 FEWEST_MODELS = 5
 FEWEST_FOR_CURVES = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Metabench(PointSpec):
+    """Additive smooth regression of the score on sub-score and ability (metabench, arXiv 2407.12844).
+
+    Attributes
+    ----------
+    n_knots : int
+        Of each smooth, at quantiles of the calibration models. The penalty decides how much of them is used.
+    """
+
+    n_knots: int = 6
+
+    def __post_init__(self) -> None:
+        """Check the choices."""
+        check_whole("n_knots", self.n_knots, least=2)
+
+    @property
+    def learns_scores(self) -> bool:
+        """It does."""
+        return True
+
+
+def by_metabench(known: Known, spec: Metabench) -> FloatArray:
+    """Additive smooth regression of the score on sub-score and ability."""
+    bank, observations = known.bank, known.observations
+    same_items = observations.answered_by_calibration_models(bank)
+    return predict_metabench(
+        *known.for_regression(),
+        train_abilities=summarise_responses(bank, same_items).abilities,
+        new_abilities=known.summary.abilities,
+        column_weights=target_weights(bank)[observations.positions],
+        n_knots=spec.n_knots,
+    )
+
+
+METABENCH = Method(Metabench, by_metabench)
 
 
 def predict_metabench(

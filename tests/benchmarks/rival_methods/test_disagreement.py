@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import jensenshannon
 
-from itembank.errors import ParameterError
 from itembank.irt.bernoulli import probability
-from itembank.selection.disagreement import jensen_shannon, largest, predictive_diversity
 from itembank.selection.select import select
-from itembank.selection.selector_specs import Disagreement
+from itembank_rivals.disagreement import Disagreement, jensen_shannon, largest, predictive_diversity
 from tests.bank.banks import make_bank
+
+pytestmark = pytest.mark.usefixtures("rival_methods")
 
 
 @pytest.fixture(scope="module")
@@ -75,8 +75,3 @@ def test_a_missing_response_counts_as_the_item_model_has_it(bank):
     one, other = (select(each, 12, method="disagreement", rng=0) for each in (gappy, filled))
     assert one.item_ids == other.item_ids
     np.testing.assert_allclose(one.weights, other.weights)
-
-
-def test_an_unknown_measure_is_an_error():
-    with pytest.raises(ParameterError, match="measure must be one of 'variance', 'jensen-shannon'"):
-        Disagreement("entropy")

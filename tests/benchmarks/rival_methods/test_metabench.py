@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from itembank.estimation.regression.metabench import predict_metabench
+from itembank_rivals.metabench import predict_metabench
 
 
 def problem(rng, n_train=200, n_new=50, n_columns=30):

@@ -1,16 +1,53 @@
 """Items on which the calibration models disagree most (DISCO, arXiv 2510.07959)."""
 
+from dataclasses import dataclass
+from typing import Literal, get_args
+
 import numpy as np
 from scipy.special import entr
 
 from itembank.bank.banks import Bank
+from itembank.checks import check_one_of
 from itembank.irt.bernoulli import probability
+from itembank.methods import Method
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.numerics.ties import rounded
-from itembank.selection.anchor_correctness import correctness_features
+from itembank.selection.anchors import correctness_features
 from itembank.selection.nearest import weighted_by_nearest
-from itembank.selection.pools import Choice, ScenarioPool
-from itembank.selection.selector_specs import DisagreementMeasure
+from itembank.selection.pools import Choice, ItemPools, ScenarioPool
+from itembank.selection.selector_specs import SelectionSpec
+
+DisagreementMeasure = Literal["variance", "jensen-shannon", "predictive-diversity"]
+
+
+@dataclass(frozen=True, slots=True)
+class Disagreement(SelectionSpec):
+    """The items of each scenario on which the calibration models disagree most (DISCO, arXiv 2510.07959).
+
+    Attributes
+    ----------
+    measure : {'variance', 'jensen-shannon', 'predictive-diversity'}
+        'variance' of the responses; 'jensen-shannon': their generalised divergence (binary responses: the same
+        order). 'predictive-diversity': sum over right and wrong of the largest probability that the item model gives
+        it for any calibration model. DISCO takes probabilities of every answer option, which a bank does not hold.
+    """
+
+    measure: DisagreementMeasure = "variance"
+
+    def __post_init__(self) -> None:
+        """Check the choices."""
+        check_one_of("measure", self.measure, get_args(DisagreementMeasure))
+
+
+def by_disagreement(pools: ItemPools, spec: Disagreement) -> list[Choice]:
+    """Choose the items on which the calibration models disagree most."""
+    pools.bank.check_responses("Items of most disagreement need")
+    return pools.each(
+        lambda pool, n_items: choose_by_disagreement(pools.bank, pool, n_items, pools.rng, measure=spec.measure)
+    )
+
+
+DISAGREEMENT = Method(Disagreement, by_disagreement)
 
 
 def choose_by_disagreement(

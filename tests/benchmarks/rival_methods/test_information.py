@@ -3,11 +3,13 @@ import dataclasses
 import numpy as np
 import pytest
 
-from itembank.selection.information import choose_by_information
 from itembank.selection.pools import ScenarioPool
 from itembank.selection.select import select
+from itembank_rivals.information import choose_by_information
 from tests.bank.banks import make_bank
 from tests.irt.scores import item_information
+
+pytestmark = pytest.mark.usefixtures("rival_methods")
 
 
 def pool_of(bank, scenario=0):

@@ -1,15 +1,35 @@
 """Items with the most Fisher information at every ability that occurs (metabench, arXiv 2407.12844)."""
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from itembank.bank.banks import Bank
 from itembank.irt.bernoulli import logit
 from itembank.irt.families import information_weights
+from itembank.methods import Method
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.numerics.ties import first_largest, rounded
-from itembank.selection.anchor_irt import irt_features
+from itembank.selection.anchors import irt_features
 from itembank.selection.nearest import weighted_by_nearest
-from itembank.selection.pools import Choice, ScenarioPool
+from itembank.selection.pools import Choice, ItemPools, ScenarioPool
+from itembank.selection.selector_specs import SelectionSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Information(SelectionSpec):
+    """The items of each scenario that tell most about ability at every level that occurs (metabench, arXiv 2407.12844).
+
+    Informative items are not representative ones: estimate from ability or by a regression.
+    """
+
+
+def by_information(pools: ItemPools, spec: Information) -> list[Choice]:  # noqa: ARG001
+    """Choose the items with the most information about ability at every level that occurs."""
+    return pools.each(lambda pool, n_items: choose_by_information(pools.bank, pool, n_items))
+
+
+INFORMATION = Method(Information, by_information)
 
 
 def choose_by_information(bank: Bank, pool: ScenarioPool, n_items: int) -> Choice:

@@ -7,7 +7,7 @@ from sklearn.ensemble import RandomForestRegressor
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 
-from itembank.estimation.regression.signature import predict_k_nearest, predict_random_forest
+from itembank_rivals.signature import predict_k_nearest, predict_random_forest, principal_components
 
 
 def problem(rng, n_train=60, n_columns=8, n_new=7):
@@ -131,3 +131,17 @@ def test_nothing_answered_gives_the_mean_score(rng):
     expected = np.tile(scores.mean(axis=0), (7, 1))
     np.testing.assert_allclose(predict_k_nearest(train, scores, new), expected)
     np.testing.assert_allclose(predict_random_forest(train, scores, new, seed=0), expected)
+
+
+def test_components_equal_sklearns_up_to_sign(rng):
+    train, new = rng.normal(size=(30, 8)), rng.normal(size=(5, 8))
+    reference = PCA(3, svd_solver="full").fit(train)
+    found = principal_components(train, new, 3)
+    np.testing.assert_allclose(np.abs(found[0]), np.abs(reference.transform(train)), atol=1e-10)
+    np.testing.assert_allclose(np.abs(found[1]), np.abs(reference.transform(new)), atol=1e-10)
+
+
+def test_columns_that_say_the_same_have_one_component(rng):
+    train = np.repeat(rng.normal(size=(9, 1)), 4, axis=1)
+    assert principal_components(train, train[:2], 3)[1].shape == (2, 1)
+    assert principal_components(np.ones((9, 4)), np.ones((2, 4)), 3)[1].shape == (2, 0)

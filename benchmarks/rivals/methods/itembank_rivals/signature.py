@@ -1,16 +1,96 @@
 """Prediction from the response signature: models that responded alike score alike (DISCO, arXiv 2510.07959)."""
 
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
-from itembank.estimation.regression.components import principal_components
+from itembank.checks import check_whole
+from itembank.estimation.estimator_specs import PointSpec
+from itembank.estimation.point import Known
 from itembank.estimation.regression.missing import Block, solve_blocks
+from itembank.estimation.regression.ridge import decomposed
+from itembank.methods import Method
 from itembank.numerics.arrays import FloatArray
 
 MOST_NEIGHBOURS = 50
 COMPONENTS = (2, 10, None)
 """Candidates for the number of principal components to measure distance in; None: the responses themselves."""
+
+
+@dataclass(frozen=True, slots=True)
+class KNearest(PointSpec):
+    """Mean score of the calibration models that responded most alike (DISCO, arXiv 2510.07959).
+
+    Attributes
+    ----------
+    n_neighbours : int or 'leave-one-out'
+        'leave-one-out' takes what predicts left-out calibration models best, each score its own.
+    n_components : int, None or 'leave-one-out'
+        Principal components of the responses in which models are compared; None compares the responses themselves.
+    """
+
+    n_neighbours: int | Literal["leave-one-out"] = "leave-one-out"
+    n_components: int | Literal["leave-one-out"] | None = "leave-one-out"
+
+    def __post_init__(self) -> None:
+        """Check the choices."""
+        check_whole("n_neighbours", self.n_neighbours, least=1, word="leave-one-out")
+        if self.n_components is not None:
+            check_whole("n_components", self.n_components, least=1, word="leave-one-out")
+
+    @property
+    def learns_scores(self) -> bool:
+        """It does."""
+        return True
+
+
+@dataclass(frozen=True, slots=True)
+class RandomForest(PointSpec):
+    """Random forest on the principal components of the responses (DISCO, arXiv 2510.07959).
+
+    Attributes
+    ----------
+    n_trees : int
+    n_components : int or None
+        Principal components of the responses that the trees see; None gives them the responses themselves. DISCO
+        takes 256; on two leaderboards more than 20 cost time and brought little.
+    seed : int
+        Of the forest: the same seed gives the same estimates.
+    """
+
+    n_trees: int = 100
+    n_components: int | None = 20
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        """Check the choices."""
+        check_whole("n_trees", self.n_trees, least=1)
+        if self.n_components is not None:
+            check_whole("n_components", self.n_components, least=1)
+        check_whole("seed", self.seed, least=0)
+
+    @property
+    def learns_scores(self) -> bool:
+        """It does."""
+        return True
+
+
+def by_k_nearest(known: Known, spec: KNearest) -> FloatArray:
+    """Mean score of the calibration models that responded most alike."""
+    count = None if spec.n_neighbours == "leave-one-out" else spec.n_neighbours
+    return predict_k_nearest(*known.for_regression(), n_neighbours=count, n_components=spec.n_components)
+
+
+def by_random_forest(known: Known, spec: RandomForest) -> FloatArray:
+    """Random forest on the principal components of the responses."""
+    return predict_random_forest(
+        *known.for_regression(), n_trees=spec.n_trees, n_components=spec.n_components, seed=spec.seed
+    )
+
+
+KNN = Method(KNearest, by_k_nearest)
+RANDOM_FOREST = Method(RandomForest, by_random_forest)
 
 
 def predict_k_nearest(
@@ -60,6 +140,13 @@ def predict_k_nearest(
         return result
 
     return solve_blocks(train_responses, train_scores, new_responses, solver)
+
+
+def principal_components(train: FloatArray, new: FloatArray, most: int) -> tuple[FloatArray, FloatArray]:
+    """Project both on the leading principal components of `train`, at most so many, (n, n_components)."""
+    centre = train.mean(axis=0)
+    _, _, directions = decomposed(train - centre)
+    return (train - centre) @ directions[:, :most], (new - centre) @ directions[:, :most]
 
 
 def _varies(train: FloatArray) -> bool:

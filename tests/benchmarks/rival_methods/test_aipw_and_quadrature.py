@@ -5,29 +5,13 @@ from sklearn.gaussian_process.kernels import DotProduct, WhiteKernel
 from sklearn.linear_model import Ridge
 
 import itembank as ib
-from benchmarks import recent_methods
-from benchmarks.recent_methods import (
-    NOISE_VARIANCE,
-    RIDGE_PENALTY,
-    AIPWSpec,
-    greedy_integral,
-    posterior_mean,
-    prior,
-    ridge_predictions,
-)
 from itembank.errors import DataWarning
+from itembank_rivals.aipw import RIDGE_PENALTY, AIPWSpec, ridge_predictions
+from itembank_rivals.quadrature import NOISE_VARIANCE, greedy_integral, posterior_mean, prior
 from tests.studies.simulated import make_responses
 
-pytestmark = pytest.mark.usefixtures("few_folds")
+pytestmark = pytest.mark.usefixtures("few_folds", "rival_methods")
 PAST, N_ITEMS = 28, 60
-
-
-@pytest.fixture(autouse=True)
-def installed(monkeypatch):
-    """Have the methods in the tables for this test alone."""
-    for table in (recent_methods.ESTIMATORS, recent_methods.SELECTORS):
-        monkeypatch.setattr(table, "_methods", dict(table._methods))
-    recent_methods.install()
 
 
 @pytest.fixture(scope="module")
