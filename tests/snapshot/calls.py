@@ -100,8 +100,6 @@ CALLS = {
     "calibrate graded": f"calibrate levels.parquet -o bank-graded --method mml --family graded {_SMALL}",
     "calibrate partial credit": "calibrate levels.parquet -o bank-partial --method mml --family graded --link adjacent "
     f"{_SMALL}",
-    "calibrate covariate": "calibrate few.parquet -o bank-covariate --dims 1 --item-covariate disturbance "
-    f"--within macro --across items {_SMALL}",
     "calibrate each": "calibrate few.parquet old.parquet -o banks --each --method map --dims 1 --scores scores.csv "
     f"--score final {_SMALL}",
     "start": "start items.csv -o begun -n 20 --selection begun.json --format json",

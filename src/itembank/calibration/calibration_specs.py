@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass, fields, replace
 from typing import Literal, TypeGuard, get_args
 
-from itembank.checks import check_names, check_not_negative, check_one_of, check_positive, check_whole
+from itembank.checks import check_not_negative, check_one_of, check_positive, check_whole
 from itembank.errors import ParameterError, quoted, remedy, shown
 from itembank.irt.family_names import FAMILIES, GRADED, WITH_PRECISION, Family, Link
 from itembank.methods import Method, MethodTable
@@ -22,7 +22,7 @@ PLAIN_L1 = 0.1
 
 Degenerate = Literal["prior", "majority"]
 PrecisionChoice = Literal["global", "scenario"]
-Option = float | str | bool | tuple[str, ...]
+Option = float | str | bool
 """What a bank's record can hold of a choice."""
 
 
@@ -50,11 +50,6 @@ class CalibrationSpec:
     def by_task(self) -> bool:
         """Whether items of one task share the centre of their prior."""
         return False
-
-    @property
-    def item_covariates(self) -> tuple[str, ...]:
-        """Columns of the item table that the prior of the intercepts follows."""
-        return ()
 
     @property
     def degenerate(self) -> Degenerate:
@@ -101,11 +96,6 @@ class Variational(CalibrationSpec):
         Of families 'beta' and 'beta-binomial': phi given, one learned for all items, or one for each scenario.
     positive_discrimination : bool
         Keep slopes above zero; one dimension only.
-    item_covariates : tuple of column names
-        What is known of items beforehand: the prior of an item's intercept is centred where a regression on these
-        columns of the item table, and on the scenario, expects it. Its weights are learned in the fit, and come out as
-        nearly zero for columns that say nothing. Numbers, words (as categories) and vectors (lists of numbers) will do.
-        Not with `by_task`.
     device : str or None
         Where the passes over the responses run: None for NumPy; 'cuda' or 'cuda:1' for the first or second GPU, by
         torch or cupy; 'cpu' for torch on the processor. Families 'bernoulli' and 'binomial' only. Banks do not keep it.
@@ -115,12 +105,10 @@ class Variational(CalibrationSpec):
     by_task: bool = False
     precision: float | PrecisionChoice = "scenario"
     positive_discrimination: bool = False
-    item_covariates: tuple[str, ...] = ()
     device: str | None = None
 
     def __post_init__(self) -> None:
         """Check the choices."""
-        object.__setattr__(self, "item_covariates", check_names("item_covariates", self.item_covariates))
         check_item_model(self.item_model, self.n_dims, (*PLAIN_ITEM_MODELS, "nested"))
         check_iterations(self.max_iterations, self.tolerance)
         check_family(self.family, self.precision)
@@ -133,11 +121,6 @@ class Variational(CalibrationSpec):
             )
         if self.by_task and self.item_model == "1pl":
             raise ParameterError("by_task is for item models with a slope an item, got item_model '1pl'. Use '2pl'.")
-        if self.by_task and self.item_covariates:
-            raise ParameterError(
-                f"by_task goes without item_covariates, got {shown(self.item_covariates)}. Leave by_task out and add "
-                "'subscenario' to the covariates."
-            )
         if self.device is not None:
             _check_device(self.device, self.family)
 
@@ -373,9 +356,7 @@ def has_family(spec: CalibrationSpec, family: Family) -> bool:
 
 
 def _is_plain(value: object) -> TypeGuard[Option]:
-    return isinstance(value, str | float | int | bool) or (
-        isinstance(value, tuple) and all(isinstance(one, str) for one in value)
-    )
+    return isinstance(value, str | float | int | bool)
 
 
 def check_item_model(item_model: str, n_dims: int, known: tuple[str, ...] = PLAIN_ITEM_MODELS) -> None:

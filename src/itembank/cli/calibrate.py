@@ -87,13 +87,6 @@ _ITEM_MODEL = headed(
     ),
     spec_option(
         Variational,
-        "item_covariates",
-        "variational: let intercepts follow this column of the items. Repeatable.",
-        "--item-covariate",
-        metavar="COLUMN",
-    ),
-    spec_option(
-        Variational,
         "positive_discrimination",
         "variational, 1 ability: slopes above zero.",
     ),
@@ -189,7 +182,6 @@ def command(
     with warnings_as_notes():
         bank = make(responses, output)
     print_rows([_summary(bank)], output_format, title=f"Bank {output}")
-    _note_on_items(bank)
     # a fifth of a small bank: as many as there are would be refused, or leave nothing to estimate
     n_items = min(100, max(bank.targets.n_scenarios, bank.n_items // 5))
     note(f"Next: itembank select {output} -n {n_items} -o selection.json")
@@ -253,7 +245,6 @@ def _given(method: str, choices: Mapping[str, Any]) -> dict[str, Any]:
         ("general_weight", model in GENERAL_ITEM_MODELS, "--item-model nested or bifactor"),
         ("link", choices["family"] == GRADED, "--family graded"),
         ("precision", choices["family"] in WITH_PRECISION, "--family beta or beta-binomial"),
-        ("by_task", not choices["item_covariates"], "no --item-covariate: add --item-covariate subscenario instead"),
         ("by_task", not has_one_slope, "items of different slopes, not with --item-model 1pl"),
         ("positive_discrimination", not has_one_slope, "items of different slopes, not with --item-model 1pl"),
     ]
@@ -303,25 +294,6 @@ def _chosen_n_dims(responses: "ResponseMatrix", spec: "CalibrationSpec", *, is_a
         choice = choose_n_dims(responses, spec, progress=report)
     note(f"{choice.n_dims} {'dimension' if choice.n_dims == 1 else 'dimensions'}: {choice.message}.")
     return choice.n_dims
-
-
-def _note_on_items(bank: "Bank") -> None:
-    """Say how much of the items' difficulty goes with what is known of them, where that was asked."""
-    from itembank.calibration.item_regression import item_regression  # noqa: PLC0415
-    from itembank.errors import shown  # noqa: PLC0415
-    from itembank.responses.item_features import covariate_features  # noqa: PLC0415
-
-    asked = bank.calibration.item_covariates
-    features = covariate_features(bank.responses.items, asked)
-    idle = [name for name in asked if features is None or name not in features.columns]
-    if idle:
-        note(f"Left out as item covariates, since they do not tell kinds of items apart: {shown(idle)}.")
-    if features is not None:
-        found = item_regression(bank)
-        names = found.features.columns
-        verb = "explains" if len(names) == 1 else "explain"
-        share = f"{100.0 * found.explained:.0f} % of the variance of intercepts"
-        note(f"Known of items: {' and '.join(names)} {verb} {share}.")
 
 
 def _summary(bank: "Bank") -> dict[str, Any]:

@@ -26,7 +26,7 @@ from itembank.calibration.variational.precision import learn
 from itembank.calibration.variational.scale import in_general_axes, rescale
 from itembank.calibration.variational.sections import coded_sections
 from itembank.calibration.variational.spread import update_items_alone
-from itembank.calibration.variational.starts import from_nothing, start_of_centres
+from itembank.calibration.variational.starts import from_nothing, start_of_tasks
 from itembank.calibration.variational.state import Posterior, start_posterior
 from itembank.irt.family_names import WITH_PRECISION
 from itembank.irt.parameters import AbilityPrior
@@ -250,7 +250,7 @@ def all_items(blocks: ResponseBlocks, of_some: Posterior, data: FitData, rule: C
         has_common_slope=of_some.has_common_slope,
         is_nested=of_some.is_nested,
         is_positive=of_some.is_positive,
-        **start_of_centres(data, of_some.n_dims),
+        tasks=start_of_tasks(data, of_some.n_dims),
     )
     return rescale(update_items_alone(blocks, posterior, rule, ITEM_ROUNDS))
 

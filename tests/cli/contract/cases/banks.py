@@ -5,7 +5,7 @@ from tests.cli.contract.cases.reading import COMMON, MEMORY, PAGES, READING, RES
 
 _SPEC = (
     *("--item-model", "--dims", "--method", "--general-weight", "--degenerate", "--by-task", "--family"),
-    *("--precision", "--positive-discrimination", "--known-guessing", "--item-covariate", "--seed", "--device"),
+    *("--precision", "--positive-discrimination", "--known-guessing", "--seed", "--device"),
 )
 
 
@@ -18,7 +18,7 @@ def _calibrate(words, *, about=_SPEC, **more):
 _ALONE = ("--n-items", "--selection", "--seed", "--output", "--within", "--format")
 _FOR_ALL = (
     *("--general-weight", "--degenerate", "--by-task", "--precision", "--positive-discrimination"),
-    *("--item-covariate", "--device"),
+    "--device",
 )
 _CALIBRATE = Case(
     nowhere={
@@ -71,7 +71,6 @@ _CALIBRATE = Case(
         "--general-weight": "--general-weight 0.9",
         "--degenerate": "--degenerate majority",
         "--by-task": "--by-task",
-        "--item-covariate": "--item-covariate scenario --item-covariate weight",
         "--family": "--family beta",
         "--link": "--link adjacent",
         "--precision": "--precision 5",
@@ -101,7 +100,6 @@ _CALIBRATE = Case(
     stops={
         ("map", "--max-response"): "at least one item must tell models apart",
         ("logs", "--max-response"): "at least one item must tell models apart",
-        ("1pl", "--item-covariate"): "an item covariate must be a column of the item table",
         ("mml", "--family"): "no family 'beta'",
         ("nested", "--family"): "no family 'beta'",
         ("bifactor", "--family"): "no family 'beta'",
