@@ -1,11 +1,11 @@
 """Do intervals hold for the score that is meant? ``ITEMBANK_SHARED=... python -m benchmarks.estimands`` (two hours).
 
-95 % intervals of new models for the score of one run, its mean over repeated runs, and the score on items like these.
+95 % intervals of new models for the score of one run, and its mean over repeated runs.
 
 simulated : a pool of 40,000 items, of which each repeat draws a benchmark; each model has luck of its own with each
-    item, which stays from run to run. The three truths are known.
+    item, which stays from run to run. Both truths are known.
 livecodebench, llmonkeys_pythia : the published rates of some 10, or thousands, of attempts are taken for the truth, and
-    attempts are drawn from them. For items like these the benchmark is half of the items, the truth the mean of all.
+    attempts are drawn from them. The benchmark is half of the items.
     Pythia checkpoints solve one attempt in a hundred at best, so that they attempt each item 100 or 1,000 times.
 """
 
@@ -59,7 +59,6 @@ def estimates_of(name: str, repeat: int) -> Iterator[dict[str, object]]:
         truth = {
             "run": full.responses.mean(axis=1),
             "expected": rates[np.ix_(new, items)].mean(axis=1),
-            "items-like-these": rates[new].mean(axis=1),
         }
         yield from tried(bank, full, truth, {"data": name, "repeat": repeat, "attempts": attempts})
 

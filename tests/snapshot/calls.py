@@ -137,22 +137,17 @@ CALLS = {
     "estimate external": f"estimate scored new.parquet --target final {_CHOSEN}",
     "estimate expected": "estimate bank-beta-binomial samples.parquet --estimand expected --interval model-based "
     "--method p-irt --format json",
-    "estimate items like these": f"estimate bank new.parquet --estimand items-like-these {_CHOSEN}",
     "estimate covariate": f"estimate bank new.parquet --covariate training_share {_CHOSEN}",
     "estimate forecast": "estimate bank --models new-models.csv --covariate training_share --format json",
     "estimate page": f"estimate bank one-new.parquet --report one-new.html {_CHOSEN}",
     "check": "check bank-2pl new.parquet --group leaked=some-ids.txt -n 20 --format json",
     "compare mean win rate": f"compare bank two-new.parquet --target mean_win_rate {_CHOSEN}",
-    "compare page": f"compare bank two-new.parquet --estimand items-like-these --report comparison.html {_CHOSEN}",
-    "plan items like these": "plan bank --half-width 0.05 --estimand items-like-these --selector random --method p-irt "
-    "--max-items 40 --format json",
+    "compare page": f"compare bank two-new.parquet --report comparison.html {_CHOSEN}",
     "plan mean win rate": "plan bank --half-width 0.05 --target mean_win_rate --selector random --method factor "
     "--max-items 40 --format json",
     "replay explore": f"replay bank-2pl two-new.parquet --explore 0.5 {_QUICK}",
     "replay prior": f"replay bank-2pl two-new.parquet --prior-known training_share=1 --ability-error 0.3 {_QUICK}",
     "replay better than": f"replay bank-2pl two-new.parquet --better-than lda/shrinkage=0.01/share=0.3 {_QUICK}",
-    "replay items like these": "replay bank-2pl two-new.parquet --estimand items-like-these --max-items 8 "
-    "--format json",
     "session plan": "session plan bank-2pl -n 6 --format json",
     "session run": "session run run.jsonl --command 'echo 1' --format json",
     "check session": "check bank run.jsonl --format json",

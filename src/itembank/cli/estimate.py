@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 TITLES = {
     "run": "Estimated full-benchmark scores",
     "expected": "Estimated full-benchmark scores over repeated runs",
-    "items-like-these": "Estimated scores on items like the benchmark's",
 }
 """What the table shows for each estimand."""
 

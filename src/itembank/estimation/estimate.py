@@ -31,7 +31,7 @@ from itembank.estimation.checks import (
 from itembank.estimation.covariates import explain_alone, explain_forecast, forecast_alone, forecast_scores
 from itembank.estimation.design_based import as_if_drawn, check_design, is_by_design, scores_by_design
 from itembank.estimation.estimand_names import RUN, Estimand
-from itembank.estimation.estimands import estimand_variance, widened
+from itembank.estimation.estimands import run_variance, widened
 from itembank.estimation.estimated_scores import estimated_scores
 from itembank.estimation.estimates import ScoreEstimates, checked
 from itembank.estimation.estimator_specs import GPIRT, METHODS, Auto, EstimationSpec, IntervalKind, SampleMean, Stacked
@@ -107,11 +107,10 @@ def estimate(
         ``T +- z sqrt(V + (T - m)^2)`` from the item model alone (`score_posterior`). 'design': from how the items were
         drawn, valid also where the item model is wrong; it brings its own estimate (`design_based_estimates`) and needs
         items drawn by chance.
-    estimand : {'run', 'expected', 'items-like-these'}
+    estimand : {'run', 'expected'}
         Which score the interval is for. 'run': that of one full run on the bank's items. 'expected': the mean over
-        repeated runs, for models that answer differently each time (`run_variance`; it needs repeated attempts).
-        'items-like-these': that on the kind of items of which the bank's are a sample (`item_variance`). The estimate
-        is the same, the interval takes in the chance of the run, or of the items.
+        repeated runs, for models that answer differently each time (`run_variance`; it needs repeated attempts). The
+        estimate is the same, the interval takes in the chance of the run.
     covariates : sequence of column names
         What is known of models besides their answers, in the bank's model table and in that of `responses`: a date, a
         size, an organisation, other scores. A regression on these is weighed with the methods of 'stacked' where past
@@ -186,7 +185,7 @@ def estimate(
         if of_links is not None:
             estimated = replace(estimated, scores=widened(estimated.scores, of_links, level=level))
     if estimand != RUN:
-        variance = estimand_variance(estimand, known, matrix, estimated.scores.value)
+        variance = run_variance(bank, matrix, known.summary.abilities)
         estimated = replace(estimated, scores=widened(estimated.scores, variance, level=level))
     generator = as_generator(rng) if include_win_rate else None
     return _packed(known, matrix, estimated, level=level, estimand=estimand, win_rate_rng=generator)

@@ -55,7 +55,7 @@ class ScoreEstimates(Tabular):
         How typical each model's answers are of the calibration models; unknown (NaN) where intervals are not
         calibrated.
     estimand : str
-        Which score the intervals are for: 'run', 'expected' or 'items-like-these' (`itembank.estimation.estimands`).
+        Which score the intervals are for: 'run' or 'expected' (`itembank.estimation.estimands`).
     """
 
     model_ids: tuple[str, ...]

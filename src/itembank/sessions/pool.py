@@ -13,7 +13,7 @@ from itembank.bank.headlines import Headline
 from itembank.errors import DataError, ParameterError, did_you_mean, shown
 from itembank.estimation.basis import ScoreBasis
 from itembank.estimation.estimand_names import RUN
-from itembank.estimation.estimands import AttemptNoise, known_ratio
+from itembank.estimation.estimands import past_ratio
 from itembank.estimation.expectations import FactorModels
 from itembank.estimation.point import target_weights, weighted_means
 from itembank.numerics.arrays import FloatArray, IntArray
@@ -79,8 +79,8 @@ class SessionPool(Compact):
         What reads the answers beside the item model; None where scores are the item model's alone.
     past : PastSessions or None
         What the weights of both, and intervals, rest on; None where scores are the item model's alone.
-    noise : AttemptNoise or None
-        How answers vary around the item model, where another score is meant than that of one run.
+    past_ratio : float or None
+        How calibration models' answers vary from run to run (`past_ratio`), where the expected score is meant.
     headline : Headline or None
         The score in place of the overall one, where one was asked for.
     """
@@ -109,7 +109,7 @@ class SessionPool(Compact):
     cost_units: tuple[str, ...] = ()
     factors: FactorModels | None = None
     past: PastSessions | None = None
-    noise: AttemptNoise | None = None
+    past_ratio: float | None = None
     headline: Headline | None = None
 
     @classmethod
@@ -162,9 +162,7 @@ class SessionPool(Compact):
             headline=bank.headline,
         )
         if spec.estimand != RUN:
-            pool = replace(pool, noise=AttemptNoise.of_bank(bank))
-            if spec.estimand == "expected":
-                known_ratio(AttemptNoise.of_bank(bank))  # a session that begins has no attempts of its own
+            pool = replace(pool, past_ratio=past_ratio(bank))  # a session that begins has no attempts of its own
         _check_scores(spec, pool.score_names)
         _check_budget(pool)
         ability_prior(pool.known, spec.prior)

@@ -58,7 +58,7 @@ class SessionSpec:
         'calibrated': scores are estimated, and intervals as wide, as such sessions of calibration models left out in
         turn ask for (`past_sessions`). With fewer than ten calibration models, or 'model-based': from the item model
         alone (p-IRT), whose intervals are too narrow after many answers.
-    estimand : {'run', 'expected', 'items-like-these'}
+    estimand : {'run', 'expected'}
         Which score is meant, see `estimate`: rules of precision wait for the interval of that one.
     """
 

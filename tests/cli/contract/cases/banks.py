@@ -1,7 +1,17 @@
 """Cases of commands that make banks or begin with one."""
 
 from tests.cli.contract.case import Case, Mode
-from tests.cli.contract.cases.reading import COMMON, MEMORY, PAGES, READING, RESPONSES, USABLE, no_chance, settled
+from tests.cli.contract.cases.reading import (
+    COMMON,
+    MEMORY,
+    ONE_ATTEMPT,
+    PAGES,
+    READING,
+    RESPONSES,
+    USABLE,
+    no_chance,
+    settled,
+)
 
 _SPEC = (
     *("--item-model", "--dims", "--method", "--general-weight", "--degenerate", "--by-task", "--family"),
@@ -279,7 +289,7 @@ _ESTIMATE = Case(
         "--selection": "--selection random.json",
         "--method": "--method weighted",
         "--interval": "--interval calibrated",
-        "--estimand": "--estimand items-like-these",
+        "--estimand": "--estimand expected",
         "--covariate": "--covariate family",
         "--models": "--models other-models.csv",
         "--level": "--level 0.8",
@@ -295,7 +305,7 @@ _ESTIMATE = Case(
         **{(name, "--ignore-unknown"): "the bank holds every item" for name in ("table", "model-based", "design")},
     },
     never={**USABLE, **PAGES},
-    nowhere={**_AS_THE_BANK, **MEMORY},
+    nowhere={**_AS_THE_BANK, **MEMORY, **ONE_ATTEMPT},
     stops={
         **{(name, "--covariate"): "covariates are weighed with" for name in ("table", "model-based")},
         ("design", "--covariate"): "covariates need calibrated intervals",
@@ -332,7 +342,7 @@ _COMPARE = Case(
         "--selection": "--selection selection.json",
         "--method": "--method gp-irt",
         "--level": "--level 0.8",
-        "--estimand": "--estimand items-like-these",
+        "--estimand": "--estimand expected",
         "--power": "--power 0.6",
         "--target": "--target math",
         "--ranking": "--ranking",
@@ -348,7 +358,7 @@ _COMPARE = Case(
         **settled("response file", "--repeats"),
         **settled("logs", "--repeats"),
     },
-    nowhere={**_AS_THE_BANK, **MEMORY},
+    nowhere={**_AS_THE_BANK, **MEMORY, **ONE_ATTEMPT},
     stops={
         ("paired", "--selection"): "every difference must be known",
         ("selection", "--selection"): "every difference must be known",
@@ -369,7 +379,7 @@ _PLAN = Case(
         "--difference": "--difference 0.1",
         "--target": "--target math",
         "--level": "--level 0.8",
-        "--estimand": "--estimand items-like-these",
+        "--estimand": "--estimand expected",
         "--power": "--power 0.6",
         "--selector": "--selector stratified",
         "--method": "--method weighted",
@@ -380,6 +390,7 @@ _PLAN = Case(
         ("sizes", "--max-items"): "up to 500 items every size is tried",
         ("half-width", "--max-items"): "ten items are enough",
     },
+    nowhere=ONE_ATTEMPT,
     stops={
         ("half-width", "--difference"): "give half_width or difference, not both",
         ("difference", "--half-width"): "give half_width or difference, not both",

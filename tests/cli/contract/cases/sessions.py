@@ -1,7 +1,7 @@
 """Cases of adaptive sessions, and of replays of recorded models."""
 
 from tests.cli.contract.case import Case, Mode
-from tests.cli.contract.cases.reading import COMMON, MEMORY, PAGES, RESPONSES, USABLE, no_chance, settled
+from tests.cli.contract.cases.reading import COMMON, MEMORY, ONE_ATTEMPT, PAGES, RESPONSES, USABLE, no_chance, settled
 
 SESSION = {
     "--criterion": "--criterion trace",
@@ -20,7 +20,7 @@ SESSION = {
     "--confidence": "--confidence 0.999",
     "--level": "--level 0.8",
     "--interval": "--interval calibrated",
-    "--estimand": "--estimand items-like-these",
+    "--estimand": "--estimand expected",
     "--min-items": "--min-items 9",
     "--at-least": "--at-least law=4",
     "--at-most": "--at-most 1",
@@ -134,6 +134,7 @@ CASES = {
             **_alike("ability", "--of"),
         },
         never={"--jobs": "numbers do not depend on the number of processes"},
+        nowhere=ONE_ATTEMPT,
     ),
     "session ask": Case(
         modes={
@@ -327,6 +328,7 @@ CASES = {
         },
         nowhere={
             **MEMORY,
+            **ONE_ATTEMPT,
             "--response": "logs are read as the bank's were; another response is refused",
         },
         never={**USABLE, "--jobs": "models end as they do in one process"},
