@@ -80,7 +80,7 @@ def errors_of(bank: Bank, new: ResponseMatrix, n_items: int) -> FloatArray:
     batch = select(bank, n_items, rng=0)
     at_once = new.take(items=new.item_indices(batch.item_ids))
     found = [in_stages(bank, plain, new), in_stages(bank, aimed, new)]
-    found.append(estimate(bank, at_once, selection=batch, rng=0).value[:, -1])
+    found.append(estimate(bank, at_once, selection=batch).value[:, -1])
     errors: FloatArray = 100.0 * np.abs(np.array(found) - truth_of(bank, new))
     return errors
 
@@ -92,7 +92,7 @@ def in_stages(bank: Bank, routing: Selection, new: ResponseMatrix) -> FloatArray
         model = new.take(models=np.array([row]))
         module = next_stage(bank, routing, model)
         answers = model.take(items=model.item_indices(module.whole.item_ids))
-        found[row] = estimate(bank, answers, selection=module, rng=0).value[0, -1]
+        found[row] = estimate(bank, answers, selection=module).value[0, -1]
     return found
 
 

@@ -101,10 +101,8 @@ def test_an_interval_takes_in_the_variance_on_either_side():
     assert at_the_edge.high[0, 0] == 1.0
 
 
-def test_the_win_rate_is_that_of_one_run():
+def test_another_estimand_is_refused():
     bank = shared_bank()
-    with pytest.raises(ParameterError, match="win rate is that of one run"):
-        estimate(bank, new_models(bank), estimand="expected", include_win_rate=True)
     with pytest.raises(ParameterError, match="estimand must be"):
         estimate(bank, new_models(bank), estimand="always")
 

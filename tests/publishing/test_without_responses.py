@@ -76,11 +76,6 @@ def test_selectors_that_learn_from_responses_say_so(published, selector):
         ib.select(published, 9, method=selector)
 
 
-def test_a_win_rate_says_so(published, new):
-    with pytest.raises(DataError, match="published without"):
-        ib.estimate(published, new, include_win_rate=True)
-
-
 def test_other_items_are_estimated_by_the_item_model_alone(published, new):
     other = ib.select(published, 9)
     found = ib.estimate(published, new, selection=other)

@@ -264,13 +264,13 @@ def _scores(
     """Estimate one model's scores on these targets, with their intervals, by what is known of past sessions."""
     if expected is None or not near:
         value = with_exact(targets, summary, targets.with_overall(summary.posterior_mean))
-        return model_based(targets, summary, value, level=level).scores
+        return model_based(targets, summary, value, level=level)
     value = stacked_scores(targets, summary, expected.means, mean_weights(near))
     parts = []
     for past, share in near:
         read, scale = past.read(expected, value)
         found = calibrated(targets, summary, read, past.estimates, scale=scale, level=level, headline=headline)
-        parts.append((found.scores, share))
+        parts.append((found, share))
     return _mixed(parts)
 
 
