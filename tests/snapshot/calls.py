@@ -56,7 +56,6 @@ CALLS = {
     "--format json",
     "estimate by design": "estimate bank new.parquet --selection random.json --interval design --format json",
     "estimate by uncertainty": "estimate bank new.parquet --selection uncertainty.json --interval design --format json",
-    "estimate win rates": "estimate bank new.parquet --selection stratified.json --win-rate --format json",
     "estimate counts": "estimate bank-beta-binomial samples.parquet --interval model-based --method p-irt "
     "--format json",
     "compare": "compare bank two-new.parquet --selection v-optimal.json --target all --format json",
@@ -145,7 +144,6 @@ CALLS = {
     "compare page": f"compare bank two-new.parquet --report comparison.html {_CHOSEN}",
     "plan mean win rate": "plan bank --half-width 0.05 --target mean_win_rate --selector random --method factor "
     "--max-items 40 --format json",
-    "replay explore": f"replay bank-2pl two-new.parquet --explore 0.5 {_QUICK}",
     "replay prior": f"replay bank-2pl two-new.parquet --prior-known training_share=1 --ability-error 0.3 {_QUICK}",
     "replay better than": f"replay bank-2pl two-new.parquet --better-than lda/shrinkage=0.01/share=0.3 {_QUICK}",
     "session plan": "session plan bank-2pl -n 6 --format json",

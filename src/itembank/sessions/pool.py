@@ -47,7 +47,7 @@ class SessionPool(Compact):
     spec : SessionSpec
     criterion : Criterion
         The spec's.
-    bank_id, target_id, target_digest : str
+    bank_id, target_id : str
     item_table : DataFrame
         The bank's table of items.
     item_ids : tuple of n_items ids
@@ -89,7 +89,6 @@ class SessionPool(Compact):
     criterion: Criterion
     bank_id: str
     target_id: str
-    target_digest: str
     item_table: pl.DataFrame
     item_ids: tuple[str, ...]
     positions: Mapping[str, int]
@@ -141,7 +140,6 @@ class SessionPool(Compact):
             criterion,
             bank.bank_id,
             bank.target_id,
-            bank.target_digest,
             bank.responses.items,
             tuple(positions),
             positions,

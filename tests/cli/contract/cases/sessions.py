@@ -26,7 +26,6 @@ SESSION = {
     "--at-most": "--at-most 1",
     "--exclude": "--exclude exclude.txt",
     "--randomesque": "--randomesque 6",
-    "--explore": "--explore 0.9",
     "--prior-group": "--prior-group family=a",
     "--prior-known": "--prior-known size=15",
 }
@@ -280,11 +279,7 @@ CASES = {
             "--bank": "--bank bank",
             "--format": "--format json",
             "--output": "-o out/answers.parquet",
-            "--random-part": "--random-part out/random.json",
         },
-        stops=dict.fromkeys(
-            (("printed", "--random-part"), ("file", "--random-part")), "answers to items drawn at random, got none"
-        ),
         nowhere=_MOVED,
     ),
     "replay": Case(
@@ -320,7 +315,6 @@ CASES = {
                 "--ability-error",
                 "--at-most",
                 "--exclude",
-                "--explore",
             ),
             **_alike("ability", "--half-width", "--ability-error"),
             **settled("response file", "--repeats"),
