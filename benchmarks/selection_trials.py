@@ -17,7 +17,7 @@ import polars as pl
 from benchmarks.panel.studies import STUDIES, panel_study
 from itembank.errors import ItembankWarning
 from itembank.estimation.estimate import estimate
-from itembank.planning.auto import Tried, best_of, candidates_for, errors_of
+from itembank.planning.auto import CANDIDATES, Tried, best_of, errors_of
 from itembank.selection.recipes import Recipe
 from itembank.selection.select import select_by_recipe
 from itembank.selection.selector_specs import Stratified
@@ -58,7 +58,7 @@ def tried(prepared: PreparedFold, n_items: int) -> Iterator[dict[str, object]]:
     bank, new = prepared.bank, prepared.new
     found: list[Tried] = []
     rows = []
-    for spec in candidates_for(bank.n_models):
+    for spec in CANDIDATES:
         for draw in range(DRAWS if isinstance(spec, Stratified) else 1):
             one = Tried(recipe := Recipe(spec, n_items, False, ()), errors_of(bank, recipe, draw))
             found += [one] if draw == 0 else []

@@ -122,7 +122,6 @@ CALLS = {
     "bank log": "bank log restored --format json",
     "prepare": "prepare base --format json",
     "select win rate": "select bank -n 12 --target mean_win_rate -o by-win-rate.json",
-    "select abilities": "select bank -n 12 --method v-optimal --n-abilities 3 -o by-abilities.json",
     "select per scenario": "select bank -n 3 --per-scenario --exclude some-ids.txt -o per-scenario.json",
     "select must include": "select bank -n 30 --must-include some-ids.txt -o must-include.json",
     "select stages": "select bank -n 18 --stages 2 -o stage1.json",

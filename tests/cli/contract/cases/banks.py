@@ -197,7 +197,6 @@ _SELECT = Case(
         "--per-scenario": "--per-scenario",
         "--output": "-o out/selection.json",
         "--method": "--method stratified",
-        "--n-abilities": "--n-abilities 8",
         "--criterion": "--criterion a-optimal",
         "--of": "--of score",
         "--target": "--target law",
