@@ -1,5 +1,6 @@
 """Chance of the run, which no number of items takes away."""
 
+import math
 from dataclasses import dataclass
 from typing import Self
 
@@ -39,8 +40,8 @@ class Chance:
 
     def of_intervals(self, half_widths: FloatArray, *, level: float) -> FloatArray:
         """Widen half-widths at a level."""
-        return np.hypot(half_widths, float(ndtri(0.5 + level / 2.0)) * np.sqrt(self.variance))
+        return np.hypot(half_widths, float(ndtri(0.5 + level / 2.0)) * math.sqrt(self.variance))
 
     def of_differences(self, detectable: FloatArray, *, level: float, power: float) -> FloatArray:
         """Widen the smallest differences that show with a power; runs of two models are independent."""
-        return np.hypot(detectable, float(ndtri(0.5 + level / 2.0) + ndtri(power)) * np.sqrt(2.0 * self.variance))
+        return np.hypot(detectable, float(ndtri(0.5 + level / 2.0) + ndtri(power)) * math.sqrt(2.0 * self.variance))
