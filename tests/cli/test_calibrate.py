@@ -92,7 +92,7 @@ def test_dims_that_make_no_sense_are_usage_errors(run, response_file, tmp_path, 
     ("options", "message", "code"),
     [
         (("--dims", "2", "--item-model", "2pl"), "'mirt'", 2),
-        (("--dims", "3", "--method", "mml"), "at most 2", 2),
+        (("--dims", "3", "--method", "mml"), "fits one ability", 2),
         (("--dims", "1", "--item-model", "nested"), "n_dims of 2 or more", 2),
         (("--item-model", "bifactor"), "The map method has it", 2),
         (("--within", "custom"), "'weight'", 1),

@@ -195,32 +195,29 @@ class ItemPrior:
     """Fixed priors of the item parameters of marginal ML.
 
     With far more items than models the centres of these priors, not the abilities, set the scale of a fit.
-    It is put right afterwards, but `RelativeItemPrior` has no such effect in one dimension.
+    It is put right afterwards, but `RelativeItemPrior` has no such effect.
 
     Attributes
     ----------
     log_discrimination_mean, log_discrimination_sd : float
-        One dimension: the slope is lognormal, as a density of the slope itself (R's `dlnorm`). No slope is
+        The slope is lognormal, as a density of the slope itself (R's `dlnorm`). No slope is
         then negative: an item that stronger models fail ends near zero.
     intercept_sd : float
         The intercept is normal with mean 0.
-    loading_sd : float
-        Two dimensions: each loading is normal with mean 0, which no rotation changes.
     """
 
     log_discrimination_mean: float = 0.0
     log_discrimination_sd: float = 0.5
     intercept_sd: float = 2.0
-    loading_sd: float = 1.0
 
     def __post_init__(self) -> None:
         """Check the spreads."""
-        check_spreads(self.log_discrimination_sd, self.intercept_sd, self.loading_sd)
+        check_spreads(self.log_discrimination_sd, self.intercept_sd)
 
 
 @dataclass(frozen=True, slots=True)
 class RelativeItemPrior:
-    """Priors of marginal ML in one dimension that draw items to each other, not to given numbers.
+    """Priors of marginal ML that draw items to each other, not to given numbers.
 
     Slopes divided by their centre are normal around one, and intercepts are normal around a line in the slope that
     is fitted to the items at the start. Shift and scale of ability are therefore left to the abilities, however
@@ -244,23 +241,22 @@ class RelativeItemPrior:
 
 @dataclass(frozen=True, slots=True)
 class MarginalML(CalibrationSpec):
-    """Marginal maximum likelihood by EM with quadrature (Bock & Aitkin 1981); at most two dimensions.
+    """Marginal maximum likelihood by EM with quadrature (Bock & Aitkin 1981), in one dimension.
 
     Attributes
     ----------
-    item_model, n_dims, known_guessing, max_iterations, tolerance
-        As for `Variational`; the tolerance is on the largest change of an item,
-        in its standard errors.
+    item_model : {'1pl', '2pl'}
+    known_guessing, max_iterations, tolerance
+        As for `Variational`; the tolerance is on the largest change of an item, in its standard errors.
     prior : ItemPrior, RelativeItemPrior, None or 'auto'
         'auto' takes none with 300 models or more and fewer items than models (an exam), else
-        `RelativeItemPrior()`, or `ItemPrior()` in two dimensions. Without a prior, items that few models solve
-        (or fail) get steep or endless slopes.
+        `RelativeItemPrior()`. Without a prior, items that few models solve (or fail) get steep or endless slopes.
     n_quadrature : int or 'auto'
-        Nodes per dimension; 'auto' takes as many as the data's sharpest posterior of ability needs.
+        Nodes of ability; 'auto' takes as many as the data's sharpest posterior of ability needs.
     bounds : (float, float)
         Range of the nodes.
     family : {'auto', 'bernoulli', 'binomial', 'graded'}
-        As for `Variational`; 'graded' for responses of a few ordered levels (Samejima 1969), in one dimension. Its
+        As for `Variational`; 'graded' for responses of a few ordered levels (Samejima 1969). Its
         prior 'auto' is one more response of every item, spread over levels and abilities as its scenario's are.
     link : {'cumulative', 'adjacent'}
         Of family 'graded': 'adjacent' takes the generalised partial credit model (Muraki 1992), whose steps lead from
@@ -275,7 +271,7 @@ class MarginalML(CalibrationSpec):
 
     def __post_init__(self) -> None:
         """Check the choices."""
-        check_item_model(self.item_model, self.n_dims)
+        check_item_model(self.item_model, self.n_dims, ("1pl", "2pl"))
         check_iterations(self.max_iterations, self.tolerance)
         check_family(self.family, has_levels=True)
         check_one_of("link", self.link, get_args(Link))
@@ -288,13 +284,6 @@ class MarginalML(CalibrationSpec):
                 f"marginal ML has no family {self.family!r}: it fits 'bernoulli', 'binomial' and 'graded'. "
                 "Use the variational or the map method."
             )
-        if self.n_dims > 2:
-            raise ParameterError(
-                f"marginal ML takes at most 2 dimensions, got n_dims={self.n_dims}: quadrature grows as "
-                "nodes ** n_dims. Use the variational or the map method."
-            )
-        if self.n_dims > 1 and isinstance(self.prior, RelativeItemPrior):
-            raise ParameterError("RelativeItemPrior is for one dimension; take ItemPrior for more.")
         if not self.bounds[0] < 0.0 < self.bounds[1]:
             raise ParameterError(f"bounds of the nodes must enclose 0, got {self.bounds}.")
         if self.n_quadrature != "auto" and self.n_quadrature < 2:
@@ -359,7 +348,7 @@ def _is_plain(value: object) -> TypeGuard[Option]:
     return isinstance(value, str | float | int | bool)
 
 
-def check_item_model(item_model: str, n_dims: int, known: tuple[str, ...] = PLAIN_ITEM_MODELS) -> None:
+def check_item_model(item_model: str, n_dims: int, known: tuple[str, ...]) -> None:
     """Check that the method knows the item model and that its number of dimensions fits."""
     check_one_of("item_model", item_model, get_args(ItemModel))
     if item_model not in known:

@@ -113,7 +113,7 @@ _DEVICE = spec_option(
 )
 @method_option(
     MethodName(METHODS),
-    "Variational Bayes, joint MAP, or marginal ML (at most 2 dims).",
+    "Variational Bayes, joint MAP, or marginal ML (1 ability).",
     default="variational",
 )
 @click.option(
@@ -270,7 +270,9 @@ def _spec(
         raise click.UsageError("--dims goes without --item-model bifactor: it has one ability a scenario.")
     if dims is None and item_model is None and given.get("positive_discrimination", False):
         item_model = "2pl"
-    if given.get("family") == GRADED and dims is None and item_model is None:
+    if method == "mml":
+        if dims not in {None, 1}:
+            raise click.UsageError("--method mml fits one ability: leave --dims out, or take another method.")
         dims = 1
     if dims is None and item_model in OWN_DIMS:
         dims = OWN_DIMS[item_model]
