@@ -88,7 +88,7 @@ def _errors(chooses: Bank, view: Bank, new: ResponseMatrix, truth: FloatArray, n
     """Absolute errors in points from the items that a bank chooses, (n_models,)."""
     chosen = select(chooses, n_items, rng=0)
     answers = new.take(items=new.item_indices(chosen.item_ids))
-    found = estimate(view, answers, selection=chosen, rng=0)
+    found = estimate(view, answers, selection=chosen)
     errors: FloatArray = 100.0 * np.abs(found.value[:, -1] - truth)
     return errors[~np.isnan(errors)]
 

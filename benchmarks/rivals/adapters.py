@@ -34,14 +34,14 @@ def fit_itembank(responses: np.ndarray, n_dims: int) -> Fitted:
     return found.abilities, probability(found.parameters, found.abilities)
 
 
-def fit_itembank_mml(responses: np.ndarray, n_dims: int) -> Fitted:
+def fit_itembank_mml(responses: np.ndarray, n_dims: int) -> Fitted:  # noqa: ARG001 (one dimension)
     """Calibrate by itembank's marginal maximum likelihood."""
     from itembank.calibration.calibrate import calibrate  # noqa: PLC0415
     from itembank.calibration.calibration_specs import MarginalML  # noqa: PLC0415
     from itembank.irt.bernoulli import probability  # noqa: PLC0415
     from itembank.responses.responses import ResponseMatrix  # noqa: PLC0415
 
-    found = calibrate(ResponseMatrix.create(responses), MarginalML("2pl" if n_dims == 1 else "mirt", n_dims=n_dims))
+    found = calibrate(ResponseMatrix.create(responses), MarginalML())
     return found.abilities, probability(found.parameters, found.abilities)
 
 

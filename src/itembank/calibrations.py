@@ -4,8 +4,6 @@ from itembank.bank.calibrations import Calibration
 from itembank.calibration.calibrate import calibrate
 from itembank.calibration.calibration_specs import JointMAP, MarginalML, Variational
 from itembank.calibration.dimensions import choose_n_dims, parallel_analysis
-from itembank.calibration.item_regression import item_regression
-from itembank.calibration.item_regressions import ItemRegression
 from itembank.irt.parameters import AbilityPrior, ItemParameters
 from itembank.responses.coded_responses import CodedResponses
 
@@ -14,12 +12,10 @@ __all__ = [
     "Calibration",
     "CodedResponses",
     "ItemParameters",
-    "ItemRegression",
     "JointMAP",
     "MarginalML",
     "Variational",
     "calibrate",
     "choose_n_dims",
-    "item_regression",
     "parallel_analysis",
 ]

@@ -43,14 +43,6 @@ def check_fraction(name: str, value: object, *, whole: bool = False) -> None:
         raise ParameterError(f"{name} must be {wanted}, got {value!r}.")
 
 
-def check_names(name: str, names: object) -> tuple[str, ...]:
-    """Return names of columns as a tuple; refuse what are none, and a single text, which is a sequence, too."""
-    if isinstance(names, list | tuple) and all(isinstance(one, str) for one in names):
-        return tuple(names)
-    example = f"({names!r},)" if isinstance(names, str) else "('length',)"
-    raise ParameterError(f"{name} must be names of columns, got {names!r}. Write {example}.")
-
-
 def check_one_of(name: str, value: object, allowed: Collection[str]) -> None:
     """Refuse another word."""
     if value not in allowed:

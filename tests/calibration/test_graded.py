@@ -161,7 +161,6 @@ def test_an_item_without_a_prior_needs_two_levels(responses):
         (Variational, {}, r"this method has no family 'graded', marginal ML has it: use MarginalML\(family"),
         (JointMAP, {}, "this method has no family 'graded'"),
         (MarginalML, {"item_model": "1pl"}, "has item_model '2pl' without guessing, got '1pl'"),
-        (MarginalML, {"item_model": "mirt", "n_dims": 2}, "has item_model '2pl'"),
         (MarginalML, {"known_guessing": True}, "with known_guessing"),
         (MarginalML, {"prior": RelativeItemPrior()}, "takes prior 'auto' or None"),
     ],

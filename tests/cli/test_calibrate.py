@@ -80,8 +80,6 @@ def test_a_bank_is_replaced_only_by_force(run, response_file, tmp_path):
         (("--general-weight", "1", "--method", "map"), "--item-model nested"),
         (("--by-task", "--method", "map"), "--method variational"),
         (("--by-task", "--item-model", "1pl"), "not with --item-model 1pl"),
-        (("--by-task", "--item-covariate", "scenario"), "no --item-covariate"),
-        (("--item-covariate", "scenario", "--method", "mml"), "--method variational"),
     ],
 )
 def test_dims_that_make_no_sense_are_usage_errors(run, response_file, tmp_path, options, message):
@@ -94,7 +92,7 @@ def test_dims_that_make_no_sense_are_usage_errors(run, response_file, tmp_path, 
     ("options", "message", "code"),
     [
         (("--dims", "2", "--item-model", "2pl"), "'mirt'", 2),
-        (("--dims", "3", "--method", "mml"), "at most 2", 2),
+        (("--dims", "3", "--method", "mml"), "fits one ability", 2),
         (("--dims", "1", "--item-model", "nested"), "n_dims of 2 or more", 2),
         (("--item-model", "bifactor"), "The map method has it", 2),
         (("--within", "custom"), "'weight'", 1),
@@ -188,7 +186,6 @@ def test_the_dimensions_of_a_nested_bank_are_chosen_on_request(run, response_fil
     [
         (("--item-model", "nested", "--dims", 2), "nested", 2, {}),
         (("--by-task", "--dims", 1), "2pl", 1, {"by_task": True}),
-        (("--item-covariate", "scenario", "--dims", 1), "2pl", 1, {"item_covariates": ("scenario",)}),
     ],
 )
 def test_nested_banks_and_priors_of_items_by_the_variational_method(
@@ -200,14 +197,3 @@ def test_nested_banks_and_priors_of_items_by_the_variational_method(
     calibration = bank.calibration
     assert (calibration.item_model, calibration.n_dims, calibration.options) == (item_model, n_dims, kept)
     assert {fold.bank.calibration.item_model for fold in folds(bank)} == {item_model}
-
-
-def test_what_is_known_of_items_is_said_to_explain_so_much(run, response_file, tmp_path):
-    outcome = run("calibrate", response_file, "-o", tmp_path / "new", *VARIATIONAL, "--item-covariate", "scenario")
-    assert "Known of items: scenario explains" in outcome.err
-    assert "Left out" not in outcome.err
-    outcome = run("calibrate", response_file, "-o", tmp_path / "idle", *VARIATIONAL, "--item-covariate", "item_id")
-    assert "do not tell kinds of items apart: 'item_id'." in outcome.err
-    outcome = run("calibrate", response_file, "-o", tmp_path / "other", *VARIATIONAL, "--item-covariate", "lenght")
-    assert outcome.code == 1
-    assert "must be a column of the item table" in outcome.err

@@ -98,15 +98,13 @@ def test_the_closing_note_and_the_rows_say_what_intervals_rest_on(run, bank_fold
     select_items(run, bank_folder, tmp_path / "s.json", "--method", "random")
     outcome = run(
         "estimate", bank_folder, new_models[1], "--selection", tmp_path / "s.json",
-        "--interval", interval, "--win-rate", "--format", "json",
+        "--interval", interval, "--format", "json",
     )  # fmt: skip
     assert outcome.code == 0, outcome.err
     assert MEANING[interval] in outcome.err
     assert not any(text in outcome.err for kind, text in MEANING.items() if kind != interval)
     rows = json.loads(outcome.out)
-    assert {row["interval"] for row in rows if row["target"] != "mean_win_rate"} == {interval}
-    assert {row["interval"] for row in rows if row["target"] == "mean_win_rate"} == {"model-based"}
-    assert ("mean win rate is model-based" in outcome.err) == (interval != "model-based")
+    assert {row["interval"] for row in rows} == {interval}
 
 
 def test_design_based_intervals_refuse_items_that_chance_did_not_choose(run, bank_folder, new_models, tmp_path):
@@ -156,11 +154,6 @@ def test_a_table_without_models_gets_its_id_from_the_option(run, bank_folder, tm
     (tmp_path / "new.csv").write_text("\n".join(lines), encoding="utf-8")
     outcome = run("estimate", bank_folder, tmp_path / "new.csv", "--model-id", "mine", "--format", "json")
     assert {row["model_id"] for row in json.loads(outcome.out)} == {"mine"}
-
-
-def test_win_rate_is_added_on_request(run, bank_folder, new_models):
-    rows = json.loads(run("estimate", bank_folder, new_models[1], "--win-rate", "--format", "json").out)
-    assert [row["target"] for row in rows[:5]] == ["math", "code", "law", "overall", "mean_win_rate"]
 
 
 def test_missing_items_of_the_selection_are_said_and_the_rest_used(run, bank_folder, new_models, tmp_path):

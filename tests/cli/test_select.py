@@ -9,7 +9,7 @@ from itembank.bank.selections import Selection
 from itembank.cli import select as select_command
 from itembank.selection.criteria import CRITERIA
 from itembank.selection.select import select
-from itembank.selection.selector_specs import METHODS, OptimalDesign, VOptimal
+from itembank.selection.selector_specs import METHODS, OptimalDesign
 from tests.bank.banks import make_bank
 from tests.cli.conftest import offered_methods
 from tests.estimation.simulated import new_models
@@ -53,12 +53,6 @@ def test_v_optimal_items_are_spread_as_the_scores_want(run, bank_folder, tmp_pat
     assert (outcome.code, outcome.out) == (0, "")
     selection = Selection.load(tmp_path / "s.json")
     assert (selection.n_items, set(selection.scenarios)) == (12, {"math", "code", "law"})
-
-
-def test_v_optimal_items_for_single_abilities_are_those_of_the_spec(run, bank_folder, tmp_path):
-    run("select", bank_folder, "-n", 12, "-o", tmp_path / "s.json", "--method", "v-optimal", "--n-abilities", 3)
-    expected = select(load_bank(bank_folder), 12, method=VOptimal(n_abilities=3), rng=0)
-    assert Selection.load(tmp_path / "s.json").to_dict() == expected.to_dict()
 
 
 def test_says_what_it_chose_and_why(run, bank_folder, tmp_path):
@@ -271,8 +265,6 @@ def test_scenarios_may_go_without(run, costly_folder):
         (["--cost", "tokens"], "--cost goes with --criterion, or --method optimal-design"),
         (["--at-least", "2", "--method", "random"], "--at-least goes with --criterion"),
         (["--criterion", "kl", "--method", "anchor-irt"], "--criterion is for --method optimal-design"),
-        (["--n-abilities", "8"], "--n-abilities goes with --method v-optimal"),
-        (["--criterion", "v-optimal", "--n-abilities", "8"], "--n-abilities goes with --method v-optimal"),
         (["--criterion", "random", "--cost", "tokens"], "--cost goes with a criterion that looks at costs"),
         (["--criterion", "kl", "--at-least", "maths=2"], "at_least must name scenarios of the bank"),
         (["--criterion", "kl", "--at-least", "2.5"], "must be a whole number"),

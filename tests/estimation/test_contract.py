@@ -125,7 +125,7 @@ def test_the_order_of_models_and_items_does_not_matter(bank, selections, method)
     rng = np.random.default_rng(0)
     models, items = rng.permutation(3), rng.permutation(30)
     for selection in (None, selections["anchor-irt"]):
-        choices = {"method": method, "selection": selection, "include_win_rate": True}
+        choices = {"method": method, "selection": selection}
         one = estimated(bank, responses, **choices)
         other = estimated(bank, responses.take(models=models, items=items), **choices)
         for name in ("value", "standard_error", "low", "high", "abilities"):
@@ -137,7 +137,7 @@ def test_the_order_of_models_and_items_does_not_matter(bank, selections, method)
 def test_other_models_in_the_file_change_nothing(bank, selections, method):
     selection = selections["v-optimal"]
     responses = with_gaps(new_models(bank, n_models=3), "uneven", item_ids=selection.item_ids)
-    choices = {"method": method, "selection": selection, "include_win_rate": True}
+    choices = {"method": method, "selection": selection}
     whole = estimated(bank, responses, **choices)
     for row in range(3):
         alone = estimated(bank, responses.take(models=np.array([row])), **choices)

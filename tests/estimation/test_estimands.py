@@ -8,9 +8,9 @@ import pytest
 from scipy.stats import poisson
 
 from itembank.errors import DataError, ParameterError
-from itembank.estimation.estimands import ExpectedAnswers, item_variance, run_variance, widened
+from itembank.estimation.estimands import run_variance, widened
 from itembank.estimation.estimate import estimate
-from itembank.estimation.observations import Observations, _drawn_attempts
+from itembank.estimation.observations import _drawn_attempts
 from itembank.estimation.scores import Scores
 from itembank.irt.bernoulli import probability
 from itembank.responses.responses import ResponseMatrix
@@ -28,34 +28,6 @@ def attempted(bank, n_attempts, n_models=4, luck=0.0, seed=3):
     trials = np.full(rates.shape, n_attempts)
     made = ResponseMatrix.from_counts(rng.binomial(trials, rates), trials, models=models, items=bank.responses.items)
     return made, rates, theta
-
-
-def test_of_right_and_wrong_answers_to_all_items_the_variance_is_that_of_a_sampled_mean():
-    bank = shared_bank()
-    answers = new_models(bank)
-    observed = Observations.of_items(answers.responses, np.arange(bank.n_items), bank.targets.weights, is_random=True)
-    value = bank.targets.with_overall(bank.targets.scenario_means(answers.responses))
-    theta = np.zeros((answers.n_models, bank.parameters.n_dims))
-    found = item_variance(ExpectedAnswers.of(bank, observed, theta, np.ones(answers.n_models)), value)
-    sizes = bank.targets.scenario_sizes
-    textbook = value[:, :-1] * (1.0 - value[:, :-1]) / (sizes - 1.0)
-    least = (sizes + 1.0) / sizes / (sizes + 2.0) ** 2  # of one wrong answer in N + 2
-    np.testing.assert_allclose(found[:, :-1], np.maximum(textbook, least))
-    np.testing.assert_allclose(found[:, -1], found[:, :-1] @ bank.targets.scenario_weights**2)
-
-
-def test_items_that_were_not_answered_count_with_what_the_item_model_expects():
-    bank = shared_bank()
-    theta = np.full((1, bank.parameters.n_dims), 0.3)
-    p = probability(bank.parameters, theta)
-    nothing = Observations.of_items(np.empty((1, 0)), np.arange(0), np.empty(0), is_random=True)
-    value = bank.targets.with_overall(bank.targets.scenario_means(p))
-    found = item_variance(ExpectedAnswers.of(bank, nothing, theta, np.ones(1)), value)[0]
-    draws = (np.random.default_rng(0).random((4000, bank.n_items)) < p).astype(float)
-    scores = bank.targets.scenario_means(draws)
-    for scenario, size in enumerate(bank.targets.scenario_sizes):
-        expected = np.mean(scores[:, scenario] * (1.0 - scores[:, scenario])) / (size - 1.0)
-        assert found[scenario] == pytest.approx(expected, rel=0.15)  # theirs about each draw's mean, ours about p's
 
 
 def test_the_variance_of_a_run_is_unbiased_whatever_luck_models_have():
@@ -129,10 +101,8 @@ def test_an_interval_takes_in_the_variance_on_either_side():
     assert at_the_edge.high[0, 0] == 1.0
 
 
-def test_the_win_rate_is_that_of_one_run():
+def test_another_estimand_is_refused():
     bank = shared_bank()
-    with pytest.raises(ParameterError, match="win rate is that of one run"):
-        estimate(bank, new_models(bank), estimand="items-like-these", include_win_rate=True)
     with pytest.raises(ParameterError, match="estimand must be"):
         estimate(bank, new_models(bank), estimand="always")
 

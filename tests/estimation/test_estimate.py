@@ -19,7 +19,7 @@ from itembank.estimation.noise import noise_ratio
 from itembank.irt.bernoulli import probability
 from itembank.irt.parameters import AbilityPrior, ItemParameters
 from itembank.responses.responses import ResponseMatrix
-from itembank.responses.targets import ScoreTargets, mean_win_rate
+from itembank.responses.targets import ScoreTargets
 from itembank.selection.select import select
 from tests.bank.banks import make_bank
 from tests.estimation.simulated import full_scores, new_models, possible_range, select_cells, shared_bank, with_gaps
@@ -244,31 +244,6 @@ def test_noise_ratio_compares_raw_responses_with_the_item_model(bank):
     expected = np.sum((responses.responses - p)[:, own] ** 2) / np.sum((p * (1 - p))[:, own])
     assert ratio[1] == pytest.approx(expected)
     assert 0.1 < ratio[1] <= 0.16 + 1e-9  # 0.4 ** 2, less where clipping bites
-
-
-def test_mean_win_rate_is_a_function_of_the_scenario_estimates(bank):
-    found = estimate(bank, with_gaps(new_models(bank), "scattered"), include_win_rate=True)
-    assert found.targets[-1] == "mean_win_rate"
-    np.testing.assert_allclose(found.column("mean_win_rate"), mean_win_rate(found.value[:, :3], bank.scenario_scores))
-    reach = 1.959964 * found.standard_error[:, -1]  # of a normal error, 95 %
-    np.testing.assert_allclose(found.high[:, -1], np.minimum(found.value[:, -1] + reach, 1.0), rtol=1e-6)
-    assert np.any(found.high[:, -1] < 1.0)
-    assert np.all((found.standard_error[:, -1] > 0.0) & (found.standard_error[:, -1] < 0.5))
-    np.testing.assert_array_equal(found.n_items[:, -1], found.n_items[:, -2])
-
-
-def test_mean_win_rate_leaves_out_the_model_itself(bank):
-    responses = bank.responses.take(models=np.array([4]))
-    found = estimate(bank, responses, include_win_rate=True)
-    others = np.delete(bank.scenario_scores, 4, axis=0)
-    assert found.value[0, -1] == pytest.approx(mean_win_rate(bank.scenario_scores[[4]], others)[0])
-    with pytest.raises(DataError, match="mean win rate needs a calibration model other than"):
-        estimate(bank, bank.responses, include_win_rate=True)
-
-
-def test_mean_win_rate_of_an_incomplete_estimate_is_not_a_number(bank):
-    found = estimate(bank, with_gaps(new_models(bank), "no law"), method="mean", include_win_rate=True)
-    assert np.isnan(found.value[:, -1]).all()
 
 
 def test_rows_say_all_that_a_reader_needs(bank):

@@ -304,13 +304,11 @@ def test_a_session_decides_whether_a_past_models_win_rate_is_beaten():
 
 def test_what_a_headline_score_does_not_go_with_is_refused():
     (chosen, answers), (bank, _, _) = asked(), world()
-    for wrong in ({"interval": "model-based"}, {"estimand": "items-like-these"}):
+    for wrong in ({"interval": "model-based"}, {"estimand": "expected"}):
         with pytest.raises(ParameterError, match="goes with"):
             estimate(bank, answers, selection=chosen, target="board", **wrong)
     with pytest.raises(ParameterError, match="covariates forecast the scores of items"):
         estimate(bank, answers, selection=chosen, target="board", covariates=["size"])
-    with pytest.raises(ParameterError, match="one of both"):
-        estimate(bank, answers, selection=chosen, target="board", include_win_rate=True)
     few = make_bank(n_models=9)
     with pytest.raises(DataError, match="needs at least 10 past models"):
         estimate(few, few.responses, target="mean_win_rate")
@@ -329,5 +327,5 @@ def test_external_scores_are_estimated_where_past_models_are_listed_twice():
     bank = build_bank(ResponseMatrix.create(past, models=models, items=items), "map")
     aimed = with_target(add_scores(bank, models.with_columns(board=pl.Series(board)), ["board"]), "board")
     new = ResponseMatrix.create(answers[40:, :40], item_ids=[f"i{k:02d}" for k in range(40)])
-    found = estimate(aimed, new, rng=0)
+    found = estimate(aimed, new)
     assert np.abs(found.value[:, -1] - (0.1 + 0.5 * answers[40:].mean(axis=1))).mean() < 0.06

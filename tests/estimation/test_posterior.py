@@ -3,10 +3,8 @@ import pytest
 
 from itembank.estimation.posterior import score_posterior, standard_error
 from itembank.estimation.predictions import predicted_sums
-from itembank.estimation.win_rates import win_rate_standard_error
 from itembank.irt.bernoulli import probability
 from itembank.irt.parameters import ItemParameters
-from itembank.responses.targets import mean_win_rate
 
 
 def test_moments_equal_those_of_drawn_scores(rng):
@@ -48,26 +46,3 @@ def test_an_estimate_is_charged_for_its_distance_from_the_posterior_mean(rng):
     scores = 0.6 + 0.05 * rng.standard_normal(400_000)
     expected = np.sqrt(np.mean((scores - 0.67) ** 2))
     assert standard_error(np.array(0.67), np.array(0.6), np.array(0.0025)) == pytest.approx(expected, rel=0.01)
-
-
-def test_win_rate_error_is_the_spread_of_win_rates(rng):
-    """One scenario and evenly spread reference scores: the win rate moves as the score does."""
-    reference = (np.arange(2000)[:, None] + 0.5) / 2000
-    found = win_rate_standard_error(np.array([[0.5]]), np.array([[[0.04**2]]]), reference, rng)
-    assert found[0] == pytest.approx(0.04, rel=0.12)  # 400 draws: 3.5 % relative error
-
-
-def test_win_rate_error_knows_correlated_scenarios(rng):
-    reference = np.repeat((np.arange(2000)[:, None] + 0.5) / 2000, 2, axis=1)
-    together = 0.04**2 * np.array([[[1.0, 1.0], [1.0, 1.0]]])
-    apart = 0.04**2 * np.array([[[1.0, -1.0], [-1.0, 1.0]]])
-    scores = np.array([[0.5, 0.5]])
-    assert win_rate_standard_error(scores, together, reference, rng)[0] == pytest.approx(0.04, rel=0.12)
-    assert win_rate_standard_error(scores, apart, reference, rng)[0] < 0.001
-
-
-def test_win_rate_error_is_zero_for_a_certain_score(rng):
-    reference = rng.random((30, 3))
-    scores = rng.random((2, 3))
-    np.testing.assert_array_equal(win_rate_standard_error(scores, np.zeros((2, 3, 3)), reference, rng), [0.0, 0.0])
-    assert np.all(mean_win_rate(scores, reference) > 0.0)

@@ -100,16 +100,3 @@ def test_weights_of_models_that_answered_few_items_each(rng):
             parameters, responses[row : row + 1], AbilityPrior.standard(2), weights=weights[row : row + 1]
         )
         np.testing.assert_allclose(together.theta[row], alone.theta[0], atol=1e-8)
-
-
-def test_priors_with_means_of_their_own_are_those_of_separate_calls():
-    rng = np.random.default_rng(5)
-    items = ItemParameters.create(rng.normal(1.0, 0.3, (8, 2)), rng.normal(size=8), 0.0)
-    answers = (rng.random((4, 8)) < 0.5).astype(float)
-    answers[1, 3:] = np.nan
-    prior, means = AbilityPrior(np.zeros(2), np.array([[0.5, 0.2], [0.2, 1.0]])), rng.normal(size=(4, 2))
-    found = map_abilities(items, answers, prior, prior_means=means)
-    for row in range(4):
-        alone = map_abilities(items, answers[[row]], AbilityPrior(means[row], prior.covariance))
-        np.testing.assert_allclose(found.theta[row], alone.theta[0], atol=1e-6)
-        np.testing.assert_allclose(found.covariance[row], alone.covariance[0], atol=1e-6)

@@ -15,7 +15,7 @@ from itembank.estimation.method_trials import SEED, sample_of
 from itembank.estimation.point import Known, calibration_scores, point_scores
 from itembank.estimation.response_summary import summarise_responses
 from itembank.planning import auto as auto_module
-from itembank.planning.auto import CANDIDATES, FOR_FEW_MODELS, Tried, best_of, candidates_for, choose_selection
+from itembank.planning.auto import CANDIDATES, Tried, best_of, choose_selection
 from itembank.selection.recipes import Recipe, read_recipe
 from itembank.selection.select import select, select_by_recipe
 from itembank.selection.selector_specs import METHODS, AnchorLatent, Stratified, VOptimal
@@ -88,7 +88,7 @@ def test_a_first_without_any_error_known_gives_way():
     assert best_of(tried(nothing, nothing)).recipe.spec == CANDIDATES[0]
 
 
-@pytest.mark.parametrize("better", [1, 2, 3])
+@pytest.mark.parametrize("better", [1, 2])
 def test_the_items_are_those_of_the_candidate_that_is_clearly_better(bank, monkeypatch, better):
     wanted = CANDIDATES[better]
 
@@ -103,13 +103,8 @@ def test_the_items_are_those_of_the_candidate_that_is_clearly_better(bank, monke
     assert found.explanation.startswith(METHODS.label(wanted))
 
 
-def test_items_for_single_abilities_are_tried_where_past_models_are_few():
-    assert candidates_for(99) == CANDIDATES
-    assert candidates_for(100) == tuple(spec for spec in CANDIDATES if spec != FOR_FEW_MODELS) == CANDIDATES[:3]
-
-
 def test_why_a_method_is_kept_though_another_erred_less_is_said(bank, monkeypatch):
-    sizes = dict(zip(CANDIDATES, (0.05, 0.06, 0.049, 0.07), strict=True))
+    sizes = dict(zip(CANDIDATES, (0.05, 0.07, 0.049), strict=True))
     alternating = np.where(np.arange(bank.n_models) % 2, 0.02, -0.02)  # too uneven a saving to be clear
 
     def planted(bank, recipe, seed):
@@ -119,7 +114,7 @@ def test_why_a_method_is_kept_though_another_erred_less_is_said(bank, monkeypatc
     found = chosen_from(bank)
     first = METHODS.label(CANDIDATES[0])
     assert found.method == first
-    assert found.explanation.endswith(f"7.00; {first} is taken unless another is clearly better.")
+    assert found.explanation.endswith(f"4.90; {first} is taken unless another is clearly better.")
 
 
 @pytest.mark.parametrize("choices", [{"n_items": 0}, {"n_items": 1000}, {"n_items": 12, "excluded": ["nowhere"]}])
@@ -178,7 +173,7 @@ def test_candidates_choose_anew_without_the_models_they_are_judged_by(monkeypatc
     chosen_from(bank)
     ids = np.array(bank.responses.model_ids)
     unseen = [tuple(np.delete(ids, fold.held_out).tolist()) for fold in folds(bank)]
-    expected = [(name, rest) for name in ("v-optimal", "anchor-latent", "v-optimal") for rest in unseen]
+    expected = [(name, rest) for name in ("v-optimal", "anchor-latent") for rest in unseen]
     assert asked == expected  # chance does not look at the models: strata are drawn once
 
 

@@ -7,6 +7,7 @@ import pytest
 from itembank.errors import DataError, ParameterError
 from itembank.estimation.estimator_specs import Stacked
 from itembank.estimation.method_trials import sample_of, try_methods
+from itembank.irt.bernoulli import probability
 from itembank.planning.auto import FALLBACK
 from itembank.planning.plan import plan
 from itembank.planning.plan_spec import PlanSpec
@@ -160,39 +161,21 @@ def test_few_calibration_models_are_refused():
         quick(make_bank(n_models=8, n_items=30), half_width=0.1)
 
 
-def test_the_chance_of_other_items_stays_however_many_are_run(bank):
-    meant = PlanSpec(estimand="items-like-these")
-    run, like_these = quick(bank), quick(bank, spec=meant)
-    scores = bank.targets.with_overall(bank.scenario_scores)[:, :-1]
-    of_scenarios = scores * (1.0 - scores) / (bank.targets.scenario_sizes - 1.0)
-    chance = np.sqrt(np.mean(of_scenarios @ bank.targets.scenario_weights**2))
-    assert run.table.half_widths[-1] == 0.0
-    assert like_these.table.half_widths[-1] == pytest.approx(1.96 * chance, rel=0.05)
-    np.testing.assert_allclose(
-        like_these.table.half_widths**2 - run.table.half_widths**2, like_these.table.half_widths[-1] ** 2
-    )
-    assert like_these.table.detectable_differences[-1] > 0.0
-
-
-def test_a_plan_says_when_no_number_of_items_is_enough(bank):
-    made = quick(bank, half_width=0.02, spec=PlanSpec(estimand="items-like-these"))
-    assert made.n_items is None
-    assert "No number of items is enough" in made.message
-    assert "chance of which items" in made.message
-
-
-def test_the_difference_of_models_on_other_items_has_a_chance_of_its_own(bank):
-    made = quick(bank, spec=PlanSpec(estimand="items-like-these"))
-    # all pairs of models, one after another
+def test_the_chance_of_the_run_stays_however_many_items_are_run(bank):
+    trials = np.full(bank.responses.responses.shape, 4)
+    p = probability(bank.parameters, bank.calibration.abilities)
+    right = np.random.default_rng(1).binomial(trials, p)
+    responses = dataclasses.replace(bank.responses, responses=right / 4.0, n_trials=trials)
+    repeated = dataclasses.replace(bank, responses=responses)
+    run, expected = quick(repeated), quick(repeated, half_width=0.02, spec=PlanSpec(estimand="expected"))
     weights = bank.targets.target("overall").weights
-    answers = bank.responses.responses
-    variances = []
-    for a in range(bank.n_models):
-        for b in range(a):
-            d = answers[a] - answers[b]
-            variances.append(weights**2 @ (d - d @ weights) ** 2)
-    z = 1.959964 + 0.841621
-    assert made.table.detectable_differences[-1] == pytest.approx(z * np.sqrt(np.mean(variances)), rel=0.05)
+    chance = np.sqrt(np.mean((p * (1.0 - p)) @ weights**2 / 4.0))
+    assert run.table.half_widths[-1] == 0.0
+    last, difference = expected.table.half_widths[-1], expected.table.detectable_differences[-1]
+    assert last == pytest.approx(1.96 * chance, rel=0.1)
+    assert difference == pytest.approx((1.96 + 0.8416) / 1.96 * np.sqrt(2.0) * last, rel=1e-4)
+    assert expected.n_items is None
+    assert "chance of the run" in expected.message
 
 
 def test_a_plan_by_default_methods_says_whether_stages_pay(bank):

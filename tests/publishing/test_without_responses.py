@@ -75,11 +75,6 @@ def test_a_selector_that_learns_from_responses_says_so(published):
         ib.select(published, 9, method="anchor-correctness")
 
 
-def test_a_win_rate_says_so(published, new):
-    with pytest.raises(DataError, match="published without"):
-        ib.estimate(published, new, include_win_rate=True)
-
-
 def test_other_items_are_estimated_by_the_item_model_alone(published, new):
     other = ib.select(published, 9)
     found = ib.estimate(published, new, selection=other)

@@ -142,7 +142,7 @@ def test_greedy_choice_knows_what_they_tell(bank):
     weights = np.full((8, 1), 1 / 8)
     first = np.arange(8) == 5
     chosen = greedy_v_optimal(
-        [LinearModel(loadings, noise)], weights, np.ones(1), 2, **everything, **bounds, first=first
+        LinearModel(loadings, noise), weights, np.ones(1), 2, **everything, **bounds, first=first
     ).items
     covariance = loadings @ loadings.T + np.diag(noise)
 

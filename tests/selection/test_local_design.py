@@ -128,5 +128,3 @@ def test_a_bank_without_responses_is_refused(bank):
     published = without_responses(bank, selection=select(bank, 9, method="v-optimal"))
     with pytest.raises(DataError, match=r"next stage needs past models' responses.* published without them"):
         design_of(published)
-    with pytest.raises(DataError, match=r"single abilities need past models' responses.* published without them"):
-        select(published, 9, method=VOptimal(n_abilities=8))

@@ -4,6 +4,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
+from itembank.bank.bank_factors import bank_factor_model
 from itembank.errors import ParameterError
 from itembank.irt.linear_gaussian import fit_factor_model
 from itembank.selection.recipes import read_recipe
@@ -24,11 +25,11 @@ def problem(seed, n_items=14, n_factors=3, n_targets=2):
     )
 
 
-def greedy(numbers, n_items, *, others=(), is_candidate=None, group=None, at_least=(0,), at_most=(1000,)):
+def greedy(numbers, n_items, *, is_candidate=None, group=None, at_least=(0,), at_most=(1000,)):
     loadings, noise, target_weights, importance = numbers
     size = noise.shape[0]
     return greedy_v_optimal(
-        [LinearModel(loadings, noise), *others],
+        LinearModel(loadings, noise),
         target_weights,
         importance,
         n_items,
@@ -66,31 +67,6 @@ def test_every_step_is_the_best_and_its_variance_that_of_dense_conditioning(seed
         expected = dense_variances(loadings, noise, target_weights, chosen)
         np.testing.assert_allclose(found.variances[step + 1], expected, rtol=1e-10, atol=1e-13)
     np.testing.assert_allclose(found.variances[-1], 0.0, atol=1e-12)  # nothing is left to know
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_every_step_is_the_best_for_the_weighted_sum_of_two_models(seed):
-    numbers, other = problem(seed), LinearModel(*problem(seed + 50)[:2], weight=0.3)
-    loadings, noise, target_weights, importance = numbers
-    found = greedy(numbers, 14, others=[other])
-    chosen = []
-    for step, item in enumerate(found.items):
-        left = {
-            candidate: dense_variances(loadings, noise, target_weights, [*chosen, candidate])
-            + 0.3 * dense_variances(other.loadings, other.noise, target_weights, [*chosen, candidate])
-            for candidate in set(range(14)) - set(chosen)
-        }
-        objective = {candidate: importance @ variances for candidate, variances in left.items()}
-        assert item == min(objective, key=objective.get)
-        chosen.append(item)
-        np.testing.assert_allclose(found.variances[step + 1], left[item], rtol=1e-10, atol=1e-13)
-
-
-def test_a_model_of_weight_zero_changes_nothing():
-    numbers = problem(1)
-    found, expected = greedy(numbers, 14, others=[LinearModel(*problem(2)[:2], weight=0.0)]), greedy(numbers, 14)
-    np.testing.assert_array_equal(found.items, expected.items)
-    np.testing.assert_array_equal(found.variances, expected.variances)
 
 
 def test_greedy_is_close_to_the_best_of_all_subsets():
@@ -219,6 +195,22 @@ def test_missing_responses_are_allowed():
     assert chosen_for(gappy, "balanced", 12).n_items == 12
 
 
+def test_the_items_are_the_best_of_all_by_the_factor_model():
+    """The criterion by itself, by enumeration."""
+    bank = make_bank(n_models=30, n_items=24)
+    usual = bank_factor_model(bank, discrepancy="auto")
+    weights, importance = wanted_scores(bank.targets, VOptimal())
+    chosen = []
+    for _ in range(6):
+        left = {
+            one: importance @ dense_variances(usual.loadings, usual.noise, weights, [*chosen, one])
+            for one in set(range(24)) - set(chosen)
+        }
+        chosen.append(min(left, key=left.get))
+    found = select(bank, 6, method=VOptimal(minimum_per_scenario=0), rng=0)
+    assert sorted(bank.responses.item_indices(found.item_ids).tolist()) == sorted(chosen)
+
+
 def test_two_models_are_enough_to_choose_something():
     assert chosen_for(make_bank(n_models=2, n_items=30), "balanced", 6).n_items == 6
 
@@ -229,9 +221,9 @@ def test_fewer_items_begin_an_order_of_more_unless_some_scenario_would_get_too_f
     fresh = [chosen_for(make_bank(n_models=40, n_items=60), target, n_items).item_ids for n_items in sizes]
     runs = []
 
-    def counted(models, weights, importance, n_items, **choices):
+    def counted(model, weights, importance, n_items, **choices):
         runs.append(n_items)
-        return greedy_v_optimal(models, weights, importance, n_items, **choices)
+        return greedy_v_optimal(model, weights, importance, n_items, **choices)
 
     monkeypatch.setattr("itembank.selection.v_optimal.greedy_v_optimal", counted)
     bank = make_bank(n_models=40, n_items=60)

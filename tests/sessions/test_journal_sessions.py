@@ -189,7 +189,7 @@ def test_a_later_version_of_the_bank_goes_on_while_it_gives_the_score(journal, b
     pending = read_session(journal).pending[0]
     clean = retire(bank, [pending], reason="wrong key")
     with open_session(journal, clean) as session:  # for the score that it was started for
-        assert (session.history, session.pool.target_digest) == (asked, bank.target_digest)
+        assert (session.history, session.pool.target_id) == (asked, bank.target_id)
         session.tell(pending, 0.0)
         assert session.estimate().scores.target_id == bank.target_id
     assert read_session(journal).n_items == 2

@@ -51,7 +51,6 @@ CALLS = {
     "estimate model-based": "estimate bank new.parquet --selection anchor-irt.json --interval model-based "
     "--format json",
     "estimate by design": "estimate bank new.parquet --selection random.json --interval design --format json",
-    "estimate win rates": "estimate bank new.parquet --selection stratified.json --win-rate --format json",
     "estimate counts": "estimate bank-beta-binomial samples.parquet --interval model-based --method p-irt "
     "--format json",
     "compare": "compare bank two-new.parquet --selection v-optimal.json --target all --format json",
@@ -93,8 +92,6 @@ CALLS = {
     "simulate": "simulate -o simulated.parquet --models 12 --items 60 --tasks 3 --dims 1 --missing 0.2 --format json",
     "calibrate base": f"calibrate old.parquet -o base --method map --dims 1 {_SMALL}",
     "calibrate graded": f"calibrate levels.parquet -o bank-graded --method mml --family graded {_SMALL}",
-    "calibrate covariate": "calibrate few.parquet -o bank-covariate --dims 1 --item-covariate disturbance "
-    f"--within macro --across items {_SMALL}",
     "calibrate each": "calibrate few.parquet old.parquet -o banks --each --method map --dims 1 --scores scores.csv "
     f"--score final {_SMALL}",
     "start": "start items.csv -o begun -n 20 --selection begun.json --format json",
@@ -117,7 +114,6 @@ CALLS = {
     "bank log": "bank log restored --format json",
     "prepare": "prepare base --format json",
     "select win rate": "select bank -n 12 --target mean_win_rate -o by-win-rate.json",
-    "select abilities": "select bank -n 12 --method v-optimal --n-abilities 3 -o by-abilities.json",
     "select per scenario": "select bank -n 3 --per-scenario --exclude some-ids.txt -o per-scenario.json",
     "select must include": "select bank -n 30 --must-include some-ids.txt -o must-include.json",
     "select stages": "select bank -n 18 --stages 2 -o stage1.json",
@@ -131,22 +127,16 @@ CALLS = {
     "estimate external": f"estimate scored new.parquet --target final {_CHOSEN}",
     "estimate expected": "estimate bank-beta-binomial samples.parquet --estimand expected --interval model-based "
     "--method p-irt --format json",
-    "estimate items like these": f"estimate bank new.parquet --estimand items-like-these {_CHOSEN}",
     "estimate covariate": f"estimate bank new.parquet --covariate training_share {_CHOSEN}",
     "estimate forecast": "estimate bank --models new-models.csv --covariate training_share --format json",
     "estimate page": f"estimate bank one-new.parquet --report one-new.html {_CHOSEN}",
     "check": "check bank-2pl new.parquet --group leaked=some-ids.txt -n 20 --format json",
     "compare mean win rate": f"compare bank two-new.parquet --target mean_win_rate {_CHOSEN}",
-    "compare page": f"compare bank two-new.parquet --estimand items-like-these --report comparison.html {_CHOSEN}",
-    "plan items like these": "plan bank --half-width 0.05 --estimand items-like-these --selector random --method p-irt "
-    "--max-items 40 --format json",
+    "compare page": f"compare bank two-new.parquet --report comparison.html {_CHOSEN}",
     "plan mean win rate": "plan bank --half-width 0.05 --target mean_win_rate --selector random --method factor "
     "--max-items 40 --format json",
-    "replay explore": f"replay bank-2pl two-new.parquet --explore 0.5 {_QUICK}",
     "replay prior": f"replay bank-2pl two-new.parquet --prior-known training_share=1 --ability-error 0.3 {_QUICK}",
     "replay better than": f"replay bank-2pl two-new.parquet --better-than lda/shrinkage=0.01/share=0.3 {_QUICK}",
-    "replay items like these": "replay bank-2pl two-new.parquet --estimand items-like-these --max-items 8 "
-    "--format json",
     "session plan": "session plan bank-2pl -n 6 --format json",
     "session run": "session run run.jsonl --command 'echo 1' --format json",
     "check session": "check bank run.jsonl --format json",

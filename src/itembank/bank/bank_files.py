@@ -321,7 +321,7 @@ def _calibration(
         _of_type(str, about, "message"),
         arrays["history"],
         None if about.get("tolerance") is None else float(_floats(about["tolerance"])),
-        {name: tuple(one) if isinstance(one, list) else one for name, one in about.get("options", {}).items()},
+        about.get("options", {}),
         items.get("log_precision_error"),
     )
 

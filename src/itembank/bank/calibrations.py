@@ -43,7 +43,7 @@ class Calibration(Compact):
         The objective after each iteration, rising.
     tolerance : float or None
         Where the fit was to stop, as its spec says; None in banks of earlier releases.
-    options : mapping of name to number, text or tuple of texts
+    options : mapping of name to number or text
         Further choices of the spec, where they differ from its defaults.
     log_precision_error : (n_items,) or None
         Standard error of the logarithm of each item's precision, where it was learned; the same for the items that
@@ -64,7 +64,7 @@ class Calibration(Compact):
     message: str
     history: FloatArray
     tolerance: float | None = None
-    options: Mapping[str, float | str | bool | tuple[str, ...]] = field(default_factory=dict)
+    options: Mapping[str, float | str | bool] = field(default_factory=dict)
     log_precision_error: FloatArray | None = None
 
     @property
@@ -91,12 +91,6 @@ class Calibration(Compact):
             raise ParameterError(f"difficulties are for items of one dimension, got {self.n_dims}.")
         parameters = self.parameters
         return expected_difficulties(parameters.loadings[:, 0], parameters.intercept, self.item_covariance)
-
-    @property
-    def item_covariates(self) -> tuple[str, ...]:
-        """Columns of the item table that the prior of the intercepts followed."""
-        found = self.options.get("item_covariates", ())
-        return tuple(one for one in found if isinstance(one, str)) if isinstance(found, tuple) else ()
 
     @property
     def n_items(self) -> int:

@@ -13,14 +13,12 @@ from itembank.calibration.degenerate import DegenerateItems, put_back
 from itembank.calibration.families import PreparedResponses, many_codes, precision_index, prepare, with_family
 from itembank.calibration.fits import Fit, FitData
 from itembank.calibration.levels import levels_of_items, response_levels
-from itembank.calibration.pooled_regression import FeatureValues
 from itembank.errors import ConvergenceWarning, DataError, DataWarning, ParameterError, shown, warn
 from itembank.irt.family_names import GRADED, WITH_PRECISION
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.numerics.threads import one_blas_thread
 from itembank.progress import ProgressCallback, silent
 from itembank.responses.item_codes import ItemCodes
-from itembank.responses.item_features import covariate_features
 from itembank.responses.responses import ResponseMatrix
 from itembank.responses.validation import (
     check_enough_models,
@@ -73,7 +71,7 @@ def calibrate(
     DataError
         With fewer than three models (two with probabilities or counts), a model or an item without responses, no item
         that tells models apart, or known guessing asked for without chance levels; 'bifactor' with fewer than two
-        scenarios; item covariates that are no columns of the item table; and counts without numbers of trials.
+        scenarios; and counts without numbers of trials.
     ParameterError
         For 'bifactor' with a number of dimensions other than one more than scenarios, or too many of them.
 
@@ -110,9 +108,6 @@ def calibrate(
         data = replace(data, scenario_index=scenario_index[~is_left_out])
     if spec.by_task:
         data = replace(data, task_index=_task_index(responses.items.filter(~is_left_out)))
-    features = _features(responses.items, spec)
-    if features is not None:
-        data = replace(data, features=features.take(~is_left_out))
     data = _with_family_parts(data, spec, prepared.values, responses.items)
     fit: Fit = METHODS.kernel(spec)(data, spec, progress=progress)
     found = _agreement(data, fit, spec)
@@ -133,7 +128,6 @@ def calibrate(
         is_majority=spec.degenerate == "majority",
         family=prepared.family,
         n_trials=prepared.n_trials,
-        features=features,
     )
     parameters, item_covariance = put_back(fit, prepared.of_items, others)
     return Calibration(
@@ -264,19 +258,6 @@ def _task_index(items: pl.DataFrame) -> IntArray:
     """Give the number of each item's task, one for each scenario and subscenario, (n_items,)."""
     number = items.select(pl.struct("scenario", "subscenario").rank("dense") - 1).to_series()
     return number.to_numpy().astype(np.int64)
-
-
-def _features(items: pl.DataFrame, spec: CalibrationSpec) -> FeatureValues | None:
-    """Return what is known of the items, where their intercepts follow that."""
-    found = covariate_features(items, spec.item_covariates)
-    idle = [name for name in spec.item_covariates if found is None or name not in found.columns]
-    if idle:
-        warn(
-            f"item covariates must tell items apart, {shown(idle)} {'does' if len(idle) == 1 else 'do'} not: the same "
-            "for all items, or words that no two items share. Left out.",
-            DataWarning,
-        )
-    return None if found is None else FeatureValues(found.of(items), found.column_index)
 
 
 def _with_scenarios(spec: CalibrationSpec, scenarios: list[str]) -> tuple[CalibrationSpec, IntArray]:

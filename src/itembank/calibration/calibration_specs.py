@@ -6,7 +6,7 @@ Without numpy, so that a command's help can list them.
 from dataclasses import dataclass, fields, replace
 from typing import Literal, TypeGuard, get_args
 
-from itembank.checks import check_names, check_not_negative, check_one_of, check_positive, check_whole
+from itembank.checks import check_not_negative, check_one_of, check_positive, check_whole
 from itembank.errors import ParameterError, remedy, shown
 from itembank.irt.family_names import FAMILIES, GRADED, WITH_PRECISION, Family
 from itembank.methods import Method, MethodTable
@@ -21,7 +21,7 @@ PLAIN_L1 = 0.1
 
 Degenerate = Literal["prior", "majority"]
 PrecisionChoice = Literal["global", "scenario"]
-Option = float | str | bool | tuple[str, ...]
+Option = float | str | bool
 """What a bank's record can hold of a choice."""
 
 
@@ -49,11 +49,6 @@ class CalibrationSpec:
     def by_task(self) -> bool:
         """Whether items of one task share the centre of their prior."""
         return False
-
-    @property
-    def item_covariates(self) -> tuple[str, ...]:
-        """Columns of the item table that the prior of the intercepts follows."""
-        return ()
 
     @property
     def degenerate(self) -> Degenerate:
@@ -100,22 +95,15 @@ class Variational(CalibrationSpec):
         Of families 'beta' and 'beta-binomial': phi given, one learned for all items, or one for each scenario.
     positive_discrimination : bool
         Keep slopes above zero; one dimension only.
-    item_covariates : tuple of column names
-        What is known of items beforehand: the prior of an item's intercept is centred where a regression on these
-        columns of the item table, and on the scenario, expects it. Its weights are learned in the fit, and come out as
-        nearly zero for columns that say nothing. Numbers, words (as categories) and vectors (lists of numbers) will do.
-        Not with `by_task`.
     """
 
     single_precision: bool | Literal["auto"] = "auto"
     by_task: bool = False
     precision: float | PrecisionChoice = "scenario"
     positive_discrimination: bool = False
-    item_covariates: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Check the choices."""
-        object.__setattr__(self, "item_covariates", check_names("item_covariates", self.item_covariates))
         check_item_model(self.item_model, self.n_dims, (*PLAIN_ITEM_MODELS, "nested"))
         check_iterations(self.max_iterations, self.tolerance)
         check_family(self.family, self.precision)
@@ -128,11 +116,6 @@ class Variational(CalibrationSpec):
             )
         if self.by_task and self.item_model == "1pl":
             raise ParameterError("by_task is for item models with a slope an item, got item_model '1pl'. Use '2pl'.")
-        if self.by_task and self.item_covariates:
-            raise ParameterError(
-                f"by_task goes without item_covariates, got {shown(self.item_covariates)}. Leave by_task out and add "
-                "'subscenario' to the covariates."
-            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,32 +188,29 @@ class ItemPrior:
     """Fixed priors of the item parameters of marginal ML.
 
     With far more items than models the centres of these priors, not the abilities, set the scale of a fit.
-    It is put right afterwards, but `RelativeItemPrior` has no such effect in one dimension.
+    It is put right afterwards, but `RelativeItemPrior` has no such effect.
 
     Attributes
     ----------
     log_discrimination_mean, log_discrimination_sd : float
-        One dimension: the slope is lognormal, as a density of the slope itself (R's `dlnorm`). No slope is
+        The slope is lognormal, as a density of the slope itself (R's `dlnorm`). No slope is
         then negative: an item that stronger models fail ends near zero.
     intercept_sd : float
         The intercept is normal with mean 0.
-    loading_sd : float
-        Two dimensions: each loading is normal with mean 0, which no rotation changes.
     """
 
     log_discrimination_mean: float = 0.0
     log_discrimination_sd: float = 0.5
     intercept_sd: float = 2.0
-    loading_sd: float = 1.0
 
     def __post_init__(self) -> None:
         """Check the spreads."""
-        check_spreads(self.log_discrimination_sd, self.intercept_sd, self.loading_sd)
+        check_spreads(self.log_discrimination_sd, self.intercept_sd)
 
 
 @dataclass(frozen=True, slots=True)
 class RelativeItemPrior:
-    """Priors of marginal ML in one dimension that draw items to each other, not to given numbers.
+    """Priors of marginal ML that draw items to each other, not to given numbers.
 
     Slopes divided by their centre are normal around one, and intercepts are normal around a line in the slope that
     is fitted to the items at the start. Shift and scale of ability are therefore left to the abilities, however
@@ -254,23 +234,22 @@ class RelativeItemPrior:
 
 @dataclass(frozen=True, slots=True)
 class MarginalML(CalibrationSpec):
-    """Marginal maximum likelihood by EM with quadrature (Bock & Aitkin 1981); at most two dimensions.
+    """Marginal maximum likelihood by EM with quadrature (Bock & Aitkin 1981), in one dimension.
 
     Attributes
     ----------
-    item_model, n_dims, known_guessing, max_iterations, tolerance
-        As for `Variational`; the tolerance is on the largest change of an item,
-        in its standard errors.
+    item_model : {'1pl', '2pl'}
+    known_guessing, max_iterations, tolerance
+        As for `Variational`; the tolerance is on the largest change of an item, in its standard errors.
     prior : ItemPrior, RelativeItemPrior, None or 'auto'
         'auto' takes none with 300 models or more and fewer items than models (an exam), else
-        `RelativeItemPrior()`, or `ItemPrior()` in two dimensions. Without a prior, items that few models solve
-        (or fail) get steep or endless slopes.
+        `RelativeItemPrior()`. Without a prior, items that few models solve (or fail) get steep or endless slopes.
     n_quadrature : int or 'auto'
-        Nodes per dimension; 'auto' takes as many as the data's sharpest posterior of ability needs.
+        Nodes of ability; 'auto' takes as many as the data's sharpest posterior of ability needs.
     bounds : (float, float)
         Range of the nodes.
     family : {'auto', 'bernoulli', 'binomial', 'graded'}
-        As for `Variational`; 'graded' for responses of a few ordered levels (Samejima 1969), in one dimension. Its
+        As for `Variational`; 'graded' for responses of a few ordered levels (Samejima 1969). Its
         prior 'auto' is one more response of every item, spread over levels and abilities as its scenario's are.
     """
 
@@ -281,7 +260,7 @@ class MarginalML(CalibrationSpec):
 
     def __post_init__(self) -> None:
         """Check the choices."""
-        check_item_model(self.item_model, self.n_dims)
+        check_item_model(self.item_model, self.n_dims, ("1pl", "2pl"))
         check_iterations(self.max_iterations, self.tolerance)
         check_family(self.family, has_levels=True)
         if self.family == GRADED:
@@ -291,13 +270,6 @@ class MarginalML(CalibrationSpec):
                 f"marginal ML has no family {self.family!r}: it fits 'bernoulli', 'binomial' and 'graded'. "
                 "Use the variational or the map method."
             )
-        if self.n_dims > 2:
-            raise ParameterError(
-                f"marginal ML takes at most 2 dimensions, got n_dims={self.n_dims}: quadrature grows as "
-                "nodes ** n_dims. Use the variational or the map method."
-            )
-        if self.n_dims > 1 and isinstance(self.prior, RelativeItemPrior):
-            raise ParameterError("RelativeItemPrior is for one dimension; take ItemPrior for more.")
         if not self.bounds[0] < 0.0 < self.bounds[1]:
             raise ParameterError(f"bounds of the nodes must enclose 0, got {self.bounds}.")
         if self.n_quadrature != "auto" and self.n_quadrature < 2:
@@ -359,12 +331,10 @@ def has_family(spec: CalibrationSpec, family: Family) -> bool:
 
 
 def _is_plain(value: object) -> TypeGuard[Option]:
-    return isinstance(value, str | float | int | bool) or (
-        isinstance(value, tuple) and all(isinstance(one, str) for one in value)
-    )
+    return isinstance(value, str | float | int | bool)
 
 
-def check_item_model(item_model: str, n_dims: int, known: tuple[str, ...] = PLAIN_ITEM_MODELS) -> None:
+def check_item_model(item_model: str, n_dims: int, known: tuple[str, ...]) -> None:
     """Check that the method knows the item model and that its number of dimensions fits."""
     check_one_of("item_model", item_model, get_args(ItemModel))
     if item_model not in known:

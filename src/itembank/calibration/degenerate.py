@@ -7,14 +7,11 @@ from typing import TypeAlias
 import numpy as np
 
 from itembank.calibration.fits import Fit
-from itembank.calibration.pooled_regression import FeatureValues, pooled_regression
 from itembank.irt.family_names import Family
 from itembank.irt.newton import map_abilities
 from itembank.irt.parameters import AbilityPrior, ItemParameters
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 
-ROUNDS = 5
-"""Of EM where intercepts follow what is known of items: in simulated data twenty-five more move nothing by 0.02."""
 CELLS_AT_ONCE = 30_000_000
 """Cells of such items that are looked at together, as numbers."""
 SMALLEST_VARIANCE = 1e-6
@@ -40,8 +37,6 @@ class DegenerateItems:
         Of all items.
     n_trials : (n_models, n_items) or None
         Behind each response, zero where missing; None for one.
-    features : FeatureValues or None
-        What is known of all items, where intercepts follow that.
     """
 
     is_degenerate: BoolArray
@@ -50,7 +45,6 @@ class DegenerateItems:
     is_majority: bool = False
     family: Family = "bernoulli"
     n_trials: IntArray | None = None
-    features: FeatureValues | None = None
 
 
 def find_degenerate(responses: FloatArray) -> BoolArray:
@@ -69,8 +63,7 @@ def put_back(fit: Fit, of_items: OfItems, items: DegenerateItems) -> tuple[ItemP
     rises with ability from where all of them stand. (A constant probability fits them as well, but a new model
     beyond their range then never gets the credit: on AlpacaEval split by date it made p-IRT's error six times as
     large, `docs/results-tables.md`.) With `is_majority` it is that constant (WILD A.1), of ``(n + 1/2) / (n + 1)`` for
-    n equal answers. Where intercepts follow what is known of items, so does the centre of the prior
-    (`_put_back_by_features`).
+    n equal answers.
 
     Parameters
     ----------
@@ -93,8 +86,6 @@ def put_back(fit: Fit, of_items: OfItems, items: DegenerateItems) -> tuple[ItemP
     covariance[~is_degenerate] = fit.item_covariance
     if items.is_majority:
         coefficients[is_degenerate, -1], covariance[is_degenerate, -1, -1] = _majority(of_items, items)
-    elif items.features is not None:
-        _put_back_by_features(fit, of_items, items, items.features, into=(coefficients, covariance))
     else:
         for group, dims in _groups(items, n_dims):
             _put_back_group(fit, of_items, items, group=group, dims=dims, into=(coefficients, covariance))
@@ -128,62 +119,19 @@ def _put_back_group(
     into: tuple[FloatArray, FloatArray],
 ) -> None:
     """Write the degenerate items of a group into coefficients and covariances, from its other items."""
-    coefficients, _ = into
+    coefficients, covariance = into
     columns = np.append(dims, fit.loadings.shape[1])
     fitted = group & ~items.is_degenerate
     if not fitted.any():  # a scenario without a fitted item: its items are like those of all scenarios
         fitted = ~items.is_degenerate
     prior = _item_prior(coefficients[np.ix_(np.flatnonzero(fitted), columns)])
-    _put_back_items(fit, of_items, items, group & items.is_degenerate, dims=dims, prior=prior, into=into)
-
-
-def _put_back_by_features(
-    fit: Fit,
-    of_items: OfItems,
-    items: DegenerateItems,
-    features: FeatureValues,
-    *,
-    into: tuple[FloatArray, FloatArray],
-) -> None:
-    """Write the degenerate items, whose intercepts are expected where a regression on features puts them.
-
-    By EM over all items: the fitted ones alone are those of middling difficulty, and would make the prior too narrow.
-    """
-    coefficients, covariance = into
-    dims = np.arange(fit.loadings.shape[1])
-    known = ~items.is_degenerate
-    for _ in range(ROUNDS):
-        found = pooled_regression(coefficients[known, -1], covariance[known, -1, -1], features.take(known))
-        shift = np.zeros_like(coefficients)
-        shift[:, -1] = (features.values - features.values[known].mean(axis=0)) @ found.weights
-        prior = _item_prior((coefficients - shift)[known], covariance[known])
-        _put_back_items(
-            fit, of_items, items, items.is_degenerate, dims=dims, prior=prior, means=prior.mean + shift, into=into
-        )
-        known = np.ones_like(known)
-
-
-def _put_back_items(
-    fit: Fit,
-    of_items: OfItems,
-    items: DegenerateItems,
-    missing: BoolArray,
-    *,
-    dims: IntArray,
-    prior: AbilityPrior,
-    means: FloatArray | None = None,
-    into: tuple[FloatArray, FloatArray],
-) -> None:
-    """Write some items into coefficients and covariances, by their prior, whose means may be each item's own."""
-    coefficients, covariance = into
-    columns = np.append(dims, fit.loadings.shape[1])
+    missing = group & items.is_degenerate
     for lower in np.unique(items.lower_asymptote[missing]):
         all_alike = np.flatnonzero(missing & (items.lower_asymptote == lower))
         step = max(1, CELLS_AT_ONCE // len(fit.abilities))
         for alike in np.split(all_alike, range(step, all_alike.size, step)):
             trials = None if items.n_trials is None else items.n_trials[:, alike]
-            own = None if means is None else means[alike]
-            modes, spreads = _by_prior(of_items(alike), trials, fit.abilities[:, dims], prior, own, lower=lower)
+            modes, spreads = _by_prior(of_items(alike), trials, fit.abilities[:, dims], prior, lower=lower)
             coefficients[np.ix_(alike, columns)] = modes
             covariance[np.ix_(alike, columns, columns)] = spreads
 
@@ -202,18 +150,12 @@ def _majority(of_items: OfItems, items: DegenerateItems) -> tuple[FloatArray, Fl
     return sign * intercept, 1.0 / ((n_answers + 1.0) * probability * (1.0 - probability))
 
 
-def _item_prior(coefficients: FloatArray, uncertainty: FloatArray | None = None) -> AbilityPrior:
-    """Return the normal distribution of items' (loadings, intercept), from (n_items, n_dims + 1).
-
-    `uncertainty`, (n_items, n_dims + 1, n_dims + 1), adds to its covariance.
-    """
+def _item_prior(coefficients: FloatArray) -> AbilityPrior:
+    """Return the normal distribution of items' (loadings, intercept), from (n_items, n_dims + 1)."""
     n_items, size = coefficients.shape
     if n_items <= size:  # too few for a covariance
         return AbilityPrior(coefficients.mean(axis=0), np.eye(size))
-    covariance = np.cov(coefficients.T) + SMALLEST_VARIANCE * np.eye(size)
-    if uncertainty is not None:
-        covariance = covariance + uncertainty.mean(axis=0)
-    return AbilityPrior(coefficients.mean(axis=0), covariance)
+    return AbilityPrior(coefficients.mean(axis=0), np.cov(coefficients.T) + SMALLEST_VARIANCE * np.eye(size))
 
 
 def _by_prior(
@@ -221,7 +163,6 @@ def _by_prior(
     n_trials: IntArray | None,
     abilities: FloatArray,
     prior: AbilityPrior,
-    means: FloatArray | None,
     *,
     lower: float,
 ) -> tuple[FloatArray, FloatArray]:
@@ -233,9 +174,8 @@ def _by_prior(
     places = ItemParameters.create(
         np.column_stack([abilities, np.ones(len(abilities))]), np.zeros(len(abilities)), lower
     )
-    if n_trials is not None or means is not None:
-        weights = None if n_trials is None else n_trials.T.astype(np.float64)
-        posterior = map_abilities(places, responses.T, prior, weights=weights, prior_means=means)
+    if n_trials is not None:
+        posterior = map_abilities(places, responses.T, prior, weights=n_trials.T.astype(np.float64))
         return posterior.theta, posterior.covariance
     # few patterns differ: without missing responses all right and all wrong are the only ones
     coded = np.where(np.isnan(responses), -1.0, responses).astype(np.int8)

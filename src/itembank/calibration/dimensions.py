@@ -90,9 +90,9 @@ def choose_n_dims(
     Every fifth model with a known score (`KnownScores`) is held out; the others calibrate each candidate; the held-out
     models' abilities come from the even items, and predict the odd ones. Of more than 6,000 items every k-th is used.
     The smallest candidate within 0.0025 of the best mean absolute error of the scenarios' plain (micro) scores is
-    chosen. A candidate needs four calibration models for each of its dimensions, and marginal ML has two dimensions at
-    most. Variational fits stop at a tolerance of 1e-3, unless that of the spec is larger, and
-    are float32, unless the spec forbids it.
+    chosen. A candidate needs four calibration models for each of its dimensions, and marginal ML has one.
+    Variational fits stop at a tolerance of 1e-3, unless that of the spec is larger, and are float32, unless the
+    spec forbids it.
 
     Parameters
     ----------

@@ -4,7 +4,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from itembank.calibration.pooled_regression import FeatureValues
 from itembank.irt.family_names import Family
 from itembank.irt.parameters import AbilityPrior
 from itembank.irt.steps import Steps
@@ -35,8 +34,6 @@ class FitData:
         is one behind each.
     precision_index : (n_items,) or None
         Which items share one precision, numbered from zero; for families that have one.
-    features : FeatureValues or None
-        What is known of the items, where their intercepts follow that.
     levels : (n_levels,) or None
         Of family 'graded': the values that responses have, rising.
     has_level : (n_items, n_levels) or None
@@ -54,7 +51,6 @@ class FitData:
     family: Family = "bernoulli"
     n_trials: FloatArray | None = None
     precision_index: IntArray | None = None
-    features: FeatureValues | None = None
     levels: FloatArray | None = None
     has_level: BoolArray | None = None
     codes: ItemCodes | None = None
@@ -98,7 +94,6 @@ class FitData:
             self.family,
             None if self.n_trials is None else self.n_trials[:, items],
             None if self.precision_index is None else self.precision_index[items],
-            None if self.features is None else self.features.take(items),
             self.levels,
             None if self.has_level is None else self.has_level[items],
             None if self.codes is None else self.codes.take(items),

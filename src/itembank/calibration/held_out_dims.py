@@ -92,7 +92,7 @@ def feasible(candidates: tuple[int, ...], n_models: int, spec: CalibrationSpec) 
     ParameterError
         Without one.
     """
-    most = 2 if isinstance(spec, MarginalML) else n_models
+    most = 1 if isinstance(spec, MarginalML) else n_models
     tried = tuple(n for n in sorted(set(candidates)) if n == 1 or (n <= most and n * MODELS_PER_DIMENSION <= n_models))
     if not tried or tried[0] < 1:
         raise ParameterError(

@@ -26,7 +26,7 @@ from itembank.cli.options import (
 from itembank.cli.reading_options import items_option, models_option, reading_options, reading_spec
 from itembank.cli.render import note, print_rows, progress, warnings_as_notes
 from itembank.cli.spec_options import spec_option, typed
-from itembank.irt.family_names import GRADED, WITH_PRECISION
+from itembank.irt.family_names import WITH_PRECISION
 from itembank.responses.score_names import Across, Within
 
 if TYPE_CHECKING:
@@ -82,13 +82,6 @@ _ITEM_MODEL = headed(
     ),
     spec_option(
         Variational,
-        "item_covariates",
-        "variational: let intercepts follow this column of the items. Repeatable.",
-        "--item-covariate",
-        metavar="COLUMN",
-    ),
-    spec_option(
-        Variational,
         "positive_discrimination",
         "variational, 1 ability: slopes above zero.",
     ),
@@ -106,7 +99,7 @@ _ITEM_MODEL = headed(
 )
 @method_option(
     MethodName(METHODS),
-    "Variational Bayes, joint MAP, or marginal ML (at most 2 dims).",
+    "Variational Bayes, joint MAP, or marginal ML (1 ability).",
     default="variational",
 )
 @click.option(
@@ -175,7 +168,6 @@ def command(
     with warnings_as_notes():
         bank = make(responses, output)
     print_rows([_summary(bank)], output_format, title=f"Bank {output}")
-    _note_on_items(bank)
     # a fifth of a small bank: as many as there are would be refused, or leave nothing to estimate
     n_items = min(100, max(bank.targets.n_scenarios, bank.n_items // 5))
     note(f"Next: itembank select {output} -n {n_items} -o selection.json")
@@ -238,7 +230,6 @@ def _given(method: str, choices: Mapping[str, Any]) -> dict[str, Any]:
         *((name, name in _fields(method), f"--method {' or '.join(having[name])}") for name in choices),
         ("general_weight", model in GENERAL_ITEM_MODELS, "--item-model nested or bifactor"),
         ("precision", choices["family"] in WITH_PRECISION, "--family beta or beta-binomial"),
-        ("by_task", not choices["item_covariates"], "no --item-covariate: add --item-covariate subscenario instead"),
         ("by_task", not has_one_slope, "items of different slopes, not with --item-model 1pl"),
         ("positive_discrimination", not has_one_slope, "items of different slopes, not with --item-model 1pl"),
     ]
@@ -264,7 +255,9 @@ def _spec(
         raise click.UsageError("--dims goes without --item-model bifactor: it has one ability a scenario.")
     if dims is None and item_model is None and given.get("positive_discrimination", False):
         item_model = "2pl"
-    if given.get("family") == GRADED and dims is None and item_model is None:
+    if method == "mml":
+        if dims not in {None, 1}:
+            raise click.UsageError("--method mml fits one ability: leave --dims out, or take another method.")
         dims = 1
     if dims is None and item_model in OWN_DIMS:
         dims = OWN_DIMS[item_model]
@@ -288,25 +281,6 @@ def _chosen_n_dims(responses: "ResponseMatrix", spec: "CalibrationSpec", *, is_a
         choice = choose_n_dims(responses, spec, progress=report)
     note(f"{choice.n_dims} {'dimension' if choice.n_dims == 1 else 'dimensions'}: {choice.message}.")
     return choice.n_dims
-
-
-def _note_on_items(bank: "Bank") -> None:
-    """Say how much of the items' difficulty goes with what is known of them, where that was asked."""
-    from itembank.calibration.item_regression import item_regression  # noqa: PLC0415
-    from itembank.errors import shown  # noqa: PLC0415
-    from itembank.responses.item_features import covariate_features  # noqa: PLC0415
-
-    asked = bank.calibration.item_covariates
-    features = covariate_features(bank.responses.items, asked)
-    idle = [name for name in asked if features is None or name not in features.columns]
-    if idle:
-        note(f"Left out as item covariates, since they do not tell kinds of items apart: {shown(idle)}.")
-    if features is not None:
-        found = item_regression(bank)
-        names = found.features.columns
-        verb = "explains" if len(names) == 1 else "explain"
-        share = f"{100.0 * found.explained:.0f} % of the variance of intercepts"
-        note(f"Known of items: {' and '.join(names)} {verb} {share}.")
 
 
 def _summary(bank: "Bank") -> dict[str, Any]:

@@ -15,7 +15,7 @@ from itembank.cli.new_results import (
     why_not_calibrated,
 )
 from itembank.cli.option_types import MethodName
-from itembank.cli.options import bank_argument, estimand_option, format_option, level_option, method_option, seed_option
+from itembank.cli.options import bank_argument, estimand_option, format_option, level_option, method_option
 from itembank.cli.reading_options import models_option, reading_options
 from itembank.cli.render import note, print_rows, progress, refuse_empty, warnings_as_notes
 from itembank.cli.report_options import note_report, report_option, typed_command, write_report
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 TITLES = {
     "run": "Estimated full-benchmark scores",
     "expected": "Estimated full-benchmark scores over repeated runs",
-    "items-like-these": "Estimated scores on items like the benchmark's",
 }
 """What the table shows for each estimand."""
 
@@ -70,15 +69,8 @@ TITLES = {
     help="Score in place of the overall one: mean_win_rate, against the bank's models, or an external score that the "
     "bank keeps. Or NAME@1, the score that it gave before items were retired.",
 )
-@click.option(
-    "--win-rate",
-    is_flag=True,
-    help="Add the mean win rate with an interval of the item model's, which any bank with responses can give. That of "
-    "--target needs past models to leave out.",
-)
 @report_option
 @reading_options(models_option)
-@seed_option
 @format_option
 def command(
     *,
@@ -91,11 +83,9 @@ def command(
     estimand: Estimand,
     level: float,
     covariates: tuple[str, ...],
-    win_rate: bool,
     target: str | None,
     report: Path | None,
     reading: dict[str, Any],
-    seed: int,
     output_format: str,
 ) -> None:
     """Estimate what new models would score on the full benchmark.
@@ -132,8 +122,6 @@ def command(
                 interval=interval,
                 estimand=estimand,
                 covariates=covariates,
-                include_win_rate=win_rate,
-                rng=seed,
                 progress=advance,
             )
     if estimates.explanation:
@@ -146,8 +134,6 @@ def command(
         note(f"Intervals are for {ESTIMANDS_IN_WORDS[estimates.estimand]}.")
     note_flagged(estimates, loaded.n_compared_models)
     note_overall(loaded)
-    if win_rate and estimates.interval_kind != "model-based":
-        note("The interval of the mean win rate is model-based.")
     if report is not None:
         from itembank.pages.estimates_page import estimates_page  # noqa: PLC0415
 

@@ -142,8 +142,7 @@ def estimand_option(function: Function) -> Function:
         type=click.Choice(ESTIMANDS),
         default=RUN,
         show_default=True,
-        help="Which score the intervals are for: of one full run (run), its mean over repeated runs (expected), or the "
-        "score on items of which the bank's are a sample (items-like-these).",
+        help="Which score the intervals are for: of one full run (run), or its mean over repeated runs (expected).",
     )(function)
 
 

@@ -31,14 +31,12 @@ from itembank.cli.render import (
     warnings_as_notes,
 )
 from itembank.cli.session_options import exclude_option
-from itembank.cli.spec_options import spec_option
 from itembank.errors import visible
-from itembank.selection.selector_specs import METHODS, VOptimal
+from itembank.selection.selector_specs import METHODS
 
 if TYPE_CHECKING:
     from itembank.bank.banks import Bank
     from itembank.bank.selections import Selection
-    from itembank.selection.selector_specs import SelectionSpec
 
 
 @click.command("select", cls=Command)
@@ -73,11 +71,6 @@ if TYPE_CHECKING:
     "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Write the selection to this JSON file."
 )
 @method_option(MethodName(METHODS, "auto"), "How the items are chosen.")
-@spec_option(
-    VOptimal,
-    "n_abilities",
-    "v-optimal: let half of the aim be certainty about models of this many abilities, from weak to strong.",
-)
 @design_options
 @exclude_option
 @click.option(
@@ -105,7 +98,6 @@ def command(
     per_scenario: bool,
     output: Path | None,
     method: str,
-    n_abilities: int,
     design: Mapping[str, Any],
     exclude: Path | None,
     must_include: Path | None,
@@ -148,7 +140,7 @@ def command(
                 int(n_items or 0),
                 stages="auto" if stages == "auto" else int(stages),
                 later_scenarios=later_scenarios,
-                method=_method(method, n_abilities, design),
+                method=method_of_options(method, design),
                 per_scenario=per_scenario,
                 exclude=exclude,
                 must_include=must_include,
@@ -188,13 +180,6 @@ def _asked_for(bank: "Bank", method: str, design: Mapping[str, Any]) -> tuple["B
             "--method and --criterion out."
         )
     return asked, {name: value for name, value in design.items() if name != "target"}
-
-
-def _method(method: str, n_abilities: int, design: Mapping[str, Any]) -> "SelectionSpec | str":
-    """Return the method with what was chosen of it."""
-    chosen = method_of_options(method, design)
-    refuse_unused(("n_abilities", chosen == "v-optimal", "--method v-optimal"))
-    return VOptimal(n_abilities=n_abilities) if chosen == "v-optimal" else chosen
 
 
 def _first(
@@ -242,7 +227,6 @@ def _check_stage(n_items: int | None, after: tuple[Path, ...], selection: Path |
         "later_scenarios",
         "per_scenario",
         "method",
-        "n_abilities",
         "exclude",
         "must_include",
         "seed",

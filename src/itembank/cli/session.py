@@ -277,17 +277,9 @@ def status(*, journal: Path, bank: Path | None, report: Path | None, output_form
     metavar="PATH",
     help="Write a response file (its name must end in .parquet) instead of printing.",
 )
-@click.option(
-    "--random-part",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="PATH",
-    help="Only items drawn at random (--explore); write them with their probabilities to this selection file.",
-)
 @bank_option
 @format_option
-def export(
-    *, journal: Path, output: Path | None, random_part: Path | None, bank: Path | None, output_format: str
-) -> None:
+def export(*, journal: Path, output: Path | None, bank: Path | None, output_format: str) -> None:
     """Print or write the answers of a session as responses.
 
     The items were chosen by the model's own answers, so they are not a random sample of the benchmark. itembank session
@@ -297,28 +289,17 @@ def export(
       itembank session export run.jsonl -o answers.parquet
       itembank estimate bank answers.parquet --method p-irt
       itembank session export run.jsonl --format csv > answers.csv
-      itembank session export run.jsonl --random-part random.json -o random.parquet
-      itembank estimate bank random.parquet --selection random.json --interval design
     """  # noqa: D301
-    from itembank.files.atomic import check_destination  # noqa: PLC0415
     from itembank.responses.response_files import check_response_destination, write_responses  # noqa: PLC0415
-    from itembank.sessions.answer_table import random_part as random_part_of  # noqa: PLC0415
     from itembank.sessions.answer_table import session_responses  # noqa: PLC0415
     from itembank.sessions.journal_sessions import read_session  # noqa: PLC0415
 
     refuse_unused(("output_format", output is None, "printed answers, not with -o"))
-    if random_part is not None:
-        check_destination(random_part)
     if output is not None:
         check_response_destination(output)
     with warnings_as_notes(), progress("session export") as report:
         session = read_session(journal, loaded_bank(bank), progress=report)
-        if random_part is None:
-            responses = session_responses(session)
-        else:
-            responses, sample = random_part_of(session)
-            sample.save(random_part)
-            note(f"{sample.n_items} items drawn at random written to {random_part}.")
+        responses = session_responses(session)
     if output is None:
         title = f"Answers of {session.model_id}"
         print_rows(_answer_rows(responses), output_format, title=title, is_read_back=True)

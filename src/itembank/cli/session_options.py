@@ -83,14 +83,6 @@ _CHOOSING = headed(
     at_most_option,
     exclude_option,
     randomesque_option,
-    click.option(
-        "--explore",
-        type=click.FloatRange(0.0, 1.0, max_open=True),
-        default=0.0,
-        show_default=True,
-        metavar="P",
-        help="Draw this share of the items at random.",
-    ),
 )
 _LIMITS = headed(
     "Limits",
@@ -170,7 +162,6 @@ def session_spec(choices: Mapping[str, Any], seed: int) -> "SessionSpec":
         constraints=_constraints(choices),
         prior=_prior(choices["prior_group"], choices["prior_known"]),
         n_start=choices["n_start"],
-        explore=choices["explore"],
         interval=choices["interval"],
         estimand=choices["estimand"],
         seed=seed,
@@ -208,7 +199,6 @@ def _refuse_unused(choices: Mapping[str, Any]) -> None:
             "--criterion v-optimal, --half-width W, --threshold or --better-than",
         ),
         ("n_start", criterion not in BLIND, f"a criterion that looks at abilities, not with {criterion}"),
-        ("explore", criterion not in BLIND, f"a criterion that looks at answers, not with {criterion}"),
         ("randomesque", criterion not in {"random", "uniform"}, f"a criterion that ranks items, not with {criterion}"),
         ("confidence", is_decided, "--threshold or --better-than"),
         ("min_items", has_rules, "a precision: --half-width, --ability-error, --threshold or --better-than"),

@@ -20,7 +20,7 @@ class ComparisonSpec:
         Samples of the reference bootstrap; 0 for none. Left out beyond 20,000 pairs.
     seed : int
         Of the bootstrap.
-    estimand : {'run', 'expected', 'items-like-these'}
+    estimand : {'run', 'expected'}
         Which scores are compared, see `estimate`: intervals, p-values and probabilities take in the chance of the runs,
         or of the items.
     """

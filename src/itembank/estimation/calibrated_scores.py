@@ -16,21 +16,6 @@ from itembank.responses.targets import ScoreTargets
 
 
 @dataclass(frozen=True, slots=True)
-class EstimatedScores:
-    """Scores of n_models models on n_targets targets (scenarios, then overall), and the inflation of their errors.
-
-    Attributes
-    ----------
-    scores : Scores
-    inflation : (n_targets,)
-        Root mean square of past errors over what the item model expected of them.
-    """
-
-    scores: Scores
-    inflation: FloatArray
-
-
-@dataclass(frozen=True, slots=True)
 class Possible:
     """Which scores can be, given what was answered; each (n_models, n_targets).
 
@@ -69,7 +54,7 @@ def calibrated(
     scale: FloatArray,
     level: float,
     headline: Headline | None = None,
-) -> EstimatedScores:
+) -> Scores:
     """Give estimates (n_models, n_targets) intervals as wide as past errors ask for (`calibrated_half_widths`).
 
     No interval is narrower than the chance in the answers that were not seen, however small past errors were.
@@ -93,17 +78,15 @@ def calibrated(
     half = np.where(is_unknown, normal_reach(level) * model_error, measured)
     size = np.where(is_unknown, model_error, scale * error_inflation(past.error, past.scale))
     least = _least_half_widths(targets, summary, level=level, headline=headline)
-    scores = _within_bounds(possible, value, error=size, half=half, least=least)
-    return EstimatedScores(scores, error_inflation(past.error, past.standard_error))
+    return _within_bounds(possible, value, error=size, half=half, least=least)
 
 
-def model_based(targets: ScoreTargets, summary: ResponseSummary, value: FloatArray, *, level: float) -> EstimatedScores:
+def model_based(targets: ScoreTargets, summary: ResponseSummary, value: FloatArray, *, level: float) -> Scores:
     """Give estimates (n_models, n_targets) the intervals of the item model: ``value +- z`` standard errors."""
     model_error = _model_error(targets, summary, value)
     half = normal_reach(level) * model_error
     least = _least_half_widths(targets, summary, level=level)
-    scores = _within_bounds(Possible.of(targets, summary), value, error=model_error, half=half, least=least)
-    return EstimatedScores(scores, np.ones(value.shape[1]))
+    return _within_bounds(Possible.of(targets, summary), value, error=model_error, half=half, least=least)
 
 
 def _model_error(targets: ScoreTargets, summary: ResponseSummary, value: FloatArray) -> FloatArray:

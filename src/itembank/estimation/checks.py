@@ -9,7 +9,7 @@ from itembank.bank.banks import Bank
 from itembank.checks import check_fraction, check_one_of
 from itembank.errors import DataError, DataWarning, ParameterError, warn
 from itembank.estimation.automatic import too_few
-from itembank.estimation.estimand_names import ESTIMANDS, RUN
+from itembank.estimation.estimand_names import RUN
 from itembank.estimation.estimator_specs import METHODS, Auto, EstimationSpec, IntervalKind, Stacked
 from itembank.estimation.folds import folds
 from itembank.progress import ProgressCallback
@@ -48,15 +48,6 @@ def check_headline(
         raise DataError(
             f"the score {name!r} needs past models that can be left out in turn, since their errors give its "
             f"intervals: {too_few(bank)}. Add models to the bank."
-        )
-
-
-def check_estimand(estimand: str, *, include_win_rate: bool) -> None:
-    """Refuse another estimand, and a win rate of any but a run."""
-    check_one_of("estimand", estimand, ESTIMANDS)
-    if include_win_rate and estimand != RUN:
-        raise ParameterError(
-            f"the mean win rate is that of one run, got estimand {estimand!r}: leave the win rate out, or take 'run'."
         )
 
 

@@ -4,7 +4,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import polars as pl
 
 from itembank.bank.arguments import (
     GivenBank,
@@ -17,11 +16,11 @@ from itembank.bank.arguments import (
 from itembank.bank.bank_views import with_target
 from itembank.bank.banks import Bank
 from itembank.bank.selections import Selection
-from itembank.errors import DataError, DataWarning, ParameterError, remedy, shown, warn
+from itembank.checks import check_one_of
+from itembank.errors import DataError, DataWarning, remedy, shown, warn
 from itembank.estimation.automatic import Chosen, choose_method, has_too_few, too_few
 from itembank.estimation.checks import (
     check_covariates,
-    check_estimand,
     check_headline,
     check_interval,
     check_item_model,
@@ -29,8 +28,8 @@ from itembank.estimation.checks import (
 )
 from itembank.estimation.covariates import explain_alone, explain_forecast, forecast_alone, forecast_scores
 from itembank.estimation.design_based import as_if_drawn, check_design, is_by_design, scores_by_design
-from itembank.estimation.estimand_names import RUN, Estimand
-from itembank.estimation.estimands import estimand_variance, widened
+from itembank.estimation.estimand_names import ESTIMANDS, RUN, Estimand
+from itembank.estimation.estimands import run_variance, widened
 from itembank.estimation.estimated_scores import estimated_scores
 from itembank.estimation.estimates import ScoreEstimates, checked
 from itembank.estimation.estimator_specs import GPIRT, METHODS, Auto, EstimationSpec, IntervalKind, SampleMean, Stacked
@@ -44,15 +43,10 @@ from itembank.estimation.point_methods import gp_irt_share
 from itembank.estimation.published_errors import published_subset, selection_or_published
 from itembank.estimation.scores import Scores
 from itembank.estimation.typicality import Typicality
-from itembank.estimation.win_rates import win_rate_standard_error
 from itembank.numerics.arrays import FloatArray, IntArray
-from itembank.numerics.intervals import normal_reach
-from itembank.numerics.random import as_generator
 from itembank.numerics.threads import one_blas_thread
 from itembank.progress import ProgressCallback, silent
 from itembank.responses.responses import ResponseMatrix
-from itembank.responses.score_names import WIN_RATE
-from itembank.responses.targets import mean_win_rate
 
 MOST_PATTERNS = 8
 """Sets of answered items that get weights and errors of their own; other models get those of all items answered."""
@@ -69,10 +63,8 @@ def estimate(
     interval: IntervalKind = "calibrated",
     estimand: Estimand = RUN,
     covariates: Sequence[str] = (),
-    include_win_rate: bool = False,
     target: str = "",
     ignore_unknown: bool = False,
-    rng: np.random.Generator | int | None = 0,
     progress: ProgressCallback = silent,
 ) -> ScoreEstimates:
     """Estimate what models would score on the full benchmark from some of their responses.
@@ -107,11 +99,10 @@ def estimate(
         ``T +- z sqrt(V + (T - m)^2)`` from the item model alone (`score_posterior`). 'design': from how the items were
         drawn, valid also where the item model is wrong; it brings its own estimate (`design_based_estimates`) and needs
         items drawn by chance.
-    estimand : {'run', 'expected', 'items-like-these'}
+    estimand : {'run', 'expected'}
         Which score the interval is for. 'run': that of one full run on the bank's items. 'expected': the mean over
-        repeated runs, for models that answer differently each time (`run_variance`; it needs repeated attempts).
-        'items-like-these': that on the kind of items of which the bank's are a sample (`item_variance`). The estimate
-        is the same, the interval takes in the chance of the run, or of the items.
+        repeated runs, for models that answer differently each time (`run_variance`; it needs repeated attempts). The
+        estimate is the same, the interval takes in the chance of the run.
     covariates : sequence of column names
         What is known of models besides their answers, in the bank's model table and in that of `responses`: a date, a
         size, an organisation, other scores. A regression on these is weighed with the methods of 'stacked' where past
@@ -119,14 +110,9 @@ def estimate(
         anything (`unanswered`) gets the forecast alone.
     ignore_unknown : bool
         Leave out items that the bank does not hold, with a `DataWarning`, instead of refusing them.
-    include_win_rate : bool
-        Add the mean win rate over scenarios against the calibration models (those of the same id left out), with an
-        interval by the item model. As `target` its interval rests on past models' errors.
     target : str
         Score to estimate in place of the overall one: 'mean_win_rate', or an external score that the bank keeps
         (`itembank.banks.with_target`); or the id of an earlier set of items.
-    rng : Generator, int or None
-        For the win rate's standard error only.
     progress : ProgressCallback
         The first estimate of a bank fits the item model anew without some models; later ones do not.
 
@@ -143,7 +129,7 @@ def estimate(
         When an item is not in the bank, no item to be used was answered, design-based intervals are asked for items
         that were not drawn by chance, or the expected score where nobody attempted items repeatedly.
     ParameterError
-        For another method, interval or estimand, a level outside (0, 1), or a win rate of another estimand than 'run'.
+        For another method, interval or estimand, or a level outside (0, 1).
 
     Examples
     --------
@@ -152,16 +138,12 @@ def estimate(
     """
     spec = METHODS.resolve(method)
     check_interval(level, interval, spec)
-    check_estimand(estimand, include_win_rate=include_win_rate)
+    check_one_of("estimand", estimand, ESTIMANDS)
     check_covariates(covariates, spec, interval)
     bank = with_target(as_bank(bank), target) if target else as_bank(bank)
     check_item_model(bank, spec, interval)
     if bank.headline is not None:
         check_headline(bank, interval, estimand, covariates, progress)
-        if include_win_rate:
-            raise ParameterError(
-                f"the win rate is added to the overall score, not to {bank.targets.last!r}: one of both."
-            )
     selection = selection_or_published(bank, as_whole_selection(selection))
     given = as_new_responses(bank, responses, selection)
     matrix = known_items(bank, given, selection, ignore_unknown=ignore_unknown)
@@ -186,10 +168,9 @@ def estimate(
         if of_links is not None:
             estimated = replace(estimated, scores=widened(estimated.scores, of_links, level=level))
     if estimand != RUN:
-        variance = estimand_variance(estimand, known, matrix, estimated.scores.value)
+        variance = run_variance(bank, matrix, known.summary.abilities)
         estimated = replace(estimated, scores=widened(estimated.scores, variance, level=level))
-    generator = as_generator(rng) if include_win_rate else None
-    return _packed(known, matrix, estimated, level=level, estimand=estimand, win_rate_rng=generator)
+    return _packed(known, matrix, estimated, level=level, estimand=estimand)
 
 
 def _has_past_errors(bank: Bank, selection: Selection | None, spec: EstimationSpec, progress: ProgressCallback) -> bool:
@@ -203,7 +184,6 @@ class _Estimated:
     """Scores of all models, and how they were estimated."""
 
     scores: Scores
-    inflation: FloatArray
     typicality: Typicality
     method: str
     explanation: str
@@ -240,7 +220,7 @@ def _by_design(known: Known, model_ids: Sequence[str], selection: Selection | No
         answered, scores_by_design(some, [model_ids[row] for row in answered.tolist()], selection, level=level)
     )
     unknown = Typicality.unknown(len(model_ids))
-    return _Estimated(scores, np.ones(scores.value.shape), unknown, "design-based", "", "design", None)
+    return _Estimated(scores, unknown, "design-based", "", "design", None)
 
 
 def _by_pattern(
@@ -260,7 +240,7 @@ def _by_pattern(
         chosen = choose_method(known.bank, known.observations, selection, progress=progress)
     explanation = chosen.explanation
     scores = Scores.unknown(known.observations.responses.shape[0], len(known.bank.targets.names))
-    inflation, typicality = np.ones(scores.value.shape), Typicality.unknown(scores.value.shape[0])
+    typicality = Typicality.unknown(scores.value.shape[0])
     for rows, columns in _patterns(known):
         estimated, of_answers = estimated_scores(
             known.take(models=rows, columns=columns),
@@ -270,8 +250,7 @@ def _by_pattern(
             is_calibrated=is_calibrated,
             progress=progress,
         )
-        scores.set_rows(rows, estimated.scores)
-        inflation[rows] = estimated.inflation
+        scores.set_rows(rows, estimated)
         typicality.set_rows(rows, of_answers)
     if known.forecast is not None and isinstance(chosen.spec, Stacked):
         members = try_methods(known.bank, known.observations, selection, chosen.spec.members, progress=progress)
@@ -280,14 +259,14 @@ def _by_pattern(
         scores.set_rows(silent_rows, forecast_alone(known.bank, known.forecast.take(silent_rows), level=level))
     sample_share = gp_irt_share(known, chosen.spec) if isinstance(chosen.spec, GPIRT) else None
     kind = "calibrated" if is_calibrated else "model-based"
-    return _Estimated(scores, inflation, typicality, METHODS.label(chosen.spec), explanation, kind, sample_share)
+    return _Estimated(scores, typicality, METHODS.label(chosen.spec), explanation, kind, sample_share)
 
 
 def _by_forecast(known: Known, forecast: Forecast, level: float) -> _Estimated:
     """Estimate models that have not answered anything by what else is known of them."""
     scores = forecast_alone(known.bank, forecast, level=level)
     unknown, explanation = Typicality.unknown(scores.value.shape[0]), explain_alone(known.bank, forecast)
-    return _Estimated(scores, np.ones(scores.value.shape), unknown, "covariates", explanation, "calibrated", None)
+    return _Estimated(scores, unknown, "covariates", explanation, "calibrated", None)
 
 
 def _patterns(known: Known) -> Iterator[tuple[IntArray, IntArray]]:
@@ -309,28 +288,18 @@ def _patterns(known: Known) -> Iterator[tuple[IntArray, IntArray]]:
 
 
 def _packed(
-    known: Known,
-    responses: ResponseMatrix,
-    estimated: _Estimated,
-    *,
-    level: float,
-    estimand: Estimand,
-    win_rate_rng: np.random.Generator | None,
+    known: Known, responses: ResponseMatrix, estimated: _Estimated, *, level: float, estimand: Estimand
 ) -> ScoreEstimates:
-    """Put the result together, with win rates where they are asked for."""
-    bank, summary, scores = known.bank, known.summary, estimated.scores
-    targets: tuple[str, ...] = bank.targets.names
-    if win_rate_rng is not None:
-        scores = scores.with_targets(_win_rates(known, responses, estimated, level=level, rng=win_rate_rng))
-        targets = (*targets, WIN_RATE)
-    sizes, n_over_all = bank.targets.scenario_sizes, len(targets) - bank.targets.n_scenarios
-    is_owed = np.pad(summary.n_observed > 0, ((0, 0), (0, n_over_all)))  # the overall score may lack a scenario
+    """Put the result together."""
+    bank, summary = known.bank, known.summary
+    sizes = bank.targets.scenario_sizes
+    is_owed = np.pad(summary.n_observed > 0, ((0, 0), (0, 1)))  # the overall score may lack a scenario
     estimates = ScoreEstimates(
         model_ids=tuple(responses.model_ids),
-        targets=targets,
-        scores=scores,
-        n_items=np.column_stack([summary.n_observed, *[summary.n_observed.sum(axis=1)] * n_over_all]),
-        n_total=np.array([*sizes, *[sizes.sum()] * n_over_all]),
+        targets=bank.targets.names,
+        scores=estimated.scores,
+        n_items=np.column_stack([summary.n_observed, summary.n_observed.sum(axis=1)]),
+        n_total=np.array([*sizes, sizes.sum()]),
         n_missing=known.observations.n_missing,
         level=level,
         method=estimated.method,
@@ -359,37 +328,3 @@ def warn_of_shift(estimates: ScoreEstimates, n_past: int) -> None:
             f"shows. Draw items at random and take {how}, or calibrate again with models like these.",
             DataWarning,
         )
-
-
-def _win_rates(
-    known: Known,
-    responses: ResponseMatrix,
-    estimated: _Estimated,
-    *,
-    level: float,
-    rng: np.random.Generator,
-) -> Scores:
-    """Mean win rate against the calibration models, the one target.
-
-    Scenario scores vary together as the item model says, and as much as their own intervals do.
-    """
-    bank, summary = known.bank, known.summary
-    bank.check_responses("The mean win rate needs")
-    is_other = ~bank.responses.models["model_id"].is_in(pl.Series(responses.model_ids).implode()).to_numpy()
-    reference = bank.scenario_scores[is_other]
-    is_known = bank.known_scores.is_known[is_other].all(axis=1)
-    reference = reference[is_known if is_known.any() else ~np.isnan(reference).any(axis=1)]
-    if reference.shape[0] == 0:
-        raise DataError("the mean win rate needs a calibration model other than those estimated, got none.")
-    rates, errors = np.full((2, responses.n_models), np.nan)
-    values = estimated.scores.value[:, :-1]
-    is_whole = ~np.isnan(values).any(axis=1)
-    distance = (values - summary.posterior_mean)[is_whole]
-    stretch = estimated.inflation[is_whole, :-1]
-    covariance = summary.posterior_covariance[is_whole] + distance[:, :, None] * distance[:, None, :]
-    covariance = covariance * stretch[:, :, None] * stretch[:, None, :]
-    rates[is_whole] = mean_win_rate(values[is_whole], reference)
-    errors[is_whole] = win_rate_standard_error(values[is_whole], covariance, reference, rng)
-    half = normal_reach(level) * errors
-    low, high = np.maximum(rates - half, 0.0), np.minimum(rates + half, 1.0)
-    return Scores(*(array[:, None] for array in (rates, errors, low, high)))

@@ -3,7 +3,7 @@
 import numpy as np
 
 from itembank.bank.selections import Selection
-from itembank.estimation.calibrated_scores import EstimatedScores, calibrated, model_based
+from itembank.estimation.calibrated_scores import calibrated, model_based
 from itembank.estimation.covariates import with_forecast
 from itembank.estimation.estimator_specs import PointSpec, Stacked
 from itembank.estimation.expectations import Expectations
@@ -13,6 +13,7 @@ from itembank.estimation.members_out_of_fold import Past
 from itembank.estimation.method_trials import try_methods
 from itembank.estimation.point import Known, learnt_score, point_scores, stacked_scores
 from itembank.estimation.published_errors import published_past, published_subset
+from itembank.estimation.scores import Scores
 from itembank.estimation.typicality import Typicality
 from itembank.numerics.arrays import FloatArray
 from itembank.progress import ProgressCallback
@@ -26,7 +27,7 @@ def estimated_scores(
     level: float,
     is_calibrated: bool,
     progress: ProgressCallback,
-) -> tuple[EstimatedScores, Typicality]:
+) -> tuple[Scores, Typicality]:
     """Estimate by a method, give each estimate its interval, and say how typical each model's answers are.
 
     Parameters

@@ -10,7 +10,7 @@ from itembank.estimation.estimand_names import RUN
 from itembank.estimation.scores import Scores
 from itembank.estimation.typicality import Typicality
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
-from itembank.responses.score_names import OVERALL, WIN_RATE
+from itembank.responses.score_names import OVERALL
 from itembank.tabular import Tabular
 
 
@@ -22,7 +22,7 @@ class ScoreEstimates(Tabular):
     ----------
     model_ids : tuple of n_models ids
     targets : tuple of n_targets names
-        Every scenario, then 'overall', then 'mean_win_rate' if asked for; or a headline score in place of 'overall'.
+        Every scenario, then 'overall' or a headline score in its place.
     scores : Scores
         `value`, `standard_error`, `low` and `high`, each (n_models, n_targets), also attributes of the estimates
         themselves. Values are NaN where the method has nothing to go by. The standard error is the root of the expected
@@ -44,8 +44,7 @@ class ScoreEstimates(Tabular):
         Which set of items, with which weights, the scores are of: `Bank.target_id`.
     interval_kind : str
         'calibrated': on the errors for calibration models left out in turn. 'model-based': from the item model
-        alone. 'design': from how the items were drawn. The mean win rate's is always by the item model, whose errors
-        of the scenario scores are then stretched as those for calibration models ask for.
+        alone. 'design': from how the items were drawn.
     sample_share : (n_models, n_scenarios) or None
         gp-IRT's lambda: the share of the weighted mean, the rest being p-IRT's.
     abilities : (n_models, n_dims)
@@ -55,7 +54,7 @@ class ScoreEstimates(Tabular):
         How typical each model's answers are of the calibration models; unknown (NaN) where intervals are not
         calibrated.
     estimand : str
-        Which score the intervals are for: 'run', 'expected' or 'items-like-these' (`itembank.estimation.estimands`).
+        Which score the intervals are for: 'run' or 'expected' (`itembank.estimation.estimands`).
     """
 
     model_ids: tuple[str, ...]
@@ -127,7 +126,7 @@ class ScoreEstimates(Tabular):
                 "high": float(self.high[l, t]),
                 "level": self.level,
                 "standard_error": float(self.standard_error[l, t]),
-                "interval": "model-based" if target == WIN_RATE and OVERALL in self.targets else self.interval_kind,
+                "interval": self.interval_kind,
                 "estimand": self.estimand,
                 "n_items": int(self.n_items[l, t]),
                 "n_total": int(self.n_total[t]),

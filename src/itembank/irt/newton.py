@@ -19,7 +19,6 @@ def map_abilities(
     weights: FloatArray | None = None,
     n_trials: FloatArray | None = None,
     start: FloatArray | None = None,
-    prior_means: FloatArray | None = None,
 ) -> Abilities:
     """Find the mode of the posterior of ability.
 
@@ -41,8 +40,6 @@ def map_abilities(
         Where to start. By default the prior mean, or with asymptotes, probabilities or over-dispersed counts,
         where there can be more than one mode, the best of some points spread over the prior (beyond two
         dimensions few points, so that the mode found may be a lower one).
-    prior_means : (n_models, n_dims), optional
-        mu of each model, where they differ. Starts are those of the prior's own mean.
 
     Returns
     -------
@@ -60,7 +57,6 @@ def map_abilities(
             ),
             prior,
             None if start is None else start[run],
-            None if prior_means is None else prior_means[run],
         )
         for run in blocks(responses)
     ]
@@ -72,10 +68,8 @@ def map_of_answers(answers: Answers, prior: AbilityPrior) -> Abilities:
     return _map_block(answers, prior, None)
 
 
-def _map_block(
-    answers: Answers, prior: AbilityPrior, start: FloatArray | None, means: FloatArray | None = None
-) -> Abilities:
-    posterior = Posterior(answers, prior.mean if means is None else means, np.linalg.inv(prior.covariance))
+def _map_block(answers: Answers, prior: AbilityPrior, start: FloatArray | None) -> Abilities:
+    posterior = Posterior(answers, prior.mean, np.linalg.inv(prior.covariance))
     if start is None:
         start = _start(posterior, prior)
     maximum = maximise(posterior, start, is_concave=answers.model.is_concave)

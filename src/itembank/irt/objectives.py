@@ -29,7 +29,7 @@ class Likelihood:
 
 @dataclass(frozen=True, slots=True)
 class Posterior:
-    """Log-likelihood less ``(theta - mean)' precision (theta - mean) / 2``; the mean is common, or each model's own."""
+    """Log-likelihood less ``(theta - mean)' precision (theta - mean) / 2``."""
 
     answers: Answers
     mean: FloatArray
@@ -48,8 +48,7 @@ class Posterior:
 
     def take(self, rows: IntArray) -> "Posterior":
         """Return the objective of the models at `rows`."""
-        mean = self.mean if self.mean.ndim == 1 else self.mean[rows]
-        return Posterior(self.answers.take(rows), mean, self.precision)
+        return Posterior(self.answers.take(rows), self.mean, self.precision)
 
 
 @dataclass(frozen=True, slots=True)

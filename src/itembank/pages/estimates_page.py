@@ -18,7 +18,6 @@ from itembank.pages.model_details import model_sections
 from itembank.pages.render import Page
 from itembank.pages.score_answers import score_answer
 from itembank.responses.responses import ResponseMatrix
-from itembank.responses.score_names import WIN_RATE
 
 MOST_DETAILED = 3
 """Models that are shown one by one; of more, all together."""
@@ -80,11 +79,9 @@ def _title(made: Estimated) -> str:
 
 def _lead(made: Estimated) -> Block:
     estimates = made.estimates
-    targets = dict.fromkeys([estimates.main_target, *(name for name in estimates.targets if name == WIN_RATE)])
     answers = tuple(
-        score_answer(made.bank, made.model(row, target), made.answered(row)[0], method=estimates.method)
+        score_answer(made.bank, made.model(row, estimates.main_target), made.answered(row)[0], method=estimates.method)
         for row in range(made.n_models)
-        for target in targets
     )
     return answers[0] if len(answers) == 1 else Answers(answers)
 

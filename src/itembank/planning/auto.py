@@ -22,14 +22,10 @@ from itembank.selection.recipes import Recipe
 from itembank.selection.select import select_by_recipe
 from itembank.selection.selector_specs import METHODS, AnchorLatent, SelectionSpec, Stratified, VOptimal
 
-FOR_FEW_MODELS = VOptimal(n_abilities=8)
-"""Tried below `FEW_MODELS` only: with hundreds of models the factor model knows more than the item model."""
-FEW_MODELS = 100
 CANDIDATES: tuple[SelectionSpec, ...] = (
     VOptimal(),
     AnchorLatent(allow_degenerate=True),
     Stratified("proportional"),
-    FOR_FEW_MODELS,
 )
 """The first is taken unless another is clearly better: with few models many candidates make a lucky winner."""
 FALLBACK = Stratified("proportional")
@@ -81,7 +77,7 @@ def choose_selection(
     random from strata, which asks nothing of the bank.
     """
     ids = tuple(sorted(excluded)), tuple(sorted(included))
-    specs = (*aimed_at_headline(bank), *candidates_for(bank.n_models))
+    specs = (*aimed_at_headline(bank), *CANDIDATES)
     recipes = [Recipe(spec, n_items, per_scenario, *ids) for spec in specs]
     # any number of items that a method can choose this one can: refuses before the long work what none could
     is_short = not per_scenario and n_items < bank.targets.n_scenarios
@@ -120,11 +116,6 @@ def choose_selection(
         explanation=f"{best.label}. Mean errors of {bank.targets.last_in_words} of calibration models left out in "
         f"turn, in points: {listed}{reason}.",
     )
-
-
-def candidates_for(n_models: int) -> tuple[SelectionSpec, ...]:
-    """Return the methods that are tried on a bank of so many calibration models; the first is the default."""
-    return tuple(spec for spec in CANDIDATES if spec != FOR_FEW_MODELS or n_models < FEW_MODELS)
 
 
 def aimed_at_headline(bank: Bank) -> tuple[VOptimal, ...]:

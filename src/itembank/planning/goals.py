@@ -101,7 +101,7 @@ class Goal:
         return float(self._with_chance(measured))
 
     def least(self, trials: list[Trial]) -> float:
-        """Return the measure with all items: 0 but for the chance of another run or items, or of an external score."""
+        """Return the measure with all items: 0 but for the chance of another run, or of an external score."""
         if not self.is_exact:
             return float(self.curve(trials).values[-1])
         return float(self._with_chance(np.zeros(())))

@@ -18,7 +18,7 @@ class PlanSpec:
         Probability with which a difference is to show as significant.
     seed : int
         Of the items that are tried.
-    estimand : {'run', 'expected', 'items-like-these'}
+    estimand : {'run', 'expected'}
         Which score is meant, see `estimate`. The typical chance of a run, or of the items, is part of every precision.
     """
 

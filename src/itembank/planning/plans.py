@@ -5,7 +5,6 @@ from typing import Any, Self
 
 import numpy as np
 
-from itembank.estimation.estimand_names import CHANCE
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.planning.goals import Found, Goal
 from itembank.planning.size_trials import Trial
@@ -181,7 +180,7 @@ def _message(
     asked, of_all = f"{what} {goal.value:g} on {target!r}", f"of {goal.n_total} items"
     least = goal.least(grid)
     if least > goal.value:  # type: ignore[operator]
-        why = f"by the {CHANCE[goal.spec.estimand]} alone" if goal.is_exact else "for the items do not make that score"
+        why = "by the chance of the run alone" if goal.is_exact else "for the items do not make that score"
         return f"No number of items is enough for {asked}: with all {goal.n_total} items it is {least:.4f}, {why}."
     if n_items == goal.n_total:
         return f"Only all {goal.n_total} items are enough for {asked}."

@@ -27,7 +27,7 @@ WITHOUT_RESPONSES = """\
 This bank was published **without past models' responses**. With it you can estimate scores (methods `auto`, `gp-irt`,
 `p-irt`, `factor`, `weighted`, `mean`), select items, and run adaptive sessions. These need the whole bank:
 
-- methods that learn from responses (`ridge`, `task-mean`) and win rates;
+- methods that learn from responses (`ridge`, `task-mean`);
 - items chosen by responses (`anchor-correctness`), `itembank plan`, `diagnose` and `prepare`;
 - calibrated intervals{but}. Without, intervals come from the item model alone, and are too narrow where it is wrong.
 """

@@ -9,7 +9,6 @@ from itembank.bank.bank_factors import bank_factor_model
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.selection import selector_specs as specs
 from itembank.selection.anchors import choose_anchors, correctness_features, irt_features, latent_features
-from itembank.selection.local_model import models_near_abilities
 from itembank.selection.pools import Choice, ItemPools, ScenarioPool
 from itembank.selection.simple_random import choose_random
 from itembank.selection.stratified import choose_stratified
@@ -50,14 +49,10 @@ def anchors_on_components(pools: ItemPools, spec: specs.AnchorLatent) -> list[Ch
 def v_optimal(pools: ItemPools, spec: specs.VOptimal) -> list[Choice]:
     """Choose the items whose responses leave the least uncertainty about the wanted scores."""
     usual = bank_factor_model(pools.bank, n_factors=spec.n_factors, discrepancy=spec.discrepancy)
-    models = [LinearModel(usual.loadings, usual.noise)]
-    if spec.n_abilities:
-        local = models_near_abilities(pools.bank, spec)
-        models = [LinearModel(usual.loadings, usual.noise, 0.5)]
-        models += [LinearModel(one.loadings, one.noise, 0.5 / len(local)) for one in local]
+    model = LinearModel(usual.loadings, usual.noise)
     features, targets = latent_features(usual), pools.bank.targets
     orders: dict[str, IntArray] = pools.bank.cache.remember("orders of v-optimal items", dict)
-    return choose_v_optimal(models, targets, spec, pools.scenarios, pools.counts, features=features, orders=orders)
+    return choose_v_optimal(model, targets, spec, pools.scenarios, pools.counts, features=features, orders=orders)
 
 
 def _anchors(

@@ -105,7 +105,7 @@ class LocalDesign:
 
         def chosen_of(is_candidate: BoolArray) -> IntArray:
             return greedy_v_optimal(
-                [near],
+                near,
                 weights[items],
                 self.importance,
                 min(n_items, int(is_candidate.sum())),

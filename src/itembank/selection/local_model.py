@@ -105,37 +105,3 @@ def _residual_model(residual: FloatArray, spec: VOptimal) -> FactorModel:
     # as numbers in [0, 1], since missing responses are filled in as such
     fitted = fit_factor_model((residual + 1.0) / 2.0, n_factors=spec.n_factors)
     return FactorModel(2.0 * fitted.mean - 1.0, 2.0 * fitted.loadings, 4.0 * fitted.noise)
-
-
-def usual_abilities(bank: Bank, n_abilities: int) -> FloatArray:
-    """Abilities at which calibration models are found: means of groups of equal size in the order of their scores.
-
-    Parameters
-    ----------
-    bank : Bank
-    n_abilities : int
-        Number of groups, of at most as many as there are models.
-
-    Returns
-    -------
-    (n_abilities, n_dims)
-    """
-    abilities = bank.calibration.abilities
-    # by the scores that the item model expects, since responses may be missing
-    scores = probability(bank.parameters, abilities) @ bank.targets.overall_weights
-    groups = np.array_split(np.argsort(scores, kind="stable"), min(n_abilities, scores.size))
-    return np.stack([abilities[group].mean(axis=0) for group in groups])
-
-
-def models_near_abilities(bank: Bank, spec: VOptimal) -> list[FactorModel]:
-    """Linear-Gaussian models at as many abilities as the spec wants (`usual_abilities`), as if these were known.
-
-    Raises
-    ------
-    DataError
-        For a bank that was published without responses.
-    """
-    bank.check_responses("V-optimal items for single abilities need")
-    local = LocalModel.of_bank(bank, spec)
-    certain = np.zeros_like(local.prior_root)
-    return [local.at(theta, certain) for theta in usual_abilities(bank, spec.n_abilities)]

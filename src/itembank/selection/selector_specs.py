@@ -172,10 +172,6 @@ class VOptimal(SelectionSpec):
         'auto' measures it on calibration models left out, and that of subscenarios too (`bank_factor_model`).
         Without it items that past models hardly told apart are never asked, and a model stronger than all of
         them is a surprise: on AlpacaEval split by date the error of the score was then four times as large.
-    n_abilities : int
-        Let half of what is made small be the mean uncertainty at this many abilities of calibration models, where
-        items tell as much of ability, and scatter as much, as the item model says of models of that ability
-        (`local_model`). 0: none.
     scenario_weights : mapping of str to float, or None
         Weights of scenario scores in the overall score that is wanted, in place of the bank's; 0 for those not named.
         For a score that the bank's overall one is not, as a leaderboard's own of a few scenarios.
@@ -186,7 +182,6 @@ class VOptimal(SelectionSpec):
     allocation: BenchmarkAllocation = "free"
     minimum_per_scenario: int = 1
     discrepancy: float | Literal["auto"] = "auto"
-    n_abilities: int = 0
     scenario_weights: Mapping[str, float] | None = None
 
     def __post_init__(self) -> None:
@@ -199,7 +194,6 @@ class VOptimal(SelectionSpec):
             raise ParameterError(f"discrepancy must be 'auto' or a number in [0, 1], got {self.discrepancy!r}.")
         check_one_of("allocation", self.allocation, get_args(BenchmarkAllocation))
         check_whole("minimum_per_scenario", self.minimum_per_scenario, least=0)
-        check_whole("n_abilities", self.n_abilities, least=0)
         if isinstance(self.target, str):
             return
         values = list(self.target.values())

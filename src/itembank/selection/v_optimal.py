@@ -28,20 +28,17 @@ SMALLEST_VARIANCE = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class LinearModel:
-    """What a linear-Gaussian model says of how responses vary, and how much it counts beside others.
+    """What a linear-Gaussian model says of how responses vary.
 
     Attributes
     ----------
     loadings : (n_items, n_factors)
     noise : (n_items,)
         Variances, non-negative.
-    weight : float
-        Of the targets' variances under this model in their mean over all.
     """
 
     loadings: FloatArray
     noise: FloatArray
-    weight: float = 1.0
 
     def take(self, items: IntArray) -> Self:
         """Return the model of the items at these positions."""
@@ -56,7 +53,7 @@ class GreedyItems:
     ----------
     items : (n_chosen,)
     variances : (n_chosen + 1, n_targets)
-        Posterior variance of each target before the first item and after each: the weighted sum over models.
+        Posterior variance of each target before the first item and after each.
     """
 
     items: IntArray
@@ -64,7 +61,7 @@ class GreedyItems:
 
 
 def choose_v_optimal(
-    models: Sequence[LinearModel],
+    model: LinearModel,
     targets: ScoreTargets,
     spec: VOptimal,
     pools: Sequence[ScenarioPool],
@@ -82,7 +79,7 @@ def choose_v_optimal(
 
     Parameters
     ----------
-    models : sequence of LinearModel
+    model : LinearModel
     targets : ScoreTargets
     spec : VOptimal
     pools : sequence of n_scenarios pools
@@ -91,7 +88,7 @@ def choose_v_optimal(
     features : (n_items, n_features)
         What makes items similar, for the weights of the chosen ones.
     orders : mapping of name to (n_chosen,)
-        The longest chosen from these models before, by all they followed from; what is chosen now is added.
+        The longest chosen from this model before, by all they followed from; what is chosen now is added.
 
     Raises
     ------
@@ -111,7 +108,7 @@ def choose_v_optimal(
     n_each = np.bincount(group[order[:n_items]], minlength=at_least.size)
     if order.size < n_items or (n_each < at_least).any():
         order = greedy_v_optimal(
-            [model.take(items) for model in models],
+            model.take(items),
             weights,
             importance,
             n_items,
@@ -178,7 +175,7 @@ def _bounds(spec: VOptimal, pools: Sequence[ScenarioPool], counts: IntArray) -> 
 
 
 def greedy_v_optimal(
-    models: Sequence[LinearModel],
+    model: LinearModel,
     target_weights: FloatArray,
     importance: FloatArray,
     n_items: int,
@@ -193,8 +190,7 @@ def greedy_v_optimal(
 
     Targets are ``Z_t = sum_i omega_it y_i``, with each item's own noise. Given the chosen items S, item i lowers
     the variance of ``Z_t`` by ``c_it^2 / v_i`` with ``c_it = Cov(Z_t, y_i | S)`` and ``v_i = Var(y_i | S)``;
-    the item of the largest sum over models and targets of weight times importance times reduction comes next.
-    In each model, choosing item i changes
+    the item of the largest sum over targets of importance times reduction comes next. Choosing item i changes
 
     ``v_j <- v_j - b_j^2 / v_i``, ``c_jt <- c_jt - b_j c_it / v_i``, ``A <- A - A L_i' L_i A / v_i``
 
@@ -203,7 +199,7 @@ def greedy_v_optimal(
 
     Parameters
     ----------
-    models : sequence of LinearModel
+    model : LinearModel
     target_weights : (n_items, n_targets)
         omega.
     importance : (n_targets,)
@@ -222,27 +218,26 @@ def greedy_v_optimal(
     -------
     GreedyItems
     """
-    given = [_Given.nothing(model, target_weights) for model in models]
-    variances, items = [_mean_variance(given)], []
+    given = _Given.nothing(model, target_weights)
+    variances, items = [given.target_variance], []
     is_open, counts = is_candidate.copy(), np.zeros(at_most.shape[0], dtype=np.int64)
     first = np.zeros(is_candidate.shape, dtype=bool) if first is None else first
     for n_left in range(n_items, 0, -1):
         is_allowed = is_open & first
         if not is_allowed.any():
             is_allowed = is_open & allowed_scenarios(counts, at_least, at_most, n_left)[group]
-        gain = sum((each.model.weight * each.gain(importance) for each in given), np.zeros(is_open.size))
-        item = int(first_largest(np.where(is_allowed, gain, -np.inf)))  # items with equal answers tie
-        given = [each.and_item(item) for each in given]
+        item = int(first_largest(np.where(is_allowed, given.gain(importance), -np.inf)))  # items with equal answers tie
+        given = given.and_item(item)
         is_open[item] = False
         counts[group[item]] += 1
         items.append(item)
-        variances.append(_mean_variance(given))
+        variances.append(given.target_variance)
     return GreedyItems(np.array(items, dtype=np.int64), np.array(variances))
 
 
 @dataclass(frozen=True, slots=True)
 class _Given:
-    """Variances and covariances under one model, given the responses to the items chosen so far.
+    """Variances and covariances given the responses to the items chosen so far.
 
     Attributes
     ----------
@@ -296,9 +291,3 @@ class _Given:
             covariance=self.covariance - cross_covariance[:, None] * (item_covariance / item_variance),
             target_variance=self.target_variance - item_covariance**2 / item_variance,
         )
-
-
-def _mean_variance(given: Sequence[_Given]) -> FloatArray:
-    """Weighted sum over models of the variance of each target, (n_targets,)."""
-    result: FloatArray = np.sum([each.model.weight * each.target_variance for each in given], axis=0)
-    return result

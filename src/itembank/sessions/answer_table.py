@@ -5,7 +5,6 @@ import polars as pl
 
 from itembank.bank.answered_how import ADAPTIVE, FIXED, RANDOM
 from itembank.bank.bank_history import ANSWERED_HOW
-from itembank.bank.selections import Selection
 from itembank.errors import DataError
 from itembank.responses.responses import ResponseMatrix
 from itembank.selection.criteria import MinimumCost, RandomItem, UniformOverScenarios
@@ -37,31 +36,6 @@ def session_responses(session: AdaptiveSession) -> ResponseMatrix:
         n_trials=_trials(answers),
         costs=_costs(answers),
     )
-
-
-def random_part(session: AdaptiveSession) -> tuple[ResponseMatrix, Selection]:
-    """Return the answers to the items that a session drew at random (`SessionSpec.explore`), and the sample.
-
-    An item of the sample that the criterion had chosen before is part of it: the order of drawing follows from the seed
-    alone, so that no answer had a say in it. The model table says 'random', so that items may be calibrated on it; with
-    the selection `estimate(..., interval="design")` gives the estimate that holds whatever the item model is like.
-
-    Raises
-    ------
-    DataError
-        When nothing was drawn at random yet, or none of it answered.
-    """
-    sample = session.random_sample()
-    matrix = session_responses(session)
-    is_drawn = np.isin(matrix.item_ids, sample.item_ids)
-    if not is_drawn.any():
-        raise DataError(
-            "a session must have answers to items drawn at random, got none. Start it with explore above 0 "
-            "(--explore 0.1), and let it go on."
-        )
-    part = matrix.take(items=np.flatnonzero(is_drawn))
-    models = part.models.with_columns(pl.lit(RANDOM).alias(ANSWERED_HOW))
-    return ResponseMatrix(part.responses, models, part.items, part.n_trials, part.costs), sample
 
 
 def way_of(criterion: object) -> str:

@@ -8,7 +8,6 @@ from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.selection.criteria import uses_chance
 from itembank.selection.design import goal_matrix, updated_covariance
 from itembank.selection.greedy import next_items
-from itembank.sessions.exploring import as_if_asked, drawn_next
 from itembank.sessions.pool import SessionPool
 from itembank.sessions.spending import left_of_budget, own_costs, with_reserve
 from itembank.sessions.state import SessionState
@@ -25,10 +24,8 @@ def choose(
     start: FloatArray,
     n: int,
     is_precise: bool = False,
-) -> tuple[IntArray, IntArray]:
+) -> IntArray:
     """Choose the n best items, fewer when no more may be asked: positions in the order of choice.
-
-    Then which of them were drawn at random (`SessionSpec.explore`), besides the best.
 
     Pending items count as answered. With a budget of costs, or while the first items cover the range of ability, items
     are chosen one by one, since what may follow depends on each.
@@ -48,41 +45,17 @@ def choose(
     n_left = _n_left(pool, state)
     if is_precise:
         n_left = min(n_left, int(np.maximum(pool.bounds.at_least - state.counts, 0).sum()))
-        return _best(pool, state, theta, covariance, start=start, n=n, n_left=n_left), np.array([], dtype=np.int64)
-    drawn = drawn_next(pool, state, min(n, n_left))
-    others = as_if_asked(pool, state, list(drawn.values()))
-    n_best, n_left = n - len(drawn), n_left - len(drawn)
-    chosen = _best(pool, others, theta, covariance, start=start, n=n_best, n_left=n_left).tolist()
-    for place, item in drawn.items():
-        chosen.insert(place, item)
-    return np.array(chosen, dtype=np.int64), np.array(list(drawn.values()), dtype=np.int64)
+    rng = _chance(pool, state)
+    covariance = with_pending(pool, state, theta, covariance)
+    if not pool.spec.budget.costs and state.n_used >= len(start):
+        return _next(pool, theta, covariance, n, is_open=state.is_open, counts=state.counts, n_left=n_left, rng=rng)
+    return _choose_in_turn(pool, state, theta, covariance, start=start, n=min(n, n_left), n_left=n_left, rng=rng)
 
 
 def _n_left(pool: SessionPool, state: SessionState) -> int:
     """Items that may still be asked, costs apart."""
     budget = pool.spec.budget
     return int(state.n_open.sum()) if budget.n_items is None else budget.n_items - state.n_used
-
-
-def _best(
-    pool: SessionPool,
-    state: SessionState,
-    theta: FloatArray,
-    covariance: FloatArray,
-    *,
-    start: FloatArray,
-    n: int,
-    n_left: int,
-) -> IntArray:
-    """Choose the n best items by the criterion."""
-    if n < 1:
-        return np.array([], dtype=np.int64)
-    rng = _chance(pool, state)
-    covariance = with_pending(pool, state, theta, covariance)
-    budget = pool.spec.budget
-    if not budget.costs and state.n_used >= len(start):
-        return _next(pool, theta, covariance, n, is_open=state.is_open, counts=state.counts, n_left=n_left, rng=rng)
-    return _choose_in_turn(pool, state, theta, covariance, start=start, n=min(n, n_left), n_left=n_left, rng=rng)
 
 
 def _chance(pool: SessionPool, state: SessionState) -> np.random.Generator:

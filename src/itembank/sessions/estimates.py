@@ -9,17 +9,7 @@ import numpy as np
 from itembank.bank.headlines import Headline
 from itembank.estimation.basis import ScoreBasis
 from itembank.estimation.calibrated_scores import calibrated, model_based
-from itembank.estimation.estimand_names import Estimand
-from itembank.estimation.estimands import (
-    UNLIKE,
-    AttemptNoise,
-    ExpectedAnswers,
-    attempt_ratio,
-    item_variance,
-    known_ratio,
-    run_noise,
-    widened,
-)
+from itembank.estimation.estimands import UNLIKE, attempt_ratio, run_noise, widened
 from itembank.estimation.estimates import ScoreEstimates, checked
 from itembank.estimation.expectations import Expectations
 from itembank.estimation.linking_variance import linking_variance
@@ -181,10 +171,9 @@ def session_estimate(
         part if variance is None else widened(part, variance, level=level)
         for part, variance in zip(parts, of_links, strict=True)
     ]
-    if pool.noise is not None:
-        chance = _Chance(pool.spec.estimand, pool.noise, observed, abilities.theta)
-        pairs = zip(pool.bases, parts, strict=True)
-        parts = [widened(part, chance.variance(basis, part.value), level=level) for basis, part in pairs]
+    if pool.past_ratio is not None:
+        chances = [_run_noise(basis, observed, abilities.theta, pool.past_ratio) for basis in pool.bases]
+        parts = [widened(part, variance, level=level) for part, variance in zip(parts, chances, strict=True)]
     # a custom score is the overall one of its own targets
     scores = parts[0] if pool.custom is None else parts[0].with_targets(parts[1].targets(slice(-1, None)))
     n_items, n_total = _counts(pool, summaries[0], positions)
@@ -275,13 +264,13 @@ def _scores(
     """Estimate one model's scores on these targets, with their intervals, by what is known of past sessions."""
     if expected is None or not near:
         value = with_exact(targets, summary, targets.with_overall(summary.posterior_mean))
-        return model_based(targets, summary, value, level=level).scores
+        return model_based(targets, summary, value, level=level)
     value = stacked_scores(targets, summary, expected.means, mean_weights(near))
     parts = []
     for past, share in near:
         read, scale = past.read(expected, value)
         found = calibrated(targets, summary, read, past.estimates, scale=scale, level=level, headline=headline)
-        parts.append((found.scores, share))
+        parts.append((found, share))
     return _mixed(parts)
 
 
@@ -298,27 +287,16 @@ def _observed(pool: SessionPool, state: SessionState) -> Observations:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Chance:
-    """What lies between the score of one run and the score that is meant."""
+def _run_noise(basis: ScoreBasis, answered: Observations, theta: FloatArray, past_ratio: float) -> FloatArray:
+    """Find the variance of the score of one run around the expected score for the targets of a basis, (1, n_targets).
 
-    estimand: Estimand
-    noise: AttemptNoise
-    answered: Observations
-    theta: FloatArray
-
-    def variance(self, basis: ScoreBasis, value: FloatArray) -> FloatArray:
-        """Find its variance for the targets of a basis, (1, n_targets)."""
-        answered = self.answered
-        trials = np.asarray(answered.n_trials)
-        attempts = np.array([usual_attempts(trials, answered.responses)])
-        if self.estimand == "items-like-these":
-            ratios = self.noise.response_ratios(attempts)
-            return item_variance(ExpectedAnswers(basis, answered, self.theta, ratios), value)
-        items = basis.parameters.take(answered.positions)
-        own, expected = attempt_ratio(items, answered.responses, trials, self.theta, unlike=UNLIKE)
-        ratio = np.where(expected > 0.0, own, known_ratio(self.noise))
-        return run_noise(basis, self.theta, ratio / attempts)
+    As `run_variance` does, which has a bank; `past_ratio` is that of the calibration models.
+    """
+    trials = np.asarray(answered.n_trials)
+    items = basis.parameters.take(answered.positions)
+    own, expected = attempt_ratio(items, answered.responses, trials, theta, unlike=UNLIKE)
+    ratio = np.where(expected > 0.0, own, past_ratio)
+    return run_noise(basis, theta, ratio / usual_attempts(trials, answered.responses))
 
 
 def _typicality(expected: Expectations | None, near: Sequence[tuple[Past, float]]) -> Typicality:

@@ -30,17 +30,13 @@ class Asked:
     Attributes
     ----------
     item_ids : tuple of str
-    explored : tuple of str
-        Those of them that were drawn at random.
     """
 
     item_ids: tuple[str, ...]
-    explored: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, as `event_from_dict` reads it."""
-        explored = {"explored": list(self.explored)} if self.explored else {}
-        return {"event": "asked", "item_ids": list(self.item_ids), **explored}
+        return {"event": "asked", "item_ids": list(self.item_ids)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,11 +144,7 @@ def event_from_dict(record: Mapping[str, Any]) -> Event:
     kind = fields.pop("event", None)
     match kind:
         case "asked":
-            item_ids = _take(fields, kind, "item_ids", _is_texts)
-            explored = _take(fields, kind, "explored", _is_texts) if "explored" in fields else ()
-            if not set(explored) <= set(item_ids):
-                raise DataError(f"event 'asked' must have explored items among its items, got {list(explored)!r}.")
-            event: Event = Asked(tuple(item_ids), tuple(explored))
+            event: Event = Asked(tuple(_take(fields, kind, "item_ids", _is_texts)))
         case "told":
             event = _told(fields)
         case "failed":

@@ -13,7 +13,7 @@ from itembank.bank.headlines import Headline
 from itembank.errors import DataError, ParameterError, did_you_mean, shown
 from itembank.estimation.basis import ScoreBasis
 from itembank.estimation.estimand_names import RUN
-from itembank.estimation.estimands import AttemptNoise, known_ratio
+from itembank.estimation.estimands import past_ratio
 from itembank.estimation.expectations import FactorModels
 from itembank.estimation.point import target_weights, weighted_means
 from itembank.numerics.arrays import FloatArray, IntArray
@@ -47,7 +47,7 @@ class SessionPool(Compact):
     spec : SessionSpec
     criterion : Criterion
         The spec's.
-    bank_id, target_id, target_digest : str
+    bank_id, target_id : str
     item_table : DataFrame
         The bank's table of items.
     item_ids : tuple of n_items ids
@@ -79,8 +79,8 @@ class SessionPool(Compact):
         What reads the answers beside the item model; None where scores are the item model's alone.
     past : PastSessions or None
         What the weights of both, and intervals, rest on; None where scores are the item model's alone.
-    noise : AttemptNoise or None
-        How answers vary around the item model, where another score is meant than that of one run.
+    past_ratio : float or None
+        How calibration models' answers vary from run to run (`past_ratio`), where the expected score is meant.
     headline : Headline or None
         The score in place of the overall one, where one was asked for.
     """
@@ -89,7 +89,6 @@ class SessionPool(Compact):
     criterion: Criterion
     bank_id: str
     target_id: str
-    target_digest: str
     item_table: pl.DataFrame
     item_ids: tuple[str, ...]
     positions: Mapping[str, int]
@@ -109,7 +108,7 @@ class SessionPool(Compact):
     cost_units: tuple[str, ...] = ()
     factors: FactorModels | None = None
     past: PastSessions | None = None
-    noise: AttemptNoise | None = None
+    past_ratio: float | None = None
     headline: Headline | None = None
 
     @classmethod
@@ -141,7 +140,6 @@ class SessionPool(Compact):
             criterion,
             bank.bank_id,
             bank.target_id,
-            bank.target_digest,
             bank.responses.items,
             tuple(positions),
             positions,
@@ -162,9 +160,7 @@ class SessionPool(Compact):
             headline=bank.headline,
         )
         if spec.estimand != RUN:
-            pool = replace(pool, noise=AttemptNoise.of_bank(bank))
-            if spec.estimand == "expected":
-                known_ratio(AttemptNoise.of_bank(bank))  # a session that begins has no attempts of its own
+            pool = replace(pool, past_ratio=past_ratio(bank))  # a session that begins has no attempts of its own
         _check_scores(spec, pool.score_names)
         _check_budget(pool)
         ability_prior(pool.known, spec.prior)

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
-from itembank.bank.selections import Selection
 from itembank.checks import check_whole
 from itembank.errors import DataError, ParameterError, quoted
 from itembank.estimation.expectations import Expectations
@@ -19,7 +18,6 @@ from itembank.sessions.estimates import (
     session_expectations,
 )
 from itembank.sessions.events import Asked, Event, Failed, Told, checked_counts, checked_response
-from itembank.sessions.exploring import random_sample
 from itembank.sessions.pool import ROUNDING, SessionPool
 from itembank.sessions.prior_specs import PriorSpec
 from itembank.sessions.priors import ability_prior
@@ -130,7 +128,7 @@ class AdaptiveSession:
         abilities = self._ability()
         theta, covariance = abilities.theta[0], abilities.covariance[0]
         with one_blas_thread():
-            chosen, drawn = choose(
+            chosen = choose(
                 self._pool,
                 self._state,
                 theta,
@@ -141,7 +139,7 @@ class AdaptiveSession:
             )
         item_ids = tuple(self._pool.item_ids[position] for position in chosen.tolist())
         if item_ids:
-            self._record(Asked(item_ids, tuple(self._pool.item_ids[position] for position in drawn.tolist())))
+            self._record(Asked(item_ids))
         return item_ids
 
     def tell(
@@ -278,10 +276,6 @@ class AdaptiveSession:
     def pending(self) -> tuple[str, ...]:
         """Items that were asked and are neither answered nor failed, in the order of asking."""
         return tuple(self._pool.item_ids[position] for position in self._state.pending)
-
-    def random_sample(self) -> Selection:
-        """Items drawn at random so far (`SessionSpec.explore`), with the probability that each had to be."""
-        return random_sample(self._pool, self._state)
 
     @property
     def n_items(self) -> int:

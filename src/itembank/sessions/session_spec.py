@@ -49,16 +49,11 @@ class SessionSpec:
         So many first items are chosen for abilities spread over the prior instead of for the current estimate.
     seed : int
         Of all chance in the session.
-    explore : float
-        Share of the questions, at least 0 and below 1, whose items are drawn at random from all that count in the
-        score. Together they are a random sample, whatever the answers were (`random_part`): from it items may be
-        calibrated and scores estimated by design. It goes with a budget of items, not with one of costs, and not with
-        constraints on contents.
     interval : {'calibrated', 'model-based'}
         'calibrated': scores are estimated, and intervals as wide, as such sessions of calibration models left out in
         turn ask for (`past_sessions`). With fewer than ten calibration models, or 'model-based': from the item model
         alone (p-IRT), whose intervals are too narrow after many answers.
-    estimand : {'run', 'expected', 'items-like-these'}
+    estimand : {'run', 'expected'}
         Which score is meant, see `estimate`: rules of precision wait for the interval of that one.
     """
 
@@ -72,7 +67,6 @@ class SessionSpec:
     prior: PriorSpec = BANK
     n_start: int = 0
     seed: int = 0
-    explore: float = 0.0
     interval: SessionInterval = CALIBRATED
     estimand: Estimand = RUN
 
@@ -89,9 +83,6 @@ class SessionSpec:
             value = getattr(self, name)
             check_whole(name, value, least=0)
             object.__setattr__(self, name, int(value))
-        object.__setattr__(self, "explore", _checked_share(self.explore))
-        if self.explore:
-            _check_free(self.budget, self.constraints)
         check_one_of("interval", self.interval, get_args(SessionInterval))
         check_one_of("estimand", self.estimand, ESTIMANDS)
         if not isinstance(self.target, str):
@@ -105,11 +96,8 @@ class SessionSpec:
     def to_dict(self) -> dict[str, Any]:
         """Plain data, for JSON."""
         prior = self.prior if isinstance(self.prior, str) else PRIORS.to_plain(self.prior, "kind")
-        plain = asdict(self)
-        if not self.explore:
-            del plain["explore"]  # so that releases which cannot explore read the journal
         return {
-            **plain,
+            **asdict(self),
             "criterion": CRITERIA.to_plain(CRITERIA.resolve(self.criterion), "name"),
             "prior": prior,
         }
@@ -124,8 +112,6 @@ class SessionSpec:
             When the data are not those of a spec.
         """
         names = [one.name for one in fields(cls)]
-        if isinstance(plain, Mapping):
-            plain = {"estimand": RUN, "explore": 0.0, **plain}  # journals of before they could be chosen
         if not isinstance(plain, Mapping) or set(plain) != set(names):
             got = sorted(map(str, plain)) if isinstance(plain, Mapping) else plain
             raise DataError(f"settings of a session must have the fields {shown(names, limit=len(names))}, got {got}.")
@@ -133,24 +119,6 @@ class SessionSpec:
             return cls(**{name: _FROM_PLAIN.get(name, _as_is)(plain[name]) for name in names})
         except (TypeError, KeyError, AttributeError, ValueError) as error:
             raise DataError(f"settings of a session must be those of this release: {error}") from error
-
-
-def _checked_share(explore: float) -> float:
-    """Return a share of at least 0 and below 1."""
-    if isinstance(explore, bool) or not isinstance(explore, int | float) or not 0.0 <= explore < 1.0:
-        raise ParameterError(f"explore must be a share of at least 0 and below 1, got {explore!r}.")
-    return float(explore)
-
-
-def _check_free(budget: Budget, constraints: Constraints) -> None:
-    """Refuse what would keep items from being drawn at random."""
-    bounds = (constraints.at_least, constraints.at_most)
-    is_bound = any(one not in (0, None) for one in bounds)
-    if budget.costs or is_bound or constraints.excluded:
-        raise ParameterError(
-            "explore draws from all items that count, so it goes with no budget of costs, no at_least, at_most or "
-            "excluded items. Leave these out, or explore=0."
-        )
 
 
 def _checked_weights(target: Mapping[str, float]) -> dict[str, float]:

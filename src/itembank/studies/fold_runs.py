@@ -194,8 +194,7 @@ def _estimates_at(spec: StudySpec, prepared: PreparedFold, fold: Fold, place: Pl
     effective = _effective_items(bank, selection)
     for choice in spec.estimators_of(place.selector.label):
         started = time.process_time()
-        rng = stream(spec.seed, "estimate", *path, choice.label)
-        estimates, failure = _estimated(prepared, answers, selection, choice, spec=spec, rng=rng)
+        estimates, failure = _estimated(prepared, answers, selection, choice, spec=spec)
         seconds = time.process_time() - started
         yield _table(estimates, prepared, effective).with_columns(
             pl.lit(value).alias(name)
@@ -230,7 +229,6 @@ def _estimated(
     choice: MethodChoice,
     *,
     spec: StudySpec,
-    rng: np.random.Generator,
 ) -> tuple[tuple[ScoreEstimates, ...], str]:
     """Estimate tested models' scores, then each further target; nothing, and why, where data do not carry the method.
 
@@ -241,9 +239,7 @@ def _estimated(
     method = estimation_spec(choice)
     try:
         return tuple(
-            estimate(
-                bank, answers, selection=selection, method=method, level=spec.level, interval=spec.interval, rng=rng
-            )
+            estimate(bank, answers, selection=selection, method=method, level=spec.level, interval=spec.interval)
             for bank in (prepared.bank, *prepared.views)
         ), ""
     except DataError as error:

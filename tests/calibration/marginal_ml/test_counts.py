@@ -17,7 +17,7 @@ from itembank.calibration.marginal_ml.posterior import ability_posterior
 from tests.calibration.counts import counted, once_each, one_by_one, repeated, summed
 from tests.calibration.simulated import simulate
 
-KIND = {"bounds": (-6.0, 6.0), "n_dims": 1}
+KIND = {"bounds": (-6.0, 6.0)}
 GRID = ability_grid(61, 31, **KIND)
 
 
@@ -53,7 +53,7 @@ def marginal_log_likelihood(data, values):
 def test_the_fit_and_its_errors_are_those_of_the_marginal_likelihood(missing):
     data = counted(40, 6, missing=missing, seed=2)
     fitted = fit_items(data, MarginalML(prior=None, tolerance=1e-7))
-    ours = fitted.path.last.state.items
+    ours = fitted.path.last.items
     start = np.concatenate([np.ones(6), np.zeros(6)])
     found = minimize(lambda values: -marginal_log_likelihood(data, values), start, options={"gtol": 1e-6})
     np.testing.assert_allclose(ours, found.x.reshape(2, -1).T, atol=2e-4)

@@ -13,17 +13,13 @@ def logits(fit):
     return fit.abilities @ fit.loadings.T + fit.intercept
 
 
-ONE_DIMENSION = [("1pl", 1, 0.0, 0.0), ("2pl", 1, 0.2, 0.0), ("2pl", 1, 0.0, 0.2)]
-
-
 @pytest.mark.parametrize(
-    ("item_model", "n_dims", "missing", "guessing", "prior"),
-    [(*case, prior) for case in ONE_DIMENSION for prior in (None, ItemPrior(), RelativeItemPrior())]
-    + [("mirt", 2, 0.2, 0.0, ItemPrior())],
+    ("item_model", "missing", "guessing"), [("1pl", 0.0, 0.0), ("2pl", 0.2, 0.0), ("2pl", 0.0, 0.2)]
 )
-def test_the_objective_never_falls(item_model, n_dims, missing, guessing, prior):
-    simulated = simulate(80, 30, n_dims=n_dims, missing=missing, guessing=guessing)
-    fit = fit_marginal_ml(simulated.data, MarginalML(item_model, n_dims, prior=prior, tolerance=1e-6))
+@pytest.mark.parametrize("prior", [None, ItemPrior(), RelativeItemPrior()])
+def test_the_objective_never_falls(item_model, missing, guessing, prior):
+    simulated = simulate(80, 30, missing=missing, guessing=guessing)
+    fit = fit_marginal_ml(simulated.data, MarginalML(item_model, prior=prior, tolerance=1e-6))
     assert fit.converged
     assert np.all(np.diff(fit.history) >= -1e-9 * np.abs(fit.history[-1]))
     assert np.all(np.isfinite(fit.item_covariance))
@@ -90,17 +86,15 @@ def test_priors_by_shape():
     assert marginal_ml._prior(MarginalML(), 1000, 32) is None
     assert marginal_ml._prior(MarginalML(), 400, 5000) == RelativeItemPrior()
     assert marginal_ml._prior(MarginalML(), 200, 100) == RelativeItemPrior()
-    assert marginal_ml._prior(MarginalML("mirt", 2), 100, 500) == ItemPrior()
     assert marginal_ml._prior(MarginalML(prior=None), 10, 500) is None
 
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ({"n_dims": 3, "item_model": "mirt"}, "at most 2 dimensions"),
+        ({"n_dims": 2, "item_model": "mirt"}, "must be one of '1pl', '2pl' for this method"),
         ({"bounds": (1.0, 6.0)}, "enclose 0"),
         ({"n_quadrature": 1}, "at least 2"),
-        ({"n_dims": 2, "item_model": "mirt", "prior": RelativeItemPrior()}, "one dimension"),
     ],
 )
 def test_impossible_specs_are_refused(arguments, words):
@@ -190,16 +184,3 @@ def test_standard_errors_are_the_spread_over_data_sets():
     ratio = np.std(found, axis=0) / np.mean(claimed, axis=0)  # (n_items, 2), each with error 0.06
     assert ratio.mean() == pytest.approx(1.0, abs=0.03)
     assert np.all(np.abs(ratio - 1.0) < 0.25)
-
-
-@pytest.mark.slow
-def test_two_dimensions_are_recovered_up_to_rotation():
-    rng = np.random.default_rng(8)
-    theta, loadings = rng.normal(size=(500, 2)), rng.normal(0.5, 0.8, size=(300, 2))
-    chances = 1.0 / (1.0 + np.exp(-(theta @ loadings.T + rng.normal(size=300))))
-    data = FitData((rng.random(chances.shape) < chances).astype(float), None, np.zeros(300))
-    fit = fit_marginal_ml(data, MarginalML("mirt", 2))
-    assert fit.converged
-    design = np.column_stack([theta, np.ones(500)])
-    left = fit.abilities - design @ np.linalg.lstsq(design, fit.abilities, rcond=None)[0]
-    assert np.all(1.0 - left.var(axis=0) / fit.abilities.var(axis=0) > 0.95)

@@ -16,7 +16,7 @@ BOUNDS = (-6.0, 6.0)
 
 @pytest.mark.parametrize(("product", "error"), [(0.75, 3e-6), (WIDEST_SLOPE_TIMES_SPACING, 5e-5)])
 def test_interpolated_curves_err_as_stated(product, error):
-    grid = ability_grid(1201, 121, bounds=BOUNDS, n_dims=1)
+    grid = ability_grid(1201, 121, bounds=BOUNDS)
     slope = product / 0.1
     for difficulty in np.linspace(-2.0, 2.05, 9):
         curve = softplus(slope * (grid.curve_nodes[:, 0] - difficulty))
@@ -24,25 +24,17 @@ def test_interpolated_curves_err_as_stated(product, error):
         assert np.abs(grid.refine(curve[None])[0] - exact).max() < error
 
 
-def test_interpolation_in_two_dimensions_is_that_of_the_plane():
-    grid = ability_grid(61, 31, bounds=BOUNDS, n_dims=2)
-    loadings = np.array([1.2, -0.7])
-    fine = grid.refine(softplus(grid.curve_nodes @ loadings + 0.3)[None])[0]
-    np.testing.assert_allclose(fine, softplus(grid.nodes @ loadings + 0.3), atol=2e-5)
-
-
-@pytest.mark.parametrize("n_dims", [1, 2])
-def test_gathered_weights_keep_the_sum_of_every_interpolated_curve(n_dims):
+def test_gathered_weights_keep_the_sum_of_every_interpolated_curve():
     rng = np.random.default_rng(0)
-    grid = ability_grid(41, 21, bounds=BOUNDS, n_dims=n_dims)
-    weights, curves = rng.random((3, 41**n_dims)), rng.normal(size=(3, 21**n_dims))
+    grid = ability_grid(41, 21, bounds=BOUNDS)
+    weights, curves = rng.random((3, 41)), rng.normal(size=(3, 21))
     np.testing.assert_allclose(
         np.sum(grid.gather(weights) * curves, axis=1), np.sum(weights * grid.refine(curves), axis=1), rtol=1e-12
     )
 
 
 def test_one_grid_serves_both_when_curves_need_as_many_nodes():
-    grid = ability_grid(61, 100, bounds=BOUNDS, n_dims=1)
+    grid = ability_grid(61, 100, bounds=BOUNDS)
     assert grid.interpolation is None
     values = np.arange(122.0).reshape(2, 61)
     assert grid.refine(values) is values
@@ -50,7 +42,7 @@ def test_one_grid_serves_both_when_curves_need_as_many_nodes():
 
 
 def test_adaptive_grid_is_fine_enough_for_what_it_was_made_for():
-    grid = adaptive_grid(0.03, 4.0, bounds=BOUNDS, n_dims=1)
+    grid = adaptive_grid(0.03, 4.0, bounds=BOUNDS)
     assert is_fine_enough(grid, 0.03, 4.0)
     assert not is_fine_enough(grid, 0.02, 4.0)
     assert not is_fine_enough(grid, 0.03, 8.0)

@@ -8,7 +8,7 @@ from itembank.calibration.marginal_ml.items import LARGEST_SLOPE, improve_items,
 from itembank.calibration.marginal_ml.posterior import ability_posterior
 from tests.calibration.simulated import simulate
 
-GRID = ability_grid(61, 61, bounds=(-5.0, 5.0), n_dims=1)
+GRID = ability_grid(61, 61, bounds=(-5.0, 5.0))
 
 
 def expected_log_likelihood(data, items, posterior, grid):
@@ -75,25 +75,13 @@ def test_repeated_steps_reach_a_stationary_point(prior, has_common_slope):
         assert np.ptp(items[:, 0]) == 0.0
 
 
-def test_loadings_that_are_not_free_stay():
-    simulated = simulate(40, 12, n_dims=2)
-    grid = ability_grid(15, 15, bounds=(-5.0, 5.0), n_dims=2)
-    items = np.column_stack([np.ones((12, 2)), np.zeros(12)])
-    is_free = np.random.default_rng(0).random((12, 2)) < 0.5
-    items[:, :2][~is_free] = 0.0
-    derivatives = item_derivatives(simulated.data, items, ability_posterior(simulated.data, items, grid), grid)
-    moved = improve_items(items, derivatives, None, is_free=is_free)
-    assert np.all(moved[:, :2][~is_free] == 0.0)
-    assert np.all(moved[:, :2][is_free] != 1.0)
-
-
 def test_an_item_without_a_maximum_stops_at_the_bound_and_keeps_improving_its_intercept():
     abilities = np.linspace(-2.0, 2.0, 20)
     simulated = simulate(20, 5)
     responses = simulated.data.responses.copy()
     responses[:, 0] = abilities > 0.9  # told apart without error
     data = type(simulated.data)(responses, None, np.zeros(5))
-    fine = ability_grid(401, 401, bounds=(-6.0, 6.0), n_dims=1)
+    fine = ability_grid(401, 401, bounds=(-6.0, 6.0))
     weights = np.exp(-0.5 * ((abilities[:, None] - fine.nodes[:, 0]) / 0.02) ** 2)
     posterior = ability_posterior(data, np.column_stack([np.ones(5), np.zeros(5)]), fine)
     sharp = type(posterior)(

@@ -24,12 +24,11 @@ def by_hand(data, items, grid):
     return np.array(totals), np.array(means), np.array(covariances)
 
 
-@pytest.mark.parametrize(("n_dims", "n_nodes"), [(1, 61), (2, 21)])
 @pytest.mark.parametrize(("missing", "guessing"), [(0.0, 0.0), (0.3, 0.0), (0.0, 0.2), (0.3, 0.2)])
-def test_posterior_is_bayes_rule_model_by_model(n_dims, n_nodes, missing, guessing):
-    simulated = simulate(9, 23, n_dims=n_dims, missing=missing, guessing=guessing)
+def test_posterior_is_bayes_rule_model_by_model(missing, guessing):
+    simulated = simulate(9, 23, missing=missing, guessing=guessing)
     items = np.column_stack([simulated.loadings, simulated.intercept])
-    grid = ability_grid(n_nodes, n_nodes, bounds=(-5.0, 5.0), n_dims=n_dims)
+    grid = ability_grid(61, 61, bounds=(-5.0, 5.0))
     posterior = ability_posterior(simulated.data, items, grid)
     totals, means, covariances = by_hand(simulated.data, items, grid)
     np.testing.assert_allclose(posterior.log_likelihood, totals, rtol=1e-12)
@@ -42,8 +41,8 @@ def test_posterior_is_bayes_rule_model_by_model(n_dims, n_nodes, missing, guessi
 def test_coarse_curves_give_the_posterior_of_fine_ones(missing, guessing):
     simulated = simulate(20, 400, missing=missing, guessing=guessing)
     items = np.column_stack([simulated.loadings, simulated.intercept])
-    fine = ability_grid(301, 301, bounds=(-6.0, 6.0), n_dims=1)
-    both = ability_grid(301, 61, bounds=(-6.0, 6.0), n_dims=1)
+    fine = ability_grid(301, 301, bounds=(-6.0, 6.0))
+    both = ability_grid(301, 61, bounds=(-6.0, 6.0))
     exact, coarse = (ability_posterior(simulated.data, items, grid) for grid in (fine, both))
     np.testing.assert_allclose(coarse.log_likelihood, exact.log_likelihood, atol=1e-5)
     np.testing.assert_allclose(coarse.mean, exact.mean, atol=1e-6)
@@ -53,7 +52,7 @@ def test_coarse_curves_give_the_posterior_of_fine_ones(missing, guessing):
 def test_many_items_do_not_underflow():
     simulated = simulate(60, 3000)
     items = np.column_stack([simulated.loadings, simulated.intercept])
-    grid = ability_grid(801, 801, bounds=(-6.0, 6.0), n_dims=1)
+    grid = ability_grid(801, 801, bounds=(-6.0, 6.0))
     posterior = ability_posterior(simulated.data, items, grid)
     assert np.all(posterior.log_likelihood < -800.0)  # exp of it is zero in double precision
     assert np.abs(posterior.mean[:, 0] - simulated.theta[:, 0]).max() < 5.0 * np.sqrt(posterior.covariance.max())
@@ -62,7 +61,7 @@ def test_many_items_do_not_underflow():
 def test_single_precision_responses_give_the_same():
     simulated = simulate(10, 200)
     items = np.column_stack([simulated.loadings, simulated.intercept])
-    grid = ability_grid(121, 121, bounds=(-6.0, 6.0), n_dims=1)
+    grid = ability_grid(121, 121, bounds=(-6.0, 6.0))
     single = FitData(simulated.data.responses.astype(np.float32), None, simulated.data.lower_asymptote)
     one, other = (ability_posterior(data, items, grid) for data in (simulated.data, single))
     np.testing.assert_allclose(other.log_likelihood, one.log_likelihood, rtol=1e-6)

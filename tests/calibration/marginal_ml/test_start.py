@@ -7,7 +7,7 @@ from itembank.calibration.marginal_ml.start import START_SD, _provisional
 
 
 def test_provisional_posteriors_are_normal_around_the_given_abilities():
-    grid = ability_grid(41, 41, bounds=(-6.0, 6.0), n_dims=1)
+    grid = ability_grid(41, 41, bounds=(-6.0, 6.0))
     abilities = np.array([[-0.7], [1.2]])
     found = _provisional(abilities, grid)
     density = norm.pdf(grid.curve_nodes[:, 0], abilities, START_SD)

@@ -7,7 +7,6 @@ import polars as pl
 import pytest
 
 from itembank.bank.bank_files import load_bank
-from itembank.bank.selections import Selection
 from itembank.responses.response_files import write_responses
 from itembank.sessions.journal import Journal, read_journal
 from itembank.sessions.limits import Budget
@@ -26,24 +25,6 @@ def test_a_loop_ends_with_the_numbers_of_a_session_in_python(run, bank_folder, j
     assert status["scores"] == session.estimate().scores.rows()
     assert status["ability"] == session.estimate().theta.tolist()
     assert (status["n_items"], status["reason_stopped"]) == (6, "budget: 6 items")
-
-
-def test_items_drawn_at_random_are_written_with_their_probabilities_and_join_a_bank_as_such(run, bank_folder, tmp_path):
-    journal, sample, answers = tmp_path / "run.jsonl", tmp_path / "random.json", tmp_path / "random.parquet"
-    run("session", "start", bank_folder, "-o", journal, "--max-items", 20, "--explore", 0.5, *FAST, "--model-id", "new")
-    assert play(run, journal, respond=lambda item: round(response_to(item))) == 0
-    assert sum(len(event.get("explored", ())) for event in read_journal(journal).events) == 10
-    written = run("session", "export", journal, "--random-part", sample, "-o", answers)
-    drawn = Selection.load(sample)
-    assert f"{drawn.n_items} items drawn at random written to {sample}" in written.err
-    by_design = ("estimate", bank_folder, answers, "--selection", sample, "--interval", "design", "--format", "json")
-    assert {row["interval"] for row in json.loads(run(*by_design).out)} == {"design"}
-    assert run("bank", "add-models", bank_folder, answers, "-o", tmp_path / "grown").code == 0
-    assert load_bank(tmp_path / "grown").responses.models["answered_how"].to_list()[-1] == "random"
-    bound = ("--model-id", "b", "--explore", 0.5, "--at-least", 1)
-    refused = run("session", "start", bank_folder, "-o", tmp_path / "b.jsonl", *bound)
-    assert "explore draws from all items that count" in refused.err
-    assert refused.code == 2
 
 
 def test_asks_the_same_again_until_told(run, journal):

@@ -1,9 +1,8 @@
 """Standard errors of marginal ML from the observed information, with ability uncertainty in them.
 
-The information matrix is never formed at scale. It is a block-diagonal matrix, plus at most one rank-one
-term (a common slope, or the constraint that fixes a rotation), minus the information lost to unknown
-abilities, U U' (`missing`). Each item's block of the inverse then needs one factorisation of
-the size of the number of models, by the Woodbury identity.
+The information matrix is never formed at scale. It is a block-diagonal matrix, plus at most one rank-one term (a
+common slope), minus the information lost to unknown abilities, U U' (`missing`). Each item's block of the inverse then
+needs one factorisation of the size of the number of models, by the Woodbury identity.
 """
 
 from typing import NamedTuple
@@ -13,19 +12,16 @@ from scipy.linalg import solve_triangular
 
 from itembank.calibration.marginal_ml.em import Problem, Step
 from itembank.calibration.marginal_ml.items import item_derivatives
-from itembank.calibration.marginal_ml.missing import LostInformation, lost_information, n_polynomials
+from itembank.calibration.marginal_ml.missing import LostInformation, lost_information
 from itembank.calibration.marginal_ml.prior import prior_terms
 from itembank.numerics.arrays import FloatArray
 
-DEGREES = {1: (12, 6, 3, 2), 2: (8, 5, 3, 2)}
-"""Degrees of polynomials to choose from by cost, in one and two dimensions, before settling for 1."""
+DEGREES = (12, 6, 3, 2)
+"""Degrees of polynomials to choose from by cost, before settling for 1."""
 
 AMPLE_WORK = 6e9
 LARGEST_WORK = 6e11
 """Multiplications to spend on those degrees, and on degree 1: at 2e10 a second half a minute for the latter."""
-
-LEAST_CONTRAST = 1e-3
-"""Least difference of two dimensions, as a fraction of the first's sum of squares, and least mean square of that."""
 
 LEAST_CURVATURE = 1e-8
 """Floor of an item's information, so that an item without any has a huge standard error, not none."""
@@ -36,8 +32,8 @@ class Core(NamedTuple):
 
     Attributes
     ----------
-    blocks : (n_items, n_dims + 1, n_dims + 1)
-    vector : (n_items, n_dims + 1)
+    blocks : (n_items, 2, 2)
+    vector : (n_items, 2)
     weight : float
     """
 
@@ -47,11 +43,11 @@ class Core(NamedTuple):
 
 
 class ItemErrors(NamedTuple):
-    """Covariance of each item's (loadings, intercept), and how it was found.
+    """Covariance of each item's (loading, intercept), and how it was found.
 
     Attributes
     ----------
-    covariance : (n_items, n_dims + 1, n_dims + 1)
+    covariance : (n_items, 2, 2)
     how : str
     """
 
@@ -62,9 +58,6 @@ class ItemErrors(NamedTuple):
 def item_covariances(problem: Problem, step: Step, *, degree: int | None = None) -> ItemErrors:
     """Covariance of each item's parameters, abilities and all other items being uncertain as well.
 
-    With two exploratory dimensions, on principal axes, the constraint that they are principal is one more
-    source of certainty: the likelihood alone says nothing of the rotation.
-
     Parameters
     ----------
     problem, step
@@ -72,11 +65,10 @@ def item_covariances(problem: Problem, step: Step, *, degree: int | None = None)
     degree : int or None
         Degree of the polynomials in the lost information; 0 leaves the loss out. None: what can be afforded.
     """
-    items = step.state.items
-    blocks = _information_blocks(problem, step)
-    core, rotation = _core(problem, items, blocks)
+    items = step.items
+    core = _core(problem, _information_blocks(problem, step))
     if degree is None:
-        degree = affordable_degree(len(problem.data.responses), items.size, problem.grid.n_dims)
+        degree = affordable_degree(len(problem.data.responses), items.size)
     covariance = core.blocks + core.weight * _outer(core.vector, core.vector)
     how = "item by item, with abilities taken as known: too small"
     if degree > 0:
@@ -85,13 +77,13 @@ def item_covariances(problem: Problem, step: Step, *, degree: int | None = None)
         corrected = solver(core, lost)
         if corrected is not None:
             covariance, how = corrected, f"observed information, polynomials of degree {degree}"
-    return ItemErrors(covariance - rotation, how)
+    return ItemErrors(covariance, how)
 
 
-def affordable_degree(n_models: int, n_parameters: int, n_dims: int) -> int:
+def affordable_degree(n_models: int, n_parameters: int) -> int:
     """Highest degree of polynomials whose cost is in bounds."""
-    for degree in (*DEGREES[n_dims], 1):
-        n_factors = n_models * n_polynomials(n_dims, degree)
+    for degree in (*DEGREES, 1):
+        n_factors = n_models * degree
         work = n_parameters * n_factors * min(n_parameters, n_factors)
         if work <= (AMPLE_WORK if degree > 1 else LARGEST_WORK):
             return degree
@@ -100,7 +92,7 @@ def affordable_degree(n_models: int, n_parameters: int, n_dims: int) -> int:
 
 def _information_blocks(problem: Problem, step: Step) -> FloatArray:
     """Complete-data information of each item plus that of its prior, positive definite."""
-    items = step.state.items
+    items = step.items
     derivatives = item_derivatives(problem.data, items, step.posterior, problem.grid, observed=True)
     information = derivatives.precision
     if problem.prior is not None:
@@ -113,43 +105,16 @@ def _information_blocks(problem: Problem, step: Step) -> FloatArray:
     return result
 
 
-def _core(problem: Problem, items: FloatArray, information: FloatArray) -> tuple[Core, FloatArray]:
-    """Inverse without loss, and what to take from the blocks of the end result for a free rotation."""
+def _core(problem: Problem, information: FloatArray) -> Core:
+    """Inverse without loss."""
     if problem.has_common_slope:
         intercept_information, cross = information[:, 1, 1], information[:, 0, 1]
         schur = float(np.sum(information[:, 0, 0]) - np.sum(cross**2 / intercept_information))
         blocks = np.zeros_like(information)
         blocks[:, 1, 1] = 1.0 / intercept_information
-        return Core(
-            blocks, np.column_stack([np.ones(len(intercept_information)), -cross / intercept_information]), 1.0 / schur
-        ), np.zeros(())
-    blocks = np.linalg.inv(information)
-    if items.shape[1] == 2 or problem.is_free is not None or not _has_axes(items):
-        return Core(blocks, np.zeros_like(items), 0.0), np.zeros(())
-    return _rotation_core(items, information, blocks)
-
-
-def _has_axes(items: FloatArray) -> bool:
-    """Whether the two dimensions differ enough in their loadings for principal axes to exist."""
-    first, second = np.sum(items[:, 0] ** 2), np.sum(items[:, 1] ** 2)
-    return bool(first - second > LEAST_CONTRAST * first and first > LEAST_CONTRAST * len(items))
-
-
-def _rotation_core(items: FloatArray, information: FloatArray, blocks: FloatArray) -> tuple[Core, FloatArray]:
-    """Inverse with the constraint ``sum_i a_i1 a_i2 = 0`` made stiff, for information H with H t = 0.
-
-    t is the direction of a rotation and g the gradient of the constraint. The covariance under the
-    constraint is ``(H + k g g')^-1 - t t' / (k (g . t)^2)``, whatever k > 0.
-    """
-    first, second, zero = items[:, 0], items[:, 1], np.zeros(len(items))
-    gradient = np.column_stack([second, first, zero])
-    rotation = np.column_stack([-second, first, zero])
-    # Any k > 0 gives the same covariance; this one puts k g g' on the scale of H.
-    stiffness = float(np.einsum("ijj->ij", information).mean() / np.mean(gradient**2) / len(items))
-    vector = np.einsum("iab,ib->ia", blocks, gradient)
-    weight = -stiffness / (1.0 + stiffness * float(np.sum(vector * gradient)))
-    rotation_covariance = _outer(rotation, rotation) / (stiffness * float(np.sum(gradient * rotation)) ** 2)
-    return Core(blocks, vector, weight), rotation_covariance
+        vector = np.column_stack([np.ones(len(intercept_information)), -cross / intercept_information])
+        return Core(blocks, vector, 1.0 / schur)
+    return Core(np.linalg.inv(information), np.zeros(information.shape[:2]), 0.0)
 
 
 def _by_parameters(core: Core, lost: LostInformation) -> FloatArray | None:
@@ -201,5 +166,5 @@ def _blocks(core: Core, lost: LostInformation) -> list[slice]:
 
 
 def _outer(left: FloatArray, right: FloatArray) -> FloatArray:
-    """Outer product of each item's vectors, (n_items, n_dims + 1, n_dims + 1)."""
+    """Outer product of each item's vectors, (n_items, 2, 2)."""
     return left[:, :, None] * right[:, None, :]

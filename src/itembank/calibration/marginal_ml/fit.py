@@ -7,7 +7,7 @@ import numpy as np
 
 from itembank.calibration.calibration_specs import ItemPrior, MarginalML, RelativeItemPrior
 from itembank.calibration.fits import Fit, FitData
-from itembank.calibration.marginal_ml.em import Path, Problem, State, em_step, run_em
+from itembank.calibration.marginal_ml.em import Path, Problem, em_step, run_em
 from itembank.calibration.marginal_ml.errors import item_covariances
 from itembank.calibration.marginal_ml.graded import fit_graded
 from itembank.calibration.marginal_ml.grid import (
@@ -24,7 +24,6 @@ from itembank.calibration.orientation import standardise
 from itembank.errors import ParameterError
 from itembank.irt.family_names import GRADED
 from itembank.irt.parameters import AbilityPrior
-from itembank.numerics.arrays import BoolArray, FloatArray
 from itembank.progress import ProgressCallback, silent
 
 MANY_MODELS = 300
@@ -47,8 +46,8 @@ class Fitted(NamedTuple):
 def fit_marginal_ml(data: FitData, spec: MarginalML, *, progress: ProgressCallback = silent) -> Fit:
     """Fit item parameters with abilities integrated out over N(0, I), then score the models.
 
-    Abilities are expected a posteriori, with their posterior covariances. Two dimensions are on principal
-    axes. `history` is the log marginal likelihood plus the log prior of the items.
+    Abilities are expected a posteriori, with their posterior variances. `history` is the log
+    marginal likelihood plus the log prior of the items.
 
     Raises
     ------
@@ -59,14 +58,12 @@ def fit_marginal_ml(data: FitData, spec: MarginalML, *, progress: ProgressCallba
         return fit_graded(data, spec, progress=progress)
     fitted = fit_items(data, spec, progress=progress)
     step = fitted.path.last
-    if spec.n_dims > 1:
-        step = em_step(fitted.problem, State(_principal(step.state.items)))
-    items, posterior = step.state.items, step.posterior
+    items, posterior = step.items, step.posterior
     covariance, how = item_covariances(fitted.problem, step)
     oriented = standardise(items[:, :-1], items[:, -1], covariance, posterior.mean, posterior.covariance)
     return Fit(
         **oriented._asdict(),
-        prior=AbilityPrior.standard(spec.n_dims),
+        prior=AbilityPrior.standard(1),
         converged=fitted.path.converged,
         n_iterations=len(fitted.path.history),
         message=_message(fitted, spec, how),
@@ -74,25 +71,17 @@ def fit_marginal_ml(data: FitData, spec: MarginalML, *, progress: ProgressCallba
     )
 
 
-def fit_items(
-    data: FitData, spec: MarginalML, *, is_free: BoolArray | None = None, progress: ProgressCallback = silent
-) -> Fitted:
-    """Find the item parameters, on nodes fine enough for the data.
-
-    Parameters
-    ----------
-    is_free : (n_items, n_dims) or None
-        Confirmatory pattern of the loadings, with a free correlation of two abilities.
-    """
-    grid = adaptive_grid(1.0, 5.0, bounds=spec.bounds, n_dims=spec.n_dims)
+def fit_items(data: FitData, spec: MarginalML, *, progress: ProgressCallback = silent) -> Fitted:
+    """Find the item parameters, on nodes fine enough for the data."""
+    grid = adaptive_grid(1.0, 5.0, bounds=spec.bounds)
     if spec.n_quadrature != "auto":
-        grid = ability_grid(spec.n_quadrature, spec.n_quadrature, bounds=spec.bounds, n_dims=spec.n_dims)
+        grid = ability_grid(spec.n_quadrature, spec.n_quadrature, bounds=spec.bounds)
     has_common_slope = spec.item_model == "1pl"
     prior = _prior(spec, *data.responses.shape)
     start_prior = ItemPrior() if isinstance(prior, RelativeItemPrior) else prior
-    problem = Problem(data, grid, start_prior, has_common_slope, is_free)
-    state = State(start_items(data, grid, has_common_slope=has_common_slope, is_free=is_free))
-    path = run_em(problem, state, max_steps=N_WARM_UP, tolerance=spec.tolerance, progress=silent)
+    problem = Problem(data, grid, start_prior, has_common_slope)
+    items = start_items(data, grid, has_common_slope=has_common_slope)
+    path = run_em(problem, items, max_steps=N_WARM_UP, tolerance=spec.tolerance, progress=silent)
     if isinstance(prior, RelativeItemPrior):
         problem, path = _with_line(problem, prior, path)
     if spec.n_quadrature != "auto":
@@ -109,7 +98,7 @@ def _on_given_nodes(problem: Problem, path: Path, spec: MarginalML, progress: Pr
             f"spacing {problem.grid.spacing:.3g} (n_quadrature={spec.n_quadrature}, bounds={spec.bounds}) for a "
             f"posterior sd of {sharpest:.3g}. Leave n_quadrature at 'auto'."
         )
-    path = run_em(problem, path.last.state, max_steps=spec.max_iterations, tolerance=spec.tolerance, progress=progress)
+    path = run_em(problem, path.last.items, max_steps=spec.max_iterations, tolerance=spec.tolerance, progress=progress)
     return Fitted(problem, path, _sharpest(problem, path))
 
 
@@ -119,40 +108,33 @@ def _on_adaptive_nodes(problem: Problem, path: Path, spec: MarginalML, progress:
     for _ in range(N_REFINEMENTS):
         # slopes may still grow beyond those of the warm-up: a margin of a quarter saves another grid
         sharpest, steepest = _sharpest(problem, path), 1.25 * _steepest(path)
-        grid = adaptive_grid(sharpest, steepest, bounds=spec.bounds, n_dims=spec.n_dims, n_trials=n_trials)
+        grid = adaptive_grid(sharpest, steepest, bounds=spec.bounds, n_trials=n_trials)
         problem = replace(problem, grid=grid)
         path = run_em(
-            problem, path.last.state, max_steps=spec.max_iterations, tolerance=spec.tolerance, progress=progress
+            problem, path.last.items, max_steps=spec.max_iterations, tolerance=spec.tolerance, progress=progress
         )
         if is_fine_enough(grid, _sharpest(problem, path), _steepest(path), n_trials=n_trials):
             break
     return Fitted(problem, path, _sharpest(problem, path))
 
 
-def _principal(items: FloatArray) -> FloatArray:
-    """Rotate loadings so that their Gram matrix is diagonal, its largest entry first."""
-    loadings = items[:, :-1]
-    _, vectors = np.linalg.eigh(loadings.T @ loadings)
-    return np.column_stack([loadings @ vectors[:, ::-1], items[:, -1]])
-
-
 def _sharpest(problem: Problem, path: Path) -> float:
     """Posterior sd of the sharpest ability."""
-    return sharpest_sd(path.last.state.items, path.last.posterior.mean, problem.data.n_trials)
+    return sharpest_sd(path.last.items, path.last.posterior.mean, problem.data.n_trials)
 
 
 def _steepest(path: Path) -> float:
     """Largest absolute loading."""
-    return float(np.abs(path.last.state.items[:, :-1]).max())
+    return float(np.abs(path.last.items[:, :-1]).max())
 
 
 def _with_line(problem: Problem, prior: RelativeItemPrior, path: Path) -> tuple[Problem, Path]:
     """Fit the line of the intercepts on a scale at which abilities have mean 0 and variance 1."""
     posterior = path.last.posterior
-    scale = best_scale(posterior.mean, posterior.covariance, path.last.state.items, None)
-    items = rescale(path.last.state.items, scale)
+    scale = best_scale(posterior.mean, posterior.covariance, path.last.items, None)
+    items = rescale(path.last.items, scale)
     problem = replace(problem, prior=with_line(prior, items))
-    return problem, Path(em_step(problem, State(items)), [], converged=False)
+    return problem, Path(em_step(problem, items), [], converged=False)
 
 
 def _prior(spec: MarginalML, n_models: int, n_items: int) -> ItemPrior | RelativeItemPrior | None:
@@ -161,20 +143,19 @@ def _prior(spec: MarginalML, n_models: int, n_items: int) -> ItemPrior | Relativ
         return spec.prior
     if n_models >= MANY_MODELS and n_models > n_items:
         return None
-    return RelativeItemPrior() if spec.n_dims == 1 else ItemPrior()
+    return RelativeItemPrior()
 
 
 def _message(fitted: Fitted, spec: MarginalML, how: str) -> str:
     """Say how the fit ended, and what to do where it did not end well."""
     problem, path, sharpest = fitted
-    n_nodes = round(len(problem.grid.nodes) ** (1.0 / problem.grid.n_dims))
     parts = [f"largest change of an item {path.last.change:.2g} standard errors after {len(path.history)} steps"]
     if not path.converged:
         advice = "Raise max_iterations, or set an item prior"
         if len(path.history) < spec.max_iterations:
             advice = "No step raised the likelihood any more: set an item prior, or look for broken items"
         parts[0] += f", above the tolerance {spec.tolerance:g}. {advice}"
-    parts.append(f"{n_nodes} nodes per dimension")
+    parts.append(f"{len(problem.grid.nodes)} nodes")
     if problem.grid.spacing > WIDEST_SPACING_TO_SD * sharpest:
         parts.append(
             f"their spacing {problem.grid.spacing:.3g} is wide for the sharpest ability's posterior sd "

@@ -264,7 +264,7 @@ def _finer(groups: Sequence[Group], found: Round, bounds: tuple[float, float]) -
         weights = graded.information_slopes(found.mean[:, None] * items[:, 0], steps)[0]
         total += ((group.level >= 0) * weights) @ items[:, 0] ** 2
     sharpest = 1.0 / np.sqrt(1.0 + float(total.max()))
-    spacing = min(WIDEST_SPACING[1], SPACING_TO_SD * sharpest)
+    spacing = min(WIDEST_SPACING, SPACING_TO_SD * sharpest)
     return normal_grid(max(N_START, nodes_for_spacing(spacing, bounds)), bounds=bounds, n_dims=1)
 
 

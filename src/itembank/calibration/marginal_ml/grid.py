@@ -37,8 +37,8 @@ A posterior's sum errs by ``2 exp(-2 pi^2 / ratio^2)``: 2e-6, 3e-4 and 0.6.
 INFORMATION_CELLS = 1 << 21
 """Cells of a block of models times items: 16 MiB an array."""
 
-WIDEST_SPACING = {1: 0.2, 2: 0.4}
-"""Spacing that any test, however short, gets in one and two dimensions."""
+WIDEST_SPACING = 0.2
+"""Spacing that any test, however short, gets."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,14 +47,14 @@ class AbilityGrid:
 
     Attributes
     ----------
-    curve_nodes : (n_curve_nodes, n_dims)
+    curve_nodes : (n_curve_nodes, 1)
         Where item curves are evaluated.
-    nodes : (n_quadrature, n_dims)
+    nodes : (n_quadrature, 1)
         Where posteriors of ability are summed.
     log_weights : (n_quadrature,)
         Log of the population's density, renormalised to one on the nodes.
-    interpolation : (n_quadrature ** (1 / n_dims), n_curve_nodes ** (1 / n_dims)) or None
-        Along one dimension, from curve nodes to nodes; None when both grids are one.
+    interpolation : (n_quadrature, n_curve_nodes) or None
+        From curve nodes to nodes; None when both grids are one.
     spacing : float
         Distance of neighbouring nodes.
     """
@@ -65,16 +65,11 @@ class AbilityGrid:
     interpolation: FloatArray | None
     spacing: float
 
-    @property
-    def n_dims(self) -> int:
-        """Number of ability dimensions."""
-        return int(self.nodes.shape[1])
-
     def refine(self, values: FloatArray) -> FloatArray:
         """Interpolate rows of values at the curve nodes to the nodes, (n_rows, n_quadrature)."""
         if self.interpolation is None:
             return values
-        return _along_each_dimension(values, self.interpolation, self.n_dims)
+        return values @ self.interpolation.T
 
     def gather(self, weights: FloatArray) -> FloatArray:
         """Move rows of weights on the nodes to the curve nodes, (n_rows, n_curve_nodes).
@@ -83,16 +78,16 @@ class AbilityGrid:
         """
         if self.interpolation is None:
             return weights
-        return _along_each_dimension(weights, self.interpolation.T, self.n_dims)
+        return weights @ self.interpolation
 
 
-def ability_grid(n_nodes: int, n_curve_nodes: int, *, bounds: tuple[float, float], n_dims: int) -> AbilityGrid:
+def ability_grid(n_nodes: int, n_curve_nodes: int, *, bounds: tuple[float, float]) -> AbilityGrid:
     """Make both grids, one in fact when there would be as many curve nodes as nodes."""
-    nodes, log_weights = normal_grid(n_nodes, bounds=bounds, n_dims=n_dims)
+    nodes, log_weights = normal_grid(n_nodes, bounds=bounds)
     spacing = (bounds[1] - bounds[0]) / (n_nodes - 1)
     if n_curve_nodes >= n_nodes:
         return AbilityGrid(nodes, nodes, log_weights, None, spacing)
-    curve_nodes, _ = normal_grid(n_curve_nodes, bounds=bounds, n_dims=n_dims)
+    curve_nodes, _ = normal_grid(n_curve_nodes, bounds=bounds)
     coarse = np.linspace(*bounds, n_curve_nodes)
     spline = make_interp_spline(coarse, np.eye(n_curve_nodes), k=SPLINE_DEGREE)
     interpolation: FloatArray = spline(np.linspace(*bounds, n_nodes))
@@ -100,13 +95,12 @@ def ability_grid(n_nodes: int, n_curve_nodes: int, *, bounds: tuple[float, float
 
 
 def adaptive_grid(
-    sharpest: float, steepest: float, *, bounds: tuple[float, float], n_dims: int, n_trials: float = 1.0
+    sharpest: float, steepest: float, *, bounds: tuple[float, float], n_trials: float = 1.0
 ) -> AbilityGrid:
     """Make a grid for the sharpest posterior sd of ability and the steepest loading expected, n_trials to a cell."""
-    widest = WIDEST_SPACING[n_dims]
-    n_nodes = nodes_for_spacing(min(widest, SPACING_TO_SD * sharpest), bounds)
-    n_curve_nodes = nodes_for_spacing(min(widest, SLOPE_TIMES_SPACING / (steepest * _closer(n_trials))), bounds)
-    return ability_grid(n_nodes, n_curve_nodes, bounds=bounds, n_dims=n_dims)
+    n_nodes = nodes_for_spacing(min(WIDEST_SPACING, SPACING_TO_SD * sharpest), bounds)
+    n_curve_nodes = nodes_for_spacing(min(WIDEST_SPACING, SLOPE_TIMES_SPACING / (steepest * _closer(n_trials))), bounds)
+    return ability_grid(n_nodes, n_curve_nodes, bounds=bounds)
 
 
 def is_fine_enough(grid: AbilityGrid, sharpest: float, steepest: float, *, n_trials: float = 1.0) -> bool:
@@ -123,7 +117,7 @@ def _closer(n_trials: float) -> float:
 
 
 def sharpest_sd(items: FloatArray, abilities: FloatArray, n_trials: FloatArray | None = None) -> float:
-    """Smallest posterior sd of any ability in any direction, by the test information at the abilities.
+    """Smallest posterior sd of any ability, by the test information at the abilities.
 
     The grid's own posteriors cannot tell: on a grid that is too coarse they have no width. Guessing and
     missing cells are left out; both only widen posteriors. Trials (n_models, n_items) count as answers.
@@ -142,14 +136,3 @@ def sharpest_sd(items: FloatArray, abilities: FloatArray, n_trials: FloatArray |
 def nodes_for_spacing(spacing: float, bounds: tuple[float, float]) -> int:
     """Fewest nodes whose distance is at most `spacing`."""
     return max(int(np.ceil((bounds[1] - bounds[0]) / spacing)) + 1, 2)
-
-
-def _along_each_dimension(rows: FloatArray, matrix: FloatArray, n_dims: int) -> FloatArray:
-    """Apply `matrix` to every ability dimension of rows of values on a product grid."""
-    n_out, n_in = matrix.shape
-    if n_dims == 1:
-        result: FloatArray = rows @ matrix.T
-        return result
-    square = rows.reshape(len(rows), n_in, n_in) @ matrix.T  # (n_rows, n_in, n_out)
-    both: FloatArray = np.matmul(matrix, square)
-    return both.reshape(len(rows), n_out * n_out)

@@ -10,7 +10,7 @@ from itembank.calibration.marginal_ml.grid import AbilityGrid
 from itembank.calibration.marginal_ml.posterior import AbilityPosterior, item_blocks, right_answers, trials
 from itembank.calibration.marginal_ml.prior import AnyItemPrior, prior_terms
 from itembank.irt.logistic import asymptotes_of, curvature_terms, information_weights, score_terms
-from itembank.numerics.arrays import BoolArray, FloatArray
+from itembank.numerics.arrays import FloatArray
 from itembank.numerics.stable import sigmoid_terms
 from itembank.numerics.symmetric import packed_products, unpack
 
@@ -18,6 +18,7 @@ LARGEST_SLOPE = 12.0
 LARGEST_INTERCEPT = 40.0
 """Where parameters of items whose likelihood has no maximum are stopped (and said to be so). At a slope of 12 the curve
 rises from 5 to 95 % within half a standard deviation of ability: responses can hardly tell it from a steeper one."""
+LIMITS = np.array([LARGEST_SLOPE, LARGEST_INTERCEPT])
 
 LARGEST_STEP = 2.0
 """Largest change of a logit at ability -2 or 2 in one step: Newton's quadratic is local. A quarter of it takes up
@@ -25,12 +26,12 @@ to twice as many steps in simulations; more gains nothing."""
 
 
 class ItemDerivatives(NamedTuple):
-    """Derivatives of the expected complete-data log-likelihood in (loadings, intercept) of each item.
+    """Derivatives of the expected complete-data log-likelihood in (loading, intercept) of each item.
 
     Attributes
     ----------
-    gradient : (n_items, n_dims + 1)
-    precision : (n_items, n_dims + 1, n_dims + 1)
+    gradient : (n_items, 2)
+    precision : (n_items, 2, 2)
         Minus the second derivatives, expected (always positive) or observed.
     """
 
@@ -92,38 +93,34 @@ def improve_items(
     prior: AnyItemPrior | None,
     *,
     has_common_slope: bool = False,
-    is_free: BoolArray | None = None,
 ) -> FloatArray:
     """One damped Newton step of every item towards the maximum of expected log-likelihood plus log prior.
 
     Parameters
     ----------
-    items : (n_items, n_dims + 1)
+    items : (n_items, 2)
     derivatives : ItemDerivatives
     prior : ItemPrior, LinePrior or None
     has_common_slope : bool
         All items share one slope (1PL).
-    is_free : (n_items, n_dims) or None
-        Loadings to fit; the others keep their value. None: all.
     """
     gradient, precision = with_prior(items, derivatives, prior, has_common_slope=has_common_slope)
     if has_common_slope:
         step = _common_slope_step(gradient, precision)
         step *= min(1.0, LARGEST_STEP / float(_reach(step).max()))
     else:
-        step = _separate_steps(items, gradient, precision, is_free)
+        step = _separate_steps(items, gradient, precision)
         step *= np.minimum(1.0, LARGEST_STEP / _reach(step))[:, None]
     moved = items + _fraction_within_bounds(items, step)[:, None] * step
-    if isinstance(prior, ItemPrior) and items.shape[1] == 2:
+    if isinstance(prior, ItemPrior):
         moved[:, 0] = np.maximum(moved[:, 0], 0.3 * items[:, 0])  # a lognormal slope stays positive
     return within_bounds(moved)
 
 
 def _fraction_within_bounds(items: FloatArray, step: FloatArray) -> FloatArray:
     """Fraction of each item's step up to its first bound: cutting one parameter alone could lower the objective."""
-    limits = _limits(items.shape[1])
     with np.errstate(divide="ignore", invalid="ignore"):
-        room = np.where(step != 0.0, (np.sign(step) * limits - items) / step, np.inf)
+        room = np.where(step != 0.0, (np.sign(step) * LIMITS - items) / step, np.inf)
     result: FloatArray = np.clip(room.min(axis=1), 0.0, 1.0)
     return result
 
@@ -148,14 +145,9 @@ def _never_negative(precision: FloatArray) -> FloatArray:
     return raised
 
 
-def _separate_steps(
-    items: FloatArray, gradient: FloatArray, precision: FloatArray, is_free: BoolArray | None
-) -> FloatArray:
+def _separate_steps(items: FloatArray, gradient: FloatArray, precision: FloatArray) -> FloatArray:
     """Newton step of every item by itself, with parameters that push against their bound held."""
-    limits = _limits(items.shape[1])
-    free = (np.abs(items) < limits) | (np.sign(gradient) != np.sign(items))
-    if is_free is not None:
-        free[:, :-1] &= is_free
+    free = (np.abs(items) < LIMITS) | (np.sign(gradient) != np.sign(items))
     both = free[:, :, None] & free[:, None, :]
     size = items.shape[1]
     # An item without information left (at its bound, or all but perfectly predicted) must still be solvable.
@@ -167,15 +159,7 @@ def _separate_steps(
 
 def within_bounds(items: FloatArray) -> FloatArray:
     """Stop slopes and intercepts at their largest values."""
-    limits = _limits(items.shape[1])
-    return np.clip(items, -limits, limits)
-
-
-def _limits(n_columns: int) -> FloatArray:
-    """Largest absolute value of each parameter, (n_dims + 1,)."""
-    limits = np.full(n_columns, LARGEST_SLOPE)
-    limits[-1] = LARGEST_INTERCEPT
-    return limits
+    return np.clip(items, -LIMITS, LIMITS)
 
 
 def _reach(step: FloatArray) -> FloatArray:

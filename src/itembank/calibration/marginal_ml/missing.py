@@ -26,12 +26,12 @@ class LostInformation:
     Attributes
     ----------
     data : FitData
-    items : (n_items, n_dims + 1)
-    design : (n_curve_nodes, n_dims + 1)
+    items : (n_items, 2)
+    design : (n_curve_nodes, 2)
         Ability and a one, at the curve nodes.
     weights : (n_models, n_functions, n_curve_nodes)
         Posterior weights times each function, moved to the curve nodes.
-    moments : (n_models, n_functions, n_dims + 1)
+    moments : (n_models, n_functions, 2)
         Posterior mean of each function times (ability, 1).
     """
 
@@ -47,7 +47,7 @@ class LostInformation:
         return int(self.weights.shape[0] * self.weights.shape[1])
 
     def factors(self, block: slice) -> FloatArray:
-        """``E_l[S_li phi_r]`` of a block of items, (n_items, n_dims + 1, n_models * n_functions)."""
+        """``E_l[S_li phi_r]`` of a block of items, (n_items, 2, n_models * n_functions)."""
         x = self.items[block] @ self.design.T  # (n_items, n_curve_nodes)
         right = self.data.responses[:, block].astype(np.float64)  # (n_models, n_items), the fraction of right answers
         lower = self.data.lower_asymptote[block, None]
@@ -68,10 +68,10 @@ class LostInformation:
     def _means(self, curves: FloatArray) -> FloatArray:
         """Posterior means of curve times (ability, 1) times function.
 
-        From (n_items, n_curve_nodes) to (n_models, n_items, n_dims + 1, n_functions).
+        From (n_items, n_curve_nodes) to (n_models, n_items, 2, n_functions).
         """
         n_models, n_functions, n_nodes = self.weights.shape
-        integrand = curves[:, None, :] * self.design.T  # (n_items, n_dims + 1, n_curve_nodes)
+        integrand = curves[:, None, :] * self.design.T  # (n_items, 2, n_curve_nodes)
         flat = self.weights.reshape(-1, n_nodes) @ integrand.reshape(-1, n_nodes).T
         shaped = flat.reshape(n_models, n_functions, *integrand.shape[:2])
         return shaped.transpose(0, 2, 3, 1)
@@ -90,17 +90,6 @@ def lost_information(data: FitData, items: FloatArray, grid: AbilityGrid, *, deg
     return LostInformation(data, items, design, np.concatenate(weights), np.concatenate(moments))
 
 
-def n_polynomials(n_dims: int, degree: int) -> int:
-    """How many polynomials of degree 1 to `degree` there are."""
-    return len(_exponents(n_dims, degree))
-
-
-def _exponents(n_dims: int, degree: int) -> list[tuple[int, ...]]:
-    """Powers of each dimension in every monomial of degree 1 to `degree`, lower degrees first."""
-    powers = [power for power in np.ndindex(*[degree + 1] * n_dims) if 0 < sum(power) <= degree]
-    return sorted(powers, key=sum)
-
-
 def _orthonormal_polynomials(nodes: FloatArray, posterior: FloatArray, degree: int) -> FloatArray:
     """Polynomials with mean 0 and covariance I under each posterior, (n_rows, n_functions, n_quadrature).
 
@@ -109,17 +98,15 @@ def _orthonormal_polynomials(nodes: FloatArray, posterior: FloatArray, degree: i
     """
     mean = posterior @ nodes
     spread = np.sqrt(np.maximum(posterior @ nodes**2 - mean**2, 1e-300))
-    scaled = (nodes - mean[:, None, :]) / spread[:, None, :]  # (n_rows, n_quadrature, n_dims)
-    basis = {(0,) * nodes.shape[1]: np.ones(posterior.shape)}
-    for power in _exponents(nodes.shape[1], degree):
-        dim = int(np.argmax(power))
-        parent = tuple(times - (axis == dim) for axis, times in enumerate(power))
-        function = scaled[..., dim] * basis[parent]
+    scaled = (nodes[:, 0] - mean) / spread  # (n_rows, n_quadrature)
+    basis = [np.ones(posterior.shape)]
+    for _ in range(degree):
+        function = scaled * basis[-1]
         size = np.sum(posterior * function**2, axis=1)
-        for earlier in [*basis.values(), *basis.values()]:  # twice, against rounding
+        for earlier in [*basis, *basis]:  # twice, against rounding
             function = function - np.sum(posterior * function * earlier, axis=1)[:, None] * earlier
         # What is left below the tenth digit of the function is rounding.
         remaining = np.sum(posterior * function**2, axis=1)
         scale = np.where(remaining > 1e-10 * size, 1.0 / np.sqrt(np.maximum(remaining, 1e-300)), 0.0)
-        basis[power] = function * scale[:, None]
-    return np.stack(list(basis.values())[1:], axis=1)
+        basis.append(function * scale[:, None])
+    return np.stack(basis[1:], axis=1)

@@ -36,9 +36,9 @@ class AbilityPosterior:
         Log marginal likelihood of each model's responses.
     curve_weights : (n_models, n_curve_nodes)
         Posterior weights moved to the curve nodes; may be slightly negative where they were interpolated.
-    mean : (n_models, n_dims)
+    mean : (n_models, 1)
         Expected a posteriori ability.
-    covariance : (n_models, n_dims, n_dims)
+    covariance : (n_models, 1, 1)
     """
 
     log_likelihood: FloatArray
@@ -61,8 +61,8 @@ def ability_posterior(data: FitData, items: FloatArray, grid: AbilityGrid) -> Ab
     Parameters
     ----------
     data : FitData
-    items : (n_items, n_dims + 1)
-        Loadings, then intercept.
+    items : (n_items, 2)
+        Loading, then intercept.
     grid : AbilityGrid
     """
     squares = packed_products(grid.nodes)
@@ -71,7 +71,7 @@ def ability_posterior(data: FitData, items: FloatArray, grid: AbilityGrid) -> Ab
         parts.append((log_likelihood, grid.gather(weights), weights @ grid.nodes, weights @ squares))
     log_likelihood, curve_weights, mean, second = (np.concatenate(part) for part in zip(*parts, strict=True))
     # E[theta theta'] - E[theta] E[theta]'.
-    covariance = unpack(second, grid.n_dims) - mean[:, :, None] * mean[:, None, :]
+    covariance = unpack(second, 1) - mean[:, :, None] * mean[:, None, :]
     return AbilityPosterior(log_likelihood, curve_weights, mean, covariance)
 
 
@@ -101,14 +101,14 @@ def _model_blocks(n_models: int, n_nodes: int) -> Iterator[slice]:
 def _log_likelihood_parts(data: FitData, items: FloatArray, grid: AbilityGrid) -> tuple[FloatArray, FloatArray]:
     """Log-likelihood as a part linear in ability and a part on the curve nodes.
 
-    Shapes (n_models, n_dims + 1), and (n_models, n_curve_nodes) or (1, n_curve_nodes) when common.
+    Shapes (n_models, 2), and (n_models, n_curve_nodes) or (1, n_curve_nodes) when common.
     """
     n_models, n_items = data.responses.shape
     n_nodes = len(grid.curve_nodes)
     has_guessing = bool(np.any(data.lower_asymptote))
     is_shared = data.weights is None and not has_guessing
     curves = np.zeros((1 if is_shared else n_models, n_nodes))
-    slopes = np.zeros((n_models, grid.n_dims + 1))
+    slopes = np.zeros((n_models, 2))
     if not has_guessing:
         slopes += right_answers(data, slice(None)) @ items.astype(data.responses.dtype, copy=False)
     for block in item_blocks(n_items, n_nodes):

@@ -34,8 +34,8 @@ class PriorTerms(NamedTuple):
     Attributes
     ----------
     value : float
-    gradient : (n_items, n_dims + 1)
-    precision : (n_items, n_dims + 1, n_dims + 1)
+    gradient : (n_items, 2)
+    precision : (n_items, 2, 2)
         Minus the second derivatives within each item.
     """
 
@@ -45,14 +45,12 @@ class PriorTerms(NamedTuple):
 
 
 def prior_terms(items: FloatArray, prior: AnyItemPrior, *, has_common_slope: bool = False) -> PriorTerms:
-    """Log-density of all item parameters (loadings, intercept).
+    """Log-density of all item parameters (loading, intercept).
 
     A common slope counts once; its terms stand with the first item, since only sums over items are used.
     """
     slopes: PriorTerms | None
-    if items.shape[1] > 2 and isinstance(prior, ItemPrior):
-        slopes = _normal_loadings(items[:, :-1], prior)
-    elif isinstance(prior, ItemPrior):
+    if isinstance(prior, ItemPrior):
         slopes = _lognormal_slopes(items[:1, 0] if has_common_slope else items[:, 0], prior)
     else:
         slopes = None if has_common_slope else _relative_slopes(items[:, 0], prior)
@@ -76,8 +74,8 @@ def _placed(slopes: PriorTerms | None, items: FloatArray) -> PriorTerms:
     gradient, precision = np.zeros_like(items), np.zeros((*items.shape, items.shape[1]))
     if slopes is None:
         return PriorTerms(0.0, gradient, precision)
-    n_slopes, n_dims = slopes.gradient.shape
-    gradient[:n_slopes, :-1], precision[:n_slopes, :n_dims, :n_dims] = slopes.gradient, slopes.precision
+    n_slopes = len(slopes.gradient)
+    gradient[:n_slopes, :1], precision[:n_slopes, :1, :1] = slopes.gradient, slopes.precision
     return PriorTerms(slopes.value, gradient, precision)
 
 
@@ -106,13 +104,6 @@ def _lognormal_slopes(slopes: FloatArray, prior: ItemPrior) -> PriorTerms:
     return PriorTerms(value, gradient[:, None], precision[:, None, None])
 
 
-def _normal_loadings(loadings: FloatArray, prior: ItemPrior) -> PriorTerms:
-    """Terms of independent normal loadings around zero."""
-    weight = 1.0 / prior.loading_sd**2
-    precision = np.tile(weight * np.eye(loadings.shape[1]), (len(loadings), 1, 1))
-    return PriorTerms(_normal_log_density(loadings, prior.loading_sd), -weight * loadings, precision)
-
-
 def _normal_log_density(values: FloatArray, sd: float) -> float:
     """Sum of normal log-densities with mean 0."""
     constant = values.size * (np.log(sd) + 0.5 * np.log(2.0 * np.pi))
@@ -137,17 +128,17 @@ def best_scale(
     """Find the population of ability that suits the posteriors, and the item priors on its scale, best.
 
     The parameter expansion of EM (Liu, Rubin and Wu 1998, PX-EM): the population's mean m and
-    covariance ``W W'`` are fitted as well, then reduced to N(0, I) by `rescale`. Plain EM all but
+    variance ``W W'`` are fitted as well, then reduced to N(0, I) by `rescale`. Plain EM all but
     stands still along these directions when abilities are known sharply, as its step is the fraction
     that the prior weighs in each posterior. With item priors this maximises
     ``-M (log|W| + tr((W W')^-1 T(m)) / 2) + log prior(W' a, c + a . m)`` over m and W.
 
     Parameters
     ----------
-    mean : (n_models, n_dims)
+    mean : (n_models, 1)
         Posterior means of ability.
-    covariance : (n_models, n_dims, n_dims)
-    items : (n_items, n_dims + 1)
+    covariance : (n_models, 1, 1)
+    items : (n_items, 2)
     """
     centre = mean.mean(axis=0)
     centred = mean - centre
@@ -158,14 +149,13 @@ def best_scale(
     moments = _Moments(len(mean), centre, spread)
     optimum = minimize(
         lambda packed: _negative_expanded(packed, moments, items, prior, has_common_slope=has_common_slope),
-        _pack(scale),
+        np.array([scale.shift[0], np.log(scale.matrix[0, 0])]),
         jac=True,
         method="BFGS",
         # the gradient is a sum over models, so its tolerance is one for each; the next EM step goes on from here
         options={"maxiter": 30, "gtol": 1e-6 * len(mean)},
     )
-    # The diagonal is packed as logarithms, so that the matrix stays positive definite in an unconstrained search.
-    return _unpack(optimum.x, len(centre))
+    return _unpack(optimum.x)
 
 
 def rescale(items: FloatArray, scale: Scale) -> FloatArray:
@@ -187,8 +177,7 @@ def _negative_expanded(
 ) -> tuple[float, FloatArray]:
     """Minus the objective of `best_scale`, and its gradient in the packed parameters."""
     n_models, centre, spread = moments
-    n_dims = len(centre)
-    shift, matrix = _unpack(packed, n_dims)
+    shift, matrix = _unpack(packed)
     back = np.linalg.inv(matrix)
     total = spread + np.outer(centre - shift, centre - shift)
     whitened = back @ total @ back.T
@@ -197,28 +186,11 @@ def _negative_expanded(
     value = -n_models * (np.log(np.diag(matrix)).sum() + 0.5 * np.trace(whitened)) + terms.value
     # Derivatives of the population part in m and W, and those of the log prior by a' = W' a and c' = c + a . m.
     shift_slope = n_models * back.T @ back @ (centre - shift) + loadings.T @ terms.gradient[:, -1]
-    matrix_slope = n_models * back.T @ (whitened - np.eye(n_dims)) + loadings.T @ terms.gradient[:, :-1]
-    slope = np.concatenate([shift_slope, _lower_with_log_diagonal(matrix_slope, matrix)])
+    matrix_slope = n_models * back.T @ (whitened - np.eye(1)) + loadings.T @ terms.gradient[:, :-1]
+    slope = np.concatenate([shift_slope, (matrix_slope * matrix).ravel()])  # the chain rule in log W
     return -value, -slope
 
 
-def _pack(scale: Scale) -> FloatArray:
-    """Shift, then the lower triangle of the matrix with logs on its diagonal."""
-    matrix = scale.matrix.copy()
-    np.fill_diagonal(matrix, np.log(np.diag(matrix)))
-    return np.concatenate([scale.shift, matrix[np.tril_indices(len(matrix))]])
-
-
-def _unpack(packed: FloatArray, n_dims: int) -> Scale:
-    """Undo `_pack`."""
-    matrix = np.zeros((n_dims, n_dims))
-    matrix[np.tril_indices(n_dims)] = packed[n_dims:]
-    np.fill_diagonal(matrix, np.exp(np.diag(matrix)))
-    return Scale(packed[:n_dims], matrix)
-
-
-def _lower_with_log_diagonal(slope: FloatArray, matrix: FloatArray) -> FloatArray:
-    """Transform derivatives in the matrix into those in its packed triangle."""
-    chained = slope.copy()
-    np.fill_diagonal(chained, np.diag(slope) * np.diag(matrix))
-    return chained[np.tril_indices(len(matrix))]
+def _unpack(packed: FloatArray) -> Scale:
+    """Turn (m, log W) into a scale: the logarithm keeps W positive in an unconstrained search."""
+    return Scale(packed[:1], np.exp(packed[1:])[:, None])

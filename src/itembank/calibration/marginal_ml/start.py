@@ -1,4 +1,4 @@
-"""Start values of marginal ML: items fitted to the leading directions of the responses."""
+"""Start values of marginal ML: items fitted to the leading direction of the responses."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ from itembank.calibration.marginal_ml.grid import AbilityGrid
 from itembank.calibration.marginal_ml.items import improve_items, item_derivatives
 from itembank.calibration.marginal_ml.posterior import AbilityPosterior, right_answers
 from itembank.calibration.start import start_abilities
-from itembank.numerics.arrays import BoolArray, FloatArray
+from itembank.numerics.arrays import FloatArray
 from itembank.numerics.quadrature import log_sum_exp
 
 START_SD = 0.4
@@ -18,18 +18,10 @@ N_NEWTON_STEPS = 5
 """One to ten lead to the same end."""
 
 
-def start_items(data: FitData, grid: AbilityGrid, *, has_common_slope: bool, is_free: BoolArray | None) -> FloatArray:
-    """Item parameters (n_items, n_dims + 1) given roughly known abilities, under the default prior.
-
-    A confirmatory pattern starts at loadings of one, since no leading direction belongs to a column of it.
-    """
-    n_items = data.responses.shape[1]
-    if is_free is not None:
-        return np.column_stack([np.where(is_free, 1.0, 0.0), _intercepts(data)])
-    loadings = np.zeros((n_items, grid.n_dims))
-    loadings[:, 0] = 1.0
-    items = np.column_stack([loadings, _intercepts(data)])
-    posterior = _provisional(start_abilities(data.responses, data.observed, n_dims=grid.n_dims), grid)
+def start_items(data: FitData, grid: AbilityGrid, *, has_common_slope: bool) -> FloatArray:
+    """Item parameters (n_items, 2) given roughly known abilities, under the default prior."""
+    items = np.column_stack([np.ones(data.responses.shape[1]), _intercepts(data)])
+    posterior = _provisional(start_abilities(data.responses, data.observed, n_dims=1), grid)
     for _ in range(N_NEWTON_STEPS):
         derivatives = item_derivatives(data, items, posterior, grid)
         items = improve_items(items, derivatives, ItemPrior(), has_common_slope=has_common_slope)
@@ -48,13 +40,12 @@ def _intercepts(data: FitData) -> FloatArray:
 
 def _provisional(abilities: FloatArray, grid: AbilityGrid) -> AbilityPosterior:
     """Make normal posteriors around given abilities, on the curve nodes."""
-    distance = abilities[:, None, :] - grid.curve_nodes[None, :, :]  # (n_models, n_curve_nodes, n_dims)
+    distance = abilities[:, None, :] - grid.curve_nodes[None, :, :]  # (n_models, n_curve_nodes, 1)
     log_density = -0.5 * np.sum(distance**2, axis=2) / START_SD**2
     log_total = log_sum_exp(log_density)
-    n_models, n_dims = abilities.shape
     return AbilityPosterior(
         log_total,
         np.exp(log_density - log_total[:, None]),
         abilities,
-        np.broadcast_to(START_SD**2 * np.eye(n_dims), (n_models, n_dims, n_dims)),
+        np.broadcast_to(START_SD**2, (len(abilities), 1, 1)),
     )

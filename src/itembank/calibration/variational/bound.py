@@ -3,7 +3,6 @@
 import numpy as np
 from scipy.special import digamma, gammaln
 
-from itembank.calibration.variational.covariates import covariate_divergence
 from itembank.calibration.variational.state import (
     HYPER_MEAN_VARIANCE,
     HYPER_RATE,
@@ -53,14 +52,13 @@ def item_divergence(posterior: Posterior) -> FloatArray:
 def item_prior_divergence(posterior: Posterior) -> float:
     """``KL(q(mu) || N(0, 10)) + KL(q(u) || Gamma(1, 1))``, over the loadings and the intercept, mu where not known.
 
-    With tasks, also what their centres and the precision of these add; with covariates, what their weights add.
+    With tasks, also what their centres and the precision of these add.
     """
     prior = posterior.item_prior
     terms = _normal_divergence(prior) + _gamma_divergence(prior.shape, prior.rate)
     if prior.tasks is not None:
         terms += task_divergence(prior, prior.tasks) + _gamma_divergence(prior.tasks.shape, prior.tasks.rate)
-    weights = 0.0 if prior.covariates is None else covariate_divergence(prior.covariates)
-    return float(np.sum(terms[1:] if posterior.has_common_slope else terms)) + weights
+    return float(np.sum(terms[1:] if posterior.has_common_slope else terms))
 
 
 def _normal_divergence(prior: ItemPrior) -> FloatArray:

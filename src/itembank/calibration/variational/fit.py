@@ -23,7 +23,7 @@ from itembank.calibration.variational.outlying import MOST_SDS, draw_in
 from itembank.calibration.variational.passes import CellRule, item_statistics
 from itembank.calibration.variational.precision import learn
 from itembank.calibration.variational.scale import in_general_axes, rescale
-from itembank.calibration.variational.starts import from_nothing, start_of_centres
+from itembank.calibration.variational.starts import from_nothing, start_of_tasks
 from itembank.calibration.variational.state import Posterior, start_posterior
 from itembank.calibration.variational.updates import update_items
 from itembank.irt.family_names import WITH_PRECISION
@@ -233,7 +233,7 @@ def all_items(blocks: ResponseBlocks, of_some: Posterior, data: FitData, rule: C
         has_common_slope=of_some.has_common_slope,
         is_nested=of_some.is_nested,
         is_positive=of_some.is_positive,
-        **start_of_centres(data, of_some.n_dims),
+        tasks=start_of_tasks(data, of_some.n_dims),
     )
     for _ in range(ITEM_ROUNDS):
         statistics = item_statistics(blocks, posterior, rule)

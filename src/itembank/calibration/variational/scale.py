@@ -71,7 +71,7 @@ def _candidates(posterior: Posterior) -> Iterator[Posterior]:
 
 def _centres(posterior: Posterior, mean: FloatArray) -> FloatArray:
     """Give what items differ about: centres of their own, or the mean of all."""
-    return mean if posterior.item_prior.is_common else posterior.item_prior.centre
+    return mean if posterior.item_prior.tasks is None else posterior.item_prior.centre
 
 
 def _covariance(means: FloatArray, covariances: FloatArray, centre: FloatArray) -> FloatArray:

@@ -1,7 +1,6 @@
-"""Where the ascent starts: what the centres of the items' priors follow, and the better of two starts of abilities."""
+"""Where the ascent starts: the centres that items of a task share, and the better of two starts of abilities."""
 
 from functools import partial
-from typing import TypedDict
 
 import numpy as np
 
@@ -11,9 +10,8 @@ from itembank.calibration.start import start_values
 from itembank.calibration.two_starts import ROUGH_TOLERANCE, End, Started, better_start
 from itembank.calibration.variational.ascent import Ascent, ascend
 from itembank.calibration.variational.blocks import ResponseBlocks
-from itembank.calibration.variational.covariates import start_covariates
 from itembank.calibration.variational.passes import CellRule
-from itembank.calibration.variational.state import CovariatePrior, TaskPrior, start_posterior
+from itembank.calibration.variational.state import TaskPrior, start_posterior
 from itembank.calibration.variational.tasks import start_tasks
 from itembank.numerics.arrays import FloatArray
 from itembank.progress import silent
@@ -22,18 +20,9 @@ START_VARIANCE = 0.1
 """Of the abilities at the start: anything up to the prior's variance, one. From 0.01 to 1 the ends are the same."""
 
 
-class Centres(TypedDict, total=False):
-    """What the centres of the items' priors follow."""
-
-    tasks: TaskPrior
-    covariates: CovariatePrior
-
-
-def start_of_centres(data: FitData, n_dims: int) -> Centres:
-    """Start of what the centres of the items' priors follow, if anything."""
-    if data.features is not None:
-        return {"covariates": start_covariates(data.features)}
-    return {} if data.task_index is None else {"tasks": start_tasks(data.task_index, n_dims + 1)}
+def start_of_tasks(data: FitData, n_dims: int) -> TaskPrior | None:
+    """Start of the centres that items of one task share, if they do."""
+    return None if data.task_index is None else start_tasks(data.task_index, n_dims + 1)
 
 
 def from_nothing(blocks: ResponseBlocks, data: FitData, spec: Variational, rule: CellRule) -> Started[Ascent]:
@@ -59,7 +48,7 @@ def _part_of_the_way(
         has_common_slope=spec.item_model == "1pl",
         is_nested=spec.item_model == "nested",
         is_positive=spec.positive_discrimination,
-        **start_of_centres(data, spec.n_dims),
+        tasks=start_of_tasks(data, spec.n_dims),
     )
     return ascend(
         blocks,

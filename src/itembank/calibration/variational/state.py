@@ -43,30 +43,6 @@ class TaskPrior:
 
 
 @dataclass(frozen=True, slots=True)
-class CovariatePrior:
-    """Posterior of the weights w of what is known of items, by which the centre of their intercepts differs.
-
-    Attributes
-    ----------
-    features : (n_items, n_features)
-        Of mean zero over the items that are fitted.
-    column : (n_features,)
-        Which column of the item table each feature comes from, numbered from zero.
-    weights : (n_features,)
-        Mean of w.
-    weight_covariance : (n_features, n_features)
-    precision : (n_columns,)
-        tau, of the prior of the weights of each column.
-    """
-
-    features: FloatArray
-    column: IntArray
-    weights: FloatArray
-    weight_covariance: FloatArray
-    precision: FloatArray
-
-
-@dataclass(frozen=True, slots=True)
 class ItemPrior:
     """Posterior of the parameters of the items' prior, for each of the n_dims loadings and the intercept.
 
@@ -78,8 +54,6 @@ class ItemPrior:
         Of u.
     tasks : TaskPrior or None
         Where items of one task share the centre of their prior; mu is then the centre of the tasks'.
-    covariates : CovariatePrior or None
-        Where the centre of the intercepts follows what is known of items, about mu; never with tasks.
     """
 
     mean: FloatArray
@@ -87,33 +61,19 @@ class ItemPrior:
     shape: FloatArray
     rate: FloatArray
     tasks: TaskPrior | None = None
-    covariates: CovariatePrior | None = None
-
-    @property
-    def is_common(self) -> bool:
-        """Whether the prior of all items is centred at the same place."""
-        return self.tasks is None and self.covariates is None
 
     @property
     def centre(self) -> FloatArray:
         """Where each item's prior is centred, (n_items, n_dims + 1), or the same for all, (n_dims + 1,)."""
-        if self.covariates is not None:
-            return _on_intercepts(self.mean, self.covariates.features @ self.covariates.weights)
         return self.mean if self.tasks is None else self.tasks.mean[self.tasks.index]
 
     @property
     def centre_variance(self) -> FloatArray:
         """How uncertain that is, in the same shape."""
-        if self.covariates is not None:
-            features = self.covariates.features
-            spread = np.sum((features @ self.covariates.weight_covariance) * features, axis=1)
-            return _on_intercepts(self.mean_variance, spread)
         return self.mean_variance if self.tasks is None else self.tasks.variance[self.tasks.index]
 
     def take_items(self, items: IntArray | BoolArray) -> "ItemPrior":
         """Return the prior of some of the items."""
-        if self.covariates is not None:
-            return replace(self, covariates=replace(self.covariates, features=self.covariates.features[items]))
         return self if self.tasks is None else replace(self, tasks=replace(self.tasks, index=self.tasks.index[items]))
 
     @property
@@ -235,7 +195,6 @@ def start_posterior(
     is_nested: bool = False,
     is_positive: bool = False,
     tasks: TaskPrior | None = None,
-    covariates: CovariatePrior | None = None,
 ) -> Posterior:
     """Items at zero, so that the first update of the items is a ridge regression on the abilities given."""
     size = ability_mean.shape[1] + 1
@@ -249,18 +208,11 @@ def start_posterior(
         items_spread=Covariances.of(np.broadcast_to(0.01 * np.eye(size), (n_items, size, size)).copy()),
         ability_mean=ability_mean,
         abilities_spread=Covariances.of(ability_covariance),
-        item_prior=ItemPrior(np.zeros(size), mean_variance, half, half, tasks, covariates),
+        item_prior=ItemPrior(np.zeros(size), mean_variance, half, half, tasks),
         has_common_slope=has_common_slope,
         is_nested=is_nested,
         is_positive=is_positive,
     )
-
-
-def _on_intercepts(of_all: FloatArray, of_intercepts: FloatArray) -> FloatArray:
-    """Add what differs between intercepts (n_items,) to what is common, (n_dims + 1,)."""
-    result = np.tile(of_all, (of_intercepts.shape[0], 1))
-    result[:, -1] += of_intercepts
-    return result
 
 
 def bounded_rate(rate: FloatArray, shape: FloatArray) -> FloatArray:

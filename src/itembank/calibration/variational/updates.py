@@ -9,7 +9,6 @@ from dataclasses import replace
 import numpy as np
 
 from itembank.calibration.variational.common_slope import update_common_slope
-from itembank.calibration.variational.covariates import update_covariates
 from itembank.calibration.variational.passes import AbilityStatistics, ItemStatistics
 from itembank.calibration.variational.positive import with_positive_slopes
 from itembank.calibration.variational.state import (
@@ -59,8 +58,6 @@ def update_item_prior(posterior: Posterior) -> Posterior:
         may_differ[1:-1] = 0.0
     if prior.tasks is not None:
         return replace(posterior, item_prior=update_tasks(posterior, prior.tasks, may_differ))
-    if prior.covariates is not None:
-        return replace(posterior, item_prior=update_covariates(posterior, prior.covariates, may_differ))
     variance = np.einsum("ijj->ij", posterior.item_covariance)
     total = posterior.item_mean.sum(axis=0)
     squares = np.sum(posterior.item_mean**2 + variance, axis=0)

@@ -1,11 +1,21 @@
 """Cases of commands that make banks or begin with one."""
 
 from tests.cli.contract.case import Case, Mode
-from tests.cli.contract.cases.reading import COMMON, MEMORY, PAGES, READING, RESPONSES, USABLE, no_chance, settled
+from tests.cli.contract.cases.reading import (
+    COMMON,
+    MEMORY,
+    ONE_ATTEMPT,
+    PAGES,
+    READING,
+    RESPONSES,
+    USABLE,
+    no_chance,
+    settled,
+)
 
 _SPEC = (
     *("--item-model", "--dims", "--method", "--general-weight", "--degenerate", "--by-task", "--family"),
-    *("--precision", "--positive-discrimination", "--known-guessing", "--item-covariate", "--seed"),
+    *("--precision", "--positive-discrimination", "--known-guessing", "--seed"),
 )
 
 
@@ -16,10 +26,7 @@ def _calibrate(words, *, about=_SPEC, **more):
 
 
 _ALONE = ("--n-items", "--selection", "--seed", "--output", "--within", "--format")
-_FOR_ALL = (
-    *("--general-weight", "--degenerate", "--by-task", "--precision", "--positive-discrimination"),
-    "--item-covariate",
-)
+_FOR_ALL = (*("--general-weight", "--degenerate", "--by-task", "--precision", "--positive-discrimination"),)
 _CALIBRATE = Case(
     nowhere=MEMORY,
     modes={
@@ -68,7 +75,6 @@ _CALIBRATE = Case(
         "--general-weight": "--general-weight 0.9",
         "--degenerate": "--degenerate majority",
         "--by-task": "--by-task",
-        "--item-covariate": "--item-covariate scenario --item-covariate weight",
         "--family": "--family beta",
         "--precision": "--precision 5",
         "--positive-discrimination": "--positive-discrimination",
@@ -96,7 +102,6 @@ _CALIBRATE = Case(
     stops={
         ("map", "--max-response"): "at least one item must tell models apart",
         ("logs", "--max-response"): "at least one item must tell models apart",
-        ("1pl", "--item-covariate"): "an item covariate must be a column of the item table",
         ("mml", "--family"): "no family 'beta'",
         ("nested", "--family"): "no family 'beta'",
         ("bifactor", "--family"): "no family 'beta'",
@@ -184,7 +189,6 @@ _SELECT = Case(
         "--per-scenario": "--per-scenario",
         "--output": "-o out/selection.json",
         "--method": "--method stratified",
-        "--n-abilities": "--n-abilities 8",
         "--criterion": "--criterion a-optimal",
         "--of": "--of score",
         "--target": "--target law",
@@ -257,8 +261,6 @@ _ESTIMATE = Case(
         "covariates": Mode("bank --models models.csv --covariate size --format csv",
                            about=("--covariate", "--models", "--method", "--interval", "--level", "--selection"),
                            values={"--interval": "--interval model-based"}),
-        "win rate": Mode("bank one.csv --method gp-irt --interval model-based --win-rate --format csv",
-                         about=("--seed", "--interval", "--level", "--method", "--estimand")),
         "target": Mode("retired-bank new.csv --repeats last --method p-irt --interval model-based --format csv",
                        about=("--target",)),
         "one model": Mode("bank new-nameless.csv --model-id m --method p-irt --interval model-based --format csv",
@@ -268,35 +270,31 @@ _ESTIMATE = Case(
     },
     values={
         **RESPONSES,
-        **COMMON,
+        "--format": "--format json",
         "--ignore-unknown": "--ignore-unknown",
         "--selection": "--selection random.json",
         "--method": "--method weighted",
         "--interval": "--interval calibrated",
-        "--estimand": "--estimand items-like-these",
+        "--estimand": "--estimand expected",
         "--covariate": "--covariate family",
         "--models": "--models other-models.csv",
         "--level": "--level 0.8",
-        "--win-rate": "--win-rate",
         "--target": "--target quiz@1",
         "--report": "--report out/page.html",
     },
     no_effect={
-        **no_chance("table", "model-based", "design"),
         **settled("response file", "--repeats"),
         **settled("logs", "--repeats"),
         **settled("design", "--repeats"),
         **{(name, "--ignore-unknown"): "the bank holds every item" for name in ("table", "model-based", "design")},
     },
     never={**USABLE, **PAGES},
-    nowhere={**_AS_THE_BANK, **MEMORY},
+    nowhere={**_AS_THE_BANK, **MEMORY, **ONE_ATTEMPT},
     stops={
         **{(name, "--covariate"): "covariates are weighed with" for name in ("table", "model-based")},
         ("design", "--covariate"): "covariates need calibrated intervals",
         ("covariates", "--method"): "covariates are weighed with",
         ("covariates", "--interval"): "covariates need calibrated intervals",
-        ("win rate", "--estimand"): "win rate is that of one run",
-        ("random forest", "--interval"): "design-based intervals bring their own estimate",
         ("design", "--method"): "design-based intervals bring their own estimate",
         ("design", "--selection"): "need the probability with which each item was drawn",
     },
@@ -326,7 +324,7 @@ _COMPARE = Case(
         "--selection": "--selection selection.json",
         "--method": "--method gp-irt",
         "--level": "--level 0.8",
-        "--estimand": "--estimand items-like-these",
+        "--estimand": "--estimand expected",
         "--power": "--power 0.6",
         "--target": "--target math",
         "--ranking": "--ranking",
@@ -342,7 +340,7 @@ _COMPARE = Case(
         **settled("response file", "--repeats"),
         **settled("logs", "--repeats"),
     },
-    nowhere={**_AS_THE_BANK, **MEMORY},
+    nowhere={**_AS_THE_BANK, **MEMORY, **ONE_ATTEMPT},
     stops={
         ("paired", "--selection"): "every difference must be known",
         ("selection", "--selection"): "every difference must be known",
@@ -363,7 +361,7 @@ _PLAN = Case(
         "--difference": "--difference 0.1",
         "--target": "--target math",
         "--level": "--level 0.8",
-        "--estimand": "--estimand items-like-these",
+        "--estimand": "--estimand expected",
         "--power": "--power 0.6",
         "--selector": "--selector stratified",
         "--method": "--method weighted",
@@ -374,6 +372,7 @@ _PLAN = Case(
         ("sizes", "--max-items"): "up to 500 items every size is tried",
         ("half-width", "--max-items"): "ten items are enough",
     },
+    nowhere=ONE_ATTEMPT,
     stops={
         ("half-width", "--difference"): "give half_width or difference, not both",
         ("difference", "--half-width"): "give half_width or difference, not both",

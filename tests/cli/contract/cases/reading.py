@@ -25,6 +25,9 @@ USABLE = {**SKIPPED, **MIXED}
 LEFT_OUT = {"--exclude-file": "tests/readers/test_refusals.py leaves files out"}
 PAGES = {"--report": "tests/cli writes the page of every command that has one"}
 MEMORY = {"--max-memory": "too little memory is refused, which names the option"}
+ONE_ATTEMPT = {
+    "--estimand": "the expected score is refused, which names the option: no model attempted items repeatedly"
+}
 COMMON = {"--seed": "--seed 7", "--format": "--format json"}
 
 

@@ -1,7 +1,7 @@
 """Cases of adaptive sessions, and of replays of recorded models."""
 
 from tests.cli.contract.case import Case, Mode
-from tests.cli.contract.cases.reading import COMMON, MEMORY, PAGES, RESPONSES, USABLE, no_chance, settled
+from tests.cli.contract.cases.reading import COMMON, MEMORY, ONE_ATTEMPT, PAGES, RESPONSES, USABLE, no_chance, settled
 
 SESSION = {
     "--criterion": "--criterion trace",
@@ -20,13 +20,12 @@ SESSION = {
     "--confidence": "--confidence 0.999",
     "--level": "--level 0.8",
     "--interval": "--interval calibrated",
-    "--estimand": "--estimand items-like-these",
+    "--estimand": "--estimand expected",
     "--min-items": "--min-items 9",
     "--at-least": "--at-least law=4",
     "--at-most": "--at-most 1",
     "--exclude": "--exclude exclude.txt",
     "--randomesque": "--randomesque 6",
-    "--explore": "--explore 0.9",
     "--prior-group": "--prior-group family=a",
     "--prior-known": "--prior-known size=15",
 }
@@ -134,6 +133,7 @@ CASES = {
             **_alike("ability", "--of"),
         },
         never={"--jobs": "numbers do not depend on the number of processes"},
+        nowhere=ONE_ATTEMPT,
     ),
     "session ask": Case(
         modes={
@@ -279,11 +279,7 @@ CASES = {
             "--bank": "--bank bank",
             "--format": "--format json",
             "--output": "-o out/answers.parquet",
-            "--random-part": "--random-part out/random.json",
         },
-        stops=dict.fromkeys(
-            (("printed", "--random-part"), ("file", "--random-part")), "answers to items drawn at random, got none"
-        ),
         nowhere=_MOVED,
     ),
     "replay": Case(
@@ -319,7 +315,6 @@ CASES = {
                 "--ability-error",
                 "--at-most",
                 "--exclude",
-                "--explore",
             ),
             **_alike("ability", "--half-width", "--ability-error"),
             **settled("response file", "--repeats"),
@@ -327,6 +322,7 @@ CASES = {
         },
         nowhere={
             **MEMORY,
+            **ONE_ATTEMPT,
             "--response": "logs are read as the bank's were; another response is refused",
         },
         never={**USABLE, "--jobs": "models end as they do in one process"},
