@@ -17,7 +17,8 @@ def level_probabilities(items: FloatArray, theta: FloatArray) -> FloatArray:
     # S_k - S_(k+1) as a product: the difference of two numbers near 1 would lose all digits
     result = np.concatenate([ends, reached], axis=1) * np.concatenate([missed, ends], axis=1)
     result[:, 1:-1] *= -np.expm1(np.diff(items[:, 1:], axis=1))[..., None]
-    return np.maximum(result, graded.SMALLEST)
+    positive: FloatArray = np.maximum(result, graded.SMALLEST)
+    return positive
 
 
 def level_derivatives(items: FloatArray, theta: FloatArray) -> FloatArray:
