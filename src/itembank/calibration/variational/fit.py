@@ -181,10 +181,7 @@ def _of_codes(data: FitData, codes: ItemCodes, spec: Variational) -> _Some:
         blocks = make_blocks(numbers, single_precision=is_single)
     else:
         blocks = coded_blocks(codes.take(chosen), of_some.lower_asymptote, dtype)
-
-    def all_blocks() -> ResponseBlocks:
-        return coded_blocks(codes, data.lower_asymptote, dtype, is_complete=counts.is_complete)
-
+    all_blocks = partial(coded_blocks, codes, data.lower_asymptote, dtype, is_complete=counts.is_complete)
     return _Some(numbers, blocks, all_blocks)
 
 

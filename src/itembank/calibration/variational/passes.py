@@ -137,7 +137,7 @@ def ability_statistics(
     The statistics of all items are the sums of those of parts of the items, with each part's likelihood in its place.
     """
     n_models, n_dims = posterior.ability_mean.shape
-    features = slope_moments(posterior).astype(blocks.dtype)
+    features = _slope_moments(posterior).astype(blocks.dtype)
     loadings = posterior.item_mean[:, :n_dims].astype(blocks.dtype)
     curved = np.zeros((n_models, features.shape[1]))
     linear = np.zeros((n_models, n_dims))
@@ -152,7 +152,7 @@ def ability_statistics(
     return AbilityStatistics(curved[:, :-n_dims], linear - curved[:, -n_dims:], likelihood, cross)
 
 
-def slope_moments(posterior: Posterior) -> FloatArray:
+def _slope_moments(posterior: Posterior) -> FloatArray:
     """``E[a a']``, upper triangles, and then ``E[a c]``, (n_items, n_dims (n_dims + 1) / 2 + n_dims).
 
     With the logit ``a . theta + c`` the update of the abilities needs the weighted sums of both: one product.
@@ -189,14 +189,14 @@ def _moments(
 ) -> Iterator[tuple[Part, ModelNumbers | Gathered, FloatArray, FloatArray]]:
     """Give each block, the numbers of its models, and mean and variance of its logits."""
     dtype = blocks.dtype
-    item_mean, of_items = posterior.item_mean.astype(dtype), item_squares(posterior).astype(dtype)
-    of_models = model_numbers(posterior, dtype)
+    item_mean, of_items = posterior.item_mean.astype(dtype), _item_squares(posterior).astype(dtype)
+    of_models = _model_numbers(posterior, dtype)
     for part in blocks.parts():
         numbers = of_models.of(part.models)
         yield part, numbers, *numbers.logits(item_mean[part.items], of_items[part.items])
 
 
-def item_squares(posterior: Posterior) -> FloatArray:
+def _item_squares(posterior: Posterior) -> FloatArray:
     """Give what `squares` of the models are multiplied with for the variance of logits, (n_items, (n_dims + 1)^2).
 
     ``x' S_i x`` and ``tr(E[a a'] C_l)`` are sums over the entries of two matrices each: one product gives both.
@@ -206,7 +206,7 @@ def item_squares(posterior: Posterior) -> FloatArray:
     return np.column_stack([_doubled(_upper(covariance), n_dims + 1), _doubled(squares, n_dims)])
 
 
-def model_numbers(posterior: Posterior, dtype: np.dtype[np.floating]) -> ModelNumbers:
+def _model_numbers(posterior: Posterior, dtype: np.dtype[np.floating]) -> ModelNumbers:
     """Give the numbers of the models that the passes multiply with."""
     abilities = extended(posterior.ability_mean)
     products, covariance = packed_products(abilities), _upper(posterior.ability_covariance)
