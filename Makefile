@@ -92,12 +92,11 @@ lint: $(STAMPS)/lint
 	$(BIN)/lint-imports --no-cache
 
 bench: $(STAMPS)/plot
-	$(BIN)/python -m benchmarks.speed
-	$(BIN)/python -m benchmarks.adaptive_speed
+	$(BIN)/python -m benchmarks.speed_commands
 
 # Methods of other papers, which the panel compares with: a package that brings methods to itembank as any can.
 rival-methods: $(STAMPS)/rival-methods
-$(STAMPS)/rival-methods: $(STAMPS)/plot benchmarks/rivals/methods/pyproject.toml constraints.txt
+$(STAMPS)/rival-methods: $(STAMPS)/report benchmarks/rivals/methods/pyproject.toml constraints.txt
 	$(PIP) -e benchmarks/rivals/methods
 	@touch $@
 

@@ -1,8 +1,9 @@
 """Say which tables of docs/results-tables.md are out of date: ``python -m benchmarks.check_results``.
 
-A table is out of date when its benchmark, the data, the library's numerical code or the table itself changed since it
-was made. `python -m benchmarks.remake_results NAME` makes the tables of a run again. Figures that other pages quote are
-compared with the tables (docs/quoted.toml). The exit code is 1 when a table is out of date or a figure another.
+A table is out of date when its benchmark, the data, the numbers that the library gives (`tests/snapshot/values.json`)
+or the table itself changed since it was made. `python -m benchmarks.remake_results NAME` makes the tables of a run
+again. Figures that other pages quote are compared with the tables (docs/quoted.toml). The exit code is 1 when a table
+is out of date or a figure another.
 """
 
 import argparse
@@ -22,9 +23,9 @@ def main() -> None:
     for run in load_runs().values():
         reasons = out_of_date(run, document)
         n_stale += bool(reasons)
-        print(f"{run.name:22}{'out of date' if reasons else 'up to date'}")
+        print(f"{run.name:26}{'out of date' if reasons else 'up to date'}")
         for reason in reasons:
-            print(f"{'':22}  {reason}")
+            print(f"{'':26}  {reason}")
     wrong = wrong_figures()
     print("\n".join(wrong) or "quoted figures are those of the tables")
     sys.exit(1 if n_stale or wrong else 0)

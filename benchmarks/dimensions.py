@@ -12,10 +12,9 @@ from pathlib import Path
 
 import polars as pl
 
-from itembank.pages.figures.canvas import save_figure
-from itembank.pages.figures.prediction_dims import assessors_by_dims, percent_of_one
-from itembank.pages.figures.prediction_figures import draw_prediction
+from itembank.pages.prediction_charts import prediction_chart
 from itembank.studies.prediction.error_curves import SETS
+from itembank.studies.prediction.errors_by_dims import assessors_by_dims, percent_of_one
 from itembank.studies.results import PredictionResult
 from itembank.studies.run import run_prediction
 from itembank.studies.study_files import load_prediction
@@ -40,7 +39,7 @@ def main() -> None:
         (output / f"{NAME}{name}.md").write_text(table, encoding="utf-8")
         print(f"\n{NAME}{name}\n\n{table}")
     if arguments.figure:
-        save_figure(draw_prediction(result, "dims"), arguments.figure)
+        prediction_chart(result, "dims").save(arguments.figure)
 
 
 def tables(result: PredictionResult) -> dict[str, str]:

@@ -15,9 +15,12 @@ from pathlib import Path
 import polars as pl
 
 from benchmarks.code_used import files_used
-from benchmarks.result_manifests import LIBRARIES, NO_NUMBERS, ROOT, code_digest, data_digest, digest
+from benchmarks.result_manifests import LIBRARIES, ROOT, code_digest, data_digest, digest
 from itembank.numerics.threads import one_blas_thread
 from itembank.studies.sealed_tables import is_whole, read_tables, write_table
+
+NO_NUMBERS = {"cli", "pages", "readers", "figure.py", "errors.py", "progress.py", "__init__.py", "__main__.py"}
+"""Files and folders in which no number of a table comes about."""
 
 Make = Callable[[], pl.DataFrame]
 
@@ -36,7 +39,7 @@ def kept_folder(name: str, code: Sequence[Path], *, data: Sequence[str] = (), se
     settings : sequence of paths
         Other files that decide on the numbers.
     """
-    files = [path for path in files_used(*code) if not set(path.relative_to(ROOT).parts) & set(NO_NUMBERS)]
+    files = [path for path in files_used(*code) if not set(path.relative_to(ROOT).parts) & NO_NUMBERS]
     what = {
         "code": code_digest(files),
         "data": {one: data_digest(one) for one in data},

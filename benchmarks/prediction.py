@@ -10,13 +10,12 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
-from itembank.pages.figures.canvas import save_figure
-from itembank.pages.figures.prediction_figures import draw_prediction
+from itembank.pages.blocks import Chart
+from itembank.pages.prediction_charts import prediction_chart
 from itembank.responses.response_files import write_responses
 from itembank.studies.prediction.error_curves import differences
 from itembank.studies.results import PredictionResult
@@ -24,9 +23,6 @@ from itembank.studies.run import run_prediction
 from itembank.studies.simulation.simulate import simulate
 from itembank.studies.simulation.simulation_specs import SimulationSpec
 from itembank.studies.study_files import load_prediction
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 STUDIES = Path(__file__).parent / "studies"
 SETS = ("extrapolation", "interpolation")
@@ -72,15 +68,15 @@ def main() -> None:
         print(f"\n{path.stem}\n\n{table}")
     for figure in arguments.figure:
         kind, _, path = figure.partition("=")
-        save_figure(_figure(result, kind), Path(path))
+        _chart(result, kind).save(path)
 
 
-def _figure(result: PredictionResult, kind: str) -> "Figure":
+def _chart(result: PredictionResult, kind: str) -> Chart:
     if kind not in {"items", "cost"}:
-        return draw_prediction(result, kind, assessors=("nested, adaptive v-optimal", "2pl, adaptive fisher"))
+        return prediction_chart(result, kind, assessors=("nested, adaptive v-optimal", "2pl, adaptive fisher"))
     known = result.curves["assessor"].unique()
     most = max(result.curves["n_calibration_tasks"].to_list())
-    return draw_prediction(result, kind, n_tasks=[most], assessors=[one for one in DRAWN if one in known])
+    return prediction_chart(result, kind, n_tasks=[most], assessors=[one for one in DRAWN if one in known])
 
 
 def simulated_responses(folder: Path) -> Path:

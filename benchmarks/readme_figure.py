@@ -12,7 +12,8 @@ import numpy as np
 
 import itembank as ib
 from benchmarks.accuracy.data_sets import load
-from itembank.plots import PredictionPanel, figure_gain, save_figure
+from itembank.pages.theme import points
+from itembank.plots import PredictionPanel, predicted_against_true_chart
 
 SHARED = Path(os.environ.get("ITEMBANK_SHARED", "../shared")) / "data"
 N_ITEMS = 100
@@ -33,7 +34,12 @@ def main() -> None:
         panel("random sampling", bank, new, truth, selector="stratified", method="mean"),
         panel("itembank", bank, new, truth, selector="auto", method="auto"),
     ]
-    save_figure(figure_gain(panels, n_items=N_ITEMS, n_total=bank.n_items), output)
+    chance, ours = panels
+    title = (
+        f"{N_ITEMS} of {bank.n_items:,} items give the full score to {points(ours.error)} on average, where "
+        f"{chance.title} errs by {points(chance.error)}"
+    )
+    predicted_against_true_chart(panels, title=title).save(output)
     for one in panels:
         held = np.mean((one.low <= one.true) & (one.true <= one.high))
         print(f"{one.title}: mean error {100 * np.mean(np.abs(one.estimate - one.true)):.2f} points, held {held:.0%}")

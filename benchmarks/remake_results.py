@@ -51,17 +51,16 @@ def main() -> None:
 
 def remake(run: Run) -> None:
     """Run the command, and put its tables into the document."""
-    changed = git("status", "--porcelain", "src", "benchmarks")
-    if changed:
-        sys.exit(f"commit first: a manifest names a commit, and these differ from it:\n{changed}")
-    started = what_goes_in(run)
+    started = _made_by(run)
+    if started["changed"]:
+        sys.exit(f"commit first: a manifest names a commit, and these differ from it:\n{started['changed']}")
     output = ROOT / "benchmarks" / "results" / run.name / digest(json.dumps(started).encode())[:12]
     output.mkdir(parents=True, exist_ok=True)
     command = run.command.replace("{output}", shlex.quote(str(output)))
     clock = time.monotonic()
     print(f"{run.name}: {command} (about {run.cpu_minutes:g} CPU-minutes)", flush=True)
     subprocess.run([sys.executable, *shlex.split(command)[1:]], cwd=ROOT, check=True, env=_environment())
-    if what_goes_in(run) != started:
+    if _made_by(run) != started:
         sys.exit(f"{run.name}: code or data changed while it ran; nothing was written to the document")
     tables = {name: (output / f"{name}.md").read_text(encoding="utf-8").strip() for name in run.tables}
     manifest = json.dumps(make_manifest(run, tables), indent=1, sort_keys=True).encode() + b"\n"
@@ -69,6 +68,12 @@ def remake(run: Run) -> None:
     DOCUMENT.write_text(with_tables(DOCUMENT.read_text(encoding="utf-8"), run, tables, manifest), encoding="utf-8")
     (MANIFESTS / f"{run.name}.json").write_bytes(manifest)
     print(f"{run.name}: made in {(time.monotonic() - clock) / 60.0:.0f} minutes", flush=True)
+
+
+def _made_by(run: Run) -> dict[str, object]:
+    """Return all that the tables come from: committed code, what differs from it, and what manifests keep."""
+    code = git("rev-parse", "HEAD:src", "HEAD:benchmarks")
+    return {"code": code, "changed": git("status", "--porcelain", "src", "benchmarks"), **what_goes_in(run)}
 
 
 def _environment() -> dict[str, str]:

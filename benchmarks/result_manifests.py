@@ -1,7 +1,8 @@
-"""What a table of the documents was made by: the command, the commit, and digests of code, data and the table itself.
+"""What a table of the documents was made by: the command, the commit, and digests of what went in and of the table.
 
 A *run* is one command that makes one or more tables (`result_runs.toml`). Its *manifest*, kept in `docs/manifests`,
-says what went in when the tables were made. Comparing it with what is here now says whether they are out of date.
+says what went in when the tables were made: the benchmark's code, the data, and the numbers that the library gave then
+(`tests/snapshot`). Comparing it with what is here now says whether they are out of date.
 """
 
 import ast
@@ -23,12 +24,12 @@ ROOT = Path(__file__).resolve().parents[1]
 REGISTRY = ROOT / "benchmarks" / "result_runs.toml"
 MANIFESTS = ROOT / "docs" / "manifests"
 DOCUMENT = ROOT / "docs" / "results-tables.md"
-SOURCE = ROOT / "src" / "itembank"
-NO_NUMBERS = ("cli", "reports", "readers", "figure.py", "errors.py", "progress.py", "__init__.py", "__main__.py")
-"""Parts of the library and of benchmarks in which no number of a table comes about."""
+SNAPSHOT = ROOT / "tests" / "snapshot" / "values.json"
+COMPARED_DIGITS = 6
+"""Significant digits of a number of the snapshot that count: tables show four at most."""
 LIBRARIES = ("numpy", "scipy", "polars")
 SHOWN_DIGITS = 12
-WORDS = {"code": "changed since: itembank.", "benchmark": "changed since: ", "data": "other data: "}
+WORDS = {"numbers": "numbers changed since: ", "benchmark": "changed since: ", "data": "other data: "}
 TABLE = re.compile(r"<!-- table: (?P<name>\S+) -->\n(?P<text>.*?)\n<!-- end of table -->", re.DOTALL)
 PROVENANCE = re.compile(r"\n\n\*Made by .*manifest `(?P<manifest>[0-9a-f]+)`\.\*$", re.DOTALL)
 
@@ -45,7 +46,7 @@ class Run:
         Names of tables; files of the project, and folders of data, that they come from; figures drawn.
     cpu_minutes : float
     unused : tuple of str
-        Beginnings of what a snapshot calls its numbers that are none of the tables' (`carry_results`).
+        Beginnings of what a snapshot calls its numbers that are none of the tables'.
     """
 
     name: str
@@ -87,17 +88,26 @@ def make_manifest(run: Run, tables: Mapping[str, str]) -> dict[str, Any]:
 
 
 def what_goes_in(run: Run) -> dict[str, dict[str, str]]:
-    """Return the digests of the library's numerical code by package, of the benchmark's files, and of the data."""
+    """Return digests of the numbers that the library gives by call, of the benchmark's files, and of the data."""
     return {
-        "code": library_code(),
+        "numbers": numbers_used(run),
         "benchmark": {name: _benchmark_digest(ROOT / name) for name in run.benchmark},
         "data": {name: data_digest(name) for name in run.data},
     }
 
 
-def library_code() -> dict[str, str]:
-    """Return a digest of what the code of each numerical package of the library does."""
-    return {part.name: code_digest(_python_files(part)) for part in sorted(SOURCE.iterdir()) if _counts(part)}
+def numbers_used(run: Run) -> dict[str, str]:
+    """Return a short digest of the numbers of every call of the snapshot that the run's tables could use."""
+    calls = json.loads(SNAPSHOT.read_text(encoding="utf-8"))["calls"]
+    used = {
+        call: [
+            f"{place} {value if isinstance(value, str) else format(value, f'.{COMPARED_DIGITS}g')}"
+            for place, value in sorted(values.items())
+            if not f"{call}: {place}".startswith(run.unused)
+        ]
+        for call, values in calls.items()
+    }
+    return {call: digest("\n".join(lines).encode())[:SHOWN_DIGITS] for call, lines in used.items() if lines}
 
 
 def out_of_date(run: Run, document: str, folder: Path = MANIFESTS) -> list[str]:
@@ -108,7 +118,7 @@ def out_of_date(run: Run, document: str, folder: Path = MANIFESTS) -> list[str]:
         return [f"{', '.join(absent)}: not in the document"]
     path = folder / f"{run.name}.json"
     if not path.exists():
-        return ["made before manifests were kept"]
+        return ["never made: there is no manifest"]
     content = path.read_bytes()
     manifest = json.loads(content)
     reasons = [
@@ -135,12 +145,8 @@ def tables_of(document: str) -> dict[str, tuple[str, str | None]]:
 def with_tables(document: str, run: Run, tables: Mapping[str, str], manifest: bytes) -> str:
     """Return the document with new tables, each with a line that says what it was made by."""
     content = json.loads(manifest)
-    carried = "".join(
-        f", the same numbers to {content.get('carried_digits', 12)} digits by a snapshot at `{commit[:SHOWN_DIGITS]}`"
-        for commit in content.get("carried", [])[-1:]
-    )
     line = (
-        f"*Made by `{content['command']}` at commit `{content['commit'][:SHOWN_DIGITS]}`{carried}, "
+        f"*Made by `{content['command']}` at commit `{content['commit'][:SHOWN_DIGITS]}`, "
         f"manifest `{digest(manifest)[:SHOWN_DIGITS]}`.*"
     )
     for name in run.tables:
@@ -152,16 +158,26 @@ def with_tables(document: str, run: Run, tables: Mapping[str, str], manifest: by
     return document
 
 
-def code_digest(files: Sequence[Path]) -> str:
-    """Digest of what Python files do: comments, docstrings and layout change nothing."""
-    parts = (f"{path.name}\n{_without_words(path.read_text(encoding='utf-8'))}" for path in files)
+def code_digest(files: Sequence[Path], *, modules: bool = True) -> str:
+    """Digest of what Python files do: comments, docstrings and layout change nothing.
+
+    Without `modules`, neither does the module that a name is imported from, so that files can move.
+    """
+    parts = (f"{path.name}\n{_without_words(path.read_text(encoding='utf-8'), modules)}" for path in files)
     return digest("\n".join(parts).encode())
 
 
 @cache
-def _without_words(code: str) -> str:
+def _without_words(code: str, modules: bool) -> str:
     """Say what Python code does; every run asks it of the same files."""
-    return "/".join(_walk(ast.parse(code)))
+    tree = ast.parse(code)
+    imports = (node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom))
+    names = {
+        f"{modules and getattr(node, 'module', '')} {one.name} as {one.asname}"
+        for node in imports
+        for one in node.names
+    }
+    return "/".join([*_walk(tree), *sorted(names)])
 
 
 def _walk(node: Any) -> Iterator[str]:
@@ -170,7 +186,7 @@ def _walk(node: Any) -> Iterator[str]:
         for one in node:
             yield from _walk(one)
     elif isinstance(node, ast.AST):
-        if _is_text_alone(node):
+        if _is_text_alone(node) or isinstance(node, ast.Import | ast.ImportFrom):
             return
         yield type(node).__name__
         for name, field in ast.iter_fields(node):
@@ -189,11 +205,7 @@ def _is_text_alone(node: ast.AST) -> bool:
 def _python_files(part: Path) -> list[Path]:
     if part.is_file():
         return [part]
-    return [path for path in sorted(part.rglob("*.py")) if not set(path.relative_to(part).parts) & set(NO_NUMBERS[:4])]
-
-
-def _counts(part: Path) -> bool:
-    return part.name not in NO_NUMBERS and (part.suffix == ".py" or (part.is_dir() and any(part.glob("*.py"))))
+    return [path for path in sorted(part.rglob("*.py")) if path.name != "figure.py"]
 
 
 def _benchmark_digest(path: Path) -> str:
@@ -201,7 +213,9 @@ def _benchmark_digest(path: Path) -> str:
     if path.suffix == ".toml":
         return digest(path.read_bytes())
     settings = sorted(path.rglob("*.toml")) if path.is_dir() else []
-    return digest(code_digest(_python_files(path)).encode() + b"".join(one.read_bytes() for one in settings))
+    return digest(
+        code_digest(_python_files(path), modules=False).encode() + b"".join(one.read_bytes() for one in settings)
+    )
 
 
 def data_folder(name: str) -> Path:
@@ -223,15 +237,16 @@ def data_digest(name: str) -> str:
     return found.hexdigest()
 
 
-def _changes(before: Mapping[str, Mapping[str, str]], now: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
-    """Say what went in then and is not what is here now; data that are not here are not judged."""
+def _changes(before: Mapping[str, Any], now: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
+    """Say what went in then and is not what is here now; data that are not here and calls of one side do not count."""
+    if "numbers" not in before:
+        yield f"made by older code (commit {before['commit'][:SHOWN_DIGITS]})"
     for kind, words in WORDS.items():
-        then, today = before[kind], now[kind]
-        changed = sorted(
-            name for name in {*then, *today} if then.get(name) != today.get(name) and today.get(name) != "absent"
-        )
+        then, today = before.get(kind, {}), now[kind]
+        names = then.keys() & today.keys() if kind == "numbers" else then.keys() | today.keys()
+        changed = [name for name in names if then.get(name) != today.get(name) and today.get(name) != "absent"]
         if changed:
-            yield words + ", ".join(name.removesuffix(".py") if kind == "code" else name for name in changed)
+            yield words + ", ".join(sorted({name.split()[0] if kind == "numbers" else name for name in changed}))
 
 
 def digest(content: bytes) -> str:

@@ -2,8 +2,7 @@
 
 Every command runs in a process of its own on one thread, the first with an empty cache. Modules are compiled
 beforehand, as an installation leaves them: an environment may forbid Python to write bytecode.
-``python -m benchmarks.speed`` ends with this table. Real leaderboards come from ``ITEMBANK_SHARED``; without it their
-rows are left out.
+Real leaderboards come from ``ITEMBANK_SHARED``; without it their rows are left out.
 """
 
 import compileall
@@ -19,12 +18,19 @@ from pathlib import Path
 import numpy as np
 
 import itembank as ib
-from benchmarks import speed_bank
+from itembank.bank.banks import Bank
+from itembank.bank.calibrations import Calibration
+from itembank.bank.fingerprint import bank_fingerprint
+from itembank.irt.bernoulli import probability
+from itembank.irt.parameters import AbilityPrior, ItemParameters
 from itembank.responses.response_files import write_responses
+from itembank.responses.responses import ResponseMatrix
+from itembank.responses.targets import ScoreTargets
 
 SHARED = Path(os.environ.get("ITEMBANK_SHARED", "../shared")) / "data"
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS", "POLARS_MAX_THREADS")
 ONE_THREAD = dict.fromkeys(THREADS, "1")
+N_MODELS, N_ITEMS, N_DIMS, N_SCENARIOS = 400, 28_000, 5, 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +94,7 @@ def _sessions(folder: Path) -> Iterator[Waited]:
 
 def _large_bank(folder: Path) -> Iterator[Waited]:
     """Choose items of a bank of 28,000 and estimate a model's score from them, each once and once again."""
-    bank = speed_bank.make_bank()
+    bank = _bank_of_known_parameters()
     ib.save_bank(bank, folder / "large")
     for name, goal in (("first", None), ("second", 3.0)):
         wanted = ("-n", "100", "-o", f"{name}.json")
@@ -99,6 +105,36 @@ def _large_bank(folder: Path) -> Iterator[Waited]:
     for name, goal in (("first", None), ("second", 1.5)):
         given = ("large", "new.parquet", "--selection", "first.json")
         yield _timed(f"estimate of 400 x 28,000, {name}", goal, folder, "estimate", *given)
+
+
+def _bank_of_known_parameters() -> Bank:
+    """Make a bank of known parameters, without a calibration."""
+    rng = np.random.default_rng(0)
+    loadings = rng.lognormal(0.0, 0.5, (N_ITEMS, N_DIMS)) / np.sqrt(N_DIMS)
+    parameters = ItemParameters.create(loadings, rng.normal(size=N_ITEMS))
+    abilities = rng.normal(size=(N_MODELS, N_DIMS))
+    answers = (rng.random((N_MODELS, N_ITEMS)) < probability(parameters, abilities)).astype(float)
+    names = [f"task{i % N_SCENARIOS}" for i in range(N_ITEMS)]
+    ids = [f"{name}/{i}" for i, name in enumerate(names)]
+    responses = ResponseMatrix.create(answers, item_ids=ids, scenarios=names)
+    calibration = Calibration(
+        parameters,
+        np.tile(0.01 * np.eye(N_DIMS + 1), (N_ITEMS, 1, 1)),
+        abilities,
+        np.tile(0.01 * np.eye(N_DIMS), (N_MODELS, 1, 1)),
+        AbilityPrior.standard(N_DIMS),
+        np.zeros(N_ITEMS, dtype=bool),
+        {},
+        "variational",
+        "mirt",
+        True,
+        1,
+        "made up",
+        np.zeros(1),
+    )
+    targets = ScoreTargets.create(responses.items)
+    bank_id = bank_fingerprint(responses, parameters, targets)
+    return Bank(bank_id, responses, calibration, targets, np.full(N_SCENARIOS, 0.02), np.full(N_SCENARIOS, 0.2))
 
 
 def _timed(name: str, goal: float | None, folder: Path, *arguments: str) -> Waited:

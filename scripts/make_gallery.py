@@ -1,7 +1,7 @@
 """Take the pictures of reports in docs/reports.md: ``python scripts/make_gallery.py`` (six CPU-minutes).
 
 The pages are of built-in data, written by the commands below in a folder that is thrown away. It needs Chromium and
-the extras 'plot', 'report' and 'browser'.
+the extras 'report' and 'browser', and Pillow.
 """
 
 import os

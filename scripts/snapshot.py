@@ -1,6 +1,7 @@
 """Keep what the program gives today, and see later whether it gives the same.
 
-    python scripts/snapshot.py write FILE      calls over every command, method, family and law (three CPU-minutes)
+    python scripts/snapshot.py write FILE      calls over every command, method, family and law (three CPU-minutes);
+                                               numbers of a FILE that is there stay where they agree to 12 digits
     python scripts/snapshot.py compare FILE    the same calls again: whatever differs beyond 12 digits is named
 
 Before a change of the code that is to change no number, write a file; after it, compare, on the same machine.
@@ -14,8 +15,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks.result_manifests import library_code
-from tests.snapshot.compare import changes
+from tests.snapshot.compare import changes, kept
 from tests.snapshot.record import record
 
 
@@ -26,11 +26,12 @@ def main() -> int:
     parser.add_argument("--digits", type=int, default=12)
     chosen = parser.parse_args()
     found = record(lambda call: print(call, file=sys.stderr, flush=True))
+    is_new = chosen.action == "write" and not chosen.file.exists()
+    known = {} if is_new else json.loads(chosen.file.read_text(encoding="utf-8"))["calls"]
     if chosen.action == "write":
-        content = {"code": library_code(), "calls": found}
+        content = {"calls": kept(known, found, digits=chosen.digits)}
         chosen.file.write_text(json.dumps(content, indent=0) + "\n", encoding="utf-8")
         return 0
-    known = json.loads(chosen.file.read_text(encoding="utf-8"))["calls"]
     differences = changes(known, found, digits=chosen.digits)
     print("\n".join(differences) or f"{len(found)} calls give the same numbers to {chosen.digits} digits")
     return int(bool(differences))

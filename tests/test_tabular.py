@@ -11,7 +11,6 @@ import itembank
 from itembank.bank.banks import Bank
 from itembank.errors import MissingDependencyError
 from itembank.estimation.estimate import estimate
-from itembank.moved_names import NAMESPACES
 from itembank.responses.coded_responses import CodedResponses
 from itembank.tabular import MOST_LINES, WIDTH, Compact, Tabular
 from tests.bank.banks import make_bank
@@ -20,8 +19,8 @@ HOSTILE = '<script>alert("x")</script>\x1b[31m'
 
 
 def public_classes():
-    homes = (itembank, *(getattr(itembank, name) for name in NAMESPACES))
-    found = {getattr(home, name): None for home in homes for name in home.__all__}
+    homes = (itembank, *(getattr(itembank, name) for name in itembank.__all__))
+    found = {getattr(home, name): None for home in homes for name in getattr(home, "__all__", ())}
     return [one for one in found if isinstance(one, type) and dataclasses.is_dataclass(one)]
 
 

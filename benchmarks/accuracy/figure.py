@@ -1,29 +1,16 @@
 """Error against number of items, one panel for each data set and split (after tinyBenchmarks Figure 3)."""
 
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
 from benchmarks.accuracy.study import P1_SELECTIONS, SIZES
 from benchmarks.accuracy.summary import STRATEGIES
-from itembank.pages import theme
-from itembank.pages.figures.canvas import (
-    MAIN,
-    MUTED,
-    OTHER,
-    WIDTH,
-    new_figure,
-    panels,
-    put_counts,
-    put_foot,
-    put_labels,
-    put_message,
-    put_title,
-    save_figure,
-)
+from itembank.pages.blocks import Chart, Data
+from itembank.pages.panels import across, ends, marked, panels
+from itembank.pages.theme import points
 
-COLOURS = dict(zip(P1_SELECTIONS, (MUTED, OTHER, MAIN), strict=True))
+COLOURS = ("@muted", "@other", "@main")
 SPLITS = {"random": "new at random", "folds": "new at random", "date": "newest"}
 TITLES = {
     "openllm1_core": "Open LLM v1",
@@ -32,7 +19,6 @@ TITLES = {
     "swebench_verified": "SWE-bench Verified",
     "leaderboard2_factors": "Leaderboard v2, simulated",
 }
-N_COLUMNS = 3
 STATED = 100
 """Items for which the message says who errs least."""
 
@@ -40,27 +26,54 @@ STATED = 100
 def draw(summary: pl.DataFrame, path: Path) -> None:
     """Write the figure as a PNG file."""
     shown = [
-        (name, split, part)
+        part.with_columns(panel=pl.lit(f"{TITLES[name]}, {SPLITS[split]}"))
         for split in SPLITS
         for name in TITLES
         if (part := summary.filter(pl.col("data_set") == name, pl.col("split") == split)).height
     ]
-    figure = new_figure(WIDTH, 2.0 * -(-len(shown) // N_COLUMNS) + 1.7)
-    handles: dict[str, Any] = {}
-    drawn = panels(figure, len(shown), N_COLUMNS, share_y=False)
-    for place, (axes, (name, split, part)) in enumerate(zip(drawn, shown, strict=True)):
-        handles |= _panel(axes, part)
-        put_title(axes, f"{TITLES[name]}\n{SPLITS[split]}")
-        is_lowest = place + N_COLUMNS >= len(shown)
-        put_labels(axes, "items" if is_lowest else "", "mean error (points)" if place % N_COLUMNS == 0 else "")
-    put_message(figure, _message(pl.concat([part for *_, part in shown])))
-    put_foot(
-        figure,
-        "Bars: one standard error over repeats to each side. Solid (++): read by gp-IRT; dotted: by the weighted mean.",
-        list(handles.values()),
-        list(handles),
+    names = [part["panel"][0] for part in shown]
+    rows = pl.concat(shown).sort("n_items", maintain_order=True)
+    doubt = rows["standard_error"].fill_null(0.0)
+    data = Data(
+        "errors",
+        {
+            "panel": rows["panel"],
+            "place": [names.index(name) for name in rows["panel"]],
+            "selection": rows["selection"],
+            "strategy": [name_of(*one) for one in rows.select("selection", "estimator").rows()],
+            "n_items": rows["n_items"],
+            "error": rows["error"],
+            "low": rows["error"] - doubt,
+            "high": rows["error"] + doubt,
+        },
     )
-    save_figure(figure, path)
+    x = across("n_items", "Items", scale={"type": "log"}, axis={"values": list(SIZES), "format": "d"})
+    y = across("error", "Mean error (points)")
+    legend = {"title": None, "orient": "top", "symbolType": "stroke", "labelLimit": 250}
+    ways = [name_of(*one) for one in STRATEGIES]
+    tones = [COLOURS[P1_SELECTIONS.index(selection)] for selection, _ in STRATEGIES]
+    dashes = [[1, 0] if estimator == "++" else [2, 3] for _, estimator in STRATEGIES]
+    look = {"field": "strategy", "type": "nominal", "legend": legend}
+    line = {"color": {**look, "scale": {"domain": ways, "range": tones}}}
+    dashed = {**line, "strokeDash": {**look, "scale": {"domain": ways, "range": dashes}}}
+    words = _message(rows)
+    chart = Chart(
+        words,
+        panels(
+            "panel",
+            "place",
+            marked("rule", {"x": x, **ends(y), **line}),
+            marked("line", {"x": x, "y": y, **dashed}),
+            marked("point", {"x": x, "y": y, **line}, size=22),
+            resolve={"scale": {"y": "independent"}},
+            height=140,
+        ),
+        (data,),
+        f"{words}.",
+        note="Bars: one standard error over repeats to each side. Solid (++): read by gp-IRT; dotted: by the weighted "
+        "mean.",
+    )
+    chart.save(path)
 
 
 def _message(summary: pl.DataFrame) -> str:
@@ -74,31 +87,11 @@ def _message(summary: pl.DataFrame) -> str:
     best = min(means, key=means.__getitem__)
     plain = name_of(P1_SELECTIONS[0], "weighted")
     return (
-        f"{STATED} items, on the mean over the panels: {best} errs by {theme.points(0.01 * means[best])}, a {plain} "
-        f"sample by {theme.points(0.01 * means[plain])}"
+        f"{STATED} items, on the mean over the panels: {best} errs by {points(0.01 * means[best])}, a {plain} "
+        f"sample by {points(0.01 * means[plain])}"
     )
 
 
 def name_of(selection: str, estimator: str) -> str:
     """Name a strategy as tinyBenchmarks does."""
     return f"{selection}{'++' if estimator == '++' else ''}"
-
-
-def _panel(axes: Any, part: pl.DataFrame) -> dict[str, Any]:
-    """Draw one line a strategy; return what the legend shows."""
-    handles: dict[str, Any] = {}
-    for selection, estimator in STRATEGIES:
-        line = part.filter((pl.col("selection") == selection) & (pl.col("estimator") == estimator)).sort("n_items")
-        handles[name_of(selection, estimator)] = axes.errorbar(
-            line["n_items"].to_numpy(),
-            line["error"].to_numpy(),
-            yerr=line["standard_error"].fill_null(0.0).to_numpy(),
-            color=COLOURS[selection],
-            linestyle="-" if estimator == "++" else ":",
-            marker="o" if estimator == "++" else "s",
-            markersize=3,
-            linewidth=1.4,
-        )
-    put_counts(axes, SIZES)
-    axes.set_ylim(bottom=0.0)
-    return handles

@@ -9,28 +9,15 @@ import polars as pl
 from benchmarks.panel.goals import COVERAGE
 from benchmarks.panel.table import NAMES
 from itembank.estimation.typicality import FLAGGED
-from itembank.pages import theme
-from itembank.pages.figures.canvas import (
-    FAINT,
-    INK,
-    MAIN,
-    MUTED,
-    OTHER,
-    SOFT,
-    WIDTH,
-    new_figure,
-    panels,
-    put_foot,
-    put_labels,
-    put_message,
-    put_title,
-    save_figure,
-)
+from itembank.pages.blocks import Chart, Data
+from itembank.pages.panels import across, beside, ends, in_order, marked, panel, panels, ruled
+from itembank.pages.theme import count, level_words, percent
 
 LEVEL = 0.95
 NORMAL_95 = 1.959964
 WIDEST = 1.3
 """Median half-width over the errors' 95th percentile that intervals should stay below."""
+WHAT = ("an estimate", "of a model that answered unlike past ones", "95th percentile of the errors")
 FEWEST_IN_WINDOW = 60
 """Estimates from which the 95th percentile of their errors tells anything."""
 
@@ -38,39 +25,55 @@ FEWEST_IN_WINDOW = 60
 def draw_coverage(records: list[dict[str, Any]], path: Path) -> None:
     """Write a figure as a PNG file: coverage, and median half-width over the 95th percentile of the errors."""
     rows = sorted(records, key=lambda row: (row["study"], row["split"], row["budget"]))
-    heights = np.arange(len(rows), 0, -1)
     coverage = np.array([row["coverage"] for row in rows])
     low, high = wilson_interval(coverage, np.array([row["n_models"] for row in rows]))
     is_low = high < COVERAGE[0]
-    figure = new_figure(WIDTH, 0.21 * len(rows) + 2.0)
-    left, right = panels(figure, 2, 2, share_y=False)
-    left.axvspan(*(100.0 * end for end in COVERAGE), color=FAINT)
-    left.axvline(100.0 * LEVEL, color=INK, linewidth=1.0)
-    for part, color in ((~is_low, MAIN), (is_low, OTHER)):
-        ends = 100.0 * np.array([coverage - low, high - coverage])[:, part]
-        left.errorbar(100.0 * coverage[part], heights[part], xerr=ends, fmt="o", color=color, markersize=4.0)
-        widths = np.array([row["half_width_over_p95"] for row in rows])
-        right.plot(widths[part], heights[part], "o", color=color, markersize=4.0)
-    labels = [f"{NAMES[row['study']].split(',')[0]}, {row['split']}, {row['budget']:.0f}" for row in rows]
-    left.set_yticks(heights, labels, fontsize=theme.TICK_SIZE)
-    right.set_yticks(heights, [])
-    right.axvline(1.0, color=INK, linewidth=1.0)
-    right.axvline(WIDEST, color=INK, linewidth=1.0, linestyle=(0, (1, 2)))
-    right.set_xlim(left=0.0)
-    put_labels(left, "scores inside (%)", "")
-    put_labels(right, "half-width / 95th percentile of errors", "")
-    put_message(
-        figure,
-        f"{theme.level_words(LEVEL)} intervals hold {theme.percent(float(coverage.mean()))} of the scores on the mean "
-        f"over {len(rows)} cells; in {int(is_low.sum()) or 'none'} they hold clearly fewer than "
-        f"{theme.percent(COVERAGE[0], 0)}",
+    data = Data(
+        "cells",
+        {
+            "cell": [f"{NAMES[row['study']].split(',')[0]}, {row['split']}, {row['budget']:.0f}" for row in rows],
+            "place": np.arange(len(rows)),
+            "coverage": coverage,
+            "low": low,
+            "high": high,
+            "width": [row["half_width_over_p95"] for row in rows],
+            "goal": ["clearly below" if one else "met" for one in is_low],
+        },
     )
-    put_foot(
-        figure,
-        "A row: benchmark, split, items. Bars: 95 % intervals, each model one trial. Grey: the goal. Right: "
-        "below 1 intervals are narrower than errors ask for; dotted: the widest they should be.",
+    tones = {"domain": ["met", "clearly below"], "range": ["@main", "@other"]}
+    shade = {"field": "goal", "type": "nominal", "scale": tones, "legend": None}
+    row, bare = in_order("cell", "place", labelLimit=210, grid=False), in_order("cell", "place", labels=False)
+    x = across("coverage", "Scores inside", form="%", scale={"zero": False})
+    width = across("width", "Half-width / 95th percentile of errors", scale={"zero": True})
+    goal = {
+        "data": {"values": [{"from": COVERAGE[0], "to": COVERAGE[1]}]},
+        **marked("rect", ends(x, "from", "to", along="x"), color="@faint"),
+    }
+    left = [
+        goal,
+        ruled("x", LEVEL, strokeDash=[1, 0]),
+        marked("rule", {"y": row, **ends(x, along="x"), "color": shade}),
+        marked("point", {"y": row, "x": x, "color": shade}, opacity=1),
+    ]
+    right = [
+        ruled("x", 1.0, strokeDash=[1, 0]),
+        ruled("x", WIDEST, strokeDash=[2, 3]),
+        marked("point", {"y": bare, "x": width, "color": shade}, opacity=1),
+    ]
+    words = (
+        f"{level_words(LEVEL)} intervals hold {percent(float(coverage.mean()))} of the scores on the mean over "
+        f"{len(rows)} cells; in {int(is_low.sum()) or 'none'} they hold clearly fewer than {percent(COVERAGE[0], 0)}"
     )
-    save_figure(figure, path)
+    height = 19 * len(rows)
+    chart = Chart(
+        words,
+        beside(panel(220, height, *left), panel(220, height, *right)),
+        (data,),
+        f"{words}.",
+        note="A row: benchmark, split, items. Bars: 95 % intervals, each model one trial. Grey: the goal. Right: below "
+        "1 intervals are narrower than errors ask for; dotted: the widest they should be.",
+    )
+    chart.save(path)
 
 
 def wilson_interval(share: np.ndarray, n_trials: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -94,51 +97,52 @@ def draw_widths(default: pl.DataFrame, path: Path) -> None:
     path : path
     """
     studies = [name for name in NAMES if name in set(default["study"])]
-    n_columns = min(len(studies), 3)
-    figure = new_figure(WIDTH, 2.5 * -(-len(studies) // n_columns) + 1.7)
-    handles: dict[str, Any] = {}
+    rows: list[tuple[object, ...]] = []
     n_inside = 0
-    drawn = panels(figure, len(studies), n_columns, share_y=False)
-    for place, (axes, name) in enumerate(zip(drawn, studies, strict=True)):
-        rows = default.filter(study=name)
-        handles |= _panel(axes, rows)
-        n_inside += rows.filter(pl.col("truth").is_between(pl.col("low"), pl.col("high"))).height
-        put_title(axes, f"{NAMES[name].split(',')[0]} ({theme.count(rows.height)})")
-        is_lowest = place + n_columns >= len(studies)
-        put_labels(axes, "half-width (points)" if is_lowest else "", "error (points)" if place % n_columns == 0 else "")
+    for place, name in enumerate(studies):
+        own = default.filter(study=name)
+        title = f"{NAMES[name].split(',')[0]} ({count(own.height)})"
+        rows += [(title, place, *row) for row in _points(own)]
+        n_inside += own.filter(pl.col("truth").is_between(pl.col("low"), pl.col("high"))).height
+    names = ("panel", "place", "what", "width", "error")
+    data = Data("estimates", dict(zip(names, map(list, zip(*rows, strict=True)), strict=True)))
+    scale = {"domain": list(WHAT), "range": ["@soft", "@other", "@main"]}
+    legend = {"title": None, "orient": "top", "columns": 3, "labelLimit": 260}
+    shade = {"field": "what", "type": "nominal", "scale": scale, "legend": legend}
+    x, y = across("width", "Half-width (points)"), across("error", "Error (points)")
+    typical, flagged, line = ({"filter": {"field": "what", "equal": name}} for name in WHAT)
     n_all = default.filter(pl.col("study").is_in(studies)).height
-    put_message(
-        figure,
-        f"{theme.percent(n_inside / n_all)} of {theme.count(n_all)} estimates have the score inside their "
-        f"{theme.level_words(LEVEL)} interval; the rest lie above the diagonal",
+    words = (
+        f"{percent(n_inside / n_all)} of {count(n_all)} estimates have the score inside their {level_words(LEVEL)} "
+        "interval; the rest lie above the diagonal"
     )
-    put_foot(
-        figure,
-        "Intervals are right where the blue line runs along the diagonal, and wider than need be where it runs below.",
-        list(handles.values()),
-        list(handles),
+    chart = Chart(
+        words,
+        panels(
+            "panel",
+            "place",
+            marked("point", {"x": x, "y": y, "color": shade}, typical, size=9, opacity=0.6),
+            marked("point", {"x": x, "y": y, "color": shade}, flagged, size=14, filled=False),
+            marked("line", {"x": x, "y": {**y, "field": "width"}}, color="@muted", strokeWidth=1),
+            marked("line", {"x": x, "y": y, "color": shade}, line),
+            resolve={"scale": {"x": "independent", "y": "independent"}},
+        ),
+        (data,),
+        f"{words}.",
+        note="Intervals are right where the blue line runs along the diagonal, and wider than need be where it runs "
+        "below.",
     )
-    save_figure(figure, path)
+    chart.save(path)
 
 
-def _panel(axes: Any, rows: pl.DataFrame) -> dict[str, Any]:
-    """Draw the estimates of one set; return what the legend shows."""
+def _points(rows: pl.DataFrame) -> list[tuple[str, float, float]]:
+    """Return half-width and error of the estimates of one set, and the line of their 95th percentile."""
     width = 50.0 * (rows["high"] - rows["low"]).to_numpy()
     error = 100.0 * (rows["estimate"] - rows["truth"]).abs().to_numpy()
     flagged = rows["typicality"].to_numpy() < FLAGGED
-    handles: dict[str, Any] = {}
-    (handles["an estimate"],) = axes.plot(
-        width[~flagged], error[~flagged], "o", color=SOFT, markersize=2.6, markeredgewidth=0.0, alpha=0.7
-    )
-    (handles["of a model that answered unlike past ones"],) = axes.plot(
-        width[flagged], error[flagged], "o", color=OTHER, markersize=3.6, markerfacecolor="white"
-    )
-    limit = 1.05 * max(width.max(), error.max())
-    axes.plot([0.0, limit], [0.0, limit], color=MUTED, linewidth=0.9)
-    middle, percentile = running_percentile(width, error)
-    (handles["95th percentile of the errors"],) = axes.plot(middle, percentile, color=MAIN, linewidth=2.0)
-    axes.set(xlim=(0.0, 1.05 * width.max()), ylim=(0.0, 1.05 * max(error.max(), np.quantile(width, 0.5))))
-    return handles
+    points = [(WHAT[int(k)], *one) for k, *one in zip(flagged, width.tolist(), error.tolist(), strict=True)]
+    line = zip(*(one.tolist() for one in running_percentile(width, error)), strict=True)
+    return [*points, *((WHAT[2], *one) for one in line)]
 
 
 def running_percentile(width: np.ndarray, error: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -15,6 +15,7 @@ from itembank.planning.stages import compare_stages
 from itembank.progress import silent
 from itembank.responses.responses import ResponseMatrix
 from itembank.responses.score_names import OVERALL
+from itembank.responses.siblings import sibling_groups
 from itembank.studies.fold_runs import PreparedFold, fold_estimates, prepare_fold
 from itembank.studies.splits import Fold, make_folds
 from itembank.studies.study_specs import StudySpec
@@ -28,7 +29,12 @@ ONE_ESTIMATE = ("study", "split", "repeat", "fold", "draw", "budget", "target", 
 
 def parts(name: str, spec: StudySpec, responses: ResponseMatrix) -> dict[str, Callable[[], pl.DataFrame]]:
     """Give the work of a study by name, a part for each fold; each returns a table of estimates."""
-    folds = [fold for split in spec.splits for fold in make_folds(split, responses.models, spec.repeats, spec.seed)]
+    siblings = sibling_groups(responses)
+    folds = [
+        fold
+        for split in spec.splits
+        for fold in make_folds(split, responses.models, spec.repeats, spec.seed, siblings=siblings)
+    ]
     return {
         f"{fold.split}-{fold.repeats[0]}to{fold.repeats[-1]}-{fold.fold}": partial(
             estimates_of, name, spec, responses, fold

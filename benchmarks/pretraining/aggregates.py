@@ -16,10 +16,8 @@ from itembank.readers.read import read_responses
 from itembank.responses.responses import ResponseMatrix
 from itembank.scaling.pretraining.forecasts import Forecast
 from itembank.scaling.pretraining.law_results import PretrainingLaw
-from itembank.scaling.pretraining.law_spec import ParamsTokensLaw
 from itembank.scaling.pretraining.method_specs import ItemResponseLaw, PretrainingSettings
 from itembank.scaling.pretraining.pretraining_law import pretraining_law
-from itembank.scaling.pretraining.size_law import FittedSizeLaw, log_sizes
 
 SOURCES = ("pythia_lm_eval_zero", "pythia_lm_eval_five", "gadre_openlm", "obsscaling_base")
 HELD_OUT = (0.25, 0.5)
@@ -34,19 +32,16 @@ NAMES = {
 TASK_LAWS = {
     "sigmoid of each task": "sigmoid",
     "trends": "trend",
-    "observational": "observational",
     "line through three": "last-line",
 }
 """Laws that are fitted to tasks as scenarios, by what the table calls them."""
-SHOWN = ("item response", "params and tokens", *TASK_LAWS, "largest smaller model")
+SHOWN = ("item response", *TASK_LAWS, "largest smaller model")
 FEWEST_SIZES = 3
-ITEM_LAW = ItemResponseLaw("2pl", family="beta")
 LAWS = {
-    "item response": (ITEM_LAW,),
-    "item response, no pooling": (ItemResponseLaw("2pl", family="beta", pooling="none"),),
-    "params and tokens": (ITEM_LAW, ParamsTokensLaw()),
+    "item response": ItemResponseLaw("2pl", family="beta"),
+    "item response, no pooling": ItemResponseLaw("2pl", family="beta", pooling="none"),
 }
-"""Laws of tasks as items of one scenario; the last of each is shown."""
+"""Laws of tasks as items of one scenario."""
 
 
 def run(folder: Path, output: Path | None) -> None:
@@ -117,8 +112,8 @@ def _one(source: str, responses: ResponseMatrix, compute: TrainingCompute, share
     cut = float(np.quantile(finished, 1.0 - share))
     tested = _tested(compute, cut)
     rows: list[dict[str, object]] = []
-    for name, laws in LAWS.items():
-        settings = PretrainingSettings(laws=laws, largest_flops=cut, n_checked=0)
+    for name, one in LAWS.items():
+        settings = PretrainingSettings(laws=(one,), largest_flops=cut, n_checked=0)
         fitted = pretraining_law(responses, compute, settings=settings)
         rows += list(_errors(fitted, responses, compute, tested, {"source": source, "held_out": share, "law": name}))
     rows += list(_by_task(responses, compute, tested, cut, {"source": source, "held_out": share}))
@@ -139,17 +134,11 @@ def _errors(
 ) -> Iterator[dict[str, object]]:
     """Of one law over all tasks, for every held-out model of a recipe that has a line."""
     (scenario,) = law.scenarios
-    name = law.names[-1]
-    fitted = scenario.fitted[name]
     for model in tested.tolist():
         recipe = law.recipes.index(compute.recipe[model])
-        flops, params = compute.flops[model : model + 1], compute.params[model : model + 1]
-        if isinstance(fitted, FittedSizeLaw):
-            theta = fitted.laws.predict(log_sizes(np.log(flops), np.log(params)), np.array([recipe]))[0][0]
-            forecast = law.forecast(scenario.scenario, name, flops=flops, params=params)
-        else:
-            theta = scenario.ability_laws.predict(np.log(flops))[0][recipe, 0]
-            forecast = law.forecast(scenario.scenario, name, flops=flops)
+        flops = compute.flops[model : model + 1]
+        theta = scenario.ability_laws.predict(np.log(flops))[0][recipe, 0]
+        forecast = law.forecast(scenario.scenario, flops=flops)
         actual = responses.responses[model]
         known = ~np.isnan(actual[scenario.abilities.items])
         tasks = probability(scenario.abilities.parameters, np.array([[theta]]))[0][known]

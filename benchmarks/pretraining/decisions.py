@@ -5,8 +5,7 @@ from pathlib import Path
 
 import polars as pl
 
-from itembank.pages.figures.canvas import save_figure
-from itembank.pages.figures.pretraining_figures import figure_decisions
+from itembank.pages.pretraining_charts import decision_chart
 from itembank.readers.builtin import load_builtin
 from itembank.readers.compute import training_compute
 from itembank.readers.language_models import builtin_bits_per_byte
@@ -39,7 +38,7 @@ def run(n_splits: int, output: Path | None, figure: Path | None) -> None:
         (output / "decisions.md").write_text(_table(over_tasks), encoding="utf-8")
         by_task.write_csv(output / "decisions.csv", float_precision=5)
     if figure:
-        save_figure(figure_decisions(by_task), figure)
+        decision_chart(by_task).save(figure)
 
 
 def _table(decisions: pl.DataFrame) -> str:

@@ -1,61 +1,99 @@
 """RMSE of difficulties against the number of models (after IRSL Figure 2), and against the samples a cell."""
 
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
-from itembank.pages.figures.canvas import (
-    LINE_STYLES,
-    MAIN,
-    MUTED,
-    OTHER,
-    PALETTE,
-    WIDTH,
-    new_figure,
-    panels,
-    put_counts,
-    put_foot,
-    put_labels,
-    put_message,
-    put_title,
-    save_figure,
-)
+from itembank.pages.blocks import Chart, Data
+from itembank.pages.charts import Spec
+from itembank.pages.panels import across, beside, ends, marked, panel
 
-WAYS = {"published": (MUTED, "published objective"), "variational": (MAIN, "variational"), "map": (OTHER, "joint MAP")}
-LINES = {"beta": LINE_STYLES[0], "bernoulli": LINE_STYLES[2], "binomial": LINE_STYLES[1]}
+WAYS = {
+    "published": ("@muted", "published objective"),
+    "variational": ("@main", "variational"),
+    "map": ("@other", "joint MAP"),
+}
+DASHES = {"beta": [1, 0], "bernoulli": [2, 3], "binomial": [5, 3]}
 NAMES = {"beta": "probabilities", "bernoulli": "single answers"}
-BUDGETS = {"beta": (PALETTE[3], "rates as probabilities"), "binomial": (PALETTE[2], "counts")}
+BUDGETS = {"beta": ("@c3", "rates as probabilities"), "binomial": ("@c2", "counts")}
+COLUMNS = ("panel", "line", "along", "rmse", "low", "high")
+Lines = dict[str, tuple[str, list[int]]]
+"""Colour and dashes of each line by its name."""
 
 
 def draw(recovery: pl.DataFrame, budgets: pl.DataFrame, path: Path) -> None:
     """Write the figure as a PNG file."""
-    figure = new_figure(WIDTH, 6.4)
-    axes = panels(figure, 6, 3, share_y=False)
-    handles: dict[str, Any] = {}
-    for line, item_model in enumerate(("1pl", "2pl")):
-        of_model = axes[3 * line : 3 * line + 3]
-        handles |= _recovery_panel(of_model[0], recovery.filter(pl.col("item_model") == item_model))
-        put_title(of_model[0], f"{item_model.upper()}: by models")
+    looks: Lines = {}
+    rows: list[tuple[object, ...]] = []
+    pictures: list[tuple[str, str]] = []
+    for item_model in ("1pl", "2pl"):
+        title = f"{item_model.upper()}: by models"
+        pictures.append((title, "Models"))
+        rows += _recovery(recovery.filter(pl.col("item_model") == item_model), title, looks)
         part = budgets.filter((pl.col("item_model") == item_model) & (pl.col("way") == "variational"))
-        for one, n_models in zip(of_model[1:], (8, 32), strict=True):
-            handles |= _budget_panel(one, part.filter(pl.col("n_models") == n_models))
-            put_title(one, f"{item_model.upper()}: {n_models} models")
-        for place, one in enumerate(of_model):
-            one.set_yscale("log")
-            one.set_ylim(0.004, 20.0)
-            put_counts(one, [0.01, 0.1, 1.0, 10.0], along="y")
-            along = "models" if place == 0 else "samples of a cell"
-            put_labels(one, along if line == 1 else "", "RMSE of difficulty" if place == 0 else "")
-    put_message(figure, _message(recovery))
-    put_foot(
-        figure,
-        "Means over trials, bars of two standard errors to each side. Left: IRSL's simulation, where solid lines saw "
-        "probabilities, dotted ones single answers. Others: variational, from the samples of a cell.",
-        list(handles.values()),
-        list(handles),
+        for n_models in (8, 32):
+            title = f"{item_model.upper()}: {n_models} models"
+            pictures.append((title, "Samples of a cell"))
+            rows += _budgets(part.filter(pl.col("n_models") == n_models), title, looks)
+    data = Data("errors", dict(zip(COLUMNS, map(list, zip(*rows, strict=True)), strict=True)))
+    legend = {"title": None, "orient": "bottom", "columns": 2, "symbolType": "stroke", "labelLimit": 300}
+    look = {"field": "line", "type": "nominal", "legend": legend}
+    colour, dash = (
+        {**look, "scale": {"domain": list(looks), "range": [one[k] for one in looks.values()]}} for k in (0, 1)
     )
-    save_figure(figure, path)
+    parts = [_panel(*one, colour, dash) for one in pictures]
+    words = _message(recovery)
+    chart = Chart(
+        words,
+        {"vconcat": [beside(*parts[:3]), beside(*parts[3:])], "spacing": 18},
+        (data,),
+        f"{words}.",
+        note="Means over trials, bars of two standard errors to each side. Left: IRSL's simulation, where solid lines "
+        "saw probabilities, dotted ones single answers. Others: variational, from the samples of a cell.",
+    )
+    chart.save(path)
+
+
+def _panel(title: str, along: str, colour: Spec, dash: Spec) -> Spec:
+    """Draw the lines of one panel."""
+    own = {"filter": {"field": "panel", "equal": title}}
+    scale = {"type": "log", "domain": [0.004, 20.0], "nice": False}
+    x = across("along", along, form="~s", scale={"type": "log", "nice": False}, axis={"tickCount": 4})
+    y = across("rmse", "RMSE of difficulty", form="~g", scale=scale, axis={"values": [0.01, 0.1, 1.0, 10.0]})
+    return panel(
+        165,
+        170,
+        marked("rule", {"x": x, **ends(y), "color": colour}, own, clip=True),
+        marked("line", {"x": x, "y": y, "color": colour, "strokeDash": dash}, own, clip=True),
+        marked("point", {"x": x, "y": y, "color": colour}, own, clip=True, size=22),
+        title=title,
+    )
+
+
+def _recovery(found: pl.DataFrame, title: str, looks: Lines) -> Iterator[tuple[object, ...]]:
+    """Yield one line a way and kind of response."""
+    for way, (colour, name) in WAYS.items():
+        for family in ("bernoulli", "beta"):
+            line = found.filter((pl.col("way") == way) & (pl.col("family") == family))
+            label = f"{NAMES[family]}, {name}"
+            if line.height:
+                looks[label] = (colour, DASHES[family])
+            yield from _line(line, "n_models", title, label)
+
+
+def _budgets(found: pl.DataFrame, title: str, looks: Lines) -> Iterator[tuple[object, ...]]:
+    """Yield one line a way to give counts."""
+    for family, (colour, name) in BUDGETS.items():
+        looks[name] = (colour, DASHES[family])
+        yield from _line(found.filter(pl.col("family") == family), "n_samples", title, name)
+
+
+def _line(line: pl.DataFrame, along: str, title: str, label: str) -> Iterator[tuple[object, ...]]:
+    """Yield the means over trials with two standard errors to each side."""
+    doubt = (2.0 * (pl.col("rmse_sd") / pl.col("n_trials").sqrt())).fill_null(0.0).fill_nan(0.0)
+    for place, rmse, half in line.sort(along).select(along, "rmse", doubt.alias("doubt")).rows():
+        yield title, label, place, rmse, max(rmse - half, 1e-6), rmse + half
 
 
 def _message(recovery: pl.DataFrame) -> str:
@@ -67,36 +105,3 @@ def _message(recovery: pl.DataFrame) -> str:
         f"From single answers of {first['n_models']} models the variational method misses difficulties by "
         f"{first['variational']:.2f} (1PL), the published objective by {first['published']:.2f}"
     )
-
-
-def _recovery_panel(axes: Any, found: pl.DataFrame) -> dict[str, Any]:
-    """Draw one line a way and kind of response; return what the legend shows."""
-    handles: dict[str, Any] = {}
-    for way, (colour, name) in WAYS.items():
-        for family in ("bernoulli", "beta"):
-            line = found.filter((pl.col("way") == way) & (pl.col("family") == family)).sort("n_models")
-            if line.height:
-                handles[f"{NAMES[family]}, {name}"] = _draw_line(axes, line, "n_models", family, colour)
-    axes.set_xscale("log", base=2)
-    put_counts(axes, found["n_models"].unique().sort().to_list()[::2])
-    return handles
-
-
-def _budget_panel(axes: Any, found: pl.DataFrame) -> dict[str, Any]:
-    """Draw one line a way to give counts; return what the legend shows."""
-    handles: dict[str, Any] = {}
-    for family, (colour, name) in BUDGETS.items():
-        line = found.filter(pl.col("family") == family).sort("n_samples")
-        handles[name] = _draw_line(axes, line, "n_samples", family, colour)
-    axes.set_xscale("log")
-    put_counts(axes, [1, 10, 100, 1000])
-    return handles
-
-
-def _draw_line(axes: Any, line: pl.DataFrame, along: str, family: str, colour: str) -> Any:
-    """Draw the means over trials with two standard errors to each side."""
-    doubt = 2.0 * (line["rmse_sd"] / line["n_trials"].sqrt()).fill_null(0.0)
-    return axes.errorbar(
-        line[along], line["rmse"], yerr=doubt.fill_nan(0.0), linestyle=LINES[family], marker="o", markersize=3,
-        color=colour, elinewidth=0.8,
-    )  # fmt: skip

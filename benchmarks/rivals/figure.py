@@ -1,75 +1,72 @@
 """Seconds of a fit over the number of cells, beside other tools and the floor of this machine."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from benchmarks.rivals.fits import Row
 from benchmarks.rivals.floors import Floors
 from benchmarks.rivals.growth import floor_of
-from itembank.pages import theme
-from itembank.pages.figures.canvas import (
-    INK,
-    MAIN,
-    MARKERS,
-    MUTED,
-    PALETTE,
-    WIDTH,
-    new_figure,
-    panels,
-    put_foot,
-    put_labels,
-    put_message,
-    save_figure,
-)
-from itembank.pages.figures.labels import LineLabel, darkened, label_lines
+from itembank.pages.blocks import Chart, Data
+from itembank.pages.charts import layers
+from itembank.pages.panels import across, marked
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-
-FIVE = "itembank, 5 abilities"
+FIVE, ONE = "itembank, 5 abilities", "itembank, 1 ability"
 APART = 1.15
 """Factor between the cells at which points of two tools are drawn, so that none hides another."""
 
 
 def draw(growth: list[Row], fits: list[Row], path: Path) -> None:
     """Write the figure of the rows of both parts."""
-    figure = new_figure(WIDTH, 4.6)
-    axes = panels(figure, 1, 1)[0]
-    axes.set_xscale("log")
-    axes.set_yscale("log")
+    chart(growth, fits).save(path)
+
+
+def chart(growth: list[Row], fits: list[Row]) -> Chart:
+    """Draw the rows of both parts."""
     floor = floor_of(growth)
     one, five = (_sizes(growth, n_dims) for n_dims in (1, 5))
     lines = {
-        FIVE: (five.cells, five.seconds, PALETTE[6], "-"),
-        "itembank, 1 ability": (one.cells, one.seconds, MAIN, "-"),
-        "arithmetic alone": (one.cells, 1e-9 * floor.cell_ns * one.cells_passed, INK, (0, (4, 2))),
-        "reading alone": (one.cells, 1e-9 * floor.read_ns * one.cells_passed, MUTED, (0, (1, 1.5))),
+        FIVE: (five.cells, five.seconds, "@c6", [1, 0]),
+        ONE: (one.cells, one.seconds, "@main", [1, 0]),
+        "arithmetic alone": (one.cells, 1e-9 * floor.cell_ns * one.cells_passed, "@ink", [5, 3]),
+        "reading alone": (one.cells, 1e-9 * floor.read_ns * one.cells_passed, "@muted", [2, 3]),
     }
-    for cells, seconds, color, style in lines.values():
-        axes.plot(cells, seconds, color=color, linestyle=style, linewidth=1.8, marker="o" if style == "-" else "")
-    handles, names = _rivals(axes, fits)
-    put_labels(axes, "cells (models x items)", "CPU seconds of a fit")
-    put_message(figure, _message(one, floor))
-    put_foot(
-        figure,
-        "Simulated responses, a tenth missing, one thread. Other tools: one ability, set apart sideways. Broken lines "
-        f"count as many passes as the fit took: {floor.cell_ns:.1f} ns a cell for arithmetic in C, "
-        f"{floor.read_ns:.2f} ns to read a byte.",
-        handles,
-        names,
+    tools = _rivals(fits)
+    rows = [
+        (name, "line", cell, second)
+        for name, (cells, seconds, *_) in lines.items()
+        for cell, second in zip(cells.tolist(), seconds.tolist(), strict=True)
+    ]
+    rows += [(name, "tool", cell, second) for name, points in tools.items() for cell, second in points]
+    names = ("name", "what", "cells", "seconds")
+    data = Data("speed", dict(zip(names, map(list, zip(*rows, strict=True)), strict=True)))
+    domain = [*lines, *tools]
+    tones = [colour for *_, colour, _ in lines.values()] + [f"@c{1 + k % 5}" for k in range(len(tools))]
+    look = {"field": "name", "type": "nominal", "legend": {"title": None, "orient": "right", "labelLimit": 200}}
+    shade = {**look, "scale": {"domain": domain, "range": tones}}
+    dashes = [dash for *_, dash in lines.values()] + [[1, 0]] * len(tools)
+    dashed = {**look, "legend": None, "scale": {"domain": domain, "range": dashes}}
+    scale = {"type": "log"}
+    x = across("cells", "Cells (models x items)", form="~s", scale=scale)
+    y = across("seconds", "CPU seconds of a fit", form="~g", scale=scale)
+    ours, others = ({"filter": f"datum.what === '{what}'"} for what in ("line", "tool"))
+    measured = {"filter": {"field": "name", "oneOf": [FIVE, ONE]}}
+    words = _message(one, floor)
+    return Chart(
+        words,
+        layers(
+            marked("line", {"x": x, "y": y, "color": shade, "strokeDash": dashed}, ours),
+            marked("point", {"x": x, "y": y, "color": shade}, measured),
+            marked("point", {"x": x, "y": y, "color": shade}, others, size=70, shape="diamond", opacity=1),
+            height=380,
+        ),
+        (data,),
+        f"{words}.",
+        note="Simulated responses, a tenth missing, one thread. Diamonds: other tools, one ability, set apart "
+        "sideways. Broken lines count as many passes as the fit took: "
+        f"{floor.cell_ns:.1f} ns a cell for arithmetic in C, {floor.read_ns:.2f} ns to read a byte.",
     )
-    if five.cells.size:  # its line ends within the panel
-        axes.annotate(
-            FIVE, (five.cells[-1], five.seconds[-1]), xytext=(0, 9), textcoords="offset points", ha="center",
-            fontsize=theme.LABEL_SIZE, color=darkened(PALETTE[6]),
-        )  # fmt: skip
-    axes.set_ylim(axes.get_ylim())  # limits must be final before lines are labelled
-    ends = [LineLabel(name, seconds[-1], color) for name, (_, seconds, color, _) in lines.items() if name != FIVE]
-    label_lines(axes, ends)
-    save_figure(figure, path)
 
 
 class Sizes(NamedTuple):
@@ -86,20 +83,20 @@ def _sizes(growth: list[Row], n_dims: int) -> Sizes:
     return Sizes(*np.array(values, dtype=float).reshape(-1, 3).T)
 
 
-def _rivals(axes: "Axes", fits: list[Row]) -> tuple[list[object], list[str]]:
-    """Put the points of the other tools; return what a legend takes."""
+def _rivals(fits: list[Row]) -> dict[str, list[tuple[float, float]]]:
+    """Return the points of the other tools by their names."""
     rows = [
         row for row in fits if row["n_dims"] == 1 and "cpu_seconds" in row and not row["tool"].startswith("itembank")
     ]
     names = list(dict.fromkeys(row["tool"] for row in rows))
-    handles = []
-    for number, name in enumerate(names):
-        points = [(row["n_models"] * row["n_items"], row["cpu_seconds"]) for row in rows if row["tool"] == name]
-        color, marker = PALETTE[1 + number % (len(PALETTE) - 1)], MARKERS[1 + number % (len(MARKERS) - 1)]
-        cells, seconds = np.transpose(points)
-        aside = APART ** (number - (len(names) - 1) / 2)
-        handles += axes.plot(cells * aside, seconds, marker, color=color, markersize=6.5)
-    return handles, names
+    return {
+        name: [
+            (row["n_models"] * row["n_items"] * APART ** (number - (len(names) - 1) / 2), row["cpu_seconds"])
+            for row in rows
+            if row["tool"] == name
+        ]
+        for number, name in enumerate(names)
+    }
 
 
 def _message(one: Sizes, floor: Floors) -> str:

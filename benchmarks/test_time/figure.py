@@ -5,19 +5,10 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from itembank.pages import theme
-from itembank.pages.figures.canvas import (
-    INK,
-    MAIN,
-    OTHER,
-    WIDTH,
-    new_figure,
-    panels,
-    put_foot,
-    put_labels,
-    put_message,
-    save_figure,
-)
+from itembank.pages.blocks import Chart, Data
+from itembank.pages.charts import layers
+from itembank.pages.panels import across, ends, in_order, marked, ruled
+from itembank.pages.theme import percent
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
@@ -25,30 +16,32 @@ QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 def draw(gaps: pl.DataFrame, path: Path) -> None:
     """Write the spread of the gap for every set, the largest above."""
     spreads = {name: 100.0 * rows["gap"].to_numpy() for (name,), rows in gaps.group_by("set", maintain_order=True)}
-    names = sorted(spreads, key=lambda name: float(np.median(spreads[name])))
-    figure = new_figure(WIDTH, 0.3 * len(names) + 1.7)
-    axes = panels(figure, 1, 1)[0]
-    axes.grid(visible=False, axis="y")
-    axes.axvline(0.0, color=INK, linewidth=1.0)
-    for place, name in enumerate(names):
-        low, lower, middle, upper, high = np.quantile(spreads[name], QUANTILES)
-        color = MAIN if middle > 0.0 else OTHER
-        axes.plot([low, high], [place, place], color=color, linewidth=1.2)
-        axes.plot([lower, upper], [place, place], color=color, linewidth=6.0, solid_capstyle="butt")
-        axes.plot([middle], [place], "o", color="white", markeredgecolor=color, markersize=5.0)
+    names = sorted(spreads, key=lambda name: -float(np.median(spreads[name])))
     shares = {name: float(np.mean(spreads[name] > 0.0)) for name in names}
-    labels = [f"{name} ({theme.percent(shares[name], 0)})" for name in names]
-    axes.set_yticks(range(len(names)), labels, fontsize=theme.TICK_SIZE, parse_math=False)
-    put_labels(axes, "traditional error of pass@k less that of item response (points)", "")
-    n_better = sum(float(np.median(values)) > 0.0 for values in spreads.values())
-    put_message(
-        figure,
+    low, lower, middle, upper, high = np.array([np.quantile(spreads[name], QUANTILES) for name in names]).T
+    columns = {"low": low, "lower": lower, "middle": middle, "upper": upper, "high": high}
+    labels = [f"{name} ({percent(shares[name], 0)})" for name in names]
+    data = Data("gaps", {"set": labels, "place": np.arange(len(names)), **columns})
+    y = in_order("set", "place", labelLimit=240, grid=False)
+    x = across("middle", "Traditional error of pass@k less that of item response (points)")
+    colour = {"color": {"condition": {"test": "datum.middle > 0", "value": "@main"}, "value": "@other"}}
+    n_better = int(np.sum(middle > 0.0))
+    words = (
         f"In {n_better} of {len(names)} sets item response errs less for most models and splits, in the worst one for "
-        f"{theme.percent(min(shares.values()), 0)} of them",
+        f"{percent(min(shares.values()), 0)} of them"
     )
-    put_foot(
-        figure,
-        "Each row: models x splits of a set. Circle: the median; thick: the middle half; thin: 5 % to 95 %. In "
+    chart = Chart(
+        words,
+        layers(
+            ruled("x", 0.0, strokeDash=[1, 0]),
+            marked("rule", {"y": y, **ends(x, along="x"), **colour}),
+            marked("rule", {"y": y, **ends(x, "lower", "upper", along="x"), **colour}, strokeWidth=7),
+            marked("point", {"y": y, "x": x}, color="@paper", stroke="@ink", size=45, opacity=1),
+            height=24 * len(names),
+        ),
+        (data,),
+        f"{words}.",
+        note="Each row: models x splits of a set. Circle: the median; thick: the middle half; thin: 5 % to 95 %. In "
         "brackets: how many lie right of 0, where item response errs less.",
     )
-    save_figure(figure, path)
+    chart.save(path)

@@ -33,6 +33,6 @@ def __getattr__(name: str) -> Any:
     try:
         return _attribute(name)
     except AttributeError:
-        from itembank.moved_names import advice_on  # noqa: PLC0415 (only a name that is not here needs it)
+        from itembank.errors import did_you_mean  # noqa: PLC0415 (only a name that is not here needs it)
 
-        raise AttributeError(f"itembank has no {name!r}.{advice_on(name, __all__)}") from None
+        raise AttributeError(f"itembank has no {name!r}.{did_you_mean(name, __all__)}") from None

@@ -23,7 +23,7 @@ from .comparison.comparison_spec import ComparisonSpec as ComparisonSpec
 from .comparison.comparisons import Comparison as Comparison
 from .estimation.estimate import estimate as estimate
 from .estimation.estimates import ScoreEstimates as ScoreEstimates
-from .estimation.score import score as score
+from .estimation.model_abilities import estimate_abilities as estimate_abilities
 from .planning.plan import plan as plan
 from .planning.plan_spec import PlanSpec as PlanSpec
 from .planning.plans import Plan as Plan

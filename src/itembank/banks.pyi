@@ -1,8 +1,6 @@
 from .living.add_items import add_items as add_items
 from .living.add_models import add_models as add_models
 from .living.add_scores import add_scores as add_scores
-from .living.conversion import Conversion as Conversion
-from .living.conversion import convert as convert
 from .living.descendants import Operation as Operation
 from .living.descendants import descendant as descendant
 from .living.differences import BankDiff as BankDiff

@@ -53,7 +53,7 @@ class MissingDependencyError(ItembankError, ImportError):
 
 
 def missing_package(need: str, packages: str, error: ImportError) -> MissingDependencyError:
-    """Return the error that says what to install for what is needed: 'figures need matplotlib'.
+    """Return the error that says what to install for what is needed: 'charts need vl-convert-python'.
 
     Parameters
     ----------

@@ -1,53 +1,49 @@
-"""Figures, as the commands draw them: matplotlib figures that `save_figure` writes."""
+"""Charts of results: each shows itself in a notebook, and writes itself with `.save("file.png")` (or .svg, .pdf)."""
 
-from itembank.pages.figures.canvas import save_figure
-from itembank.pages.figures.dimensions import figure_dimensionality
-from itembank.pages.figures.figures import PredictionPanel, figure_gain, figure_predicted_against_true
-from itembank.pages.figures.homogeneity_figures import figure_homogeneity
-from itembank.pages.figures.information import figure_test_information
-from itembank.pages.figures.item_prediction_figures import figure_item_predictions
-from itembank.pages.figures.pass_at_k_figures import figure_pass_at_k
-from itembank.pages.figures.prediction_dims import figure_dims
-from itembank.pages.figures.prediction_figures import figure_choices, figure_curves, figure_pair
-from itembank.pages.figures.pretraining_figures import (
-    figure_abilities,
-    figure_decisions,
-    figure_item_curves,
-    figure_laws,
-    figure_score_forecasts,
+from itembank.pages.bank_items import information_chart
+from itembank.pages.paper_charts import (
+    dimensionality_chart,
+    homogeneity_chart,
+    item_predictions_chart,
+    selection_weights_chart,
+    task_correlations_chart,
+    task_costs_chart,
 )
-from itembank.pages.figures.selection_figures import figure_selection_weights
-from itembank.pages.figures.study_figures import figure_by_size, figure_coverage, figure_error_spread
-from itembank.pages.figures.task_figures import figure_tasks
-from itembank.pages.figures.transfer_figures import figure_transfer, figure_transfer_errors
-from itembank.pages.figures.validity_figures import figure_ability_pair, figure_validity
+from itembank.pages.pass_at_k_page import pass_at_k_chart
+from itembank.pages.prediction_charts import prediction_chart
+from itembank.pages.pretraining_charts import (
+    ability_chart,
+    decision_chart,
+    forecast_chart,
+    item_curves_chart,
+    laws_chart,
+)
+from itembank.pages.study_charts import study_chart
+from itembank.pages.transfer_page import agreement_chart, transfer_curves_chart, transfer_errors_chart
+from itembank.pages.truth_charts import PredictionPanel, predicted_against_true_chart
+from itembank.pages.validity_page import ability_pair_chart, validity_chart
 
 __all__ = [
     "PredictionPanel",
-    "figure_abilities",
-    "figure_ability_pair",
-    "figure_by_size",
-    "figure_choices",
-    "figure_coverage",
-    "figure_curves",
-    "figure_decisions",
-    "figure_dimensionality",
-    "figure_dims",
-    "figure_error_spread",
-    "figure_gain",
-    "figure_homogeneity",
-    "figure_item_curves",
-    "figure_item_predictions",
-    "figure_laws",
-    "figure_pair",
-    "figure_pass_at_k",
-    "figure_predicted_against_true",
-    "figure_score_forecasts",
-    "figure_selection_weights",
-    "figure_tasks",
-    "figure_test_information",
-    "figure_transfer",
-    "figure_transfer_errors",
-    "figure_validity",
-    "save_figure",
+    "ability_chart",
+    "ability_pair_chart",
+    "agreement_chart",
+    "decision_chart",
+    "dimensionality_chart",
+    "forecast_chart",
+    "homogeneity_chart",
+    "information_chart",
+    "item_curves_chart",
+    "item_predictions_chart",
+    "laws_chart",
+    "pass_at_k_chart",
+    "predicted_against_true_chart",
+    "prediction_chart",
+    "selection_weights_chart",
+    "study_chart",
+    "task_correlations_chart",
+    "task_costs_chart",
+    "transfer_curves_chart",
+    "transfer_errors_chart",
+    "validity_chart",
 ]

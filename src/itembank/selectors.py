@@ -8,7 +8,6 @@ from itembank.selection.selector_specs import (
     OptimalDesign,
     Random,
     Stratified,
-    Uncertainty,
     VOptimal,
 )
 
@@ -19,7 +18,6 @@ __all__ = [
     "OptimalDesign",
     "Random",
     "Stratified",
-    "Uncertainty",
     "VOptimal",
     "next_stage",
 ]

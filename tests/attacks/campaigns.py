@@ -29,7 +29,7 @@ def import_everything() -> None:
         if not module.name.endswith("__main__"):
             with contextlib.suppress(ImportError):  # parts that a harness imports, where there is none
                 importlib.import_module(module.name)
-    for name in ("matplotlib.backends.backend_agg", "matplotlib.backends.backend_svg", "rich.table"):
+    for name in ("vl_convert", "rich.table"):
         importlib.import_module(name)
 
 

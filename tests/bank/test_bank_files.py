@@ -9,7 +9,6 @@ from itembank.bank.bank_files import load_bank, save_bank
 from itembank.bank.bank_records import record_digest
 from itembank.bank.fingerprint import bank_fingerprint, data_fingerprint
 from itembank.errors import BankError, IntegrityError
-from itembank.irt.steps import Steps
 from tests.bank.banks import make_bank, with_family
 
 
@@ -156,19 +155,6 @@ def test_the_bank_id_follows_every_number_estimates_depend_on():
     assert (
         bank_fingerprint(*names, np.zeros(3)) != bank_fingerprint(*names, np.full(3, 0.1)) != bank_fingerprint(*names)
     )
-
-
-def test_the_link_of_steps_is_kept_and_belongs_to_the_bank(tmp_path):
-    bank = with_family(make_bank(), "graded")
-    steps = dataclasses.replace(bank.parameters.steps, link="adjacent")
-    parameters = dataclasses.replace(bank.parameters, steps=steps)
-    assert bank_fingerprint(bank.responses, parameters, bank.targets) != bank.bank_id
-    falling = Steps(steps.levels, steps.places[:, ::-1].copy(), "adjacent")  # only adjacent steps may
-    parameters = dataclasses.replace(parameters, steps=falling)
-    bank = dataclasses.replace(bank, calibration=dataclasses.replace(bank.calibration, parameters=parameters))
-    save_bank(bank, tmp_path / "bank")
-    assert_same(bank, load_bank(tmp_path / "bank"))
-    assert load_bank(tmp_path / "bank").parameters.steps.link == "adjacent"
 
 
 @pytest.mark.parametrize("family", ["binomial", "beta", "beta-binomial", "graded"])

@@ -5,7 +5,6 @@ import polars as pl
 import pytest
 
 import itembank as ib
-from benchmarks import stages
 from benchmarks.panel import bands, goals
 from benchmarks.panel.figure import NORMAL_95, running_percentile, wilson_interval
 from benchmarks.panel.report import report
@@ -93,17 +92,6 @@ def test_the_report_has_every_table_and_figures_that_are_pictures(estimates, tmp
     assert (tmp_path / "panel.md").read_text() == text
     for name in ("coverage", "widths"):
         assert (tmp_path / f"{name}.png").read_bytes().startswith(b"\x89PNG")
-
-
-def test_the_table_of_stages_compares_both_with_irt(estimates):
-    row = stages.markdown(estimates).splitlines()[-1].split(" | ")
-    irt, batch, asked = (
-        100.0 * (one["estimate"] - one["truth"]).abs().mean()
-        for one in (of_method(estimates, method) for method in (IRT, DEFAULT, STAGES))
-    )
-    assert [float(cell.split()[0]) for cell in row[3:8]] == pytest.approx(
-        [irt, batch, asked, asked / batch, asked / irt], abs=0.006
-    )
 
 
 def of_chance(estimates):

@@ -3,16 +3,16 @@ from dataclasses import replace
 
 import pytest
 
-from benchmarks import carry_results, result_manifests
+from benchmarks import result_manifests
 from benchmarks.result_manifests import (
     DOCUMENT,
     MANIFESTS,
     ROOT,
     Run,
     code_digest,
-    library_code,
     load_runs,
     make_manifest,
+    numbers_used,
     out_of_date,
     tables_of,
     with_tables,
@@ -54,24 +54,8 @@ def test_a_number_changed_by_hand_is_found(document, tmp_path):
 
 
 def test_a_table_without_manifest_or_marker_is_out_of_date(document, tmp_path):
-    assert out_of_date(replace(RUN, name="other"), document, tmp_path) == ["made before manifests were kept"]
+    assert out_of_date(replace(RUN, name="other"), document, tmp_path) == ["never made: there is no manifest"]
     assert out_of_date(replace(RUN, tables=("absent",)), document, tmp_path) == ["absent: not in the document"]
-
-
-def test_tables_are_carried_over_to_code_that_gives_the_same_numbers(document, tmp_path, monkeypatch):
-    path = tmp_path / "results.md"
-    path.write_text(document, encoding="utf-8")
-    for name, value in (("DOCUMENT", path), ("MANIFESTS", tmp_path)):
-        monkeypatch.setattr(carry_results, name, value)
-    code = library_code()
-    monkeypatch.setattr(carry_results, "library_code", lambda: {**code, "scoring": "new"})
-    monkeypatch.setattr(result_manifests, "library_code", lambda: {**code, "scoring": "new"})
-    assert out_of_date(RUN, document, tmp_path) == ["changed since: itembank.scoring"]
-    assert carry_results.carry(RUN, {**code, "irt": "other"}, 12) == "made by other code than the snapshot"
-    assert carry_results.carry(RUN, code, 6) == "carried"
-    carried = path.read_text(encoding="utf-8")
-    assert out_of_date(RUN, carried, tmp_path) == []
-    assert "the same numbers to 6 digits by a snapshot at" in carried
 
 
 def test_another_command_is_named(document, tmp_path):
@@ -79,25 +63,47 @@ def test_another_command_is_named(document, tmp_path):
     assert reason == "command was python -m study"
 
 
-def test_changed_code_and_data_are_named(document, tmp_path, monkeypatch):
+def test_changed_numbers_and_data_are_named(document, tmp_path, monkeypatch):
     now = result_manifests.what_goes_in(RUN)
-    now["code"]["selection"] = "other"
+    now["numbers"] |= {"estimate mean": "other", "plan half-width": "other", "plan difference": "other", "new": "other"}
+    del now["numbers"]["compare"]
     now["data"]["set"] = "other"
     monkeypatch.setattr(result_manifests, "what_goes_in", lambda run: now)
-    assert out_of_date(RUN, document, tmp_path) == ["changed since: itembank.selection", "other data: set"]
+    assert out_of_date(RUN, document, tmp_path) == ["numbers changed since: estimate, plan", "other data: set"]
+    manifest = json.loads((tmp_path / "study.json").read_text(encoding="utf-8"))
+    del manifest["numbers"]
+    (tmp_path / "study.json").write_text(json.dumps(manifest), encoding="utf-8")
+    assert f"made by older code (commit {manifest['commit'][:12]})" in out_of_date(RUN, document, tmp_path)
+
+
+def test_numbers_count_to_six_digits_where_a_table_could_use_them(tmp_path, monkeypatch):
+    def numbers(value, tail=0.5):
+        calls = {"estimate": {"value.0": value, "method.ids": "abc"}, "pretrain": {"tail.0": tail, "n": 3}}
+        (tmp_path / "values.json").write_text(json.dumps({"calls": calls}), encoding="utf-8")
+        return numbers_used(replace(RUN, unused=("pretrain: tail",)))
+
+    monkeypatch.setattr(result_manifests, "SNAPSHOT", tmp_path / "values.json")
+    first = numbers(0.25)
+    assert set(first) == {"estimate", "pretrain"}
+    assert numbers(0.25 + 1e-9, tail=0.75) == first
+    assert numbers(0.25001)["pretrain"] == first["pretrain"]
+    assert numbers(0.25001)["estimate"] != first["estimate"]
 
 
 def test_words_and_layout_of_code_do_not_count_but_constants_do(tmp_path):
     path = tmp_path / "kernel.py"
 
-    def digest_of(text):
+    def digest_of(text, **settings):
         path.write_text(text, encoding="utf-8")
-        return code_digest([path])
+        return code_digest([path], **settings)
 
     plain = digest_of("def f(x):\n    return 1.1 * x\n")
     assert digest_of('"""Words."""\n\n\ndef f(x):\n    """More."""\n    # why\n    return 1.1 * (x)\n') == plain
     assert digest_of("def f(x):\n    return 1.0 * x\n") != plain
     assert digest_of("def f(x):\n    return 1.1 + x\n") != plain
+    before, after, other = "from a.b import f", "from c import f", "from a.b import g"
+    assert digest_of(before, modules=False) == digest_of(after, modules=False) != digest_of(other, modules=False)
+    assert digest_of(before) != digest_of(after)
 
 
 def test_every_run_names_what_is_there():

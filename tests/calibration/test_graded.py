@@ -7,6 +7,7 @@ from scipy.special import expit
 from itembank.calibration.build import build_bank
 from itembank.calibration.calibrate import calibrate
 from itembank.calibration.calibration_specs import JointMAP, MarginalML, RelativeItemPrior, Variational
+from itembank.calibration.marginal_ml.graded_levels import level_derivatives, level_probabilities, start_thresholds
 from itembank.errors import DataError, ParameterError
 from itembank.estimation.estimate import estimate
 from itembank.estimation.folds import folds
@@ -62,6 +63,33 @@ def test_items_are_recovered(found, truth):
     assert 0.7 < np.std(z) < 1.4
     z = (found.parameters.loadings[:, 0] - truth["slope"]) / np.sqrt(found.item_covariance[:, 0, 0])
     assert 0.7 < np.std(z) < 1.4
+
+
+def test_few_models_on_steep_items_are_fitted():
+    """Thresholds near each other, far from abilities: a level's probability is no difference of numbers near 1."""
+    rng = np.random.default_rng(0)
+    theta = rng.normal(size=45)
+    x = np.exp(0.5 + 0.8 * rng.normal(size=37)) * (theta[:, None] - rng.normal(size=37)) + rng.logistic(size=(45, 37))
+    found = calibrate(ResponseMatrix.create(0.5 * ((x > -0.025) * 1.0 + (x > 0.025))), SPEC)
+    assert found.converged
+    assert np.corrcoef(found.abilities[:, 0], theta)[0, 1] > 0.95
+
+
+def test_level_probabilities_have_these_derivatives():
+    items = np.array([[0.8, 1.0, 0.3, -0.7], [-1.3, 0.4, 0.1, -1.0]])
+    theta = np.linspace(-3.0, 3.0, 7)
+    np.testing.assert_allclose(level_probabilities(items, theta).sum(axis=1), 1.0, rtol=1e-12)
+    derivatives = level_derivatives(items, theta)
+    for number in range(4):
+        step = 1e-5 * (np.arange(4) == number)
+        change = level_probabilities(items + step, theta) - level_probabilities(items - step, theta)
+        np.testing.assert_allclose(derivatives[:, :, number], change / 2e-5, atol=1e-8)
+
+
+def test_a_fit_starts_at_the_shares_of_the_levels():
+    counts = np.array([[5.0, 1.0, 3.0, 8.0]])
+    items = np.column_stack([np.zeros(1), start_thresholds(counts)])
+    np.testing.assert_allclose(level_probabilities(items, np.zeros(1))[:, :, 0], counts / counts.sum())
 
 
 def test_expected_scores_of_new_models_are_right(found, truth):

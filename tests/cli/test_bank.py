@@ -83,18 +83,6 @@ def test_both_scores_are_estimated_with_their_intervals(run, folder):
     assert "'quiz@1', 'quiz@2', 'mean_win_rate', got 'quiz@9'" in outcome.err
 
 
-def test_scores_are_converted(run, folder):
-    run("bank", "retire", "bank", "bad.txt", "--reason", "wrong key", "-o", "new")
-    words = ("bank", "convert", "new", "0.5", "law=0.4", "--of", "quiz@1", "--to", "quiz@2", "--format", "json")
-    overall, law = json.loads(run(*words).out)
-    assert (overall["target"], law["target"], law["score"]) == ("overall", "law", 0.4)
-    assert overall["low"] < overall["estimate"] < overall["high"]
-    assert run("bank", "convert", "new", "half", "--to", "quiz@1").code == 2
-    outcome = run("bank", "convert", "new", "0.5", "overall=0.7", "--to", "quiz@1")
-    assert outcome.code == 2
-    assert "'overall' twice" in outcome.err
-
-
 def test_banks_are_compared_and_merged(run, folder):
     run("bank", "retire", "bank", "bad.txt", "--reason", "wrong key", "-o", "new")
     found = json.loads(run("bank", "diff", "bank", "new", "--format", "json").out)

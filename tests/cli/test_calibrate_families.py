@@ -105,9 +105,3 @@ def test_levels_are_fitted_by_marginal_ml(run, tmp_path):
     assert (bank.parameters.family, bank.calibration.n_dims) == ("graded", 1)
     np.testing.assert_array_equal(bank.parameters.steps.levels, [0.0, 0.5, 1.0])
     assert json.loads(run("info", tmp_path / "bank", "--format", "json").out)["family"] == "graded"
-    assert bank.parameters.steps.link == "cumulative"
-    assert run(*words, "--method", "mml", "--link", "adjacent", "--force").code == 0
-    assert load_bank(tmp_path / "bank").parameters.steps.link == "adjacent"
-    idle = run(*words[:-2], "--method", "mml", "--dims", 1, "--link", "adjacent", "--force")
-    assert idle.code == 2
-    assert "--family graded" in idle.err

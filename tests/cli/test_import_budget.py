@@ -13,7 +13,7 @@ from tests.cli.session.loops import LIMIT
 
 HEAVY = (
     "numpy", "polars", "scipy.special", "scipy.sparse", "scipy.linalg", "scipy.optimize", "scipy.interpolate",
-    "scipy.stats", "scipy.spatial", "joblib", "matplotlib", "pandas", "pyarrow", "rich.console",
+    "scipy.stats", "scipy.spatial", "joblib", "vl_convert", "pandas", "pyarrow", "rich.console",
     "itembank.readers.read", "itembank.studies", "itembank.scaling",
 )  # fmt: skip
 ARRAYS = {"numpy", "polars"}

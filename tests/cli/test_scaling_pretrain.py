@@ -65,7 +65,7 @@ def test_a_table_for_the_terminal_a_figure_and_a_page(files, tmp_path):
     result = run_with_bank(files, "--law", "irsl", "--checked", "0", *drawn)
     assert result.exit_code == 0, result.output
     assert "recipe-3" in result.stdout
-    assert figure.read_text(encoding="utf-8").startswith("<?xml")
+    assert figure.read_text(encoding="utf-8").startswith("<svg")
     assert "Figure:" in result.stderr
     assert f"Report: {page}" in result.stderr
     text = page.read_text(encoding="utf-8")

@@ -2,23 +2,13 @@
 
 import contextlib
 import os
-import signal
-from dataclasses import dataclass
-from pathlib import Path
 
 import joblib
 import numpy as np
 import pytest
-from scipy.special import expit
 
-from itembank.calibration.calibration_specs import Variational
 from itembank.calibration.dimensions import choose_n_dims
-from itembank.calibration.fits import FitData
-from itembank.calibration.variational import coded_blocks, fit, sections
-from itembank.calibration.variational.cells import normal_expectation
 from itembank.numerics.parallel import in_parallel
-from itembank.progress import silent
-from itembank.responses.item_codes import ItemCodes
 from itembank.studies.run import run_study
 from tests.numerics.test_parallel import dies_once, product, where
 from tests.studies.simulated import make_responses, make_spec, numbers
@@ -84,38 +74,6 @@ def test_candidates_are_tried_on_a_cluster(cluster):
         here = choose_n_dims(RESPONSES, candidates=(1, 2, 3))
     np.testing.assert_array_equal(there.errors, here.errors)
     assert there.n_dims == here.n_dims
-
-
-@dataclass(frozen=True)
-class DiesOnce:
-    """The rule of a fit, which ends the first process that comes to it and is not this one."""
-
-    folder: Path
-    caller: int
-
-    def __call__(self, mean, variance):
-        if os.getpid() != self.caller and not (self.folder / "was").exists():
-            (self.folder / "was").touch()
-            os.kill(os.getpid(), signal.SIGKILL)
-        return normal_expectation(mean, variance)
-
-
-def test_one_fit_is_spread_and_a_killed_worker_costs_only_its_section(cluster, tmp_path, monkeypatch):
-    rng = np.random.default_rng(0)
-    cells = (rng.random((400, 60)) < expit(rng.normal(size=60) + rng.normal(size=(400, 1)))).astype(np.uint8)
-    cells.tofile(tmp_path / "codes")
-    codes = ItemCodes(np.memmap(tmp_path / "codes", np.uint8, "r", shape=cells.shape))
-    monkeypatch.setattr(coded_blocks, "CELLS_PER_BLOCK", 1000)
-    monkeypatch.setattr(sections, "SECTION_ANSWERS", 5000)
-    monkeypatch.setattr(fit, "SUBSET_SIZE", 100)
-    monkeypatch.setattr(fit, "normal_expectation", DiesOnce(tmp_path, os.getpid()))
-    data, spec = FitData.of_codes(codes, np.zeros(400)), Variational("2pl", tolerance=1e-4)
-    there = fit.fit_variational(data, spec, progress=silent)
-    assert (tmp_path / "was").exists()
-    with joblib.parallel_config("sequential"):
-        here = fit.fit_variational(data, spec, progress=silent)
-    for name in ("loadings", "intercept", "abilities", "item_covariance", "history"):
-        np.testing.assert_array_equal(getattr(there, name), getattr(here, name))
 
 
 def test_a_killed_worker_costs_only_what_it_was_at(cluster, tmp_path):

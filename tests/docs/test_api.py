@@ -2,16 +2,16 @@ from pathlib import Path
 from types import ModuleType
 
 import itembank
-from itembank.moved_names import NAMESPACES
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "api.md"
 
 
 def public_names():
     """All names of the package and of what stands below it, as a user writes them."""
-    top = [f"itembank.{name}" for name in itembank.__all__ if not isinstance(getattr(itembank, name), ModuleType)]
-    spaces = {name: getattr(itembank, name) for name in (*NAMESPACES, "plots")}
-    return [*top, *(f"itembank.{space}.{name}" for space, home in spaces.items() for name in home.__all__)]
+    here = {name: getattr(itembank, name) for name in itembank.__all__}
+    spaces = {name: one.__all__ for name, one in here.items() if hasattr(one, "__all__")}
+    top = [f"itembank.{name}" for name, one in here.items() if not isinstance(one, ModuleType)]
+    return [*top, *(f"itembank.{space}.{name}" for space, names in spaces.items() for name in names)]
 
 
 def test_every_public_name_is_on_the_page():

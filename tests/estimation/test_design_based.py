@@ -14,7 +14,7 @@ from itembank.responses.targets import ScoreTargets
 from itembank.selection.select import select
 from tests.bank.banks import make_bank
 
-METHODS = pytest.mark.parametrize("method", ["random", "stratified", "uncertainty"])
+METHODS = pytest.mark.parametrize("method", ["random", "stratified"])
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +75,7 @@ def test_order_of_models_and_items_does_not_matter(bank, method):
 
 
 def test_blocks_of_models_do_not_matter(bank, monkeypatch):
-    selection = select(bank, 30, method="uncertainty", rng=1)
+    selection = select(bank, 30, method="random", rng=1)
     whole = design_based_estimates(bank, bank.responses, selection)
     monkeypatch.setattr(response_summary, "CELLS_AT_ONCE", 90 * 7)
     np.testing.assert_allclose(
@@ -84,7 +84,7 @@ def test_blocks_of_models_do_not_matter(bank, monkeypatch):
 
 
 def test_only_the_chosen_responses_count(bank):
-    selection = select(bank, 30, method="uncertainty", rng=1)
+    selection = select(bank, 30, method="random", rng=1)
     chosen = bank.responses.item_indices(selection.item_ids)
     one = design_based_estimates(bank, bank.responses, selection)
     np.testing.assert_array_equal(
@@ -131,7 +131,7 @@ def test_a_scenario_without_chosen_items_is_an_error(bank):
 
 @pytest.mark.parametrize("method", ["anchor-irt", "anchor-correctness"])
 def test_items_not_drawn_by_chance_are_an_error(bank, method):
-    with pytest.raises(DataError, match="--method random, stratified or uncertainty"):
+    with pytest.raises(DataError, match="--method random or stratified"):
         design_based_estimates(bank, bank.responses, select(bank, 30, method=method, rng=0))
 
 

@@ -5,9 +5,9 @@ import polars as pl
 import pytest
 
 from itembank.estimation.estimate import estimate
+from itembank.estimation.model_abilities import estimate_abilities
 from itembank.estimation.observations import observe
 from itembank.estimation.response_summary import summarise_responses
-from itembank.estimation.score import score
 from itembank.planning.select import select
 from itembank.responses.responses import ResponseMatrix
 from tests.bank.banks import make_bank, with_family
@@ -30,7 +30,7 @@ def test_ability_behind_estimates_is_that_of_scoring(family):
     bank = make_bank() if family == "bernoulli" else with_family(make_bank(), family)
     responses = new_responses(bank)
     found = estimate(bank, responses, method="p-irt", interval="model-based")
-    np.testing.assert_allclose(found.abilities, score(bank, responses).theta, rtol=1e-9, atol=1e-11)
+    np.testing.assert_allclose(found.abilities, estimate_abilities(bank, responses).theta, rtol=1e-9, atol=1e-11)
 
 
 @pytest.mark.parametrize("family", ["binomial", "beta-binomial"])

@@ -3,8 +3,8 @@ import dataclasses
 import numpy as np
 import pytest
 
-from itembank.estimation.intervals import calibrated_half_widths
 from itembank.estimation.out_of_fold import OutOfFold, without_sampling_error
+from itembank.numerics.intervals import calibrated_half_widths
 
 
 def made_up(rng, sampling=0.03, n_models=600):

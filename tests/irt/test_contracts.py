@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from itembank.estimation.score import score_responses
+from itembank.estimation.model_abilities import abilities_of
 from itembank.irt import answers as layout
 from itembank.irt.ability_specs import METHODS
 from itembank.irt.bernoulli import probability
@@ -38,7 +38,7 @@ def make(rng, prior, asymptotes, *, n_models=8, n_items=40, share_missing=0.2):
 
 
 def run(method, parameters, responses, prior):
-    return score_responses(parameters, responses, prior, METHODS.resolve(method))
+    return abilities_of(parameters, responses, prior, METHODS.resolve(method))
 
 
 def same(first, second):

@@ -9,7 +9,7 @@ from scipy.optimize import minimize
 from scipy.stats import beta as beta_distribution
 from scipy.stats import betabinom, binom
 
-from itembank.estimation.score import score, score_responses
+from itembank.estimation.model_abilities import abilities_of, estimate_abilities
 from itembank.irt import answers as layout
 from itembank.irt import starts
 from itembank.irt.ability_specs import METHODS
@@ -178,9 +178,9 @@ def test_laplace_mean_in_many_dimensions_is_near_that_of_importance_sampling(fam
 def test_own_item_lists_give_what_the_matrix_gives(family, method, monkeypatch):
     parameters, responses, n_trials = make_case(family, missing=0.5)
     spec, prior = METHODS.resolve(method), AbilityPrior.standard(1)
-    shared = score_responses(parameters, responses, prior, spec, n_trials=n_trials)
+    shared = abilities_of(parameters, responses, prior, spec, n_trials=n_trials)
     monkeypatch.setattr(layout, "SPARSE_BELOW", 1.1)
-    own = score_responses(parameters, responses, prior, spec, n_trials=n_trials)
+    own = abilities_of(parameters, responses, prior, spec, n_trials=n_trials)
     np.testing.assert_allclose(own.theta, shared.theta, rtol=1e-7, atol=1e-9)
     np.testing.assert_allclose(own.covariance, shared.covariance, rtol=1e-5)
 
@@ -189,7 +189,7 @@ def test_own_item_lists_give_what_the_matrix_gives(family, method, monkeypatch):
 def test_binomial_counts_are_as_many_bernoulli_answers(method):
     parameters, responses, n_trials = make_case("binomial", missing=0.1)
     prior, spec = AbilityPrior.standard(1), METHODS.resolve(method)
-    found = score_responses(parameters, responses, prior, spec, n_trials=n_trials)
+    found = abilities_of(parameters, responses, prior, spec, n_trials=n_trials)
     trials, correct = n_trials.astype(int), np.rint(np.nan_to_num(responses) * n_trials).astype(int)
     for model in range(len(responses)):
         items = np.repeat(np.arange(parameters.n_items), np.where(np.isnan(responses[model]), 0, trials[model]))
@@ -197,7 +197,7 @@ def test_binomial_counts_are_as_many_bernoulli_answers(method):
         place = np.arange(len(items)) - np.repeat(starts, np.diff(np.append(starts, len(items))))
         single = ItemParameters.create(parameters.loadings[items], parameters.intercept[items])
         answers = (place < correct[model][items]).astype(np.float64)[None]
-        expected = score_responses(single, answers, prior, spec)
+        expected = abilities_of(single, answers, prior, spec)
         np.testing.assert_allclose(found.theta[model], expected.theta[0], atol=1e-7)
         np.testing.assert_allclose(found.covariance[model], expected.covariance[0], rtol=1e-6)
 
@@ -206,7 +206,7 @@ def test_binomial_counts_are_as_many_bernoulli_answers(method):
 @pytest.mark.parametrize("right", [0.0, 1.0])
 def test_counts_all_alike(method, right):
     parameters, responses, n_trials = make_case("beta-binomial", missing=0.0, n_models=2)
-    found = score_responses(
+    found = abilities_of(
         parameters, np.full_like(responses, right), AbilityPrior.standard(1), METHODS.resolve(method), n_trials=n_trials
     )
     sign = 2.0 * right - 1.0
@@ -223,8 +223,8 @@ def test_probabilities_of_zero_and_one_only_say_how_near_they_are(method):
     parameters, responses, _ = make_case("beta", missing=0.0, n_models=2)
     prior, spec = AbilityPrior.standard(1), METHODS.resolve(method)
     extreme = np.array([[0.0], [1.0]]) * np.ones_like(responses)
-    found = score_responses(parameters, extreme, prior, spec)
-    nearly = score_responses(parameters, np.clip(extreme, 5e-7, 1 - 5e-7), prior, spec)
+    found = abilities_of(parameters, extreme, prior, spec)
+    nearly = abilities_of(parameters, np.clip(extreme, 5e-7, 1 - 5e-7), prior, spec)
     np.testing.assert_array_equal(found.theta, nearly.theta)
     if method == "ml":
         assert found.at_bound.all()
@@ -245,11 +245,11 @@ def test_score_takes_trials_from_the_responses(family):
     values[0, 2] = np.nan
     items = bank.item_ids[5:15]
     responses = ResponseMatrix.create(values, items=pl.DataFrame({"item_id": items}), n_trials=trials)
-    found = score(bank, responses)
+    found = estimate_abilities(bank, responses)
     parameters = bank.parameters.take(np.arange(5, 15))
     expected = map_abilities(parameters, values, bank.calibration.prior, n_trials=trials.astype(np.float64))
     np.testing.assert_array_equal(found.theta, expected.theta)
-    plain = score(bank, ResponseMatrix.create(values, items=pl.DataFrame({"item_id": items})))
+    plain = estimate_abilities(bank, ResponseMatrix.create(values, items=pl.DataFrame({"item_id": items})))
     assert np.array_equal(plain.theta, found.theta) == (family == "beta")
 
 
@@ -291,14 +291,12 @@ def test_the_answer_does_not_depend_on_the_ability_scale(family, method):
     """theta becomes 2.5 theta - 1, parameters and prior to match."""
     parameters, responses, n_trials = make_case(family)
     prior, spec = AbilityPrior.standard(1), METHODS.resolve(method)
-    here = score_responses(parameters, responses, prior, spec, n_trials=n_trials)
+    here = abilities_of(parameters, responses, prior, spec, n_trials=n_trials)
     moved = dataclasses.replace(
         parameters,
         loadings=parameters.loadings / 2.5,
         intercept=parameters.intercept + parameters.loadings[:, 0] / 2.5,
     )
-    there = score_responses(
-        moved, responses, AbilityPrior(np.array([-1.0]), np.array([[6.25]])), spec, n_trials=n_trials
-    )
+    there = abilities_of(moved, responses, AbilityPrior(np.array([-1.0]), np.array([[6.25]])), spec, n_trials=n_trials)
     np.testing.assert_allclose(there.theta, 2.5 * here.theta - 1.0, rtol=1e-6, atol=1e-6)
     np.testing.assert_allclose(there.covariance, 6.25 * here.covariance, rtol=1e-5)

@@ -10,7 +10,7 @@ from itembank.bank.bank_files import load_bank, save_bank
 from itembank.bank.bank_history import ANSWERED_HOW
 from itembank.banks import add_items, add_models, recalibrate, retire, with_target
 from itembank.errors import DataError, DataWarning, ParameterError
-from itembank.estimation.score import score
+from itembank.estimation.model_abilities import estimate_abilities
 from itembank.responses.responses import ResponseMatrix
 from tests.living.answers import answers_to
 from tests.living.living import named_bank
@@ -41,7 +41,7 @@ def test_added_models_leave_items_and_scores_as_they_are(bank):
     np.testing.assert_array_equal(grown.parameters.loadings, bank.parameters.loadings)
     np.testing.assert_array_equal(grown.parameters.intercept, bank.parameters.intercept)
     np.testing.assert_array_equal(grown.calibration.abilities[:20], bank.calibration.abilities)
-    np.testing.assert_allclose(grown.calibration.abilities[20:], score(bank, given).theta)
+    np.testing.assert_allclose(grown.calibration.abilities[20:], estimate_abilities(bank, given).theta)
     assert grown.target_id == bank.target_id
     assert (grown.version, grown.history.changes[-1].note) == ("1.1.0", "May")
     assert grown.responses.models[ANSWERED_HOW].to_list() == [None] * 20 + ["random"] * 8

@@ -9,10 +9,10 @@ import warnings
 import joblib
 import numpy as np
 import pytest
-from joblib._parallel_backends import ThreadingBackend
+from joblib._parallel_backends import LokyBackend
 
 from itembank.errors import DataWarning, ParameterError, warn
-from itembank.numerics.parallel import in_parallel, jobs, parts_with_progress, same_workers
+from itembank.numerics.parallel import in_parallel, jobs, parts_with_progress
 
 MATRIX = np.random.default_rng(0).normal(size=(400, 300))
 
@@ -90,29 +90,15 @@ def test_a_killed_worker_costs_only_what_it_was_at(tmp_path):
     assert dict(in_parallel(dies_once, parts, n_jobs=2)) == {number: number for number in range(4)}
 
 
-class Anew(ThreadingBackend):
-    """A backend that gives back all results at once and starts workers for every round, as Ray's does."""
+class AllAtOnce(LokyBackend):
+    """A backend that gives back all results at once, as Ray's does."""
 
-    supports_sharedmem = supports_return_generator = False
-    n_starts = 0
-
-    def configure(self, *arguments, **options):
-        type(self).n_starts += 1
-        return super().configure(*arguments, **options)
+    supports_return_generator = False
 
 
-def test_rounds_share_the_workers_of_a_backend_that_would_start_some_for_each(monkeypatch):
-    monkeypatch.setattr(Anew, "n_starts", 0)
-    with joblib.parallel_config(Anew(), n_jobs=2):
-        for expected in (1, 2):
-            assert dict(in_parallel(abs, [(-1,), (2,)])) == {0: 1, 1: 2}
-            assert Anew.n_starts == expected
-        with same_workers():
-            for _ in range(3):
-                assert dict(in_parallel(abs, [(-1,), (2,)])) == {0: 1, 1: 2}
-        assert Anew.n_starts == 3
-        list(in_parallel(abs, [(-1,), (2,)]))
-        assert Anew.n_starts == 4
+def test_a_backend_that_gives_back_all_results_at_once_gets_a_few_parts_at_a_time():
+    with joblib.parallel_config(AllAtOnce(), n_jobs=2):
+        assert dict(in_parallel(abs, [(-number,) for number in range(20)])) == {number: number for number in range(20)}
 
 
 def test_a_part_that_kills_every_worker_ends_the_work(monkeypatch):

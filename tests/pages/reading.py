@@ -91,16 +91,35 @@ def parts(spec):
             yield from parts(one)
 
 
+def columns_of(chart, name=""):
+    """Columns of one of a chart's data, the first by default."""
+    return next(one for one in chart.data if name in {"", one.name}).columns
+
+
+def check_chart(one, *payloads):
+    """A chart names columns of its data; everything can be written; no expression holds a stranger's name."""
+    own = {
+        name
+        for part in parts(one.spec)
+        if part[0] == "values"
+        for row in part[1]
+        if isinstance(row, dict)
+        for name in row
+    }
+    known = own.union(*(data.columns for data in one.data))
+    named = {value for name, value in parts(one.spec) if name == "field" and isinstance(value, str)}
+    assert named <= known, (one.title, named - known)
+    assert len(one.alternative) > 20
+    expressions = [str(value) for name, value in parts(one.spec) if name in EXPRESSIONS]
+    assert not any(payload in each for each in expressions for payload in payloads)
+    json.dumps(one.spec)
+    for data in one.data:
+        json.dumps(plain_columns(data.columns), allow_nan=False)
+
+
 def check_charts(page, *payloads):
-    """Charts name columns of their data; everything can be written; no expression holds a stranger's name."""
-    drawn = of_kind(page, Chart)
-    for one in drawn:
-        known = {name for data in one.data for name in data.columns}
-        named = {value for name, value in parts(one.spec) if name == "field" and isinstance(value, str)}
-        assert named <= known, (one.title, named - known)
-        assert len(one.alternative) > 20
-        expressions = [str(value) for name, value in parts(one.spec) if name in EXPRESSIONS]
-        assert not any(payload in each for each in expressions for payload in payloads)
-        json.dumps(one.spec)
-    for data in [*(data for one in drawn for data in one.data), *(one.data for one in of_kind(page, Table))]:
-        json.dumps(plain_columns(data), allow_nan=False)
+    """Check all charts of a page, and its tables."""
+    for one in of_kind(page, Chart):
+        check_chart(one, *payloads)
+    for one in of_kind(page, Table):
+        json.dumps(plain_columns(one.data.columns), allow_nan=False)

@@ -166,13 +166,12 @@ def test_the_same_seed_gives_the_same_numbers_and_progress_rises_to_the_end(resu
     assert told[-1] == 1.0
 
 
-def test_without_matplotlib_all_but_the_figure_is_there(tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    monkeypatch.delitem(sys.modules, "itembank.pages.figures.notebook_figures", raising=False)
+def test_without_vl_convert_all_but_the_figure_is_there(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "vl_convert", None)
     result = run_quickstart(tmp_path, n_items=40, n_repeats=1, rng=0)
     assert set(result.files) == {"bank", "selection", "responses", "estimates"}
     assert all(path.exists() for path in result.files.values())
-    assert "pip install matplotlib" in result.notes[0]
+    assert "pip install vl-convert-python" in result.notes[0]
 
 
 def test_a_foreign_folder_is_not_overwritten(tmp_path):

@@ -6,28 +6,18 @@ from itembank.errors import ParameterError
 from itembank.pages.blocks import Chart
 from itembank.pages.study_numbers import IN_COLOUR, OTHERS, StudyNumbers
 from itembank.pages.study_page import study_page
-from itembank.studies.manifests import StudyManifest
-from itembank.studies.results import StudyResult
-from itembank.studies.summary import summarise
-from tests.pages.figures.test_study_figures import METHODS, make_estimates
 from tests.pages.reading import answers, cautions, check_charts, lead_text, of_kind
+from tests.pages.test_study_charts import METHODS, make_estimates, study
 
 PAYLOAD = "<script>alert(1)</script>"
-
-
-def study(estimates, **choices):
-    """A finished study of these estimates."""
-    spec = {"name": PAYLOAD, "level": 0.95, "budget": None, "data": {"responses": ["/home/me/past.csv"]}, **choices}
-    manifest = StudyManifest("comparison", spec, "f" * 64, "d" * 64, {"itembank": "1"}, 0, 4, 22, 200)
-    estimates = estimates.with_columns(failure=pl.lit(""))
-    return StudyResult(estimates, summarise(estimates), manifest)
 
 
 @pytest.fixture(scope="module")
 def result():
     better = pl.when(pl.col("selector") == "anchor-irt").then(0.2).otherwise(1.0)
     table = make_estimates(splits=("random", PAYLOAD))
-    return study(table.with_columns(estimate=pl.col("truth") + better * (pl.col("estimate") - pl.col("truth"))))
+    table = table.with_columns(estimate=pl.col("truth") + better * (pl.col("estimate") - pl.col("truth")))
+    return study(table, name=PAYLOAD)
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from itembank.estimation.intervals import ALLOWANCE
+from itembank.numerics.intervals import ALLOWANCE
 from itembank.planning.precision import detectable_difference, expected_half_width, grid_sizes, precision_curve
 
 

@@ -7,9 +7,7 @@ import pytest
 
 from itembank.errors import DataError, command_line_words, remedy
 from itembank.files.memory import allowing, most_memory
-from itembank.readers import kept_parts
 from itembank.readers.collecting import collect
-from itembank.readers.kept_parts import keeping_parts
 
 
 def length(files, number):
@@ -18,25 +16,13 @@ def length(files, number):
     return number, files[number], most_memory()
 
 
-def name_of(path):
-    return path.name
-
-
-def test_processes_change_nothing(tmp_path, monkeypatch):
+def test_processes_change_nothing():
     read = partial(length, {k: 10 * k for k in range(7)})
     said = []
     with allowing(1e6), command_line_words():
         here = collect(range(7), read, lambda *_: None, name=str, in_processes=True)
         with joblib.parallel_config(n_jobs=2):
             elsewhere = collect(range(7), read, lambda *one: said.append(one), name=str, in_processes=True)
-        with monkeypatch.context() as patch, joblib.parallel_config(n_jobs=2), keeping_parts(tmp_path / "out") as kept:
-            patch.setattr(kept_parts, "KEEP_AFTER", 0.0)
-            paths = [tmp_path / str(k) for k in range(4)]
-            for path in paths:
-                path.touch()
-            for n_found in (0, 4):
-                parts = collect(paths, name_of, lambda *_: None, name=str, in_processes=True, kept_as="names")
-                assert (parts, kept.n_found) == ((["0", "1", "2", "3"], []), n_found)
     assert elsewhere == here
     assert here[1] == ["1 is bad: --command-line", "4 is bad: --command-line"]
     assert here[0][0] == (0, 0, 1e6)

@@ -106,7 +106,11 @@ def test_wide_tables_either_way_round_and_py_irt_are_the_same_matrix(tmp_path):
     paths = sorted(tmp_path.iterdir())
     assert len(paths) == 7
     for path in paths:
-        check_expected(read_responses(path))
+        if path.name == "pyirt.jsonl":
+            with pytest.warns(DataWarning, match="1 of 6 rows have no response"):
+                check_expected(read_responses(path))
+        else:
+            check_expected(read_responses(path))
 
 
 def test_text_numbers_and_truth_values_are_responses(tmp_path):
@@ -224,7 +228,7 @@ def test_the_format_may_be_said(tmp_path):
 def test_readers_by_format_say_when_a_file_has_another(tmp_path):
     (tmp_path / "r.csv").write_text(LONG + "a,x,1\n")
     assert read_table(tmp_path / "r.csv", columns={"seed": "nothing"}).n_models == 1
-    with pytest.raises(DataError, match="JSON Lines"):
+    with pytest.raises(DataError, match=r"r\.csv"):
         read_py_irt(tmp_path / "r.csv")
     with pytest.raises(DataError, match=r"must tell the task|samples"):
         read_lm_eval(tmp_path / "r.csv")

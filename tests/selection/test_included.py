@@ -25,7 +25,7 @@ ALL = pytest.mark.parametrize(
     [*METHODS.kinds, VOptimal(allocation="equal"), Stratified("proportional"), AnchorLatent(allow_degenerate=True)],
     ids=str,
 )
-RANDOM = pytest.mark.parametrize("method", ["random", "stratified", "uncertainty"])
+RANDOM = pytest.mark.parametrize("method", ["random", "stratified"])
 IDS = ("math/0", "math/3", "law/2", "math/9")
 
 

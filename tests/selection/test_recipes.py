@@ -12,7 +12,6 @@ from itembank.selection.selector_specs import (
     AnchorLatent,
     OptimalDesign,
     Stratified,
-    Uncertainty,
     VOptimal,
 )
 from tests.bank.banks import make_bank
@@ -24,7 +23,6 @@ SPECS = [
     AnchorIRT(n_restarts=2, standardise=False, allow_degenerate=True),
     AnchorLatent(n_components=2),
     Stratified("proportional"),
-    Uncertainty(mixture=0.25),
     OptimalDesign("d-optimal", at_least={"law": 3}, at_most=5, randomesque=2),
     OptimalDesign(of="score", target="math", at_least=0),
 ]

@@ -16,7 +16,7 @@ from itembank.selection.selector_specs import METHODS, AnchorCorrectness, Anchor
 from tests.bank.banks import make_bank
 
 FREE = ("v-optimal", "optimal-design")
-RANDOM = ("random", "stratified", "uncertainty")
+RANDOM = ("random", "stratified")
 ALL_METHODS = pytest.mark.parametrize("method", list(METHODS.kinds))
 EQUAL_COUNTS = pytest.mark.parametrize(
     "method", [*(name for name in METHODS.kinds if name not in FREE), VOptimal(allocation="equal")]

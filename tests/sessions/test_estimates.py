@@ -8,7 +8,6 @@ from itembank.bank.bank_factors import bank_factor_model
 from itembank.estimation.estimate import estimate
 from itembank.estimation.estimator_specs import PIRT, Factor
 from itembank.estimation.expectations import Expectations
-from itembank.estimation.intervals import calibrated_half_widths, cut_to_possible
 from itembank.estimation.observations import observe
 from itembank.estimation.point import Known, point_scores
 from itembank.estimation.regression.factor import predict_factor
@@ -17,6 +16,7 @@ from itembank.estimation.stacking import combined, reconciled
 from itembank.irt.bernoulli import probability
 from itembank.irt.binarise import apply_thresholds, item_thresholds
 from itembank.irt.newton import map_abilities
+from itembank.numerics.intervals import calibrated_half_widths, cut_to_possible
 from itembank.responses.responses import ResponseMatrix
 from itembank.sessions.events import Asked
 from itembank.sessions.limits import Budget, Stopping

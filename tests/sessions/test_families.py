@@ -7,8 +7,8 @@ import pytest
 
 from itembank.calibration.build import build_bank
 from itembank.calibration.calibration_specs import MarginalML, Variational
+from itembank.estimation.model_abilities import estimate_abilities
 from itembank.estimation.noise import noise_ratio
-from itembank.estimation.score import score
 from itembank.irt.bernoulli import logit, probability
 from itembank.irt.families import information_weights
 from itembank.irt.newton import map_abilities
@@ -57,7 +57,7 @@ def test_ability_is_that_of_scoring_the_same_answers(family):
     session = model_based(bank, budget=Budget(n_items=12))
     assert len(run(session, answers_of(bank))) == 12
     found = session.estimate()
-    scored = score(bank, session_responses(session))
+    scored = estimate_abilities(bank, session_responses(session))
     np.testing.assert_allclose(found.theta, scored.theta[0], rtol=1e-12)
     np.testing.assert_allclose(found.covariance, scored.covariance[0], rtol=1e-12)
     rows = found.scores.rows()

@@ -1,10 +1,7 @@
 """The calls of the snapshot: command lines over every method, family and law, in an order in which files are there."""
 
 _SMALL = "--no-folds --format json"
-_SELECTORS = (
-    *("auto", "random", "stratified", "anchor-correctness", "anchor-irt", "anchor-latent", "v-optimal"),
-    "uncertainty",
-)
+_SELECTORS = (*("auto", "random", "stratified", "anchor-correctness", "anchor-irt", "anchor-latent", "v-optimal"),)
 _CRITERIA = ("trace", "d-optimal", "a-optimal", "v-optimal", "random", "uniform", "min-cost --cost seconds")
 _ESTIMATORS = (
     *("mean", "weighted", "p-irt", "gp-irt", "task-mean", "task-mean-eb", "ridge", "factor", "stacked", "auto"),
@@ -54,7 +51,6 @@ CALLS = {
     "estimate model-based": "estimate bank new.parquet --selection anchor-irt.json --interval model-based "
     "--format json",
     "estimate by design": "estimate bank new.parquet --selection random.json --interval design --format json",
-    "estimate by uncertainty": "estimate bank new.parquet --selection uncertainty.json --interval design --format json",
     "estimate win rates": "estimate bank new.parquet --selection stratified.json --win-rate --format json",
     "estimate counts": "estimate bank-beta-binomial samples.parquet --interval model-based --method p-irt "
     "--format json",
@@ -97,8 +93,6 @@ CALLS = {
     "simulate": "simulate -o simulated.parquet --models 12 --items 60 --tasks 3 --dims 1 --missing 0.2 --format json",
     "calibrate base": f"calibrate old.parquet -o base --method map --dims 1 {_SMALL}",
     "calibrate graded": f"calibrate levels.parquet -o bank-graded --method mml --family graded {_SMALL}",
-    "calibrate partial credit": "calibrate levels.parquet -o bank-partial --method mml --family graded --link adjacent "
-    f"{_SMALL}",
     "calibrate covariate": "calibrate few.parquet -o bank-covariate --dims 1 --item-covariate disturbance "
     f"--within macro --across items {_SMALL}",
     "calibrate each": "calibrate few.parquet old.parquet -o banks --each --method map --dims 1 --scores scores.csv "
@@ -119,7 +113,6 @@ CALLS = {
     "bank retire": "bank retire grown some-ids.txt --reason key -o retired --format json",
     "bank restore": "bank restore retired some-ids.txt --reason right -o restored --format json",
     "bank merge": "bank merge grown named -o merged --format json",
-    "bank convert": "bank convert grown 0.7 --of quiz@1 --to quiz@2 --format json",
     "bank diff": "bank diff named retired --format json",
     "bank log": "bank log restored --format json",
     "prepare": "prepare base --format json",

@@ -17,6 +17,19 @@ def changes(before, after, *, digits):
     return lines
 
 
+def kept(before, after, *, digits):
+    """Return the later snapshot with the earlier numbers where both agree: rounding alone changes no file."""
+    return {
+        call: {
+            place: before[call][place]
+            if place in before.get(call, {}) and _same(before[call][place], value, digits)
+            else value
+            for place, value in values.items()
+        }
+        for call, values in after.items()
+    }
+
+
 def _same(before, after, digits):
     if isinstance(before, str) or isinstance(after, str):
         return before == after

@@ -7,7 +7,7 @@ import pytest
 
 from tests.cli.contract.every_option import commands
 from tests.snapshot.calls import CALLS, NOT_HERE
-from tests.snapshot.compare import changes
+from tests.snapshot.compare import changes, kept
 from tests.snapshot.record import record
 from tests.snapshot.verbs import VERBS
 
@@ -69,3 +69,10 @@ def test_what_differs_is_named():
         "late: new",
     ]
     assert "estimate: value: 0.5 became 0.5000001" in changes(before, after, digits=8)
+
+
+def test_writing_again_keeps_numbers_that_only_rounding_moved():
+    before = {"estimate": {"value": 0.5, "other": 1.0, "ids": "abc", "gone": 1.0}, "old": {}}
+    after = {"estimate": {"value": 0.5 + 1e-13, "other": 1.1, "ids": "abd", "new": 2.0}, "late": {"value": 1.0}}
+    found = kept(before, after, digits=12)
+    assert found == after | {"estimate": after["estimate"] | {"value": 0.5}}

@@ -74,7 +74,7 @@ def test_no_estimator_sees_more_than_chosen_items(selector, monkeypatch):
 
 
 @pytest.mark.parametrize("interval", ["model-based", "design"])
-@pytest.mark.parametrize("selector", ["random", "stratified", "uncertainty"])
+@pytest.mark.parametrize("selector", ["random", "stratified"])
 def test_no_interval_sees_more_than_chosen_items(interval, selector, monkeypatch):
     choices = {"selectors": (selector,), "estimators": ("auto",), "n_items": (10,), "repeats": 1}
     assert is_blind(make_spec(interval=interval, **choices), monkeypatch) == {"auto": True}

@@ -36,7 +36,7 @@ class DefectModel:
 
 
 SIMULATED: Final = DefectModel(-2.229, np.array([0.647, 2.316, 0.653, 0.516]))
-"""Learnt from planted faults in simulated answers, with no real label: ``python -m benchmarks.item_audit learn``."""
+"""Learnt from planted faults in simulated answers, with no real label."""
 
 
 def defect_features(evidence: ItemEvidence, statistics: ItemStatistics) -> FloatArray:

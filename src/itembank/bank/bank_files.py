@@ -332,17 +332,15 @@ def _step_columns(steps: Steps) -> dict[str, FloatArray]:
 
 
 def _about_levels(steps: Steps | None) -> dict[str, Any]:
-    """State the levels of graded items, and their link where it is not the cumulative one."""
-    if steps is None:
-        return {}
-    return {"levels": steps.levels.tolist()} | ({} if steps.link == "cumulative" else {"link": steps.link})
+    """State the levels of graded items."""
+    return {} if steps is None else {"levels": steps.levels.tolist()}
 
 
 def _steps(record: dict[str, Any], items: dict[str, Any]) -> Steps:
     """Put the steps of graded items together."""
     levels = record["levels"]
     places = np.column_stack([items[f"step_{k}"] for k in range(1, len(levels))])
-    return Steps(_floats(levels), places, record.get("link", "cumulative"))
+    return Steps(_floats(levels), places)
 
 
 def _targets(about: dict[str, Any], items: pl.DataFrame, own: dict[str, Any]) -> ScoreTargets:

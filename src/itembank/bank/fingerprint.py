@@ -50,8 +50,6 @@ def bank_fingerprint(
     if parameters.steps is not None:
         _add_array(digest, parameters.steps.levels)
         _add_array(digest, parameters.steps.places)
-        if parameters.steps.link != "cumulative":
-            digest.update(parameters.steps.link.encode())
     return digest.hexdigest()[:BANK_ID_LENGTH]
 
 

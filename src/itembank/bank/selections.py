@@ -91,7 +91,7 @@ class Selection(Compact):
     def is_random(self) -> bool:
         """Whether chance alone chose the items (gp-IRT's variance constant depends on it, tinyBenchmarks 4.2)."""
         has_included = self.recipe is not None and bool(self.recipe.get(INCLUDED))
-        return self.method in {"random", "stratified", "uncertainty"} and not has_included
+        return self.method in {"random", "stratified"} and not has_included
 
     def to_dict(self) -> dict[str, Any]:
         """Return the content of the JSON file."""

@@ -8,7 +8,7 @@ import polars as pl
 from itembank.bank.arguments import GivenResponses, as_responses
 from itembank.bank.calibrations import Calibration
 from itembank.calibration.agreement import Agreement, agreement_beyond
-from itembank.calibration.calibration_specs import METHODS, CalibrationSpec, Variational, has_family, plain_options
+from itembank.calibration.calibration_specs import METHODS, CalibrationSpec, has_family, plain_options
 from itembank.calibration.degenerate import DegenerateItems, put_back
 from itembank.calibration.families import PreparedResponses, many_codes, precision_index, prepare, with_family
 from itembank.calibration.fits import Fit, FitData
@@ -195,9 +195,7 @@ def _agreement(data: FitData, fit: Fit, spec: CalibrationSpec) -> Agreement:
 def _too_narrow(found: Agreement, spec: CalibrationSpec) -> str:
     """Say what a binomial fit of attempts that agree is worth."""
     remedy = "Use family 'beta-binomial'"
-    if isinstance(spec, Variational) and spec.device is not None:
-        remedy += ", and leave the device out"
-    elif not has_family(spec, "beta-binomial"):
+    if not has_family(spec, "beta-binomial"):
         remedy += ", which the variational method has"
     return (
         f"{found.finding}, and family 'binomial' takes them for independent: slopes come out too large and intervals "

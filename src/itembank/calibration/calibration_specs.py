@@ -3,13 +3,12 @@
 Without numpy, so that a command's help can list them.
 """
 
-import re
 from dataclasses import dataclass, fields, replace
 from typing import Literal, TypeGuard, get_args
 
 from itembank.checks import check_names, check_not_negative, check_one_of, check_positive, check_whole
-from itembank.errors import ParameterError, quoted, remedy, shown
-from itembank.irt.family_names import FAMILIES, GRADED, WITH_PRECISION, Family, Link
+from itembank.errors import ParameterError, remedy, shown
+from itembank.irt.family_names import FAMILIES, GRADED, WITH_PRECISION, Family
 from itembank.methods import Method, MethodTable
 
 ItemModel = Literal["1pl", "2pl", "mirt", "nested", "bifactor"]
@@ -106,9 +105,6 @@ class Variational(CalibrationSpec):
         columns of the item table, and on the scenario, expects it. Its weights are learned in the fit, and come out as
         nearly zero for columns that say nothing. Numbers, words (as categories) and vectors (lists of numbers) will do.
         Not with `by_task`.
-    device : str or None
-        Where the passes over the responses run: None for NumPy; 'cuda' or 'cuda:1' for the first or second GPU, by
-        torch or cupy; 'cpu' for torch on the processor. Families 'bernoulli' and 'binomial' only. Banks do not keep it.
     """
 
     single_precision: bool | Literal["auto"] = "auto"
@@ -116,7 +112,6 @@ class Variational(CalibrationSpec):
     precision: float | PrecisionChoice = "scenario"
     positive_discrimination: bool = False
     item_covariates: tuple[str, ...] = ()
-    device: str | None = None
 
     def __post_init__(self) -> None:
         """Check the choices."""
@@ -138,8 +133,6 @@ class Variational(CalibrationSpec):
                 f"by_task goes without item_covariates, got {shown(self.item_covariates)}. Leave by_task out and add "
                 "'subscenario' to the covariates."
             )
-        if self.device is not None:
-            _check_device(self.device, self.family)
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,25 +272,18 @@ class MarginalML(CalibrationSpec):
     family : {'auto', 'bernoulli', 'binomial', 'graded'}
         As for `Variational`; 'graded' for responses of a few ordered levels (Samejima 1969), in one dimension. Its
         prior 'auto' is one more response of every item, spread over levels and abilities as its scenario's are.
-    link : {'cumulative', 'adjacent'}
-        Of family 'graded': 'adjacent' takes the generalised partial credit model (Muraki 1992), whose steps lead from
-        one level to the next and need not rise.
     """
 
     tolerance: float = 1e-4
     prior: ItemPrior | RelativeItemPrior | Literal["auto"] | None = "auto"
     n_quadrature: int | Literal["auto"] = "auto"
     bounds: tuple[float, float] = (-6.0, 6.0)
-    link: Link = "cumulative"
 
     def __post_init__(self) -> None:
         """Check the choices."""
         check_item_model(self.item_model, self.n_dims)
         check_iterations(self.max_iterations, self.tolerance)
         check_family(self.family, has_levels=True)
-        check_one_of("link", self.link, get_args(Link))
-        if self.link != "cumulative" and self.family != GRADED:
-            raise ParameterError(f"link {self.link!r} is of family {GRADED!r}, got family {self.family!r}.")
         if self.family == GRADED:
             self._check_graded()
         if self.family in WITH_PRECISION:
@@ -346,8 +332,8 @@ METHODS: MethodTable[CalibrationSpec] = MethodTable(
 """Kernels of `itembank.calibration.fits.FitData`, the spec and `progress`, which return a `Fit`."""
 
 
-OWN_FIELDS = ("item_model", "n_dims", "known_guessing", "tolerance", "device")
-"""What a calibration states by itself, and the device, which says nothing of the result: another machine has others."""
+OWN_FIELDS = ("item_model", "n_dims", "known_guessing", "tolerance")
+"""What a calibration states by itself."""
 
 
 def plain_options(spec: CalibrationSpec) -> dict[str, Option]:
@@ -406,18 +392,6 @@ def check_family(family: str, precision: float | str = "scenario", *, has_levels
             raise ParameterError(f"precision must be a number, 'global' or 'scenario', got {precision!r}.")
     else:
         check_positive("precision", precision)
-
-
-def _check_device(device: str, family: str) -> None:
-    """Check where passes are to run, and that the family's can."""
-    option = remedy("device", "--device")
-    if not re.fullmatch(r"cpu|cuda(:\d+)?", device):
-        raise ParameterError(f"{option} must be 'cuda', 'cuda:1' (the second GPU) or 'cpu', got {quoted(device)}.")
-    if family in WITH_PRECISION:
-        raise ParameterError(
-            f"{option} is for families 'bernoulli' and 'binomial', got family {family!r} with device {device!r}. "
-            "Leave the device out: NumPy has every family."
-        )
 
 
 def check_spreads(*spreads: float) -> None:

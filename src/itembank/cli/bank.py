@@ -11,7 +11,7 @@ import click
 from itembank.cli.bank_growing import add_items, add_models, link, recalibrate
 from itembank.cli.bank_writing import loaded_for_change, write_bank, writing
 from itembank.cli.command import Group
-from itembank.cli.options import FILE, BankPath, bank_argument, format_option, ids_of_file, level_option
+from itembank.cli.options import FILE, BankPath, bank_argument, format_option, ids_of_file
 from itembank.cli.render import note, print_record, print_rows, warnings_as_notes
 from itembank.errors import shown, visible
 
@@ -184,38 +184,6 @@ def diff(*, bank: Path, other: Path, output_format: str) -> None:
     )
 
 
-@command.command("convert")
-@bank_argument
-@click.argument("scores", nargs=-1, required=True, metavar="SCORES...")
-@click.option("--to", required=True, metavar="ID", help="Target to convert to: NAME@1.")
-@click.option("--of", default="", metavar="ID", help="Target of the scores.  [default: the bank's]")
-@click.option(
-    "--standard-error",
-    type=click.FloatRange(min=0.0, max=1.0, max_open=True),
-    default=0.0,
-    show_default=True,
-    help="Of the scores given, if they were estimated.",
-)
-@level_option
-@format_option
-def convert(*, bank: Path, scores: tuple[str, ...], output_format: str, **asked: Any) -> None:
-    """Convert published SCORES between two targets of a bank: numbers from 0 to 1, or SCENARIO=NUMBER.
-
-    The bank's models, of which both scores are known, say what the other score is and how far off that may be. With
-    the model's answers, itembank estimate --target is better.
-
-    \b
-      itembank bank convert bank-2 0.712 --of mmlu_pro@1 --to mmlu_pro@2
-      itembank bank convert bank-2 law=0.55 overall=0.712 --of mmlu_pro@1 --to mmlu_pro@2
-    """  # noqa: D301
-    from itembank.bank.bank_files import load_bank  # noqa: PLC0415
-    from itembank.living.conversion import convert as convert_scores  # noqa: PLC0415
-
-    with warnings_as_notes():
-        found = convert_scores(load_bank(bank), _scores(scores), **asked)
-    print_rows(found.rows(), output_format, title="Converted scores, from 0 to 1", least=("bank", "n_models", "level"))
-
-
 @command.command("log")
 @bank_argument
 @format_option
@@ -247,24 +215,6 @@ def item_ids(bank: "Bank", given: Sequence[str]) -> tuple[str, ...]:
         is_file = one not in known and os.path.isfile(one)  # noqa: PTH113 (no path at all is no file)
         found |= dict.fromkeys(ids_of_file(Path(one)) if is_file else (one,))
     return tuple(found)
-
-
-def _scores(given: Sequence[str]) -> dict[str, float]:
-    """Read SCENARIO=NUMBER, or a number, which is of the overall score."""
-    found = {}
-    for text in given:
-        name, _, number = text.rpartition("=")
-        try:
-            score = float(number)
-        except ValueError as error:
-            raise click.BadParameter(
-                f"must be numbers or SCENARIO=NUMBER, got {text!r}.", param_hint="SCORES"
-            ) from error
-        name = name or "overall"
-        if name in found:
-            raise click.BadParameter(f"must be of one score each, got {name!r} twice.", param_hint="SCORES")
-        found[name] = score
-    return found
 
 
 def _in_words(change: "Change") -> dict[str, Any]:

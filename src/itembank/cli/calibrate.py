@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from itembank.calibration.calibration_specs import GENERAL_ITEM_MODELS, METHODS, JointMAP, MarginalML, Variational
+from itembank.calibration.calibration_specs import GENERAL_ITEM_MODELS, METHODS, JointMAP, Variational
 from itembank.cli.calibrate_each import COLUMNS, BankWork, calibrate_each
 from itembank.cli.command import Command, gathered, headed
 from itembank.cli.external_scores import check_external_options, external_options, with_scores
@@ -60,11 +60,6 @@ _ITEM_MODEL = headed(
         "--method mml); auto: by known trials.",
     ),
     spec_option(
-        MarginalML,
-        "link",
-        "graded: steps divide all levels (cumulative, graded response) or two neighbours (adjacent, partial credit).",
-    ),
-    spec_option(
         Variational,
         "precision",
         "beta families: phi, or learn it for all or by scenario.",
@@ -100,15 +95,6 @@ _ITEM_MODEL = headed(
 )
 
 
-_DEVICE = spec_option(
-    Variational,
-    "device",
-    "variational: work on a GPU (cuda, or cuda:1 for the second one).  [default: NumPy]",
-    metavar="DEVICE",
-    show_default=False,
-)
-
-
 @click.command("calibrate", cls=Command)
 @responses_argument
 @output_option("the bank folder")
@@ -128,7 +114,7 @@ _DEVICE = spec_option(
     type=NumberOrWord(int, "auto"),
     help="How many abilities; auto tries several.  [default: by --item-model, else auto]",
 )
-@gathered("choices", _ITEM_MODEL, _DEVICE)
+@gathered("choices", _ITEM_MODEL)
 @score_options
 @external_options
 @click.option(
@@ -251,7 +237,6 @@ def _given(method: str, choices: Mapping[str, Any]) -> dict[str, Any]:
     rules = [
         *((name, name in _fields(method), f"--method {' or '.join(having[name])}") for name in choices),
         ("general_weight", model in GENERAL_ITEM_MODELS, "--item-model nested or bifactor"),
-        ("link", choices["family"] == GRADED, "--family graded"),
         ("precision", choices["family"] in WITH_PRECISION, "--family beta or beta-binomial"),
         ("by_task", not choices["item_covariates"], "no --item-covariate: add --item-covariate subscenario instead"),
         ("by_task", not has_one_slope, "items of different slopes, not with --item-model 1pl"),

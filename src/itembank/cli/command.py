@@ -1,4 +1,4 @@
-"""Commands whose help lists options under headings, and that know what options were called before."""
+"""Commands whose help lists options under headings."""
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
@@ -24,32 +24,16 @@ EXPLAINED_BY: Mapping[str, tuple[str, ...]] = {
 """Headings below which help lists names alone, and the commands whose help explains these options."""
 HEADING = "itembank_heading"
 
-_FIGURE = dict.fromkeys(("-o", "--output"), "--figure FILE")
-RENAMED: Mapping[str, Mapping[str, str]] = {
-    "calibrate": {"--overall": "--across"},
-    "info": {"--plot": "--figure FILE"},
-    "compare": {"--models": "--model MODEL_ID, once for each model"},
-    "table": {"--part": "--show"},
-    "plot": {**_FIGURE, "--n": "-n"},
-    "dimensions": {"--candidates": "--dims"},
-    "homogeneity": _FIGURE,
-    "pretrain": _FIGURE,
-    "test-time": {**_FIGURE, "--only": "--model"},
-    "transfer": {**_FIGURE, "--share-easy": "--easy-fraction"},
-    "validity": {**_FIGURE, "--table": "--kind"},
-}
-"""By the name of a command: what its options were called before, and what they are called now."""
-
 
 class Command(click.Command):
-    """A command with headings in its help; an option's old name is refused with the new one."""
+    """A command with headings in its help."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Read the options, or say what an option is called now."""
+        """Read the options, or say where an option that is not ours stands."""
         try:
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:
-            words = renamed(self, error.option_name) or _belongs_behind(self, error.option_name)
+            words = _belongs_behind(self, error.option_name)
             if not words:
                 raise
             raise click.UsageError(words, ctx) from error
@@ -116,12 +100,6 @@ def under_headings(command: click.Command, ctx: click.Context) -> dict[str, list
             found.setdefault(getattr(one, HEADING, OPTIONS), []).append(one)
     last = {heading: found.pop(heading) for heading in EXPLAINED_BY if heading in found}
     return {**found, **last}
-
-
-def renamed(command: click.Command, option: str) -> str:
-    """Say what an old option of a command is called now; nothing where it never had one of that name."""
-    now = RENAMED.get(command.name or "", {}).get(option)
-    return "" if now is None else f"{option} has a new name: {now}."
 
 
 def _belongs_behind(command: click.Command, option: str) -> str:

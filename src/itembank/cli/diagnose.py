@@ -73,7 +73,7 @@ def dimensions(
       itembank diagnose dimensions responses.parquet --figure dimensions.png
       itembank diagnose dimensions responses.parquet --dims 1,2,4,8 --format json
     """  # noqa: D301
-    from itembank.pages.figures.dimensions import figure_dimensionality  # noqa: PLC0415
+    from itembank.pages.paper_charts import dimensionality_chart  # noqa: PLC0415
     from itembank.readers.read import read_responses  # noqa: PLC0415
     from itembank.studies.papers.dimensions import dimensionality  # noqa: PLC0415
 
@@ -82,7 +82,7 @@ def dimensions(
         with progress("diagnose") as report:
             found = dimensionality(matrix, method, candidates=dims, rng=seed, progress=report)
         if figure is not None:
-            write_figure(figure_dimensionality(found), figure)
+            write_figure(dimensionality_chart(found), figure)
     print_record(
         found.to_dict(),
         "held_out",
@@ -142,7 +142,7 @@ def homogeneity_command(
     """  # noqa: D301
     from itembank.bank.bank_files import load_bank  # noqa: PLC0415
     from itembank.files.hub_names import is_hub_name  # noqa: PLC0415
-    from itembank.pages.figures.homogeneity_figures import figure_homogeneity  # noqa: PLC0415
+    from itembank.pages.paper_charts import homogeneity_chart  # noqa: PLC0415
     from itembank.readers.read import read_responses  # noqa: PLC0415
     from itembank.studies.papers.scenario_homogeneity import homogeneity  # noqa: PLC0415
 
@@ -159,7 +159,7 @@ def homogeneity_command(
         with progress("diagnose") as report:
             found = homogeneity(past, budget=budget, rng=seed, progress=report)
         if figure is not None:
-            write_figure(figure_homogeneity(found, scenarios=scenarios), figure)
+            write_figure(homogeneity_chart(found, scenarios=scenarios), figure)
     print_record(
         found.to_dict(),
         "scenarios",
@@ -219,7 +219,7 @@ def predictions_command(
       itembank diagnose predictions bank --show bins --format csv
     """  # noqa: D301
     from itembank.bank.bank_files import load_bank  # noqa: PLC0415
-    from itembank.pages.figures.item_prediction_figures import figure_item_predictions  # noqa: PLC0415
+    from itembank.pages.paper_charts import item_predictions_chart  # noqa: PLC0415
     from itembank.studies.papers.item_predictions import item_predictions  # noqa: PLC0415
 
     refuse_unused(("scenarios", figure is not None, "--figure FILE"))
@@ -228,7 +228,7 @@ def predictions_command(
         with progress("diagnose") as report:
             found = item_predictions(loaded, rng=seed, progress=report)
         if figure is not None:
-            write_figure(figure_item_predictions(found, scenarios=scenarios), figure)
+            write_figure(item_predictions_chart(found, scenarios=scenarios), figure)
     parts = {"scenarios": found.rows(), "bins": found.bin_rows()}
     if output_format == "json":
         print_object({**found.to_dict(), **parts})
@@ -260,7 +260,7 @@ def selection_command(*, bank: Path, selections: tuple[Path, ...], figure: Path 
       itembank diagnose selection bank irt.json correctness.json --figure weights.png
       itembank diagnose selection bank selection.json --format csv
     """  # noqa: D301
-    from itembank.pages.figures.selection_figures import figure_selection_weights  # noqa: PLC0415
+    from itembank.pages.paper_charts import selection_weights_chart  # noqa: PLC0415
     from itembank.studies.papers.selection_weights import selection_weights  # noqa: PLC0415
 
     stems = [path.stem for path in selections]
@@ -269,7 +269,7 @@ def selection_command(*, bank: Path, selections: tuple[Path, ...], figure: Path 
         raise click.UsageError("Name every selection once.")
     found = selection_weights(bank, dict(zip(names, selections, strict=True)))
     if figure is not None:
-        write_figure(figure_selection_weights(found), figure)
+        write_figure(selection_weights_chart(found), figure)
     about = found.to_dict()
     if output_format == "json":
         print_object({**about, "parts": found.rows()})
@@ -340,7 +340,7 @@ def tasks_command(
       itembank diagnose tasks responses.parquet --show correlations --format csv
     """  # noqa: D301
     from itembank.bank.costs import unit_unasked  # noqa: PLC0415
-    from itembank.pages.figures.task_figures import figure_tasks  # noqa: PLC0415
+    from itembank.pages.paper_charts import task_correlations_chart, task_costs_chart  # noqa: PLC0415
     from itembank.readers.read import read_responses  # noqa: PLC0415
     from itembank.studies.papers.task_overview import task_overview  # noqa: PLC0415
 
@@ -355,7 +355,8 @@ def tasks_command(
             cost = unit_unasked(matrix)
         found = task_overview(matrix, by=by, cost=cost, level=level)
         if figure is not None:
-            write_figure(figure_tasks(found, kind=kind), figure)
+            draw = task_costs_chart if kind == "costs" else task_correlations_chart
+            write_figure(draw(found), figure)
     if output_format == "json":
         print_object({"unit": found.unit, "level": found.level, "tasks": found.rows(), "correlations": found.pairs()})
     elif show == "tasks":

@@ -5,7 +5,6 @@ from typing import Any, cast
 
 import click
 
-from itembank.cli.command import renamed
 from itembank.cli.option_types import NamedChoice
 from itembank.errors import did_you_mean, quoted
 
@@ -120,9 +119,9 @@ def _default(command: click.Command, key: str, setting: Any, where: str) -> tupl
             is_one_of_many = option.multiple and not isinstance(setting, list)
             return option.name or key, _as_typed([setting] if is_one_of_many else setting)
     known = [option.opts[-1].lstrip("-") for option in options]
-    words = renamed(command, f"--{key.replace('_', '-')}")
-    words = f" {words}" if words else did_you_mean(key, known)
-    raise click.BadParameter(f"{where}: [{command.name}] has no option {key!r}; it has {', '.join(known)}.{words}")
+    raise click.BadParameter(
+        f"{where}: [{command.name}] has no option {key!r}; it has {', '.join(known)}.{did_you_mean(key, known)}"
+    )
 
 
 def _as_typed(setting: Any) -> Any:

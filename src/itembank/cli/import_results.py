@@ -23,7 +23,6 @@ from itembank.cli.reading_options import (
 )
 from itembank.cli.render import note, print_rows, progress, warnings_as_notes
 from itembank.cli.spec_options import spec_option
-from itembank.errors import ItembankError
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.readers.sources import LOGGED, SOURCES, Source
 
@@ -192,8 +191,7 @@ def lm_eval(**given: Any) -> None:
 
     The scenario is the task, the item id task/doc_id. One metric and one filter are taken of each task: the only one
     that can be a response, else acc or exact_match and none or strict-match, with a warning. Averages are never used.
-    With --response, probabilities of the right option are made of the log-likelihoods in the samples. An import of many
-    logs that was killed goes on after those it had read: give the same command again.
+    With --response, probabilities of the right option are made of the log-likelihoods in the samples.
     """  # noqa: D301
     _import(given, "lm-eval", choice_scores=given["reading"].pop("choice_scores"))
 
@@ -222,8 +220,7 @@ def inspect(**given: Any) -> None:
 
     The scenario is the task, the item id task/sample_id. One scorer is taken of each task: the first, with a warning
     where there are others. The epochs of a run are trials, and of a run and its retries the last log counts. A sample
-    that ended in an error, or that nobody scored, is missing and counted in a warning. An import of many logs that was
-    killed goes on after those it had read: give the same command again.
+    that ended in an error, or that nobody scored, is missing and counted in a warning.
     """  # noqa: D301
     _import(given, "inspect")
 
@@ -289,7 +286,6 @@ def _say_unknown(unknown: Sequence[Path]) -> None:
 def _import(given: dict[str, Any], form: str, *, choice_scores: Path | None = None, tells_all: bool = False) -> None:
     """Read, write, and say what was read; with `tells_all`, what of each format, and what is left out."""
     from itembank.readers.detection import find_sources  # noqa: PLC0415
-    from itembank.readers.kept_parts import keeping_parts  # noqa: PLC0415
     from itembank.readers.lm_eval_coverage import warn_of_partial_runs  # noqa: PLC0415
     from itembank.readers.read import read_coded, read_matrix  # noqa: PLC0415
 
@@ -308,8 +304,6 @@ def _import(given: dict[str, Any], form: str, *, choice_scores: Path | None = No
             _say_unknown(found.unknown if found.paths else ())
             responses = read_matrix(given["paths"], spec, found=found, told=_say_found, **known)
         warn_of_partial_runs(responses.models)
-        if kept.n_found:
-            note(f"{kept.n_found} files were read by an import that did not end, and were not read again.")
         return responses
 
     def also() -> None:
@@ -319,13 +313,7 @@ def _import(given: dict[str, Any], form: str, *, choice_scores: Path | None = No
             with progress("choice scores") as report:
                 write_choice_scores(read_choice_scores(given["paths"], spec=spec, progress=report), choice_scores)
 
-    with keeping_parts(given["output"]) as kept:
-        try:
-            finish_import(given, read, also)
-        except ItembankError:
-            if kept.folder.is_dir():
-                note(f"What was read stays in {kept.folder}: the same command need not read it again.")
-            raise
+    finish_import(given, read, also)
 
 
 def finish_import(

@@ -122,15 +122,15 @@ def _response_rows(responses: "ResponseMatrix") -> list[dict[str, Any]]:
 def _draw(bank: "Bank", selection: Path | None, path: Path) -> None:
     """Write the test information figure."""
     from itembank.bank.selections import Selection  # noqa: PLC0415
-    from itembank.pages.figures.information import figure_test_information  # noqa: PLC0415
+    from itembank.pages.bank_items import information_chart  # noqa: PLC0415
 
     chosen = None if selection is None else Selection.load(selection)
-    write_figure(figure_test_information(bank, selection=chosen), path)
+    write_figure(information_chart(bank, selection=chosen), path)
 
 
 def _about(bank: "Bank") -> dict[str, Any]:
     """Facts on the whole bank."""
-    from itembank.pages.figures.ability_axis import AbilityAxis  # noqa: PLC0415
+    from itembank.pages.ability_axis import AbilityAxis  # noqa: PLC0415
     from itembank.responses.prompts import prompts_in_words  # noqa: PLC0415
 
     calibration, asked = bank.calibration, prompts_in_words(bank.responses.items)

@@ -68,7 +68,7 @@ def command(
 
     The folder is a bank that itembank estimate takes as it is, with the intervals of the whole bank. It also holds the
     items as a table, a scoring program that needs numpy alone, a figure of how exact it is, and a README. Needs
-    pip install matplotlib.
+    pip install vl-convert-python.
 
     \b
       itembank publish-tiny bank -n 100 -o tiny

@@ -12,8 +12,7 @@ from itembank.cli.command import Decorator
 from itembank.cli.render import note
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
+    from itembank.pages.blocks import Chart
     from itembank.pages.render import Page
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -33,20 +32,17 @@ def figure_option(what: str = "it", *, required: bool = False) -> Decorator:
 
 def _checked_figure(ctx: click.Context, _parameter: click.Parameter, path: Path | None) -> Path | None:
     if path is not None and not ctx.resilient_parsing:
-        from itembank.pages.figures.canvas import check_figure_destination  # noqa: PLC0415
+        from itembank.pages.pictures import check_picture_destination  # noqa: PLC0415
+        from itembank.pages.runtime import check_drawing_library  # noqa: PLC0415
 
-        kinds = next((one.type for one in ctx.command.params if one.name == "kind"), None)
-        if isinstance(kinds, click.Choice) and str(path) in kinds.choices:
-            raise click.UsageError(f"--figure is the file now: --kind {path} --figure FILE draws that.", ctx)
-        check_figure_destination(path)
+        check_picture_destination(path)
+        check_drawing_library()
     return path
 
 
-def write_figure(figure: "Figure", path: Path) -> None:
-    """Write a figure, and say where it is."""
-    from itembank.pages.figures.canvas import save_figure  # noqa: PLC0415
-
-    note(f"Figure: {save_figure(figure, path)}")
+def write_figure(chart: "Chart", path: Path) -> None:
+    """Write a chart as a picture, and say where it is."""
+    note(f"Figure: {chart.save(path)}")
 
 
 def report_option(function: Function) -> Function:

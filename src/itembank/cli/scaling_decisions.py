@@ -96,8 +96,8 @@ def command(
       itembank scaling decisions --builtin bytelms --figure decisions.png
       itembank scaling decisions probabilities.parquet --models models.csv --accuracy right.parquet
     """  # noqa: D301
-    from itembank.pages.figures.pretraining_figures import figure_decisions, mean_decisions  # noqa: PLC0415
-    from itembank.scaling.pretraining.decision_means import mean_over_splits  # noqa: PLC0415
+    from itembank.pages.pretraining_charts import decision_chart  # noqa: PLC0415
+    from itembank.scaling.pretraining.decision_means import mean_decisions, mean_over_splits  # noqa: PLC0415
     from itembank.scaling.pretraining.decision_study import decision_curves  # noqa: PLC0415
 
     refuse_unused(
@@ -126,7 +126,7 @@ def command(
             )
         by_scenario = mean_over_splits(curves)
         if figure is not None:
-            write_figure(figure_decisions(by_scenario), figure)
+            write_figure(decision_chart(by_scenario), figure)
     _print(mean_decisions(by_scenario), by_scenario, show, output_format)
 
 
@@ -155,7 +155,7 @@ def _methods(metrics: Mapping[str, Any], names: tuple[str, ...]) -> "dict[str, D
 
 def _print(mean: "pl.DataFrame", by_scenario: "pl.DataFrame", show: str, output_format: str) -> None:
     """Print both tables as one object, or one of them."""
-    over_scenarios = mean.rename({"share": "share_of_target", "mean": "decision_accuracy"}).drop("place")
+    over_scenarios = mean.rename({"share": "share_of_target", "mean": "decision_accuracy"}).drop("place", "n")
     parts = {"mean": over_scenarios.to_dicts(), "scenarios": by_scenario.to_dicts()}
     if output_format == "json":
         print_object(parts)

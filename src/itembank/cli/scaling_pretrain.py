@@ -24,16 +24,14 @@ from itembank.scaling.pretraining.method_specs import DEFAULT_LAWS, LAWS, ItemRe
 
 if TYPE_CHECKING:
     import polars as pl
-    from matplotlib.figure import Figure
 
+    from itembank.pages.blocks import Chart
     from itembank.pages.render import Page
     from itembank.readers.compute import TrainingCompute
     from itembank.responses.responses import ResponseMatrix
     from itembank.scaling.pretraining.law_results import PretrainingLaw
 
 AUTO = "auto"
-WITH_ITEMS = ("irsl", "params-tokens", "shared")
-"""Laws that go through items, which a bank may bring."""
 KINDS = ("scores", "laws", "abilities", "decisions", "items")
 LEAST = {
     "forecasts": ("note", "n_sizes", "beyond", "law"),
@@ -120,7 +118,7 @@ _ITEM_MODEL = headed(
     "Figure",
     figure_option(),
     click.option("--kind", type=click.Choice(KINDS), default="scores", show_default=True, help="What to draw."),
-    click.option("--recipe", help="Recipe of --kind laws.  [default: the first]"),
+    click.option("--recipe", help="Recipe in colour.  [default: the best, or the first]"),
     click.option("--item", "item_ids", multiple=True, metavar="ITEM_ID", help="Item of --kind items. Repeatable."),
 )
 @report_option
@@ -163,10 +161,9 @@ def command(
 
     refuse_unused(
         *((name, figure is not None, "--figure FILE") for name in ("kind", "recipe", "item_ids")),
-        ("recipe", kind == "laws", "--kind laws"),
+        ("recipe", kind not in {"decisions", "items"}, "--kind scores, laws or abilities"),
         ("loss", _is_fitted("two-step", choices), "--law two-step"),
-        ("bank", any(_is_fitted(name, choices) for name in WITH_ITEMS), "--law irsl"),
-        *((name, _is_fitted("irsl", choices), "--law irsl") for name in item_choices),
+        *((name, _is_fitted("irsl", choices), "--law irsl") for name in ("bank", *item_choices)),
         *((name, bank is None, CALIBRATED_HERE) for name in ("item_model", "family", "known_guessing")),
     )
     if figure is not None:
@@ -195,8 +192,7 @@ def command(
             )
         shown_law = law.best if _is_auto(choices) else law.names[0]
         if figure is not None:
-            drawn = _item_figure(law, matrix, item_ids) if kind == "items" else _figure(law, kind, shown_law, recipe)
-            write_figure(drawn, figure)
+            write_figure(_chart(law, kind, shown_law, recipe or "", (matrix, item_ids)), figure)
     for text in (law.message, law.best_reason, law.closer_by_hand(shown_law)):
         if text:
             note(f"Note: {text}")
@@ -287,24 +283,21 @@ def read_loss(path: Path | None, matrix: "ResponseMatrix", builtin: str | None) 
     return read_losses(path, matrix)
 
 
-def _item_figure(law: "PretrainingLaw", matrix: "ResponseMatrix", item_ids: tuple[str, ...]) -> "Figure":
-    """Draw the curves of single items."""
-    from itembank.pages.figures.pretraining_figures import figure_item_curves  # noqa: PLC0415
+def _chart(
+    law: "PretrainingLaw", kind: str, shown_law: str, recipe: str, items: "tuple[ResponseMatrix, tuple[str, ...]]"
+) -> "Chart":
+    """Draw what was asked for; `items` are those of --kind items, with the responses."""
+    from itembank.pages import pretraining_charts as charts  # noqa: PLC0415
 
-    return figure_item_curves(law, matrix, item_ids)
-
-
-def _figure(law: "PretrainingLaw", kind: str, shown_law: str, recipe: str | None) -> "Figure":
-    """Draw what was asked for."""
-    from itembank.pages.figures import pretraining_figures as figures  # noqa: PLC0415
-
+    if kind == "items":
+        return charts.item_curves_chart(law, *items)
     if kind == "laws":
-        return figures.figure_laws(law, law.recipes[0] if recipe is None else recipe)
+        return charts.laws_chart(law, recipe)
     if kind == "abilities":
-        return figures.figure_abilities(law)
+        return charts.ability_chart(law, recipe=recipe)
     if kind == "decisions":
-        return figures.figure_decisions(_decisions(law))
-    return figures.figure_score_forecasts(law, shown_law)
+        return charts.decision_chart(_decisions(law))
+    return charts.forecast_chart(law, shown_law, recipe=recipe)
 
 
 def _decisions(law: "PretrainingLaw") -> "pl.DataFrame":

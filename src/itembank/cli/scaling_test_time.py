@@ -25,7 +25,7 @@ from itembank.cli.scaling_options import (
     responses_or_builtin,
 )
 from itembank.cli.spec_options import spec_option, typed
-from itembank.scaling.sampling.pass_at_k_specs import DEFAULT_METHODS, METHODS, NEED_ITEM_MODEL, PassAtKSpec
+from itembank.scaling.sampling.pass_at_k_specs import METHODS, NEED_ITEM_MODEL, PassAtKSpec
 
 if TYPE_CHECKING:
     from itembank.bank.banks import Bank
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from itembank.scaling.sampling.pass_at_k_results import PassAtKLaw
     from itembank.scaling.sampling.sampling_plan_results import SamplingPlan
 
-LEAST_METHODS = ("jeffreys", "beta-binomial", "irsl-plug-in", "plug-in", "unbiased", "stacked")
+LEAST_METHODS = ("jeffreys", "beta-binomial", "irsl-plug-in", "plug-in", "unbiased")
 """Those whose columns give way in a narrow terminal, the least needed first."""
 PARTS = ("curves", "errors", "tail", "plan")
 
@@ -47,9 +47,7 @@ _OPTIONS = (
         type=WholeNumbers(),
         help="Numbers of samples; may be more than there are.  [default: 1, 2, 5, ... 10000]",
     ),
-    click.option(
-        "--method", "methods", multiple=True, type=click.Choice(METHODS), help="Repeatable.  [default: all but stacked]"
-    ),
+    click.option("--method", "methods", multiple=True, type=click.Choice(METHODS), help="Repeatable.  [default: all]"),
     spec_option(
         PassAtKSpec,
         "budget",
@@ -126,9 +124,9 @@ def command(
             law = pass_at_k_law(matrix, spec, bank=bank, models=models, rng=seed, progress=said)
             plan = None if choices["half_width"] is None else _plan(matrix, bank, choices, spec.k, seed)
         if figure is not None:
-            from itembank.pages.figures.pass_at_k_figures import figure_pass_at_k  # noqa: PLC0415
+            from itembank.pages.pass_at_k_page import pass_at_k_chart  # noqa: PLC0415
 
-            write_figure(figure_pass_at_k(law), figure)
+            write_figure(pass_at_k_chart(law), figure)
     for text in law.notes:
         note(f"Note: {text}.")
     _print(law, plan, show or "curves", output_format)
@@ -143,11 +141,11 @@ def _page(law: "PassAtKLaw", plan: "SamplingPlan | None", typed: str) -> "Page":
 
 def _refuse_unused(choices: Mapping[str, Any], *, is_plan_shown: bool) -> None:
     """Refuse options that say nothing of the methods asked for, of the item model, or of what is shown."""
-    methods, is_planned = set(choices["methods"] or DEFAULT_METHODS), choices["half_width"] is not None
+    methods, is_planned = set(choices["methods"] or METHODS), choices["half_width"] is not None
     has_item_model = is_planned or not methods.isdisjoint(NEED_ITEM_MODEL)
     refuse_unused(
         ("item_model", choices["bank"] is None, CALIBRATED_HERE),
-        ("item_model", has_item_model, "--method irsl, --method irsl-plug-in, --method stacked or --half-width"),
+        ("item_model", has_item_model, "--method irsl, --method irsl-plug-in or --half-width"),
         ("level", is_planned or "irsl" in methods, "--method irsl or --half-width"),
         ("interval", "irsl" in methods, "--method irsl"),
         ("plan_k", is_planned, "--half-width"),

@@ -125,7 +125,7 @@ def transfer_command(
       itembank scaling transfer responses.parquet --source arc_easy --target arc_challenge --group recipe
       itembank scaling transfer samples.parquet --source gsm8k --k 1,10,100 --group family
     """  # noqa: D301
-    from itembank.pages.figures.transfer_figures import figure_transfer, figure_transfer_errors  # noqa: PLC0415
+    from itembank.pages.transfer_page import agreement_chart, transfer_curves_chart, transfer_errors_chart  # noqa: PLC0415
 
     is_in_turn = bank is None and not calibration_models
     refuse_unused(
@@ -143,7 +143,8 @@ def transfer_command(
         with progress("transfer") as said:
             found = _transfers(matrix, source, target, {**options, "progress": said})
         if figure is not None:
-            write_figure(figure_transfer(found[0]) if source is not None else figure_transfer_errors(found), figure)
+            one = transfer_curves_chart if len(found[0].k) > 1 else agreement_chart
+            write_figure((transfer_errors_chart if source is None else one)(found), figure)
     _print(found, show, output_format, is_single=source is not None)
     report_result(report, output_format, partial(_transfer_page, found))
 
@@ -240,7 +241,7 @@ def validity_command(
       itembank scaling validity responses.parquet --models models.csv --figure f.png --kind beyond_compute
       itembank scaling validity responses.parquet --figure pair.png --pair arc_easy arc_challenge
     """  # noqa: D301
-    from itembank.pages.figures.validity_figures import figure_ability_pair, figure_validity  # noqa: PLC0415
+    from itembank.pages.validity_page import ability_pair_chart, validity_chart  # noqa: PLC0415
     from itembank.scaling.transfers.convergent import CorrelationInterval, convergent_validity  # noqa: PLC0415
 
     refuse_unused(
@@ -254,7 +255,7 @@ def validity_command(
         with progress("validity") as said:
             found = convergent_validity(matrix, interval=interval, rng=seed, progress=said, **known)
         if figure is not None:
-            drawn = figure_validity(found, table=kind) if pair is None else figure_ability_pair(found, *pair)
+            drawn = validity_chart(found, table=kind) if pair is None else ability_pair_chart(found, *pair)
             write_figure(drawn, figure)
     rows = found.rows()
     print_record(

@@ -1,6 +1,7 @@
 """`itembank study`: compare selections and estimates by leaving models out."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -256,7 +257,7 @@ def _print_ratios(result: "StudyResult", against: tuple[str, str], target: str, 
     "--kind",
     type=click.Choice([*COMPARISON_KINDS, *PREDICTION_KINDS]),
     required=True,
-    help="Error or rank correlation against the number of items; errors against true scores; coverage and width. "
+    help="Error, rank correlation, coverage or width against the number of items; errors against true scores. "
     "Prediction: error against items or cost; differences of two assessors by task or model; items chosen by task; "
     "change of the error with the number of abilities.",
 )
@@ -269,7 +270,7 @@ def _print_ratios(result: "StudyResult", against: tuple[str, str], target: str, 
     "-n",
     "size",
     type=float,
-    help="Spread, tasks, models, choices: items or amount of cost.  [default: the largest; of a prediction study the "
+    help="Spread, tasks, models, choices: items or amount of cost.  [default: that nearest to 100 items, or the "
     "middle one]",
 )
 @headed(
@@ -307,7 +308,7 @@ def plot(
       itembank study plot prediction --kind tasks -n 16 --figure tasks.png
     """  # noqa: D301
     from itembank.errors import DataError  # noqa: PLC0415
-    from itembank.pages.figures.study_figures import draw_study  # noqa: PLC0415
+    from itembank.pages.study_charts import study_chart  # noqa: PLC0415
     from itembank.studies.results import StudyResult  # noqa: PLC0415
 
     if figure.exists() and not force:
@@ -336,8 +337,8 @@ def plot(
     if size is not None and size not in estimates["budget"]:
         sizes = ", ".join(f"{one:g}" for one in estimates["budget"].unique().sort())
         raise click.BadParameter(f"must be one of the study's, {sizes}, got {size:g}.", param_hint="-n")
-    drawn = draw_study(summary, estimates, kind, size=size, level=result.level, size_words=_size_words(result))
-    write_figure(drawn, figure)
+    chosen = replace(result, summary=summary, estimates=estimates)
+    write_figure(study_chart(chosen, kind, target=target, size=size), figure)
 
 
 def _of_target(frame: "pl.DataFrame", target: str) -> "pl.DataFrame":
@@ -352,15 +353,9 @@ def _check_names(option: str, given: Sequence[str], known: Sequence[str]) -> Non
         raise click.BadParameter(f"must be one of {', '.join(known)}, got {unknown[0]!r}.", param_hint=option)
 
 
-def _size_words(result: "StudyResult") -> tuple[str, str]:
-    """Say what the sizes of a study are, short and long: numbers of items, or amounts of a cost."""
-    unit = result.budget_unit
-    return (f"{unit} ≤", f"budget ({unit})") if unit else ("n =", "items in all")
-
-
 def _by_size(result: "StudyResult", table: "pl.DataFrame", metric: str) -> list[Row]:
     """One row a split, selector and estimator; one column a size."""
     scale, digits = (100.0, 2) if metric in POINTS else (1.0, 3)
     cell = partial(number, metric=metric, scale=scale, digits=digits)
-    short, _ = _size_words(result)
+    short = f"{result.budget_unit} ≤" if result.budget_unit else "n ="
     return wide(table, ["split", "selector", "estimator"], lambda row: f"{short} {row['budget']:g}", cell)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from itembank.studies.results import PredictionResult
 
 SETS = ("interpolation", "extrapolation")
-COMPARISON_KINDS = ("error", "rank", "spread", "coverage")
+COMPARISON_KINDS = ("error", "rank", "coverage", "width", "spread")
 PREDICTION_KINDS = ("items", "cost", "tasks", "models", "choices", "dims")
 
 PARTS = ("tasks", "errors", "cost", "at-cost", "reach")
@@ -186,9 +186,9 @@ def plot_prediction(
     budget: int | None,
 ) -> None:
     """Draw one of the figures of a prediction study."""
-    from itembank.pages.figures.prediction_figures import draw_prediction  # noqa: PLC0415
+    from itembank.pages.prediction_charts import prediction_chart  # noqa: PLC0415
 
     result = _loaded(folder, n_tasks)
     _check_one(kind, {"--tasks": n_tasks, "--set": sets})
-    figure = draw_prediction(result, kind, sets=sets, n_tasks=n_tasks, assessors=assessors, budget=budget)
-    write_figure(figure, output)
+    chart = prediction_chart(result, kind, sets=sets, n_tasks=n_tasks, assessors=assessors, budget=budget)
+    write_figure(chart, output)

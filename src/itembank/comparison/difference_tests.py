@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import stdtr, stdtrit
+from scipy.special import stdtr
 
 from itembank.comparison.comparison_spec import ComparisonSpec
 from itembank.comparison.differences import ItemCounts, TargetErrors, error_variance
@@ -11,6 +11,7 @@ from itembank.comparison.pairs import PairedDifferences
 from itembank.comparison.reference_tests import holm, standardised, two_sided
 from itembank.estimation.scores import Scores
 from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.numerics.intervals import t_quantile, t_reach
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +66,7 @@ def tested_differences(
                 np.minimum(d + half_width, 1.0),
                 np.where(np.isnan(d), np.nan, stdtr(degrees, standardised(d, scale * standard_error))),
                 two_sided(d, scale * standard_error, degrees),
-                half_width + stdtrit(degrees, spec.power) * scale * standard_error,
+                half_width + t_quantile(spec.power, degrees) * scale * standard_error,
             )
         )
     standard_error, low, high, probability, p_value, detectable = (
@@ -83,4 +84,4 @@ def _distribution(
         model = errors.model
         quantile, scale, freedom = (np.full(degrees.shape, x) for x in (model.quantile, model.scale, model.degrees))
         return quantile, scale, freedom
-    return stdtrit(degrees, 0.5 + level / 2.0), np.ones(degrees.shape), degrees.astype(np.float64)
+    return t_reach(level, degrees.astype(np.float64)), np.ones(degrees.shape), degrees.astype(np.float64)

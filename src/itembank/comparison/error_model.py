@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import stdtrit
 
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.numerics.bounded import non_negative_minimum
+from itembank.numerics.intervals import t_reach
 
 N_REWEIGHTINGS = 25
 """Of simulated pairs 12 settle both coefficients to ten digits, 5 to four."""
@@ -42,7 +42,7 @@ class PairErrorModel:
     @property
     def scale(self) -> float:
         """Factor of the Student distribution that puts `quantile` at `level`."""
-        return float(self.quantile / stdtrit(self.degrees, 0.5 + self.level / 2.0))
+        return self.quantile / t_reach(self.level, self.degrees)
 
 
 def fit_pair_errors(
@@ -78,7 +78,7 @@ def fit_pair_errors(
     squared = (errors[first] - errors[second]) ** 2
     if np.sqrt(squared.mean()) < NO_ERROR:
         degrees = errors.shape[0] - 1.0
-        return PairErrorModel(0.0, 1.0, float(stdtrit(degrees, 0.5 + level / 2.0)), degrees, level)
+        return PairErrorModel(0.0, 1.0, t_reach(level, degrees), degrees, level)
     design = np.column_stack([np.ones_like(squared) if independent is None else independent, disagreement])
     constant, slope = fit_variance(squared, design)
     variance = np.maximum(design @ [constant, slope], LEAST_VARIANCE_SHARE * squared.mean())

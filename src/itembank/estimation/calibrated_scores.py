@@ -4,15 +4,14 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-from scipy.special import ndtri
 
 from itembank.bank.headlines import Headline
-from itembank.estimation.intervals import ROUNDING, calibrated_half_widths, cut_to_possible
 from itembank.estimation.out_of_fold import OutOfFold
 from itembank.estimation.posterior import standard_error
 from itembank.estimation.response_summary import ResponseSummary, posterior_moments
 from itembank.estimation.scores import Scores
 from itembank.numerics.arrays import FloatArray
+from itembank.numerics.intervals import ROUNDING, calibrated_half_widths, cut_to_possible, normal_reach
 from itembank.responses.targets import ScoreTargets
 
 
@@ -91,7 +90,7 @@ def calibrated(
     measured = calibrated_half_widths(past.error, past.scale, scale, level=level)
     model_error = _model_error(targets, summary, value)
     is_unknown = np.isnan(measured)
-    half = np.where(is_unknown, ndtri(0.5 + level / 2.0) * model_error, measured)
+    half = np.where(is_unknown, normal_reach(level) * model_error, measured)
     size = np.where(is_unknown, model_error, scale * error_inflation(past.error, past.scale))
     least = _least_half_widths(targets, summary, level=level, headline=headline)
     scores = _within_bounds(possible, value, error=size, half=half, least=least)
@@ -101,7 +100,7 @@ def calibrated(
 def model_based(targets: ScoreTargets, summary: ResponseSummary, value: FloatArray, *, level: float) -> EstimatedScores:
     """Give estimates (n_models, n_targets) the intervals of the item model: ``value +- z`` standard errors."""
     model_error = _model_error(targets, summary, value)
-    half = ndtri(0.5 + level / 2.0) * model_error
+    half = normal_reach(level) * model_error
     least = _least_half_widths(targets, summary, level=level)
     scores = _within_bounds(Possible.of(targets, summary), value, error=model_error, half=half, least=least)
     return EstimatedScores(scores, np.ones(value.shape[1]))
@@ -119,7 +118,7 @@ def _least_half_widths(
     """Half-widths by the noise of unseen answers alone, (n_models, n_targets); none is known of a headline score."""
     of_overall = summary.noise @ targets.scenario_weights**2
     noise = np.column_stack([summary.noise, of_overall if headline is None else np.zeros(of_overall.shape)])
-    result: FloatArray = ndtri(0.5 + level / 2.0) * np.sqrt(noise)
+    result: FloatArray = normal_reach(level) * np.sqrt(noise)
     return result
 
 

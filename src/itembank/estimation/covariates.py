@@ -11,12 +11,12 @@ from itembank.errors import DataError
 from itembank.estimation.estimator_specs import Stacked
 from itembank.estimation.folds import folds
 from itembank.estimation.forecast import Forecast
-from itembank.estimation.intervals import calibrated_half_widths
 from itembank.estimation.members_out_of_fold import MembersOutOfFold
 from itembank.estimation.point import calibration_scores
 from itembank.estimation.regression.ridge import predict_ridge
 from itembank.estimation.scores import Scores
 from itembank.numerics.arrays import mean_where_known
+from itembank.numerics.intervals import calibrated_half_widths
 from itembank.progress import ProgressCallback, silent
 from itembank.responses.model_features import ModelFeatures
 from itembank.responses.responses import ResponseMatrix

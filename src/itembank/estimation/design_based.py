@@ -37,7 +37,7 @@ from itembank.selection.recipes import n_items_asked
 N_FOLDS = 10
 """Parts of the sample, each predicted from the others: an ability from nine tenths of it is nearly that from all."""
 
-HOW = "Choose the items with --method random, stratified or uncertainty, and exclude none"
+HOW = "Choose the items with --method random or stratified, and exclude none"
 
 
 @one_blas_thread()
@@ -78,7 +78,7 @@ def design_based_estimates(
 
     Examples
     --------
-    >>> selection = select(bank, 100, method="uncertainty", rng=0)  # doctest: +SKIP
+    >>> selection = select(bank, 100, method="random", rng=0)  # doctest: +SKIP
     >>> value, standard_error, low, high = design_based_estimates(bank, responses, selection)  # doctest: +SKIP
     """
     check_fraction("level", level)

@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import stdtrit
 
 from itembank.estimation.scenario_sums import scenario_sums
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+from itembank.numerics.intervals import t_reach
 
 SLOPE_SD = 0.3
 """Prior standard deviation, around one, of the slope of responses on predictions: in a small sample the slope stays
@@ -306,7 +306,7 @@ def score_intervals(
     level : float
     """
     values, variances, freedom = estimates
-    quantile = stdtrit(np.maximum(freedom, 1.0), 0.5 + level / 2.0)
+    quantile = t_reach(level, np.maximum(freedom, 1.0))
     # ratio = t^2 / n*; the roots of (T - x)^2 = ratio x (1 - x) are centre +- half
     ratio = quantile**2 * variances / unit_variances(values, n_observed, n_rarer(n_right, n_observed))
     mean = np.clip(values, 0.0, 1.0)

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-from scipy.special import ndtri
 
 from itembank.bank.banks import Bank
 from itembank.errors import DataError, remedy
@@ -30,6 +29,7 @@ from itembank.estimation.scores import Scores
 from itembank.irt.bernoulli import probability
 from itembank.irt.parameters import ItemParameters
 from itembank.numerics.arrays import BoolArray, FloatArray
+from itembank.numerics.intervals import normal_reach
 from itembank.responses.responses import ResponseMatrix
 from itembank.responses.targets import ScoreTargets
 
@@ -222,7 +222,7 @@ def least_item_variance(basis: ScoreBasis) -> FloatArray:
 
 def widened(scores: Scores, variance: FloatArray, *, level: float) -> Scores:
     """Add a variance (n_models, n_targets) of independent chance: each side becomes ``sqrt(side^2 + z^2 variance)``."""
-    reach = ndtri(0.5 + level / 2.0) ** 2 * variance
+    reach = normal_reach(level) ** 2 * variance
     value = scores.value
     return Scores(
         value,

@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
-from scipy.special import ndtri
 
 from itembank.bank.arguments import (
     GivenBank,
@@ -47,6 +46,7 @@ from itembank.estimation.scores import Scores
 from itembank.estimation.typicality import Typicality
 from itembank.estimation.win_rates import win_rate_standard_error
 from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.numerics.intervals import normal_reach
 from itembank.numerics.random import as_generator
 from itembank.numerics.threads import one_blas_thread
 from itembank.progress import ProgressCallback, silent
@@ -230,7 +230,7 @@ def _by_design(known: Known, model_ids: Sequence[str], selection: Selection | No
     if selection is None:
         raise DataError(
             "design-based intervals need to know how the items were drawn: give the selection (--selection), made "
-            "with method 'random', 'stratified' or 'uncertainty'."
+            "with method 'random' or 'stratified'."
         )
     check_design(known.bank, selection)
     scores = Scores.unknown(len(model_ids), len(known.bank.targets.names))
@@ -390,6 +390,6 @@ def _win_rates(
     covariance = covariance * stretch[:, :, None] * stretch[:, None, :]
     rates[is_whole] = mean_win_rate(values[is_whole], reference)
     errors[is_whole] = win_rate_standard_error(values[is_whole], covariance, reference, rng)
-    half = ndtri(0.5 + level / 2.0) * errors
+    half = normal_reach(level) * errors
     low, high = np.maximum(rates - half, 0.0), np.minimum(rates + half, 1.0)
     return Scores(*(array[:, None] for array in (rates, errors, low, high)))

@@ -271,7 +271,7 @@ def _fold_calibration(bank: Bank, fitted: dict[str, FloatArray]) -> Calibration:
             lower,
             family=whole.parameters.family,
             precision=fitted.get("precision"),
-            steps=_fold_steps(whole, fitted),
+            steps=None if whole.parameters.steps is None else Steps(fitted["levels"], fitted["places"]),
         ),
         # not kept: nothing that is done with a fold needs them
         item_covariance=np.broadcast_to(np.nan, (bank.n_items, n_dims + 1, n_dims + 1)),
@@ -284,12 +284,6 @@ def _fold_calibration(bank: Bank, fitted: dict[str, FloatArray]) -> Calibration:
         history=np.empty(0),
         log_precision_error=None,
     )
-
-
-def _fold_steps(whole: Calibration, fitted: dict[str, FloatArray]) -> Steps | None:
-    """Put the steps of a fold together, with the link of the whole bank's."""
-    known = whole.parameters.steps
-    return None if known is None else Steps(fitted["levels"], fitted["places"], known.link)
 
 
 def _guesses(bank: Bank) -> bool:

@@ -4,8 +4,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from itembank.estimation.intervals import interval_scores
 from itembank.numerics.arrays import FloatArray
+from itembank.numerics.intervals import interval_scores
 
 UNUSUAL = 0.9
 """Quantile of the misfit of calibration models from which errors may grow faster."""

@@ -58,7 +58,7 @@ def replacing_file(path: Path) -> Iterator[Path]:
     os.close(handle)
     temporary = Path(name)
     try:
-        with held(temporary), _naming_a_full_disk(path):
+        with _held(temporary), _naming_a_full_disk(path):
             yield temporary
         temporary.chmod(ordinary_mode())  # mkstemp makes it private; a result is an ordinary file
         temporary.replace(path)
@@ -112,7 +112,7 @@ def _workplace(path: Path) -> Iterator[Path]:
 def _filled(workplace: Path, path: Path) -> Iterator[Path]:
     """Give a folder in the workplace to fill for a target."""
     new = workplace / "new"
-    with held(workplace), _naming_a_full_disk(path):
+    with _held(workplace), _naming_a_full_disk(path):
         new.mkdir()
         yield new
 
@@ -121,14 +121,6 @@ def kept_aside(path: Path) -> Path | None:
     """Return the folder that stood at `path` before a command that replaced it was killed; None where there is none."""
     kept = (place / "old" for place in _temporary_places(path))
     return None if path.exists() else next((folder for folder in kept if folder.is_dir()), None)
-
-
-def kept_place(path: Path) -> Path:
-    """Return the hidden folder where long work for `path` keeps what is done; `sweep` removes it when nobody holds it.
-
-    Unlike other temporary places it has the same name each time, so that the next command finds it.
-    """
-    return path.with_name(f"{_prefix(path)}has_read{SUFFIX}")
 
 
 def sweep(path: Path) -> None:
@@ -159,7 +151,7 @@ def _temporary_places(path: Path) -> list[Path]:
 
 
 @contextmanager
-def held(place: Path) -> Iterator[None]:
+def _held(place: Path) -> Iterator[None]:
     """Hold the lock that tells a temporary place that is being written from one whose writer is dead."""
     if os.name == "nt":  # which has no such locks, and renames no file that is open
         yield

@@ -46,9 +46,9 @@ class WeightedLikelihood:
     """Weighted likelihood (Warm 1989): no prior, finite for every pattern, less biased than ML."""
 
 
-ScoringSpec: TypeAlias = MaximumLikelihood | MaximumAPosteriori | ExpectedAPosteriori | WeightedLikelihood
+AbilitySpec: TypeAlias = MaximumLikelihood | MaximumAPosteriori | ExpectedAPosteriori | WeightedLikelihood
 
-METHODS: MethodTable[ScoringSpec] = MethodTable(
+METHODS: MethodTable[AbilitySpec] = MethodTable(
     "scoring",
     {
         "ml": MaximumLikelihood,

@@ -70,9 +70,7 @@ class ResponseModel:
             case "beta-binomial":
                 return np.asarray(np.minimum(_trials(n_trials), self._phi + 4.0))
             case "graded":
-                # of an adjacent link it is the variance of how many steps were taken: at most a quarter of n squared
-                is_adjacent = self._steps.link == "adjacent"
-                return self._steps.numbers.max(axis=-1) ** 2 if is_adjacent else np.array(MOST_OF_LEVELS)
+                return np.array(MOST_OF_LEVELS)
             case _:
                 return self._weighed(np.array(1.0), n_trials)
 

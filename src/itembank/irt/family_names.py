@@ -10,6 +10,3 @@ WITH_PRECISION: tuple[Family, ...] = ("beta", "beta-binomial")
 """Families that have a precision."""
 GRADED: Family = "graded"
 """Ordered levels, with steps between them."""
-Link = Literal["cumulative", "adjacent"]
-"""What a step of a graded item divides: the levels above it from those below (Samejima 1969), or two neighbours (Muraki
-1992)."""

@@ -7,9 +7,6 @@ With ``S_k = sigmoid(x - s_k)``, ``S_0 = 1`` and ``S_(K+1) = 0`` a response has 
 
 a sum of log-sigmoids and a term without x: concave, without a difference of nearly equal numbers. The information is
 ``sum_k S_k (1 - S_k) (S_(k-1) - S_(k+1))``.
-
-Steps with the adjacent link are those of the generalised partial credit model (`itembank.irt.partial_credit`): every
-function here hands them over.
 """
 
 from typing import NamedTuple
@@ -17,7 +14,6 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import expit
 
-from itembank.irt import partial_credit
 from itembank.irt.logistic import LikelihoodTerms
 from itembank.irt.steps import Steps
 from itembank.numerics.arrays import FloatArray
@@ -37,8 +33,6 @@ class GradedMean(NamedTuple):
 
 def mean_terms(x: FloatArray, steps: Steps) -> GradedMean:
     """Mean ``v_0 + sum_k h_k S_k`` of a response, h the heights of the steps, its slope and variance at logits x."""
-    if steps.link == "adjacent":
-        return GradedMean(*partial_credit.mean_terms(x, steps))
     levels, heights = steps.levels, steps.heights
     reached, missed = steps.reached(x)
     mean = levels[0] + reached @ heights
@@ -48,8 +42,6 @@ def mean_terms(x: FloatArray, steps: Steps) -> GradedMean:
 
 def log_likelihood_terms(x: FloatArray, responses: FloatArray, steps: Steps) -> FloatArray:
     """``log P_k`` of the level nearest to each response."""
-    if steps.link == "adjacent":
-        return partial_credit.log_likelihood_terms(x, responses, steps)
     lower, upper = steps.ends(responses)
     result: FloatArray = -softplus(lower - x) - softplus(x - upper) + np.log(-np.expm1(lower - upper))
     return result
@@ -57,8 +49,6 @@ def log_likelihood_terms(x: FloatArray, responses: FloatArray, steps: Steps) -> 
 
 def likelihood_terms(x: FloatArray, responses: FloatArray, steps: Steps) -> LikelihoodTerms:
     """Log-likelihood, slope and curvature together; NaN where the response is."""
-    if steps.link == "adjacent":
-        return partial_credit.likelihood_terms(x, responses, steps)
     lower, upper = steps.ends(responses)
     value = -softplus(lower - x) - softplus(x - upper) + np.log(-np.expm1(lower - upper))
     slope = expit(lower - x) - expit(x - upper)
@@ -70,16 +60,12 @@ def likelihood_terms(x: FloatArray, responses: FloatArray, steps: Steps) -> Like
 
 def curvature_slopes(x: FloatArray, responses: FloatArray, steps: Steps) -> FloatArray:
     """Differentiate the curvature in the logit."""
-    if steps.link == "adjacent":
-        return partial_credit.curvature_slopes(x, responses, steps)
     lower, upper = steps.ends(responses)
     return _second(x - lower) + _second(x - upper)
 
 
 def information_slopes(x: FloatArray, steps: Steps) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Fisher information in the logit, with its first and second derivatives."""
-    if steps.link == "adjacent":
-        return partial_credit.information_slopes(x, steps)
     reached, missed = steps.reached(x)
     first = reached * missed
     second = first * (missed - reached)
@@ -95,8 +81,6 @@ def information_slopes(x: FloatArray, steps: Steps) -> tuple[FloatArray, FloatAr
 
 def divergence(x: FloatArray, other: FloatArray, steps: Steps) -> FloatArray:
     """Kullback-Leibler divergence of the levels at logits `other` from those at x, elementwise."""
-    if steps.link == "adjacent":
-        return partial_credit.divergence(x, other, steps)
     here, there = _levels(x, steps), _levels(other, steps)
     result: FloatArray = np.sum(here * (np.log(here) - np.log(there)), axis=-1)
     return result

@@ -1,12 +1,10 @@
 """The steps of graded items: ordered levels of a response, and where on the logit each begins."""
 
 from dataclasses import dataclass
-from typing import get_args
 
 import numpy as np
 
 from itembank.errors import ParameterError, shown
-from itembank.irt.family_names import Link
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.numerics.stable import sigmoid_pair
 
@@ -15,20 +13,16 @@ from itembank.numerics.stable import sigmoid_pair
 class Steps:
     """Levels v_0 < ... < v_K that a response may have, and the steps between them.
 
-    By the cumulative link a response reaches level k with the probability ``P(Y >= v_k) = sigmoid(x - s_k)`` (Samejima
-    1969) at logit x. By the adjacent one ``log P(v_k) - log P(v_(k-1)) = x - s_k`` (Muraki 1992).
+    A response reaches level k with the probability ``P(Y >= v_k) = sigmoid(x - s_k)`` at logit x (Samejima 1969).
 
     Attributes
     ----------
     levels : (n_steps + 1,)
         In [0, 1], rising; the same for all items.
     places : (n_items, n_steps)
-        s_k. By the cumulative link they never fall: where two are equal the item has no level between them; it never
-        has those above a step at infinity, and always more than those below one at minus infinity. By the adjacent
-        link they may fall; the item has no level whose step is at infinity (a finite step then leads from the level
-        before), and none below a step at minus infinity. The finite ones of an item have mean zero. Padded layouts
-        have an axis of models before.
-    link : {'cumulative', 'adjacent'}
+        s_k, which never fall: where two are equal the item has no level between them; it never has those above a step
+        at infinity, and always more than those below one at minus infinity. The finite ones of an item have mean zero.
+        Padded layouts have an axis of models before.
 
     Raises
     ------
@@ -38,7 +32,6 @@ class Steps:
 
     levels: FloatArray
     places: FloatArray
-    link: Link = "cumulative"
 
     def __post_init__(self) -> None:
         """Check levels and steps."""
@@ -50,10 +43,7 @@ class Steps:
             raise ParameterError(
                 f"{levels.size} levels have {levels.size - 1} steps an item, got an array of shape {places.shape}."
             )
-        if self.link not in get_args(Link):
-            raise ParameterError(f"link must be one of {shown(get_args(Link))}, got {self.link!r}.")
-        falls = self.link == "cumulative" and not np.all(places[..., 1:] >= places[..., :-1])
-        if falls or np.isnan(places).any():
+        if not np.all(places[..., 1:] >= places[..., :-1]) or np.isnan(places).any():
             raise ParameterError("steps of an item must be numbers and must not fall from one level to the next.")
         if not np.isfinite(places).any(axis=-1).all():
             raise ParameterError("every item must have a finite step: two levels that it may have.")
@@ -65,7 +55,7 @@ class Steps:
 
     def take(self, indices: "IntArray | slice | tuple[slice, IntArray]") -> "Steps":
         """Return the steps of the items, or rows, at `indices`."""
-        return Steps(self.levels, self.places[indices], self.link)
+        return Steps(self.levels, self.places[indices])
 
     def nearest(self, responses: FloatArray) -> IntArray:
         """Return the number of the level that is nearest to each response, among those its item has.
@@ -93,35 +83,11 @@ class Steps:
     @property
     def has(self) -> BoolArray:
         """Which levels every item has, (n_items, n_steps + 1)."""
-        if self.link == "cumulative":
-            lower, upper = self._ends
-            return np.less(lower, upper)
-        # no level whose own step is infinite, and none below a step at minus infinity
-        is_below = np.logical_or.accumulate((self.places == -np.inf)[..., ::-1], axis=-1)[..., ::-1]
-        nothing = np.zeros((*self.places.shape[:-1], 1), dtype=bool)
-        is_out = np.concatenate([is_below, nothing], axis=-1) | np.concatenate(
-            [nothing, self.places == np.inf], axis=-1
-        )
-        result: BoolArray = ~is_out
-        return result
-
-    @property
-    def numbers(self) -> FloatArray:
-        """How many finite steps lead up to every level, (n_items, n_steps + 1)."""
-        return _summed(np.isfinite(self.places).astype(np.float64))
-
-    @property
-    def offsets(self) -> FloatArray:
-        """Sum of the finite steps up to every level, (n_items, n_steps + 1); infinite where there is no such level."""
-        return np.where(self.has, _summed(np.where(np.isfinite(self.places), self.places, 0.0)), np.inf)
+        lower, upper = self._ends
+        return np.less(lower, upper)
 
     @property
     def _ends(self) -> tuple[FloatArray, FloatArray]:
         """Steps below and above every level, each (n_items, n_steps + 1)."""
         end = np.full((*self.places.shape[:-1], 1), np.inf)
         return np.concatenate([-end, self.places], axis=-1), np.concatenate([self.places, end], axis=-1)
-
-
-def _summed(values: FloatArray) -> FloatArray:
-    """Sum the first none, one, two, ... values of each item."""
-    return np.concatenate([np.zeros((*values.shape[:-1], 1)), np.cumsum(values, axis=-1)], axis=-1)

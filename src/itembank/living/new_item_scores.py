@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtri
 
 from itembank.bank.arguments import GivenBank, GivenResponses, as_bank, as_new_responses
 from itembank.bank.bank_views import whole_bank
@@ -13,6 +12,7 @@ from itembank.living.linked_items import LinkedItems
 from itembank.living.linking_answers import binary, trials_of
 from itembank.living.prediction_errors import predicted_means, prediction_error
 from itembank.numerics.arrays import FloatArray
+from itembank.numerics.intervals import normal_reach
 from itembank.numerics.random import as_generator
 from itembank.numerics.threads import one_blas_thread
 from itembank.tabular import Tabular
@@ -91,6 +91,6 @@ def new_item_scores(
     errors = [prediction_error(bank, n, linked.parameters.n_items, generator) for n in numbers.tolist()]
     error = np.hypot(np.array(errors)[which], linked.linking_error)
 
-    reach = float(ndtri(0.5 + level / 2.0)) * error
+    reach = normal_reach(level) * error
     low, high = np.clip(estimate - reach, 0.0, 1.0), np.clip(estimate + reach, 0.0, 1.0)
     return NewItemScores(tuple(given.model_ids), estimate, error, low, high, level)

@@ -26,7 +26,7 @@ from itembank.responses.targets import ScoreTargets
 FEWEST_TO_FIT = 10
 """With fewer past models an item model fitted to them predicts worse than smoothed item means do.
 
-`benchmarks/cold_start.py --fit-from 3`: design-based estimates from 100 random items on SWE-bench, 3, 5 and 10 past
+Measured: design-based estimates from 100 random items on SWE-bench, 3, 5 and 10 past
 models, err by 6.2, 4.4 and 3.7 points with the item model, by 4.2, 3.9 and 3.8 with smoothed means.
 """
 UNKNOWN_VARIANCE = 0.25

@@ -4,7 +4,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from itembank.errors import ItembankWarning, ParameterError, warn
@@ -108,20 +108,6 @@ def jobs(n_jobs: int) -> Iterator[None]:
         yield
 
 
-@contextmanager
-def same_workers() -> Iterator[None]:
-    """Let one round of parts after another go to the same workers, where a backend (Ray's) starts some for each."""
-    if getattr(_here, "kept", None) is not None:
-        yield
-        return
-    with ExitStack() as kept:
-        _here.kept, _here.work = kept, None
-        try:
-            yield
-        finally:
-            _here.kept, _here.work = None, None
-
-
 def _n_workers(n_jobs: int | None) -> int:
     """Return how many workers there are to be; joblib is not loaded where nobody can have configured it."""
     if n_jobs == 1 or (n_jobs is None and "joblib" not in sys.modules) or getattr(_here, "is_worker", False):
@@ -179,23 +165,11 @@ def _handed_out(
             work = joblib.Parallel(n_jobs=n_jobs, batch_size=1, return_as="generator_unordered")
             chunks = [calls]
         except ValueError:  # this backend has no generators (Ray's)
-            work = _kept_workers(n_jobs)
+            work = joblib.Parallel(n_jobs=n_jobs, batch_size=1)
             size = PARTS_PER_WORKER * _n_workers(n_jobs)
             chunks = [calls[start : start + size] for start in range(0, len(calls), size)]
     for chunk in chunks:
         yield from work(chunk)
-
-
-def _kept_workers(n_jobs: int | None) -> Any:
-    """Return joblib's access to workers, which inside of `same_workers` is that of the round before."""
-    import joblib  # noqa: PLC0415
-
-    kept, work = getattr(_here, "kept", None), getattr(_here, "work", None)
-    if work is None:
-        work = joblib.Parallel(n_jobs=n_jobs, batch_size=1)
-        if kept is not None:
-            _here.work = kept.enter_context(work)
-    return work
 
 
 def _in_worker(

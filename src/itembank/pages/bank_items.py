@@ -5,11 +5,12 @@ from typing import Any
 import numpy as np
 
 from itembank.bank.banks import Bank
+from itembank.bank.selections import Selection
 from itembank.numerics.arrays import FloatArray
+from itembank.pages.ability_axis import AbilityAxis
 from itembank.pages.blocks import Block, Chart, Column, Data, Section, Table, Text
-from itembank.pages.charts import Spec, brushed, layer, number_axis, row_axis, row_height, tips
+from itembank.pages.charts import Spec, brushed, layer, layers, number_axis, row_axis, row_height, tips
 from itembank.pages.common import in_words, plural
-from itembank.pages.figures.ability_axis import AbilityAxis
 from itembank.pages.theme import count, percent
 
 N_GRID = 61
@@ -17,6 +18,7 @@ MOST_POINTS = 5_000
 """Items that are drawn one by one; of more, the map shows how many lie in each cell."""
 CELLS = (60, 36)
 MOST_IN_MENU = 60
+MOST_SCENARIO_LINES = 6
 FEW_MODELS = 5
 """Past models below which a range of them says nothing."""
 SHORT = 3
@@ -299,3 +301,66 @@ def _scenario_row(name: str, place: FloatArray, slope: FloatArray) -> dict[str, 
         "most": most,
         "slope": float(np.median(slope)),
     }
+
+
+def information_chart(bank: Bank, *, selection: Selection | None = None) -> Chart:
+    """Draw how much a bank's items tell of a model of each ability, over the calibration models' abilities.
+
+    With more than one dimension, ability varies along the direction in which the overall score rises fastest, from the
+    prior mean. One line a scenario (up to six), one for all, and one for a selection if given; below the lines stands
+    one tick for each calibration model.
+
+    Raises
+    ------
+    DataError
+        When the selection names items that are not in the bank.
+    """
+    bank.check_responses("The figure of information needs")
+    axis, names = AbilityAxis.of(bank), bank.targets.scenarios
+    grid = axis.grid(3 * N_GRID)
+    information = axis.information(bank.calibration, grid)  # (n_grid, n_items)
+    lines = {f"all {count(bank.n_items)} items": ("@ink", information.sum(axis=1))}
+    if selection is not None:
+        chosen = bank.responses.item_indices(selection.item_ids)
+        label = f"selection of {selection.n_items} ({selection.method})"
+        lines[label] = ("@main", information[:, chosen].sum(axis=1))
+    best = int(next(iter(lines.values()))[1].argmax())
+    told = ", the ".join(
+        f"{name} leave{'s' * name.startswith('selection')} a standard error of {values[best] ** -0.5:.2f}"
+        for name, (_, values) in lines.items()
+    )
+    if 1 < len(names) <= MOST_SCENARIO_LINES:
+        by_scenario = information @ (bank.targets.scenario_index[:, None] == np.arange(len(names)))
+        lines |= {name: (f"@c{j + 1}", by_scenario[:, j]) for j, name in enumerate(names)}
+    top = max(float(values.max()) for _, values in lines.values())
+    drawn = Data(
+        "information",
+        {
+            "line": [name for name in lines for _ in grid],
+            "ability": np.tile(grid, len(lines)),
+            "information": np.concatenate([values for _, values in lines.values()]),
+        },
+    )
+    kind = "Ability" if bank.calibration.n_dims == 1 else "Ability along the direction in which the score rises"
+    scale = {"domain": [-float(grid[-1]), float(grid[-1])], "nice": False}
+    x = number_axis("ability", f"{kind} (calibration models' standard deviations)", scale=scale)
+    height = {"type": "log", "domain": [top / 3e3, 2.0 * top], "nice": False}
+    shade = {
+        "field": "line",
+        "type": "nominal",
+        "scale": {"domain": list(lines), "range": [colour for colour, _ in lines.values()]},
+        "legend": {"title": None, "orient": "top", "columns": 3, "labelLimit": 260, "symbolType": "stroke"},
+    }
+    y = number_axis("information", "Test information", scale=height, axis={"format": "~g"})
+    curves = layer({"type": "line", "clip": True}, x=x, y=y, color=shade)
+    places = number_axis("place", "", scale=scale)
+    ticks = layer({"type": "tick", "color": "@muted"}, "models", x=places, y={"value": 352}, size={"value": 10})
+    words = f"The items tell most at an ability of {grid[best]:+.1f}: there {told}"
+    return Chart(
+        words,
+        layers(curves, ticks, height=360),
+        (drawn, Data("models", {"place": axis.positions})),
+        f"{words}.",
+        note="Ticks at the bottom: calibration models. The standard error of an ability is one over the root of the "
+        "information.",
+    )

@@ -1,13 +1,14 @@
 """The past models of a bank: their scores, over time, by maker and by size."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from itembank.bank.banks import Bank
 from itembank.numerics.arrays import FloatArray
 from itembank.numerics.ties import average_ranks
-from itembank.pages.blocks import Block, Chart, Column, Data, Section, Table, Text, Values
+from itembank.pages.ability_axis import AbilityAxis
+from itembank.pages.blocks import Block, Chart, Column, Data, Section, Table, Text
 from itembank.pages.charts import (
     Spec,
     brushed,
@@ -20,7 +21,6 @@ from itembank.pages.charts import (
     tips,
 )
 from itembank.pages.common import in_words, plural, scores_in_words
-from itembank.pages.figures.ability_axis import AbilityAxis
 from itembank.pages.model_columns import Groups, Numbers, date_column, group_columns, iso_day, n_different, size_column
 from itembank.pages.theme import count, interval_words, percent
 
@@ -93,7 +93,7 @@ def _past(bank: Bank) -> Past:
     date, size, groups = date_column(models), size_column(models), group_columns(models)
     if date is not None and n_different(date.values) < LEAST_DATES:
         groups, date = [*groups, Groups(date.name, _days_in_words(date))], None
-    columns: dict[str, Values] = {"model": models["model_id"].to_list(), "score": scores[rows, -1]}
+    columns: dict[str, Any] = {"model": models["model_id"].to_list(), "score": scores[rows, -1]}
     for place, group in enumerate(groups):
         columns[f"group_{place}"] = group.values
     if date is not None:
@@ -213,7 +213,7 @@ def _by_group(past: Past, place: int) -> Chart:
     scores = {str(name): past.score[values == name] for name in largest}
     rows = sorted(scores, key=lambda name: -float(scores[name].max()))
     quartiles = np.array([np.quantile(scores[name], [0.0, 0.25, 0.5, 0.75, 1.0]) for name in rows])
-    summary: dict[str, Values] = {"group": rows, "n": [scores[name].size for name in rows]}
+    summary: dict[str, Any] = {"group": rows, "n": [scores[name].size for name in rows]}
     summary |= {name: quartiles[:, k] for k, name in enumerate(("least", "low", "middle", "high", "best"))}
     data = Data(f"by_group_{place}", summary)
     y = row_axis("group", rows)

@@ -2,15 +2,17 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from html import escape
+from pathlib import Path
 from typing import Any, Literal
 
-from itembank.errors import ParameterError
+from itembank.errors import ParameterError, visible
+from itembank.pages.pictures import save_picture, svg_address
+from itembank.pages.plain import Columns
 
 Kind = Literal["text", "prose", "id", "number", "percent", "points", "count", "flag"]
 """How a cell is written: 'prose' is text of several words, which gets room; 'percent' takes fractions, 'points'
 fractions too and signs them, 'flag' true or false."""
-Values = Any
-"""Of one column: a list, a numpy array or a polars column."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +28,7 @@ class Data:
     """
 
     name: str
-    columns: Mapping[str, Values]
+    columns: Columns
 
     def __post_init__(self) -> None:
         sizes = {len(values) for values in self.columns.values()}
@@ -110,6 +112,31 @@ class Chart:
     table: Table | None = None
     note: str = ""
     filters: Table | None = None
+
+    def save(self, path: str | Path) -> Path:
+        """Write the picture with its title and note as PNG, SVG or PDF by the file's name, and return where.
+
+        Raises
+        ------
+        ParameterError
+            For another ending, or a place where no file can be made.
+        MissingDependencyError
+            Without what the extra 'report' installs.
+        """
+        return save_picture(self.spec, self._tables(), path, title=self.title, note=self.note)
+
+    def svg_address(self) -> str:
+        """Return the picture alone as SVG in a data address, which runs nothing."""
+        return svg_address(self.spec, self._tables())
+
+    def _tables(self) -> dict[str, Columns]:
+        return {one.name: one.columns for one in self.data}
+
+    def _repr_html_(self) -> str:
+        """Show the picture in a notebook."""
+        title, words, note = (escape(visible(one)) for one in (self.title, self.alternative, self.note))
+        image = f'<img src="{self.svg_address()}" alt="{words}">'
+        return f"<figure><figcaption><b>{title}</b></figcaption>{image}<p>{note}</p></figure>"
 
 
 @dataclass(frozen=True, slots=True)

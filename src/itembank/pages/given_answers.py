@@ -4,13 +4,13 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-from scipy.special import ndtri
 
 from itembank.bank.banks import Bank
 from itembank.estimation.basis import ScoreBasis, score_basis
 from itembank.irt.bernoulli import probability
 from itembank.irt.newton import map_abilities
 from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.numerics.intervals import normal_reach
 from itembank.pages.blocks import Block, Chart, Column, Data, Table
 from itembank.pages.charts import layer, layers, tips
 from itembank.pages.common import plural
@@ -151,7 +151,7 @@ def _binned(answers: GivenAnswers, n_bins: int, key: str) -> Data:
     )
     spread = np.array([np.sqrt(answers.variance[part].sum()) / part.size for part in parts])
     half_step = np.array([0.5 / part.size for part in parts])  # a mean of few right and wrong answers moves in steps
-    reach = float(ndtri(0.5 + BAND / 2.0)) * spread + half_step
+    reach = normal_reach(BAND) * spread + half_step
     low, high = np.maximum(expected - reach, 0.0), np.minimum(expected + reach, 1.0)
     return Data(
         f"{key}-bins",

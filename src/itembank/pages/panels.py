@@ -54,3 +54,20 @@ def panels(
 def colours(names: Sequence[str]) -> Spec:
     """Return the scale that gives each name its colour; at most `MOST_COLOURS` names."""
     return {"domain": list(names), "range": [f"@c{k}" for k in range(len(names))]}
+
+
+def ends(channel: Spec, low: str = "low", high: str = "high", *, along: str = "y") -> Spec:
+    """Return the channels of what reaches from one number to another: of a bar of error, of a band."""
+    return {along: {**channel, "field": low}, f"{along}2": {"field": high}}
+
+
+def beside(*parts: Spec, **more: Any) -> Spec:
+    """Return pictures side by side, each with a width of its own."""
+    return {"hconcat": list(parts), "spacing": 24, **more}
+
+
+def panel(width: int, height: int, *parts: Spec, title: str = "", data: str = "", **more: Any) -> Spec:
+    """Return one of several pictures, of data of its own where these are named."""
+    made: Spec = {"width": width, "height": height, "layer": list(parts), **more}
+    made |= {"data": {"name": data}} if data else {}
+    return {**made, "title": title} if title else made

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from itembank.errors import ParameterError, shown
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.pages.blocks import Answer, Answers, Block, Caution, Chart, Column, Data, Section, Table, Text
 from itembank.pages.charts import Spec, layers, tips
@@ -24,7 +25,6 @@ METHOD_WORDS = {
     "jeffreys": "Jeffreys' prior for each item",
     "plug-in": "pass rates plugged in",
     "unbiased": "the unbiased estimate",
-    "stacked": "the item response law and the beta-binomial, weighed",
 }
 
 
@@ -32,7 +32,7 @@ def pass_at_k_page(law: PassAtKLaw, plan: SamplingPlan | None = None, *, title: 
     """Return the page of pass@k curves, and of the plan of further samples where there is one."""
     chosen = _chosen(law)
     names = dict.fromkeys(law.model_ids)
-    sections = [Section("Curves", (_chart(law, chosen), _table(law, chosen)))]
+    sections = [Section("Curves", (pass_at_k_chart(law), _table(law, chosen)))]
     if law.budget is not None:
         words = f"Estimates use {plural(law.budget, 'sample')} of each item; the truth is what all samples say."
         sections.append(Section("Errors", (_errors(law),), words))
@@ -115,8 +115,25 @@ def _from_samples(fewest: int) -> str:
     return f"from {plural(int(fewest), 'sample')} an item or more; beyond that it is a forecast"
 
 
-def _chart(law: PassAtKLaw, chosen: IntArray) -> Chart:
-    """Draw the curves of one model, a panel a scenario, the model chosen from a menu."""
+def pass_at_k_chart(law: PassAtKLaw, model: str = "") -> Chart:
+    """Draw the curves of one model, a panel a scenario, the model chosen from a menu (the data of IRSL Figure 7).
+
+    Parameters
+    ----------
+    law : PassAtKLaw
+    model : str
+        The first one drawn; one whose curves lie in the middle where it is empty.
+
+    Raises
+    ------
+    ParameterError
+        For a model that has no curve.
+    """
+    if model and model not in law.model_ids:
+        raise ParameterError(f"model must be one of {shown(dict.fromkeys(law.model_ids))}, got {model!r}.")
+    chosen = _chosen(law)
+    if model:
+        chosen = np.union1d(chosen, [i for i, one in enumerate(law.model_ids) if one == model])
     scenarios = list(dict.fromkeys(law.scenarios))[:MOST_PANELS]
     rows = [i for i in chosen.tolist() if law.scenarios[i] in scenarios]
     seen = law.all_items.truth if law.all_items.truth is not None else _unbiased(law)
@@ -137,7 +154,7 @@ def _chart(law: PassAtKLaw, chosen: IntArray) -> Chart:
         },
     )
     models = list(dict.fromkeys(law.model_ids[i] for i in rows))
-    first = _middle(law, rows)
+    first = model or _middle(law, rows)
     words = "; ".join(
         f"{law.scenarios[i]}: {_steps(law.k[::4], main[i, ::4])}" for i in rows if law.model_ids[i] == first
     )

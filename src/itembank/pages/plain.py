@@ -5,15 +5,16 @@ from collections.abc import Mapping
 from typing import Any
 
 from itembank.errors import visible
-from itembank.pages.blocks import Data
 
+Columns = Mapping[str, Any]
+"""Of a table: lists, numpy arrays or polars columns of equal length."""
 DIGITS = 5
 """Significant digits of numbers in a page."""
 
 
-def plain_columns(data: Data) -> dict[str, list[Any]]:
+def plain_columns(columns: Columns) -> dict[str, list[Any]]:
     """Return a table's columns as lists: five significant digits, None for what is unknown."""
-    return {name: _plain(values) for name, values in data.columns.items()}
+    return {name: _plain(values) for name, values in columns.items()}
 
 
 def plain_spec(part: Any) -> Any:

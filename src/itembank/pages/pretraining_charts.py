@@ -6,12 +6,16 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from itembank.errors import ParameterError, shown
+from itembank.irt.bernoulli import probability
 from itembank.numerics.arrays import FloatArray
 from itembank.pages.blocks import Chart, Data
 from itembank.pages.charts import Spec, layers, tips
 from itembank.pages.common import plural
-from itembank.pages.panels import across, colours, panels, ruled
-from itembank.pages.theme import compute, interval_words, level_words, percent
+from itembank.pages.panels import across, colours, ends, marked, panels, ruled
+from itembank.pages.theme import compute, interval_words, level_words, percent, points
+from itembank.responses.responses import ResponseMatrix
+from itembank.scaling.pretraining.decision_means import mean_decisions
 from itembank.scaling.pretraining.held_out_results import HeldOutForecasts
 from itembank.scaling.pretraining.law_results import PretrainingLaw, ScenarioLaws
 
@@ -20,9 +24,6 @@ LAW_WORDS: Mapping[str, str] = {
     "two-step": "two-step law",
     "sigmoid": "direct sigmoid",
     "trend": "law of local trends",
-    "params-tokens": "law in parameters and tokens",
-    "observational": "observational law",
-    "shared": "law of shared abilities",
     "last-score": "largest smaller model's score",
     "last-line": "line through the last three sizes",
 }
@@ -38,9 +39,37 @@ def drawn_law(one: ScenarioLaws, name: str) -> str:
     return name if name in one.fitted else next(iter(one.fitted), "")
 
 
-def forecast_chart(law: PretrainingLaw, name: str, forecasts: Sequence[Mapping[str, Any]]) -> Chart:
-    """Draw scores against compute up to the target, a panel a scenario, with one recipe chosen from a menu."""
-    drawn = [one for one in law.scenarios if one.fitted][:MOST_PANELS]
+def forecast_chart(
+    law: PretrainingLaw,
+    name: str = "",
+    *,
+    recipe: str = "",
+    scenarios: Sequence[str] = (),
+    forecasts: Sequence[Mapping[str, Any]] | None = None,
+) -> Chart:
+    """Draw scores against compute up to the target, a panel a scenario, with one recipe chosen from a menu.
+
+    Parameters
+    ----------
+    law : PretrainingLaw
+    name : str
+        Short name of the law; the law's `best` where it is empty.
+    recipe : str
+        The one in colour; that which is best in most scenarios where it is empty.
+    scenarios : sequence of str
+        All that have a law where it is empty.
+    forecasts : records, optional
+        The law's `rows`, where these were made before.
+
+    Raises
+    ------
+    ParameterError
+        For an unknown recipe or scenario.
+    """
+    name = name or law.best
+    forecasts = law.rows() if forecasts is None else forecasts
+    chosen_scenarios = _scenarios(law, scenarios)
+    drawn = chosen_scenarios[:MOST_PANELS]
     names = [drawn_law(one, name) for one in drawn]
     flops = _span(law)
     rows: list[Row] = []
@@ -51,7 +80,7 @@ def forecast_chart(law: PretrainingLaw, name: str, forecasts: Sequence[Mapping[s
     data = _columns("curves", rows)
     shown = dict(zip((one.scenario for one in drawn), names, strict=True))
     ends = [row for row in forecasts if shown.get(row["scenario"]) == row["law"]]
-    chosen = _most_often_best(ends) or law.recipes[0]
+    chosen = _recipe(law, recipe or _most_often_best(ends))
     words = "; ".join(
         f"{row['scenario']} {percent(row['score'])} ({interval_words(row['low'], row['high'])})"
         for row in ends
@@ -59,11 +88,11 @@ def forecast_chart(law: PretrainingLaw, name: str, forecasts: Sequence[Mapping[s
     )
     cut = (
         f" The first {len(drawn)} of {len(law.scenarios)} scenarios are drawn."
-        if len(drawn) < len(law.scenarios)
+        if len(drawn) < len(scenarios or law.scenarios)
         else ""
     )
     level = level_words(law.level)
-    others = " Lines of the other recipes are grey; the menu chooses." if len(law.recipes) > 1 else ""
+    others = " Lines of the other recipes are grey." if len(law.recipes) > 1 else ""
     return Chart(
         f"Scores by training compute, and what the law forecasts up to {compute(law.target_flops)}",
         _recipe_panels(law, chosen, ("Score", ".0%"), [0.0, 1.0], len(drawn)),
@@ -74,9 +103,31 @@ def forecast_chart(law: PretrainingLaw, name: str, forecasts: Sequence[Mapping[s
     )
 
 
-def ability_chart(law: PretrainingLaw) -> Chart:
-    """Draw measured abilities and their lines, a panel a scenario, with one recipe chosen from a menu."""
-    drawn = [one for one in law.scenarios if "irsl" in one.fitted][:MOST_PANELS]
+def _scenarios(law: PretrainingLaw, names: Sequence[str], fitted: str = "") -> list[ScenarioLaws]:
+    """Return the scenarios named; else all that the law `fitted`, or any, is fitted to."""
+    if names:
+        return [law.of_scenario(name) for name in names]
+    chosen = [one for one in law.scenarios if (fitted in one.fitted if fitted else one.fitted)]
+    if not chosen:
+        raise ParameterError(f"a figure needs a scenario with a law{f' {fitted}' * bool(fitted)}, got none.")
+    return chosen
+
+
+def _recipe(law: PretrainingLaw, name: str) -> str:
+    if name and name not in law.recipes:
+        raise ParameterError(f"recipe must be one of {shown(law.recipes)}, got {name!r}.")
+    return name or law.recipes[0]
+
+
+def ability_chart(law: PretrainingLaw, *, recipe: str = "", scenarios: Sequence[str] = ()) -> Chart:
+    """Draw measured abilities and their lines, a panel a scenario, with one recipe chosen from a menu.
+
+    Raises
+    ------
+    ParameterError
+        For an unknown recipe or scenario, or when there is no item response law.
+    """
+    drawn = _scenarios(law, scenarios, "irsl")[:MOST_PANELS]
     flops = _span(law)
     rows: list[Row] = []
     slopes = []
@@ -88,7 +139,7 @@ def ability_chart(law: PretrainingLaw) -> Chart:
         slopes.append(f"{one.scenario} {float(np.nanmean(one.ability_laws.slope)):.2f}")
     return Chart(
         "Abilities rise with the logarithm of compute",
-        _recipe_panels(law, law.recipes[0], ("Ability", ".2f"), None, len(drawn)),
+        _recipe_panels(law, _recipe(law, recipe), ("Ability", ".2f"), None, len(drawn)),
         (_columns("abilities", rows),),
         "Mean slope over recipes, in standard deviations of ability for each factor of 2.7 in compute: "
         f"{'; '.join(slopes)}.",
@@ -261,26 +312,29 @@ def held_out_chart(held_out: HeldOutForecasts, name: str) -> Chart:
     )
 
 
-def decision_chart(data: Data) -> Chart:
-    """Draw how often two recipes are put in the right order, by the compute spent, on average over scenarios."""
-    table = pl.DataFrame({name: list(values) for name, values in data.columns.items()})
-    table = table.filter(pl.col("decision_accuracy").is_not_nan())
-    means = (
-        table.group_by("law", "share_of_target", maintain_order=True)
-        .agg(
-            mean=pl.col("decision_accuracy").mean(),
-            error=pl.col("decision_accuracy").std() / pl.len().sqrt(),
-            n=pl.len(),
-        )
-        .sort("law", "share_of_target")
-    )
+def decision_chart(decisions: pl.DataFrame) -> Chart:
+    """Draw how often two recipes are put in the right order, by the compute spent, on average over scenarios.
+
+    Parameters
+    ----------
+    decisions : table
+        As `HeldOutForecasts.decisions` gives; an entry `law` that is not the short name of one is drawn all the same.
+
+    Raises
+    ------
+    ParameterError
+        Without a row.
+    """
+    if decisions.is_empty():
+        raise ParameterError("a figure of decisions needs at least one row, got none.")
+    means = mean_decisions(decisions).sort("law", "share")
     names = means["law"].unique(maintain_order=True).to_list()
-    error = means["error"].fill_null(0.0)
+    error = means["standard_error"].fill_nan(0.0)
     shown_data = Data(
         "decisions-shown",
         {
             "law": [LAW_WORDS.get(name, name) for name in means["law"]],
-            "share": means["share_of_target"],
+            "share": means["share"],
             "accuracy": means["mean"],
             "low": (means["mean"] - error).clip(0.0, 1.0),
             "high": (means["mean"] + error).clip(0.0, 1.0),
@@ -320,7 +374,7 @@ def decision_chart(data: Data) -> Chart:
     ]
     words = "; ".join(
         f"{law} with {share:.0%} of the compute: {mean:.0%}"
-        for law, share, mean in means.select("law", "share_of_target", "mean").rows()
+        for law, share, mean in means.select("law", "share", "mean").rows()
     )
     first, share = max(means.select("law", "mean").rows(), key=lambda row: row[1], default=("", float("nan")))
     return Chart(
@@ -331,4 +385,101 @@ def decision_chart(data: Data) -> Chart:
         f"Right decisions, mean over scenarios: {words}.",
         note="A point is the mean over scenarios, its bar a standard error up and down over them. On the dashed line, "
         "a coin would do as well.",
+    )
+
+
+def laws_chart(law: PretrainingLaw, recipe: str = "", *, scenarios: Sequence[str] = ()) -> Chart:
+    """Draw the laws of one recipe beside each other with their intervals, a panel a scenario.
+
+    Raises
+    ------
+    ParameterError
+        For an unknown scenario or recipe.
+    """
+    recipe, drawn, flops = _recipe(law, recipe), _scenarios(law, scenarios)[:MOST_PANELS], _span(law)
+    number = law.recipes.index(recipe)
+    rows: list[Row] = []
+    for place, one in enumerate(drawn):
+        for name in one.fitted:
+            curve = law.forecast(one.scenario, name, flops=flops)
+            curves = (curve.score, curve.low, curve.high)
+            of_recipe = _lines(law, (one.scenario, place), flops, curves)
+            rows += [(*row[:2], LAW_WORDS.get(name, name), *row[3:]) for row in of_recipe if row[2] == recipe]
+        observed = one.scores.observed
+        of_models = _models(law, (one.scenario, place), observed, np.full(observed.shape, np.nan))
+        rows += [row for row in of_models if row[2] == recipe]
+    names = [LAW_WORDS.get(name, name) for name in law.names]
+    legend = {"title": None, "orient": "top", "columns": 3, "labelLimit": 230, "symbolOpacity": 1}
+    shade = {"field": "recipe", "type": "nominal", "scale": colours(names), "legend": legend}
+    x = across("flops", FLOPS, form=".0e", scale={"type": "log"}, axis={"tickCount": 3})
+    y = across("value", "Score", form=".0%", scale={"domain": [0.0, 1.0]})
+    lines, models = ({"filter": f"datum.what === '{what}'"} for what in ("line", "model"))
+    parts = [
+        marked("area", {"x": x, **ends(y), "color": shade}, lines, opacity=0.15),
+        marked("line", {"x": x, "y": y, "color": shade}, lines),
+        ruled("x", law.target_flops),
+        marked("point", {"x": x, "y": y}, models, color="@ink", opacity=1),
+    ]
+    told = []
+    for name in law.names:
+        known = [law.forecast(one.scenario, name).score[number, 0] for one in drawn if name in one.fitted]
+        told.append(f"{LAW_WORDS.get(name, name)} {percent(float(np.nanmean(known)), 0)}")
+    words = f"{recipe} at {compute(law.target_flops)}, on average over scenarios: {', '.join(told)}"
+    return Chart(
+        words,
+        panels("scenario", "place", *parts, height=170),
+        (_columns("laws", rows),),
+        f"{words}.",
+        note=f"Points: finished models. Bands: {level_words(law.level)} intervals. Dashed upright: the target.",
+    )
+
+
+def item_curves_chart(law: PretrainingLaw, responses: ResponseMatrix, item_ids: Sequence[str]) -> Chart:
+    """Draw single items: every model's response against its ability, with the item's curve, a panel an item.
+
+    Parameters
+    ----------
+    law : PretrainingLaw
+    responses : ResponseMatrix
+        Those the law was made of.
+    item_ids : sequence of str
+
+    Raises
+    ------
+    ParameterError
+        Without an item.
+    DataError
+        For an unknown item or model.
+    """
+    if not item_ids:
+        raise ParameterError("a figure of items needs at least one, got none.")
+    rows = responses.model_indices(law.model_ids)
+    names = ("item", "place", "what", "ability", "response")
+    columns: dict[str, list[Any]] = {name: [] for name in names}
+    gaps = []
+    for place, column in enumerate(responses.item_indices(item_ids).tolist()):
+        one = law.of_scenario(responses.items["scenario"][column])
+        item = one.abilities.parameters.take(np.flatnonzero(one.abilities.items == column))
+        theta, answers = one.abilities.theta, responses.responses[rows, column]
+        grid = np.linspace(np.nanmin(theta), np.nanmax(theta), 3 * N_POINTS)
+        curve = probability(item, grid[:, None])[:, 0]
+        gaps.append(np.abs(answers - probability(item, np.nan_to_num(theta)[:, None])[:, 0]))
+        for what, x, y in (("model", theta, answers), ("curve", grid, curve)):
+            values = ([item_ids[place]] * x.size, [place] * x.size, [what] * x.size, x.tolist(), y.tolist())
+            for name, own in zip(names, values, strict=True):
+                columns[name] += own
+    x, y = across("ability", "Ability"), across("response", "Response", form="%", scale={"domain": [0.0, 1.0]})
+    parts = [
+        marked(kind, {"x": x, "y": y}, {"filter": f"datum.what === '{what}'"}, color=colour)
+        for kind, what, colour in (("point", "model", "@soft"), ("line", "curve", "@main"))
+    ]
+    words = (
+        f"Responses to these items are {points(float(np.nanmean(np.concatenate(gaps))))} from their curves, on average"
+    )
+    return Chart(
+        words,
+        panels("item", "place", *parts, height=170),
+        (Data("item-curves", columns),),
+        f"{words}.",
+        note="Points: responses of models by their ability. Line: what the item model expects.",
     )

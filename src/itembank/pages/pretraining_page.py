@@ -130,7 +130,7 @@ def _sections(law: PretrainingLaw, name: str, rows: Rows) -> list[Section]:
     drawn = [one for one in law.scenarios if one.fitted]
     made = []
     if drawn:
-        made.append(Section("Forecasts", (forecast_chart(law, name, rows), _forecasts(law, rows))))
+        made.append(Section("Forecasts", (forecast_chart(law, name, forecasts=rows), _forecasts(law, rows))))
     held_out = law.held_out
     if held_out is not None and not held_out.table.is_empty():
         lead = "The largest sizes were left out and forecast from the smaller ones. Nothing was tuned on them."
@@ -217,7 +217,7 @@ def _decisions(held_out: HeldOutForecasts) -> tuple[Chart | Table, ...]:
         Column("n_recipes", "Recipes", "count"),
     )
     data = Data("decisions", {one.name: table[one.name] for one in columns})
-    return (decision_chart(data), Table("Decisions by scenario", data, columns))
+    return (decision_chart(table), Table("Decisions by scenario", data, columns))
 
 
 def _provenance(law: PretrainingLaw, name: str) -> tuple[Pair, ...]:

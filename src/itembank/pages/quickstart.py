@@ -23,8 +23,9 @@ from itembank.estimation.estimates import ScoreEstimates
 from itembank.files.atomic import adding_to_folder
 from itembank.numerics.arrays import BoolArray, FloatArray
 from itembank.numerics.random import as_generator
-from itembank.pages.figures.canvas import save_figure
-from itembank.pages.figures.figures import PredictionPanel, figure_gain
+from itembank.pages.blocks import Chart
+from itembank.pages.theme import count, points
+from itembank.pages.truth_charts import PredictionPanel, predicted_against_true_chart
 from itembank.planning.select import select
 from itembank.progress import ProgressCallback, silent
 from itembank.readers.builtin import load_builtin
@@ -189,7 +190,7 @@ def run_quickstart(
     ----------
     folder : path
         Gets `bank/`, `selection.json` (by 'auto'), `new-models.parquet` (the held-out models' responses to the
-        items in it), `estimates.csv` (of all strategies) and, where matplotlib is installed,
+        items in it), `estimates.csv` (of all strategies) and, where vl-convert is installed,
         `predicted-against-true.png`.
     n_items : int
         Items to choose, in all.
@@ -326,12 +327,21 @@ def _write(folder: Path, rounds: Sequence[Round]) -> tuple[dict[str, Path], tupl
         write_responses(first.held_out.take(items=chosen), files["responses"])
         _estimate_table(first).write_csv(files["estimates"])
         try:
-            n_items, n_total = selection.n_items, first.bank.n_items
-            figure = figure_gain(_panels([first]), n_items=n_items, n_total=n_total, all_repeats=_panels(rounds))
-            files["figure"] = save_figure(figure, new / "predicted-against-true.png")
+            files["figure"] = _chart(rounds).save(new / "predicted-against-true.png")
         except MissingDependencyError as error:
             left_out = (f"The figure was left out: {error}",)
     return {name: folder / path.name for name, path in files.items()}, left_out
+
+
+def _chart(rounds: Sequence[Round]) -> Chart:
+    """Draw estimates of all repeats by chance and by the default."""
+    chance, *_, ours = _panels(rounds)
+    n_items, n_total = rounds[0].selections[DEFAULT.selection].n_items, rounds[0].bank.n_items
+    title = (
+        f"{count(n_items)} of {count(n_total)} items give the full score to {points(ours.error)} on average, where "
+        f"{chance.title} errs by {points(chance.error)}"
+    )
+    return predicted_against_true_chart([chance, ours], title=title)
 
 
 def _estimate_table(one: Round) -> pl.DataFrame:

@@ -6,12 +6,13 @@ import numpy as np
 
 from itembank.numerics.arrays import FloatArray
 from itembank.pages.blocks import Answer, Answers, Chart, Column, Data, Facts, Section, Table, Text
-from itembank.pages.charts import Spec, tips
+from itembank.pages.charts import tips
 from itembank.pages.common import bank_provenance, plural
-from itembank.pages.interval_charts import HOLLOW, PRECISE, share
+from itembank.pages.interval_charts import PRECISE
 from itembank.pages.quickstart import DEFAULT, STRATEGIES, QuickstartResult, StrategyErrors
 from itembank.pages.render import Page
 from itembank.pages.theme import ATYPICAL_WORDS, count, level_words, percent, points
+from itembank.pages.truth_charts import against_truth
 from itembank.responses.score_names import OVERALL
 
 BY_CHANCE = STRATEGIES[0]
@@ -139,7 +140,6 @@ def _panel_name(result: QuickstartResult, strategy_name: str) -> str:
 
 def _chart(result: QuickstartResult, data: Data) -> Chart:
     """Draw estimates with their intervals against the truth, by chance and by the default."""
-    scale = {"domain": [data.columns["from"][0], data.columns["to"][0]]}
     told = tips(
         model="Model",
         true=("True", PRECISE),
@@ -147,34 +147,9 @@ def _chart(result: QuickstartResult, data: Data) -> Chart:
         low=("From", PRECISE),
         high=("To", PRECISE),
     )
-    x, y = share("true", "True score", scale=scale), share("estimate", "Estimated score", scale=scale)
-    x["axis"]["tickCount"] = 4
-    ends = {"x": {**x, "field": "from"}, "x2": {"field": "to"}, "y": {**y, "field": "from"}, "y2": {"field": "to"}}
-    diagonal = {"mark": {"type": "rule", "color": "@muted", "strokeDash": [4, 4]}, "encoding": ends}
-    bars = {
-        "mark": {"type": "rule", "color": "@main", "opacity": 0.35},
-        "encoding": {"x": x, "y": {**y, "field": "low"}, "y2": {"field": "high"}},
-    }
-    point = {"type": "point", "size": 45, "strokeWidth": 1.5, "stroke": "@main", "filled": True, "opacity": 1}
-    points_drawn = {"mark": point, "encoding": {"x": x, "y": y, "fill": HOLLOW, "tooltip": told}}
-    spec: Spec = {
-        "autosize": "pad",
-        "facet": {
-            "field": "panel",
-            "type": "nominal",
-            "sort": [_panel_name(result, one.name) for one in SHOWN],
-            "title": None,
-            "header": {"labelFontSize": 13, "labelLimit": 420},
-        },
-        "columns": len(SHOWN),
-        "spec": {
-            "widthOf": len(SHOWN),
-            "least": 260,
-            "labels": 85,
-            "height": 320,
-            "layer": [diagonal, bars, points_drawn],
-        },
-    }
+    names = [_panel_name(result, one.name) for one in SHOWN]
+    domain = [data.columns["from"][0], data.columns["to"][0]]
+    spec = against_truth(names, ("True score", "Estimated score"), domain, told, n_columns=len(SHOWN))
     level = f"{100.0 * _of(result, DEFAULT.name).level:g} %"
     ours, chance = (_mean_error(result, one.name) for one in (DEFAULT, BY_CHANCE))
     title = f"On average {BY_CHANCE.name} is off by {chance}, {DEFAULT.name} by {ours}"

@@ -16,7 +16,6 @@ from itembank.errors import ParameterError, missing_package, visible
 from itembank.files.atomic import check_destination, write_text
 from itembank.pages.blocks import Block, Chart, Column, Data, Section, Table
 from itembank.pages.looks import COLOURS, chart_config, style_variables
-from itembank.pages.pictures import picture
 from itembank.pages.plain import plain_columns, plain_spec
 from itembank.pages.runtime import PACKAGES, chart_script, packed
 
@@ -166,7 +165,6 @@ def _environment() -> "Environment":
     environment.tests["number_column"] = is_number
     environment.filters["kind"] = lambda block: type(block).__name__.lower()
     environment.globals["first_rows"] = first_rows
-    environment.globals["picture"] = picture
     return environment
 
 
@@ -259,7 +257,7 @@ def _take_data(data: Data, gathered: Gathered) -> None:
 def _for_script(gathered: Gathered) -> dict[str, Any]:
     """Return what the script takes: data by column, charts, tables and looks."""
     return {
-        "data": {name: plain_columns(data) for name, data in gathered.data.items()},
+        "data": {name: plain_columns(data.columns) for name, data in gathered.data.items()},
         "charts": [_chart(chart, gathered) for chart in gathered.charts],
         "tables": [_table(table) for table in gathered.tables],
         "looks": [{"config": chart_config(bool(k)), "colours": {n: c[k] for n, c in COLOURS.items()}} for k in (0, 1)],

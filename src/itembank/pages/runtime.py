@@ -11,13 +11,15 @@ from functools import cache
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
+from types import ModuleType
 
-from itembank.errors import missing_package
+from itembank.errors import MissingDependencyError, missing_package
 from itembank.files.atomic import replacing_file
 from itembank.files.user_cache import user_cache_folder
 
 PACKAGES = "jinja2 vl-convert-python"
 """What pages need, as pip knows it."""
+DRAWING = "vl-convert-python"
 LEVEL = 9
 MOST_BYTES = 10_000_000
 """Of what is read from the cache."""
@@ -33,9 +35,34 @@ DIGESTS = {
 
 def check_libraries() -> None:
     """Raise `MissingDependencyError` where a library that pages need is not installed; loads none."""
-    for module, library in (("jinja2", "jinja2"), ("vl_convert", "vl-convert-python")):
-        if find_spec(module) is None:
-            raise missing_package(f"reports need {library}", PACKAGES, ImportError(f"no module named {module!r}"))
+    if find_spec("jinja2") is None:
+        raise missing_package("reports need jinja2", PACKAGES, ImportError("no module named 'jinja2'"))
+    check_drawing_library()
+
+
+def check_drawing_library() -> None:
+    """Raise `MissingDependencyError` where the library that draws charts is not installed; loads none."""
+    if find_spec("vl_convert") is None:
+        raise _missing(ImportError("no module named 'vl_convert'"))
+
+
+def _missing(error: ImportError) -> MissingDependencyError:
+    return missing_package("charts need vl-convert-python", DRAWING, error)
+
+
+def drawing_library() -> ModuleType:
+    """Return the library that draws charts.
+
+    Raises
+    ------
+    MissingDependencyError
+        When vl-convert is not installed.
+    """
+    try:
+        import vl_convert  # noqa: PLC0415 (optional)
+    except ImportError as error:
+        raise _missing(error) from error
+    return vl_convert
 
 
 @cache
@@ -47,15 +74,12 @@ def chart_script() -> str:
     MissingDependencyError
         When vl-convert is not installed.
     """
-    try:
-        import vl_convert  # noqa: PLC0415 (optional)
-    except ImportError as error:
-        raise missing_package("reports need vl-convert-python", PACKAGES, error) from error
+    library = drawing_library()
     made_by = version("vl-convert-python")
     kept = user_cache_folder() / "pages" / f"vega-{made_by}.js.gz"
     script = _kept(kept, DIGESTS.get(made_by))
     if script is None:
-        script = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
+        script = library.javascript_bundle("window.vegaEmbed = vegaEmbed;")
         if made_by in DIGESTS:
             _keep(kept, script)
     return script

@@ -1,17 +1,21 @@
 """Charts of a study: errors by method and size, coverage and width, errors of models, scenarios."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
 
+from itembank.errors import ParameterError, shown
 from itembank.pages.blocks import Chart, Column, Data, Table
 from itembank.pages.charts import Spec, layers, tips
 from itembank.pages.panels import across, in_order, panels, ruled
 from itembank.pages.study_numbers import METHOD, OTHERS, BestMethod, StudyNumbers
 from itembank.pages.theme import interval_words, level_words, percent
+from itembank.responses.score_names import OVERALL
 from itembank.studies.results import StudyResult
 
+KINDS = ("error", "rank", "coverage", "width", "spread")
 MOST_SPREAD = 400
 """Models of a split whose errors are drawn."""
 MOST_WRITTEN = 12
@@ -393,3 +397,36 @@ def scenario_chart(result: StudyResult, numbers: StudyNumbers, split: str) -> Ch
         table=Table("Errors by scenario", data, columns),
         note=f"Mean errors in points; the strongest colour stands for {top:.1f} and more.",
     )
+
+
+def study_chart(result: StudyResult, kind: str, *, target: str = OVERALL, size: float | None = None) -> Chart:
+    """Draw one of the charts of a study.
+
+    Parameters
+    ----------
+    result : StudyResult
+    kind : {'error', 'rank', 'coverage', 'width', 'spread'}
+        Error, rank correlation, coverage or width of intervals against the number of items (tinyBenchmarks Figures 3,
+        5, 11, 12 and 14); the error of every model against its true score, by the best method of each split (Figure 6).
+    target : str
+        The score that is estimated.
+    size : float or None
+        Spread: number of items, or amount of a cost; that nearest to 100 items, or the middle one, if None.
+
+    Raises
+    ------
+    ParameterError
+        For another kind, or a study without any estimate of the target.
+    """
+    if kind not in KINDS:
+        raise ParameterError(f"kind of a figure must be one of {shown(KINDS)}, got {kind!r}.")
+    numbers = StudyNumbers.of(result, target)
+    if size is not None:
+        numbers = replace(numbers, size=size)
+    best = [one for one in map(numbers.best, numbers.splits) if one is not None]
+    if not best:
+        raise ParameterError(f"a figure of a study needs estimates of {target!r}; every one of them failed.")
+    if kind == "spread":
+        return spread_chart(numbers, best)
+    draw = {"error": error_chart, "rank": ranks_chart, "coverage": coverage_chart, "width": width_chart}[kind]
+    return draw(numbers, numbers.data(), best)

@@ -1,6 +1,6 @@
 """How pictures and pages look: colours, type sizes, how numbers and bands are written. Loads nothing heavy.
 
-Every colour is a pair: the one on white, and the one on the dark background of pages. Figures use the first.
+Every colour is a pair: the one on white, and the one on the dark background of pages. Pictures in files use the first.
 """
 
 import math
@@ -64,16 +64,6 @@ DIVERGING = (
 """Stops of a scale from below to above a middle."""
 
 FONTS = "system-ui, 'Segoe UI', Roboto, 'Helvetica Neue', 'DejaVu Sans', sans-serif"
-"""Of pages; figures take matplotlib's own, which is there on every machine."""
-MESSAGE_SIZE = 12.0
-"""Points of the sentence over a figure."""
-PANEL_SIZE = 10.0
-"""Points of the name over a panel."""
-LABEL_SIZE = 9.5
-"""Points of the labels of axes and of lines."""
-TICK_SIZE = 9.0
-NOTE_SIZE = 9.0
-"""Points of the note below a figure, which says what bars and bands are."""
 
 ATYPICAL_WORDS = "answered unlike past models"
 UNKNOWN = "unknown"

@@ -31,11 +31,11 @@ def transfer_page(found: Sequence[Transfer], *, title: str = "", command: str = 
         raise ParameterError("a page of transfers needs at least one, got none.")
     first = found[0]
     single = len(found) == 1
-    sections = [Section("Predicted and actual", (_agreement(found), _models(found)))]
+    sections = [Section("Predicted and actual", (agreement_chart(found), _models(found)))]
     if not single:
-        sections.insert(0, Section("Errors", (_errors(found),)))
+        sections.insert(0, Section("Errors", (transfer_errors_chart(found),)))
     if len(first.k) > 1:
-        sections.append(Section("Curves", (_curves(found),)))
+        sections.append(Section("Curves", (transfer_curves_chart(found),)))
     sections.append(
         Section("Methods", (_methods(found),), "What each method was worth; 'uninformed' knows no answer at all.")
     )
@@ -117,7 +117,7 @@ def _name(one: Transfer) -> str:
     return f"{one.source} to {one.target}"
 
 
-def _errors(found: Sequence[Transfer]) -> Chart:
+def transfer_errors_chart(found: Sequence[Transfer]) -> Chart:
     """Draw the error of every transfer beside that of no answer at all."""
     order = sorted(found, key=lambda one: _row(one)["error"])
     own, without = ([_row(one, method)["error"] for one in order] for method in ("", UNINFORMED))
@@ -175,7 +175,7 @@ def _errors(found: Sequence[Transfer]) -> Chart:
     )
 
 
-def _agreement(found: Sequence[Transfer]) -> Chart:
+def agreement_chart(found: Sequence[Transfer]) -> Chart:
     """Draw predicted against actual scores with intervals, a panel a transfer."""
     drawn = found[:MOST_PANELS]
     columns: dict[str, list[object]] = {
@@ -247,7 +247,7 @@ def _agreement(found: Sequence[Transfer]) -> Chart:
     )
 
 
-def _curves(found: Sequence[Transfer]) -> Chart:
+def transfer_curves_chart(found: Sequence[Transfer]) -> Chart:
     """Draw pass@k of one model, predicted and actual, chosen from a menu, a panel a transfer."""
     drawn = found[:MOST_PANELS]
     columns: dict[str, list[object]] = {
@@ -312,8 +312,7 @@ def _curves(found: Sequence[Transfer]) -> Chart:
         spec,
         (Data("transfer-curves", columns),),
         f"Predicted pass@k of {models[0]} on {first.target}: {words}.",
-        note=f"The line is predicted, the band its {level_words(first.level)} interval, points are actual. The menu "
-        "chooses the model.",
+        note=f"The line is predicted, the band its {level_words(first.level)} interval, points are actual.",
     )
 
 

@@ -2,31 +2,31 @@
 
 import numpy as np
 
+from itembank.errors import ParameterError
 from itembank.numerics.arrays import FloatArray
 from itembank.pages.blocks import Answer, Answers, Block, Chart, Column, Data, Section, Table, Text
-from itembank.pages.charts import Spec, tips
+from itembank.pages.charts import layers, tips
 from itembank.pages.common import Pair, columns_of, plural
-from itembank.pages.panels import in_order
+from itembank.pages.heat import correlation_data, heat
+from itembank.pages.panels import across, ends, marked
 from itembank.pages.render import Page
-from itembank.pages.theme import level_words
+from itembank.pages.theme import level_words, shortened
 from itembank.scaling.transfers.convergent_results import ConvergentValidity, CorrelationTable
 
-MOST_WRITTEN = 16
-"""Scenarios up to which each cell of a matrix states its number."""
 TITLES = {
     "observed": "Correlations of measured abilities",
     "disattenuated": "The same without the errors of the abilities",
-    "beyond-compute": "What is left when training compute is taken out",
+    "beyond_compute": "What is left when training compute is taken out",
 }
 
 
 def validity_page(found: ConvergentValidity, *, title: str = "", command: str = "") -> Page:
     """Return the page of correlations between the abilities that scenarios measure."""
-    tables = {"observed": found.observed, "disattenuated": found.disattenuated, "beyond-compute": found.beyond_compute}
     charts: list[Block] = []
-    for name, one in tables.items():
+    for name in TITLES:
+        one: CorrelationTable | None = getattr(found, name)
         if one is not None and np.isfinite(_off(one)).any():
-            charts.append(_matrix(found, one, name))
+            charts.append(validity_chart(found, table=name))
     return Page(
         title=title or f"How far {plural(len(found.scenarios), 'scenario')} measure the same",
         kind="Convergent validity",
@@ -66,31 +66,36 @@ def _lead(found: ConvergentValidity) -> tuple[Block, ...]:
     return (Text(words), Answers(tuple(answers)))
 
 
-def _matrix(found: ConvergentValidity, table: CorrelationTable, name: str) -> Chart:
+def validity_chart(found: ConvergentValidity, *, table: str = "observed") -> Chart:
+    """Draw correlations of abilities as a heat map, scenarios that agree side by side (IRSL Figures 22 and 23).
+
+    Parameters
+    ----------
+    found : ConvergentValidity
+    table : {'observed', 'disattenuated', 'beyond_compute'}
+
+    Raises
+    ------
+    ParameterError
+        For another table, or one that was not made.
+    """
+    chosen = getattr(found, table) if table in TITLES else None
+    if chosen is None:
+        raise ParameterError(f"table must be one of {', '.join(TITLES)} that was made, got {table!r}.")
     order = found.order.tolist()
     names = [found.scenarios[k] for k in order]
-    value, lower, upper = (one[np.ix_(order, order)] for one in (table.value, table.lower, table.upper))
-    row, column = np.nonzero(np.isfinite(value) & ~np.eye(len(names), dtype=bool))
-    data = Data(
-        f"validity-{name}",
-        {
-            "row": [names[k] for k in row],
-            "column": [names[k] for k in column],
-            "row_place": row,
-            "column_place": column,
-            "value": value[row, column],
-            "low": lower[row, column],
-            "high": upper[row, column],
-            "clear": ["clear" if one > 0.0 else "not clear" for one in lower[row, column]],
-        },
-    )
-    known = value[row, column]
+    value, lower, upper = (one[np.ix_(order, order)] for one in (chosen.value, chosen.lower, chosen.upper))
+    data = correlation_data(f"validity-{table.replace('_', '-')}", names, value, lower, upper)
+    row, column, known = (data.columns[one] for one in ("row_place", "column_place", "value"))
+    if not len(data):
+        words = "No two scenarios have models in common"
+        return Chart(words, heat(len(names)), (data,), f"{words}.")
     above = sum(one == "clear" for one in data.columns["clear"]) // 2
     top = np.argsort(-known, kind="stable")[::2][:5].tolist()
     words = "; ".join(f"{names[row[k]]} and {names[column[k]]} {known[k]:.2f}" for k in top)
     return Chart(
-        f"{TITLES[name]}: {above} of {plural(len(data) // 2, 'pair')} are clearly above 0",
-        _heat(len(names)),
+        f"{TITLES[table]}: {above} of {plural(len(data) // 2, 'pair')} are clearly above 0",
+        heat(len(names)),
         (data,),
         f"The highest: {words}. The median is {np.median(known):.2f}.",
         note="Scenarios that agree stand side by side. Blue: positive; orange: negative. Pale: not clearly above 0 at "
@@ -98,47 +103,36 @@ def _matrix(found: ConvergentValidity, table: CorrelationTable, name: str) -> Ch
     )
 
 
-def _heat(n_scenarios: int) -> Spec:
-    step = int(np.clip(620 // n_scenarios, 15, 54))
-    shown = tips(
-        row="Scenario",
-        column="and",
-        value=("Correlation", ".2f"),
-        low=("From", ".2f"),
-        high=("To", ".2f"),
-    )
-    colour = {
-        "field": "value",
-        "type": "quantitative",
-        "scale": {"domain": [-1, 1], "range": "diverging"},
-        "legend": {"title": "Correlation", "orient": "bottom", "gradientLength": 200},
-    }
-    opacity = {"condition": {"test": "datum.clear === 'clear'", "value": 1}, "value": 0.4}
-    parts: list[Spec] = [
-        {
-            "mark": {"type": "rect", "stroke": "@paper"},
-            "encoding": {"color": colour, "opacity": opacity, "tooltip": shown},
+def ability_pair_chart(found: ConvergentValidity, first: str, second: str) -> Chart:
+    """Draw the abilities on two scenarios against each other, one dot a model (IRSL Figure 21).
+
+    Raises
+    ------
+    ParameterError
+        For a scenario that is not among those found.
+    """
+    absent = [name for name in (first, second) if name not in found.scenarios]
+    if absent:
+        raise ParameterError(f"scenarios must be among {', '.join(found.scenarios)}, got {', '.join(absent)}.")
+    i, j = found.scenarios.index(first), found.scenarios.index(second)
+    theta, error = found.theta, found.standard_errors
+    columns = {"model": found.model_ids}
+    for name, k in (("x", i), ("y", j)):
+        columns |= {
+            name: theta[:, k],
+            f"{name}_low": theta[:, k] - error[:, k],
+            f"{name}_high": theta[:, k] + error[:, k],
         }
+    x, y = across("x", f"Ability on {first}"), across("y", f"Ability on {second}")
+    parts = [
+        marked("rule", {"x": x, **ends(y, "y_low", "y_high")}, color="@soft", opacity=0.6),
+        marked("rule", {"y": y, **ends(x, "x_low", "x_high", along="x")}, color="@soft", opacity=0.6),
+        marked("point", {"x": x, "y": y, "tooltip": tips(model="Model")}, opacity=0.85),
     ]
-    if n_scenarios <= MOST_WRITTEN:
-        ink = {
-            "condition": {"test": "datum.clear === 'clear' && datum.value > 0.7", "value": "@paper"},
-            "value": "@ink",
-        }
-        text = {"field": "value", "type": "quantitative", "format": ".2f"}
-        parts.append({"mark": {"type": "text", "fontSize": 10}, "encoding": {"text": text, "color": ink}})
-    look: Spec = {"grid": False, "domain": False, "labelLimit": 130}
-    x, y = (
-        in_order("column", "column_place", labelAngle=-45, orient="top", **look),
-        in_order("row", "row_place", **look),
-    )
-    return {
-        "autosize": "pad",
-        "width": {"step": step},
-        "height": {"step": min(step, 30)},
-        "encoding": {"x": x, "y": y},
-        "layer": parts,
-    }
+    low, value, high = (table[i, j] for table in (found.observed.lower, found.observed.value, found.observed.upper))
+    words = f"{shortened(first)} and {shortened(second)} correlate {value:.2f} ({low:.2f} to {high:.2f}) over models"
+    note = f"Bars: one standard error to each side. In brackets: {level_words(found.level)} interval."
+    return Chart(words, layers(*parts, height=440), (Data("abilities", columns),), f"{words}.", note=note)
 
 
 def _pairs(found: ConvergentValidity) -> Table:

@@ -10,8 +10,8 @@ from itembank.bank.banks import Bank
 from itembank.checks import check_fraction
 from itembank.estimation.estimator_specs import Stacked
 from itembank.estimation.folds import MINIMUM_FOR_FOLDS
-from itembank.estimation.intervals import half_widths_out_of_fold
 from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.numerics.intervals import half_widths_out_of_fold
 from itembank.numerics.threads import one_blas_thread
 from itembank.planning.goals import Goal
 from itembank.planning.plan import LIMITS_OF_AUTO, check_folds, fewest_items, most_items, plan_sizes

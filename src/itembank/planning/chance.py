@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-from scipy.special import ndtri
 
 from itembank.bank.banks import Bank
 from itembank.estimation.estimand_names import RUN, Estimand
@@ -12,6 +11,7 @@ from itembank.estimation.estimands import ExpectedAnswers, item_variance, run_va
 from itembank.estimation.observations import Observations, attempts_of
 from itembank.estimation.point import target_weights
 from itembank.numerics.arrays import FloatArray
+from itembank.numerics.intervals import normal_quantile, normal_reach
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +53,11 @@ class Chance:
 
     def of_intervals(self, half_widths: FloatArray, *, level: float) -> FloatArray:
         """Widen half-widths at a level."""
-        return np.hypot(half_widths, float(ndtri(0.5 + level / 2.0)) * self.single)
+        return np.hypot(half_widths, normal_reach(level) * self.single)
 
     def of_differences(self, detectable: FloatArray, *, level: float, power: float) -> FloatArray:
         """Widen the smallest differences that show with a power."""
-        return np.hypot(detectable, float(ndtri(0.5 + level / 2.0) + ndtri(power)) * self.paired)
+        return np.hypot(detectable, (normal_reach(level) + normal_quantile(power)) * self.paired)
 
 
 def _all_items(bank: Bank) -> Observations:

@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import stdtrit
 
 from itembank.bank.banks import Bank
 from itembank.checks import check_fraction, check_whole
 from itembank.numerics.arrays import FloatArray
+from itembank.numerics.intervals import t_reach
 from itembank.selection.allocation import expected_counts
 from itembank.tabular import Compact
 
@@ -125,4 +125,4 @@ def _half_width_of_sample(bank: Bank, n_items: int, level: float) -> float:
     variance = np.where(np.isnan(bank.response_variance), LARGEST_VARIANCE, bank.response_variance)
     parts = targets.scenario_weights**2 * variance * (1.0 - drawn / sizes) / drawn
     freedom = max(n_asked - targets.n_scenarios, 1)
-    return float(stdtrit(freedom, 0.5 + level / 2.0) * np.sqrt(parts.sum()))
+    return t_reach(level, float(freedom)) * float(np.sqrt(parts.sum()))

@@ -4,12 +4,11 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.optimize import isotonic_regression
-from scipy.special import stdtrit
 
 from itembank.comparison.error_model import fit_pair_errors
 from itembank.comparison.pairs import model_pairs
-from itembank.estimation.intervals import calibrated_half_widths
 from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.numerics.intervals import calibrated_half_widths, t_quantile
 
 SMALLEST_SIZE = 10
 STEPS = (1, 2, 3, 5)
@@ -111,5 +110,5 @@ def detectable_difference(errors: FloatArray, *, level: float, power: float) -> 
     """
     first, second = model_pairs(errors.shape[0])
     model = fit_pair_errors(errors, np.zeros(first.shape[0]), first, second, level=level)
-    reach = model.quantile + model.scale * float(stdtrit(model.degrees, power))
+    reach = model.quantile + model.scale * t_quantile(power, model.degrees)
     return float(reach * np.sqrt(model.constant))

@@ -8,9 +8,9 @@ from itembank.bank.banks import Bank
 from itembank.bank.selections import Selection
 from itembank.estimation.estimator_specs import Stacked
 from itembank.estimation.folds import folds
-from itembank.estimation.intervals import half_widths_out_of_fold
 from itembank.estimation.method_trials import sample_of, try_methods
 from itembank.numerics.arrays import FloatArray
+from itembank.numerics.intervals import half_widths_out_of_fold
 from itembank.numerics.threads import one_blas_thread
 from itembank.progress import ProgressCallback, silent
 

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
@@ -13,8 +12,9 @@ from itembank.bank.bank_files import check_bank_destination, save_bank
 from itembank.bank.banks import Bank
 from itembank.bank.selections import Selection
 from itembank.files.atomic import replacing_folder, write_text
-from itembank.pages.figures.canvas import new_figure, save_figure
-from itembank.pages.figures.figures import PredictionPanel, figure_predicted_against_true
+from itembank.pages.blocks import Chart
+from itembank.pages.runtime import check_drawing_library
+from itembank.pages.truth_charts import PredictionPanel, predicted_against_true_chart
 from itembank.planning.select import select
 from itembank.progress import ProgressCallback, part_of, silent
 from itembank.publishing.held_out import HeldOutScores, held_out_scores
@@ -24,9 +24,6 @@ from itembank.publishing.task_files import check_task_files, is_data
 from itembank.publishing.tiny_readme import FIGURE, TASKS, tiny_readme
 from itembank.publishing.without_responses import without_responses
 from itembank.responses.prompts import words_of_items
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,11 +111,11 @@ def publish_tiny(
     ParameterError
         When the items cannot be chosen, or the bank has no responses itself.
     MissingDependencyError
-        When matplotlib is not installed.
+        When vl-convert is not installed.
     """
     folder, spec = Path(folder), TinySpec() if spec is None else spec
     check_bank_destination(folder, overwrite=overwrite)
-    new_figure(1.0, 1.0)  # a missing matplotlib is told before the work
+    check_drawing_library()  # what is missing is told before the work
     given = as_bank(bank)
     whole = for_publication(given, spec.include_columns, spec.drop_columns)
     chosen = as_selection(selection)
@@ -148,7 +145,7 @@ def _write(
     parameters.filter(pl.col("weight").is_not_null()).write_csv(folder / "selected.csv")
     write_text(folder / "score.py", scoring_example(tiny.bank))
     if tiny.held_out is not None:
-        save_figure(_figure(tiny.held_out), folder / FIGURE)
+        _chart(tiny.held_out).save(folder / FIGURE)
     files: list[Path] = []
     if write_tasks is not None:
         write_tasks(folder / TASKS, tiny.bank, tiny.selection)
@@ -187,7 +184,7 @@ def _parameters(tiny: Tiny) -> pl.DataFrame:
     return joined.with_columns(**{name: pl.Series(np.ascontiguousarray(one)) for name, one in columns.items()})
 
 
-def _figure(held_out: HeldOutScores) -> "Figure":
+def _chart(held_out: HeldOutScores) -> Chart:
     """Draw estimated against true scores of models left out."""
     panel = PredictionPanel(
         f"{held_out.true.size:,} past models, {held_out.n_items:,} items each",
@@ -196,4 +193,4 @@ def _figure(held_out: HeldOutScores) -> "Figure":
         held_out.low,
         held_out.high,
     )
-    return figure_predicted_against_true([panel])
+    return predicted_against_true_chart([panel])

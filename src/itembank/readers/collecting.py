@@ -1,6 +1,6 @@
 """Reading many files: which of them there are, and what is wrong with any of them said in one error."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -9,7 +9,6 @@ from itembank.files.memory import allowed_memory, allowing
 from itembank.numerics.parallel import in_parallel, runs_here
 from itembank.progress import ProgressCallback
 from itembank.readers.detection import files_below
-from itembank.readers.kept_parts import active_parts
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.readers.refusals import refuse_or_leave_out
 from itembank.readers.sources import SOURCES, is_companion
@@ -27,73 +26,58 @@ def collect(
     *,
     name: Callable[[File], str],
     in_processes: bool = False,
-    kept_as: str = "",
 ) -> tuple[list[Part], list[str]]:
     """Read each file, and return what was read and what is wrong with the others, in the order of the files.
 
     With `in_processes`, files are read wherever joblib's configuration says (`itembank.numerics.parallel`); `read`
-    must then need nothing but its file, and leave nothing behind. With `kept_as`, files that an import had read
-    before it was killed are not read again (`keeping_parts`): it must name everything but the file that decides what
-    `read` makes, which must then look at no other file.
+    must then need nothing but its file, and leave nothing behind.
     """
-    kept = active_parts() if kept_as else None
-    found: dict[int, tuple[Any, str | None]] = {}
-    if kept is not None:
-        found = {number: (part, None) for number, part in kept.found(kept_as, files).items()}
-    left = [number for number in range(len(files)) if number not in found]
-    reading = _elsewhere if in_processes and not runs_here(len(left)) else _here
-    for number, part, problem in reading(files, left, read, progress, name):
-        found[number] = part, problem
-        if kept is not None and problem is None:
-            kept.add(kept_as, number, files[number], part)
-    ordered = [found[number] for number in range(len(files))]
-    parts = [part for part, problem in ordered if problem is None]
-    return parts, [problem for _, problem in ordered if problem is not None]
+    if in_processes and not runs_here(len(files)):
+        found = _elsewhere(files, read, progress)
+    else:
+        found = _here(files, read, progress, name)
+    parts = [part for part, problem in found if problem is None]
+    return parts, [problem for _, problem in found if problem is not None]
 
 
 def _here(
-    files: Sequence[File],
-    left: Sequence[int],
-    read: Callable[[File], Part],
-    progress: ProgressCallback,
-    name: Callable[[File], str],
-) -> Iterator[tuple[int, Part | None, str | None]]:
-    """Read the files that are left one after another."""
-    n_before = len(files) - len(left)
-    for n_done, number in enumerate(left, start=n_before):
-        progress(f"reading files ({name(files[number])})", n_done / len(files))
-        try:
-            yield number, read(files[number]), None
-        except UNUSABLE as error:
-            yield number, None, str(error)
+    files: Sequence[File], read: Callable[[File], Part], progress: ProgressCallback, name: Callable[[File], str]
+) -> list[tuple[Any, str | None]]:
+    """Read files one after another."""
+    found = []
+    for n_done, file in enumerate(files):
+        progress(f"reading files ({name(file)})", n_done / len(files))
+        found.append(_read(file, read))
+    return found
 
 
 def _elsewhere(
-    files: Sequence[File],
-    left: Sequence[int],
-    read: Callable[[File], Part],
-    progress: ProgressCallback,
-    _name: Callable[[File], str],
-) -> Iterator[tuple[int, Part | None, str | None]]:
-    """Read the files that are left in other processes; they come in any order."""
+    files: Sequence[File], read: Callable[[File], Part], progress: ProgressCallback
+) -> list[tuple[Any, str | None]]:
+    """Read files in other processes."""
     shared = (read, allowed_memory(), speaks_command_line())
-    n_done = len(files) - len(left)
-    progress("reading files", n_done / len(files))
-    for place, (part, problem) in in_parallel(_read_elsewhere, [(files[number], *shared) for number in left]):
-        n_done += 1
-        progress(f"reading files ({n_done:,} of {len(files):,})", n_done / len(files))
-        yield left[place], part, problem
+    found = {}
+    progress("reading files", 0.0)
+    for number, one in in_parallel(_read_elsewhere, [(file, *shared) for file in files]):
+        found[number] = one
+        progress(f"reading files ({len(found):,} of {len(files):,})", len(found) / len(files))
+    return [found[number] for number in range(len(files))]
 
 
 def _read_elsewhere(
     file: File, read: Callable[[File], Part], most_memory: float | None, is_command_line: bool
 ) -> tuple[Part | None, str | None]:
-    """Read one file as the process that asked for it would; return what is wrong in place of an error."""
+    """Read one file as the process that asked for it would."""
     with allowing(most_memory), command_line_words(are_used=is_command_line):
-        try:
-            return read(file), None
-        except UNUSABLE as error:
-            return None, str(error)
+        return _read(file, read)
+
+
+def _read(file: File, read: Callable[[File], Part]) -> tuple[Part | None, str | None]:
+    """Read one file; return what is wrong in place of an error."""
+    try:
+        return read(file), None
+    except UNUSABLE as error:
+        return None, str(error)
 
 
 def read_each(

@@ -80,7 +80,6 @@ def _read_all(
         progress,
         name=lambda path: path.name,
         in_processes=True,
-        kept_as=f"inspect {spec.model_id!r} {spec.model_id_from}",  # of the spec nothing else counts here
     )
     if not files:
         problems.append("there must be at least one log of Inspect (*.eval, or a .json that it wrote), got none.")

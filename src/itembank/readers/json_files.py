@@ -13,7 +13,6 @@ from itembank.files.memory import most_in_object, refuse_object
 from itembank.responses.opening import Keep, Table, not_utf8, open_binary, translated
 
 Record: TypeAlias = dict[str, Any]
-PairsHook: TypeAlias = Callable[[list[tuple[str, Any]]], Any]
 Shorten: TypeAlias = Callable[[Sequence[str]], list[Record] | None]
 
 BYTES_A_BLOCK = 8_000_000
@@ -23,7 +22,6 @@ _LARGEST = 2**63
 def read_records(
     path: Path,
     *,
-    pairs_hook: PairsHook | None = None,
     shorten: Shorten | None = None,
     passed: Callable[[int], None] | None = None,
 ) -> Iterator[list[Record]]:
@@ -32,8 +30,6 @@ def read_records(
     Parameters
     ----------
     path : Path
-    pairs_hook : function, or None
-        Makes an object of its (key, value) pairs; may raise `DataError`.
     shorten : function, or None
         Reads lines without what is not needed; None from it where they must be read whole.
     passed : function, or None
@@ -52,12 +48,12 @@ def read_records(
             if n_lines == 0:
                 block[0] = block[0].removeprefix(b"\xef\xbb\xbf")
                 if block[0].lstrip().startswith(b"["):
-                    yield _array(path, _whole(path, block, file), pairs_hook)
+                    yield _array(path, _whole(path, block, file))
                     return
                 if path.suffix.lower() == ".json" and not _is_object(block[0]):  # one object over many lines
                     yield [_document(path, _whole(path, block, file))]
                     return
-            yield _block(path, block, n_lines, n_bytes, hook=pairs_hook, shorten=shorten)
+            yield _block(path, block, n_lines, n_bytes, shorten=shorten)
             n_lines += len(block)
             n_bytes += sum(map(len, block))
 
@@ -76,10 +72,10 @@ def _whole(path: Path, block: list[bytes], file: IO[bytes]) -> bytes:
     return content
 
 
-def _array(path: Path, content: bytes, hook: PairsHook | None) -> list[Record]:
+def _array(path: Path, content: bytes) -> list[Record]:
     """Read one JSON array of objects."""
     try:
-        values = _parsed(content.decode("utf-8"), hook)
+        values = _parsed(content.decode("utf-8"))
     except UnicodeDecodeError as error:
         raise DataError(f"{path}: {not_utf8(content, error.start)}") from error
     except (ValueError, RecursionError) as error:
@@ -116,7 +112,6 @@ def _block(
     lines_before: int,
     bytes_before: int,
     *,
-    hook: PairsHook | None,
     shorten: Shorten | None,
 ) -> list[Record]:
     """Read some lines at once; one by one when something is wrong, to say where."""
@@ -131,15 +126,15 @@ def _block(
     if short is not None:
         return short
     try:
-        values = _parsed("[" + ",".join(filled) + "]", hook)
+        values = _parsed("[" + ",".join(filled) + "]")
     except (ValueError, RecursionError):
         values = []
     if len(values) == len(filled) and all(isinstance(value, dict) for value in values):
         return list(values)
-    return _one_by_one(path, text, lines_before, hook)
+    return _one_by_one(path, text, lines_before)
 
 
-def _one_by_one(path: Path, text: str, lines_before: int, hook: PairsHook | None) -> list[Record]:
+def _one_by_one(path: Path, text: str, lines_before: int) -> list[Record]:
     """Read each line alone, and say which one cannot be read."""
     lines = text.split("\n")
     records = []
@@ -147,7 +142,7 @@ def _one_by_one(path: Path, text: str, lines_before: int, hook: PairsHook | None
         if not line or line.isspace():
             continue
         try:
-            record = _parsed(line, hook)
+            record = _parsed(line)
         except DataError as error:
             raise DataError(f"{path}: line {number}: {error}") from error
         except (ValueError, RecursionError) as error:
@@ -163,9 +158,9 @@ def _one_by_one(path: Path, text: str, lines_before: int, hook: PairsHook | None
     return records
 
 
-def _parsed(text: str, hook: PairsHook | None = None) -> Any:
+def _parsed(text: str) -> Any:
     """Read JSON whose text every file can hold."""
-    value = json.loads(text, object_pairs_hook=hook)
+    value = json.loads(text)
     check_characters(value, text)
     return value
 

@@ -44,7 +44,7 @@ def lighteval_rows(paths: Sequence[Path], spec: ReadingSpec, *, progress: Progre
         As `logged_rows`.
     """
     hint = "lighteval writes them with --save-details."
-    return harness_rows(Harness("lighteval", KIND, hint, _file, _samples, reads_one_file=True), paths, spec, progress)
+    return harness_rows(Harness("lighteval", KIND, hint, _file, _samples), paths, spec, progress)
 
 
 def _file(path: Path, spec: ReadingSpec) -> SampleFile:

@@ -43,8 +43,7 @@ def lm_eval_rows(paths: Sequence[Path], spec: ReadingSpec, *, progress: Progress
     def read(file: SampleFile) -> Samples:
         return with_choice_metrics(read_samples(file, with_options=with_options))
 
-    kept_as = "lm-eval with options" if with_options else "lm-eval"
-    samples, problems = read_each_log(found.files, read, progress, kept_as=kept_as)
+    samples, problems = read_each_log(found.files, read, progress)
     compare = partial(warn_of_other_results, found=found, spec=spec)
     return logged_rows(Logs(KIND, samples, [*found.problems, *problems], found.lonely, compare), spec)
 

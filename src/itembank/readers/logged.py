@@ -81,16 +81,10 @@ def read_each_log(
     progress: ProgressCallback,
     *,
     in_processes: bool = True,
-    kept_as: str = "",
 ) -> tuple[list[Samples], list[str]]:
     """Read every file, and collect what is wrong; see `collect`."""
     return collect(
-        files,
-        read,
-        progress,
-        name=lambda file: f"{file.model_id} on {file.task}",
-        in_processes=in_processes,
-        kept_as=kept_as,
+        files, read, progress, name=lambda file: f"{file.model_id} on {file.task}", in_processes=in_processes
     )
 
 

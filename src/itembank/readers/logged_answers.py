@@ -104,8 +104,6 @@ class Harness:
         Task and model of a file, by its name and place.
     read : function
         The answers of a file.
-    reads_one_file : bool
-        Whether `read` looks at no other file, so that an import that was killed can go on after those it has read.
     """
 
     source: str
@@ -113,7 +111,6 @@ class Harness:
     hint: str
     tell: Callable[[Path, ReadingSpec], SampleFile]
     read: Callable[[SampleFile], Samples]
-    reads_one_file: bool = False
 
 
 def harness_rows(
@@ -135,9 +132,7 @@ def harness_rows(
     files = oldest_first(wanted(found, spec))
     if not files:
         refuse(problems)
-    samples, unread = read_each_log(
-        files, harness.read, progress, kept_as=harness.source if harness.reads_one_file else ""
-    )
+    samples, unread = read_each_log(files, harness.read, progress)
     return logged_rows(Logs(harness.kind, samples, [*problems, *unread]), spec)
 
 

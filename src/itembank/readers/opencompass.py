@@ -43,7 +43,7 @@ def opencompass_rows(paths: Sequence[Path], spec: ReadingSpec, *, progress: Prog
     DataError
         As `logged_rows`; when there are predictions, or averages only.
     """
-    return harness_rows(Harness("opencompass", KIND, HINT, _file, _samples, reads_one_file=True), paths, spec, progress)
+    return harness_rows(Harness("opencompass", KIND, HINT, _file, _samples), paths, spec, progress)
 
 
 def _file(path: Path, spec: ReadingSpec) -> SampleFile:

@@ -87,11 +87,6 @@ class ItemCodes:
         rows = np.arange(self.n_items) if self.rows is None else self.rows
         return ItemCodes(self.cells, rows[items])
 
-    def span(self, first: int, last: int) -> "ItemCodes":
-        """Return items `first` to `last` (not included), which lie one after the other where all items do."""
-        part = slice(first, last)
-        return ItemCodes(self.cells[part]) if self.rows is None else ItemCodes(self.cells, self.rows[part])
-
     def block(self, items: slice | IntArray) -> Codes:
         """Return the codes of some items, (n_block, n_models)."""
         return self.cells[items] if self.rows is None else self.cells[self.rows[items]]

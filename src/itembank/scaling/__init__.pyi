@@ -14,7 +14,6 @@ from .pretraining.decisions import decision_accuracy as decision_accuracy
 from .pretraining.held_out import held_out_coverage as held_out_coverage
 from .pretraining.held_out_results import HeldOutForecasts as HeldOutForecasts
 from .pretraining.law_results import PretrainingLaw as PretrainingLaw
-from .pretraining.law_spec import ObservationalLaw as ObservationalLaw
 from .pretraining.law_spec import SigmoidLaw as SigmoidLaw
 from .pretraining.law_spec import TwoStep as TwoStep
 from .pretraining.method_specs import ItemResponseLaw as ItemResponseLaw

@@ -13,7 +13,6 @@ from itembank.selection.local_model import models_near_abilities
 from itembank.selection.pools import Choice, ItemPools, ScenarioPool
 from itembank.selection.simple_random import choose_random
 from itembank.selection.stratified import choose_stratified
-from itembank.selection.uncertainty import choose_by_uncertainty, response_spread
 from itembank.selection.v_optimal import LinearModel, choose_v_optimal
 
 
@@ -59,15 +58,6 @@ def v_optimal(pools: ItemPools, spec: specs.VOptimal) -> list[Choice]:
     features, targets = latent_features(usual), pools.bank.targets
     orders: dict[str, IntArray] = pools.bank.cache.remember("orders of v-optimal items", dict)
     return choose_v_optimal(models, targets, spec, pools.scenarios, pools.counts, features=features, orders=orders)
-
-
-def by_uncertainty(pools: ItemPools, spec: specs.Uncertainty) -> list[Choice]:
-    """Draw items more often where the item model is less sure."""
-    return pools.each(
-        lambda pool, n_items: choose_by_uncertainty(
-            pool, response_spread(pools.bank, pool), n_items, pools.rng, mixture=spec.mixture
-        )
-    )
 
 
 def _anchors(

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Literal, Self, get_args
 
-from itembank.checks import check_fraction, check_one_of, check_whole
+from itembank.checks import check_one_of, check_whole
 from itembank.errors import ParameterError
 from itembank.methods import Method, MethodTable
 from itembank.selection.criteria import Criterion, Goal, criterion_of
@@ -224,26 +224,6 @@ class VOptimal(SelectionSpec):
 
 
 @dataclass(frozen=True, slots=True)
-class Uncertainty(RandomSelectionSpec):
-    """Items drawn at random with known unequal probabilities: more often where the item model is less sure.
-
-    For estimates and intervals that stay valid when the item model is wrong (`docs/design-based.md`).
-
-    Attributes
-    ----------
-    mixture : float
-        Share of the draws that follow the weights in the score alone, in (0, 1]. It bounds how much any one
-        response can count; 1 ignores the item model.
-    """
-
-    mixture: float = 0.5
-
-    def __post_init__(self) -> None:
-        """Check the choices."""
-        check_fraction("mixture", self.mixture, whole=True)
-
-
-@dataclass(frozen=True, slots=True)
 class OptimalDesign(SelectionSpec):
     """Items chosen one after the other by a criterion of optimal design, at the mean ability (WILD 6.2, "Selection").
 
@@ -318,7 +298,6 @@ METHODS: MethodTable[SelectionSpec] = MethodTable(
         "anchor-irt": Method(AnchorIRT, f"{_CHOOSE}:anchors_on_parameters"),
         "anchor-latent": Method(AnchorLatent, f"{_CHOOSE}:anchors_on_components"),
         "v-optimal": Method(VOptimal, f"{_CHOOSE}:v_optimal"),
-        "uncertainty": Method(Uncertainty, f"{_CHOOSE}:by_uncertainty"),
         "optimal-design": Method(OptimalDesign, "itembank.selection.optimal_design:choose_optimal_design"),
     },
     base=SelectionSpec,

@@ -19,7 +19,7 @@ from itembank.studies.split_specs import SPLITS, SplitSpec
 
 AUTO = "auto"
 CALIBRATED: Final = "calibrated"
-DRAWN = ("random", "stratified", "uncertainty")
+DRAWN = ("random", "stratified")
 """Selectors whose items come by chance with known probabilities, as design-based intervals need."""
 Filter: TypeAlias = Mapping[str, Any]
 """``{"column": name, "value": value}``: the rows where the column has this value (or one of a list)."""
@@ -199,7 +199,7 @@ class StudySpec:
         Of the intervals.
     interval : {'calibrated', 'model-based', 'design'}
         Kind of the intervals, as for `estimate`. 'design' goes with the estimator 'auto' alone, since it brings its
-        own estimate, and with selectors that draw: 'random', 'stratified', 'uncertainty'.
+        own estimate, and with selectors that draw: 'random', 'stratified'.
     cost : str
         Unit in which results tell the expected cost of a selection; that of the budget if empty.
     targets : tuple of str

@@ -97,7 +97,7 @@ def test_statistics_are_those_of_numbers(observed, n_dims, guessing):
 
 
 def test_statistics_of_all_items_are_those_of_parts_together(observed):
-    """What another machine must send back for its items: rows for the items, and one sum for the abilities."""
+    """Rows for the items, and one sum for the abilities: items that are put back rest on it."""
     coded = both(observed)[1]
     posterior = random_posterior(N_MODELS, N_ITEMS, 2, seed=3)
     parts = np.array_split(np.random.default_rng(0).permutation(N_ITEMS), 3)

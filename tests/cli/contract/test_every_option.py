@@ -9,9 +9,7 @@ from contextlib import nullcontext
 import pytest
 
 from itembank.living import descendants
-from itembank.pages import quickstart
-from itembank.pages.figures import canvas
-from itembank.publishing import tiny
+from itembank.pages import blocks
 from itembank.readers import builtin
 from itembank.sessions import journal
 from tests.attacks.campaigns import import_everything
@@ -72,8 +70,7 @@ def world(tmp_path_factory, few_folds, remembered):
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(builtin, "load_builtin", few)
-        for drawing in (canvas, quickstart, tiny):
-            patch.setattr(drawing, "save_figure", written_plainly)
+        patch.setattr(blocks, "save_picture", written_plainly)
         patch.setattr(descendants, "now", lambda: "2026-01-01T00:00:00Z")
         patch.setattr(journal, "_now", lambda: "2026-01-01T00:00:00Z")  # the time of day is no effect
         with pytest.MonkeyPatch.context() as place:

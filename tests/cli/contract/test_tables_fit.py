@@ -54,7 +54,6 @@ CALLS = {
     "bank recalibrate": ["bank one.csv --how random -o made-anew"],
     "bank log": ["retired-bank"],
     "bank diff": ["named-bank retired-bank"],
-    "bank convert": ["retired-bank 0.5 --of quiz@2 --to quiz@1"],
     "prepare": ["bank"],
     "publish-tiny": ["bank -n 9 -o made-tiny"],
     "sample-data": ["-o made-sample"],

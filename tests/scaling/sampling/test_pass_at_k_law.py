@@ -8,7 +8,7 @@ from itembank.errors import DataError, DataWarning, ParameterError
 from itembank.responses.responses import ResponseMatrix
 from itembank.scaling.sampling.pass_at_k import plug_in_pass_at_k, unbiased_pass_at_k
 from itembank.scaling.sampling.pass_at_k_law import pass_at_k_law
-from itembank.scaling.sampling.pass_at_k_specs import DEFAULT_METHODS, PassAtKSpec
+from itembank.scaling.sampling.pass_at_k_specs import METHODS, PassAtKSpec
 from tests.scaling.samples import known_bank, simulated_samples
 
 SMALL = PassAtKSpec(k=(1, 10, 100), n_draws=200, interval="model-based")
@@ -87,7 +87,7 @@ def test_the_tail_holds_the_items_that_fail_most(law):
 
 def test_rows_tell_all(law):
     rows = law.rows()
-    assert len(rows) == 4 * 3 * len(DEFAULT_METHODS)
+    assert len(rows) == 4 * 3 * len(METHODS)
     first = rows[0]
     assert (first["model_id"], first["scenario"], first["k"], first["method"]) == ("model-3", "math", 1, "irsl")
     assert first["low"] < first["pass_at_k"] < first["high"]
@@ -219,7 +219,7 @@ def test_intervals_hold_and_irsl_beats_the_others(with_bank):
     truth = plug_in_pass_at_k(samples.rates[:, :, None], law.k).mean(axis=1)
     held = (law.all_items.low <= truth) & (truth <= law.all_items.high)
     assert 0.90 <= held.mean() <= 0.99
-    error = {method: np.abs(law.values(method) - truth).mean() for method in DEFAULT_METHODS}
+    error = {method: np.abs(law.values(method) - truth).mean() for method in METHODS}
     assert error["irsl"] < 0.3 * min(error["plug-in"], error["jeffreys"], error["irsl-plug-in"])
     assert abs((law.values("irsl") - truth).mean()) < 0.01
 

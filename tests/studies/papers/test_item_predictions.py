@@ -5,7 +5,7 @@ import pytest
 
 from itembank.errors import DataError
 from itembank.estimation.folds import folds
-from itembank.estimation.score import score
+from itembank.estimation.model_abilities import estimate_abilities
 from itembank.irt.bernoulli import probability
 from itembank.readers.compute import training_compute
 from itembank.studies.papers.item_predictions import item_predictions
@@ -26,7 +26,7 @@ def test_predictions_are_those_of_fits_and_abilities_that_know_nothing_of_the_re
     expected, seen = [], []
     for fold in folds(bank):
         answers = bank.responses.take(models=fold.held_out)
-        theta = score(fold.bank, answers.take(items=np.flatnonzero(half == 1))).theta
+        theta = estimate_abilities(fold.bank, answers.take(items=np.flatnonzero(half == 1))).theta
         expected.append(probability(fold.bank.parameters.take(asked), theta))
         seen.append(answers.responses[:, asked])
     every = found.scenarios[-1]

@@ -1,9 +1,9 @@
-"""Marginal maximum likelihood of graded items in one dimension, by either link: EM with quadrature.
+"""Marginal maximum likelihood of graded items in one dimension: EM with quadrature.
 
 Items of the same levels are worked on together. With expected numbers r_kq of responses of level k at node q, an item's
-slope a and thresholds c_k (``a theta + c_k`` is the logit of step k, see `level_probabilities`) take a step of Fisher
-scoring on ``sum_kq r_kq log P_k(q)`` in every round. Few models leave levels that an item has not shown yet: every item
-gets, as its prior, one more response, spread over levels and abilities as those of all items of these levels are.
+slope a and thresholds c_k (``a theta + c_k`` is the logit of reaching level k) take a step of Fisher scoring on
+``sum_kq r_kq log P_k(q)`` in every round. Few models leave levels that an item has not shown yet: every item gets, as
+its prior, one more response, spread over levels and abilities as those of all items of these levels are.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,6 @@ from itembank.calibration.fits import Fit, FitData
 from itembank.calibration.marginal_ml.graded_levels import level_derivatives, level_probabilities, start_thresholds
 from itembank.calibration.marginal_ml.grid import SPACING_TO_SD, WIDEST_SPACING, nodes_for_spacing
 from itembank.irt import graded
-from itembank.irt.family_names import Link
 from itembank.irt.parameters import AbilityPrior
 from itembank.irt.steps import Steps
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
@@ -52,13 +51,11 @@ class Group(NamedTuple):
         Which of all levels they have.
     level : (n_models, n_group)
         Of each response, numbered among these; -1 where missing.
-    link : {'cumulative', 'adjacent'}
     """
 
     columns: IntArray
     has: BoolArray
     level: IntArray
-    link: Link
 
     @property
     def n_levels(self) -> int:
@@ -98,7 +95,7 @@ def fit_graded(data: FitData, spec: MarginalML, *, progress: ProgressCallback = 
 
     Standard errors of an item take the others as known.
     """
-    groups = _groups(data, spec.link)
+    groups = _groups(data)
     items = tuple(_start(group) for group in groups)
     n_nodes, n_rounds = (
         (N_START, N_WARM_UP) if spec.n_quadrature == "auto" else (spec.n_quadrature, spec.max_iterations)
@@ -131,7 +128,7 @@ def _rounds(
             return found, history
 
 
-def _groups(data: FitData, link: Link) -> tuple[Group, ...]:
+def _groups(data: FitData) -> tuple[Group, ...]:
     """Put items of the same levels together."""
     if data.levels is None or data.has_level is None:
         raise TypeError("graded data have levels.")
@@ -143,14 +140,14 @@ def _groups(data: FitData, link: Link) -> tuple[Group, ...]:
     for number, has in enumerate(kinds):
         columns = np.flatnonzero(kind_of.ravel() == number)
         rank = np.append(np.cumsum(has) - 1, -1)  # the last is that of a missing response
-        found.append(Group(columns, has, rank[level[:, columns]], link))
+        found.append(Group(columns, has, rank[level[:, columns]]))
     return tuple(found)
 
 
 def _start(group: Group) -> FloatArray:
     """Slopes of one, and the thresholds that give the shares of responses at the mean ability."""
     counts = np.stack([group.answers(number).sum(axis=0) for number in range(group.n_levels)], axis=1) + 0.5
-    return np.column_stack([np.ones(group.columns.size), start_thresholds(counts, group.link)])
+    return np.column_stack([np.ones(group.columns.size), start_thresholds(counts)])
 
 
 def _round(
@@ -164,7 +161,7 @@ def _round(
     moved, information = [], []
     for group, own in zip(groups, items, strict=True):
         counts = np.stack([group.answers(number).T @ posterior for number in range(group.n_levels)], axis=1)
-        following, precision = _in_blocks(own, counts + weight * _pooled(counts), theta, group.link)
+        following, precision = _in_blocks(own, counts + weight * _pooled(counts), theta)
         moved.append(following)
         information.append(precision)
     scale = float(np.sqrt(np.var(mean) + variance.mean()))  # PX-EM (Liu, Rubin and Wu 1998)
@@ -186,7 +183,7 @@ def _posterior(
     theta, log_weights = nodes[0][:, 0], nodes[1]
     joint = np.zeros((groups[0].level.shape[0], theta.size)) + log_weights
     for group, own in zip(groups, items, strict=True):
-        log_p = np.log(level_probabilities(own, theta, group.link))  # (n_group, n_levels, n_quadrature)
+        log_p = np.log(level_probabilities(own, theta))  # (n_group, n_levels, n_quadrature)
         for number in range(group.n_levels):
             joint += group.answers(number) @ log_p[:, number]
     log_likelihood = log_sum_exp(joint)
@@ -201,9 +198,9 @@ def _pooled(counts: FloatArray) -> FloatArray:
     return result
 
 
-def _in_blocks(items: FloatArray, counts: FloatArray, theta: FloatArray, link: Link) -> tuple[FloatArray, FloatArray]:
+def _in_blocks(items: FloatArray, counts: FloatArray, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Move items by a step of Fisher scoring, a block of them at a time; also their information, abilities known."""
-    parts = [_scored(items[block], counts[block], theta, link) for block in _blocks(items, counts[0].size)]
+    parts = [_scored(items[block], counts[block], theta) for block in _blocks(items, counts[0].size)]
     moved, information = (np.concatenate(part) for part in zip(*parts, strict=True))
     return moved, information
 
@@ -214,14 +211,14 @@ def _blocks(items: FloatArray, n_cells: int) -> list[slice]:
     return [slice(first, first + size) for first in range(0, len(items), size)]
 
 
-def _scored(items: FloatArray, counts: FloatArray, theta: FloatArray, link: Link) -> tuple[FloatArray, FloatArray]:
+def _scored(items: FloatArray, counts: FloatArray, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Move items by a step of Fisher scoring; also their information, abilities known."""
-    p, derivatives = level_probabilities(items, theta, link), level_derivatives(items, theta, link)
+    p, derivatives = level_probabilities(items, theta), level_derivatives(items, theta)
     gradient = np.einsum("ikq,ikpq->ip", counts / p, derivatives, optimize=True)
     total = counts.sum(axis=1)[:, None] / p
     information = np.einsum("ikq,ikpq,ikrq->ipr", total, derivatives, derivatives, optimize=True)
     step = np.linalg.solve(information + RIDGE * np.eye(items.shape[1]), gradient[..., None])[..., 0]
-    return _allowed(items, step, link), information
+    return _allowed(items, step), information
 
 
 def _covariance(group: Group, items: FloatArray, theta: FloatArray, posterior: FloatArray) -> FloatArray:
@@ -232,8 +229,8 @@ def _covariance(group: Group, items: FloatArray, theta: FloatArray, posterior: F
     """
     parts = []
     for block in _blocks(items, posterior.shape[0] * group.n_levels + theta.size * group.n_levels):
-        p = level_probabilities(items[block], theta, group.link)
-        slopes = level_derivatives(items[block], theta, group.link) / p[:, :, None]
+        p = level_probabilities(items[block], theta)
+        slopes = level_derivatives(items[block], theta) / p[:, :, None]
         of_levels = np.einsum("ikpq,mq->mikp", slopes, posterior, optimize=True)
         level = group.level[:, block]
         scores = np.take_along_axis(of_levels, np.maximum(level, 0)[..., None, None], axis=2)[:, :, 0]
@@ -243,13 +240,11 @@ def _covariance(group: Group, items: FloatArray, theta: FloatArray, posterior: F
     return np.linalg.inv(information + SMALLEST_INFORMATION * np.eye(items.shape[1]))
 
 
-def _allowed(items: FloatArray, step: FloatArray, link: Link) -> FloatArray:
+def _allowed(items: FloatArray, step: FloatArray) -> FloatArray:
     """Add steps, halved where thresholds would meet or a slope would grow beyond all measure."""
     for _ in range(MOST_HALVINGS):
         moved = items + step
-        is_wrong = np.abs(moved[:, 0]) > LARGEST_SLOPE
-        if link == "cumulative":
-            is_wrong = is_wrong | np.any(moved[:, 1:-1] - moved[:, 2:] < SMALLEST_GAP, axis=1)
+        is_wrong = (np.abs(moved[:, 0]) > LARGEST_SLOPE) | np.any(moved[:, 1:-1] - moved[:, 2:] < SMALLEST_GAP, axis=1)
         if not is_wrong.any():
             break
         step = np.where(is_wrong[:, None], 0.5 * step, step)
@@ -265,7 +260,7 @@ def _finer(groups: Sequence[Group], found: Round, bounds: tuple[float, float]) -
     """Make nodes whose distance resolves the sharpest posterior of ability."""
     total = np.zeros(found.mean.size)
     for group, items in zip(groups, found.items, strict=True):
-        steps = Steps(np.linspace(0.0, 1.0, group.n_levels), -items[:, 1:], group.link)
+        steps = Steps(np.linspace(0.0, 1.0, group.n_levels), -items[:, 1:])
         weights = graded.information_slopes(found.mean[:, None] * items[:, 0], steps)[0]
         total += ((group.level >= 0) * weights) @ items[:, 0] ** 2
     sharpest = 1.0 / np.sqrt(1.0 + float(total.max()))
@@ -293,7 +288,7 @@ def _fit(
         coefficients[group.columns] = items @ to_mean.T
         covariance[group.columns] = to_mean @ _covariance(group, items, nodes[0][:, 0], posterior) @ to_mean.T
         own = items[:, 1:].mean(axis=1, keepdims=True) - items[:, 1:]
-        places[group.columns] = _of_all_levels(own, group.has, group.link)
+        places[group.columns] = _of_all_levels(own, group.has)
     # abilities have mean 0 and variance 1 up to the last step; the sign is that of most slopes
     sign = -1.0 if coefficients[:, 0].sum() < 0.0 else 1.0
     coefficients[:, 0] *= sign
@@ -312,18 +307,12 @@ def _fit(
         n_iterations=len(history),
         message=f"largest change of an item {found.change:.2g} standard errors after {len(history)} steps{advice}.",
         history=np.asarray(history),
-        steps=Steps(np.asarray(data.levels), places, spec.link),
+        steps=Steps(np.asarray(data.levels), places),
     )
 
 
-def _of_all_levels(steps: FloatArray, has: BoolArray, link: Link) -> FloatArray:
+def _of_all_levels(steps: FloatArray, has: BoolArray) -> FloatArray:
     """Spread steps between the levels that items have over those between all levels, (n_items, n_levels - 1)."""
-    if link == "adjacent":  # levels that the items have not are at infinity, and those below the first are left behind
-        result = np.full((len(steps), has.size - 1), np.inf)
-        had = np.flatnonzero(has)
-        result[:, had[0] - 1 : had[0]] = -np.inf
-        result[:, had[1:] - 1] = steps
-        return result
     # the step to level k is that to the next level at or above k that the items have
     padded = np.column_stack([np.full(len(steps), -np.inf), steps, np.full(len(steps), np.inf)])
     following = np.cumsum(has)[:-1]  # how many levels lie below level k

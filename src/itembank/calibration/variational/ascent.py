@@ -29,9 +29,8 @@ from itembank.calibration.variational.passes import (
 from itembank.calibration.variational.positive import with_positive_slopes
 from itembank.calibration.variational.precision import learn, log_prior
 from itembank.calibration.variational.scale import rescale
-from itembank.calibration.variational.spread import SectionStatistics, first_half, second_half
 from itembank.calibration.variational.state import Posterior
-from itembank.calibration.variational.updates import update_abilities
+from itembank.calibration.variational.updates import update_abilities, update_items
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.progress import ProgressCallback
 
@@ -102,7 +101,7 @@ def ascend(
     candidates: Iterator[tuple[Posterior, Momentum]] = iter([(posterior, Momentum())])
     for sweep in range(max_sweeps + 1):
         for candidate, carried in candidates:
-            statistics = first_half(blocks, candidate, rule, item_steps)
+            statistics = item_statistics(blocks, candidate, rule)
             bound = _bound(statistics, candidate, rule)
             if not history or bound >= history[-1]:
                 before, posterior, momentum = posterior, candidate, carried
@@ -144,7 +143,7 @@ def _smallest_size(blocks: ResponseBlocks) -> float:
     return SMALLEST_SIZE if blocks.sums is None else max(SMALLEST_SIZE, 0.5 * blocks.n_cells)
 
 
-def _bound(statistics: ItemStatistics | SectionStatistics, posterior: Posterior, rule: CellRule) -> float:
+def _bound(statistics: ItemStatistics, posterior: Posterior, rule: CellRule) -> float:
     """Return the bound on the log evidence, with the log density of the precisions."""
     bound = float(statistics.likelihood.sum()) - divergence(posterior)
     return bound + log_prior(rule.precision) if isinstance(rule, BetaRule | BetaBinomialRule) else bound
@@ -154,9 +153,9 @@ def _with_learned_precision(
     blocks: ResponseBlocks,
     posterior: Posterior,
     rule: CellRule,
-    statistics: ItemStatistics | SectionStatistics,
+    statistics: ItemStatistics,
     precision_of_group: IntArray,
-) -> tuple[CellRule, ItemStatistics | SectionStatistics]:
+) -> tuple[CellRule, ItemStatistics]:
     """Give the rule with better precisions, and the statistics by it; both as they were where none is better."""
     if not isinstance(rule, BetaRule | BetaBinomialRule) or not isinstance(blocks, Blocks):
         return rule, statistics
@@ -198,7 +197,7 @@ def _progress_of(rise: float, tolerance: float) -> float:
 def improve_items(
     blocks: ResponseBlocks,
     posterior: Posterior,
-    before: ItemStatistics | SectionStatistics,
+    before: ItemStatistics,
     steps: FloatArray,
     *,
     rule: CellRule,
@@ -207,7 +206,8 @@ def improve_items(
     """Update the items and put back those whose bound fell; `with_cross` keeps what a coupled step needs."""
     # A fall by a few of the last digits is rounding, not a worse item.
     noise = 10.0 * float(np.finfo(blocks.dtype).eps)
-    proposed, after = second_half(blocks, posterior, before, steps, rule=rule, with_cross=with_cross)
+    proposed = update_items(posterior, before, steps)
+    after = ability_statistics(blocks, proposed, rule, with_cross=with_cross)
     change = after.likelihood - item_divergence(proposed) - before.likelihood + item_divergence(posterior)
     size = np.abs(before.likelihood) + np.abs(constants_of(blocks, rule))
     # with the constants: densities sum large numbers that no parameter enters, whose rounding counts, too
@@ -222,7 +222,7 @@ def improve_items(
     responses = blocks.take_items(fell)
     wrong = ability_statistics(responses, proposed.take_items(fell), rule)
     right = ability_statistics(responses, kept.take_items(fell), rule, with_cross=with_cross)
-    cross = None if after.cross is None else after.cross.with_those_of(fell, right.cross)
+    cross = None if after.cross is None or right.cross is None else after.cross.with_those_of(fell, right.cross)
     corrected = AbilityStatistics(
         after.precision - wrong.precision + right.precision,
         after.linear - wrong.linear + right.linear,

@@ -53,7 +53,7 @@ class Part(NamedTuple):
 class ResponseBlocks(ABC):
     """Responses that the passes go over, a block of items at a time.
 
-    They are laid out as numbers (`Blocks`), as codes (`CodedBlocks`, `CodedSections`), or on a device (`DeviceBlocks`).
+    They are laid out as numbers (`Blocks`), or as codes (`CodedBlocks`).
 
     Attributes
     ----------

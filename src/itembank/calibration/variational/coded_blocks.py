@@ -6,7 +6,6 @@ come into one block, whose columns are these models. Where missing cells are sca
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -21,13 +20,6 @@ NEARLY_ALL = 0.8
 """Share of the models from which on a block has all of them, and keeps no copy of its codes."""
 LEAST_ALIKE = 4
 """Items answered by the same models that are worth a block of their own."""
-
-
-class Cut(NamedTuple):
-    """Items of a block, and how many answers they have."""
-
-    items: slice | IntArray
-    n_answers: int
 
 
 class Piece(NamedTuple):
@@ -50,8 +42,8 @@ class Piece(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class LaidOutCodes(ResponseBlocks):
-    """Answers laid out for the passes as codes, items first.
+class CodedBlocks(ResponseBlocks):
+    """Answers laid out for the passes as codes, items first, block after block.
 
     Attributes
     ----------
@@ -61,12 +53,15 @@ class LaidOutCodes(ResponseBlocks):
         Kind of numbers of the passes.
     is_complete : bool
         Whether no cell is missing.
+    pieces : tuple of Piece
+        Every item in one of them.
     """
 
     codes: ItemCodes
     lower_asymptote: FloatArray
     dtype: np.dtype[np.floating]
     is_complete: bool
+    pieces: tuple[Piece, ...]
 
     @property
     def n_cells(self) -> int:
@@ -84,27 +79,6 @@ class LaidOutCodes(ResponseBlocks):
             self.codes.take(items), self.lower_asymptote[items], self.dtype, is_complete=self.is_complete
         )
 
-
-@dataclass(frozen=True, slots=True)
-class CodedBlocks(LaidOutCodes):
-    """Answers laid out as codes, block after block.
-
-    Attributes
-    ----------
-    codes, lower_asymptote, dtype, is_complete
-        As those of `LaidOutCodes`.
-    pieces : tuple of Piece
-        Every item in one of them.
-    """
-
-    pieces: tuple[Piece, ...]
-
-    @property
-    def n_bytes(self) -> int:
-        """Memory of what is kept of the codes."""
-        kept = (one for piece in self.pieces for one in (piece.codes, piece.models) if one is not None)
-        return sum(one.nbytes for one in kept)
-
     def parts(self) -> Iterator[Part]:
         """Decode block after block."""
         for piece in self.pieces:
@@ -121,17 +95,7 @@ def coded_blocks(
     """Lay codes out for the passes; whether no cell is missing is looked up unless it is told."""
     if is_complete is None:
         is_complete = not any((block == MISSING).any() for _, block in codes.blocks())
-    pieces = tuple(_piece(codes, one.items, is_complete=is_complete) for one in cut(codes, is_complete=is_complete))
-    return CodedBlocks(codes, lower_asymptote, dtype, is_complete, pieces)
-
-
-def blocks_as_cut(
-    codes: ItemCodes, lower_asymptote: FloatArray, dtype: np.dtype[np.floating], ends: IntArray, *, is_complete: bool
-) -> CodedBlocks:
-    """Lay codes out whose items stand block after block, each of which ends at one of `ends` (n_blocks,)."""
-    pieces = tuple(
-        _piece(codes, slice(first, last), is_complete=is_complete) for first, last in pairwise([0, *ends.tolist()])
-    )
+    pieces = tuple(_piece(codes, items, is_complete=is_complete) for items in _cut(codes, is_complete=is_complete))
     return CodedBlocks(codes, lower_asymptote, dtype, is_complete, pieces)
 
 
@@ -146,20 +110,15 @@ def _numbers(codes: Codes, dtype: np.dtype[np.floating], *, is_complete: bool) -
     return values, weights
 
 
-def cut(codes: ItemCodes, *, is_complete: bool) -> Iterator[Cut]:
+def _cut(codes: ItemCodes, *, is_complete: bool) -> Iterator[slice | IntArray]:
     """Cut the items into blocks that stay in the cache and have few missing cells."""
-    return _cut_complete(codes) if is_complete else _cut_by_pattern(codes)
+    if is_complete:
+        step = max(1, CELLS_PER_BLOCK // codes.n_models)
+        return (slice(first, min(first + step, codes.n_items)) for first in range(0, codes.n_items, step))
+    return _cut_by_pattern(codes)
 
 
-def _cut_complete(codes: ItemCodes) -> Iterator[Cut]:
-    """Cut the items as they stand."""
-    step = max(1, CELLS_PER_BLOCK // codes.n_models)
-    for first in range(0, codes.n_items, step):
-        last = min(first + step, codes.n_items)
-        yield Cut(slice(first, last), (last - first) * codes.n_models)
-
-
-def _cut_by_pattern(codes: ItemCodes) -> Iterator[Cut]:
+def _cut_by_pattern(codes: ItemCodes) -> Iterator[IntArray]:
     """Put items together that the same models answered."""
     pattern, n_answers = _patterns(codes)
     order = np.argsort(pattern, kind="stable")
@@ -171,8 +130,7 @@ def _cut_by_pattern(codes: ItemCodes) -> Iterator[Cut]:
         last = first + max(1, CELLS_PER_BLOCK // max(int(n_answers[order[first]]), 1))
         if edges[run] - edges[run - 1] >= LEAST_ALIKE:
             last = min(last, int(edges[run]))
-        items = np.sort(order[first:last])
-        yield Cut(items, int(n_answers[items].sum()))
+        yield np.sort(order[first:last])
         first = last
 
 

@@ -10,13 +10,11 @@ A few conjugate gradient iterations, each six matrix products, get close enough.
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import singledispatch
-from typing import Any, Protocol
 
 import numpy as np
 
 from itembank.calibration.variational.blocks import CELLS_PER_BLOCK
-from itembank.calibration.variational.passes import AbilityStatistics, Cross, CrossTerms, extended
+from itembank.calibration.variational.passes import AbilityStatistics, CrossTerms, extended
 from itembank.calibration.variational.state import Covariances, Posterior
 from itembank.numerics.arrays import FloatArray
 from itembank.numerics.symmetric import unpack
@@ -27,16 +25,6 @@ RELATIVE_RESIDUAL = 0.3
 """Of the preconditioned residual's norm, at which to stop: a rough step is enough, since the next sweep corrects it."""
 LEAST_CURVATURE = 1e-3
 """Fraction of the curvature without coupling: below it the objective is nearly straight, and its quadratic no guide."""
-
-
-class CrossProducts(Protocol):
-    """Products with the cross derivatives of the objective: `Coupling`, or the same on another device."""
-
-    def items_follow(self, ability_step: FloatArray) -> FloatArray:
-        """As that of `Coupling`."""
-
-    def abilities_follow_items(self, ability_step: FloatArray) -> FloatArray:
-        """As that of `Coupling`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,18 +91,14 @@ class Coupling:
         return (slice(first, first + n_block) for first in range(0, n_items, n_block))
 
 
-@singledispatch
-def cross_products(cross: Any, posterior: Posterior) -> CrossProducts:
-    """Take the cross derivatives where a pass over the responses has been; those on another device stay there."""
-    return Coupling.at(posterior, cross)
-
-
-def coupled_step(posterior: Posterior, statistics: AbilityStatistics, cross: Cross, spread: Covariances) -> Posterior:
+def coupled_step(
+    posterior: Posterior, statistics: AbilityStatistics, cross: CrossTerms, spread: Covariances
+) -> Posterior:
     """Move the means of abilities and items together, from items just updated given these abilities.
 
     `spread` holds the covariances of the abilities by these statistics, which have a closed form.
     """
-    coupling = cross_products(cross, posterior)
+    coupling = Coupling.at(posterior, cross)
     precision = unpack(statistics.precision, posterior.n_dims) + np.eye(posterior.n_dims)
     gradient = statistics.linear - times(precision, posterior.ability_mean)
     step = _conjugate_gradients(coupling, precision, spread.matrices, gradient)
@@ -127,7 +111,7 @@ def coupled_step(posterior: Posterior, statistics: AbilityStatistics, cross: Cro
 
 
 def _conjugate_gradients(
-    coupling: CrossProducts, precision: FloatArray, covariance: FloatArray, gradient: FloatArray
+    coupling: Coupling, precision: FloatArray, covariance: FloatArray, gradient: FloatArray
 ) -> FloatArray:
     """Solve for the abilities' step roughly, preconditioned by their own precision; stop where the curvature ends."""
     step = np.zeros_like(gradient)

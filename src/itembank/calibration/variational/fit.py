@@ -19,20 +19,16 @@ from itembank.calibration.variational.beta_cells import BetaRule, Few, make_tabl
 from itembank.calibration.variational.blocks import Blocks, ResponseBlocks, is_small, make_blocks, table_groups
 from itembank.calibration.variational.cells import jaakkola_jordan, normal_expectation
 from itembank.calibration.variational.coded_blocks import coded_blocks
-from itembank.calibration.variational.device_passes import codes_on_device, numbers_on_device
 from itembank.calibration.variational.outlying import MOST_SDS, draw_in
-from itembank.calibration.variational.passes import CellRule
+from itembank.calibration.variational.passes import CellRule, item_statistics
 from itembank.calibration.variational.precision import learn
 from itembank.calibration.variational.scale import in_general_axes, rescale
-from itembank.calibration.variational.sections import coded_sections
-from itembank.calibration.variational.spread import update_items_alone
 from itembank.calibration.variational.starts import from_nothing, start_of_centres
 from itembank.calibration.variational.state import Posterior, start_posterior
+from itembank.calibration.variational.updates import update_items
 from itembank.irt.family_names import WITH_PRECISION
 from itembank.irt.parameters import AbilityPrior
 from itembank.numerics.arrays import FloatArray, IntArray
-from itembank.numerics.devices import Device, open_device
-from itembank.numerics.parallel import same_workers
 from itembank.progress import ProgressCallback, silent
 from itembank.responses.item_codes import ItemCodes
 
@@ -113,24 +109,17 @@ def fit_variational(data: FitData, spec: Variational, *, progress: ProgressCallb
 
 def _fit_in_order(data: FitData, spec: Variational, rules: Rules, progress: ProgressCallback) -> Fit:
     """Fit items that stand in the order of their precisions."""
-    device = None if spec.device is None else open_device(spec.device)
     if data.codes is not None:
-        return _fit_some_first(data, partial(_of_codes, data, data.codes, spec, device), spec, rules, progress)
+        return _fit_some_first(data, partial(_of_codes, data, data.codes, spec), spec, rules, progress)
     blocks = make_blocks(data, single_precision=_is_single(data, spec))
     # little is saved where the subset would be most of the items
     if blocks.n_items > 1.5 * SUBSET_SIZE:
-        return _fit_some_first(data, partial(_of_numbers, data, blocks, device), spec, rules, progress)
-    placed = _placed(blocks, device)
-    rough, is_determined = from_nothing(placed, data, spec, rules.rough)
-    ascent = _to_the_end(placed, rough.posterior, spec, rules, _stage(progress, "fit", 0.1, 1.0))
+        return _fit_some_first(data, partial(_of_numbers, data, blocks), spec, rules, progress)
+    rough, is_determined = from_nothing(blocks, data, spec, rules.rough)
+    ascent = _to_the_end(blocks, rough.posterior, spec, rules, _stage(progress, "fit", 0.1, 1.0))
     history = [*rough.history, *ascent.history]
-    ended = _robust(placed, ascent, history, spec, rules)
+    ended = _robust(blocks, ascent, history, spec, rules)
     return _fit(ended, spec, rules, n_sweeps=len(history), is_determined=is_determined)
-
-
-def _placed(blocks: Blocks, device: Device | None) -> ResponseBlocks:
-    """Bring responses to where the passes are to be."""
-    return blocks if device is None else numbers_on_device(blocks, device)
 
 
 class _Some(NamedTuple):
@@ -163,22 +152,20 @@ def _fit_some_first(
         rules = Rules(first.rule, first.rule, rules.precision_of_group)
     blocks = some.all_blocks()
     del some  # room for the sweeps over all items
-    with same_workers():
-        posterior = all_items(blocks, first.posterior, data, rules.rough)
-        ascent = _to_the_end(blocks, posterior, spec, rules, _stage(progress, "fit all items", 0.5, 1.0))
+    posterior = all_items(blocks, first.posterior, data, rules.rough)
+    ascent = _to_the_end(blocks, posterior, spec, rules, _stage(progress, "fit all items", 0.5, 1.0))
     n_sweeps = len(rough.history) + len(first.history) + ITEM_ROUNDS + len(ascent.history)
     ended = _robust(blocks, ascent, ascent.history, spec, rules)
     return _fit(ended, spec, rules, n_sweeps=n_sweeps, is_determined=is_determined)
 
 
-def _of_numbers(data: FitData, blocks: Blocks, device: Device | None) -> _Some:
+def _of_numbers(data: FitData, blocks: Blocks) -> _Some:
     """Choose the items that are fitted first."""
     chosen = spread_over_difficulty(blocks.mean_values(), SUBSET_SIZE)
-    few = _placed(blocks.take_items(chosen), device)
-    return _Some(data.take_items(chosen), few, lambda: _placed(blocks, device))
+    return _Some(data.take_items(chosen), blocks.take_items(chosen), lambda: blocks)
 
 
-def _of_codes(data: FitData, codes: ItemCodes, spec: Variational, device: Device | None) -> _Some:
+def _of_codes(data: FitData, codes: ItemCodes, spec: Variational) -> _Some:
     """Choose the items that are fitted first among many right and wrong answers.
 
     Where no cell is missing they are laid out as numbers, for coupled steps; else with the models that answered.
@@ -191,16 +178,12 @@ def _of_codes(data: FitData, codes: ItemCodes, spec: Variational, device: Device
     numbers = of_some.decoded()
     blocks: ResponseBlocks
     if counts.is_complete:
-        blocks = _placed(make_blocks(numbers, single_precision=is_single), device)
-    elif device is None:
-        blocks = coded_blocks(codes.take(chosen), of_some.lower_asymptote, dtype)
+        blocks = make_blocks(numbers, single_precision=is_single)
     else:
-        blocks = codes_on_device(codes.take(chosen), of_some.lower_asymptote, dtype, device, is_complete=False)
+        blocks = coded_blocks(codes.take(chosen), of_some.lower_asymptote, dtype)
 
     def all_blocks() -> ResponseBlocks:
-        if device is None:
-            return coded_sections(codes, data.lower_asymptote, dtype, is_complete=counts.is_complete)
-        return codes_on_device(codes, data.lower_asymptote, dtype, device, is_complete=counts.is_complete)
+        return coded_blocks(codes, data.lower_asymptote, dtype, is_complete=counts.is_complete)
 
     return _Some(numbers, blocks, all_blocks)
 
@@ -252,7 +235,10 @@ def all_items(blocks: ResponseBlocks, of_some: Posterior, data: FitData, rule: C
         is_positive=of_some.is_positive,
         **start_of_centres(data, of_some.n_dims),
     )
-    return rescale(update_items_alone(blocks, posterior, rule, ITEM_ROUNDS))
+    for _ in range(ITEM_ROUNDS):
+        statistics = item_statistics(blocks, posterior, rule)
+        posterior = update_items(posterior, statistics, np.ones(posterior.n_items))
+    return rescale(posterior)
 
 
 def _to_the_end(

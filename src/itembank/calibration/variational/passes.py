@@ -7,8 +7,7 @@ outer products that the updates need are products with the unique entries of the
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import singledispatch
-from typing import Any, NamedTuple, Protocol, TypeAlias, cast
+from typing import NamedTuple, TypeAlias, cast
 
 import numpy as np
 
@@ -69,13 +68,6 @@ class ItemStatistics:
     likelihood: FloatArray
 
 
-class Cross(Protocol):
-    """What a coupled step needs of each cell: `CrossTerms`, or the same on another device."""
-
-    def with_those_of(self, items: BoolArray, other: Any) -> "Cross":
-        """Replace those of the items marked, (n_items,), by others, which are of these items alone."""
-
-
 class CrossTerms(NamedTuple):
     """What a coupled step needs of each cell, (n_items, n_models) each: w, and the residual, linear - w * mean."""
 
@@ -95,7 +87,7 @@ class CrossTerms(NamedTuple):
         np.subtract(block.linear, residual, out=residual)
 
     def with_those_of(self, items: BoolArray, other: "CrossTerms") -> "CrossTerms":
-        """Replace, in place, those of some items."""
+        """Replace, in place, those of the items marked, (n_items,), by others, which are of these items alone."""
         self.curvature[items], self.residual[items] = other
         return self
 
@@ -112,19 +104,18 @@ class AbilityStatistics:
         ``sum_i (y_il - 1/2 + t_il) E[a_i] - w_il E[a_i c_i]``.
     likelihood : (n_items,)
         Expected log-likelihood of each item's responses.
-    cross : Cross or None
+    cross : CrossTerms or None
         Where a coupled step is to follow.
     """
 
     precision: FloatArray
     linear: FloatArray
     likelihood: FloatArray
-    cross: Cross | None = None
+    cross: CrossTerms | None = None
 
 
-@singledispatch
 def item_statistics(blocks: ResponseBlocks, posterior: Posterior, rule: CellRule) -> ItemStatistics:
-    """Go over all responses for the update of the items; blocks on another device have passes of their own.
+    """Go over all responses for the update of the items.
 
     Items do not depend on each other given the abilities: the statistics of some items are those rows of all.
     """
@@ -138,7 +129,6 @@ def item_statistics(blocks: ResponseBlocks, posterior: Posterior, rule: CellRule
     return ItemStatistics(precision, linear, likelihood)
 
 
-@singledispatch
 def ability_statistics(
     blocks: ResponseBlocks, posterior: Posterior, rule: CellRule, *, with_cross: bool = False
 ) -> AbilityStatistics:

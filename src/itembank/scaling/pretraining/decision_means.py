@@ -1,4 +1,4 @@
-"""Decision accuracies averaged over splits of the recipes."""
+"""Decision accuracies averaged over splits of the recipes, and over scenarios."""
 
 from collections.abc import Sequence
 
@@ -26,3 +26,28 @@ def mean_over_splits(decisions: pl.DataFrame, by: Sequence[str] = ("scenario", "
     known = accuracy.filter(accuracy.is_not_nan()).mean().fill_null(float("nan"))
     groups = decisions.with_columns(place=place).group_by(*by, "place", maintain_order=True)
     return groups.agg(share.log().mean().exp(), decision_accuracy=known, n=pl.len()).drop("place")
+
+
+def mean_decisions(decisions: pl.DataFrame) -> pl.DataFrame:
+    """Mean decision accuracy over scenarios by law and share of the target's compute, which rises with `place`.
+
+    Returns
+    -------
+    table
+        Columns `law`, `place`, `share`, `mean`, `standard_error` (over scenarios; NaN for a single one), `n`
+        (scenarios).
+    """
+    accuracy = pl.col("decision_accuracy")
+    known = decisions.filter(accuracy.is_not_nan() & accuracy.is_not_null())
+    place = pl.col("share_of_target").rank("dense").over("scenario", "law")
+    return (
+        known.with_columns(place=place)
+        .group_by("law", "place", maintain_order=True)
+        .agg(
+            share=pl.col("share_of_target").log().mean().exp(),
+            mean=accuracy.mean(),
+            standard_error=(accuracy.std() / pl.len().sqrt()).fill_null(float("nan")),
+            n=pl.len(),
+        )
+        .sort("place", maintain_order=True)
+    )

@@ -89,7 +89,7 @@ def fit_ability_law(data: LawData, spec: ItemResponseLaw) -> LawFit | None:
     return LawFit(law, ability_notes(laws, abilities, runs))
 
 
-def carried_gaps(gaps: FloatArray, *, is_carried: bool = True) -> tuple[FloatArray, float]:
+def carried_gaps(gaps: FloatArray, *, is_carried: bool) -> tuple[FloatArray, float]:
     """Score beyond what ability explains that a recipe will keep, (n_recipes,), and the variance left around it.
 
     A recipe may be better at a benchmark than its ability there says, at every size. The gap of its largest size is

@@ -4,10 +4,10 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 import numpy as np
-from scipy.special import ndtri, stdtrit
 
 from itembank.irt.parameters import ItemParameters
 from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.numerics.intervals import t_reach
 from itembank.scaling.pretraining.ability_law import AbilityLaws, growth_of_errors
 from itembank.scaling.pretraining.scenario_abilities import ScenarioAbilities, item_variance, mean_probability
 
@@ -75,7 +75,18 @@ class FittedAbilityLaw:
         """
         mean, variance = self.laws.predict(log_flops)
         factor = interval_factor(level, self.laws.degrees_of_freedom)
-        return ability_forecast(self.abilities, (mean, variance), (self.carried, self.gap_variance), factor)
+        items = self.abilities.parameters
+        half = factor * np.sqrt(variance)
+        score, below, above = (_scores(items, at) for at in (mean, mean - half, mean + half))
+        uncertain = item_variance(items, self.abilities.item_covariance, mean.ravel()).reshape(mean.shape)
+        gap = factor * np.sqrt(self.gap_variance + uncertain)
+        # half-widths of independent sources add in squares; each side has its own, as the curve is not symmetric
+        # minimum and maximum, as the mean curve falls where most slopes are negative
+        to_low = np.sqrt((score - np.minimum(below, above)) ** 2 + gap**2)
+        to_high = np.sqrt((np.maximum(below, above) - score) ** 2 + gap**2)
+        score = np.clip(score + self.carried[:, None], 0.0, 1.0)
+        low, high = np.clip(score - to_low, 0.0, 1.0), np.clip(score + to_high, 0.0, 1.0)
+        return Forecast(score, low, high, np.where(np.isnan(score), np.nan, 0.0))
 
 
 class CurvePredictions(Protocol):
@@ -129,43 +140,9 @@ class FittedCurveLaw:
         return Forecast(score, np.clip(score - half, 0.0, 1.0), np.clip(score + half, 0.0, 1.0), spread)
 
 
-def ability_forecast(
-    abilities: ScenarioAbilities,
-    expected: tuple[FloatArray, FloatArray],
-    gaps: tuple[FloatArray, float],
-    factor: float,
-) -> Forecast:
-    """Turn abilities into scores.
-
-    Parameters
-    ----------
-    abilities : ScenarioAbilities
-        The items.
-    expected : mean and variance of ability, each (n_recipes, n_points)
-    gaps : what recipes keep beyond their ability's score, (n_recipes,), and the variance around that
-    factor : float
-        Standard deviations to each side.
-    """
-    items, (mean, variance), (carried, gap_variance) = abilities.parameters, expected, gaps
-    half = factor * np.sqrt(variance)
-    score, below, above = (_scores(items, at) for at in (mean, mean - half, mean + half))
-    uncertain = item_variance(items, abilities.item_covariance, mean.ravel()).reshape(mean.shape)
-    gap = factor * np.sqrt(gap_variance + uncertain)
-    # half-widths of independent sources add in squares; each side has its own, as the curve is not symmetric
-    # minimum and maximum, as the mean curve falls where most slopes are negative
-    to_low = np.sqrt((score - np.minimum(below, above)) ** 2 + gap**2)
-    to_high = np.sqrt((np.maximum(below, above) - score) ** 2 + gap**2)
-    score = np.clip(score + carried[:, None], 0.0, 1.0)
-    low, high = np.clip(score - to_low, 0.0, 1.0), np.clip(score + to_high, 0.0, 1.0)
-    return Forecast(score, low, high, np.where(np.isnan(score), np.nan, 0.0))
-
-
 def interval_factor(level: float, degrees: float) -> float:
     """Student's t of an interval of this level; the normal one for many degrees of freedom."""
-    probability = 0.5 + 0.5 * level
-    if not np.isfinite(degrees):
-        return float(ndtri(probability))
-    return float(stdtrit(max(degrees, FEWEST_DEGREES), probability))
+    return t_reach(level, max(degrees, FEWEST_DEGREES))
 
 
 def score_error_growth(errors: FloatArray, distances: FloatArray, residual_variance: float) -> float:

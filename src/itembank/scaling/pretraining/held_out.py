@@ -20,7 +20,6 @@ from itembank.scaling.pretraining.law_inputs import PretrainingData
 from itembank.scaling.pretraining.law_results import PretrainingLaw
 from itembank.scaling.pretraining.method_specs import BY_HAND, PretrainingSettings
 from itembank.scaling.pretraining.runs import SAME_SIZE, Runs
-from itembank.scaling.pretraining.size_law import FittedSizeLaw
 
 
 @one_blas_thread()
@@ -164,8 +163,7 @@ def _compared(
     for laws in law.scenarios:
         actual = scores[laws.scenario][larger]
         for name in laws.fitted:
-            sizes = compute.params[larger] if isinstance(laws.fitted[name], FittedSizeLaw) else None
-            forecast = law.forecast(laws.scenario, name, flops=flops, params=sizes)
+            forecast = law.forecast(laws.scenario, name, flops=flops)
             score, low, high = (part[index, np.arange(larger.size)] for part in forecast[:3])
             numbers = {"score": score, "low": low, "high": high, "actual": actual, "error": score - actual}
             table = models.with_columns(

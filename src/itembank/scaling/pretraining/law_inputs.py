@@ -15,7 +15,7 @@ from itembank.responses.responses import ResponseMatrix
 from itembank.scaling.pretraining.law_fits import Measured
 from itembank.scaling.pretraining.losses import checked_loss, scenario_losses
 from itembank.scaling.pretraining.measured_abilities import measured_abilities, response_family, scenario_scores
-from itembank.scaling.pretraining.method_specs import LAWS, TWO_STEP, ItemResponseLaw, PretrainingSettings
+from itembank.scaling.pretraining.method_specs import TWO_STEP, ItemResponseLaw, PretrainingSettings
 from itembank.scaling.pretraining.runs import Runs, aligned, training_runs
 from itembank.scaling.pretraining.scenario_abilities import ScenarioAbilities
 
@@ -71,7 +71,6 @@ class PretrainingData:
             For calibration recipes that do not exist, or beside a bank.
         """
         compute = compute.take(aligned(compute, responses.model_ids))
-        _check_params(compute, settings)
         losses = None if loss is None else checked_loss(loss, responses)
         other_kind = "" if bank is None else _of_another_kind(responses, bank)
         responses, clipped = _within_bounds(responses, settings)
@@ -136,17 +135,6 @@ class PretrainingData:
             notes.append(note)
         return Measured(
             tuple(part.model_ids), tuple(scores), tuple(abilities), losses, " ".join(text for text in notes if text)
-        )
-
-
-def _check_params(compute: TrainingCompute, settings: PretrainingSettings) -> None:
-    """Raise `DataError` when a law needs numbers of parameters that are not known."""
-    laws = [LAWS.name_of(spec) for spec in map(LAWS.resolve, settings.laws) if spec.needs_params]
-    unknown = [compute.model_ids[row] for row in np.flatnonzero(compute.is_final & ~np.isfinite(compute.params))]
-    if laws and unknown:
-        raise DataError(
-            f"the law {laws[0]!r} needs the number of parameters of every finished model, which is not known of "
-            f"{len(unknown)}: {shown(unknown)}. Add the column params to the table of models, or leave the law out."
         )
 
 

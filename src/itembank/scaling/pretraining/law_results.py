@@ -13,7 +13,6 @@ from itembank.scaling.pretraining.forecasts import FittedAbilityLaw, FittedLaw, 
 from itembank.scaling.pretraining.held_out_results import HeldOutForecasts
 from itembank.scaling.pretraining.law_choice import closer_by_hand, closest_law
 from itembank.scaling.pretraining.scenario_abilities import ScenarioAbilities, ScenarioScores
-from itembank.scaling.pretraining.size_law import FittedSizeLaw
 from itembank.tabular import Tabular
 
 
@@ -146,18 +145,15 @@ class PretrainingLaw(Tabular):
         law: str | None = None,
         *,
         flops: Sequence[float] | FloatArray | None = None,
-        params: Sequence[float] | FloatArray | None = None,
     ) -> Forecast:
         """Forecast every recipe's score at some computes (the target by default), each (n_recipes, n_points).
 
-        The law is the `best` one unless it is named. The law 'params-tokens' takes the numbers of parameters that the
-        compute is spent on, as many as computes; without them, each recipe's go on as its sizes did.
+        The law is the `best` one unless it is named.
 
         Raises
         ------
         ParameterError
-            For an unknown scenario or law, a compute or a number of parameters that is not above zero, or parameters
-            for another law.
+            For an unknown scenario or law, or a compute that is not above zero.
         """
         fitted, law = self.of_scenario(scenario).fitted, law or self.best
         if law not in fitted:
@@ -165,14 +161,7 @@ class PretrainingLaw(Tabular):
         at = np.asarray([self.target_flops] if flops is None else flops, dtype=np.float64)
         if not (np.isfinite(at).all() and (at > 0.0).all()):
             raise ParameterError(f"flops must be finite and > 0, got {shown(at.tolist())}.")
-        one = fitted[law]
-        if params is None:
-            forecast = one.forecast(np.log(at), self.level)
-        elif isinstance(one, FittedSizeLaw):
-            forecast = one.forecast(np.log(at), self.level, _log_params(params, at))
-        else:
-            raise ParameterError(f"params are for the law 'params-tokens' alone, got them for {law!r}. Leave them out.")
-        return self._widened(forecast, law, scenario, np.log(at))
+        return self._widened(fitted[law].forecast(np.log(at), self.level), law, scenario, np.log(at))
 
     def _widened(self, forecast: Forecast, law: str, scenario: str, log_flops: FloatArray) -> Forecast:
         """Widen intervals beyond each recipe's largest size by the factor that the held-out check found.
@@ -281,18 +270,6 @@ class PretrainingLaw(Tabular):
             "n_final": int(self.is_final.sum()),
             "message": self.message,
         }
-
-
-def _log_params(params: Sequence[float] | FloatArray, flops: FloatArray) -> FloatArray:
-    """Return the logarithm of numbers of parameters, as many as computes."""
-    values = np.asarray(params, dtype=np.float64)
-    if values.shape != flops.shape or not (np.isfinite(values).all() and (values > 0.0).all()):
-        raise ParameterError(
-            f"params must be finite and > 0, one for each of {flops.size} computes, got "
-            f"{shown(values.ravel().tolist())}."
-        )
-    result: FloatArray = np.log(values)
-    return result
 
 
 def _worth(held_out: HeldOutForecasts) -> list[dict[str, Any]]:

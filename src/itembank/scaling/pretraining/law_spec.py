@@ -19,16 +19,6 @@ class PretrainingLawSpec:
         """Whether one fit serves all scenarios: the kernel takes and returns a tuple with a place for each."""
         return False
 
-    @property
-    def needs_abilities(self) -> bool:
-        """Whether items must be calibrated, and abilities measured, for this law."""
-        return False
-
-    @property
-    def needs_params(self) -> bool:
-        """Whether the number of parameters of every model must be known."""
-        return False
-
 
 @dataclass(frozen=True, slots=True)
 class TwoStep(PretrainingLawSpec):
@@ -86,61 +76,3 @@ class LastScore(PretrainingLawSpec):
 @dataclass(frozen=True, slots=True)
 class LastLine(PretrainingLawSpec):
     """What a person does by hand: a straight line through the logits of the recipe's last three scores."""
-
-
-@dataclass(frozen=True, slots=True)
-class ParamsTokensLaw(PretrainingLawSpec):
-    """Ability in parameters N and tokens D, ``t - A / N^alpha - B / D^beta``; the score follows from the items.
-
-    Items are calibrated as those of the law 'irsl'. There is nothing to choose.
-    """
-
-    @property
-    def needs_abilities(self) -> bool:
-        """Abilities are what N and D explain."""
-        return True
-
-    @property
-    def needs_params(self) -> bool:
-        """Tokens follow from compute and parameters."""
-        return True
-
-
-@dataclass(frozen=True, slots=True)
-class ObservationalLaw(PretrainingLawSpec):
-    """Scores against a common factor of all scenarios, which follows compute (Ruan et al. 2024).
-
-    Attributes
-    ----------
-    n_factors : int
-        Principal components of the logits of scores.
-    """
-
-    n_factors: int = 1
-
-    def __post_init__(self) -> None:
-        """Check the choice."""
-        check_whole("n_factors", self.n_factors, least=1)
-
-    @property
-    def is_joint(self) -> bool:
-        """The factor is that of all scenarios."""
-        return True
-
-
-@dataclass(frozen=True, slots=True)
-class SharedAbilityLaw(PretrainingLawSpec):
-    """A general ability that follows compute, and one of each scenario beside it; the score follows from the items.
-
-    Items are calibrated as those of the law 'irsl'. There is nothing to choose.
-    """
-
-    @property
-    def is_joint(self) -> bool:
-        """The general ability is that of all scenarios."""
-        return True
-
-    @property
-    def needs_abilities(self) -> bool:
-        """Abilities of scenarios are what the general one is found from."""
-        return True

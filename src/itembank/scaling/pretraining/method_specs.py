@@ -10,12 +10,9 @@ from itembank.scaling.pretraining.law_spec import (
     Gap,
     LastLine,
     LastScore,
-    ObservationalLaw,
-    ParamsTokensLaw,
     Pooling,
     PretrainingLawSpec,
     Shape,
-    SharedAbilityLaw,
     SigmoidLaw,
     TrendLaw,
     TwoStep,
@@ -28,9 +25,6 @@ IRSL = "irsl"
 TWO_STEP = "two-step"
 SIGMOID = "sigmoid"
 TREND = "trend"
-PARAMS_TOKENS = "params-tokens"
-OBSERVATIONAL = "observational"
-SHARED = "shared"
 LAST_SCORE = "last-score"
 LAST_LINE = "last-line"
 
@@ -93,9 +87,6 @@ LAWS: MethodTable[PretrainingLawSpec] = MethodTable(
         TWO_STEP: Method(TwoStep, f"{_HERE}.fitting:fit_two_step_law"),
         SIGMOID: Method(SigmoidLaw, f"{_HERE}.fitting:fit_sigmoid"),
         TREND: Method(TrendLaw, f"{_HERE}.trend_fitting:fit_trend_law"),
-        PARAMS_TOKENS: Method(ParamsTokensLaw, f"{_HERE}.size_law:fit_size_law"),
-        OBSERVATIONAL: Method(ObservationalLaw, f"{_HERE}.common_factor:fit_observational_law"),
-        SHARED: Method(SharedAbilityLaw, f"{_HERE}.shared_ability:fit_shared_law"),
         LAST_SCORE: Method(LastScore, f"{_HERE}.by_hand:fit_last_score"),
         LAST_LINE: Method(LastLine, f"{_HERE}.by_hand:fit_last_line"),
     },
@@ -155,11 +146,9 @@ class PretrainingSettings:
 
     @property
     def item_law(self) -> ItemResponseLaw | None:
-        """How items are calibrated; None where no law needs them."""
+        """How items are calibrated; None where the item response law is not wanted."""
         law = self.law(IRSL)
-        if isinstance(law, ItemResponseLaw):
-            return law
-        return ItemResponseLaw() if any(LAWS.resolve(spec).needs_abilities for spec in self.laws) else None
+        return law if isinstance(law, ItemResponseLaw) else None
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -29,8 +29,6 @@ class Runs:
     recipes : tuple of n_recipes names
     recipe_index : (n_models,)
     log_flops : (n_models,)
-    log_params : (n_models,)
-        NaN where unknown.
     is_final : (n_models,)
     finals, every : (n_recipes, n_most)
         Rows of a recipe's finished models, and of all its models, by rising compute; -1 where there are no more.
@@ -45,7 +43,6 @@ class Runs:
     recipes: tuple[str, ...]
     recipe_index: IntArray
     log_flops: FloatArray
-    log_params: FloatArray
     is_final: BoolArray
     finals: IntArray
     every: IntArray
@@ -95,8 +92,7 @@ def training_runs(compute: TrainingCompute, largest_flops: float | None, fewest_
     is_enough = n_sizes >= fewest_sizes
     message = _too_few(recipes, n_sizes, (fewest_sizes, largest_flops))
     every = _rows_by_recipe(index, log_flops, len(recipes), np.ones(len(used), dtype=bool))
-    log_params = np.log(compute.params[used])
-    return used, Runs(recipes, index, log_flops, log_params, is_final, finals, every, n_sizes, is_enough, message)
+    return used, Runs(recipes, index, log_flops, is_final, finals, every, n_sizes, is_enough, message)
 
 
 def aligned(compute: TrainingCompute, model_ids: list[str]) -> IntArray:

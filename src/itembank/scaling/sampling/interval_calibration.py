@@ -8,7 +8,6 @@ and as no samples show how rarely the items are solved that are never solved in 
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import TypeAlias
 
 import numpy as np
@@ -21,8 +20,7 @@ from itembank.scaling.sampling.sample_counts import SampleCounts, cut_down
 from itembank.scaling.sampling.sampled_scenarios import SampledScenario
 from itembank.scaling.sampling.scenario_item_models import ScenarioItemModel
 
-MOST_TRIED = 30
-MOST_FOR_FACTORS = 60
+MOST_TRIED = 60
 """Of thirty factors the one asked for lies halfway between the two largest, and one odd model decides; of sixty it is
 the third largest."""
 FEWEST_TRIED = 5
@@ -99,9 +97,6 @@ class IntervalFactors:
 Refit: TypeAlias = Callable[[IntArray], ScenarioItemModel | None]
 """Fits the item model without the models at some rows; None where that cannot be done."""
 
-Parts: TypeAlias = Callable[[SampledScenario, IntArray], Iterator[tuple[SampledScenario, IntArray]]]
-"""Divides models into parts, each with the scenario that they are tried with."""
-
 
 def interval_factors(
     scenario: SampledScenario,
@@ -132,8 +127,7 @@ def interval_factors(
     """
     n_draws = min(spec.n_draws, N_DRAWS)
     plain = replace(spec, methods=("irsl",), budget=budget, include_unsampled=False, n_draws=n_draws)
-    parts = None if refit is None else partial(parts_without, refit=refit)
-    found = tried_curves(scenario, known, rows, spec=plain, rng=rng, parts=parts, reach=reach, most=MOST_FOR_FACTORS)
+    found = _tried_curves(scenario, known, rows, spec=plain, rng=rng, refit=refit, reach=reach)
     if found is None:
         return None
     k, curves = found
@@ -142,42 +136,23 @@ def interval_factors(
     return None if np.isnan(factors[0]).any() else IntervalFactors(k, factors, len(curves))
 
 
-def tried_curves(
+def _tried_curves(
     scenario: SampledScenario,
     known: SampleCounts,
     rows: IntArray,
     *,
     spec: PassAtKSpec,
     rng: np.random.Generator,
-    parts: Parts | None = None,
-    reach: int = REACH,
-    most: int = MOST_TRIED,
+    refit: Refit | None,
+    reach: int,
 ) -> tuple[FloatArray, list[Curve]] | None:
-    """Find pass@k of models that are given few of their samples; None when there are too few such models.
-
-    Parameters
-    ----------
-    scenario, known, rows, reach
-        As for `interval_factors`.
-    spec : PassAtKSpec
-        Methods, and the budget that the models are given.
-    parts : callable, optional
-        Divides the models into parts, each with an item model that has not seen them; by default the scenario's item
-        model is tried with all.
-    most : int
-        Models that are tried.
-
-    Returns
-    -------
-    k, curves
-        (n_tried_k,), rising, and a curve for each model, with its truth by all samples.
-    """
+    """Find pass@k (n_tried_k,) of models that are given few of their samples; None when there are too few of them."""
     budget = spec.budget or 1
     trials = known.n_trials[np.ix_(rows, scenario.columns)]
     fewest = np.where(trials > 0, trials, np.iinfo(np.int64).max).min(axis=1)
     is_fit = (trials > 0).any(axis=1) & (fewest >= TIMES_AS_MANY * budget)
     fit = rows[is_fit]
-    most_tried = min(max(MOST_CELLS // scenario.columns.size, FEWEST_OF_MANY_ITEMS), most)
+    most_tried = min(max(MOST_CELLS // scenario.columns.size, FEWEST_OF_MANY_ITEMS), MOST_TRIED)
     tried = fit if fit.size <= most_tried else np.sort(rng.choice(fit, most_tried, replace=False))
     if tried.size < FEWEST_TRIED:
         return None
@@ -187,14 +162,14 @@ def tried_curves(
     as_asked = replace(scenario, truth=known, used=cut_down(known, tried, budget, rng, columns=scenario.columns))
     curves = [
         pass_at_k_curve(part_scenario, row, k, spec, rng)
-        for part_scenario, part in ([(as_asked, tried)] if parts is None else parts(as_asked, tried))
+        for part_scenario, part in ([(as_asked, tried)] if refit is None else _parts_without(as_asked, tried, refit))
         for row in part.tolist()
         if part_scenario.used.n_trials[row, part_scenario.columns].any()
     ]
     return (k, curves) if len(curves) >= FEWEST_TRIED else None
 
 
-def parts_without(
+def _parts_without(
     scenario: SampledScenario, tried: IntArray, refit: Refit
 ) -> Iterator[tuple[SampledScenario, IntArray]]:
     """Give the models that are tried in parts, each with an item model that was fitted without them."""

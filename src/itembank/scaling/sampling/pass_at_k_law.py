@@ -2,8 +2,6 @@
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from functools import partial
 
 import numpy as np
 
@@ -15,13 +13,10 @@ from itembank.numerics.threads import one_blas_thread
 from itembank.progress import ProgressCallback, part_of, silent
 from itembank.responses.responses import ResponseMatrix
 from itembank.scaling.sampling.interval_calibration import (
-    REACH_WITHIN,
-    SHARE_GIVEN,
     IntervalFactors,
     Refit,
     factors_within,
     interval_factors,
-    parts_without,
     widened,
 )
 from itembank.scaling.sampling.pass_at_k_curve import Curve, pass_at_k_curve
@@ -30,15 +25,6 @@ from itembank.scaling.sampling.pass_at_k_specs import NEED_ITEM_MODEL, PassAtKSp
 from itembank.scaling.sampling.sample_counts import SampleCounts, check_budget, cut_down, sample_counts
 from itembank.scaling.sampling.sampled_scenarios import SampledItems, SampledScenario, sampled_items, sampled_scenarios
 from itembank.scaling.sampling.scenario_item_models import ScenarioItemModel, fitted_item_model
-from itembank.scaling.sampling.stacked_pass_at_k import (
-    NO_WEIGHTS,
-    StackedWeights,
-    computed_methods,
-    parts_of_folds,
-    stacked_weights,
-    weight_note,
-    with_stacked,
-)
 
 _REASONS = {
     False: "The factors come from calibration models that were given as few samples",
@@ -108,23 +94,18 @@ def pass_at_k_law(
     curves = []
     calibrated: dict[str, IntervalFactors | None] = {}
     k = np.array(sorted(set(spec.k)), dtype=np.float64)
-    inner = replace(spec, methods=computed_methods(spec.methods))
     for number, scenario in enumerate(scenarios):
         asked = [row for row in rows.tolist() if scenario.used.n_trials[row, scenario.columns].any()]
         factors = _factors(items, scenario, rows, spec, generator)
         for place, row in enumerate(asked):
             progress(f"pass@k {scenario.name}", 0.5 + 0.5 * (number + place / len(asked)) / len(scenarios))
-            curve = pass_at_k_curve(scenario, row, k, inner, generator)
+            curve = pass_at_k_curve(scenario, row, k, spec, generator)
             if factors is not None:
-                curve = widened(curve, curve.values[inner.methods.index("irsl")], factors.at(k))
+                curve = widened(curve, curve.values[spec.methods.index("irsl")], factors.at(k))
             curves.append(curve)
         if "irsl" in spec.methods and scenario.item_model is not None:
             calibrated[scenario.name] = factors
     notes += _interval_notes(calibrated, k)
-    if "stacked" in spec.methods:  # last, so that what chance draws for the others stays the same
-        weights = {one.name: _weights(items, one, rows, spec, generator) for one in scenarios}
-        curves = [with_stacked(curve, k, inner.methods, spec.methods, weights[curve.scenario]) for curve in curves]
-        notes.append(weight_note(weights))
     progress("pass@k", 1.0)
     return _packed(items, curves, k, spec, notes)
 
@@ -135,40 +116,15 @@ def _factors(
     """Find the factors by which intervals of a scenario must be wider; None where they are not calibrated."""
     if spec.interval == "model-based" or "irsl" not in spec.methods or scenario.item_model is None:
         return None
-    known, others, budget = _known_models(items, scenario, rows)
-    # without a bank all samples of those asked about stay unseen
-    refit = _refit(items, scenario, spec) if items.bank is None else None
-    factors = interval_factors(scenario, known, others, budget=budget, spec=spec, rng=rng)
-    return factors or factors_within(scenario, rows, budget=budget, spec=spec, rng=rng, refit=refit)
-
-
-def _weights(
-    items: SampledItems, scenario: SampledScenario, rows: IntArray, spec: PassAtKSpec, rng: np.random.Generator
-) -> StackedWeights:
-    """Find the weights of a scenario by models that are not asked about, or by those asked about."""
-    if scenario.item_model is None:
-        return NO_WEIGHTS
-    known, others, budget = _known_models(items, scenario, rows)
-    if items.bank is None:
-        parts = within = partial(parts_without, refit=_refit(items, scenario, spec))
-    else:  # the bank has not seen those asked about
-        parts, within = partial(parts_of_folds, bank=items.bank), None
-    found = stacked_weights(scenario, known, others, given=budget, spec=spec, rng=rng, parts=parts)
-    if found is None:
-        given = max(budget // SHARE_GIVEN, 1)
-        found = stacked_weights(
-            scenario, scenario.used, rows, given=given, spec=spec, rng=rng, parts=within, reach=REACH_WITHIN
-        )
-    return NO_WEIGHTS if found is None else found
-
-
-def _known_models(items: SampledItems, scenario: SampledScenario, rows: IntArray) -> tuple[SampleCounts, IntArray, int]:
-    """Return the samples of calibration models, the rows of those not asked about, and the samples of those asked."""
     trials = scenario.used.n_trials[np.ix_(rows, scenario.columns)]
     budget = int(np.median(trials[trials > 0]))
-    if items.bank is not None:
-        return sample_counts(items.bank.responses), np.arange(items.bank.n_models), budget
-    return items.truth, np.setdiff1d(np.arange(items.responses.n_models), rows), budget
+    if items.bank is None:  # all samples of those asked about stay unseen
+        known, others = items.truth, np.setdiff1d(np.arange(items.responses.n_models), rows)
+        refit = _refit(items, scenario, spec)
+    else:
+        known, others, refit = sample_counts(items.bank.responses), np.arange(items.bank.n_models), None
+    factors = interval_factors(scenario, known, others, budget=budget, spec=spec, rng=rng)
+    return factors or factors_within(scenario, rows, budget=budget, spec=spec, rng=rng, refit=refit)
 
 
 def _refit(items: SampledItems, scenario: SampledScenario, spec: PassAtKSpec) -> Refit:

@@ -7,15 +7,12 @@ from itembank.calibration.calibration_specs import CalibrationSpec, Variational
 from itembank.checks import check_fraction, check_one_of, check_whole
 from itembank.errors import ParameterError, shown
 
-DEFAULT_METHODS = ("irsl", "irsl-plug-in", "beta-binomial", "jeffreys", "plug-in", "unbiased")
-METHODS = (*DEFAULT_METHODS, "stacked")
-STACKED_OF = ("irsl", "beta-binomial")
-"""What 'stacked' weighs."""
+METHODS = ("irsl", "irsl-plug-in", "beta-binomial", "jeffreys", "plug-in", "unbiased")
 DEFAULT_K = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000)
 """Round numbers at even steps of a logarithmic axis."""
 FEWEST_DRAWS = 100
 """With fewer an end of a 95 % interval would rest on the two outermost draws or one."""
-NEED_ITEM_MODEL = frozenset({"irsl", "irsl-plug-in", "stacked"})
+NEED_ITEM_MODEL = frozenset({"irsl", "irsl-plug-in"})
 
 
 def default_item_model() -> CalibrationSpec:
@@ -35,8 +32,7 @@ class PassAtKSpec:
         'irsl' (over the posterior of every pass rate; the only one with intervals), 'irsl-plug-in' (IRSL eq. 4),
         'beta-binomial' (as 'irsl', but no item is known from other models: pass rates of the model's items are a
         sample of one Beta), 'jeffreys' and 'plug-in' (each item's own rate, smoothed or not, in IRSL eq. 2), 'unbiased'
-        (up to the samples there are), 'stacked' ('irsl' and 'beta-binomial' weighed by their errors for models that
-        calibrate the items; it fits item models anew without some of these, so it is no default).
+        (up to the samples there are).
     budget : int or None
         Use only so many samples of each item, drawn without replacement from those there are, and compare with what
         all of them say; None to use all.
@@ -60,7 +56,7 @@ class PassAtKSpec:
     """
 
     k: tuple[int, ...] = DEFAULT_K
-    methods: tuple[str, ...] = DEFAULT_METHODS
+    methods: tuple[str, ...] = METHODS
     budget: int | None = None
     minimum_pass_rate: float = 0.0
     include_unsampled: bool = False

@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy.special import ndtri
 
 from itembank.bank.banks import Bank
 from itembank.calibration.calibration_specs import CalibrationSpec
 from itembank.checks import check_fraction, check_whole
 from itembank.errors import ParameterError
 from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.numerics.intervals import normal_reach
 from itembank.numerics.random import as_generator
 from itembank.numerics.threads import one_blas_thread
 from itembank.progress import ProgressCallback, part_of, silent
@@ -121,7 +121,7 @@ def _plan(
     posterior = cell_posterior(known.parameters, known.prior, known.precision, counts, rng=rng)
     outlook = _outlook(posterior, spec.k, steps(spec.most))
     # of the mean over many items, which is nearly normal
-    to_half_width = float(ndtri(0.5 + 0.5 * spec.level))
+    to_half_width = normal_reach(spec.level)
     wanted = (spec.half_width / to_half_width) ** 2
     at = _bought(outlook, wanted)
     now, after = outlook.variance(np.zeros_like(at)), outlook.variance(at)

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import stdtrit
 
 from itembank.numerics.arrays import FloatArray
+from itembank.numerics.intervals import t_reach
 
 MINIMUM_MODELS = 4
 """A line and its residual spread need two degrees of freedom at least."""
@@ -183,5 +183,5 @@ def predict(link: Link, source: FloatArray, source_errors: FloatArray) -> Predic
 
 def quantiles(predictive: Predictive, level: float) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Median and the ends of the central interval of each model's target, each (n_models,)."""
-    reach = stdtrit(predictive.degrees_of_freedom, 0.5 + 0.5 * level) * predictive.scale
+    reach = t_reach(level, predictive.degrees_of_freedom) * predictive.scale
     return predictive.centre, predictive.centre - reach, predictive.centre + reach

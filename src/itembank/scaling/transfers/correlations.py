@@ -4,9 +4,9 @@ Pairs of columns stand in the order of ``numpy.triu_indices(n_columns, 1)``. NaN
 """
 
 import numpy as np
-from scipy.special import ndtri
 
 from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.numerics.intervals import normal_reach
 
 SMALLEST_SHARE = 1e-12
 """A draw of models whose variance is a smaller fraction of the column's variance has no correlation; it is rounding."""
@@ -86,7 +86,7 @@ def fisher_interval(
     """
     free = n_models - 3 - n_covariates
     with np.errstate(invalid="ignore", divide="ignore"):
-        half = ndtri(0.5 + 0.5 * level) / np.sqrt(np.where(free > 0, free, np.nan))
+        half = normal_reach(level) / np.sqrt(np.where(free > 0, free, np.nan))
         centre = np.arctanh(correlation)
         return np.tanh(centre - half), np.tanh(centre + half)
 

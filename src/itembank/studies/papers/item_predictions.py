@@ -9,7 +9,7 @@ from itembank.bank.arguments import GivenBank, as_bank
 from itembank.bank.banks import Bank
 from itembank.errors import DataError
 from itembank.estimation.folds import Fold, folds
-from itembank.estimation.score import answered_responses, score
+from itembank.estimation.model_abilities import answered_responses, estimate_abilities
 from itembank.irt.bernoulli import probability
 from itembank.numerics.arrays import IntArray, mean_where_known
 from itembank.numerics.random import as_generator
@@ -87,7 +87,7 @@ def _of_fold(bank: Bank, fold: Fold, part: IntArray) -> Iterator[Cells]:
     item_mean[known] = mean_where_known(past)
     for number in range(N_PARTS):
         asked, others = np.flatnonzero(part == number), np.flatnonzero(part != number)
-        theta = score(fold.bank, responses.take(items=others)).theta
+        theta = estimate_abilities(fold.bank, responses.take(items=others)).theta
         expected = probability(fold.bank.parameters.take(asked), theta)
         columns, observed = answered_responses(fold.bank, responses.take(items=asked))
         expected = expected[:, np.searchsorted(asked, columns)]

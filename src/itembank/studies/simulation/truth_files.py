@@ -18,7 +18,7 @@ from itembank.studies.simulation.simulation_specs import SimulationSpec
 
 SUFFIX = ".truth.safetensors"
 SCHEMA_VERSION = 1
-KEY = "itembank.simulation"
+KEY = "itembank.simulated"
 """The only one of the file's metadata, for they are written in no fixed order."""
 
 

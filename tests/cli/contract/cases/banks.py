@@ -5,7 +5,7 @@ from tests.cli.contract.cases.reading import COMMON, MEMORY, PAGES, READING, RES
 
 _SPEC = (
     *("--item-model", "--dims", "--method", "--general-weight", "--degenerate", "--by-task", "--family"),
-    *("--precision", "--positive-discrimination", "--known-guessing", "--item-covariate", "--seed", "--device"),
+    *("--precision", "--positive-discrimination", "--known-guessing", "--item-covariate", "--seed"),
 )
 
 
@@ -18,13 +18,10 @@ def _calibrate(words, *, about=_SPEC, **more):
 _ALONE = ("--n-items", "--selection", "--seed", "--output", "--within", "--format")
 _FOR_ALL = (
     *("--general-weight", "--degenerate", "--by-task", "--precision", "--positive-discrimination"),
-    *("--item-covariate", "--device"),
+    "--item-covariate",
 )
 _CALIBRATE = Case(
-    nowhere={
-        **MEMORY,
-        "--device": "a GPU that is not there is refused, which names the option",
-    },
+    nowhere=MEMORY,
     modes={
         "map": _calibrate(
             "repeated.csv --repeats last --items items.csv --method map --dims 1",
@@ -73,10 +70,8 @@ _CALIBRATE = Case(
         "--by-task": "--by-task",
         "--item-covariate": "--item-covariate scenario --item-covariate weight",
         "--family": "--family beta",
-        "--link": "--link adjacent",
         "--precision": "--precision 5",
         "--positive-discrimination": "--positive-discrimination",
-        "--device": "--device cuda:99",
         "--within": "--within custom",
         "--across": "--across items",
         "--known-guessing": "--known-guessing",

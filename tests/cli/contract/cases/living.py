@@ -57,14 +57,4 @@ CASES = {
     ),
     "bank log": Case(modes={"log": Mode("retired-bank")}, values={"--format": "--format json"}),
     "bank diff": Case(modes={"diff": Mode("named-bank retired-bank")}, values={"--format": "--format json"}),
-    "bank convert": Case(
-        modes={"convert": Mode("retired-bank 0.5 --to quiz@1")},
-        values={
-            "--to": "--to quiz@2",
-            "--of": "--of quiz@1",
-            "--standard-error": "--standard-error 0.02",
-            "--level": "--level 0.8",
-            "--format": "--format csv",
-        },
-    ),
 }

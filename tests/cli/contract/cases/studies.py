@@ -10,7 +10,7 @@ _RUN = {
     "--report": "--report out/page.html",
 }
 _STUDY, _PREDICTION = ("study",), ("prediction",)
-_COMPARED = ("error", "rank", "spread", "coverage")
+_COMPARED = ("error", "rank", "spread", "coverage", "width")
 _PREDICTED = ("items", "cost", "tasks", "models", "choices")
 
 CASES = {

@@ -1,0 +1,163 @@
+"""Estimates against the truth, one panel a method."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from itembank.errors import ParameterError
+from itembank.numerics.arrays import BoolArray, FloatArray
+from itembank.pages.blocks import Chart, Data
+from itembank.pages.charts import Spec
+from itembank.pages.interval_charts import HOLLOW, share
+from itembank.pages.theme import ATYPICAL_WORDS, level_words, points
+
+FAR = 0.3
+"""How far beyond the points, in shares of their range, intervals are drawn."""
+
+
+@dataclass(frozen=True, slots=True)
+class PredictionPanel:
+    """Estimated and true scores of some models, by one method.
+
+    Attributes
+    ----------
+    title : str
+    true : (n_models,)
+        Full-benchmark score, in [0, 1].
+    estimate, low, high : (n_models,)
+        Estimate and its interval; NaN ends draw no interval.
+    is_flagged : (n_models,) or None
+        Models that answered unlike past ones: drawn hollow.
+    """
+
+    title: str
+    true: FloatArray
+    estimate: FloatArray
+    low: FloatArray
+    high: FloatArray
+    is_flagged: BoolArray | None = None
+
+    @property
+    def error(self) -> float:
+        """Mean absolute error, on the scale of the scores."""
+        return float(np.nanmean(np.abs(self.estimate - self.true)))
+
+
+def predicted_against_true_chart(
+    panels: Sequence[PredictionPanel], *, target: str = "overall", level: float = 0.95, title: str = ""
+) -> Chart:
+    """Draw estimated against true scores, one panel a method, with intervals and the line of equality.
+
+    Parameters
+    ----------
+    panels : sequence of PredictionPanel
+    target : str
+        Name of the score, for the labels.
+    level : float
+        Of the intervals.
+    title : str
+        What the picture shows; how far estimates are off where it is empty.
+
+    Raises
+    ------
+    ParameterError
+        Without a panel.
+    """
+    if not panels:
+        raise ParameterError("a figure needs at least one panel, got none.")
+    names = [f"{one.title}: off by {points(one.error)}" if len(panels) > 1 else one.title for one in panels]
+    domain = _common_range(panels)
+    flagged = [np.zeros(one.true.size, dtype=bool) if one.is_flagged is None else one.is_flagged for one in panels]
+    columns = {
+        name: np.concatenate([getattr(one, name) for one in panels]) for name in ("true", "estimate", "low", "high")
+    }
+    is_first = np.concatenate([np.arange(one.true.size) == 0 for one in panels])
+    data = Data(
+        "truth",
+        {
+            "panel": [name for name, one in zip(names, panels, strict=True) for _ in one.true],
+            **columns,
+            "is_flagged": np.concatenate(flagged),
+            "from": np.where(is_first, domain[0], np.nan),
+            "to": np.where(is_first, domain[1], np.nan),
+        },
+    )
+    title = title or _off_words(panels)
+    bars = f" Bars: {level_words(level)} intervals." if np.isfinite(columns["low"]).any() else ""
+    hollow = f" Hollow: {ATYPICAL_WORDS}." if any(map(np.any, flagged)) else ""
+    axes = (f"True {target} score", f"Estimated {target} score")
+    n_columns = 2 if len(panels) == 4 else min(len(panels), 3)  # no panel alone in a row
+    return Chart(
+        title,
+        against_truth(names, axes, domain, n_columns=n_columns),
+        (data,),
+        f"{title}.",
+        note=f"Points: models new to the bank; on the dashed line the estimate is right.{bars}{hollow}",
+    )
+
+
+def against_truth(
+    names: Sequence[str],
+    axes: tuple[str, str],
+    domain: Sequence[float],
+    told: Sequence[Spec] = (),
+    *,
+    n_columns: int,
+) -> Spec:
+    """Return panels of estimates over true scores; rows with 'from' and 'to' draw the line of equality."""
+    x, y = (
+        share(name, title, scale={"domain": list(domain)})
+        for name, title in zip(("true", "estimate"), axes, strict=True)
+    )
+    x["axis"]["tickCount"] = 4
+    ends = {"x": {**x, "field": "from"}, "x2": {"field": "to"}, "y": {**y, "field": "from"}, "y2": {"field": "to"}}
+    diagonal = {"mark": {"type": "rule", "color": "@muted", "strokeDash": [4, 4]}, "encoding": ends}
+    bars = {
+        "mark": {"type": "rule", "color": "@main", "opacity": 0.35, "clip": True},
+        "encoding": {"x": x, "y": {**y, "field": "low"}, "y2": {"field": "high"}},
+    }
+    point = {"type": "point", "size": 45, "strokeWidth": 1.5, "stroke": "@main", "filled": True, "opacity": 1}
+    tooltip = {"tooltip": list(told)} if told else {}
+    drawn = {"mark": point, "encoding": {"x": x, "y": y, "fill": HOLLOW, **tooltip}}
+    return {
+        "autosize": "pad",
+        "facet": {
+            "field": "panel",
+            "type": "nominal",
+            "sort": list(names),
+            "title": None,
+            "header": {"labelFontSize": 13, "labelLimit": 420},
+        },
+        "columns": n_columns,
+        "spec": {
+            "widthOf": n_columns,
+            "least": 260,
+            "labels": 85,
+            "height": 320,
+            "layer": [diagonal, bars, drawn],
+        },
+    }
+
+
+def _off_words(panels: Sequence[PredictionPanel]) -> str:
+    """Say how far estimates are off, by the best and by the worst of several methods."""
+    best, worst = (choose(panels, key=lambda panel: panel.error) for choose in (min, max))
+    text = f"Estimates are off by {points(best.error)} on average"
+    if len(panels) == 1:
+        return text
+    return f"{text} ({best.title}), {points(worst.error)} at worst ({worst.title})"
+
+
+def _common_range(panels: Sequence[PredictionPanel]) -> tuple[float, float]:
+    """Lowest and highest value of all panels, with a margin: all points, and intervals that are not far."""
+    shown, ends = (
+        np.concatenate([getattr(one, name) for one in panels for name in names])
+        for names in (("true", "estimate"), ("low", "high"))
+    )
+    bottom, top = float(np.nanmin(shown)), float(np.nanmax(shown))
+    far = FAR * (top - bottom)
+    ends = np.clip(ends, bottom - far, top + far)
+    low, high = float(np.nanmin([bottom, *ends])), float(np.nanmax([top, *ends]))
+    margin = 0.04 * (high - low) + 0.005
+    return low - margin, high + margin

@@ -1,0 +1,162 @@
+import numpy as np
+import pytest
+from scipy.stats import norm, t
+
+from itembank.estimation.out_of_fold import OutOfFold, with_tail
+from itembank.numerics.intervals import (
+    ALLOWANCE,
+    calibrated_half_widths,
+    cut_to_possible,
+    interval_scores,
+    normal_quantile,
+    normal_reach,
+    t_quantile,
+    t_reach,
+)
+
+REPEATS = 4_000
+"""Standard error of a coverage near 0.95: 0.0034."""
+
+
+def coverage(rng, n_models, level, draw):
+    """Share of new errors inside intervals from `n_models` exchangeable ones, without the allowance."""
+    scale, new_scale = rng.lognormal(-4.0, 0.5, (n_models, REPEATS)), rng.lognormal(-4.0, 0.5, (1, REPEATS))
+    errors, new_errors = scale * draw((n_models, REPEATS)), new_scale * draw((1, REPEATS))
+    half = calibrated_half_widths(errors, scale, new_scale, level=level) / ALLOWANCE
+    return np.mean(np.abs(new_errors) <= half)
+
+
+@pytest.mark.parametrize(("n_models", "level"), [(39, 0.95), (50, 0.95), (99, 0.9), (20, 0.5)])
+def test_coverage_is_the_finite_sample_one_whatever_the_errors_are_like(rng, n_models, level):
+    """``ceil((n + 1) level) / (n + 1)`` exactly: split conformal prediction needs exchangeable errors alone."""
+    expected = np.ceil((n_models + 1) * level) / (n_models + 1)
+    found = coverage(rng, n_models, level, lambda shape: rng.standard_t(3, shape))
+    assert found == pytest.approx(expected, abs=0.02 if level == 0.5 else 0.012)
+
+
+@pytest.mark.parametrize("n_models", [2, 18, *(pytest.param(n, marks=pytest.mark.slow) for n in (5, 12))])
+def test_with_few_models_the_quantile_is_student_s_and_safe_for_normal_errors(rng, n_models):
+    found = coverage(rng, n_models, 0.95, rng.standard_normal)
+    assert 0.94 < found < 0.999
+
+
+def test_new_errors_a_tenth_larger_than_past_ones_are_covered_as_past_ones_would_be(rng):
+    """What the allowance is for: errors that are larger by 1.1 need half-widths that are wider by 1.1.
+
+    Then the finite-sample coverage, 38/40 of 39 models, holds for the new models; half-widths of the past errors
+    alone would hold for 0.927 of them.
+    """
+    past = 0.02 * rng.standard_normal((39, 8_000))
+    new = 1.1 * 0.02 * rng.standard_normal((1, 8_000))
+    scale = np.full(past.shape, 0.02)
+    half = calibrated_half_widths(past, scale, scale[:1], level=0.95)
+    assert np.mean(np.abs(new) <= half) == pytest.approx(38 / 40, abs=0.01)  # four standard errors
+
+
+def test_few_models_by_hand():
+    errors, scale = np.array([[0.02], [-0.01], [0.03]]), np.array([[0.01], [0.01], [0.02]])
+    root_mean_square = np.sqrt((4.0 + 1.0 + 2.25) / 3.0)
+    expected = ALLOWANCE * t.ppf(0.975, 2) * root_mean_square * np.sqrt(4.0 / 3.0) * 0.05
+    found = calibrated_half_widths(errors, scale, np.array([[0.05]]), level=0.95)
+    np.testing.assert_allclose(found, [[expected]])
+
+
+def test_many_models_by_hand():
+    """Nineteen errors: the 95 % quantile is the largest; the half-width follows the new model's own scale."""
+    ratios = np.linspace(0.1, 1.9, 19)
+    scale = np.linspace(0.01, 0.02, 19)
+    errors = ratios * scale * np.where(np.arange(19) % 2, 1.0, -1.0)
+    found = calibrated_half_widths(errors[:, None], scale[:, None], np.array([[0.01], [0.03]]), level=0.95)
+    np.testing.assert_allclose(found[:, 0], ALLOWANCE * 1.9 * np.array([0.01, 0.03]))
+    half = calibrated_half_widths(errors[:, None], scale[:, None], np.array([[0.01]]), level=0.5)
+    np.testing.assert_allclose(half, ALLOWANCE * 1.0 * 0.01)
+
+
+def test_a_level_beyond_the_order_of_the_errors_is_no_narrower_than_the_largest(rng):
+    errors = np.append(0.01 * rng.standard_normal(29), 0.2)[:, None]
+    scale = np.full((30, 1), 0.01)
+    found = calibrated_half_widths(errors, scale, scale[:1], level=0.99)
+    assert found[0, 0] == pytest.approx(ALLOWANCE * 0.2)
+    assert calibrated_half_widths(errors, scale, scale[:1], level=0.9)[0, 0] < 0.05
+
+
+@pytest.mark.parametrize("n_models", [5, 18, 19, 40, 200])
+def test_a_higher_level_is_never_narrower(rng, n_models):
+    errors, scale = 0.02 * rng.standard_normal((n_models, 3)), rng.lognormal(-4.0, 0.3, (n_models, 3))
+    widths = [calibrated_half_widths(errors, scale, scale[:1], level=level) for level in (0.5, 0.8, 0.9, 0.95, 0.99)]
+    assert np.all(np.diff(widths, axis=0) >= 0.0)
+
+
+def test_unknown_errors_are_left_out(rng):
+    errors, scale = 0.02 * rng.standard_normal((40, 2)), rng.lognormal(-4.0, 0.3, (40, 2))
+    partial = errors.copy()
+    partial[::2, 1] = np.nan
+    found = calibrated_half_widths(partial, scale, scale[:3], level=0.9)
+    np.testing.assert_allclose(found[:, 0], calibrated_half_widths(errors, scale, scale[:3], level=0.9)[:, 0])
+    partial[1:39, 1] = np.nan
+    assert np.isnan(calibrated_half_widths(partial, scale, scale[:3], level=0.9)[:, 1]).all()
+
+
+def test_models_that_answered_everything_neither_spoil_nor_get_a_width(rng):
+    errors, scale = 0.02 * rng.standard_normal((40, 1)), np.full((40, 1), 0.02)
+    errors[:3], scale[:3] = 1e-16, 0.0
+    found = calibrated_half_widths(errors, scale, np.array([[0.02], [0.0]]), level=0.95)
+    assert ALLOWANCE * 0.02 < found[0, 0] < ALLOWANCE * 0.08
+    assert found[1, 0] < 1e-3 * found[0, 0] * 1.01
+
+
+def test_rounding_alone_gives_no_width():
+    """Where all models answered everything, errors of 1e-16 over a scale of zero stay what they are."""
+    for n_models in (12, 40):
+        errors, scale = np.full((n_models, 1), 1e-16), np.zeros((n_models, 1))
+        assert np.all(calibrated_half_widths(errors, scale, np.zeros((2, 1)), level=0.95) < 1e-14)
+
+
+def test_for_many_normal_errors_it_is_the_normal_quantile(rng):
+    scale = rng.lognormal(-4.0, 0.3, (20_000, 1))
+    found = calibrated_half_widths(scale * rng.standard_normal((20_000, 1)), scale, np.ones((1, 1)), level=0.95)
+    assert found[0, 0] == pytest.approx(ALLOWANCE * norm.ppf(0.975), rel=0.03)
+
+
+def test_intervals_are_cut_to_what_the_answered_items_leave():
+    known, unseen = np.array([[0.1, 0.3, 0.5]]), np.array([[0.2, 0.7, 0.0]])
+    low, high = cut_to_possible(np.array([[-0.1, 0.4, 0.45]]), np.array([[0.5, 0.6, 0.55]]), known, unseen)
+    np.testing.assert_allclose(low, [[0.1, 0.4, 0.5]])
+    np.testing.assert_allclose(high, [[0.3, 0.6, 0.5]])
+
+
+def test_what_is_not_known_stays_unknown_when_cut():
+    low, high = cut_to_possible(*np.full((2, 1, 1), np.nan), np.array([[0.1]]), np.array([[0.5]]))
+    assert np.isnan(low).all()
+    assert np.isnan(high).all()
+
+
+def test_interval_score_is_width_and_what_misses_lack(rng):
+    errors, scale = rng.standard_normal(60), np.ones(60)
+    half = calibrated_half_widths(errors[:, None], scale[:, None], scale[:1, None], level=0.95)[0, 0]
+    by_hand = np.mean([2.0 * half + 40.0 * max(abs(error) - half, 0.0) for error in errors])
+    assert interval_scores(errors, scale).mean() == pytest.approx(by_hand)
+    assert np.isnan(interval_scores(np.full(60, np.nan), scale)).all()
+
+
+@pytest.mark.parametrize("grows", [True, False])
+def test_the_scale_has_a_tail_where_errors_have_one(rng, grows):
+    misfit = np.exp(rng.normal(0.0, 1.0, 400))
+    q = np.quantile(misfit, 0.9)
+    factor = np.sqrt(np.maximum(misfit / q, 1.0)) if grows else np.ones(400)
+    error = 0.02 * rng.standard_normal(400) * factor
+    ones = np.full((400, 1), 0.02)
+    estimates = OutOfFold(np.zeros((400, 1)), error[:, None], ones, ones)
+    found, tail = with_tail(estimates, misfit)
+    assert tail == (pytest.approx(q) if grows else np.inf)
+    np.testing.assert_allclose(found.scale[:, 0], 0.02 * factor)
+
+
+def test_quantiles_are_those_of_tables():
+    """Two-sided 95 % and 90 %, from any table of Student's t."""
+    assert normal_reach(0.95) == pytest.approx(1.959964, abs=1e-6)
+    assert normal_quantile(0.8) == pytest.approx(0.841621, abs=1e-6)
+    assert t_reach(0.95, 5.0) == pytest.approx(2.570582, abs=1e-6)
+    np.testing.assert_allclose(t_reach(0.9, np.array([1.0, 30.0])), [6.313752, 1.697261], atol=1e-6)
+    assert t_reach(0.95, np.inf) == normal_reach(0.95)
+    assert t_quantile(0.8, 10.0) == pytest.approx(0.879058, abs=1e-6)

@@ -1,0 +1,84 @@
+"""Charts as files: PNG, SVG and PDF with title and note, in the width that documents show."""
+
+import struct
+import sys
+
+import pytest
+
+from itembank.errors import MissingDependencyError, ParameterError
+from itembank.pages.blocks import Chart, Data
+from itembank.pages.charts import layers
+from itembank.pages.panels import across, marked, panels
+from itembank.pages.pictures import SHARPNESS, WIDTH
+from itembank.pages.theme import ONE_MAIN
+
+SIGNATURES = {"png": b"\x89PNG", "svg": b"<svg", "pdf": b"%PDF"}
+
+
+def drawn(name="a panel", title="Ten points", **choices):
+    parts = marked("point", {"x": across("x", name), "y": across("y", "Height")})
+    data = Data(
+        "points", {"x": list(range(10)), "y": [k**2 for k in range(10)], "panel": [name] * 10, "place": [0] * 10}
+    )
+    spec = choices.pop("spec", None) or layers(parts, height=200, **choices)
+    return Chart(title, spec, (data,), "Ten points.", note="Each is a square.")
+
+
+@pytest.mark.parametrize("kind", sorted(SIGNATURES))
+def test_a_picture_is_written_in_the_format_of_its_name(tmp_path, kind):
+    path = drawn().save(tmp_path / "sub" / f"figure.{kind}")
+    assert path.read_bytes().startswith(SIGNATURES[kind])
+    assert [one.name for one in path.parent.iterdir()] == [path.name]
+
+
+def test_another_ending_is_refused_and_nothing_written(tmp_path):
+    with pytest.raises(ParameterError, match=r"must end in one of 'png', 'svg', 'pdf', got 'figure\.bmp'"):
+        drawn().save(tmp_path / "figure.bmp")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_picture_is_as_wide_as_documents_show_it_and_small(tmp_path):
+    picture = drawn().save(tmp_path / "figure.png").read_bytes()
+    width, _ = struct.unpack(">II", picture[16:24])
+    assert width == pytest.approx(SHARPNESS * WIDTH, rel=0.05)
+    assert len(picture) < 50_000
+
+
+def test_title_note_and_what_a_menu_stands_at_are_in_the_picture(tmp_path):
+    params = [{"name": "model", "value": "gpt", "bind": {"input": "select", "options": ["gpt", "other"]}}]
+    text = drawn(params=params).save(tmp_path / "f.svg").read_text(encoding="utf-8")
+    assert ONE_MAIN.light.lower() in text.lower()
+    for words in ("Ten points", "Model: gpt. Each is a square.", "Height"):
+        assert words in text
+
+
+@pytest.mark.parametrize("name", ["$\\frac{1}$", "a_b^c \\{", "数学", "'+alert(1)+'"])
+def test_names_from_strangers_are_shown_as_they_are(tmp_path, name):
+    spec = panels("panel", "place", marked("point", {"x": across("x", name), "y": across("y")}), most=1)
+    for one in (drawn(name), drawn(name, title=name, spec=spec)):
+        text = one.save(tmp_path / "f.svg").read_text(encoding="utf-8")
+        assert name.replace("'", "&apos;") in text or name in text
+
+
+def test_control_characters_of_names_are_shown_and_never_drawn(tmp_path):
+    text = (
+        drawn("\x1b[31mred\x00", title="\x1btwo\n" + 5000 * "x ").save(tmp_path / "f.svg").read_text(encoding="utf-8")
+    )
+    assert "\x1b" not in text
+    assert "\x00" not in text
+    assert "\\x1b[31mred\\x00" in text
+
+
+def test_a_notebook_shows_the_picture_and_escapes_names():
+    shown = drawn(title="<b>bold</b>")._repr_html_()
+    assert "data:image/svg+xml;base64," in shown
+    assert "&lt;b&gt;bold" in shown
+    assert "<script" not in shown
+
+
+def test_what_is_not_installed_is_named_with_what_to_install(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "vl_convert", None)
+    with pytest.raises(
+        MissingDependencyError, match=r"charts need vl-convert-python, .*pip install vl-convert-python$"
+    ):
+        drawn().save(tmp_path / "f.png")
