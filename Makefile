@@ -96,7 +96,7 @@ bench: $(STAMPS)/plot
 
 # Methods of other papers, which the panel compares with: a package that brings methods to itembank as any can.
 rival-methods: $(STAMPS)/rival-methods
-$(STAMPS)/rival-methods: $(STAMPS)/plot benchmarks/rivals/methods/pyproject.toml constraints.txt
+$(STAMPS)/rival-methods: $(STAMPS)/report benchmarks/rivals/methods/pyproject.toml constraints.txt
 	$(PIP) -e benchmarks/rivals/methods
 	@touch $@
 
