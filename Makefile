@@ -23,7 +23,7 @@ $(STAMPS)/%: $(STAMPS)/venv pyproject.toml constraints.txt
 	$(PIP) -e '.[$*]'
 	@touch $@
 
-quickstart: $(STAMPS)/plot,report
+quickstart: $(STAMPS)/report
 	$(BIN)/itembank quickstart -o quickstart
 
 # A worker for each core: more threads than that would only wait for each other.
@@ -91,7 +91,7 @@ lint: $(STAMPS)/lint
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 
-bench: $(STAMPS)/plot
+bench: $(STAMPS)/report
 	$(BIN)/python -m benchmarks.speed_commands
 
 # Methods of other papers, which the panel compares with: a package that brings methods to itembank as any can.
@@ -110,7 +110,7 @@ $(RIVALS)/.made: benchmarks/rivals/requirements.txt
 rivals: $(STAMPS)/rival-methods $(RIVALS)/.made
 	$(BIN)/python -m benchmarks.rivals --rival-python $(RIVALS)/bin/python
 
-docs: $(STAMPS)/docs $(STAMPS)/plot
+docs: $(STAMPS)/docs $(STAMPS)/report
 	$(BIN)/python -m sphinx -W -q -b html docs docs/_build/html
 
 release-check: $(STAMPS)/release

@@ -468,9 +468,9 @@ def item_curves_chart(law: PretrainingLaw, responses: ResponseMatrix, item_ids: 
             values = ([item_ids[place]] * x.size, [place] * x.size, [what] * x.size, x.tolist(), y.tolist())
             for name, own in zip(names, values, strict=True):
                 columns[name] += own
-    x, y = across("ability", "Ability"), across("response", "Response", form="%", scale={"domain": [0.0, 1.0]})
+    across_x, up = across("ability", "Ability"), across("response", "Response", form="%", scale={"domain": [0.0, 1.0]})
     parts = [
-        marked(kind, {"x": x, "y": y}, {"filter": f"datum.what === '{what}'"}, color=colour)
+        marked(kind, {"x": across_x, "y": up}, {"filter": f"datum.what === '{what}'"}, color=colour)
         for kind, what, colour in (("point", "model", "@soft"), ("line", "curve", "@main"))
     ]
     words = (
