@@ -96,8 +96,7 @@ MESSAGES = (
     ("session", "tell", "run.jsonl", "--response", "1", "--", "\x1b[31mnot there"),
     ("import", "table", "all.jsonl", "new.jsonl", "--model-id", "\x1b[31mone", "-o", "one.parquet"),
     ("import", "table", "\x1b[31mnot there", "-o", "one.parquet"),
-    ("compare", "bank", "new.jsonl", "--models", "\x1b[31mnot there", "\u202eneither"),
-    ("estimate", "bank", "all.jsonl", "--model-id", "\x1b[31mone", *FAST),
+    ("compare", "bank", "new.jsonl", "--model", "\x1b[31mnot there", "--model", "\u202eneither"),
 )
 """Whose words to people are looked at."""
 FIGURES = (

@@ -173,8 +173,6 @@ JOBS = {
             "scaling",
             "pretrain",
             "suite.parquet",
-            "--models",
-            "compute.csv",
             "--law",
             "sigmoid",
             "--checked",
@@ -182,7 +180,7 @@ JOBS = {
             "--figure",
             "scores.png",
         ),
-        ("suite.parquet", "compute.csv"),
+        ("suite.parquet",),
         ("scores.png",),
     ),
     "simulate": Job(

@@ -165,16 +165,18 @@ TARGETS = {
     "lm-eval results": Target(f"{LOG}/results_{DATE}.json", (("import", "lm-eval", "logs", *TO),), ("logs",)),
     "model table": Target("models.csv", ((*READ, "long.csv", "--models", "models.csv", *TO),), ("long.csv",)),
     "item table": Target("items.csv", ((*READ, "long.csv", "--items", "items.csv", *TO),), ("long.csv",)),
-    "compute table": Target("compute.csv", ((*LAW, "--models", "compute.csv"),), ("suite.parquet",)),
+    "compute table": Target(
+        "compute.csv", ((*READ, "suite.parquet", "--models", "compute.csv", *TO),), ("suite.parquet",)
+    ),
     "losses, CSV": Target(
         "losses.csv",
-        ((*LAW, "--law", "two-step", "--models", "compute.csv", "--loss", "losses.csv"),),
-        ("suite.parquet", "compute.csv"),
+        ((*LAW, "--law", "two-step", "--loss", "losses.csv"),),
+        ("suite.parquet",),
     ),
     "losses, Parquet": Target(
         "losses.parquet",
-        ((*LAW, "--law", "two-step", "--models", "compute.csv", "--loss", "losses.parquet"),),
-        ("suite.parquet", "compute.csv"),
+        ((*LAW, "--law", "two-step", "--loss", "losses.parquet"),),
+        ("suite.parquet",),
     ),
     "response file": Target(
         "responses.parquet",

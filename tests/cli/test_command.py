@@ -2,7 +2,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from itembank.cli.command import READING, RENAMED, Command, gathered, headed, under_headings
+from itembank.cli.command import RENAMED, SESSION, Command, gathered, headed, under_headings
 from tests.cli.contract.every_option import commands, options_of
 
 
@@ -41,10 +41,10 @@ def test_a_config_file_with_an_old_name_says_the_new_one(run, tmp_path):
 
 
 def command():
-    """A command whose options stand under two headings, one of them of reading responses."""
+    """A command whose options stand under two headings, one of them of sessions."""
 
     @click.command("try", cls=Command)
-    @headed(READING, click.option("--column", help="Of a table."))
+    @headed(SESSION, click.option("--column", help="Of a table."))
     @gathered("limits", headed("Limits", click.option("--most", type=int), click.option("--least", type=int)))
     @click.option("--seed", type=int)
     def made(**given):
@@ -53,12 +53,12 @@ def command():
     return made
 
 
-def test_options_stand_under_their_headings_and_those_of_reading_last():
+def test_options_stand_under_their_headings_and_those_of_sessions_last():
     names = {heading: [one.opts[-1] for one in options] for heading, options in _sections().items()}
-    assert names == {"Options": ["--seed", "--help"], "Limits": ["--most", "--least"], READING: ["--column"]}
+    assert names == {"Options": ["--seed", "--help"], "Limits": ["--most", "--least"], SESSION: ["--column"]}
     text = CliRunner().invoke(command(), ["--help"]).output
     assert [text.index(f"{heading}:") for heading in names] == sorted(text.index(f"{heading}:") for heading in names)
-    assert "--column: see itembank import table --help" in text
+    assert "--column: see itembank session start --help" in text
     assert "Of a table." not in text
 
 

@@ -8,6 +8,7 @@ import click
 from itembank.cli.command import Command
 from itembank.cli.new_results import (
     ignore_unknown_option,
+    mixed_prompts_option,
     note_known_models,
     note_overall,
     read_new_results,
@@ -15,8 +16,15 @@ from itembank.cli.new_results import (
     why_not_calibrated,
 )
 from itembank.cli.option_types import MethodName
-from itembank.cli.options import bank_argument, estimand_option, format_option, level_option, method_option, seed_option
-from itembank.cli.reading_options import models_option, reading_options
+from itembank.cli.options import (
+    bank_argument,
+    estimand_option,
+    format_option,
+    level_option,
+    method_option,
+    models_option,
+    seed_option,
+)
 from itembank.cli.render import note, print_rows, progress, refuse_empty, warnings_as_notes
 from itembank.cli.report_options import note_report, report_option, typed_command, write_report
 from itembank.cli.typicality_words import note_flagged, typicality_text
@@ -76,8 +84,9 @@ TITLES = {
     help="Add the mean win rate with an interval of the item model's, which any bank with responses can give. That of "
     "--target needs past models to leave out.",
 )
+@models_option
 @report_option
-@reading_options(models_option)
+@mixed_prompts_option
 @seed_option
 @format_option
 def command(
@@ -93,8 +102,9 @@ def command(
     covariates: tuple[str, ...],
     win_rate: bool,
     target: str | None,
+    models: Path | None,
     report: Path | None,
-    reading: dict[str, Any],
+    allow_mixed_prompts: bool,
     seed: int,
     output_format: str,
 ) -> None:
@@ -114,12 +124,12 @@ def command(
     from itembank.bank.selections import Selection  # noqa: PLC0415
     from itembank.estimation.estimate import estimate  # noqa: PLC0415
 
-    if reading["models"] and not covariates:
+    if models and not covariates:
         raise click.UsageError("--models goes with --covariate. Leave it out.")
     loaded = load_bank(bank) if target is None else with_target(load_bank(bank), target)
     chosen = None if selection is None else Selection.load(selection).whole
     with warnings_as_notes():
-        matrix = _new_results(loaded, responses, reading, chosen, has_covariates=bool(covariates))
+        matrix = _new_results(loaded, responses, chosen, models, allow_mixed_prompts=allow_mixed_prompts)
         note_known_models(loaded, matrix.model_ids)
         with progress("estimate") as advance:
             estimates = estimate(
@@ -160,15 +170,15 @@ def command(
 def _new_results(
     bank: "Bank",
     responses: tuple[Path, ...],
-    reading: dict[str, Any],
     selection: "Selection | None",
+    models: Path | None,
     *,
-    has_covariates: bool,
+    allow_mixed_prompts: bool,
 ) -> "ResponseMatrix":
     """Read what the new models answered, or only what is known of them."""
     if responses:
-        return read_new_results(bank, responses, reading, selection)
-    if not (has_covariates and reading["models"]):
+        return read_new_results(bank, responses, selection, models=models, allow_mixed_prompts=allow_mixed_prompts)
+    if models is None:
         raise click.UsageError(
             "Missing argument 'RESPONSES...'. Only forecasts by columns of a model table do without: --models FILE "
             "--covariate COLUMN."
@@ -176,7 +186,7 @@ def _new_results(
     from itembank.estimation.covariates import unanswered  # noqa: PLC0415
     from itembank.readers.known import read_known  # noqa: PLC0415
 
-    return unanswered(bank, read_known(reading["models"], "model_id")[0])
+    return unanswered(bank, read_known(models, "model_id")[0])
 
 
 def print_estimates(estimates: "ScoreEstimates", output_format: str) -> None:

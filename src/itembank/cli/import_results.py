@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from itembank.cli.command import Command, Decorator, Group, gathered, together
-from itembank.cli.options import format_option, output_option, parallel_option
+from itembank.cli.options import format_option, models_option, output_option, parallel_option
 from itembank.cli.reading_options import (
     GENERAL_OPTIONS,
     LOG_OPTIONS,
@@ -18,7 +18,6 @@ from itembank.cli.reading_options import (
     VALUE_OPTIONS,
     column_mapping,
     items_option,
-    models_option,
     refuse_unread,
 )
 from itembank.cli.render import note, print_rows, progress, warnings_as_notes

@@ -2,11 +2,11 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from itembank.cli.command import READING, Decorator, gathered, headed
+from itembank.cli.command import Decorator
 from itembank.cli.options import FILE, refuse_unused
 from itembank.cli.spec_options import spec_option
 from itembank.readers.reading_specs import ReadingSpec
@@ -15,7 +15,6 @@ from itembank.readers.sources import SOURCES
 if TYPE_CHECKING:
     from itembank.readers.detection import Found
 
-models_option = click.option("--models", type=FILE, help="What is known of each model, by model_id.")
 items_option = click.option("--items", type=FILE, help="What is known of each item, by item_id.")
 
 
@@ -134,25 +133,6 @@ LOG_OPTIONS = (
     *TASK_OPTIONS,
 )
 """How logs of lm-evaluation-harness are read."""
-
-
-def reading_options(*tables: Decorator) -> Decorator:
-    """Make the options of reading responses, those of `tables` before them; the command gets one mapping, `reading`."""
-    return gathered("reading", *tables, headed(READING, *TABLE_OPTIONS, *LOG_OPTIONS, *VALUE_OPTIONS))
-
-
-def reading_spec(reading: Mapping[str, Any], **choices: Any) -> ReadingSpec:
-    """Make the spec of the options of reading responses, and of choices that the command makes itself.
-
-    Raises
-    ------
-    click.UsageError
-        For an option that was typed and that none of the command's files is read by.
-    """
-    given = {name: value for name, value in reading.items() if name not in {"models", "items"}}
-    spec = ReadingSpec(**{**given, "columns": column_mapping(reading["columns"]), **choices})
-    refuse_unread(spec)
-    return spec
 
 
 _LOGS = (frozenset({"lm-eval"}), "logs of lm-evaluation-harness")

@@ -148,7 +148,7 @@ def run_noise(basis: ScoreBasis, theta: FloatArray, ratio: FloatArray) -> FloatA
 def known_ratio(noise: AttemptNoise) -> float:
     """Return the ratio of the calibration models, or raise `DataError` where it is not known."""
     if np.isnan(noise.ratio):
-        how = remedy("repeats='count'", "--repeats count")
+        how = remedy("repeats='count'", "itembank import --repeats count")
         raise DataError(
             "the expected score over repeated runs needs to know how much answers vary from run to run: repeated "
             f"attempts at {FEWEST_ITEMS} items or more by each new model, or by the bank's models, got one attempt at "

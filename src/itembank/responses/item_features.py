@@ -136,7 +136,7 @@ def item_column(items: pl.DataFrame, name: str) -> pl.Series:
         raise DataError(
             f"an item covariate must be a column of the item table, among {shown(items.columns)}, got {name!r}."
             f"{did_you_mean(name, items.columns)} What is known of items comes with their responses"
-            f" ({remedy('read_responses(..., items=FILE)', '--items FILE')})."
+            f" ({remedy('read_responses(..., items=FILE)', 'itembank import --items FILE')})."
         )
     return items[name]
 

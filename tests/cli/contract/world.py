@@ -21,8 +21,13 @@ TASKS = ("arc", "quiz")
 
 COMMANDS = (
     "import table past.csv -o past.parquet",
-    "calibrate past.csv -o bank --method map --dims 1 --items items.csv --models models.csv",
-    "calibrate past.csv -o bank-2 --dims 2 --items items.csv --models models.csv --no-folds",
+    *(
+        f"import table {name}.csv -o {name}.parquet --items items.csv --models models.csv"
+        for name in ("flipped", "tiny")
+    ),
+    "import table past.csv -o past-known.parquet --items items.csv --models models.csv",
+    "calibrate past-known.parquet -o bank --method map --dims 1",
+    "calibrate past-known.parquet -o bank-2 --dims 2 --no-folds",
     "import table one.csv -o new.parquet",
     "calibrate logs -o logs-bank --method map --dims 1 --no-folds",
     "select bank -n 9 --method v-optimal -o selection.json",
@@ -98,7 +103,9 @@ def _tables(folder):
     past.with_columns(response=pl.when(pl.col("model_id") == "m0").then(None).otherwise("response")).write_csv(
         folder / "empty.csv"
     )
-    pl.concat([past, past.with_columns(response=1 - pl.col("response"))]).write_csv(folder / "repeated.csv")
+    flipped = past.with_columns(response=1 - pl.col("response"))
+    flipped.write_csv(folder / "flipped.csv")
+    pl.concat([past, flipped]).write_csv(folder / "repeated.csv")
     wide = past.pivot("item_id", index="model_id", values="response")
     wide.write_csv(folder / "wide.csv")
     lines = [

@@ -3,18 +3,7 @@
 from dataclasses import replace
 
 from tests.cli.contract.case import Case, Mode
-from tests.cli.contract.cases.reading import (
-    COMMON,
-    ITEMS,
-    LEFT_OUT,
-    MEMORY,
-    MIXED,
-    READING,
-    RESPONSES,
-    SKIPPED,
-    USABLE,
-    settled,
-)
+from tests.cli.contract.cases.reading import COMMON, LEFT_OUT, MEMORY, MIXED, SKIPPED, settled
 
 _ROOT = Case(
     modes={
@@ -341,59 +330,29 @@ _EEE = Case(
         "--format": "--format json",
     },
 )
-_SEVERAL = {**USABLE, "--model-id": "it names one model, and several are needed: it is refused with more"}
-_OF_LOGS = {
-    **dict.fromkeys(
-        ("--metric", "--filter", "--task", "--exclude-task", "--rename", "--response"), "calibrate has a mode of logs"
-    ),
-    **MEMORY,
-}
 _DIMENSIONS = Case(
     modes={
-        "table": Mode("repeated.csv --repeats last --dims 1 --method map --format csv"),
-        "wide": Mode("wide.csv --dims 1 --method map --format csv", about=("--items",)),
-        "response file": Mode("past.parquet --dims 1 --method map --format csv", about=tuple(RESPONSES)),
-        "logs": Mode("logs --dims 1 --method map --format csv", about=("--response-column", "--column", "--repeats")),
+        "table": Mode("flipped.csv --dims 1 --method map --format csv"),
     },
     values={
-        **RESPONSES,
-        **ITEMS,
         **COMMON,
         "--dims": "--dims 1,2",
         "--method": "--method variational",
         "--figure": "--figure out/dimensions.png",
     },
-    no_effect={
-        ("table", "--items"): "the table has scenarios",
-        **settled("response file", "--repeats"),
-        **settled("logs", "--repeats"),
-    },
-    never=_SEVERAL,
-    nowhere=_OF_LOGS,
-    stops={
-        ("table", "--max-response"): "at least one item must tell models apart",
-        ("table", "--repeats"): "at least one item must tell models apart",
-    },
 )
 _HOMOGENEITY = Case(
     modes={
-        "table": Mode("repeated.csv --repeats last --format csv"),
+        "table": Mode("flipped.csv --format csv"),
         "figure": Mode("past.csv --figure out/h.png", about=("--scenario", "--figure", "--format")),
-        "wide": Mode("wide.csv --format csv", about=("--items",)),
         "bank": Mode("bank --format csv"),
-        "logs": Mode("logs --format csv", about=("--response-column", "--column", "--repeats")),
     },
     values={
-        **RESPONSES,
-        **ITEMS,
         **COMMON,
         "--budget": "--budget 20",
         "--scenario": "--scenario math",
         "--figure": "--figure out/homogeneity.png",
     },
-    no_effect={("table", "--items"): "the table has scenarios", **settled("logs", "--repeats")},
-    never=_SEVERAL,
-    nowhere=_OF_LOGS,
 )
 _PREDICTIONS = Case(
     modes={
@@ -408,17 +367,11 @@ _SELECTION = Case(
 )
 _TASKS = Case(
     modes={
-        "tasks": Mode("repeated.csv --repeats last --format csv"),
+        "tasks": Mode("flipped.csv --format csv"),
         "correlations": Mode("past.csv --show correlations --format csv", about=("--level",)),
         "figure": Mode("past.csv --figure out/t.png --format csv", about=("--kind", "--figure", "--level")),
-        "wide": Mode(
-            "wide.csv --items halves.csv --format csv", about=("--items",), values={"--items": "--items thirds.csv"}
-        ),
-        "logs": Mode("logs --format csv", about=("--response-column", "--column", "--repeats")),
     },
     values={
-        **RESPONSES,
-        **ITEMS,
         "--format": "--format json",
         "--by": "--by item_id",
         "--cost": "--cost tokens",
@@ -427,25 +380,18 @@ _TASKS = Case(
         "--figure": "--figure out/tasks.png",
         "--kind": "--kind costs --cost tokens",
     },
-    no_effect={("tasks", "--items"): "the table has scenarios", **settled("logs", "--repeats")},
-    never=_SEVERAL,
-    nowhere=_OF_LOGS,
 )
 _AUDIT = Case(
     modes={
-        "table": Mode("repeated.csv --repeats last -o out/audit.csv --format json"),
+        "table": Mode("flipped.csv -o out/audit.csv --format json"),
         "text": Mode("faulty.parquet", about=("--sort", "--rows", "--reason", "--format", "--output")),
-        "wide": Mode("wide.csv -o out/audit.csv --format json", about=("--items",)),
         "groups": Mode(
-            "past.csv whole.csv --models models.csv --by size --format json",
-            about=("--by", "--clusters", "--models"),
-            values={"--models": "--models other-models.csv"},
+            "past-known.parquet --by size --format json",
+            about=("--by", "--clusters"),
         ),
         "bank": Mode("bank -o out/audit.csv --format json"),
-        "logs": Mode("logs --format csv", about=("--response-column", "--column", "--repeats")),
     },
     values={
-        **READING,
         "--format": "--format csv",
         "--known": "--known exclude.txt",
         "--choices": "--choices choices.csv",
@@ -459,13 +405,9 @@ _AUDIT = Case(
         "--output": "-o out/other.csv",
     },
     no_effect={
-        ("table", "--items"): "the table has scenarios",
-        ("table", "--models"): "only --by looks at what is known of models",
         **{(mode, option): "no item is flagged" for mode in ("table", "bank") for option in ("--reason", "--rows")},
-        **settled("logs", "--repeats"),
     },
-    never={**_SEVERAL, "--fail-on": "it ends the command with code 1: tests/cli/test_audit.py"},
-    nowhere=_OF_LOGS,
+    never={"--fail-on": "it ends the command with code 1: tests/cli/test_audit.py"},
     stops={
         ("table", "--by"): "the models must have a column 'family'",
         ("bank", "--by"): "must divide the 14 models",
