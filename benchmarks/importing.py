@@ -1,4 +1,4 @@
-"""CPU time and peak memory of `itembank import table`, on long tables of simulated responses.
+"""CPU time and peak memory of `itembank import`, on long tables of simulated responses.
 
 The table has one row a model and item, model after model or in random order (`--shuffled`), or one row a model
 (`--wide`), as Parquet, CSV or JSON Lines. The command runs in a process of its own; CPU time is that of all its
@@ -48,7 +48,7 @@ def main() -> None:
             shape = given.models, given.items
             write_table(table, *shape, given.missing, is_shuffled=given.shuffled, is_wide=given.wide)
         output = folder / f"{kind}-responses.parquet"
-        command = ["-m", "itembank", "import", "table", str(table), "-o", str(output), "--format", "json"]
+        command = ["-m", "itembank", "import", str(table), "-o", str(output), "--format", "json"]
         print(f"{table.name}: {table.stat().st_size / MEGABYTE:,.0f} MB")
         print(f"import table    {measured(command)}")
         if not given.no_read:

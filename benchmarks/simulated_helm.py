@@ -2,7 +2,7 @@
 
 30 models of 11 organisations answer 10 scenarios of about 1,000 instances each, as tinyBenchmarks' HELM experiment has
 them (v1.0.0, 30 models with all scores, approx. 10K instances). The runs stand below FOLDER/benchmark_output; they are
-read as `itembank import helm` reads real ones, into FOLDER/helm.parquet, with FOLDER/models.csv beside it. Then
+read as `itembank import` reads real ones, into FOLDER/helm.parquet, with FOLDER/models.csv beside it. Then
 
     HELM=FOLDER itembank study run benchmarks/studies/helm.toml -o helm-study
 

@@ -148,7 +148,7 @@ def test_a_table_that_needs_a_choice_is_imported_first_and_the_message_says_so(r
     assert refused.code == 1
     assert f"itembank import {table} [OPTIONS] -o responses.parquet. Then give responses.parquet here." in refused.err
     options = ("--column", "model_id=llm", "--max-response", 100, "--repeats", "last")
-    assert run("import", "table", table, *options, "-o", responses).code == 0
+    assert run("import", table, *options, "-o", responses).code == 0
     rows = json.loads(run("estimate", bank_folder, responses, "--format", "json").out)
     assert {(row["model_id"], row["n_items"]) for row in rows if row["target"] == "math"} == {("new", 6)}
 

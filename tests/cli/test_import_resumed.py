@@ -76,7 +76,7 @@ def test_an_import_that_was_killed_goes_on(run, tmp_path, reading, kind):
     make(tmp_path / "logs")
     reading.watch(module, name)
     whole, output = tmp_path / "whole.parquet", tmp_path / "output.parquet"
-    words = ("import", kind, tmp_path / "logs", "-o")
+    words = ("import", tmp_path / "logs", "-o")
     expected = run(*words, whole)
     assert expected.code == 0, expected.err
     assert (reading.n_read, hidden(tmp_path)) == (n_files, [])
@@ -111,7 +111,7 @@ def test_what_changed_since_is_read_again(run, tmp_path, reading):
     lm_eval_logs(tmp_path / "logs")
     reading.watch(lm_eval, "read_samples")
     output = tmp_path / "output.parquet"
-    words = ("import", "lm-eval", tmp_path / "logs", "-o", output)
+    words = ("import", tmp_path / "logs", "-o", output)
 
     def killed(*options, after):
         reading.begin(after)
@@ -143,7 +143,7 @@ def test_a_log_that_grows_while_it_is_read_does_not_count(run, tmp_path, reading
 
     monkeypatch.setattr(lm_eval, "read_samples", read_while_it_grows)
     reading.watch(lm_eval, "read_samples")
-    words = ("import", "lm-eval", tmp_path / "logs", "-o", tmp_path / "output.parquet")
+    words = ("import", tmp_path / "logs", "-o", tmp_path / "output.parquet")
     reading.begin(2 * N_LOGS - 1)
     with pytest.raises(Killed):
         run(*words)
@@ -156,7 +156,7 @@ def test_a_refused_import_keeps_what_was_read_until_the_log_is_mended(run, tmp_p
     lm_eval_logs(tmp_path / "logs")
     reading.watch(lm_eval, "read_samples")
     output = tmp_path / "output.parquet"
-    words = ("import", "lm-eval", tmp_path / "logs", "-o", output)
+    words = ("import", tmp_path / "logs", "-o", output)
     log = next((tmp_path / "logs" / "org__m3").glob("samples_arc_*"))
     good = log.read_text()
     log.write_text(good[:-20])
@@ -175,5 +175,5 @@ def test_a_short_import_keeps_nothing(run, tmp_path, reading, monkeypatch):
     reading.watch(lm_eval, "read_samples")
     reading.begin(N_BEFORE_DEATH)
     with pytest.raises(Killed):
-        run("import", "lm-eval", tmp_path / "logs", "-o", tmp_path / "output.parquet")
+        run("import", tmp_path / "logs", "-o", tmp_path / "output.parquet")
     assert hidden(tmp_path) == []

@@ -85,7 +85,7 @@ def test_rows_of_single_samples_are_counted(run, tmp_path):
     ]
     (tmp_path / "long.csv").write_text("\n".join(lines))
     counted = tmp_path / "counted.parquet"
-    assert run("import", "table", tmp_path / "long.csv", "--repeats", "count", "-o", counted).code == 0
+    assert run("import", tmp_path / "long.csv", "--repeats", "count", "-o", counted).code == 0
     outcome = run(*QUICK, counted, "--k", "5", "--method", "unbiased", "--format", "csv")
     assert outcome.code == 0, outcome.err
     assert len(outcome.out.splitlines()) == 4

@@ -14,7 +14,7 @@ N_PAST = 10
 
 COMMANDS = (
     "calibrate suite.parquet -o suite-bank --dims 1 --family beta --method map --no-folds",
-    "import table samples.csv --repeats last -o samples-gaps.parquet",
+    "import samples.csv --repeats last -o samples-gaps.parquet",
     "calibrate two-past.parquet -o two-bank --method map --dims 1 --no-folds",
 )
 """Banks of these files."""
@@ -43,7 +43,7 @@ def _suite(folder):
     write_responses(suite.accuracy, folder / "suite-right.parquet")
     known = matrix.with_tables(models=models.with_columns(kind="kind " + pl.col("recipe")))
     write_responses(known, folder / "suite.parquet")
-    items = _halves(matrix.item_ids).with_columns(n_options=2 + pl.int_range(12) % 3)
+    items = matrix.items.with_columns(n_options=2 + pl.int_range(12) % 3)
     write_responses(known.with_tables(items=items), folder / "suite-known.parquet")
     is_known = pl.col("model_id") != matrix.model_ids[0]
     unknown = models.with_columns(pl.when(is_known).then(name).alias(name) for name in ("flops", "params"))
