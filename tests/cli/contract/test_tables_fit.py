@@ -67,7 +67,7 @@ CALLS = {
     "session run": ["run.jsonl --command 'echo 1'"],
     "session status": ["answered.jsonl"],
     "session export": ["answered.jsonl"],
-    "audit": ["past.csv --known exclude.txt", "past-known.parquet --by family"],
+    "audit": ["past.csv --known exclude.txt", "all-known.parquet --by family"],
     "diagnose dimensions": ["past.csv --dims 1 --method map"],
     "diagnose homogeneity": ["bank"],
     "diagnose predictions": ["bank", "bank --show bins"],

@@ -23,6 +23,7 @@ COMMANDS = (
     "import past.csv -o past.parquet",
     *(f"import {name}.csv -o {name}.parquet --items items.csv --models models.csv" for name in ("flipped", "tiny")),
     "import past.csv -o past-known.parquet --items items.csv --models models.csv",
+    "import past.csv whole.csv -o all-known.parquet --models models.csv",
     "calibrate past-known.parquet -o bank --method map --dims 1",
     "calibrate past-known.parquet -o bank-2 --dims 2 --no-folds",
     "import one.csv -o new.parquet",

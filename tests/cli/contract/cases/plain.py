@@ -220,7 +220,7 @@ _AUDIT = Case(
         "table": Mode("flipped.csv -o out/audit.csv --format json"),
         "text": Mode("faulty.parquet", about=("--sort", "--rows", "--reason", "--format", "--output")),
         "groups": Mode(
-            "past-known.parquet --by size --format json",
+            "all-known.parquet --by size --format json",
             about=("--by", "--clusters"),
         ),
         "bank": Mode("bank -o out/audit.csv --format json"),
