@@ -37,7 +37,7 @@ class Bomb:
 
 
 def _read(name: str) -> tuple[str, ...]:
-    return ("import", "table", name, "-o", "out.parquet")
+    return ("import", name, "-o", "out.parquet")
 
 
 def _unique_ids(folder: Path) -> None:

@@ -61,7 +61,7 @@ def make_hostile(folder: Path) -> None:
         encoding="utf-8",
     )
     for words in (
-        ("import", "table", "all.jsonl", "-o", "all.parquet"),
+        ("import", "all.jsonl", "-o", "all.parquet"),
         ("calibrate", "all.parquet", "-o", "bank", "--item-model", "2pl", "--no-folds"),
         ("select", "bank", "-n", "9", "--method", "random", "-o", "selection.json"),
         ("bank", "retire", "bank", NAMES[0], NAMES[2], "--reason", NAMES[1], "-o", "retired"),
@@ -94,10 +94,9 @@ MESSAGES = (
     ("session", "tell", "run.jsonl", "--response", "1", "--", NAMES[0]),
     ("session", "tell", "run.jsonl", "--response", "7", "--", "x" * 20_000),
     ("session", "tell", "run.jsonl", "--response", "1", "--", "\x1b[31mnot there"),
-    ("import", "table", "all.jsonl", "new.jsonl", "--model-id", "\x1b[31mone", "-o", "one.parquet"),
-    ("import", "table", "\x1b[31mnot there", "-o", "one.parquet"),
-    ("compare", "bank", "new.jsonl", "--models", "\x1b[31mnot there", "\u202eneither"),
-    ("estimate", "bank", "all.jsonl", "--model-id", "\x1b[31mone", *FAST),
+    ("import", "all.jsonl", "new.jsonl", "--model-id", "\x1b[31mone", "-o", "one.parquet"),
+    ("import", "\x1b[31mnot there", "-o", "one.parquet"),
+    ("compare", "bank", "new.jsonl", "--model", "\x1b[31mnot there", "--model", "\u202eneither"),
 )
 """Whose words to people are looked at."""
 FIGURES = (

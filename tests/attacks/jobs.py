@@ -96,16 +96,15 @@ TINY = ("publish-tiny", "bank", "-n", "6", "-o", "tiny")
 ESTIMATE = ("estimate", "bank", "new.csv", "--selection", "selection.json", "--method", "p-irt", "--format", "csv")
 PLOT = ("study", "plot", "study", "--kind", "error", "--figure", "error.png")
 JOBS = {
-    "import": Job(("import", "table", "long.csv", "-o", "out.parquet"), ("long.csv",), ("out.parquet",)),
+    "import": Job(("import", "long.csv", "-o", "out.parquet"), ("long.csv",), ("out.parquet",)),
     "import over another": Job(
-        ("import", "table", "long.csv", "-o", "responses.parquet"),
+        ("import", "long.csv", "-o", "responses.parquet"),
         ("long.csv", "responses.parquet"),
         ("responses.parquet",),
     ),
     "import with choice scores": Job(
         (
             "import",
-            "lm-eval",
             "logs",
             "--task",
             "capitals",
@@ -173,8 +172,6 @@ JOBS = {
             "scaling",
             "pretrain",
             "suite.parquet",
-            "--models",
-            "compute.csv",
             "--law",
             "sigmoid",
             "--checked",
@@ -182,7 +179,7 @@ JOBS = {
             "--figure",
             "scores.png",
         ),
-        ("suite.parquet", "compute.csv"),
+        ("suite.parquet",),
         ("scores.png",),
     ),
     "simulate": Job(

@@ -11,7 +11,7 @@ from tests.bank.crafted_banks import sign
 from tests.readers.test_lighteval import DATE as LIGHTEVAL_DATE
 
 JSON = ("--format", "json")
-READ = ("import", "table")
+READ = ("import",)
 TO = ("-o", "out.parquet", *JSON)
 LOG = "logs/org__one"
 DATE = "2025-03-01T10-00-00.000001"
@@ -115,7 +115,7 @@ OF_OTHER_TOOLS = {
     "opencompass": "opencompass/l0/results/l0/arc.json",
     "swe-bench": "reports/a.run.json",
 }
-"""By the command under `import` that reads them."""
+"""By the format that `--as` names."""
 
 
 def _bank_files() -> dict[str, Target]:
@@ -134,10 +134,12 @@ def _of_other_tools() -> dict[str, Target]:
     """Logs and results of other tools, each file with the folder that it lies in, and a file of a shape of its own."""
     columns = ("--column", "item_id=doc.id", "--column", "response=marks.acc", "--model-id", "a")
     targets = {
-        tool: Target(file, (("import", tool, file.split("/")[0], *TO),), (file.split("/")[0],))
+        tool: Target(file, (("import", file.split("/")[0], "--as", tool, *TO),), (file.split("/")[0],))
         for tool, file in OF_OTHER_TOOLS.items()
     }
-    return targets | {"JSON": Target("deep.json", (("import", "json", "deep.json", "--rows", "rows", *columns, *TO),))}
+    return targets | {
+        "JSON": Target("deep.json", (("import", "deep.json", "--as", "json", "--rows", "rows", *columns, *TO),))
+    }
 
 
 TARGETS = {
@@ -149,32 +151,34 @@ TARGETS = {
     "gzip of CSV": Target("long.csv.gz", ((*READ, "long.csv.gz", *TO),)),
     "CSV in gzip": Target("long.csv.gz", ((*READ, "long.csv.gz", *TO),), is_gzipped=True),
     "JSON Lines in gzip": Target("long.jsonl.gz", ((*READ, "long.jsonl.gz", *TO),), is_gzipped=True),
-    "py-irt": Target("py-irt.jsonl", (("import", "py-irt", "py-irt.jsonl", *TO),)),
-    "lm-eval samples": Target(f"{LOG}/samples_digits_{DATE}.jsonl", (("import", "lm-eval", "logs", *TO),), ("logs",)),
+    "py-irt": Target("py-irt.jsonl", (("import", "py-irt.jsonl", *TO),)),
+    "lm-eval samples": Target(f"{LOG}/samples_digits_{DATE}.jsonl", (("import", "logs", *TO),), ("logs",)),
     "lm-eval options": Target(
         f"{LOG}/samples_capitals_{DATE}.jsonl",
         (
             (
-                *("import", "lm-eval", "logs", "--task", "capitals", "--response", "probability"),
+                *("import", "logs", "--task", "capitals", "--response", "probability"),
                 *("--choice-scores", "scores.csv", *TO),
             ),
         ),
         ("logs",),
         ("out.parquet", "scores.csv"),
     ),
-    "lm-eval results": Target(f"{LOG}/results_{DATE}.json", (("import", "lm-eval", "logs", *TO),), ("logs",)),
+    "lm-eval results": Target(f"{LOG}/results_{DATE}.json", (("import", "logs", *TO),), ("logs",)),
     "model table": Target("models.csv", ((*READ, "long.csv", "--models", "models.csv", *TO),), ("long.csv",)),
     "item table": Target("items.csv", ((*READ, "long.csv", "--items", "items.csv", *TO),), ("long.csv",)),
-    "compute table": Target("compute.csv", ((*LAW, "--models", "compute.csv"),), ("suite.parquet",)),
+    "compute table": Target(
+        "compute.csv", ((*READ, "suite.parquet", "--models", "compute.csv", *TO),), ("suite.parquet",)
+    ),
     "losses, CSV": Target(
         "losses.csv",
-        ((*LAW, "--law", "two-step", "--models", "compute.csv", "--loss", "losses.csv"),),
-        ("suite.parquet", "compute.csv"),
+        ((*LAW, "--law", "two-step", "--loss", "losses.csv"),),
+        ("suite.parquet",),
     ),
     "losses, Parquet": Target(
         "losses.parquet",
-        ((*LAW, "--law", "two-step", "--models", "compute.csv", "--loss", "losses.parquet"),),
-        ("suite.parquet", "compute.csv"),
+        ((*LAW, "--law", "two-step", "--loss", "losses.parquet"),),
+        ("suite.parquet",),
     ),
     "response file": Target(
         "responses.parquet",

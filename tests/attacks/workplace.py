@@ -182,7 +182,7 @@ def _studies(folder: Path) -> None:
 def _compute(folder: Path) -> None:
     """A suite of training runs, with their compute and losses."""
     suite = simulated_suite(np.random.default_rng(3), n_recipes=2, n_items=12, n_sizes=4, n_checkpoints=1)
-    write_responses(suite.probability, folder / "suite.parquet")
+    write_responses(suite.probability.with_tables(models=suite.models), folder / "suite.parquet")
     suite.models.write_csv(folder / "compute.csv")
     models, items = suite.probability.model_ids, suite.probability.item_ids
     rows = {"model_id": [m for m in models for _ in items], "item_id": items * len(models)}

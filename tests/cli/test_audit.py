@@ -122,7 +122,9 @@ def test_known_items_come_as_lines(run, faulty, tmp_path):
 def test_groups_of_models_come_from_a_table(run, faulty, tmp_path):
     models = pl.DataFrame({"model_id": [f"model-{i}" for i in range(1, 101)], "family": ["x", "y"] * 50})
     models.write_csv(tmp_path / "models.csv")
-    outcome = run("audit", faulty, "--models", tmp_path / "models.csv", "--by", "family")
+    told = tmp_path / "told.parquet"
+    assert run("import", faulty, "--models", tmp_path / "models.csv", "-o", told).code == 0
+    outcome = run("audit", told, "--by", "family")
     assert outcome.code == 0, outcome.err
     assert "Scores by family" in outcome.out
     assert "Models of one group may be copies of each other" in outcome.err

@@ -84,7 +84,7 @@ def test_a_session_begun_before_items_were_retired_joins_and_is_examined(folder,
 
 def test_the_log_shows_what_new_results_were_run_with(folder, run):
     (folder / "about.csv").write_text("model_id,harness_version\n" + "".join(f"late-{k},7.1\n" for k in range(8)))
-    assert run("import", "table", "models.parquet", "--models", "about.csv", "-o", "told.parquet").code == 0
+    assert run("import", "models.parquet", "--models", "about.csv", "-o", "told.parquet").code == 0
     assert run("bank", "add-models", "bank", "told.parquet", "-o", "bank-2").code == 0
     assert "harness_version 7.1" in run("bank", "log", "bank-2").out
     assert "run with" not in run("bank", "log", "bank").out

@@ -52,10 +52,9 @@ def test_score_options_reach_the_bank(run, response_file, tmp_path):
 def test_known_guessing_is_taken_from_the_items_file(run, response_file, tmp_path):
     ids = make_bank(n_models=25, n_items=40).item_ids
     pl.DataFrame({"item_id": ids, "chance": [0.25] * 40}).write_csv(tmp_path / "items.csv")
-    outcome = run(
-        "calibrate", response_file, "-o", tmp_path / "new", "--items", tmp_path / "items.csv", "--known-guessing",
-        "--dims", 1, "--no-folds",
-    )  # fmt: skip
+    told = tmp_path / "told.parquet"
+    assert run("import", response_file, "--items", tmp_path / "items.csv", "-o", told).code == 0
+    outcome = run("calibrate", told, "-o", tmp_path / "new", "--known-guessing", "--dims", 1, "--no-folds")
     assert outcome.code == 0, outcome.err
     calibration = load_bank(tmp_path / "new").calibration
     assert set(calibration.parameters.lower_asymptote[~calibration.is_degenerate]) == {0.25}

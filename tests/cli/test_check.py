@@ -156,7 +156,6 @@ def test_journals_are_examined_in_the_order_of_their_answers(run, bank_folder, n
     assert found["fit"][0]["n_items"] == 20
     assert 0.0 < found["fit"][0]["order_p_value"] <= 1.0
     assert run("check", bank_folder, journal, new_run).code == 2
-    assert run("check", bank_folder, journal, "--metric", "acc").code == 2
     assert run("check", bank_folder, journal, "--only", "drift").code == 2
 
 

@@ -1,7 +1,7 @@
 import click
 from click.testing import CliRunner
 
-from itembank.cli.command import READING, Command, gathered, headed, under_headings
+from itembank.cli.command import SESSION, Command, gathered, headed, under_headings
 
 
 def test_a_wrong_name_is_refused_with_the_nearest(run):
@@ -11,10 +11,10 @@ def test_a_wrong_name_is_refused_with_the_nearest(run):
 
 
 def command():
-    """A command whose options stand under two headings, one of them of reading responses."""
+    """A command whose options stand under two headings, one of them of sessions."""
 
     @click.command("try", cls=Command)
-    @headed(READING, click.option("--column", help="Of a table."))
+    @headed(SESSION, click.option("--column", help="Of a table."))
     @gathered("limits", headed("Limits", click.option("--most", type=int), click.option("--least", type=int)))
     @click.option("--seed", type=int)
     def made(**given):
@@ -23,12 +23,12 @@ def command():
     return made
 
 
-def test_options_stand_under_their_headings_and_those_of_reading_last():
+def test_options_stand_under_their_headings_and_those_of_sessions_last():
     names = {heading: [one.opts[-1] for one in options] for heading, options in _sections().items()}
-    assert names == {"Options": ["--seed", "--help"], "Limits": ["--most", "--least"], READING: ["--column"]}
+    assert names == {"Options": ["--seed", "--help"], "Limits": ["--most", "--least"], SESSION: ["--column"]}
     text = CliRunner().invoke(command(), ["--help"]).output
     assert [text.index(f"{heading}:") for heading in names] == sorted(text.index(f"{heading}:") for heading in names)
-    assert "--column: see itembank import table --help" in text
+    assert "--column: see itembank session start --help" in text
     assert "Of a table." not in text
 
 

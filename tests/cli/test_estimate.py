@@ -138,22 +138,23 @@ def test_progress_is_shown_while_fits_are_made_the_first_time(run, new_models, t
     assert first.out == again.out
 
 
-def test_a_table_of_percentages_with_names_of_its_own_is_read(run, bank_folder, tmp_path):
+def test_a_table_that_needs_a_choice_is_imported_first_and_the_message_says_so(run, bank_folder, tmp_path):
     lines = ["llm,item_id,response", *(f"new,math/{3 * i},{100 * (i % 2)}" for i in range(6)), "new,math/0,100"]
-    (tmp_path / "new.csv").write_text("\n".join(lines), encoding="utf-8")
-    arguments = ("estimate", bank_folder, tmp_path / "new.csv", "--format", "json")
+    table, responses = tmp_path / "new.csv", tmp_path / "new.parquet"
+    table.write_text("\n".join(lines), encoding="utf-8")
+    refused = run("estimate", bank_folder, table)
+    assert refused.code == 1
+    assert f"itembank import {table} [OPTIONS] -o responses.parquet. Then give responses.parquet here." in refused.err
     options = ("--column", "model_id=llm", "--max-response", 100, "--repeats", "last")
-    rows = json.loads(run(*arguments, *options).out)
+    assert run("import", table, *options, "-o", responses).code == 0
+    rows = json.loads(run("estimate", bank_folder, responses, "--format", "json").out)
     assert {(row["model_id"], row["n_items"]) for row in rows if row["target"] == "math"} == {("new", 6)}
-    assert run(*arguments).code == 1
-    assert run(*arguments, *options, "--column", "model_id").code == 2
 
 
-def test_a_table_without_models_gets_its_id_from_the_option(run, bank_folder, tmp_path):
-    lines = ["item_id,response", *(f"math/{3 * i},{i % 2}" for i in range(6))]
-    (tmp_path / "new.csv").write_text("\n".join(lines), encoding="utf-8")
-    outcome = run("estimate", bank_folder, tmp_path / "new.csv", "--model-id", "mine", "--format", "json")
-    assert {row["model_id"] for row in json.loads(outcome.out)} == {"mine"}
+def test_an_error_without_an_option_says_nothing_of_import(run, bank_folder, tmp_path):
+    (tmp_path / "new.csv").write_text("model_id,item_id,response\n", encoding="utf-8")
+    outcome = run("estimate", bank_folder, tmp_path / "new.csv")
+    assert (outcome.code, "itembank import" in outcome.err) == (1, False)
 
 
 def test_missing_items_of_the_selection_are_said_and_the_rest_used(run, bank_folder, new_models, tmp_path):

@@ -28,7 +28,7 @@ def bank(run, tmp_path):
     for k in range(24):
         tasks = {task: answers(rng, rng.normal(), task, range(n)) for task, n in N_ITEMS.items()}
         write_run(tmp_path / "logs", f"org/m{k}", tasks)
-    imported = run("import", "lm-eval", tmp_path / "logs", "-o", tmp_path / "r.parquet", "--metric", "acc_norm")
+    imported = run("import", tmp_path / "logs", "-o", tmp_path / "r.parquet", "--metric", "acc_norm")
     assert imported.code == 0
     calibrated = run("calibrate", tmp_path / "r.parquet", "-o", tmp_path / "bank", *QUICK)
     assert calibrated.code == 0

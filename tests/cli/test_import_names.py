@@ -26,7 +26,7 @@ def files(tmp_path):
 
 def test_proposals_are_edited_and_joined(run, files, tmp_path):
     names, joined = tmp_path / "names.csv", tmp_path / "joined.parquet"
-    outcome = run("import", "match-names", *files, "-o", names, "--format", "json")
+    outcome = run("match-names", *files, "-o", names, "--format", "json")
     assert outcome.code == 0, outcome.err
     rows = json.loads(outcome.out)
     assert [(row["same"], row["other_model_id"], row["differs"]) for row in rows] == [
@@ -34,11 +34,11 @@ def test_proposals_are_edited_and_joined(run, files, tmp_path):
         ("", "Claude-3-Opus", "date"),
     ]
     assert "--names" in outcome.err
-    outcome = run("import", "table", *files, "--names", names, "-o", joined)
+    outcome = run("import", *files, "--names", names, "-o", joined)
     assert outcome.code == 0, outcome.err
     assert read_responses(joined).model_ids == [*ONE, "Claude-3-Opus", "Qwen2-7B"]
     names.write_text(names.read_text().replace('\n"",', "\nyes,"))
-    run("import", "table", *files, "--names", names, "-o", joined)
+    run("import", *files, "--names", names, "-o", joined)
     whole = read_responses(joined)
     assert whole.model_ids == [*ONE, "Qwen2-7B"]
     apart = read_responses(files[1])
@@ -53,6 +53,6 @@ def test_names_that_would_mix_two_models_of_a_file_are_refused(files):
 
 
 def test_one_file_has_nothing_to_match(run, files, tmp_path):
-    outcome = run("import", "match-names", files[0], "-o", tmp_path / "names.csv")
+    outcome = run("match-names", files[0], "-o", tmp_path / "names.csv")
     assert outcome.code == 2
     assert "two sets or more" in outcome.err

@@ -6,7 +6,7 @@ from tests.readers.public.stores import write, write_alpaca_eval, write_bfcl
 
 
 def test_the_list_says_what_each_source_is(run):
-    outcome = run("import", "public", "--list", "--format", "json")
+    outcome = run("download", "--list", "--format", "json")
     assert outcome.code == 0
     rows = json.loads(outcome.out)
     assert [row["name"] for row in rows] == list(SOURCES)
@@ -15,14 +15,14 @@ def test_the_list_says_what_each_source_is(run):
     assert told["bfcl"] == ("refs/heads/main", 4)
     assert told["every-eval-ever"] == ("refs/heads/main", 20)
     assert told["evalplus"] == (None, None)
-    table = run("import", "public", "--list")
+    table = run("download", "--list")
     assert table.out.count("refs/heads/main") == sum(version is not None for version, _ in told.values())
     assert "No commit is pinned" in table.err
 
 
 def test_a_source_is_read_and_compared(run, tmp_path):
     write_bfcl(tmp_path / "bfcl", {"a": [0], "b": []})
-    outcome = run("import", "public", "bfcl", "--from", tmp_path / "bfcl", "-o", tmp_path / "r.parquet")
+    outcome = run("download", "bfcl", "--from", tmp_path / "bfcl", "-o", tmp_path / "r.parquet")
     assert outcome.code == 0, outcome.err
     assert "Published scores: 2 compared, 0 differ; largest difference 0." in outcome.err
     assert read_responses(tmp_path / "r.parquet").responses.tolist() == [[0, 1, 1, 1], [1, 1, 1, 1]]
@@ -30,7 +30,7 @@ def test_a_source_is_read_and_compared(run, tmp_path):
 
 def test_scores_that_differ_are_told(run, tmp_path):
     write_alpaca_eval(tmp_path / "a", {"m": [1.0, 2.0]}, win_rates={"m": 75.0})
-    outcome = run("import", "public", "alpaca-eval", "--from", tmp_path / "a", "-o", tmp_path / "r.parquet")
+    outcome = run("download", "alpaca-eval", "--from", tmp_path / "a", "-o", tmp_path / "r.parquet")
     assert outcome.code == 0
     assert "1 compared, 1 differ; largest difference 0.25." in outcome.err
     assert "'m' on alpaca_eval: 0.5000, published 0.7500" in " ".join(outcome.err.split())
@@ -38,7 +38,7 @@ def test_scores_that_differ_are_told(run, tmp_path):
 
 def test_a_folder_without_published_scores_says_so(run, tmp_path):
     write_alpaca_eval(tmp_path / "a", {"m": [1.0, 2.0]})
-    outcome = run("import", "public", "alpaca-eval", "--from", tmp_path / "a", "-o", tmp_path / "r.parquet")
+    outcome = run("download", "alpaca-eval", "--from", tmp_path / "a", "-o", tmp_path / "r.parquet")
     assert "no published scores to compare with" in outcome.err
 
 
@@ -47,14 +47,17 @@ def test_what_is_missing_is_said_before_any_work(run, tmp_path):
     for given, says in (
         ((), "needs a NAME"),
         (("bfcl",), "-o/--output"),
-        (("bfcl", "-o", output), "needs --from DIR"),
-        (("bfcl", "--from", tmp_path, "--model", "m", "-o", output), "--model goes with --download"),
+        ((), "see --list"),
+        (
+            ("bfcl", "--from", tmp_path, "--model", "m", "-o", output),
+            "--model goes with results that are fetched, not with --from",
+        ),
         (("bfcl", "--from", tmp_path, "--metric", "m", "-o", output), "--metric goes with sources that have several"),
     ):
-        outcome = run("import", "public", *given)
+        outcome = run("download", *given)
         assert outcome.code == 2, given
         assert says in " ".join(outcome.err.split())
-    outcome = run("import", "public", "bfc", "--from", tmp_path, "-o", output)
+    outcome = run("download", "bfc", "--from", tmp_path, "-o", output)
     assert outcome.code == 2
     assert "Did you mean 'bfcl'?" in outcome.err
 
@@ -63,9 +66,9 @@ def test_swe_bench_says_what_errors_count_as(run, tmp_path):
     content = {"submitted_ids": ["o__t-1", "o__t-2"], "resolved_ids": ["o__t-1"], "error_ids": ["o__t-2"]}
     report = write(tmp_path / "agent.run.json", content)
     output = tmp_path / "r.parquet"
-    outcome = run("import", "swe-bench", report, "-o", output)
+    outcome = run("import", report, "-o", output)
     assert outcome.code == 0, outcome.err
     assert "have no response (the leaderboard counts them as wrong: --errors wrong)" in " ".join(outcome.err.split())
     assert read_responses(output).responses.tolist() == [[1.0]]
-    run("import", "swe-bench", report, "--errors", "wrong", "-o", output)
+    run("import", report, "--errors", "wrong", "-o", output)
     assert read_responses(output).responses.tolist() == [[1.0, 0.0]]

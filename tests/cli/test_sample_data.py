@@ -18,7 +18,7 @@ def test_the_files_can_be_used_as_they_are(run, tmp_path):
             680 * n_models,
         )
         assert set(table["response"]) == {0, 1}
-    assert run("import", "table", tmp_path / "sample/past.csv", "-o", tmp_path / "responses.parquet").code == 0
+    assert run("import", tmp_path / "sample/past.csv", "-o", tmp_path / "responses.parquet").code == 0
 
 
 def test_no_checkpoint_of_the_new_models_run_is_among_the_past_models():

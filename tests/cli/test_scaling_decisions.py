@@ -3,6 +3,7 @@ import io
 import json
 
 import numpy as np
+import polars as pl
 import pytest
 from click.testing import CliRunner
 
@@ -22,9 +23,10 @@ def suite():
 @pytest.fixture(scope="module")
 def files(suite, tmp_path_factory):
     folder = tmp_path_factory.mktemp("suite")
-    write_responses(suite.probability, folder / "responses.parquet")
-    write_responses(suite.accuracy, folder / "right.parquet")
-    suite.models.write_csv(folder / "models.csv")
+    write_responses(suite.probability.with_tables(models=suite.models), folder / "responses.parquet")
+    write_responses(suite.accuracy.with_tables(models=suite.models), folder / "right.parquet")
+    nothing = pl.DataFrame({"model_id": suite.accuracy.model_ids})
+    write_responses(suite.accuracy.with_tables(models=nothing), folder / "nothing.parquet")
     return folder
 
 
@@ -35,7 +37,7 @@ def run(files, name, *options):
 
 def test_the_numbers_are_those_of_decision_curves(files, suite, tmp_path):
     figure = tmp_path / "decisions.svg"
-    given = ("--models", str(files / "models.csv"), "--accuracy", str(files / "right.parquet"), "--figure", str(figure))
+    given = ("--accuracy", str(files / "right.parquet"), "--figure", str(figure))
     outcome = run(files, "responses.parquet", *given, "--format", "json")
     assert outcome.exit_code == 0, outcome.output
     found = json.loads(outcome.stdout)
@@ -57,17 +59,15 @@ def test_the_numbers_are_those_of_decision_curves(files, suite, tmp_path):
 
 
 def test_right_or_wrong_alone_is_its_own_truth(files):
-    outcome = run(files, "right.parquet", "--models", str(files / "models.csv"), "--format", "csv")
+    outcome = run(files, "right.parquet", "--format", "csv")
     rows = list(csv.DictReader(io.StringIO(outcome.stdout)))
     assert {row["law"] for row in rows} == {"1PL accuracy"}
-    twice = run(
-        files, "right.parquet", "--models", str(files / "models.csv"), "--accuracy", str(files / "right.parquet")
-    )
+    twice = run(files, "right.parquet", "--accuracy", str(files / "right.parquet"))
     assert twice.exit_code == 2
     assert "--accuracy" in twice.stderr
 
 
 def test_compute_must_be_known(files):
-    outcome = run(files, "right.parquet")
+    outcome = run(files, "nothing.parquet")
     assert outcome.exit_code == 2
-    assert "give --models FILE" in outcome.stderr
+    assert "itembank import --models FILE" in outcome.stderr

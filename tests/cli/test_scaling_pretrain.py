@@ -16,17 +16,18 @@ from tests.scaling.simulated_suite import simulated_suite
 def files(tmp_path_factory):
     folder = tmp_path_factory.mktemp("suite")
     suite = simulated_suite(np.random.default_rng(3), n_recipes=4, n_items=12, n_sizes=4, n_checkpoints=1)
-    write_responses(suite.probability, folder / "responses.parquet")
+    matrix = suite.probability
+    write_responses(matrix.with_tables(models=pl.DataFrame({"model_id": matrix.model_ids})), folder / "nothing.parquet")
+    write_responses(matrix.with_tables(models=suite.models), folder / "responses.parquet")
+    unknown = suite.models.drop("flops", "params")
+    write_responses(matrix.with_tables(models=unknown), folder / "unknown.parquet")
     words = ["calibrate", str(folder / "responses.parquet"), "-o", str(folder / "bank"), "--family", "beta"]
     assert CliRunner().invoke(cli, [*words, "--dims", "1", "--no-folds"]).exit_code == 0
-    suite.models.write_csv(folder / "models.csv")
-    suite.models.drop("flops", "params").write_csv(folder / "unknown.csv")
     return folder
 
 
-def run(files, *options, models="models.csv"):
-    words = ["scaling", "pretrain", str(files / "responses.parquet"), "--models", str(files / models), *options]
-    return CliRunner().invoke(cli, words)
+def run(files, *options, responses="responses.parquet"):
+    return CliRunner().invoke(cli, ["scaling", "pretrain", str(files / responses), *options])
 
 
 def run_with_bank(files, *options):
@@ -81,7 +82,7 @@ def test_items_calibrated_on_recipes_of_the_past_with_a_budget(files):
 
 
 def test_unknown_compute_is_an_error_on_one_line(files):
-    result = run(files, models="unknown.csv")
+    result = run(files, responses="unknown.parquet")
     assert result.exit_code == 1
     assert "training compute" in str(result.exception)
     assert result.stdout == ""
@@ -145,9 +146,9 @@ def test_a_bank_goes_with_laws_that_have_items_and_brings_its_items(files, optio
 
 
 def test_without_a_table_of_models_the_option_is_named(files):
-    result = CliRunner().invoke(cli, ["scaling", "pretrain", str(files / "responses.parquet")])
+    result = CliRunner().invoke(cli, ["scaling", "pretrain", str(files / "nothing.parquet")])
     assert result.exit_code == 2
-    assert "give --models FILE" in result.stderr
+    assert "itembank import --models FILE" in result.stderr
 
 
 def test_curves_of_single_items(files, tmp_path):

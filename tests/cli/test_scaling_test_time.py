@@ -84,9 +84,9 @@ def test_rows_of_single_samples_are_counted(run, tmp_path):
         for seed in range(10)
     ]
     (tmp_path / "long.csv").write_text("\n".join(lines))
-    outcome = run(
-        *QUICK, tmp_path / "long.csv", "--repeats", "count", "--k", "5", "--method", "unbiased", "--format", "csv"
-    )
+    counted = tmp_path / "counted.parquet"
+    assert run("import", tmp_path / "long.csv", "--repeats", "count", "-o", counted).code == 0
+    outcome = run(*QUICK, counted, "--k", "5", "--method", "unbiased", "--format", "csv")
     assert outcome.code == 0, outcome.err
     assert len(outcome.out.splitlines()) == 4
 

@@ -101,12 +101,3 @@ def test_what_cannot_be_done_is_said(run, responses_file, words, code, text):
     outcome = run("scaling", words[0], responses_file, *words[1:])
     assert (outcome.code, outcome.out) == (code, "")
     assert text in outcome.err
-
-
-@pytest.mark.parametrize("command", ["transfer", "validity"])
-def test_a_table_of_models_is_refused_that_says_neither_groups_nor_compute(run, command, tmp_path):
-    (tmp_path / "answers.csv").write_text("model_id,item_id,scenario,response\na,p,s,1\na,q,t,0\nb,p,s,0\nb,q,t,1\n")
-    (tmp_path / "models.csv").write_text("model_id,size,flops\na,1,1e20\nb,2,\n")
-    outcome = run("scaling", command, tmp_path / "answers.csv", "--models", tmp_path / "models.csv")
-    assert outcome.code == 2
-    assert "--models goes with --group COLUMN, or with a column flops that is known of every model" in outcome.err

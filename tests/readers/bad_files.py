@@ -11,7 +11,7 @@ LONG = "model_id,item_id,response\n"
 
 @dataclass(frozen=True)
 class Wrong:
-    """A wrong file (or several), the subcommand that reads it, and what its error must hold (regular expressions)."""
+    """A wrong file (or several), the format that it is read as, and what its error must hold (regular expressions)."""
 
     name: str
     files: dict
@@ -192,7 +192,7 @@ WRONG = [
         "an unknown response column",
         {"r.csv": LONG + "a,x,1\n"},
         ("none called 'acc'",),
-        options=("--response-column", "acc"),
+        options=("--column", "response=acc"),
         spec={"response_column": "acc"},
     ),
     Wrong("no id column", {"r.csv": "who,x,y\na,1,0\n"}, ("model_id or item_id", "'who', 'x', 'y'", "--column")),

@@ -12,6 +12,7 @@ import pytest
 from itembank import ReadingSpec, read_responses, write_responses
 from itembank.errors import ItembankError
 from itembank.readers import coded, csv_files, json_files, table_batches
+from itembank.readers.detection import find_sources
 from itembank.readers.read import read_coded
 from itembank.responses.coded_responses import CodedResponses, summary
 
@@ -217,7 +218,7 @@ def test_parts_of_json_lines_give_what_the_whole_gives(monkeypatch, tmp_path, na
     with warnings.catch_warnings(), suppress(ItembankError):
         warnings.simplefilter("ignore")
         found = None
-        found = read_coded([path], ReadingSpec())
+        found = read_coded(find_sources([path], ReadingSpec()), ReadingSpec())
     assert isinstance(found, CodedResponses) == is_plain
 
 
@@ -246,13 +247,15 @@ def test_several_files_give_what_they_give_whole(monkeypatch, tmp_path, names):
 def test_a_response_file_is_read_and_written_in_parts(monkeypatch, tmp_path, name):
     monkeypatch.setattr("itembank.responses.coded_responses.CELLS_AT_ONCE", 16)
     table = written(TABLES[name], tmp_path / "table.parquet")
-    read = read_coded([table], ReadingSpec(empty="keep"))
+    read = read_coded(find_sources([table], ReadingSpec(empty="keep")), ReadingSpec(empty="keep"))
     assert isinstance(read, CodedResponses)
     matrix = read.to_matrix()
     write_responses(read, tmp_path / "codes.parquet")
     write_responses(matrix, tmp_path / "matrix.parquet")
     assert (tmp_path / "codes.parquet").read_bytes() == (tmp_path / "matrix.parquet").read_bytes()
-    assert isinstance(read_coded([tmp_path / "codes.parquet"], ReadingSpec()), CodedResponses)
+    assert isinstance(
+        read_coded(find_sources([tmp_path / "codes.parquet"], ReadingSpec()), ReadingSpec()), CodedResponses
+    )
     in_parts, whole = both(monkeypatch, tmp_path / "codes.parquet")
     assert_same(in_parts, whole)
     np.testing.assert_array_equal(in_parts[0].responses, matrix.responses)
@@ -271,7 +274,7 @@ def test_plain_tables_are_read_in_parts(tmp_path):
             path = written(TABLES[name], tmp_path / f"table{kind}")
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                assert isinstance(read_coded([path], ReadingSpec()), CodedResponses), name
+                assert isinstance(read_coded(find_sources([path], ReadingSpec()), ReadingSpec()), CodedResponses), name
 
 
 def test_progress_tells_rows_and_share(tmp_path):

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np, polars as pl
 from itembank.responses import coded_responses
 from itembank.readers import coded, table_batches
+from itembank.readers.detection import find_sources
 from itembank.readers.read import read_coded
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.responses.response_files import write_responses
@@ -27,7 +28,7 @@ def write(n_models):
     })
     rows.write_parquet("table.parquet", row_group_size=50_000)
 def read():
-    write_responses(read_coded([Path("table.parquet")], ReadingSpec()), "out.parquet")
+    write_responses(read_coded(find_sources([Path("table.parquet")], ReadingSpec()), ReadingSpec()), "out.parquet")
 if sys.argv[1] == "write":
     write(1000)
 else:

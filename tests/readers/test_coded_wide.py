@@ -10,6 +10,7 @@ import pytest
 from itembank import ReadingSpec
 from itembank.errors import ItembankError
 from itembank.readers import csv_files, streamed_wide, table_batches
+from itembank.readers.detection import find_sources
 from itembank.readers.read import read_coded
 from itembank.responses.coded_responses import CodedResponses
 from tests.readers.test_coded import assert_same, both, written
@@ -74,7 +75,7 @@ def test_parts_of_a_wide_table_give_what_the_whole_gives(monkeypatch, tmp_path, 
     found = None
     with warnings.catch_warnings(), suppress(ItembankError):
         warnings.simplefilter("ignore")
-        found = read_coded([path], ReadingSpec())
+        found = read_coded(find_sources([path], ReadingSpec()), ReadingSpec())
     assert isinstance(found, CodedResponses) == is_plain
 
 
@@ -112,7 +113,7 @@ def test_long_and_wide_tables_are_joined(monkeypatch, tmp_path):
         assert_same(*both(monkeypatch, paths))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            assert isinstance(read_coded(paths, ReadingSpec()), CodedResponses)
+            assert isinstance(read_coded(find_sources(paths, ReadingSpec()), ReadingSpec()), CodedResponses)
 
 
 def test_a_file_without_rows_is_refused_among_others(monkeypatch, tmp_path):

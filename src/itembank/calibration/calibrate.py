@@ -166,7 +166,7 @@ def known_lower_asymptote(items: pl.DataFrame) -> FloatArray:
     if not given:
         raise DataError(
             "known guessing needs a column 'chance' or 'n_options' in the item table, got neither. "
-            "Give one with --items, or fit without known guessing."
+            "Give one when responses are read (items=, itembank import --items), or fit without known guessing."
         )
     chance = items.select(chance=pl.coalesce(given).fill_null(np.nan))["chance"].to_numpy()
     bad = ~((chance >= 0.0) & (chance < 1.0))
@@ -267,7 +267,8 @@ def _with_scenarios(spec: CalibrationSpec, scenarios: list[str]) -> tuple[Calibr
     if names.size < 2:
         raise DataError(
             "item_model 'bifactor' needs two scenarios or more, each with an ability of its own, got "
-            f"{shown(names.tolist())}. Use 'nested', or give the scenario of each item with --items."
+            f"{shown(names.tolist())}. Use 'nested', or give the scenario of each item when responses are read "
+            "(items=, itembank import --items)."
         )
     if spec.n_dims not in {1, n_dims}:
         raise ParameterError(

@@ -8,8 +8,8 @@ import click
 from itembank.auditing.item_audit_names import ORDERS, REASONS, SAME_FOR_ALL
 from itembank.cli.command import Command
 from itembank.cli.main import EXIT_FAILED
+from itembank.cli.new_results import read_results
 from itembank.cli.options import FILE, BankPath, format_option, ids_of_file, refuse_unused
-from itembank.cli.reading_options import items_option, models_option, reading_options, reading_spec
 from itembank.cli.render import note, print_record, print_rows, progress, warnings_as_notes
 from itembank.cli.report_options import checked_report_path, typed_command, write_report
 from itembank.errors import visible
@@ -51,7 +51,9 @@ def _check_output(ctx: click.Context, parameter: click.Parameter, path: Path | N
 )
 @click.option("--choices", type=FILE, help="Table of the answers given: model_id, item_id, choice.")
 @click.option(
-    "--by", metavar="COLUMN", help="Also find items that differ between models: family, size, date, ... of --models."
+    "--by",
+    metavar="COLUMN",
+    help="Also find items that differ between models: family, size, date, ...: a column of the model table.",
 )
 @click.option("--clusters", metavar="COLUMN", help="--by: models with the same value here, a base model, count as one.")
 @click.option("--no-duplicates", is_flag=True, help="Do not look for duplicates, which takes longest.")
@@ -89,7 +91,6 @@ def _check_output(ctx: click.Context, parameter: click.Parameter, path: Path | N
     help="Exit with code 1 when an item has this reason. Repeatable.",
 )
 @format_option
-@reading_options(models_option, items_option)
 def command(
     *,
     source: tuple[Path, ...],
@@ -104,7 +105,6 @@ def command(
     output: Path | None,
     fail_on: tuple[str, ...],
     output_format: str,
-    reading: dict[str, Any],
 ) -> None:
     """Find items with a wrong key, without sense, asked twice, or unlike for some models.
 
@@ -114,13 +114,13 @@ def command(
     \b
       itembank audit responses.parquet -o audit.html
       itembank audit responses.parquet --reason wrong-key --fail-on wrong-key
-      itembank audit responses.parquet --models models.csv --by family --format json
+      itembank audit responses.parquet --by family --format json
     """  # noqa: D301
     from itembank.auditing.item_audit import audit_items  # noqa: PLC0415
 
     refuse_unused(("clusters", by is not None, "--by COLUMN"))
     with warnings_as_notes():
-        given = _read(source, reading)
+        given = _read(source)
         with progress("audit") as report:
             audit = audit_items(
                 given,
@@ -148,17 +148,13 @@ def command(
         click.get_current_context().exit(EXIT_FAILED)
 
 
-def _read(source: tuple[Path, ...], reading: dict[str, Any]) -> Any:
+def _read(source: tuple[Path, ...]) -> Any:
     """Load the bank, or read the responses."""
     from itembank.bank.bank_files import load_bank  # noqa: PLC0415
     from itembank.files.hub_names import is_hub_name  # noqa: PLC0415
-    from itembank.readers.read import read_responses  # noqa: PLC0415
 
     is_bank = len(source) == 1 and (is_hub_name(source[0]) or (source[0] / "bank.json").is_file())
-    refuse_unused(*((name, not is_bank, "RESPONSES, not with a bank") for name in reading))
-    if is_bank:
-        return load_bank(source[0])
-    return read_responses(source, spec=reading_spec(reading), models=reading["models"], items=reading["items"])
+    return load_bank(source[0]) if is_bank else read_results(source)
 
 
 def _write(audit: "ItemAudit", output: Path) -> None:

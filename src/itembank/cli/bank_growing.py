@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from itembank.cli.bank_writing import loaded_for_change, write_bank, writing
+from itembank.cli.new_results import mixed_prompts_option
 from itembank.cli.options import FILE, bank_argument, format_option, refuse_unused, responses_argument
-from itembank.cli.reading_options import OPTIONS_OF
 from itembank.cli.render import note, print_record, progress, warnings_as_notes
 from itembank.errors import shown, visible
 
@@ -25,7 +25,6 @@ _HOW = click.option(
 _SELECTION = click.option(
     "--selection", type=FILE, help="The items that the models were asked, in place of --how: random or fixed."
 )
-_MIXED = OPTIONS_OF["allow_mixed_prompts"]
 _NOTE = click.option("--note", "text", default="", metavar="TEXT", help="Why; the bank's history keeps it.")
 _METHOD = click.option(
     "--method",
@@ -40,7 +39,7 @@ _METHOD = click.option(
 @bank_argument
 @responses_argument
 @_METHOD
-@_MIXED
+@mixed_prompts_option
 @format_option
 def link(
     *, bank: Path, responses: tuple[Path, ...], method: Any, allow_mixed_prompts: bool, output_format: str
@@ -80,7 +79,7 @@ def link(
     help="field-test: not in the score yet.",
 )
 @_HOW
-@_MIXED
+@mixed_prompts_option
 @_NOTE
 @writing
 def add_items(**given: Any) -> None:
@@ -109,7 +108,7 @@ def add_items(**given: Any) -> None:
 @responses_argument
 @_HOW
 @_SELECTION
-@_MIXED
+@mixed_prompts_option
 @_NOTE
 @writing
 def add_models(
@@ -208,7 +207,7 @@ def _way(how: str | None, selection: Path | None) -> str | None:
     help="all: also slopes, on a new scale, from models whose items were not chosen by their own answers.",
 )
 @_HOW
-@_MIXED
+@mixed_prompts_option
 @_NOTE
 @writing
 def recalibrate(**given: Any) -> None:

@@ -12,6 +12,7 @@ from itembank.calibration.calibration_specs import GENERAL_ITEM_MODELS, METHODS,
 from itembank.cli.calibrate_each import COLUMNS, BankWork, calibrate_each
 from itembank.cli.command import Command, gathered, headed
 from itembank.cli.external_scores import check_external_options, external_options, with_scores
+from itembank.cli.new_results import read_results
 from itembank.cli.option_types import MethodName, NumberOrWord
 from itembank.cli.options import (
     format_option,
@@ -23,7 +24,6 @@ from itembank.cli.options import (
     score_options,
     seed_option,
 )
-from itembank.cli.reading_options import items_option, models_option, reading_options, reading_spec
 from itembank.cli.render import note, print_rows, progress, warnings_as_notes
 from itembank.cli.spec_options import spec_option, typed
 from itembank.irt.family_names import WITH_PRECISION
@@ -32,7 +32,6 @@ from itembank.responses.score_names import Across, Within
 if TYPE_CHECKING:
     from itembank.bank.banks import Bank
     from itembank.calibration.calibration_specs import CalibrationSpec
-    from itembank.readers.reading_specs import ReadingSpec
     from itembank.responses.responses import ResponseMatrix
 
 OWN_DIMS = {"1pl": 1, "2pl": 1, "nested": 4, "bifactor": 1}
@@ -119,7 +118,6 @@ _ITEM_MODEL = headed(
 @parallel_option
 @seed_option
 @format_option
-@reading_options(models_option, items_option)
 def command(
     *,
     responses: tuple[Path, ...],
@@ -136,15 +134,15 @@ def command(
     folds: bool,
     seed: int,
     output_format: str,
-    reading: Mapping[str, Any],
 ) -> None:
     """Fit item parameters to the responses of past models and write a bank.
 
-    RESPONSES are files made by itembank import, or any table of model_id, item_id, response.
+    RESPONSES are files made by itembank import, which puts what is known of models and items into them, or any table of
+    model_id, item_id, response.
 
     \b
       itembank calibrate responses.parquet -o bank
-      itembank calibrate results.csv -o bank --items items.csv --known-guessing
+      itembank calibrate responses.parquet -o bank --known-guessing
       itembank calibrate probabilities.parquet -o bank --item-model 2pl --family beta
       itembank calibrate results.csv -o bank --scores leaderboard.csv --score mmlu_full
       itembank calibrate results/*.parquet -o banks --each --jobs 4
@@ -155,8 +153,7 @@ def command(
     given = _given(method, choices)
     make = partial(
         _make, method=method, dims=dims, given=given, within=within, across=across, scores=scores, external=external,
-        folds=folds, seed=seed, force=force, reading=reading_spec(reading), models=reading["models"],
-        items=reading["items"],
+        folds=folds, seed=seed, force=force,
     )  # fmt: skip
     if each:
         rows = calibrate_each(responses, output, BankWork(make, partial(_finish, folds=folds), _summary, force))
@@ -187,17 +184,13 @@ def _make(
     folds: bool,
     seed: int,
     force: bool,
-    reading: "ReadingSpec",
-    models: Path | None,
-    items: Path | None,
 ) -> "Bank":
     """Read responses, fit items, write the bank whole, and then its folds."""
     from itembank.bank.bank_files import save_bank  # noqa: PLC0415
     from itembank.calibration.build import build_bank  # noqa: PLC0415
-    from itembank.readers.read import read_responses  # noqa: PLC0415
     from itembank.responses.targets import ScoreTargets  # noqa: PLC0415
 
-    matrix = read_responses(responses, spec=reading, models=models, items=items)
+    matrix = read_results(responses)
     # what follows complains before the long work, not after
     targets = ScoreTargets.create(matrix.items, within=within, across=across)
     matrix = with_scores(matrix, scores, external, targets.scenarios)

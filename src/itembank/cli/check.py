@@ -21,7 +21,6 @@ from itembank.cli.options import (
     responses_argument,
     seed_option,
 )
-from itembank.cli.reading_options import reading_options
 from itembank.cli.render import note, progress, warnings_as_notes
 from itembank.errors import visible
 
@@ -77,7 +76,6 @@ _accuracy_options = headed(
 )
 @ignore_unknown_option
 @_accuracy_options
-@reading_options()
 @format_option
 def command(
     *,
@@ -88,7 +86,6 @@ def command(
     reference: Path | None,
     since: str | None,
     ignore_unknown: bool,
-    reading: dict[str, Any],
     output_format: str,
     **accuracy: Any,
 ) -> None:
@@ -123,7 +120,7 @@ def command(
     loaded = load_bank(bank)
     with warnings_as_notes(), progress("check") as report:
         loaded = _bank_of(loaded, responses)
-        answers = _read(loaded, responses, reading)
+        answers = _read(loaded, responses)
         known = known_items(loaded, answers.responses, None, ignore_unknown=ignore_unknown)
         note_known_models(loaded, known.model_ids)
         same, changes = with_same_content(loaded, known)
@@ -239,16 +236,15 @@ def _bank_of(bank: "Bank", paths: Sequence[Path]) -> "Bank":
     return found
 
 
-def _read(bank: "Bank", paths: Sequence[Path], reading: dict[str, Any]) -> "JournalAnswers":
+def _read(bank: "Bank", paths: Sequence[Path]) -> "JournalAnswers":
     """Read results, or the answers of sessions with their order."""
     from itembank.sessions.journal_answers import JournalAnswers, is_journal, journal_responses  # noqa: PLC0415
 
     journals = [path for path in paths if is_journal(path)]
     if not journals:
-        return JournalAnswers(read_new_results(bank, paths, reading, same_content=False), {}, {})
+        return JournalAnswers(read_new_results(bank, paths, same_content=False), {}, {})
     if len(journals) < len(paths):
         raise click.UsageError("RESPONSES must be journals of sessions or other results, not both. Check them apart.")
-    refuse_unused(*((name, False, "results that are no journals of sessions") for name in reading))
     return journal_responses(bank, journals)
 
 

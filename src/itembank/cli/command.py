@@ -16,10 +16,8 @@ Sections = Mapping[str, Sequence[str]]
 
 OPTIONS = "Options"
 SESSION = "Choosing items, when to stop, what is known before"
-READING = "Reading responses"
 EXPLAINED_BY: Mapping[str, tuple[str, ...]] = {
     SESSION: ("itembank session start",),
-    READING: ("itembank import table", "itembank import lm-eval"),
 }
 """Headings below which help lists names alone, and the commands whose help explains these options."""
 HEADING = "itembank_heading"

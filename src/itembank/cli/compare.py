@@ -11,6 +11,7 @@ import click
 from itembank.cli.command import Command
 from itembank.cli.new_results import (
     ignore_unknown_option,
+    mixed_prompts_option,
     note_known_models,
     read_new_results,
     selection_option,
@@ -27,7 +28,6 @@ from itembank.cli.options import (
     responses_argument,
     seed_option,
 )
-from itembank.cli.reading_options import reading_options
 from itembank.cli.render import note, print_rows, progress, refuse_empty, warnings_as_notes
 from itembank.cli.report_options import report_option, report_result
 from itembank.cli.spec_options import spec_option
@@ -72,7 +72,7 @@ if TYPE_CHECKING:
 )
 @click.option("--ranking", is_flag=True, help="Print the models in order with tied groups instead of the pairs.")
 @report_option
-@reading_options()
+@mixed_prompts_option
 @seed_option
 @format_option
 def command(
@@ -89,7 +89,7 @@ def command(
     target: tuple[str, ...],
     ranking: bool,
     report: Path | None,
-    reading: dict[str, Any],
+    allow_mixed_prompts: bool,
     seed: int,
     output_format: str,
 ) -> None:
@@ -112,7 +112,7 @@ def command(
     loaded, wanted = bank_and_targets(load_bank(bank), "all" if "all" in target else target)
     chosen = None if selection is None else Selection.load(selection)
     with warnings_as_notes():
-        matrix = read_new_results(loaded, responses, reading, chosen)
+        matrix = read_new_results(loaded, responses, chosen, allow_mixed_prompts=allow_mixed_prompts)
         note_known_models(loaded, models or matrix.model_ids)
         compared = partial(
             compare,

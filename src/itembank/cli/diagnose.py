@@ -7,6 +7,7 @@ import click
 
 from itembank.calibration.calibration_specs import METHODS
 from itembank.cli.command import Group
+from itembank.cli.new_results import read_results
 from itembank.cli.option_types import MethodName, WholeNumbers
 from itembank.cli.options import (
     FILE,
@@ -19,7 +20,6 @@ from itembank.cli.options import (
     responses_argument,
     seed_option,
 )
-from itembank.cli.reading_options import items_option, reading_options, reading_spec
 from itembank.cli.render import print_object, print_record, print_rows, progress, warnings_as_notes
 from itembank.cli.report_options import figure_option, write_figure
 
@@ -53,14 +53,12 @@ def command() -> None:
 @figure_option()
 @seed_option
 @format_option
-@reading_options(items_option)
 def dimensions(
     *,
     responses: tuple[Path, ...],
     dims: tuple[int, ...],
     method: str,
     figure: Path | None,
-    reading: dict[str, Any],
     seed: int,
     output_format: str,
 ) -> None:
@@ -74,11 +72,10 @@ def dimensions(
       itembank diagnose dimensions responses.parquet --dims 1,2,4,8 --format json
     """  # noqa: D301
     from itembank.pages.paper_charts import dimensionality_chart  # noqa: PLC0415
-    from itembank.readers.read import read_responses  # noqa: PLC0415
     from itembank.studies.papers.dimensions import dimensionality  # noqa: PLC0415
 
     with warnings_as_notes():
-        matrix = read_responses(responses, spec=reading_spec(reading), items=reading["items"])
+        matrix = read_results(responses)
         with progress("diagnose") as report:
             found = dimensionality(matrix, method, candidates=dims, rng=seed, progress=report)
         if figure is not None:
@@ -119,14 +116,12 @@ HOMOGENEITY_COLUMNS = (
 @click.option("--scenario", "scenarios", multiple=True, help="--figure: draw this one; at most eight. Repeatable.")
 @seed_option
 @format_option
-@reading_options(items_option)
 def homogeneity_command(
     *,
     source: tuple[Path, ...],
     budget: int,
     scenarios: tuple[str, ...],
     figure: Path | None,
-    reading: dict[str, Any],
     seed: int,
     output_format: str,
 ) -> None:
@@ -143,19 +138,12 @@ def homogeneity_command(
     from itembank.bank.bank_files import load_bank  # noqa: PLC0415
     from itembank.files.hub_names import is_hub_name  # noqa: PLC0415
     from itembank.pages.paper_charts import homogeneity_chart  # noqa: PLC0415
-    from itembank.readers.read import read_responses  # noqa: PLC0415
     from itembank.studies.papers.scenario_homogeneity import homogeneity  # noqa: PLC0415
 
     is_bank = len(source) == 1 and (is_hub_name(source[0]) or (source[0] / "bank.json").is_file())
-    refuse_unused(
-        ("scenarios", figure is not None, "--figure FILE"),
-        *((name, not is_bank, "RESPONSES, not with a bank") for name in reading),
-    )
+    refuse_unused(("scenarios", figure is not None, "--figure FILE"))
     with warnings_as_notes():
-        if is_bank:
-            past: Any = load_bank(source[0])
-        else:
-            past = read_responses(source, spec=reading_spec(reading), items=reading["items"])
+        past: Any = load_bank(source[0]) if is_bank else read_results(source)
         with progress("diagnose") as report:
             found = homogeneity(past, budget=budget, rng=seed, progress=report)
         if figure is not None:
@@ -316,7 +304,6 @@ def selection_command(*, bank: Path, selections: tuple[Path, ...], figure: Path 
     help="--figure: costs and scores side by side, or a heatmap of all correlations.",
 )
 @format_option
-@reading_options(items_option)
 def tasks_command(
     *,
     responses: tuple[Path, ...],
@@ -326,7 +313,6 @@ def tasks_command(
     show: str,
     figure: Path | None,
     kind: str,
-    reading: dict[str, Any],
     output_format: str,
 ) -> None:
     """Compare tasks: what they cost, how well models do, and which of them order models alike.
@@ -341,7 +327,6 @@ def tasks_command(
     """  # noqa: D301
     from itembank.bank.costs import unit_unasked  # noqa: PLC0415
     from itembank.pages.paper_charts import task_correlations_chart, task_costs_chart  # noqa: PLC0415
-    from itembank.readers.read import read_responses  # noqa: PLC0415
     from itembank.studies.papers.task_overview import task_overview  # noqa: PLC0415
 
     refuse_unused(
@@ -350,7 +335,7 @@ def tasks_command(
         ("show", output_format != "json", "--format table and csv"),
     )
     with warnings_as_notes():
-        matrix = read_responses(responses, spec=reading_spec(reading), items=reading["items"])
+        matrix = read_results(responses)
         if kind == "costs" and cost is None:
             cost = unit_unasked(matrix)
         found = task_overview(matrix, by=by, cost=cost, level=level)

@@ -8,6 +8,7 @@ import click
 from itembank.cli.command import Command
 from itembank.cli.new_results import (
     ignore_unknown_option,
+    mixed_prompts_option,
     note_known_models,
     note_overall,
     read_new_results,
@@ -15,8 +16,14 @@ from itembank.cli.new_results import (
     why_not_calibrated,
 )
 from itembank.cli.option_types import MethodName
-from itembank.cli.options import bank_argument, estimand_option, format_option, level_option, method_option
-from itembank.cli.reading_options import models_option, reading_options
+from itembank.cli.options import (
+    bank_argument,
+    estimand_option,
+    format_option,
+    level_option,
+    method_option,
+    models_option,
+)
 from itembank.cli.render import note, print_rows, progress, refuse_empty, warnings_as_notes
 from itembank.cli.report_options import note_report, report_option, typed_command, write_report
 from itembank.cli.typicality_words import note_flagged, typicality_text
@@ -69,8 +76,9 @@ TITLES = {
     help="Score in place of the overall one: mean_win_rate, against the bank's models, or an external score that the "
     "bank keeps. Or NAME@1, the score that it gave before items were retired.",
 )
+@models_option
 @report_option
-@reading_options(models_option)
+@mixed_prompts_option
 @format_option
 def command(
     *,
@@ -84,8 +92,9 @@ def command(
     level: float,
     covariates: tuple[str, ...],
     target: str | None,
+    models: Path | None,
     report: Path | None,
-    reading: dict[str, Any],
+    allow_mixed_prompts: bool,
     output_format: str,
 ) -> None:
     """Estimate what new models would score on the full benchmark.
@@ -104,12 +113,12 @@ def command(
     from itembank.bank.selections import Selection  # noqa: PLC0415
     from itembank.estimation.estimate import estimate  # noqa: PLC0415
 
-    if reading["models"] and not covariates:
+    if models and not covariates:
         raise click.UsageError("--models goes with --covariate. Leave it out.")
     loaded = load_bank(bank) if target is None else with_target(load_bank(bank), target)
     chosen = None if selection is None else Selection.load(selection).whole
     with warnings_as_notes():
-        matrix = _new_results(loaded, responses, reading, chosen, has_covariates=bool(covariates))
+        matrix = _new_results(loaded, responses, chosen, models, allow_mixed_prompts=allow_mixed_prompts)
         note_known_models(loaded, matrix.model_ids)
         with progress("estimate") as advance:
             estimates = estimate(
@@ -146,15 +155,15 @@ def command(
 def _new_results(
     bank: "Bank",
     responses: tuple[Path, ...],
-    reading: dict[str, Any],
     selection: "Selection | None",
+    models: Path | None,
     *,
-    has_covariates: bool,
+    allow_mixed_prompts: bool,
 ) -> "ResponseMatrix":
     """Read what the new models answered, or only what is known of them."""
     if responses:
-        return read_new_results(bank, responses, reading, selection)
-    if not (has_covariates and reading["models"]):
+        return read_new_results(bank, responses, selection, models=models, allow_mixed_prompts=allow_mixed_prompts)
+    if models is None:
         raise click.UsageError(
             "Missing argument 'RESPONSES...'. Only forecasts by columns of a model table do without: --models FILE "
             "--covariate COLUMN."
@@ -162,7 +171,7 @@ def _new_results(
     from itembank.estimation.covariates import unanswered  # noqa: PLC0415
     from itembank.readers.known import read_known  # noqa: PLC0415
 
-    return unanswered(bank, read_known(reading["models"], "model_id")[0])
+    return unanswered(bank, read_known(models, "model_id")[0])
 
 
 def print_estimates(estimates: "ScoreEstimates", output_format: str) -> None:

@@ -1,268 +1,319 @@
 """`itembank import`: turn per-item results into a response file."""
 
-from collections.abc import Callable, Sequence
-from inspect import cleandoc
+import re
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from itembank.cli.command import Command, Decorator, Group, gathered, together
-from itembank.cli.options import format_option, output_option, parallel_option
-from itembank.cli.reading_options import (
-    GENERAL_OPTIONS,
-    LOG_OPTIONS,
-    OPTIONS_OF,
-    TABLE_OPTIONS,
-    TASK_OPTIONS,
-    VALUE_OPTIONS,
-    column_mapping,
-    items_option,
-    models_option,
-    refuse_unread,
-)
+from itembank.cli.command import Command, gathered, headed
+from itembank.cli.options import FILE, format_option, models_option, output_option, parallel_option, refuse_unused
 from itembank.cli.render import note, print_rows, progress, warnings_as_notes
 from itembank.cli.spec_options import spec_option
 from itembank.readers.reading_specs import ReadingSpec
-from itembank.readers.sources import LOGGED, SOURCES, Source
+from itembank.readers.sources import SOURCES
 
 if TYPE_CHECKING:
     from itembank.readers.rows import ResponseRows
     from itembank.responses.responses import ResponseMatrix
 
-
-model_id_from_option = spec_option(
-    ReadingSpec,
-    "model_id_from",
-    "What tells models apart: the name, the arguments (with the revision), or the log's folder.",
-)
-
-
-paths_argument = click.argument(
-    "paths", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path), metavar="PATH..."
-)
-
-
+JSON = "json"
+FORMATS = ("long", "wide-models", "wide-items", JSON, *SOURCES)
+"""What `--as` may say: the layouts of tables, JSON of any shape, and the programs whose results are read."""
 FEWEST_MODELS = 3
 """A calibration refuses fewer (`itembank.calibration.calibrate`, which takes longer to load than a small import)."""
 
-exclude_files_option = spec_option(
+
+def _bytes(_ctx: click.Context, _parameter: click.Parameter, value: str | None) -> float | None:
+    """Turn an amount of memory (8GB, 512 MiB, or a plain number) into bytes."""
+    if value is None:
+        return None
+    found = re.fullmatch(r"([0-9]*\.?[0-9]+) *([kmgt]?)(i?)b?", value.strip().lower())
+    if found is None or float(found[1]) == 0.0:
+        raise click.BadParameter(f"must be an amount of memory such as 8GB, got {value!r}.")
+    return float(found[1]) * (1024.0 if found[3] else 1000.0) ** " kmgt".index(found[2] or " ")
+
+
+def _renamed(_ctx: click.Context, _parameter: click.Parameter, pairs: Sequence[str]) -> dict[str, str]:
+    """Turn OLD=NEW into a mapping."""
+    return _mapping(pairs, "OLD=NEW", "--rename")
+
+
+def column_mapping(pairs: Sequence[str]) -> dict[str, str]:
+    """Turn OURS=THEIRS into a mapping."""
+    return _mapping(pairs, "OURS=THEIRS", "--column")
+
+
+def _mapping(pairs: Sequence[str], form: str, option: str) -> dict[str, str]:
+    split = [pair.partition("=") for pair in pairs]
+    bad = [pair for pair, (one, equals, other) in zip(pairs, split, strict=True) if not (one and equals and other)]
+    if bad:
+        raise click.BadParameter(f"must be {form}, got {bad[0]!r}.", param_hint=option)
+    return {one: other for one, _, other in split}
+
+
+items_option = click.option("--items", type=FILE, help="What is known of each item, by item_id.")
+metric_option = spec_option(
     ReadingSpec,
-    "exclude_files",
-    "Leave out files whose path ends so, or that lie below such a folder: '*.bak', 'old/*', 'old'. Repeatable.",
-    "--exclude-file",
-    metavar="PATTERN",
+    "metric",
+    "The metric (or scorer) to take as response. Repeat it for an order of preference.",
+    metavar="[TASK=]NAME",
 )
+errors_option = spec_option(ReadingSpec, "errors", "What an item is whose run or grading failed.")
+skip_option = spec_option(ReadingSpec, "skip_unusable", "Leave out what cannot be read, and say what and why.")
+drop_option = click.option("--drop-empty", is_flag=True, help="Leave out models and items without any response.")
 
-
-def import_options(
-    *own: Decorator,
-    arguments: Decorator = paths_argument,
-    values: Sequence[Decorator] = VALUE_OPTIONS,
-    needs_output: bool = True,
-) -> Decorator:
-    """Add the options of one kind of results, and those that all kinds have in common."""
-    return together(
-        arguments,
-        output_option("the response file (its name must end in .parquet)", required=needs_output),
-        models_option,
-        items_option,
-        gathered(
-            "reading",
-            *own,
-            *((exclude_files_option,) if arguments is paths_argument else ()),
-            spec_option(ReadingSpec, "scenario", "Scenario of the items that have none.  [default: all]"),
-            *values,
-            click.option("--complete", is_flag=True, help="Refuse missing responses."),
-            click.option("--drop-empty", is_flag=True, help="Leave out models and items without any response."),
-        ),
-        format_option,
-    )
-
-
-SECTIONS = {
-    "Whatever there is": ("auto",),
-    "Tables": ("table", "json", "py-irt"),
-    "Logs of harnesses": ("lm-eval", "inspect", "helm", "eee", "evalscope", "lighteval", "opencompass"),
-    "Agents, code and leaderboards": ("swe-bench", "bfcl", "alpaca-eval", "evalplus", "livecodebench"),
-    "Public stores": ("public",),
-    "Sets of results to be joined": ("match-names",),
-}
-
-
-@click.group("import", cls=Group, sections=SECTIONS)
-def command() -> None:
-    """Turn per-item results into a response file.
-
-    \b
-      itembank import auto results/ -o responses.parquet
-      itembank import table results.csv -o responses.parquet
-      itembank import lm-eval output/ -o responses.parquet
-      itembank import public --list
-
-    The file is one Parquet table (model_id, item_id, response, ...) that carries what is known of models and items.
-    Everything is checked: a file with a mistake in it is refused, and the message says what and where.
-    """  # noqa: D301 (click's \b keeps the block's lines)
-
-
-@command.command("table", short_help="Read CSV, Parquet or JSON Lines, long or wide.")
-@import_options(
-    click.option(
-        "--layout",
-        type=click.Choice(["auto", "long", "wide-models", "wide-items"]),
-        default="auto",
-        show_default=True,
-        help="long: one row a response; wide-models: one row a model; wide-items: one row an item.",
+_WHICH = headed(
+    "Which results, and of which models",
+    spec_option(ReadingSpec, "tasks", "Read only these tasks: 'mmlu_*'. Repeatable.", "--task", metavar="PATTERN"),
+    spec_option(
+        ReadingSpec,
+        "exclude_tasks",
+        "Leave out these tasks: 'mmlu_*'. Repeatable.",
+        "--exclude-task",
+        metavar="PATTERN",
     ),
-    *TABLE_OPTIONS,
-    spec_option(ReadingSpec, "prefix_scenario", "Make item ids 'scenario/item_id'."),
+    spec_option(
+        ReadingSpec,
+        "exclude_files",
+        "Leave out files and folders whose path ends so: '*.bak', 'old'. Repeatable.",
+        "--exclude-file",
+        metavar="PATTERN",
+    ),
+    click.option(
+        "--rename",
+        "task_names",
+        multiple=True,
+        callback=_renamed,
+        metavar="OLD=NEW",
+        help="Take a task of logs under another name. Repeatable.",
+    ),
+    spec_option(ReadingSpec, "model_id", "Id of the model, for results of one model that do not name it."),
+    spec_option(
+        ReadingSpec,
+        "model_id_from",
+        "What tells models of lm-eval and Inspect apart.",
+    ),
     click.option(
         "--names",
-        type=click.Path(exists=True, dir_okay=False, path_type=Path),
-        metavar="FILE",
-        help="Models that are the same under different names: the table of itembank import match-names, edited.",
+        type=FILE,
+        help="Models with two names: the edited table of itembank match-names.",
     ),
+    spec_option(ReadingSpec, "allow_mixed_prompts", "Join models that were asked with different prompts."),
+    spec_option(ReadingSpec, "ignore_content", "Take items whose content differs between runs as the same."),
+    skip_option,
+    drop_option,
+    click.option("--complete", is_flag=True, help="Refuse missing responses."),
 )
-def table(**given: Any) -> None:
-    """Read tables: CSV, Parquet or JSON Lines, long or wide; also response files, to join them.
-
-    \b
-      itembank import table results.csv -o responses.parquet
-      itembank import table scores.csv --layout wide-items --max-response 100 -o responses.parquet
-      itembank import table a.parquet b.parquet --items items.csv -o responses.parquet
-      itembank import table samples.csv --repeats count -o responses.parquet
-      itembank import table graded.csv --true-value accepted -o responses.parquet
-      itembank import table a.parquet b.parquet --names names.csv -o joined.parquet
-
-    A long table has the columns model_id, item_id, response, and may have scenario, subscenario, n_trials,
-    n_correct, seed, epoch, input_tokens, output_tokens, cost_usd, seconds. Rows of one model and item with other
-    seeds or epochs are repeated attempts, which --repeats count turns into n_trials.
-    """  # noqa: D301
-    names = given["reading"].pop("names")
-    given["reading"]["model_names"] = {}
-    if names is not None:
-        from itembank.studies.same_models import read_model_names  # noqa: PLC0415 (takes longer than a small import)
-
-        given["reading"]["model_names"] = read_model_names(names)
-    _import(given, given["reading"].pop("layout"))
-
-
-@command.command("py-irt", short_help="Read py-irt's JSON Lines.")
-@import_options()
-def py_irt(**given: Any) -> None:
-    """Read py-irt's JSON Lines: one line a model, {"subject_id": "a", "responses": {"x": 1, "y": 0}}.
-
-    \b
-      itembank import py-irt responses.jsonl --items items.csv -o responses.parquet
-    """  # noqa: D301
-    _import(given, "py-irt")
-
-
-@command.command("lm-eval", short_help="Read logs of lm-evaluation-harness.")
-@import_options(
-    *LOG_OPTIONS,
-    click.option(
-        "--choice-scores",
-        type=click.Path(path_type=Path),
-        metavar="PATH",
-        help="Also write a table (.parquet, .csv) of all scores of the answer options: accuracy, probability, bits per "
-        "byte.",
+_RESPONSE = headed(
+    "What the response is",
+    metric_option,
+    spec_option(
+        ReadingSpec,
+        "filter_name",
+        "lm-eval: the filter to take. Repeatable.",
+        "--filter",
+        metavar="[TASK=]NAME",
     ),
+    spec_option(
+        ReadingSpec,
+        "response",
+        "lm-eval: a logged metric, or, by the log-likelihoods of the options, whether the most likely is right, or how "
+        "probable the right one is.",
+    ),
+    spec_option(
+        ReadingSpec,
+        "true_value",
+        "The response that is right, where they are unusual words.",
+        metavar="VALUE",
+    ),
+    spec_option(ReadingSpec, "max_response", "Divide responses by this: 100 for percentages."),
+    spec_option(
+        ReadingSpec,
+        "repeats",
+        "Several responses to an item: refuse, count right ones and trials, average, or take the last.",
+    ),
+    errors_option,
+)
+_COLUMNS = headed(
+    "Tables, JSON and scenarios",
+    click.option(
+        "--column",
+        "columns",
+        multiple=True,
+        metavar="OURS=THEIRS",
+        help="What a table calls a column, or its path in JSON: model_id=llm. Repeatable.",
+    ),
+    click.option(
+        "--rows",
+        default="",
+        metavar="PATH",
+        help="--as json: path of the rows in a record.  [default: each record is one]",
+    ),
+    spec_option(ReadingSpec, "scenario", "Scenario of the items that have none.  [default: all]"),
+    spec_option(ReadingSpec, "prefix_scenario", "Tables: make item ids 'scenario/item_id'."),
     spec_option(
         ReadingSpec,
         "use_groups",
-        "Make a task's outermost group the scenario and the task the subscenario.",
+        "lm-eval: a task's outermost group is the scenario, the task the subscenario.",
         "--groups",
     ),
-    model_id_from_option,
-    OPTIONS_OF["ignore_content"],
 )
-@parallel_option
-def lm_eval(**given: Any) -> None:
-    """Read logs of lm-evaluation-harness, written with --log_samples: folders or samples_*.jsonl.
-
-    \b
-      itembank import lm-eval output/ -o responses.parquet
-      itembank import lm-eval output/ --metric acc_norm --metric acc -o responses.parquet
-      itembank import lm-eval output/ --response probability --choice-scores scores.parquet -o responses.parquet
-      itembank import lm-eval output/ --filter gsm8k=flexible-extract --task gsm8k -o responses.parquet
-      itembank import lm-eval output/ --exclude-task 'wmt*' --skip-unusable -o responses.parquet
-      itembank import lm-eval thousands/ --jobs 4 -o responses.parquet
-
-    The scenario is the task, the item id task/doc_id. One metric and one filter are taken of each task: the only one
-    that can be a response, else acc or exact_match and none or strict-match, with a warning. Averages are never used.
-    With --response, probabilities of the right option are made of the log-likelihoods in the samples.
-    """  # noqa: D301
-    _import(given, "lm-eval", choice_scores=given["reading"].pop("choice_scores"))
+_CHOICE_SCORES = click.option(
+    "--choice-scores",
+    type=click.Path(path_type=Path),
+    metavar="PATH",
+    help="lm-eval: also write a table (.parquet, .csv) of all scores of the answer options.",
+)
+_MEMORY = click.option(
+    "--max-memory",
+    callback=_bytes,
+    metavar="SIZE",
+    help="Let reading take so much (8GB).  [default: half of the machine's]",
+)
 
 
-@command.command("inspect", short_help="Read logs of Inspect.")
-@import_options(
-    spec_option(
-        ReadingSpec,
-        "metric",
-        "The scorer whose scores are the responses. Repeat it for an order of preference.",
-        "--scorer",
-        "--metric",
-        metavar="[TASK=]NAME",
+def _taking(choice: str, what: str, *others: str) -> tuple[frozenset[str], str]:
+    """Kinds of results in whose reading a choice has a say, and what they are called."""
+    return frozenset({*others, *(name for name, one in SOURCES.items() if choice in one.takes)}), what
+
+
+_LM_EVAL = (frozenset({"lm-eval"}), "logs of lm-evaluation-harness")
+_TABLES = (frozenset({"table"}), "tables")
+_BY_COLUMNS = (frozenset({"table", JSON}), "tables and JSON of any shape")
+_HARNESS = "logs of evaluation harnesses"
+READERS: Mapping[str, tuple[frozenset[str], str]] = {
+    "metric": _taking("metric", _HARNESS),
+    "filter_name": _LM_EVAL,
+    "response": _LM_EVAL,
+    "use_groups": _LM_EVAL,
+    "choice_scores": _LM_EVAL,
+    "task_names": _taking("task_names", _HARNESS),
+    "ignore_content": _taking("ignore_content", _HARNESS),
+    "model_id_from": (frozenset({"lm-eval", "inspect"}), "logs of lm-evaluation-harness and Inspect"),
+    "allow_mixed_prompts": (
+        frozenset({"lm-eval", "inspect", "responses"}),
+        "logs of lm-evaluation-harness and Inspect, and response files of them",
     ),
-    *TASK_OPTIONS,
-    model_id_from_option,
-    OPTIONS_OF["ignore_content"],
+    "errors": _taking("errors", "results that tell errors from wrong answers, as SWE-bench's do"),
+    "names": (frozenset({"table", "responses"}), "tables and response files"),
+    "true_value": _BY_COLUMNS,
+    "columns": _BY_COLUMNS,
+    "rows": (frozenset({JSON}), "--as json"),
+    "tasks": (frozenset({"table", "responses", *SOURCES}), "results that are no JSON of any shape"),
+    "exclude_tasks": (frozenset({"table", "responses", *SOURCES}), "results that are no JSON of any shape"),
+    "prefix_scenario": _TABLES,
+    "max_response": _taking("max_response", "files that itembank import has not read yet", "table", JSON),
+}
+"""Options that are for some kinds of results only: the kinds, and what they are called."""
+
+
+@click.command("import", cls=Command)
+@click.argument("paths", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path), metavar="PATH...")
+@output_option("the response file (its name must end in .parquet)")
+@click.option(
+    "--as",
+    "form",
+    type=click.Choice(FORMATS),
+    metavar="FORMAT",
+    help=f"What files are that do not tell: {', '.join(FORMATS)}.",
 )
+@models_option
+@items_option
+@gathered("reading", _WHICH, _RESPONSE, _COLUMNS, _MEMORY)
+@_CHOICE_SCORES
 @parallel_option
-def inspect(**given: Any) -> None:
-    """Read logs of Inspect: folders, .eval or .json, finished or not.
+@format_option
+def command(*, choice_scores: Path | None, form: str | None, reading: dict[str, Any], **given: Any) -> None:
+    """Turn per-item results into a response file, whatever wrote them.
 
     \b
-      itembank import inspect logs/ -o responses.parquet
-      itembank import inspect logs/ --scorer match --task popularity -o responses.parquet
+      itembank import results.csv -o responses.parquet
+      itembank import output/ --metric acc_norm --metric acc -o responses.parquet
+      itembank import scores.csv --as wide-items --max-response 100 -o responses.parquet
+      itembank import a.parquet b.parquet --items items.csv -o joined.parquet
 
-    The scenario is the task, the item id task/sample_id. One scorer is taken of each task: the first, with a warning
-    where there are others. The epochs of a run are trials, and of a run and its retries the last log counts. A sample
-    that ended in an error, or that nobody scored, is missing and counted in a warning.
-    """  # noqa: D301
-    _import(given, "inspect")
-
-
-def _options_of(takes: Sequence[str]) -> Decorator:
-    """Make the options of results in whose reading these choices have a say."""
-    return import_options(*(OPTIONS_OF[name] for name in takes), values=GENERAL_OPTIONS)
-
-
-def _of_source(name: str, source: Source) -> click.Command:
-    """Make the command that reads results of one program."""
-
-    @_options_of(source.takes)
-    def read(**given: Any) -> None:
-        _import(given, name)
-
-    params: list[click.Parameter] = getattr(read, "__click_params__")[::-1]  # noqa: B009 (click puts them there)
-    title, _, rest = cleandoc(source.help).partition("\n")
-    examples = [f"  itembank import {name} {one} -o responses.parquet" for one in source.example.splitlines()]
-    text = "\n".join([title, "", "\b", *examples, rest])
-    return Command(name, callback=read, params=params, help=text, short_help=f"Read {source.title}.")
+    Files are told by name and content: tables (CSV, Parquet, JSON Lines; long or wide), response files, logs of
+    harnesses, results of leaderboards. Folders are walked. docs/data.md says what of each format becomes model, item,
+    scenario and response.
+    """  # noqa: D301 (click's \b keeps the block's lines)
+    names, rows = reading.pop("names"), reading.pop("rows")
+    spec = _spec(form, names, reading)
+    if form == JSON:
+        _import_json(given, spec, rows)
+    else:
+        _import(given, spec, choice_scores)
 
 
-for _name, _source in SOURCES.items():
-    if _source.help:
-        command.add_command(_of_source(_name, _source))
+def _spec(form: str | None, names: Path | None, reading: dict[str, Any]) -> ReadingSpec:
+    """Make the spec of the options."""
+    model_names = {}
+    if names is not None:
+        from itembank.studies.same_models import read_model_names  # noqa: PLC0415 (takes longer than a small import)
+
+        model_names = read_model_names(names)
+    missing = "forbid" if reading.pop("complete") else "allow"
+    empty = "drop" if reading.pop("drop_empty") else "error"
+    columns = {} if form == JSON else column_mapping(reading["columns"])
+    kind = "auto" if form in {None, JSON} else form
+    return ReadingSpec(
+        **{**reading, "columns": columns},
+        format=str(kind),
+        missing=missing,  # type: ignore[arg-type]
+        empty=empty,  # type: ignore[arg-type]
+        model_names=model_names,
+    )
 
 
-@command.command("auto", short_help="Tell what files and folders hold, and read it.")
-@_options_of((*LOGGED, "errors", "allow_mixed_prompts"))
-def auto(**given: Any) -> None:
-    """Tell what files and folders hold, and read it: whatever has a command here, and response files.
+def _refuse_unread(kinds: set[str]) -> None:
+    """Refuse options that were typed and that none of these kinds of results is read by."""
+    if kinds:
+        refuse_unused(*((name, not of.isdisjoint(kinds), words) for name, (of, words) in READERS.items()))
 
-    \b
-      itembank import auto results/ -o responses.parquet
-      itembank import auto results/ more.csv -o responses.parquet
 
-    Folders are walked, and what was found is said on standard error: files, models and tasks of each format, and the
-    files that no reader knows. Results of several programs are joined; their items are the same only where their ids
-    are. Tables with the columns model_id, item_id and response are read as well.
-    """  # noqa: D301
-    _import(given, "auto", tells_all=True)
+def _import_json(given: dict[str, Any], spec: ReadingSpec, rows: str) -> None:
+    """Read JSON by paths."""
+    from itembank.readers.json_import import JsonMapping, read_json_results  # noqa: PLC0415
+
+    _refuse_unread({JSON})
+    columns = column_mapping(click.get_current_context().params["columns"])
+    if not columns:
+        raise click.UsageError("--as json needs --column OURS=PATH: where item_id, response, ... stand.")
+    mapping = JsonMapping(columns, rows)
+    finish_import(given, lambda **known: read_json_results(given["paths"], mapping, spec=spec, **known))
+
+
+def _import(given: dict[str, Any], spec: ReadingSpec, choice_scores: Path | None) -> None:
+    """Read, write, and say what was read, and of folders what each format has and what is left out."""
+    from itembank.files.memory import allowing  # noqa: PLC0415
+    from itembank.readers.detection import find_sources  # noqa: PLC0415
+    from itembank.readers.lm_eval_coverage import warn_of_partial_runs  # noqa: PLC0415
+    from itembank.readers.read import read_coded, source_kinds  # noqa: PLC0415
+
+    if choice_scores is not None:
+        from itembank.readers.choice_table import check_score_destination  # noqa: PLC0415
+
+        check_score_destination(choice_scores)
+    with allowing(spec.max_memory):
+        found = find_sources(given["paths"], spec)  # a look at every file, which is not taken twice
+    _refuse_unread(source_kinds(found))
+    are_told = len(found.paths) > 1 or any(path.is_dir() for path in given["paths"])
+
+    def read(**known: Any) -> "ResponseMatrix":
+        _say_unknown(found.unknown if found.paths else ())
+        responses = read_coded(found, spec, told=_say_found if are_told else None, **known)
+        warn_of_partial_runs(responses.models)
+        return responses
+
+    def also() -> None:
+        if choice_scores is not None:
+            from itembank.readers.choice_table import read_choice_scores, write_choice_scores  # noqa: PLC0415
+
+            with progress("choice scores") as report:
+                write_choice_scores(read_choice_scores(given["paths"], spec=spec, progress=report), choice_scores)
+
+    finish_import(given, read, also)
 
 
 def _say_found(rows: "ResponseRows") -> None:
@@ -281,39 +332,6 @@ def _say_unknown(unknown: Sequence[Path]) -> None:
     if unknown:
         names = visible(shown([str(path) for path in unknown]))
         note(f"{len(unknown)} files hold no results that itembank knows, and are left out: {names}.")
-
-
-def _import(given: dict[str, Any], form: str, *, choice_scores: Path | None = None, tells_all: bool = False) -> None:
-    """Read, write, and say what was read; with `tells_all`, what of each format, and what is left out."""
-    from itembank.readers.detection import find_sources  # noqa: PLC0415
-    from itembank.readers.lm_eval_coverage import warn_of_partial_runs  # noqa: PLC0415
-    from itembank.readers.read import read_coded, read_matrix  # noqa: PLC0415
-
-    if choice_scores is not None:
-        from itembank.readers.choice_table import check_score_destination  # noqa: PLC0415
-
-        check_score_destination(choice_scores)
-    spec = import_spec(form, **given["reading"])
-    found = find_sources(given["paths"], spec) if tells_all else None  # a look at every file, which is not taken twice
-    refuse_unread(spec, found)
-
-    def read(**known: Any) -> "ResponseMatrix":
-        if found is None:
-            responses = read_coded(given["paths"], spec, **known)
-        else:
-            _say_unknown(found.unknown if found.paths else ())
-            responses = read_matrix(given["paths"], spec, found=found, told=_say_found, **known)
-        warn_of_partial_runs(responses.models)
-        return responses
-
-    def also() -> None:
-        if choice_scores is not None:
-            from itembank.readers.choice_table import read_choice_scores, write_choice_scores  # noqa: PLC0415
-
-            with progress("choice scores") as report:
-                write_choice_scores(read_choice_scores(given["paths"], spec=spec, progress=report), choice_scores)
-
-    finish_import(given, read, also)
 
 
 def finish_import(
@@ -351,19 +369,6 @@ def _next_step(responses: "ResponseMatrix", output: Path, *, is_apart: bool) -> 
             f"these items, itembank estimate BANK {output}"
         )
     return f"itembank calibrate {output} -o bank"
-
-
-def import_spec(
-    form: Any, *, complete: bool, drop_empty: bool, columns: tuple[str, ...] = (), **choices: Any
-) -> ReadingSpec:
-    """Make the spec of the options."""
-    return ReadingSpec(
-        format=form,
-        missing="forbid" if complete else "allow",
-        empty="drop" if drop_empty else "error",
-        columns=column_mapping(columns),
-        **choices,
-    )
 
 
 def about_responses(responses: "ResponseMatrix", path: Path) -> dict[str, Any]:

@@ -15,7 +15,9 @@ from itembank.errors import command_line_words
 
 SECTIONS = {
     "From past results to scores": {
-        "import": ("itembank.cli.import_group", "Turn per-item results into a response file."),
+        "import": ("itembank.cli.import_results", "Turn per-item results into a response file."),
+        "download": ("itembank.cli.download", "Fetch and read public stores of results, by name."),
+        "match-names": ("itembank.cli.match_names", "Propose which models are the same under different names."),
         "start": ("itembank.cli.start", "Begin a bank without past results, or with few."),
         "calibrate": ("itembank.cli.calibrate", "Fit item parameters and write a bank."),
         "info": ("itembank.cli.info", "Show what a bank, or a file of responses, holds."),
@@ -103,7 +105,7 @@ def cli() -> None:
     new model with your own harness, estimate.
 
     \b
-      itembank import table results.csv -o responses.parquet
+      itembank import results.csv -o responses.parquet
       itembank calibrate responses.parquet -o bank
       itembank select bank -n 100 -o selection.json
       itembank estimate bank new-model.csv --selection selection.json

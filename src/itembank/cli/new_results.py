@@ -1,15 +1,19 @@
-"""Results of new models, as several commands read them beside a bank."""
+"""Results as analyses read them: files that `itembank import` wrote, or others that need no choice."""
 
-from collections.abc import Iterable, Mapping, Sequence
+import re
+import shlex
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from itembank.cli.options import FILE
-from itembank.cli.reading_options import reading_spec
 from itembank.cli.render import note
-from itembank.errors import visible
+from itembank.cli.spec_options import spec_option
+from itembank.errors import DataError, visible
+from itembank.readers.reading_specs import ReadingSpec
 
 if TYPE_CHECKING:
     from itembank.bank.banks import Bank
@@ -20,15 +24,44 @@ selection_option = click.option("--selection", type=FILE, help="The selection th
 ignore_unknown_option = click.option(
     "--ignore-unknown", is_flag=True, help="Leave out items that the bank does not hold instead of refusing them."
 )
+mixed_prompts_option = spec_option(
+    ReadingSpec, "allow_mixed_prompts", "Take models that were asked with other prompts than the bank's."
+)
+MOST_NAMED = 3
+"""Paths that advice repeats."""
+
+
+@contextmanager
+def importing_first(paths: Sequence[Path]) -> Iterator[None]:
+    """Say of an error whose advice is an option of reading that it is one of `itembank import`, which comes first."""
+    try:
+        yield
+    except DataError as error:
+        if not re.search(r"(?<![\w-])--[a-z]", str(error)):
+            raise
+        files = " ".join(shlex.quote(str(path)) for path in paths) if len(paths) <= MOST_NAMED else "FILES"
+        raise DataError(
+            f"{error}\nHow files are read is chosen when they are imported: itembank import {files} [OPTIONS] "
+            "-o responses.parquet. Then give responses.parquet here."
+        ) from error
+
+
+def read_results(paths: Sequence[Path]) -> "ResponseMatrix":
+    """Read results as they are."""
+    from itembank.readers.read import read_responses  # noqa: PLC0415
+
+    with importing_first(paths):
+        return read_responses(paths)
 
 
 def read_new_results(
     bank: "Bank",
     paths: Sequence[Path],
-    reading: Mapping[str, Any],
     selection: "Selection | None" = None,
     *,
+    models: Path | None = None,
     same_content: bool = True,
+    allow_mixed_prompts: bool = False,
 ) -> "ResponseMatrix":
     """Read results as the bank's were read; of items outside the selection say how many are left out.
 
@@ -42,13 +75,9 @@ def read_new_results(
         read_new_responses,
     )
 
-    matrix = read_new_responses(
-        paths,
-        bank.responses.items,
-        spec=reading_spec(reading),
-        models=reading.get("models"),
-        items=reading.get("items"),
-    )
+    spec = ReadingSpec(allow_mixed_prompts=allow_mixed_prompts)
+    with importing_first(paths):
+        matrix = read_new_responses(paths, bank.responses.items, spec=spec, models=models)
     if selection is not None:
         n_items = matrix.n_items
         matrix, others = only_items(matrix, selection.item_ids)
@@ -57,7 +86,7 @@ def read_new_results(
             note(f"{len(others)} of {n_items} items are outside the selection and are left out: {names}.")
     if same_content:
         check_same_content(matrix.items, bank.responses.items)
-        if not reading.get("allow_mixed_prompts"):
+        if not allow_mixed_prompts:
             check_same_prompts(matrix.items, bank.responses.items)
     return matrix
 

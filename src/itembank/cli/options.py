@@ -67,6 +67,9 @@ class BankPath(click.Path):
         return super().convert(value, param, ctx)
 
 
+models_option = click.option("--models", type=FILE, help="What is known of each model, by model_id.")
+
+
 def bank_argument(function: Function) -> Function:
     """Add the argument BANK."""
     return click.argument("bank", type=BankPath())(function)

@@ -7,9 +7,8 @@ import click
 
 from itembank.cli.command import SESSION, Command, headed
 from itembank.cli.main import EXIT_IMPRECISE
-from itembank.cli.new_results import note_known_models, read_new_results
+from itembank.cli.new_results import mixed_prompts_option, note_known_models, read_new_results
 from itembank.cli.options import bank_argument, format_option, jobs_option, responses_argument, seed_option
-from itembank.cli.reading_options import reading_options
 from itembank.cli.render import note, print_rows, progress, warnings_as_notes
 from itembank.cli.session_options import session_options, session_spec
 from itembank.cli.typicality_words import note_flagged, typicality_text
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
     metavar="PATH",
     help="Also write every item asked, one row each, to this .csv or .parquet file.",
 )
-@reading_options()
+@mixed_prompts_option
 @seed_option
 @format_option
 def command(
@@ -43,7 +42,7 @@ def command(
     batch: int,
     jobs: int,
     output: Path | None,
-    reading: dict[str, Any],
+    allow_mixed_prompts: bool,
     seed: int,
     output_format: str,
 ) -> None:
@@ -67,7 +66,7 @@ def command(
     loaded = load_bank(bank)
     spec = session_spec(choices, seed)
     with warnings_as_notes():
-        matrix = read_new_results(loaded, responses, reading)
+        matrix = read_new_results(loaded, responses, allow_mixed_prompts=allow_mixed_prompts)
         note_known_models(loaded, matrix.model_ids)
         with progress("replay") as report:
             result = replay(loaded, matrix, spec, batch=batch, n_jobs=jobs, progress=report)

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from itembank.cli.command import Command
-from itembank.cli.new_results import note_known_models, read_new_results, selection_option
+from itembank.cli.new_results import mixed_prompts_option, note_known_models, read_new_results, selection_option
 from itembank.cli.options import BankPath, refuse_unused
-from itembank.cli.reading_options import reading_options
 from itembank.cli.render import note, progress, warnings_as_notes
 from itembank.cli.report_options import checked_report_path, typed_command, write_report
 from itembank.cli.session_record import bank_option, loaded_bank
@@ -49,7 +48,7 @@ if TYPE_CHECKING:
     help="Show these models only, in this order. Repeatable.  [default: all models of RESULTS]",
 )
 @bank_option
-@reading_options()
+@mixed_prompts_option
 def command(
     *, source: Path, results: tuple[Path, ...], output: Path, title: str, accuracy: bool, **choices: Any
 ) -> None:
@@ -68,7 +67,7 @@ def command(
       itembank report study -o study.html
 
     Dates, sizes and makers of models are found by the names of the model table's columns (release_date, params, org,
-    family, ...): itembank calibrate --models FILE. Texts of items come from the item table (--items FILE).
+    family, ...), texts of items from the item table: itembank import --models FILE --items FILE.
     """  # noqa: D301
     from itembank.sessions.journal_answers import is_journal  # noqa: PLC0415
     from itembank.studies.manifests import is_study_folder  # noqa: PLC0415
@@ -81,7 +80,7 @@ def command(
             f"A {'journal' if is_session else 'study'} is shown alone. Leave out what stands behind it."
         )
     refuse_unused(
-        *((name, bool(results), "RESULTS of new models") for name in ("selection", "models", *choices["reading"])),
+        *((name, bool(results), "RESULTS of new models") for name in ("selection", "models", "allow_mixed_prompts")),
         ("bank", is_session, "a journal of a session"),
         ("accuracy", not is_session and not is_study and not results, "a bank alone"),
     )
@@ -140,7 +139,7 @@ def _of_results(path: Path, results: tuple[Path, ...], choices: Mapping[str, Any
 
     bank = load_bank(path)
     selection = None if choices["selection"] is None else Selection.load(choices["selection"]).whole
-    matrix = read_new_results(bank, results, choices["reading"], selection)
+    matrix = read_new_results(bank, results, selection, allow_mixed_prompts=choices["allow_mixed_prompts"])
     if choices["models"]:
         matrix = matrix.take(models=matrix.model_indices(choices["models"]))
     note_known_models(bank, matrix.model_ids)

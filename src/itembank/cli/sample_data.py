@@ -21,7 +21,7 @@ def command(*, output: Path, output_format: str) -> None:
 
     \b
       itembank sample-data
-      itembank import table sample/past.csv -o responses.parquet
+      itembank import sample/past.csv -o responses.parquet
     """  # noqa: D301
     from itembank.readers.sample_data import NEW, PAST, write_sample_data  # noqa: PLC0415
 
@@ -31,4 +31,4 @@ def command(*, output: Path, output_format: str) -> None:
         for name, responses in ((PAST, past), (NEW, new))
     ]
     print_rows(rows, output_format, title="Sample data")
-    note(f"Next: itembank import table {output / PAST} -o responses.parquet")
+    note(f"Next: itembank import {output / PAST} -o responses.parquet")

@@ -17,8 +17,8 @@ def command() -> None:
     """Forecast scores with more training compute, or with more samples of each item.
 
     \b
-      itembank scaling pretrain responses.parquet --models models.csv --target-flops 1e21
-      itembank scaling decisions probabilities.parquet --models models.csv --accuracy right.parquet
+      itembank scaling pretrain responses.parquet --target-flops 1e21
+      itembank scaling decisions probabilities.parquet --accuracy right.parquet
       itembank scaling test-time samples.parquet --k 1,10,100,1000
       itembank scaling validity responses.parquet
       itembank scaling transfer responses.parquet --source arc_easy --target arc_challenge

@@ -8,7 +8,6 @@ import click
 
 from itembank.cli.command import Command
 from itembank.cli.options import FILE, format_option, refuse_unused, seed_option
-from itembank.cli.reading_options import items_option, models_option
 from itembank.cli.render import print_object, print_rows, progress, warnings_as_notes
 from itembank.cli.report_options import figure_option, write_figure
 from itembank.cli.scaling_options import read_responses_or_builtin, responses_or_builtin
@@ -28,7 +27,7 @@ FIRST_SIZES, BUDGET = 2, 50
 
 
 @click.command("decisions", cls=Command)
-@responses_or_builtin(models_option, items_option)
+@responses_or_builtin
 @click.option(
     "--accuracy",
     type=FILE,
@@ -72,7 +71,6 @@ def command(
     *,
     responses: tuple[Path, ...],
     builtin: str | None,
-    reading: dict[str, Any],
     accuracy: Path | None,
     loss: Path | None,
     recipe_column: str | None,
@@ -94,7 +92,7 @@ def command(
 
     \b
       itembank scaling decisions --builtin bytelms --figure decisions.png
-      itembank scaling decisions probabilities.parquet --models models.csv --accuracy right.parquet
+      itembank scaling decisions probabilities.parquet --accuracy right.parquet
     """  # noqa: D301
     from itembank.pages.pretraining_charts import decision_chart  # noqa: PLC0415
     from itembank.scaling.pretraining.decision_means import mean_decisions, mean_over_splits  # noqa: PLC0415
@@ -105,7 +103,7 @@ def command(
         ("accuracy", builtin is None, "RESPONSES, not with --builtin, which has them"),
     )
     with warnings_as_notes():
-        matrix = read_responses_or_builtin(responses, builtin, reading, kind="probability")
+        matrix = read_responses_or_builtin(responses, builtin, prefers="probability")
         refuse_unused(("accuracy", not matrix.is_binary, "RESPONSES that are probabilities"))
         compute = read_compute(matrix, recipe_column, drop_unknown=drop_unknown)
         matrix = matrix.take(models=matrix.model_indices(compute.model_ids))
@@ -140,7 +138,7 @@ def _metrics(matrix: "ResponseMatrix", builtin: str | None, accuracy: Path | Non
         return {ACCURACY: matrix}
     if builtin is None and accuracy is None:
         return {PROBABILITY: matrix}
-    right = load_builtin(str(builtin)) if accuracy is None else read_responses([accuracy])
+    right = load_builtin(str(builtin).partition(":")[0]) if accuracy is None else read_responses([accuracy])
     right = right.take(models=right.model_indices(matrix.model_ids), items=right.item_indices(matrix.item_ids))
     return {ACCURACY: right, PROBABILITY: matrix}
 

@@ -9,7 +9,6 @@ import click
 
 from itembank.cli.command import Command, gathered, headed
 from itembank.cli.options import FILE, format_option, level_option, refuse_unused, seed_option
-from itembank.cli.reading_options import items_option, models_option
 from itembank.cli.render import note, print_object, print_rows, progress, warnings_as_notes
 from itembank.cli.report_options import figure_option, report_option, report_result, write_figure
 from itembank.cli.scaling_options import (
@@ -95,7 +94,7 @@ _ITEM_MODEL = headed(
 
 
 @click.command("pretrain", cls=Command)
-@responses_or_builtin(models_option, items_option)
+@responses_or_builtin
 @click.option("--target-flops", type=float, help="Training compute to forecast for.  [default: 10 x the largest]")
 @bank_option
 @click.option(
@@ -128,7 +127,6 @@ def command(
     *,
     responses: tuple[Path, ...],
     builtin: str | None,
-    reading: dict[str, Any],
     target_flops: float | None,
     bank: Path | None,
     loss: Path | None,
@@ -148,13 +146,14 @@ def command(
     """Forecast the scores of a training run that is too large to try, from smaller ones of the same recipe.
 
     RESPONSES hold right or wrong, counts, or probabilities of the right choice, of models of several recipes and
-    sizes; --models says what training them took (flops, or params and train_tokens; recipe; is_final). The item
-    response law (irsl) and three others are fitted, and the largest sizes are held out to see what each is worth.
+    sizes; the table given to itembank import --models says what training them took (flops, or params and train_tokens;
+    recipe; is_final). The item response law (irsl) and three others are fitted, and the largest sizes are held out to
+    see what each is worth.
 
     \b
       itembank scaling pretrain --builtin bytelms --target-flops 1e14
-      itembank scaling pretrain responses.parquet --models models.csv --target-flops 1e21 --report forecast.html
-      itembank scaling pretrain responses.parquet --models models.csv --bank bank --budget 50
+      itembank scaling pretrain responses.parquet --target-flops 1e21 --report forecast.html
+      itembank scaling pretrain responses.parquet --bank bank --budget 50
     """  # noqa: D301
     from itembank.errors import shown  # noqa: PLC0415
     from itembank.scaling.pretraining.pretraining_law import pretraining_law  # noqa: PLC0415
@@ -171,7 +170,7 @@ def command(
     _check_show(show, choices)
     settings = _settings(choices, item_choices)
     with warnings_as_notes():
-        matrix = read_responses_or_builtin(responses, builtin, reading, kind="probability")
+        matrix = read_responses_or_builtin(responses, builtin, prefers="probability")
         compute = read_compute(matrix, recipe_column, drop_unknown=drop_unknown)
         if recipe is not None and recipe not in compute.recipes:
             raise click.UsageError(
@@ -260,7 +259,9 @@ def read_compute(
     from itembank.readers.compute import training_compute  # noqa: PLC0415
 
     if matrix.models.width == 1:
-        raise click.UsageError("give --models FILE, the table that has each model's training compute.")
+        raise click.UsageError(
+            "nothing is known of the models: give the table of their training compute to itembank import --models FILE."
+        )
     return training_compute(matrix.models, matrix.model_ids, recipe_column=recipe_column, drop_unknown=drop_unknown)
 
 
@@ -272,7 +273,7 @@ def _bank(path: Path) -> Any:
 
 def read_loss(path: Path | None, matrix: "ResponseMatrix", builtin: str | None) -> Any:
     """Read the losses, or take those of the built-in models."""
-    if path is None and builtin == "bytelms":
+    if path is None and (builtin or "").partition(":")[0] == "bytelms":
         from itembank.readers.language_models import builtin_bits_per_byte  # noqa: PLC0415
 
         return builtin_bits_per_byte()

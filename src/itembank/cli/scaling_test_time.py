@@ -13,7 +13,6 @@ from itembank.calibration.calibration_specs import Variational
 from itembank.cli.command import Command, gathered, headed
 from itembank.cli.option_types import WholeNumbers
 from itembank.cli.options import format_option, level_option, refuse_unused, seed_option
-from itembank.cli.reading_options import items_option
 from itembank.cli.render import note, print_object, print_rows, progress, warnings_as_notes
 from itembank.cli.report_options import figure_option, report_option, report_result, write_figure
 from itembank.cli.scaling_options import (
@@ -77,7 +76,7 @@ _PLAN = headed(
 
 
 @click.command("test-time", cls=Command)
-@responses_or_builtin(items_option)
+@responses_or_builtin
 @gathered("choices", *_OPTIONS, _PLAN)
 @click.option(
     "--show",
@@ -92,7 +91,6 @@ def command(
     *,
     responses: tuple[Path, ...],
     builtin: str | None,
-    reading: dict[str, Any],
     choices: dict[str, Any],
     show: str | None,
     figure: Path | None,
@@ -102,9 +100,10 @@ def command(
 ) -> None:
     """Forecast pass@k, how often at least one of k samples is right, for any k from few samples.
 
-    RESPONSES hold n_correct and n_trials of every model and item, or one row a sample with --repeats count. The default
-    method, irsl, learns about an item from all models: one that a model never solved in 50 samples does not count as
-    impossible when similar models solve it now and then. It gives intervals, and forecasts beyond the samples.
+    RESPONSES hold n_correct and n_trials of every model and item (itembank import --repeats count counts samples that
+    stand in rows of their own). The default method, irsl, learns about an item from all models: one that a model never
+    solved in 50 samples does not count as impossible when similar models solve it now and then. It gives intervals, and
+    forecasts beyond the samples.
 
     \b
       itembank scaling test-time samples.parquet --k 1,10,100,1000 --report pass-at-k.html
@@ -117,7 +116,7 @@ def command(
     _check_show(show, choices)
     spec = _spec(choices)
     with warnings_as_notes():
-        matrix = read_responses_or_builtin(responses, builtin, reading)
+        matrix = read_responses_or_builtin(responses, builtin)
         bank = _bank(choices["bank"], matrix)
         models = choices["models"] or None
         with progress("test-time") as said:

@@ -11,7 +11,6 @@ import click
 from itembank.cli.command import Command, gathered
 from itembank.cli.option_types import WholeNumbers
 from itembank.cli.options import BankPath, format_option, level_option, refuse_unused, seed_option
-from itembank.cli.reading_options import items_option, models_option
 from itembank.cli.render import print_object, print_record, print_rows, progress, warnings_as_notes
 from itembank.cli.report_options import figure_option, report_option, report_result, write_figure
 from itembank.cli.scaling_options import read_responses_or_builtin, responses_or_builtin
@@ -67,7 +66,7 @@ _SPEC = (
 
 
 @click.command("transfer", cls=Command)
-@responses_or_builtin(models_option, items_option)
+@responses_or_builtin
 @click.option(
     "--source", metavar="SCENARIO", help="Whose ability is used.  [default: the easy items of every scenario]"
 )
@@ -101,7 +100,6 @@ def transfer_command(
     *,
     responses: tuple[Path, ...],
     builtin: str | None,
-    reading: dict[str, Any],
     source: str | None,
     target: str | None,
     bank: Path | None,
@@ -138,7 +136,7 @@ def transfer_command(
         raise click.UsageError("give --bank or --calibration-model, one of the two.")
     options: dict[str, Any] = {"spec": TransferSpec(**choices), "rng": seed}
     with warnings_as_notes():
-        matrix = read_responses_or_builtin(responses, builtin, reading)
+        matrix = read_responses_or_builtin(responses, builtin)
         options |= {**_known_of_models(matrix, group), "calibration": _calibration(bank, calibration_models)}
         with progress("transfer") as said:
             found = _transfers(matrix, source, target, {**options, "progress": said})
@@ -202,7 +200,7 @@ def _print(found: "list[Transfer]", show: str, output_format: str, *, is_single:
 
 
 @click.command("validity", cls=Command)
-@responses_or_builtin(models_option, items_option)
+@responses_or_builtin
 @_group_option
 @level_option
 @figure_option()
@@ -220,7 +218,6 @@ def validity_command(
     *,
     responses: tuple[Path, ...],
     builtin: str | None,
-    reading: dict[str, Any],
     group: str | None,
     level: float,
     figure: Path | None,
@@ -238,7 +235,7 @@ def validity_command(
 
     \b
       itembank scaling validity responses.parquet --report validity.html
-      itembank scaling validity responses.parquet --models models.csv --figure f.png --kind beyond_compute
+      itembank scaling validity responses.parquet --figure f.png --kind beyond_compute
       itembank scaling validity responses.parquet --figure pair.png --pair arc_easy arc_challenge
     """  # noqa: D301
     from itembank.pages.validity_page import ability_pair_chart, validity_chart  # noqa: PLC0415
@@ -250,7 +247,7 @@ def validity_command(
     )
     interval = CorrelationInterval(level=level)
     with warnings_as_notes():
-        matrix = read_responses_or_builtin(responses, builtin, reading)
+        matrix = read_responses_or_builtin(responses, builtin)
         known = _known_of_models(matrix, group)
         with progress("validity") as said:
             found = convergent_validity(matrix, interval=interval, rng=seed, progress=said, **known)
@@ -296,11 +293,8 @@ class KnownOfModels(TypedDict):
 
 
 def _known_of_models(matrix: "ResponseMatrix", group: str | None) -> KnownOfModels:
-    """Take groups and training compute from the table of models; refuse a table that has neither."""
-    groups, compute = _groups(matrix, group), _compute(matrix)
-    has_say = groups is not None or compute is not None
-    refuse_unused(("models", has_say, "--group COLUMN, or with a column flops that is known of every model"))
-    return {"groups": groups, "compute": compute}
+    """Take groups and training compute from the table of models."""
+    return {"groups": _groups(matrix, group), "compute": _compute(matrix)}
 
 
 def _groups(matrix: "ResponseMatrix", column: str | None) -> list[str] | None:
@@ -311,7 +305,7 @@ def _groups(matrix: "ResponseMatrix", column: str | None) -> list[str] | None:
         return None
     if column not in matrix.models.columns:
         raise DataError(f"--group must be a column of the model table, got {column!r}; it has "
-                        f"{shown(matrix.models.columns)}. Give the table with --models.")  # fmt: skip
+                        f"{shown(matrix.models.columns)}. Give the table to itembank import --models.")  # fmt: skip
     names = zip(matrix.models[column].to_list(), matrix.model_ids, strict=True)
     return [f"model {model_id}" if name is None else str(name) for name, model_id in names]
 

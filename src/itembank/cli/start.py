@@ -1,14 +1,13 @@
 """`itembank start`: begin a bank without past results, or with few."""
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from itembank.cli.command import Command
+from itembank.cli.new_results import importing_first
 from itembank.cli.options import FILE, format_option, output_option, score_options, seed_option
-from itembank.cli.reading_options import models_option, reading_options, reading_spec
 from itembank.cli.render import note, print_rows, progress, warnings_as_notes
 from itembank.responses.score_names import Across, Within
 
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
 @score_options
 @seed_option
 @format_option
-@reading_options(models_option)
 def command(
     *,
     items: Path,
@@ -46,7 +44,6 @@ def command(
     across: Across,
     seed: int,
     output_format: str,
-    reading: Mapping[str, Any],
 ) -> None:
     """Begin a bank without past results, or with those of a few models.
 
@@ -78,7 +75,8 @@ def command(
         table, _ = read_known(items, "item_id")
         matrix = None
         if responses:
-            matrix = read_new_responses(responses, table, spec=reading_spec(reading), models=reading["models"])
+            with importing_first(responses):
+                matrix = read_new_responses(responses, table)
         with progress("start") as report:
             bank = start(table, matrix, within=within, across=across, rng=seed, progress=report)
         chosen = None if n_items is None else select(bank, n_items, rng=seed)

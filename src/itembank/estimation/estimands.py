@@ -78,7 +78,8 @@ def past_ratio(bank: Bank) -> float:
     """
     ratio = bank.cache.remember("attempt ratio", lambda: _past_ratio(bank))
     if np.isnan(ratio):
-        how, other = remedy("repeats='count'", "--repeats count"), remedy("estimand='run'", "--estimand run")
+        how = remedy("repeats='count'", "itembank import --repeats count")
+        other = remedy("estimand='run'", "--estimand run")
         raise DataError(
             "the expected score over repeated runs needs to know how much answers vary from run to run: repeated "
             f"attempts at {FEWEST_ITEMS} items or more by each new model, or by the bank's models, got one attempt at "

@@ -230,7 +230,8 @@ def known_items(
         way_out = remedy("ignore_unknown=True", "--ignore-unknown")
         ways = [f"leave them out ({way_out})"] if known.n_items else []
         if "task" in responses.items.columns:
-            ways.append(f"read a task of logs by the name it had ({remedy('task_names=...', '--rename OLD=NEW')})")
+            rename = remedy("task_names=...", "itembank import --rename OLD=NEW")
+            ways.append(f"read a task of logs by the name it had ({rename})")
         advice = ", ".join([*ways, "or check" if ways else "check"])
         advice = advice[0].upper() + advice[1:]
         bank_positions(bank, responses.items["item_id"], "responses", advice=advice)

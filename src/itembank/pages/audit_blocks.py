@@ -42,7 +42,7 @@ def items_table(audit: ItemAudit, table: pl.DataFrame, caption: str, note: str =
     held = tuple(one for one in COLUMNS if one.name in data.columns)
     words = f"In the order of {audit.order}. Answers alone were looked at: a person has to read what is flagged. "
     if "text" not in data.columns:
-        words += "No texts of items are shown, for none were given: itembank audit RESPONSES --items FILE shows them. "
+        words += "No texts of items are shown, for none were given: itembank import --items FILE takes them in. "
     return Table(caption, data, held, note=words + note)
 
 

@@ -76,7 +76,8 @@ def models_section(bank: Bank) -> Section | None:
     best = past.data.columns["model"][0]
     lead = f"{plural(past.score.size, 'past model')}, with {scores_in_words(past.score)}. The best is {best}."
     if not charts and is_enough:
-        hint = "Dates, sizes and makers of models are drawn where the model table has such columns (--models FILE)."
+        where = "where the model table has such columns (itembank import --models FILE)"
+        hint = f"Dates, sizes and makers of models are drawn {where}."
         charts.append(Text(hint))
     return Section("Past models", (*charts, table), lead)
 

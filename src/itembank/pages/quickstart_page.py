@@ -215,6 +215,6 @@ def _next(result: QuickstartResult) -> Facts:
         (
             ("Look at the bank", f"itembank report {bank} -o bank.html"),
             ("Look at the estimates", f"itembank report {bank} {responses} --selection {selection} -o estimates.html"),
-            ("Take your own results", "itembank import auto LOGS -o responses.parquet"),
+            ("Take your own results", "itembank import LOGS -o responses.parquet"),
         )
     )

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from itembank.errors import DataError, remedy, shown
+from itembank.errors import DataError, shown
 from itembank.progress import ProgressCallback, silent
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.responses.prompts import how_to_mix, prompt_differences
@@ -64,7 +64,7 @@ def spec_like(items: pl.DataFrame, spec: ReadingSpec) -> ReadingSpec:
     if spec.response != "metric" and metrics:
         raise DataError(
             f"new logs must be read as the bank's were, by metric {shown(metrics)}, got response={spec.response!r}. "
-            f"Leave {remedy('response=...', '--response')} out, or calibrate a bank with it."
+            "Leave response=... out, or calibrate a bank with it."
         )
     metric, filter_name = (
         chosen if any("=" not in one for one in chosen) else (*chosen, *_choices(items, column))

@@ -104,7 +104,7 @@ def _add_folder(path: Path, spec: ReadingSpec, found: Found) -> None:
     """Give a folder to the reader of the format that was asked for."""
     source = SOURCES.get(spec.format)
     if source is None or not source.files:
-        as_logs = remedy("format='lm-eval'", "itembank import lm-eval")
+        as_logs = remedy("format='lm-eval'", "--as lm-eval")
         raise DataError(f"{path}: is a folder; name its files, or read it as harness logs ({as_logs}).")
     found.add(spec.format, path, sum(map(source.holds, files_below(path, spec))))
 
@@ -173,13 +173,14 @@ def _no_results(folder: Path, files: Sequence[Path]) -> str:
     if table is not None:
         ours = " ".join(f"--column {name}=..." for name in ("model_id", "item_id", "response"))
         python = f"read_table({str(table)!r}, columns={{'model_id': '...', 'item_id': '...', 'response': '...'}})"
-        how = remedy(python, f"itembank import table {shlex.quote(str(table))} {ours} -o responses.parquet")
+        how = remedy(python, f"itembank import {shlex.quote(str(table))} {ours} -o responses.parquet")
         lines.append(f"To read a table that calls its columns otherwise: {how}")
     if record is not None:
         rows, keys = _rows_inside(record)
         paths = f"{f'--rows {shlex.quote(rows)} ' if rows else ''}--column model_id=@file --column item_id=..."
         python = f"read_json_results({str(record)!r}, JsonMapping({{'item_id': '...', 'response': '...'}}, {rows!r}))"
-        command = f"itembank import json {shlex.quote(str(record))} {paths} --column response=... -o responses.parquet"
+        asked = f"--as json {paths} --column response=..."
+        command = f"itembank import {shlex.quote(str(record))} {asked} -o responses.parquet"
         known = f" (a row has {shown(keys, 12)})" if keys else ""
         lines.append(f"To read JSON of any shape, by paths into it{known}: {remedy(python, command)}")
     return "\n".join(lines)

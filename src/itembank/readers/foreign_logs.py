@@ -11,5 +11,5 @@ def check_not_foreign(path: Path) -> None:
     for file in sorted(path.rglob("*")) if path.is_dir() else []:
         name = source_of_name(file)
         if name:
-            how = remedy(f"format={name!r}", f"itembank import {name}")
+            how = remedy(f"format={name!r}", f"itembank import --as {name}")
             raise DataError(f"{path}: holds {SOURCES[name].title} ({file.name}). Read them as such ({how}).")

@@ -119,7 +119,7 @@ def _blocks(path: Path, mapping: JsonMapping) -> Iterator[list[Record]]:
     """Give the records of a file, some at a time."""
     kind = file_kind(path)
     if kind == "csv":
-        table = remedy("read_responses", "itembank import table")
+        table = remedy("read_responses", "itembank import")
         raise DataError(f"{path}: must be JSON, JSON Lines or Parquet, got a CSV file. Read that with {table}.")
     if kind == "json":
         yield from read_records(path)

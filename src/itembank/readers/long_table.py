@@ -36,12 +36,11 @@ def check_columns(source: str, columns: Sequence[str], spec: ReadingSpec) -> Non
         ours = [name for name in ("model_id", "item_id", "response") if spec.column(name) in absent]
         options = " ".join(f"--column {name}=..." for name in ours)
         how = remedy(f"columns={dict.fromkeys(ours, '...')}", options)
-        by_name = remedy("response_column='...'", "--response-column NAME")
         one = remedy("model_id='...'", "--model-id NAME")
         raise DataError(
             f"{source}: a long table must have the columns model_id, item_id and response (or n_correct and "
             f"n_trials), got none called {shown(absent)}; there are {shown(columns, 12)}. Say what the file calls "
-            f"them: {how}{f' (or {by_name})' if 'response' in ours else ''}; a table of one model may get its id from "
+            f"them: {how}; a table of one model may get its id from "
             f"{one}."
         )
 
@@ -153,7 +152,7 @@ def _two_scenarios(name: str, items: Labels, labels: Labels, first: IntArray, di
     return (
         f"an item must belong to one {name}, got more for {index.size} items: {first_few(found, index.size)}. "
         "Make item_id unique, for instance by putting the scenario before it (prefix_scenario=True, itembank import "
-        "table --prefix-scenario)."
+        "--prefix-scenario)."
     )
 
 

@@ -22,7 +22,7 @@ from itembank.readers.refusals import NoTaskLeftError, combined, problems_of, sa
 from itembank.readers.response_rows import response_file_rows
 from itembank.readers.rows import ResponseRows, join_rows, rename_model, rename_models
 from itembank.readers.sources import SOURCES, function
-from itembank.readers.table import LAYOUTS, table_rows
+from itembank.readers.table import table_rows
 from itembank.readers.wanted import only_wanted
 from itembank.responses.coded_responses import CodedResponses, are_many
 from itembank.responses.labels import Labels
@@ -84,41 +84,33 @@ def read_matrix(
     models: str | Path | None = None,
     items: str | Path | None = None,
     progress: ProgressCallback = silent,
-    found: Found | None = None,
-    told: Callable[[ResponseRows], None] | None = None,
 ) -> ResponseMatrix:
-    """Read sources into one matrix, whether or not their models were run on all items; see `read_responses`.
-
-    `found` is what `find_sources` told of the paths, where the caller has looked before. `told` is given the rows of
-    each format before they are joined.
-    """
-    found = _found(paths, spec) if found is None else found
-    if told is None:
-        coded = _read_coded(found, spec, models, items, progress)
-        if coded is not None:
-            return coded if coded.is_binary and are_many(coded.n_models, coded.n_items) else coded.to_matrix()
-    return _read_whole(paths, spec, models=models, items=items, progress=progress, found=found, told=told)
+    """Read sources into one matrix, whether or not their models were run on all items; see `read_responses`."""
+    with allowing(spec.max_memory):
+        found = find_sources(paths, spec)
+    coded = _read_coded(found, spec, models, items, progress)
+    if coded is not None:
+        return coded if coded.is_binary and are_many(coded.n_models, coded.n_items) else coded.to_matrix()
+    return _read_whole(found, spec, models=models, items=items, progress=progress)
 
 
 def read_coded(
-    paths: Sequence[Path],
+    found: Found,
     spec: ReadingSpec,
     *,
     models: str | Path | None = None,
     items: str | Path | None = None,
     progress: ProgressCallback = silent,
+    told: Callable[[ResponseRows], None] | None = None,
 ) -> ResponseMatrix:
-    """Read sources as `read_matrix` does; long tables, and a response file, in a byte or so a cell."""
-    found = _found(paths, spec)
+    """Read what `find_sources` found as `read_matrix` does; long tables, and a response file, in a byte or so a cell.
+
+    `told` is given the rows of each format before they are joined, where they are read whole.
+    """
     coded = _read_coded(found, spec, models, items, progress)
     if coded is not None:
         return coded
-    return _read_whole(paths, spec, models=models, items=items, progress=progress, found=found)
-
-
-def _found(paths: Sequence[Path], spec: ReadingSpec) -> Found:
-    with allowing(spec.max_memory):
-        return find_sources(paths, spec)
+    return _read_whole(found, spec, models=models, items=items, progress=progress, told=told)
 
 
 def _read_coded(
@@ -137,19 +129,18 @@ def _read_coded(
 
 
 def _read_whole(
-    paths: Sequence[Path],
+    found: Found,
     spec: ReadingSpec,
     *,
     models: str | Path | None,
     items: str | Path | None,
     progress: ProgressCallback,
-    found: Found,
     told: Callable[[ResponseRows], None] | None = None,
 ) -> ResponseMatrix:
     """Read the rows of all sources, and make a matrix of them."""
 
     def read(item_ids: Sequence[str] | None) -> list[ResponseRows]:
-        parts = read_rows(paths, spec, item_ids=item_ids, found=found, progress=progress)
+        parts = read_rows(found, spec, item_ids=item_ids, progress=progress)
         if told is not None:
             for part in parts:
                 told(part)
@@ -251,11 +242,10 @@ def _read_as(source_format: Format, paths: Paths, arguments: dict[str, Any]) -> 
 
 
 def read_rows(
-    paths: Sequence[Path],
+    found: Found,
     spec: ReadingSpec,
     *,
     item_ids: Sequence[str] | None = None,
-    found: Found | None = None,
     progress: ProgressCallback = silent,
 ) -> list[ResponseRows]:
     """Read each source; every source that cannot be read is named in one error.
@@ -267,7 +257,6 @@ def read_rows(
     DataError
         With the problems of the first few sources.
     """
-    found = find_sources(paths, spec) if found is None else found
     errors: list[Exception] = [DataError(problem) for problem in found.problems]
     unwanted: list[NoTaskLeftError] = []
     parts: list[ResponseRows] = []
@@ -325,17 +314,11 @@ def _read_file(path: Path, source_format: Format, spec: ReadingSpec) -> Response
     return rename_models(rows, spec.model_names) if spec.model_names else rows
 
 
-def source_kinds(paths: Sequence[Path], spec: ReadingSpec, found: Found | None = None) -> set[str]:
+def source_kinds(found: Found) -> set[str]:
     """Kinds of these sources: 'responses' (our own files), 'table', or a source's name; none if one is unreadable.
 
-    Reading says what is wrong with a source; here it is only asked which choices of `spec` can matter.
+    Reading says what is wrong with a source; here it is only asked which choices of a `ReadingSpec` can matter.
     """
-    if found is None:
-        spec = replace(spec, format="auto") if spec.format in LAYOUTS else spec
-        try:
-            found = find_sources(paths, spec)
-        except OSError:
-            return set()
     if found.problems:
         return set()
     return {one if one == "responses" or one in SOURCES else "table" for one in found.paths}

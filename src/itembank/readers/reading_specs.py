@@ -43,7 +43,7 @@ class ReadingSpec:
     format : str
         'auto' looks at the file. 'responses' is the file `write_responses` makes; 'long' one row a response;
         'wide-models' one row a model and one column an item; 'wide-items' one row an item and one column a
-        model; the others are the names of programs, as `itembank import` has them: 'py-irt', 'lm-eval', ...
+        model; the others are the names of programs, as `itembank import --as` has them: 'py-irt', 'lm-eval', ...
     response_column : str
         Column of the response in a long table.
     columns : mapping of our name to the file's

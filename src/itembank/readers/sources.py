@@ -37,9 +37,6 @@ class Source:
         Whether such a name below a folder is enough; else the content is looked at.
     lists_all_items : bool
         Whether its results name every item; else `rows` also takes `item_ids`, those of the caller's table of items.
-    help, example : str
-        What `itembank import NAME --help` says, and what stands after NAME in its examples, one a line. Empty where the
-        command is written out.
     """
 
     title: str
@@ -50,8 +47,6 @@ class Source:
     takes: tuple[str, ...] = LOGGED
     is_told_by_name: bool = True
     lists_all_items: bool = True
-    help: str = ""
-    example: str = ""
 
     def holds(self, path: PurePath) -> bool:
         """Whether the name of a file says that it holds results of this program."""
@@ -87,12 +82,6 @@ SOURCES: Mapping[str, Source] = {
             *("run_spec.json", "stats.json", "scenario.json", "scenario_state.json", "instances.json"),
             "display_*.json",
         ),
-        help="""Read runs of HELM: benchmark_output/, or single run folders.
-
-    The scenario is what stands before the colon in the name of a run, the item the run's name without the model and
-    the id of the instance. Answers to perturbed instances, and those of other splits than test, are left out. Several
-    train trials are repeated attempts: --repeats count.""",
-        example="benchmark_output/",
     ),
     "eee": Source(
         "samples files of Every Eval Ever",
@@ -100,11 +89,6 @@ SOURCES: Mapping[str, Source] = {
         _HERE + "every_eval_ever:every_eval_ever_rows",
         files=("*_samples.jsonl",),
         beside=("????????-????-????-????-????????????.json",),
-        help="""Read Every Eval Ever: <uuid>_samples.jsonl, with the aggregates <uuid>.json beside them.
-
-    The scenario is the evaluation's name. A line is one sample and metric, and the aggregate names the metric. Samples
-    with an error are missing, and not wrong. A sample that comes again is a repeated attempt: --repeats count.""",
-        example="data/",
     ),
     "evalscope": Source(
         "reviews of EvalScope",
@@ -112,23 +96,12 @@ SOURCES: Mapping[str, Source] = {
         _HERE + "evalscope:evalscope_rows",
         files=("reviews/*/*.jsonl",),
         beside=("predictions/*/*.jsonl", "reports/*/*.json", "reports/report.html", "configs/task_config*.yaml"),
-        help="""Read output of EvalScope: outputs/, or files of its reviews/, from old releases and new ones.
-
-    The scenario is the dataset, which the reports tell, and the subscenario the subset. Items are told by their index,
-    or, where old releases wrote none, by a digest of the question. Several answers to one item are repeated attempts:
-    --repeats count.""",
-        example="outputs/",
     ),
     "lighteval": Source(
         "details of lighteval or of the Open LLM Leaderboard v1",
         "",
         _HERE + "lighteval:lighteval_rows",
         files=("details_*.parquet",),
-        help="""Read details of lighteval, and of the Open LLM Leaderboard v1: details_<task>_<date>.parquet.
-
-    The files must keep their names and folders, which tell task, date and model. The scenario is the task's name
-    before the colon, the subscenario the whole task. Items are told by their place in the task.""",
-        example="details/",
     ),
     "opencompass": Source(
         "results of OpenCompass",
@@ -137,10 +110,6 @@ SOURCES: Mapping[str, Source] = {
         files=("results/*/*.json",),
         beside=("predictions/*/*.json", "summary/*", "configs/*.py"),
         is_told_by_name=False,
-        help="""Read output of OpenCompass: results/<model>/<dataset>.json with details of every item.
-
-    The scenario is the dataset, the item its number. predictions/ alone hold no scores and are refused.""",
-        example="outputs/default/20250101_120000/",
     ),
     "swe-bench": Source(
         "reports of SWE-bench",
@@ -151,14 +120,6 @@ SOURCES: Mapping[str, Source] = {
         takes=("errors",),
         is_told_by_name=False,
         lists_all_items=False,
-        help="""Read reports of SWE-bench (<model>.<run_id>.json), or folders of its experiments repository.
-
-    A submission lists the instances that it resolved. The others are wrong only where all instances are known: from
-    --items (a table with the column item_id), or because the files together list as many as there are. Instances whose
-    run or grading failed have no response, since nobody knows whether they are solved; --errors wrong counts them as
-    the leaderboard does. The date in a submission's name goes into the model table.""",
-        example="""reports/*.json
-evaluation/ --items all.csv""",
     ),
     "alpaca-eval": Source(
         "annotations of AlpacaEval",
@@ -168,11 +129,6 @@ evaluation/ --items all.csv""",
         beside=("model_outputs.json", "*_leaderboard.csv"),
         takes=("metric",),
         is_told_by_name=False,
-        help="""Read annotations of AlpacaEval: results/<model>/<judge>/annotations.json.
-
-    The response is how probable the judge holds it that the answer is better than the baseline's. The item is a digest
-    of the instruction. --metric names the judge; of several, weighted_alpaca_eval_gpt4_turbo is taken.""",
-        example="results/",
     ),
     "bfcl": Source(
         "score files of BFCL",
@@ -181,11 +137,6 @@ evaluation/ --items all.csv""",
         files=("*_score.json",),
         beside=("*_result.json",),
         takes=(),
-        help="""Read results of BFCL, the Berkeley Function-Calling Leaderboard: folders that hold score/ and result/.
-
-    Both are needed: a score file lists failures only, and the result file beside it every item, with tokens and
-    seconds. The subscenario is the category.""",
-        example="BFCL-Result/2024-08-11",
     ),
     "evalplus": Source(
         "results of EvalPlus",
@@ -193,11 +144,6 @@ evaluation/ --items all.csv""",
         _HERE + "evalplus:evalplus_rows",
         files=("*eval_results.json",),
         takes=("metric",),
-        help="""Read results of EvalPlus (HumanEval+, MBPP+): <model>_eval_results.json.
-
-    The response is the share of samples that pass, with their number as trials. --metric is plus (all tests, the
-    default) or base (those of the original benchmark).""",
-        example="evalplus_results/",
     ),
     "livecodebench": Source(
         "results of LiveCodeBench",
@@ -206,14 +152,9 @@ evaluation/ --items all.csv""",
         files=("*_eval_all*.json",),
         beside=("*_eval.json",),
         takes=(),
-        help="""Read results of LiveCodeBench: output/<model>/*_eval_all.json, written with --evaluate.
-
-    The response is the share of samples that pass, with their number as trials. The subscenario is the difficulty; the
-    item table keeps date and platform of the contest.""",
-        example="output/",
     ),
 }
-"""By the name that `ReadingSpec.format` and `itembank import` know them by; the first whose test holds is taken."""
+"""By the name that `ReadingSpec.format` and `--as` know them by; the first whose test holds is taken."""
 
 
 def matches(path: PurePath, patterns: Iterable[str]) -> bool:

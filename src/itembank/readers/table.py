@@ -69,7 +69,7 @@ def rows_of_table(table: Table, spec: ReadingSpec) -> ResponseRows:
         by_model, by_item = (
             remedy(f"columns={{'{name}': '...'}}", f"--column {name}=...") for name in ("model_id", "item_id")
         )
-        nested = f" Nested JSON is read by {remedy('read_json_results', 'itembank import json')}."
+        nested = f" Nested JSON is read by {remedy('read_json_results', 'itembank import --as json')}."
         nested = nested if ".json" in table.source else ""
         raise DataError(
             f"{table.source}: there must be a column model_id or item_id (both in a long table), got columns "

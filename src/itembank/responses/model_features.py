@@ -153,7 +153,7 @@ def model_column(models: pl.DataFrame, name: str, source: str) -> pl.Series:
         raise DataError(
             f"a covariate must be a column of {source}, among {shown(models.columns)}, got {name!r}."
             f"{did_you_mean(name, models.columns)} What is known of models comes with their responses"
-            f" ({remedy('read_responses(..., models=FILE)', '--models FILE')})."
+            f" ({remedy('read_responses(..., models=FILE)', 'itembank import --models FILE')})."
         )
     return models[name]
 

@@ -205,7 +205,10 @@ def _raw_weights(items: pl.DataFrame, scenario_index: IntArray, within: Within) 
     """Weights before they are scaled to sum to one in each scenario, (n_items,)."""
     if within == "custom":
         if "weight" not in items.columns:
-            raise DataError("custom score weights need a column 'weight' in the item table; give one with --items.")
+            raise DataError(
+                "custom score weights need a column 'weight' in the item table; give one when "
+                "responses are read (items=, itembank import --items)."
+            )
         weights = items["weight"].cast(pl.Float64, strict=False).fill_null(np.nan).to_numpy()
         bad = ~(np.isfinite(weights) & (weights >= 0.0))
         if bad.any():

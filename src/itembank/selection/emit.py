@@ -32,6 +32,6 @@ def documents_of(item_ids: Iterable[str]) -> dict[str, list[int]]:
     if foreign:
         raise DataError(
             f"item ids must be 'task/doc_id' to be run by lm-evaluation-harness, got {len(foreign)} others: "
-            f"{shown(foreign)}. Calibrate on logs read with itembank import lm-eval, or take plain ids (--emit ids)."
+            f"{shown(foreign)}. Calibrate on logs of lm-evaluation-harness, or take plain ids (--emit ids)."
         )
     return {task: sorted(documents) for task, documents in sorted(samples.items())}

@@ -39,9 +39,10 @@ class Remembered:
     def _bank(self, path):
         return self._once(("bank", path), [path], lambda: self._load_bank(path))
 
-    def _rows(self, paths, spec, *, item_ids=None, **_known):
+    def _rows(self, found, spec, *, item_ids=None, **_known):
+        paths = [path for some in found.paths.values() for path in some]
         key = ("rows", tuple(paths), content(spec), tuple(item_ids or ()))
-        return self._once(key, paths, lambda: self._read_rows(paths, spec, item_ids=item_ids, progress=silent))
+        return self._once(key, paths, lambda: self._read_rows(found, spec, item_ids=item_ids, progress=silent))
 
     def _fit(self, data, spec):
         key = ("fit", type(spec), content(spec), content(data))

@@ -14,6 +14,7 @@ N_PAST = 10
 
 COMMANDS = (
     "calibrate suite.parquet -o suite-bank --dims 1 --family beta --method map --no-folds",
+    "import samples.csv --repeats last -o samples-gaps.parquet",
     "calibrate two-past.parquet -o two-bank --method map --dims 1 --no-folds",
 )
 """Banks of these files."""
@@ -27,30 +28,26 @@ def make_files(folder):
     save_bank(known_bank(samples), folder / "samples-bank")
     is_kept = (pl.col("model_id") != "model-1") | (pl.col("item_id") != "item-2")
     _long(samples.responses).filter(is_kept).write_csv(folder / "samples.csv")
-    _halves(samples.responses.item_ids).write_csv(folder / "samples-items.csv")
     two = simulated(np.random.default_rng(4), n_models=16, n_items=12)[0]
     write_responses(two, folder / "two.parquet")
     write_responses(two.take(models=np.arange(N_PAST)), folder / "two-past.parquet")
     write_responses(two.take(models=np.arange(N_PAST, 16)), folder / "two-new.parquet")
-    _long(two).write_csv(folder / "two.csv")
-    two.models.with_columns(kind=pl.Series(["x", "y"] * 8)).write_csv(folder / "two-models.csv")
-    two.models.with_columns(flops=pl.col("flops").reverse()).write_csv(folder / "two-others.csv")
-    two.items.select("item_id", "scenario").write_csv(folder / "two-items.csv")
-    _halves(two.item_ids).write_csv(folder / "two-halves.csv")
+    kinds = two.models.with_columns(kind=pl.Series(["x", "y"] * 8))
+    write_responses(two.with_tables(models=kinds), folder / "two-known.parquet")
 
 
 def _suite(folder):
     """Four recipes, the fewest whose lines are drawn to each other, of four sizes."""
     suite = simulated_suite(np.random.default_rng(3), n_recipes=4, n_items=12, n_sizes=4, n_checkpoints=1)
     matrix, models = suite.probability, suite.models
-    write_responses(matrix, folder / "suite.parquet")
     write_responses(suite.accuracy, folder / "suite-right.parquet")
-    _long(matrix).write_csv(folder / "suite.csv")
-    models.with_columns(kind="kind " + pl.col("recipe")).write_csv(folder / "suite-models.csv")
+    known = matrix.with_tables(models=models.with_columns(kind="kind " + pl.col("recipe")))
+    write_responses(known, folder / "suite.parquet")
+    items = matrix.items.with_columns(n_options=2 + pl.int_range(12) % 3)
+    write_responses(known.with_tables(items=items), folder / "suite-known.parquet")
     is_known = pl.col("model_id") != matrix.model_ids[0]
     unknown = models.with_columns(pl.when(is_known).then(name).alias(name) for name in ("flops", "params"))
-    unknown.write_csv(folder / "suite-unknown.csv")
-    _halves(matrix.item_ids).with_columns(n_options=2 + pl.int_range(12) % 3).write_csv(folder / "suite-items.csv")
+    write_responses(matrix.with_tables(models=unknown), folder / "suite-unknown.parquet")
     loss = 0.5 - pl.col("response").log(2)
     answers = _long(matrix).tail(matrix.responses.size)
     answers.select("model_id", "item_id", bits_per_byte=loss).write_csv(folder / "losses.csv")

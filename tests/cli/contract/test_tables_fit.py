@@ -21,24 +21,17 @@ LONG = "organisation-of-models/Large-Language-Model-{}-chat-4bit"
 """What ids of models are often like."""
 IDS = ("model_id", "model_a", "model_b")
 
-_LAW = "suite.parquet --models suite-models.csv --bank suite-bank --law irsl --shape line --pooling none --gap none"
+_LAW = "suite.parquet --bank suite-bank --law irsl --shape line --pooling none --gap none"
 _SAMPLES = "samples.parquet --bank samples-bank --interval model-based --model model-1 --k 1,10"
 CALLS = {
-    "import table": ["past.csv -o made.parquet"],
-    "import py-irt": ["py-irt.jsonl -o made.parquet"],
-    "import lm-eval": ["logs -o made.parquet"],
-    "import swe-bench": ["reports -o made.parquet"],
-    "import json": [
-        "deep.json --rows rows --column item_id=doc.id --column response=marks.acc --model-id a -o a.parquet"
+    "import": [
+        *(f"{name} -o made.parquet" for name in ("past.csv", "py-irt.jsonl", "reports", "alpaca", "bfcl", "evalplus")),
+        *(f"{name} -o made.parquet" for name in ("logs", "inspect", "livecodebench", "helm evalscope", *HARNESSES)),
+        "deep.json --as json --rows rows --column item_id=doc.id --column response=marks.acc --model-id a -o a.parquet",
     ],
-    "import public": ["--list", "alpaca-eval --from alpaca -o made.parquet"],
-    "import match-names": ["past.csv renamed.csv -o made-names.csv"],
-    "import alpaca-eval": ["alpaca -o made.parquet"],
-    **{f"import {name}": [f"{name} -o made.parquet"] for name in ("bfcl", "evalplus", "livecodebench")},
-    "import auto": ["helm evalscope -o made.parquet"],
-    **{f"import {name}": [f"{name} -o made.parquet"] for name in HARNESSES},
+    "download": ["--list", "alpaca-eval --from alpaca -o made.parquet"],
+    "match-names": ["past.csv renamed.csv -o made-names.csv"],
     "export eee": ["estimates.json -o made-records --organization us"],
-    "import inspect": ["inspect -o made.parquet"],
     "simulate": ["-o simulated.parquet --models 5 --items 400 --tasks 20"],
     "calibrate": ["past.csv -o made-bank --method map --dims 1 --no-folds"],
     "start": ["items.csv -o made-start"],
@@ -61,8 +54,8 @@ CALLS = {
     "estimate": ["bank new.parquet --method p-irt --interval model-based"],
     "check": ["bank whole.csv --selection random.json --group public=selection.json"],
     "compare": [
-        "bank past.csv new.csv --repeats last --method p-irt --model m0 --model m1 --model m14 --target all",
-        "bank new.csv --repeats last --method p-irt",
+        "bank past.csv one.csv --method p-irt --model m0 --model m1 --model m14 --target all",
+        "bank one.csv --method p-irt",
         "bank past.csv --ranking --method p-irt",
     ],
     "plan": ["bank --selector random --method mean --max-items 15 --half-width 0.2"],
@@ -73,11 +66,11 @@ CALLS = {
     "session run": ["run.jsonl --command 'echo 1'"],
     "session status": ["answered.jsonl"],
     "session export": ["answered.jsonl"],
-    "audit": ["past.csv --known exclude.txt", "past.csv whole.csv --models models.csv --by family"],
+    "audit": ["past.csv --known exclude.txt", "all-known.parquet --by family"],
     "diagnose dimensions": ["past.csv --dims 1 --method map"],
     "diagnose homogeneity": ["bank"],
     "diagnose predictions": ["bank", "bank --show bins"],
-    "scaling decisions": ["suite.parquet --models suite-models.csv --splits 1 --method 1PL"],
+    "scaling decisions": ["suite.parquet --splits 1 --method 1PL"],
     "diagnose selection": ["bank selection.json random.json"],
     "diagnose tasks": ["past.csv --cost tokens", "past.csv --show correlations"],
     "scaling pretrain": [_LAW, *(f"{_LAW} --show {one}" for one in ("comparison", "decisions", "held-out", "curves"))],

@@ -20,10 +20,13 @@ SCENARIOS = ("math", "code", "law")
 TASKS = ("arc", "quiz")
 
 COMMANDS = (
-    "import table past.csv -o past.parquet",
-    "calibrate past.csv -o bank --method map --dims 1 --items items.csv --models models.csv",
-    "calibrate past.csv -o bank-2 --dims 2 --items items.csv --models models.csv --no-folds",
-    "import table one.csv -o new.parquet",
+    "import past.csv -o past.parquet",
+    *(f"import {name}.csv -o {name}.parquet --items items.csv --models models.csv" for name in ("flipped", "tiny")),
+    "import past.csv -o past-known.parquet --items items.csv --models models.csv",
+    "import past.csv whole.csv -o all-known.parquet --models models.csv",
+    "calibrate past-known.parquet -o bank --method map --dims 1",
+    "calibrate past-known.parquet -o bank-2 --dims 2 --no-folds",
+    "import one.csv -o new.parquet",
     "calibrate logs -o logs-bank --method map --dims 1 --no-folds",
     "select bank -n 9 --method v-optimal -o selection.json",
     "select bank -n 12 --method random -o random.json",
@@ -98,7 +101,9 @@ def _tables(folder):
     past.with_columns(response=pl.when(pl.col("model_id") == "m0").then(None).otherwise("response")).write_csv(
         folder / "empty.csv"
     )
-    pl.concat([past, past.with_columns(response=1 - pl.col("response"))]).write_csv(folder / "repeated.csv")
+    flipped = past.with_columns(response=1 - pl.col("response"))
+    flipped.write_csv(folder / "flipped.csv")
+    pl.concat([past, flipped]).write_csv(folder / "repeated.csv")
     wide = past.pivot("item_id", index="model_id", values="response")
     wide.write_csv(folder / "wide.csv")
     lines = [
@@ -126,9 +131,7 @@ def _tables(folder):
     pl.DataFrame({"model_id": models, "family": "c", "size": np.arange(16.0)[::-1]}).write_csv(
         folder / "other-models.csv"
     )
-    (folder / "defaults.toml").write_text(
-        "[info]\nformat = 'json'\n[import.py-irt]\nformat = 'json'\n", encoding="utf-8"
-    )
+    (folder / "defaults.toml").write_text("[info]\nformat = 'json'\n[import]\nformat = 'json'\n", encoding="utf-8")
     (folder / "include.txt").write_text("math/0\nlaw/2\nlaw/5\n", encoding="utf-8")
     estimate = {"model_id": "new", "target": "math", "estimate": 0.5, "low": 0.4, "high": 0.6, "level": 0.95}
     estimate |= {

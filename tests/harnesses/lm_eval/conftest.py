@@ -104,7 +104,7 @@ def runs_of(tmp_path_factory):
     def runs(*given, reading=(), **arguments):
         folder = tmp_path_factory.mktemp("runs")
         write_logs(folder / "logs", *given, **arguments)
-        invoked("import", "lm-eval", folder / "logs", "-o", folder / "past.parquet", *reading)
+        invoked("import", folder / "logs", "-o", folder / "past.parquet", *reading)
         invoked("calibrate", folder / "past.parquet", "-o", folder / "bank", *QUICK)
         return folder
 
@@ -120,7 +120,7 @@ def bank_of(logs, tmp_path_factory):
         key = (reading, calibrating)
         if key not in made:
             folder = tmp_path_factory.mktemp("bank")
-            invoked("import", "lm-eval", logs, "-o", folder / "past.parquet", *reading)
+            invoked("import", logs, "-o", folder / "past.parquet", *reading)
             invoked("calibrate", folder / "past.parquet", "-o", folder / "bank", *QUICK, *calibrating)
             made[key] = folder / "bank"
         return made[key]

@@ -363,7 +363,7 @@ def test_logs_of_exported_tasks_are_imported_as_those_of_the_originals(run, plac
     run("select", "bank", "-n", 12, "-o", "selection.json")
     run("export", "lm-eval-tasks", "bank", "--selection", "selection.json", "-o", "exported", "--include-path", "tasks")
     stock(*ARGS, "--include_path", "exported", "--tasks", "tiny", "--log_samples", "--output_path", "out")
-    assert run("import", "lm-eval", "out", "-o", "new.parquet").code == 0
+    assert run("import", "out", "-o", "new.parquet").code == 0
     from itembank.readers.read import read_responses  # noqa: PLC0415
 
     items = read_responses("new.parquet").items

@@ -20,5 +20,5 @@ def check_release() -> None:
         oldest = ".".join(map(str, OLDEST))
         raise MissingDependencyError(
             f"runs inside Inspect need inspect_ai {oldest} or newer, got {installed}: pip install -U inspect_ai. Logs "
-            "of any release can be read: itembank import inspect."
+            "of any release can be read: itembank import."
         )

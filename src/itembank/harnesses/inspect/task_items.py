@@ -50,7 +50,7 @@ def task_items(bank: Bank, task: str) -> TaskItems:
     if not {"task", "sample_id"} <= set(table.columns):
         raise DataError(
             "the bank must be made from logs of Inspect, so that it knows task and sample_id of each item (itembank "
-            f"import inspect); its items have the columns {shown(table.columns, 20)}."
+            f"import); its items have the columns {shown(table.columns, 20)}."
         )
     named = [one for one in table["task"].unique(maintain_order=True).to_list() if one is not None]
     unqualified = [one for one in named if _bare(one) == _bare(task)]

@@ -58,7 +58,8 @@ def sample_counts(responses: ResponseMatrix) -> SampleCounts:
         kind = "are all 0 or 1" if responses.is_binary else "are shares or probabilities"
         raise DataError(
             f"pass@k needs repeated samples: columns n_correct and n_trials of every model and item, or one row a "
-            f"sample read with repeats='count' (--repeats count); got responses without counts, which {kind}."
+            f"sample read with repeats='count' (itembank import --repeats count); got responses without counts, which "
+            f"{kind}."
         )
     is_present = responses.observed
     n_trials = np.where(is_present, responses.n_trials, 0).astype(np.int64)

@@ -109,7 +109,7 @@ def convergent_validity(
     if len(fits) < 2:
         raise DataError(
             f"convergent validity needs two scenarios or more that can be fitted, got {len(fits)}. "
-            "Give each item's scenario with --items."
+            "Give each item's scenario when responses are read (items=, itembank import --items)."
         )
     theta = np.column_stack([fit.theta for fit in fits])
     errors = np.column_stack([fit.standard_errors for fit in fits])

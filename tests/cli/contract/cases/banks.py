@@ -1,17 +1,7 @@
 """Cases of commands that make banks or begin with one."""
 
 from tests.cli.contract.case import Case, Mode
-from tests.cli.contract.cases.reading import (
-    COMMON,
-    MEMORY,
-    ONE_ATTEMPT,
-    PAGES,
-    READING,
-    RESPONSES,
-    USABLE,
-    no_chance,
-    settled,
-)
+from tests.cli.contract.cases.reading import ALLOWED, COMMON, MIXED, ONE_ATTEMPT, PAGES, no_chance, settled
 
 _SPEC = (
     *("--item-model", "--dims", "--method", "--general-weight", "--degenerate", "--by-task", "--family"),
@@ -28,14 +18,13 @@ def _calibrate(words, *, about=_SPEC, **more):
 _ALONE = ("--n-items", "--selection", "--seed", "--output", "--within", "--format")
 _FOR_ALL = (*("--general-weight", "--degenerate", "--by-task", "--precision", "--positive-discrimination"),)
 _CALIBRATE = Case(
-    nowhere=MEMORY,
     modes={
         "map": _calibrate(
-            "repeated.csv --repeats last --items items.csv --method map --dims 1",
+            "flipped.parquet --method map --dims 1",
             about=(),
             values={"--family": "--family beta-binomial"},
         ),
-        "variational": _calibrate("tiny.csv --items items.csv --dims 1", about=(*_FOR_ALL, "--known-guessing")),
+        "variational": _calibrate("tiny.parquet --dims 1", about=(*_FOR_ALL, "--known-guessing")),
         "1pl": _calibrate("tiny.csv --item-model 1pl", about=(*_FOR_ALL, "--dims")),
         "chosen dims": _calibrate(
             "tiny.csv --method map", about=(*_FOR_ALL, "--dims", "--item-model"), values={"--dims": "--dims 3"}
@@ -46,9 +35,6 @@ _CALIBRATE = Case(
         "bifactor": _calibrate("past.csv --method map --item-model bifactor", about=(*_FOR_ALL, "--dims", "--family")),
         "probabilities": _calibrate("probabilities.csv --method map --dims 1 --family beta", about=_FOR_ALL),
         "counts": _calibrate("counts.csv --method map --dims 1", about=(*_FOR_ALL, "--family")),
-        "wide": _calibrate("wide.csv --method map --dims 1", about=("--items",)),
-        "response file": _calibrate("past.parquet --method map --dims 1", about=tuple(RESPONSES)),
-        "logs": _calibrate("logs --method map --dims 1", about=tuple(RESPONSES)),
         "each": Mode(
             "past.csv probabilities.csv -o out/banks --each --method map --dims 1 --no-folds",
             about=("--output", "--across", "--format"),
@@ -64,7 +50,6 @@ _CALIBRATE = Case(
     },
     values={
         "--jobs": "--jobs 2",
-        **READING,
         **COMMON,
         "--output": "-o out/other",
         "--scores": "--scores models.csv --score size",
@@ -91,17 +76,11 @@ _CALIBRATE = Case(
         **settled("map", "--degenerate"),
         **settled("chosen dims", "--degenerate"),
         **settled("counts", "--degenerate"),
-        **settled("response file", "--repeats"),
-        **settled("logs", "--repeats"),
     },
     never={
         "--jobs": "numbers do not depend on the number of processes",
-        **USABLE,
-        "--model-id": "it names one model, and a bank takes several: it is refused with more",
     },
     stops={
-        ("map", "--max-response"): "at least one item must tell models apart",
-        ("logs", "--max-response"): "at least one item must tell models apart",
         ("mml", "--family"): "no family 'beta'",
         ("nested", "--family"): "no family 'beta'",
         ("bifactor", "--family"): "no family 'beta'",
@@ -114,18 +93,9 @@ _START = Case(
         "items alone": Mode(
             "items.csv -o out/bank -n 9 --selection out/s.json", unseen=("bank.json",), about=_ALONE, then=_OF_BANK
         ),
-        "results": Mode(
-            "halves.csv repeated.csv --repeats last -o out/bank",
-            unseen=("bank.json",),
-            about=(*RESPONSES, "--models"),
-            then=_OF_BANK,
-        ),
-        "logs": Mode("log-items.csv logs -o out/bank", unseen=("bank.json",), about=tuple(RESPONSES), then=_OF_BANK),
         "replacing": Mode("items.csv -o out/two-bank", about=("--force",), brings=("two-bank",), codes=(1,)),
     },
     values={
-        **RESPONSES,
-        "--models": "--models models.csv",
         **COMMON,
         "--output": "-o out/other",
         "--within": "--within custom",
@@ -133,13 +103,6 @@ _START = Case(
         "--force": "--force",
         "--n-items": "-n 10",
         "--selection": "--selection out/other.json",
-    },
-    never={**USABLE, "--model-id": "it names one model: it is refused with more"},
-    nowhere={**MEMORY, "--across": "both halves have as many items; calibrate has it"},
-    no_effect=settled("logs", "--repeats"),
-    stops={
-        ("results", "--max-response"): "at least one item must tell models apart",
-        ("logs", "--rename"): "6 of 12 are not: 'puzzle/0'",
     },
 )
 _PREPARE = Case(
@@ -205,25 +168,17 @@ _SELECT = Case(
     stops={("next stage", "--after"): "chosen for one model, from its own answers, got 2 models"},
     never={"--jobs": "numbers do not depend on the number of processes"},
 )  # fmt: skip
-_AS_THE_BANK = {
-    "--response": "logs are read as the bank's were; another response is refused",
-    "--rename": "these logs have the bank's tasks; tests/readers/test_lm_eval_runs.py has a renamed one",
-}
 _CHECK = Case(
     modes={
         "choose": Mode("bank whole.csv --only accuracy -n 9 --format csv", codes=(0, 3),
                        about=("--n-items", "--level", "--format")),
         "selection": Mode("bank whole.csv --only accuracy --selection selection.json --format csv", codes=(0, 3),
                           about=("--selection", "--n-items", "--seed")),
-        "table": Mode("bank whole.csv --only accuracy --selection selection.json --format csv", codes=(0, 3),
-                      about=tuple(RESPONSES)),
-        "logs": Mode("logs-bank logs -n 6 --format csv", codes=(0, 1, 3), about=tuple(RESPONSES)),
         "fit": Mode("bank past.csv --only fit --format json", codes=(0, 3),
                     about=("--only", "--group", "--reference", "--since", "--level")),
         "drift": Mode("bank past.csv --only drift --format json", about=("--since", "--group", "--n-items")),
     },
     values={
-        **RESPONSES,
         **COMMON,
         "--n-items": "-n 12",
         "--selection": "--selection random.json",
@@ -234,42 +189,31 @@ _CHECK = Case(
         "--reference": "--reference random.json",
         "--since": "--since 2025-01-31",
     },
-    no_effect={**settled("table", "--repeats"), **settled("logs", "--repeats")},
     nowhere={
-        **_AS_THE_BANK,
-        **MEMORY,
         "--seed": "the chosen items are v-optimal, which leaves nothing to chance",
-        "--model-id": "full runs here name their models; estimate reads others by the same options",
-        "--repeats": "full runs here hold one response an item; replay and compare read others by the same options",
     },
     never={
-        **USABLE,
         "--ignore-unknown": "no full run here has more items; tests/cli/test_check.py has one",
         "--since": "no results here have dates; tests/cli/test_check.py has some",
     },
 )  # fmt: skip
 _ESTIMATE = Case(
     modes={
-        "table": Mode("bank new.csv --repeats last --selection selection.json --method p-irt --format csv",
+        "table": Mode("bank one.csv --selection selection.json --method p-irt --format csv",
                       values={"--interval": "--interval model-based"}),
-        "model-based": Mode("bank new.csv --repeats last --method gp-irt --interval model-based --format csv"),
+        "model-based": Mode("bank one.csv --method gp-irt --interval model-based --format csv"),
         "design": Mode("bank whole.csv --selection random.json --interval design --format csv",
                        values={"--selection": "--selection selection.json"}),
-        "response file": Mode("bank new.parquet --method p-irt --interval model-based --format csv",
-                              about=tuple(RESPONSES)),
-        "logs": Mode("logs-bank logs --method p-irt --interval model-based --format csv", about=tuple(RESPONSES)),
         "covariates": Mode("bank --models models.csv --covariate size --format csv",
                            about=("--covariate", "--models", "--method", "--interval", "--level", "--selection"),
                            values={"--interval": "--interval model-based"}),
-        "target": Mode("retired-bank new.csv --repeats last --method p-irt --interval model-based --format csv",
+        "target": Mode("retired-bank one.csv --method p-irt --interval model-based --format csv",
                        about=("--target",)),
-        "one model": Mode("bank new-nameless.csv --model-id m --method p-irt --interval model-based --format csv",
-                          about=("--model-id",)),
         "unknown items": Mode("bank more.csv --method p-irt --interval model-based --format csv",
                               about=("--ignore-unknown",), codes=(1,)),
     },
     values={
-        **RESPONSES,
+        **ALLOWED,
         "--format": "--format json",
         "--ignore-unknown": "--ignore-unknown",
         "--selection": "--selection random.json",
@@ -283,13 +227,10 @@ _ESTIMATE = Case(
         "--report": "--report out/page.html",
     },
     no_effect={
-        **settled("response file", "--repeats"),
-        **settled("logs", "--repeats"),
-        **settled("design", "--repeats"),
         **{(name, "--ignore-unknown"): "the bank holds every item" for name in ("table", "model-based", "design")},
     },
-    never={**USABLE, **PAGES},
-    nowhere={**_AS_THE_BANK, **MEMORY, **ONE_ATTEMPT},
+    never={**MIXED, **PAGES},
+    nowhere=ONE_ATTEMPT,
     stops={
         **{(name, "--covariate"): "covariates are weighed with" for name in ("table", "model-based")},
         ("design", "--covariate"): "covariates need calibrated intervals",
@@ -302,7 +243,7 @@ _ESTIMATE = Case(
 _CHOICES = ("--model", "--selection", "--method", "--level", "--estimand", "--power", "--target", "--ranking", "--seed")
 _COMPARE = Case(
     modes={
-        "pairs": Mode("bank repeated.csv new.csv --repeats last --model m14 --model m15 --method p-irt --format csv"),
+        "pairs": Mode("bank flipped.csv one.csv --model m14 --model m15 --method p-irt --format csv"),
         "paired": Mode(
             "bank one.csv --method paired --format csv", about=_CHOICES, values={"--model": "--model m15 --model m14"}
         ),
@@ -312,12 +253,10 @@ _COMPARE = Case(
             values={"--model": "--model m15 --model m14"},
         ),
         "ranking": Mode("bank past.csv --ranking --format csv --method p-irt", about=_CHOICES),
-        "response file": Mode("bank new.parquet --method p-irt --format csv", about=tuple(RESPONSES)),
-        "logs": Mode("logs-bank logs --method p-irt --format csv", about=tuple(RESPONSES)),
         "unknown items": Mode("bank more.csv --method paired --format csv", about=("--ignore-unknown",), codes=(1,)),
     },
     values={
-        **RESPONSES,
+        **ALLOWED,
         **COMMON,
         "--ignore-unknown": "--ignore-unknown",
         "--model": "--model m3 --model m0",
@@ -337,15 +276,12 @@ _COMPARE = Case(
         ("ranking", "--method"): "these models answered every item: nothing is estimated",
         ("selection", "--seed"): "the bootstrap of so few items gives the same ends",
         ("ranking", "--seed"): "of the bootstrap, which the ranking does not show",
-        **settled("response file", "--repeats"),
-        **settled("logs", "--repeats"),
     },
-    nowhere={**_AS_THE_BANK, **MEMORY, **ONE_ATTEMPT},
     stops={
         ("paired", "--selection"): "every difference must be known",
         ("selection", "--selection"): "every difference must be known",
     },
-    never={**USABLE, **PAGES, "--model-id": "it names one model, and two are compared: it is refused with more"},
+    never={**MIXED, **PAGES},
 )
 _PLAN = Case(
     modes={
@@ -384,13 +320,13 @@ _ABOUT_PAGES = ("--output", "--title", "--accuracy", "--selection", "--model", "
 _REPORT = Case(
     modes={
         "bank": Mode("bank -o out/page.html", about=_ABOUT_PAGES),
-        "results": Mode("bank-2 new.csv --repeats last -o out/page.html", about=_ABOUT_PAGES),
+        "results": Mode("bank-2 one.csv -o out/page.html", about=_ABOUT_PAGES),
         "journal": Mode(
             "out/answered.jsonl --bank bank-2 -o out/page.html", brings=("answered.jsonl",), about=_ABOUT_PAGES
         ),
     },
     values={
-        **RESPONSES,
+        **ALLOWED,
         "--output": "-o out/other.html",
         "--title": "--title Other",
         "--accuracy": "--no-accuracy",
@@ -399,7 +335,7 @@ _REPORT = Case(
         "--bank": "--bank bank",
     },
     nowhere={"--bank": "a bank that is not the session's is refused, which names the option"},
-    never=dict.fromkeys(RESPONSES, "results are read as by itembank estimate"),
+    never=MIXED,
 )
 CASES = {
     "calibrate": _CALIBRATE,

@@ -1,27 +1,8 @@
 """Options of reading responses, which many commands share."""
 
-RESPONSES = {
-    "--metric": "--metric acc_norm",
-    "--filter": "--filter strict",
-    "--task": "--task quiz",
-    "--exclude-task": "--exclude-task quiz",
-    "--rename": "--rename quiz=puzzle",
-    "--skip-unusable": "--skip-unusable",
-    "--allow-mixed-prompts": "--allow-mixed-prompts",
-    "--response": "--response probability",
-    "--response-column": "--response-column other",
-    "--column": "--column response=other",
-    "--true-value": "--true-value 0",
-    "--max-response": "--max-response 2",
-    "--max-memory": "--max-memory 1",
-    "--model-id": "--model-id renamed",
-    "--repeats": "--repeats mean",
-}
-ITEMS = {"--items": "--items halves.csv"}
-READING = {**RESPONSES, **ITEMS, "--models": "--models models.csv"}
+ALLOWED = {"--allow-mixed-prompts": "--allow-mixed-prompts"}
 MIXED = {"--allow-mixed-prompts": "tests/readers/test_contents.py has logs of other prompts"}
 SKIPPED = {"--skip-unusable": "tests/readers/test_refusals.py has files that cannot be read"}
-USABLE = {**SKIPPED, **MIXED}
 LEFT_OUT = {"--exclude-file": "tests/readers/test_refusals.py leaves files out"}
 PAGES = {"--report": "tests/cli writes the page of every command that has one"}
 MEMORY = {"--max-memory": "too little memory is refused, which names the option"}

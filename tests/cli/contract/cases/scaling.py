@@ -1,42 +1,30 @@
 """Cases of scaling laws."""
 
 from tests.cli.contract.case import Case, Mode
-from tests.cli.contract.cases.reading import COMMON, MEMORY, PAGES, READING, RESPONSES, USABLE, no_chance, settled
+from tests.cli.contract.cases.reading import COMMON, PAGES, no_chance
 from tests.cli.contract.scaling_world import N_PAST
 
-_LOGGED = ("--metric", "--filter", "--task", "--exclude-task", "--rename", "--response")
-_NOT_OURS = (*_LOGGED, "--response-column", "--column", "--true-value", "--max-response")
-"""Options of reading that a response file of ours has no use for."""
-_LOGS = "scaling validity has a mode of logs"
-_OF_LOGS = {**dict.fromkeys(("--metric", "--filter", "--task", "--exclude-task", "--rename"), _LOGS), **MEMORY}
-_ONE_MODEL = {"--model-id": "it names one model, and laws are of several: it is refused with more"}
-_TABLE = ("--items", *RESPONSES)
-
-_FITTED = "--models suite-models.csv --checked 0 --format csv"
+_FITTED = "--checked 0 --format csv"
 _OF_BANK = f"--bank suite-bank --law irsl --shape line --pooling none {_FITTED}"
 _FEW = "--calibration-recipe recipe-0 --calibration-recipe recipe-1"
 _ITEM_MODEL = ("--item-model", "--family", "--known-guessing", "--pooling", "--shape", "--gap")
-_DECIDED = "--models suite-models.csv --splits 1 --calibrating 1 --method 1PL --format csv"
+_DECIDED = "--splits 1 --calibrating 1 --method 1PL --format csv"
 _PRETRAIN = Case(
-    never={**USABLE, **PAGES},
+    never=PAGES,
     nowhere={
-        **_OF_LOGS,
-        **_ONE_MODEL,
-        "--response": _LOGS,
         "--builtin": "it takes the place of RESPONSES; scaling validity has a mode of each",
     },
     modes={
         "files": Mode(
             f"suite.parquet {_OF_BANK}",
             about=(
-                *("--builtin", *_NOT_OURS, "--loss", "--bank", "--law", *_ITEM_MODEL, "--calibration-recipe"),
+                *("--builtin", "--loss", "--bank", "--law", *_ITEM_MODEL, "--calibration-recipe"),
                 *("--target-flops", "--largest-flops", "--fewest-sizes", "--recipe-column", "--budget", "--level"),
                 *("--show", "--figure", "--kind", "--recipe", "--item", "--format"),
             ),
         ),
-        "table": Mode(f"suite.csv --repeats last {_OF_BANK}", about=(*_TABLE, "--models")),
         "calibrating": Mode(
-            f"suite.parquet --items suite-items.csv --law irsl --shape line --family bernoulli {_FEW} {_FITTED}",
+            f"suite-known.parquet --law irsl --shape line --family bernoulli {_FEW} {_FITTED}",
             about=("--calibration-recipe", "--item-model", "--family", "--known-guessing"),
             values={"--calibration-recipe": "--calibration-recipe recipe-2", "--family": "--family beta"},
         ),
@@ -47,7 +35,7 @@ _PRETRAIN = Case(
             about=("--checked",),
         ),
         "unknown compute": Mode(
-            f"suite.parquet {_OF_BANK} --models suite-unknown.csv", about=("--drop-unknown",), codes=(1,)
+            f"suite-unknown.parquet {_OF_BANK}", about=("--drop-unknown",), codes=(1,)
         ),
         "figure of laws": Mode(
             f"suite.parquet {_OF_BANK} --figure out/f.png --kind laws", about=("--recipe", "--figure", "--kind")
@@ -58,10 +46,7 @@ _PRETRAIN = Case(
     },
     values={
         "--report": "--report out/page.html",
-        **READING,
         **COMMON,
-        "--items": "--items suite-items.csv",
-        "--models": "--models suite-unknown.csv",
         "--builtin": "--builtin bytelms",
         "--target-flops": "--target-flops 1e15",
         "--bank": "--bank samples-bank",
@@ -90,29 +75,26 @@ _PRETRAIN = Case(
     stops={
         ("files", "--calibration-recipe"): "calibrated by a bank or by calibration_recipes, got both",
         ("files", "--fewest-sizes"): "a law needs finished models of at least 5 sizes",
-        ("table", "--models"): "every model must have its flops",
-        ("table", "--true-value"): "response must be '0', which is right",
     },
 )  # fmt: skip
 
 _ASKED = "--model model-1 --k 1,10 --format csv"
 _KNOWN = f"--bank samples-bank --interval model-based {_ASKED}"
 _TEST_TIME = Case(
-    never={**USABLE, **PAGES},
-    nowhere={**_OF_LOGS, **_ONE_MODEL, "--response": _LOGS},
+    never=PAGES,
     modes={
         "files": Mode(
             f"samples.parquet --method irsl {_KNOWN}",
             about=(
-                *(*_NOT_OURS, "--item-model", "--plan-k", "--model", "--k", "--method", "--level", "--interval"),
+                *("--item-model", "--plan-k", "--model", "--k", "--method", "--level", "--interval"),
                 *("--minimum-pass-rate", "--half-width", "--seed", "--format", "--show", "--figure"),
             ),
         ),
-        "table": Mode(
-            f"samples.csv --repeats last --method unbiased {_ASKED}",
-            about=(*_TABLE, "--level", "--interval", "--item-model", "--half-width"),
+        "unbiased": Mode(
+            f"samples-gaps.parquet --method unbiased {_ASKED}",
+            about=("--level", "--interval", "--item-model", "--half-width"),
         ),
-        "gaps": Mode(f"samples.csv --repeats last --method irsl {_KNOWN}", about=("--include-unsampled",)),
+        "gaps": Mode(f"samples-gaps.parquet --method irsl {_KNOWN}", about=("--include-unsampled",)),
         "calibrating": Mode(f"samples.parquet --method irsl-plug-in {_ASKED}", about=("--item-model", "--bank")),
         "plan": Mode(
             f"samples.parquet --method unbiased --bank samples-bank --half-width 0.05 --show plan {_ASKED}",
@@ -122,15 +104,11 @@ _TEST_TIME = Case(
             f"samples.parquet --method irsl {_KNOWN} --budget 10 --show errors",
             about=("--budget", "--seed", "--minimum-pass-rate"),
         ),
-        "builtin": Mode(
-            "--builtin bytelms-samples --method unbiased --k 1 --format csv", about=("--builtin", "--response")
-        ),
+        "builtin": Mode("--builtin bytelms-samples --method unbiased --k 1 --format csv", about=("--builtin",)),
     },
     values={
         "--report": "--report out/page.html",
-        **RESPONSES,
         **COMMON,
-        "--items": "--items samples-items.csv",
         "--builtin": "--builtin classifiers",
         "--bank": "--bank samples-bank",
         "--model": "--model model-2",
@@ -148,8 +126,6 @@ _TEST_TIME = Case(
         "--figure": "--figure out/f.png",
     },
     stops={
-        ("table", "--true-value"): "response must be '0', which is right",
-        ("table", "--max-response"): "Give n_correct and n_trials",
         ("builtin", "--builtin"): "without counts",
     },
 )
@@ -158,21 +134,16 @@ _PAST = "".join(f" --calibration-model m{j}" for j in range(N_PAST))
 _SCORES = "--method scores --format csv"
 _ONE_TO_OTHER = f"--source s0 --target s1 {_SCORES}"
 _TRANSFER = Case(
-    never={**USABLE, **PAGES},
-    nowhere={**_OF_LOGS, **_ONE_MODEL, "--max-response": "scaling validity has tables of other scales"},
+    never=PAGES,
     modes={
         "files": Mode(
             f"two.parquet {_ONE_TO_OTHER}{_PAST}",
             about=(
-                *(*_NOT_OURS, "--easy-fraction", "--folds", "--bank", "--k", "--target", "--method", "--level"),
+                *("--easy-fraction", "--folds", "--bank", "--k", "--target", "--method", "--level"),
                 *("--show", "--calibration-model", "--figure", "--format"),
             ),
         ),
-        "table": Mode(
-            f"two.csv --repeats last --items two-items.csv --models two-models.csv --show models "
-            f"--force {_ONE_TO_OTHER}{_PAST}",
-            about=("--items", "--models", "--group", *(one for one in RESPONSES if one != "--max-response")),
-        ),
+        "known models": Mode(f"two-known.parquet --show models --force {_ONE_TO_OTHER}{_PAST}", about=("--group",)),
         "in turn": Mode(f"two.parquet --folds 2 --force {_ONE_TO_OTHER}", about=("--folds", "--seed")),
         "easy to hard": Mode(f"two.parquet --source s0 {_SCORES}{_PAST}", about=("--force",), codes=(1,)),
         "forced": Mode(
@@ -189,15 +160,12 @@ _TRANSFER = Case(
         "new models": Mode(f"two-new.parquet {_ONE_TO_OTHER}", about=("--bank",), codes=(1,)),
         "builtin": Mode(
             f"--builtin bytelms --source copying --target reversal --folds 2 --force {_SCORES}",
-            about=("--response", "--metric", "--column", "--builtin"),
+            about=("--builtin",),
         ),
     },
     values={
         "--report": "--report out/page.html",
-        **READING,
         **COMMON,
-        "--items": "--items two-halves.csv",
-        "--models": "--models two-others.csv",
         "--builtin": "--builtin classifiers",
         "--source": "--source s1",
         "--target": "--target s0",
@@ -215,32 +183,23 @@ _TRANSFER = Case(
         "--figure": "--figure out/f.png",
     },
     stops={
-        ("table", "--items"): "'s0'",
-        ("table", "--true-value"): "response must be '0', which is right",
         ("builtin", "--builtin"): "'copying'",
     },
 )
 _VALIDITY = Case(
-    never={**USABLE, **_ONE_MODEL, **PAGES},
-    nowhere=MEMORY,
+    never=PAGES,
     modes={
         "files": Mode(
-            "two.parquet --format csv", about=("--kind", "--group", "--level", "--format", "--seed", *_NOT_OURS)
+            "two.parquet --format csv", about=("--kind", "--group", "--level", "--format", "--seed")
         ),
-        "table": Mode("two.csv --repeats last --items two-items.csv --format csv", about=(*_TABLE, "--models")),
-        "logs": Mode("logs --format csv", about=(*_LOGGED, "--repeats")),
         "groups": Mode("two.parquet --group recipe --format csv", about=("--seed",)),
         "figure": Mode("two.parquet --figure out/f.png --format csv", about=("--kind", "--pair", "--figure")),
-        "builtin": Mode("--builtin bytelms --format csv", about=("--builtin", *READING),
-                        values={"--response": "--response probability"}),
+        "builtin": Mode("--builtin bytelms --format csv", about=("--builtin",),
+                        values={"--builtin": "--builtin bytelms:probability"}),
     },
     values={
         "--report": "--report out/page.html",
-        **READING,
         **COMMON,
-        "--items": "--items two-halves.csv",
-        "--models": "--models two-models.csv",
-        "--response": "--response accuracy-per-character",
         "--builtin": "--builtin classifiers",
         "--group": "--group recipe",
         "--level": "--level 0.8",
@@ -248,43 +207,27 @@ _VALIDITY = Case(
         "--pair": "--pair s0 s1",
         "--figure": "--figure out/other.png",
     },
-    no_effect={**no_chance("files"), **settled("logs", "--repeats")},
-    stops={
-        ("table", "--true-value"): "response must be '0', which is right",
-        **{("logs", one): "needs two scenarios or more" for one in ("--task", "--exclude-task")},
-    },
+    no_effect=no_chance("files"),
 )  # fmt: skip
 
 _COARSE = "it does not change which of three recipes is better; tests/cli/test_scaling_pretrain.py has it"
 _DECISIONS = Case(
-    never=USABLE,
     nowhere={
-        **_OF_LOGS,
-        **_ONE_MODEL,
-        **dict.fromkeys(
-            ("--loss", "--recipe-column", "--response-column", "--column", "--true-value", "--max-response"), _COARSE
-        ),
-        "--response": _LOGS,
+        **dict.fromkeys(("--loss", "--recipe-column"), _COARSE),
         "--builtin": "it takes the place of RESPONSES; scaling validity has a mode of each",
     },
     modes={
         "files": Mode(
             f"suite.parquet {_DECIDED}",
             about=(
-                *("--builtin", *_NOT_OURS, "--accuracy", "--loss", "--recipe-column", "--method", "--splits"),
+                *("--builtin", "--accuracy", "--loss", "--recipe-column", "--method", "--splits"),
                 *("--calibrating", "--budget", "--show", "--figure", "--seed", "--format"),
             ),
         ),
-        "table": Mode(f"suite.csv --repeats last {_DECIDED}", about=("--items", "--repeats", "--models")),
-        "unknown compute": Mode(
-            f"suite.parquet {_DECIDED} --models suite-unknown.csv", about=("--drop-unknown",), codes=(1,)
-        ),
+        "unknown compute": Mode(f"suite-unknown.parquet {_DECIDED}", about=("--drop-unknown",), codes=(1,)),
     },
     values={
-        **READING,
         **COMMON,
-        "--items": "--items suite-items.csv",
-        "--models": "--models suite-unknown.csv",
         "--drop-unknown": "--drop-unknown",
         "--builtin": "--builtin bytelms",
         "--accuracy": "--accuracy suite-right.parquet",
@@ -300,7 +243,6 @@ _DECISIONS = Case(
     no_effect={("files", "--recipe-column"): "the column has the same recipes by other names"},
     stops={
         ("files", "--calibrating"): "two recipes at least must be left to order",
-        ("table", "--models"): "every model must have its flops",
     },
 )
 CASES = {

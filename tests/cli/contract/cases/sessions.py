@@ -1,7 +1,7 @@
 """Cases of adaptive sessions, and of replays of recorded models."""
 
 from tests.cli.contract.case import Case, Mode
-from tests.cli.contract.cases.reading import COMMON, MEMORY, ONE_ATTEMPT, PAGES, RESPONSES, USABLE, no_chance, settled
+from tests.cli.contract.cases.reading import ALLOWED, COMMON, MIXED, ONE_ATTEMPT, PAGES, no_chance, settled
 
 SESSION = {
     "--criterion": "--criterion trace",
@@ -284,17 +284,14 @@ CASES = {
     ),
     "replay": Case(
         modes={
-            "table": Mode(f"bank-2 new.csv --repeats last {_FAST} --format csv"),
+            "table": Mode(f"bank-2 one.csv {_FAST} --format csv"),
             **{name: _replay(_MODES[name]) for name in _REPLAYED},
             "d-optimal": _replay(_MODES["d-optimal"], about=("--criterion", "--of", "--cost", "--input-weight")),
             "sure": _replay(_SURE_SOON, about=("--min-items",)),
-            "response file": Mode(f"bank-2 new.parquet {_FAST} --format csv", about=tuple(RESPONSES)),
-            "logs": Mode(f"logs-bank logs {_FAST} --format csv", about=tuple(RESPONSES)),
-            "one model": Mode(f"bank-2 new-nameless.csv --model-id m {_FAST} --format csv", about=("--model-id",)),
         },
         values={
             **SESSION,
-            **RESPONSES,
+            **ALLOWED,
             **COMMON,
             "--batch": "--batch 2",
             "--jobs": "--jobs 2",
@@ -317,15 +314,7 @@ CASES = {
                 "--exclude",
             ),
             **_alike("ability", "--half-width", "--ability-error"),
-            **settled("response file", "--repeats"),
-            **settled("logs", "--repeats"),
         },
-        nowhere={
-            **MEMORY,
-            **ONE_ATTEMPT,
-            "--response": "logs are read as the bank's were; another response is refused",
-        },
-        never={**USABLE, "--jobs": "models end as they do in one process"},
-        stops={("logs", "--rename"): "6 of 12 are not: 'puzzle/0'"},
+        never={**MIXED, "--jobs": "models end as they do in one process"},
     ),
 }

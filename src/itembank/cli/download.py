@@ -1,62 +1,74 @@
-"""`itembank import public`: public stores of per-item results, by name."""
+"""`itembank download`: public stores of per-item results, by name."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from itembank.cli.import_results import finish_import, import_options, import_spec
-from itembank.cli.options import refuse_unused
-from itembank.cli.reading_options import GENERAL_OPTIONS, OPTIONS_OF
+from itembank.cli.command import Command, gathered
+from itembank.cli.import_results import (
+    drop_option,
+    errors_option,
+    finish_import,
+    items_option,
+    metric_option,
+    skip_option,
+)
+from itembank.cli.options import format_option, models_option, output_option, refuse_unused
 from itembank.cli.render import note, print_rows
 from itembank.cli.spec_options import typed
+from itembank.readers.reading_specs import ReadingSpec
 
 if TYPE_CHECKING:
     from itembank.readers.public.published import PublishedCheck
 
 
-@click.command("public", short_help="Read, and fetch, public stores by name.")
-@import_options(
-    click.option("--list", "is_list", is_flag=True, help="List the sources, and stop."),
-    click.option(
-        "--from",
-        "folder",
-        type=click.Path(file_okay=False, path_type=Path),
-        metavar="DIR",
-        help="Folder of the source's files; with --download, where to put them.  [default: the user's cache]",
-    ),
-    click.option("--download", is_flag=True, help="Fetch the files first; an interrupted download goes on."),
-    click.option(
-        "--model",
-        "models_wanted",
-        multiple=True,
-        metavar="ID",
-        help="Model to fetch, where each has its own repository.",
-    ),
-    click.option("--only", multiple=True, metavar="PATTERN", help="Fetch only files whose names match. Repeatable."),
-    OPTIONS_OF["metric"],
-    OPTIONS_OF["errors"],
-    arguments=click.argument("name", required=False),
-    values=GENERAL_OPTIONS,
-    needs_output=False,
+@click.command("download", cls=Command)
+@click.argument("name", required=False)
+@output_option("the response file (its name must end in .parquet)", required=False)
+@click.option("--list", "is_list", is_flag=True, help="List the stores, and stop.")
+@click.option(
+    "--from",
+    "folder",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Read the store's files in this folder, and fetch nothing.",
 )
-def command(**given: Any) -> None:
-    """Read a public store of results: SWE-bench, Open LLM Leaderboard, AlpacaEval, BFCL, ...
+@click.option(
+    "--into",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Where to put what is fetched.  [default: the user's cache]",
+)
+@click.option(
+    "--model",
+    "models_wanted",
+    multiple=True,
+    metavar="ID",
+    help="Model to fetch, where each has its own repository.",
+)
+@click.option("--only", multiple=True, metavar="PATTERN", help="Fetch only files whose names match. Repeatable.")
+@models_option
+@items_option
+@gathered("reading", metric_option, errors_option, skip_option, drop_option)
+@format_option
+def command(*, is_list: bool, **given: Any) -> None:
+    """Fetch a public store of results, and turn it into a response file: SWE-bench, Open LLM Leaderboard, BFCL, ...
 
     \b
-      itembank import public --list
-      itembank import public bfcl --from BFCL-Result/2024-08-11 -o responses.parquet
-      itembank import public swebench-verified --download --items verified.csv -o responses.parquet
-      itembank import public open-llm-leaderboard-v2 --download --model org/a --model org/b -o responses.parquet
+      itembank download --list
+      itembank download alpaca-eval -o responses.parquet
+      itembank download open-llm-leaderboard-v2 --model org/a --model org/b -o responses.parquet
+      itembank download swebench-verified --from verified/ --items verified.csv -o responses.parquet
 
-    What was read is compared with the scores that the source states; models whose score differs are named. Mind the
-    licence of a source (--list): some allow no commercial use.
+    An interrupted download goes on. What was read is compared with the scores that the store states; models whose score
+    differs are named. Mind the licence of a store (--list): some allow no commercial use. Other choices of reading:
+    itembank import on the folder of the files.
     """  # noqa: D301
-    own = {name: given["reading"].pop(name) for name in ("is_list", "folder", "download", "models_wanted", "only")}
-    if own["is_list"]:
+    if is_list:
         _list_sources(given["output_format"])
         return
-    folder = _folder(given, own)
+    folder = _folder(given)
     finish_import(given, lambda **known: _read(given, folder, known))
 
 
@@ -93,7 +105,7 @@ def _list_sources(output_format: str) -> None:
     )
 
 
-def _folder(given: dict[str, Any], own: dict[str, Any]) -> Path:
+def _folder(given: dict[str, Any]) -> Path:
     """Check the call, fetch what is to be fetched, and return where it is."""
     from itembank.cli.render import progress, warnings_as_notes  # noqa: PLC0415
     from itembank.readers.public.fetch import fetch_public  # noqa: PLC0415
@@ -106,14 +118,13 @@ def _folder(given: dict[str, Any], own: dict[str, Any]) -> Path:
         ("metric", "metric" in source.takes, "sources that have several: " + _that_take("metric")),
         ("errors", "errors" in source.takes, "sources that tell errors: " + _that_take("errors")),
     )
-    if not own["download"]:
-        refuse_unused(("models_wanted", False, "--download"), ("only", False, "--download"))
-        if own["folder"] is None:
-            raise click.UsageError("needs --from DIR (the source's files), or --download.")
-        return Path(own["folder"])
+    if given["folder"] is not None:
+        fetched = "results that are fetched, not with --from"
+        refuse_unused(*((name, False, fetched) for name in ("into", "models_wanted", "only")))
+        return Path(given["folder"])
     with warnings_as_notes(), progress("download") as report:
         return fetch_public(
-            given["name"], own["folder"], models=own["models_wanted"], only=own["only"], progress=report
+            given["name"], given["into"], models=given["models_wanted"], only=given["only"], progress=report
         )
 
 
@@ -130,7 +141,8 @@ def _read(given: dict[str, Any], folder: Path, known: dict[str, Any]) -> Any:
     from itembank.readers.public.sources import public_source  # noqa: PLC0415
 
     chosen = {**given["reading"], **public_source(given["name"]).choices, **typed(given["reading"])}
-    found = read_public(given["name"], folder, spec=import_spec("auto", **chosen), **known)
+    empty: Any = "drop" if chosen.pop("drop_empty") else "error"
+    found = read_public(given["name"], folder, spec=ReadingSpec(**chosen, empty=empty), **known)
     if found.check is not None:
         note(_words(found.check))
     return found.responses

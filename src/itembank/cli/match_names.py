@@ -1,14 +1,15 @@
-"""`itembank import match-names`: which models of several sets of results are the same one, proposed for editing."""
+"""`itembank match-names`: which models of several sets of results are the same one, proposed for editing."""
 
 from pathlib import Path
 
 import click
 
+from itembank.cli.command import Command
 from itembank.cli.options import format_option, output_option
 from itembank.cli.render import note, print_rows, progress, warnings_as_notes
 
 
-@click.command("match-names", short_help="Propose which models are the same under different names.")
+@click.command("match-names", cls=Command)
 @click.argument("paths", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path), metavar="PATH PATH...")
 @output_option("the table of proposals (.csv)")
 @click.option(
@@ -23,8 +24,8 @@ def command(paths: tuple[Path, ...], output: Path, least: float, output_format: 
     """Propose which models of several files are the same one under different names.
 
     \b
-      itembank import match-names a.parquet b.parquet -o names.csv
-      itembank import table a.parquet b.parquet --names names.csv -o joined.parquet
+      itembank match-names a.parquet b.parquet -o names.csv
+      itembank import a.parquet b.parquet --names names.csv -o joined.parquet
 
     Case, punctuation, order of words, the maker before the name, and how a date is written do not matter. The column
     'same' says yes where names differ in nothing else. Other pairs that are alike have it empty, with the words that
@@ -43,6 +44,6 @@ def command(paths: tuple[Path, ...], output: Path, least: float, output_format: 
         write_guarded_csv(found, temporary)
     print_rows(found.rows(named=True), output_format, title="Models that may be the same")
     note(
-        f"Edit the column 'same' of {output}, and then: itembank import table {' '.join(map(str, paths))} "
+        f"Edit the column 'same' of {output}, and then: itembank import {' '.join(map(str, paths))} "
         f"--names {output} -o joined.parquet"
     )
