@@ -131,7 +131,7 @@ def pass_at_k_chart(law: PassAtKLaw, model: str = "") -> Chart:
         For a model that has no curve.
     """
     if model and model not in law.model_ids:
-        raise ParameterError(f"model must be one of {shown(dict.fromkeys(law.model_ids))}, got {model!r}.")
+        raise ParameterError(f"model must be one of {shown(list(dict.fromkeys(law.model_ids)))}, got {model!r}.")
     chosen = _chosen(law)
     if model:
         chosen = np.union1d(chosen, [i for i, one in enumerate(law.model_ids) if one == model])

@@ -229,7 +229,7 @@ def _part(result: PredictionResult, wanted: dict[str, Sequence[object]]) -> Pred
                 name: table.filter(pl.col(column).is_in(list(names))) if column in table.columns else table
                 for name, table in tables.items()
             }
-    return replace(result, **tables)
+    return replace(result, curves=tables["curves"], costs=tables["costs"])
 
 
 def _pair(

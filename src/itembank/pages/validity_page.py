@@ -1,5 +1,7 @@
 """The page of convergent validity: how far scenarios measure the same ability."""
 
+from typing import Any
+
 import numpy as np
 
 from itembank.errors import ParameterError
@@ -116,7 +118,7 @@ def ability_pair_chart(found: ConvergentValidity, first: str, second: str) -> Ch
         raise ParameterError(f"scenarios must be among {', '.join(found.scenarios)}, got {', '.join(absent)}.")
     i, j = found.scenarios.index(first), found.scenarios.index(second)
     theta, error = found.theta, found.standard_errors
-    columns = {"model": found.model_ids}
+    columns: dict[str, Any] = {"model": found.model_ids}
     for name, k in (("x", i), ("y", j)):
         columns |= {
             name: theta[:, k],
