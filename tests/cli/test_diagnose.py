@@ -165,7 +165,7 @@ def test_costs_of_tasks_are_drawn_without_naming_the_only_cost(run, tmp_path):
     figure = tmp_path / "costs.svg"
     outcome = run("diagnose", "tasks", tmp_path / "tokens.parquet", "--kind", "costs", "--figure", figure)
     assert outcome.code == 0, outcome.err
-    assert "cost of a response (tokens)" in figure.read_text(encoding="utf-8")
+    assert "Cost of a response (tokens)" in figure.read_text(encoding="utf-8")
     outcome = run("diagnose", "tasks", tmp_path / "both.parquet", "--kind", "costs", "--figure", figure)
     assert outcome.code == 2
     assert "name one that the responses record (--cost NAME)" in outcome.err

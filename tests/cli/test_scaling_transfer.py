@@ -72,7 +72,7 @@ def test_validity_as_json_csv_figure_and_page(run, responses_file, tmp_path):
     assert found["pairs"][0]["beyond_compute"] < found["pairs"][0]["correlation"]
     assert figure.read_text(encoding="utf-8").startswith("<svg")
     assert run(*words, "--figure", figure, "--pair", "s0", "s1").code == 0
-    assert "ability on s0" in figure.read_text(encoding="utf-8")
+    assert "Ability on s0" in figure.read_text(encoding="utf-8")
     grouped = run(*words, "--group", "recipe", "--format", "json")
     assert json.loads(grouped.out)["n_groups"] == 8
     assert run(*words, "--format", "csv").out.startswith("first,second,n_models,correlation,lower,upper")

@@ -279,10 +279,14 @@ def _stacked(first: Data, second: Data) -> Data:
     names = dict.fromkeys((*first.columns, *second.columns))
     unknown = [[None] * len(one) for one in (first, second)]
     joined = {
-        name: [*list(first.columns.get(name, unknown[0])), *list(second.columns.get(name, unknown[1]))]
+        name: [*_listed(first.columns.get(name, unknown[0])), *_listed(second.columns.get(name, unknown[1]))]
         for name in names
     }
     return Data("predictions", {**joined, "is_bin": [0] * len(first) + [1] * len(second)})
+
+
+def _listed(values: Any) -> list[Any]:
+    return list(np.asarray(values).tolist())
 
 
 def _is_graded(one: ScenarioPredictions) -> bool:

@@ -464,8 +464,9 @@ def item_curves_chart(law: PretrainingLaw, responses: ResponseMatrix, item_ids: 
         grid = np.linspace(np.nanmin(theta), np.nanmax(theta), 3 * N_POINTS)
         curve = probability(item, grid[:, None])[:, 0]
         gaps.append(np.abs(answers - probability(item, np.nan_to_num(theta)[:, None])[:, 0]))
-        for what, x, y in (("model", theta, answers), ("curve", grid, curve)):
-            values = ([item_ids[place]] * x.size, [place] * x.size, [what] * x.size, x.tolist(), y.tolist())
+        for what, along, up in (("model", theta, answers), ("curve", grid, curve)):
+            n = along.size
+            values = ([item_ids[place]] * n, [place] * n, [what] * n, along.tolist(), up.tolist())
             for name, own in zip(names, values, strict=True):
                 columns[name] += own
     across_x, up = across("ability", "Ability"), across("response", "Response", form="%", scale={"domain": [0.0, 1.0]})
