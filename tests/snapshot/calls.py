@@ -32,7 +32,7 @@ _LAWS = "--law irsl --law two-step --law sigmoid"
 _PRETRAIN = "language.parquet --checked 1 --target-flops 1e15"
 _LOSS = "--loss losses.csv"
 _CHOSEN = "--selection v-optimal.json --format json"
-_QUICK = "--max-items 8 --interval model-based --format json"
+_QUICK = "--max-items 8 --session quick.toml --format json"
 
 CALLS = {
     "bank": "calibrate past.parquet -o bank --dims 3 --format json",
@@ -65,14 +65,12 @@ CALLS = {
     "plan half-width": "plan bank --half-width 0.04 --selector random --method p-irt --max-items 60 --format json",
     "plan difference": "plan bank --difference 0.05 --selector random --method gp-irt --max-items 60 --format json",
     "replay": "replay bank two-new.parquet --max-items 10 --format json -o asked.csv",
-    "replay trace": "replay bank two-new.parquet --criterion trace --max-items 8 --interval model-based --format json",
-    "replay kl": "replay bank-2pl two-new.parquet --criterion kl --max-items 8 --interval model-based --format json",
-    "replay per cost": "replay bank two-new.parquet --criterion d-optimal --cost seconds --max-items 8 --at-least 1 "
-    "--randomesque 3 --interval model-based --format json",
-    "replay threshold": "replay bank two-new.parquet --threshold 0.6 --confidence 0.9 --max-items 30 "
-    "--interval model-based --format json",
-    "session start": "session start bank -o run.jsonl --model-id new --max-items 6 --half-width 0.1 --prior-group "
-    "family=tree",
+    "replay trace": "replay bank two-new.parquet --session trace.toml --max-items 8 --format json",
+    "replay kl": "replay bank-2pl two-new.parquet --session kl.toml --max-items 8 --format json",
+    "replay per cost": "replay bank two-new.parquet --session drawn.toml --cost seconds --max-items 8 --format json",
+    "replay threshold": "replay bank two-new.parquet --session sure.toml --threshold 0.6 --max-items 30 --format json",
+    "session start": "session start bank -o run.jsonl --model-id new --max-items 6 --half-width 0.1 --session "
+    "group.toml",
     "session ask": "session ask run.jsonl -n 3",
     "session tell": "session tell run.jsonl - --format json",
     "session status": "session status run.jsonl --format json",
@@ -150,11 +148,10 @@ CALLS = {
     "--max-items 40 --format json",
     "plan mean win rate": "plan bank --half-width 0.05 --target mean_win_rate --selector random --method factor "
     "--max-items 40 --format json",
-    "replay explore": f"replay bank-2pl two-new.parquet --explore 0.5 {_QUICK}",
-    "replay prior": f"replay bank-2pl two-new.parquet --prior-known training_share=1 --ability-error 0.3 {_QUICK}",
+    "replay explore": "replay bank-2pl two-new.parquet --session explore.toml --max-items 8 --format json",
+    "replay prior": "replay bank-2pl two-new.parquet --session prior.toml --max-items 8 --format json",
     "replay better than": f"replay bank-2pl two-new.parquet --better-than lda/shrinkage=0.01/share=0.3 {_QUICK}",
-    "replay items like these": "replay bank-2pl two-new.parquet --estimand items-like-these --max-items 8 "
-    "--format json",
+    "replay items like these": "replay bank-2pl two-new.parquet --session like-these.toml --max-items 8 --format json",
     "session plan": "session plan bank-2pl -n 6 --format json",
     "session run": "session run run.jsonl --command 'echo 1' --format json",
     "check session": "check bank run.jsonl --format json",

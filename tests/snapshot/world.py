@@ -61,6 +61,21 @@ paradigm = ["selection", "adaptation"]
 selector = "v-optimal"
 """
 
+_MODEL_BASED = 'interval = "model-based"\n'
+RARE = {
+    "quick": _MODEL_BASED,
+    "trace": f'{_MODEL_BASED}criterion = "trace"',
+    "kl": f'{_MODEL_BASED}criterion = "kl"',
+    "drawn": f'{_MODEL_BASED}criterion = "d-optimal"\nconstraints = {{at_least = 1, randomesque = 3}}',
+    "sure": f"{_MODEL_BASED}stopping.decision = {{threshold = 0.5, confidence = 0.9}}",
+    "group": 'prior = {kind = "group", column = "family", value = "tree"}',
+    "explore": f"{_MODEL_BASED}explore = 0.5",
+    "prior": f"{_MODEL_BASED}stopping.ability_error = 0.3\n"
+    'prior = {kind = "regression", columns = ["training_share"], known = {training_share = 1}}',
+    "like-these": 'estimand = "items-like-these"',
+}
+"""Rare choices, for `--session` and `--spec`."""
+
 
 def make_world(folder: Path) -> None:
     """Write all files."""
@@ -95,6 +110,8 @@ def make_world(folder: Path) -> None:
     for name, models, items in (("samples", 12, 9), ("few-samples", 24, 45)):
         write_responses(_fewer_samples(_part(samples, models, items)), folder / f"{name}.parquet")
     _more_of_classifiers(past, new, folder)
+    for name, content in RARE.items():
+        (folder / f"{name}.toml").write_text(content, encoding="utf-8")
     (folder / "study.toml").write_text(STUDY, encoding="utf-8")
     (folder / "prediction.toml").write_text(PREDICTION, encoding="utf-8")
 

@@ -1,20 +1,13 @@
 """Options of choosing items by a criterion of optimal design, and the spec they stand for."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import click
 
 from itembank.cli.command import gathered, headed
 from itembank.cli.options import refuse_unused
-from itembank.cli.session_options import (
-    at_most_option,
-    cost_option,
-    counts,
-    goal_option,
-    input_weight_option,
-    randomesque_option,
-)
+from itembank.cli.session_options import amounts, cost_option
 from itembank.cli.spec_options import spec_option, typed
 from itembank.selection.criteria import CRITERIA
 from itembank.selection.selector_specs import OptimalDesign
@@ -30,7 +23,11 @@ design_options = gathered(
             type=click.Choice(CRITERIA.builtin_names),
             help=f"Choose for a model of average ability by this criterion; implies --method {METHOD}.",
         ),
-        goal_option,
+        spec_option(
+            OptimalDesign,
+            "of",
+            "v-optimal: make sure of the target items' logits or probabilities, or of the score.",
+        ),
         spec_option(
             OptimalDesign,
             "target",
@@ -38,15 +35,20 @@ design_options = gathered(
             "external score, which --method auto then aims at.",
         ),
         cost_option,
-        input_weight_option,
+        spec_option(OptimalDesign, "input_weight", "--cost tokens: what an input token counts."),
         click.option(
             "--at-least",
             multiple=True,
             metavar="[SCENARIO=]M",
             help="At least M items of this scenario, or of every scenario. Repeatable.  [default: 1]",
         ),
-        at_most_option,
-        randomesque_option,
+        click.option(
+            "--at-most",
+            multiple=True,
+            metavar="[SCENARIO=]M",
+            help="At most M items a scenario. Repeatable.",
+        ),
+        spec_option(OptimalDesign, "randomesque", "Draw items from the R best.", metavar="R"),
     ),
 )
 """Adds the options of optimal design; the command gets one mapping, `design`."""
@@ -83,3 +85,18 @@ def _spec(given: dict[str, Any]) -> OptimalDesign:
     if "cost" in given:
         given["per_cost"] = given.get("criterion") != "min-cost"  # whose unit it is
     return OptimalDesign(**given)
+
+
+def counts(option: str, given: Sequence[str]) -> int | dict[str, int] | None:
+    """Turn SCENARIO=M into a mapping, or a single M into a number; None where nothing is given."""
+    if len(given) == 1 and "=" not in given[0]:
+        given = [f"every={given[0]}"]
+        return _whole(option, amounts(option, given))["every"]
+    return _whole(option, amounts(option, given)) or None
+
+
+def _whole(option: str, given: Mapping[str, float]) -> dict[str, int]:
+    bad = [number for number in given.values() if not (number.is_integer() and number >= 0)]
+    if bad:
+        raise click.BadParameter(f"must be a whole number >= 0, got {bad[0]:g}.", param_hint=option)
+    return {name: int(number) for name, number in given.items()}

@@ -30,7 +30,6 @@ from itembank.cli.render import (
     progress,
     warnings_as_notes,
 )
-from itembank.cli.session_options import exclude_option
 from itembank.cli.spec_options import spec_option
 from itembank.errors import visible
 from itembank.selection.selector_specs import METHODS, VOptimal
@@ -79,7 +78,7 @@ if TYPE_CHECKING:
     "v-optimal: let half of the aim be certainty about models of this many abilities, from weak to strong.",
 )
 @design_options
-@exclude_option
+@click.option("--exclude", type=FILE, help="File of ids never to choose, one a line.")
 @click.option(
     "--must-include",
     type=FILE,

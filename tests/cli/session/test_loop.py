@@ -12,7 +12,7 @@ from itembank.responses.response_files import write_responses
 from itembank.sessions.journal import Journal, read_journal
 from itembank.sessions.limits import Budget
 from tests.bank.banks import make_bank
-from tests.cli.session.loops import FAST, LIMIT, ids, play
+from tests.cli.session.loops import FAST, LIMIT, ids, play, session_file
 from tests.sessions.session_worker import response_to
 from tests.sessions.simulated import model_based
 
@@ -30,7 +30,8 @@ def test_a_loop_ends_with_the_numbers_of_a_session_in_python(run, bank_folder, j
 
 def test_items_drawn_at_random_are_written_with_their_probabilities_and_join_a_bank_as_such(run, bank_folder, tmp_path):
     journal, sample, answers = tmp_path / "run.jsonl", tmp_path / "random.json", tmp_path / "random.parquet"
-    run("session", "start", bank_folder, "-o", journal, "--max-items", 20, "--explore", 0.5, *FAST, "--model-id", "new")
+    exploring = session_file(tmp_path, "explore = 0.5")
+    run("session", "start", bank_folder, "-o", journal, "--max-items", 20, *exploring, "--model-id", "new")
     assert play(run, journal, respond=lambda item: round(response_to(item))) == 0
     assert sum(len(event.get("explored", ())) for event in read_journal(journal).events) == 10
     written = run("session", "export", journal, "--random-part", sample, "-o", answers)
@@ -40,7 +41,7 @@ def test_items_drawn_at_random_are_written_with_their_probabilities_and_join_a_b
     assert {row["interval"] for row in json.loads(run(*by_design).out)} == {"design"}
     assert run("bank", "add-models", bank_folder, answers, "-o", tmp_path / "grown").code == 0
     assert load_bank(tmp_path / "grown").responses.models["answered_how"].to_list()[-1] == "random"
-    bound = ("--model-id", "b", "--explore", 0.5, "--at-least", 1)
+    bound = ("--model-id", "b", *session_file(tmp_path, "explore = 0.5\nconstraints.at_least = 1"))
     refused = run("session", "start", bank_folder, "-o", tmp_path / "b.jsonl", *bound)
     assert "explore draws from all items that count" in refused.err
     assert refused.code == 2
@@ -176,27 +177,15 @@ def test_status_works_while_the_session_is_open_and_telling_does_not(run, journa
 
 
 @pytest.mark.parametrize(
-    ("batch", "options"),
+    ("batch", "options", "rare"),
     [
-        (4, (*LIMIT, "--half-width", 0.05)),
-        (4, ("--criterion", "random", "--seed", 11, "--max-items", 9, *FAST)),
-        (
-            1,
-            (
-                "--criterion",
-                "d-optimal",
-                "--cost",
-                "output_tokens",
-                "--max-cost",
-                "output_tokens=600",
-                "--n-start",
-                2,
-                *FAST,
-            ),
-        ),
+        (4, (*LIMIT, "--half-width", 0.05), None),
+        (4, ("--max-items", 9), 'criterion = "random"\nseed = 11'),
+        (1, ("--cost", "output_tokens", "--max-cost", "output_tokens=600"), 'criterion = "d-optimal"\nn_start = 2'),
     ],
 )
-def test_a_loop_over_a_recorded_model_ends_with_the_numbers_of_replay(run, bank_folder, tmp_path, batch, options):
+def test_a_loop_over_a_recorded_model_ends_with_the_numbers_of_replay(run, bank_folder, tmp_path, batch, options, rare):
+    options = options if rare is None else (*options, *session_file(tmp_path, rare))
     recorded = make_bank(n_items=60, with_extras=True, n_models=3, seed=8).responses.take(models=np.array([1]))
     write_responses(recorded, tmp_path / "recorded.parquet")
     replayed = run("replay", bank_folder, tmp_path / "recorded.parquet", *options, "--batch", batch, "--format", "json")
