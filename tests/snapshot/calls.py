@@ -5,24 +5,24 @@ _SELECTORS = (
     *("auto", "random", "stratified", "anchor-correctness", "anchor-irt", "anchor-latent", "v-optimal"),
     *("disagreement", "information", "uncertainty"),
 )
-_CRITERIA = ("trace", "d-optimal", "a-optimal", "v-optimal", "random", "uniform", "min-cost --cost seconds")
+_CRITERIA = ("trace", "d-optimal", "a-optimal", "v-optimal", "random", "uniform", "min-cost")
 _ESTIMATORS = (
     *("mean", "weighted", "p-irt", "gp-irt", "task-mean", "task-mean-eb", "ridge", "knn", "random-forest", "metabench"),
     *("factor", "stacked", "auto"),
 )
 _BANKS = {
     "1pl": "past.parquet --item-model 1pl",
-    "2pl": "past.parquet --item-model 2pl --positive-discrimination",
-    "guessing": "past.parquet --item-model 2pl --known-guessing",
+    "2pl": "past.parquet --item-model 2pl --spec positive.toml",
+    "guessing": "past.parquet --item-model 2pl --spec known-guessing.toml",
     "auto": "past.parquet",
-    "nested": "past.parquet --item-model nested --dims 3 --by-task",
-    "map": "past.parquet --method map --dims 2 --degenerate majority",
+    "nested": "past.parquet --item-model nested --dims 3 --spec by-task.toml",
+    "map": "past.parquet --method map --dims 2 --spec majority.toml",
     "map-nested": "past.parquet --method map --item-model nested --dims 3",
     "map-bifactor": "past.parquet --method map --item-model bifactor",
     "mml": "few.parquet --method mml --item-model 2pl",
     "mml-counts": "few-samples.parquet --method mml --item-model 1pl --family binomial",
     "beta": "probabilities.parquet --item-model 2pl --family beta",
-    "map-beta": "probabilities.parquet --method map --dims 1 --family beta --precision global",
+    "map-beta": "probabilities.parquet --method map --dims 1 --family beta --spec one-precision.toml",
     "binomial": "samples.parquet --dims 1 --family binomial",
     "beta-binomial": "samples.parquet --item-model 2pl --family beta-binomial",
     "map-counts": "samples.parquet --method map --dims 1",
@@ -32,6 +32,7 @@ _LAWS = "--law irsl --law two-step --law sigmoid"
 _PRETRAIN = "language.parquet --checked 1 --target-flops 1e15"
 _LOSS = "--loss losses.csv"
 _CHOSEN = "--selection v-optimal.json --format json"
+_DESIGN = "--method optimal-design --spec design-"
 _QUICK = "--max-items 8 --session quick.toml --format json"
 
 CALLS = {
@@ -42,12 +43,9 @@ CALLS = {
         f"select {name}": f"select bank -n 20 --method {name} -o {name}.json --format json --seed 3"
         for name in _SELECTORS
     },
-    **{
-        f"select by {name.split()[0]}": f"select bank-auto -n 12 --criterion {name} -o by-{name.split()[0]}.json"
-        for name in _CRITERIA
-    },
-    "select by fisher": "select bank-2pl -n 12 --criterion fisher -o by-fisher.json",
-    "select by kl": "select bank-2pl -n 12 --criterion kl -o by-kl.json",
+    **{f"select by {name}": f"select bank-auto -n 12 {_DESIGN}{name}.toml -o by-{name}.json" for name in _CRITERIA},
+    "select by fisher": f"select bank-2pl -n 12 {_DESIGN}fisher.toml -o by-fisher.json",
+    "select by kl": f"select bank-2pl -n 12 {_DESIGN}kl.toml -o by-kl.json",
     **{
         f"estimate {name}": f"estimate bank new.parquet --selection v-optimal.json --method {name} --format json"
         for name in _ESTIMATORS
@@ -96,8 +94,8 @@ CALLS = {
     "simulate": "simulate -o simulated.parquet --models 12 --items 60 --tasks 3 --dims 1 --missing 0.2 --format json",
     "calibrate base": f"calibrate old.parquet -o base --method map --dims 1 {_SMALL}",
     "calibrate graded": f"calibrate levels.parquet -o bank-graded --method mml --family graded {_SMALL}",
-    "calibrate partial credit": "calibrate levels.parquet -o bank-partial --method mml --family graded --link adjacent "
-    f"{_SMALL}",
+    "calibrate partial credit": "calibrate levels.parquet -o bank-partial --method mml --family graded "
+    f"--spec adjacent.toml {_SMALL}",
     "calibrate covariate": "calibrate few.parquet -o bank-covariate --dims 1 --item-covariate disturbance "
     f"--within macro --across items {_SMALL}",
     "calibrate each": "calibrate few.parquet old.parquet -o banks --each --method map --dims 1 --scores scores.csv "
@@ -119,11 +117,11 @@ CALLS = {
     "bank restore": "bank restore retired some-ids.txt --reason right -o restored --format json",
     "bank merge": "bank merge grown named -o merged --format json",
     "bank convert": "bank convert grown 0.7 --of quiz@1 --to quiz@2 --format json",
-    "bank diff": "bank diff named retired --format json",
+    "bank dif": "bank diff named retired --format json",
     "bank log": "bank log restored --format json",
     "prepare": "prepare base --format json",
     "select win rate": "select bank -n 12 --target mean_win_rate -o by-win-rate.json",
-    "select abilities": "select bank -n 12 --method v-optimal --n-abilities 3 -o by-abilities.json",
+    "select abilities": "select bank -n 12 --method v-optimal --spec abilities.toml -o by-abilities.json",
     "select per scenario": "select bank -n 3 --per-scenario --exclude some-ids.txt -o per-scenario.json",
     "select must include": "select bank -n 30 --must-include some-ids.txt -o must-include.json",
     "select stages": "select bank -n 18 --stages 2 -o stage1.json",
@@ -167,8 +165,8 @@ CALLS = {
     "decisions": "scaling decisions whole-runs.parquet --splits 1 --budget 2 --method 1PL --format json",
     "pretrain last": "scaling pretrain language.parquet --checked 1 --law last-score --law last-line --show all "
     "--format json",
-    "pretrain alone": "scaling pretrain language.parquet --checked 0 --law irsl --item-model 1pl --pooling none "
-    "--shape line --gap none --report pretrain.html --format json",
+    "pretrain alone": "scaling pretrain language.parquet --checked 0 --law irsl --spec alone.toml "
+    "--report pretrain.html --format json",
     "transfer common scale": "scaling transfer language.parquet --source copying --target reversal "
     "--method common-scale --force --report transfer.html --format json",
     "validity page": "scaling validity past.parquet --report validity.html --format json",

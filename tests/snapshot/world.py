@@ -8,6 +8,7 @@ import polars as pl
 
 from itembank import ResponseMatrix, load_builtin, write_responses
 from itembank.scaling import builtin_bits_per_byte
+from itembank.selection.criteria import CRITERIA
 
 NEW = 4
 """Of the classifiers, every so many-th is a new model."""
@@ -73,6 +74,16 @@ RARE = {
     "prior": f"{_MODEL_BASED}stopping.ability_error = 0.3\n"
     'prior = {kind = "regression", columns = ["training_share"], known = {training_share = 1}}',
     "like-these": 'estimand = "items-like-these"',
+    **{f"design-{name}": f'criterion = "{name}"' for name in CRITERIA.builtin_names},
+    "design-min-cost": 'criterion = "min-cost"\ncost = "seconds"',
+    "alone": '[[laws]]\nname = "irsl"\nitem_model = "1pl"\npooling = "none"\nshape = "line"\ngap = "none"',
+    "abilities": "n_abilities = 3",
+    "positive": "positive_discrimination = true",
+    "known-guessing": "known_guessing = true",
+    "by-task": "by_task = true",
+    "majority": 'degenerate = "majority"',
+    "one-precision": 'precision = "global"',
+    "adjacent": 'link = "adjacent"',
 }
 """Rare choices, for `--session` and `--spec`."""
 

@@ -1,15 +1,20 @@
-"""Options made of the fields of specs: a field's type, its choices and its default are not written again."""
+"""Options made of the fields of specs, and files of the rest: types, choices and defaults are not written again."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, fields
+from pathlib import Path
 from types import NoneType, UnionType
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, Union, get_args, get_origin, get_type_hints
 
 import click
 from click.core import ParameterSource
 
 from itembank.cli.command import Decorator
 from itembank.cli.option_types import NumberOrWord
+from itembank.cli.options import FILE
+
+if TYPE_CHECKING:
+    from itembank.files.spec_files import Named
 
 
 def spec_option(spec: type, field: str, text: str, *names: str, **more: Any) -> Decorator:
@@ -36,6 +41,25 @@ def spec_option(spec: type, field: str, text: str, *names: str, **more: Any) -> 
     else:
         choices |= {"type": _type(hint), "show_default": choices["default"] is not None}
     return click.option(*(names or (f"--{field.replace('_', '-')}",)), field, **{**choices, **more})
+
+
+def spec_file_option(of: str, such_as: str) -> Decorator:
+    """Make `--spec`, a file of the choices of a spec that have no option."""
+    return click.option(
+        "--spec",
+        "spec_file",
+        type=FILE,
+        metavar="FILE.toml",
+        help=f"Rarer choices, such as {such_as}: fields of {of}, as Python calls them. An option takes the place of "
+        "the same field.",
+    )
+
+
+def file_choices(path: Path | None, kind: type, named: "Named | None" = None) -> dict[str, Any]:
+    """Return the choices of `--spec`, none without a file; raises as `read_choices`."""
+    from itembank.files.spec_files import read_choices  # noqa: PLC0415
+
+    return {} if path is None else read_choices(path, kind, named)
 
 
 def typed(choices: Mapping[str, Any]) -> dict[str, Any]:

@@ -21,7 +21,7 @@ LONG = "organisation-of-models/Large-Language-Model-{}-chat-4bit"
 """What ids of models are often like."""
 IDS = ("model_id", "model_a", "model_b")
 
-_LAW = "suite.parquet --models suite-models.csv --bank suite-bank --law irsl --shape line --pooling none --gap none"
+_LAW = "suite.parquet --models suite-models.csv --bank suite-bank --law irsl --spec plain-law.toml"
 _SAMPLES = "samples.parquet --bank samples-bank --interval model-based --model model-1 --k 1,10"
 CALLS = {
     "import table": ["past.csv -o made.parquet"],

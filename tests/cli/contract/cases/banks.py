@@ -4,8 +4,8 @@ from tests.cli.contract.case import Case, Mode
 from tests.cli.contract.cases.reading import COMMON, MEMORY, PAGES, READING, RESPONSES, USABLE, no_chance, settled
 
 _SPEC = (
-    *("--item-model", "--dims", "--method", "--general-weight", "--degenerate", "--by-task", "--family"),
-    *("--precision", "--positive-discrimination", "--known-guessing", "--item-covariate", "--seed", "--device"),
+    *("--item-model", "--dims", "--method", "--family", "--spec"),
+    *("--item-covariate", "--seed", "--device"),
 )
 
 
@@ -16,10 +16,7 @@ def _calibrate(words, *, about=_SPEC, **more):
 
 
 _ALONE = ("--n-items", "--selection", "--seed", "--output", "--within", "--format")
-_FOR_ALL = (
-    *("--general-weight", "--degenerate", "--by-task", "--precision", "--positive-discrimination"),
-    *("--item-covariate", "--device"),
-)
+_FOR_ALL = (*("--item-covariate", "--device"),)
 _CALIBRATE = Case(
     nowhere={
         **MEMORY,
@@ -31,13 +28,12 @@ _CALIBRATE = Case(
             about=(),
             values={"--family": "--family beta-binomial"},
         ),
-        "variational": _calibrate("tiny.csv --items items.csv --dims 1", about=(*_FOR_ALL, "--known-guessing")),
+        "variational": _calibrate("tiny.csv --items items.csv --dims 1", about=(*_FOR_ALL, "--spec")),
         "1pl": _calibrate("tiny.csv --item-model 1pl", about=(*_FOR_ALL, "--dims")),
         "chosen dims": _calibrate(
             "tiny.csv --method map", about=(*_FOR_ALL, "--dims", "--item-model"), values={"--dims": "--dims 3"}
         ),
         "mml": _calibrate("tiny.csv --method mml --dims 1", about=(*_FOR_ALL, "--family", "--item-model")),
-        "graded": _calibrate("levels.csv --method mml --family graded --dims 1", about=("--link",)),
         "nested": _calibrate("past.csv --method map --item-model nested --dims 2", about=(*_FOR_ALL, "--family")),
         "bifactor": _calibrate("past.csv --method map --item-model bifactor", about=(*_FOR_ALL, "--dims", "--family")),
         "probabilities": _calibrate("probabilities.csv --method map --dims 1 --family beta", about=_FOR_ALL),
@@ -68,28 +64,18 @@ _CALIBRATE = Case(
         "--item-model": "--item-model 1pl",
         "--dims": "--dims 2",
         "--method": "--method mml",
-        "--general-weight": "--general-weight 0.9",
-        "--degenerate": "--degenerate majority",
-        "--by-task": "--by-task",
         "--item-covariate": "--item-covariate scenario --item-covariate weight",
         "--family": "--family beta",
-        "--link": "--link adjacent",
-        "--precision": "--precision 5",
-        "--positive-discrimination": "--positive-discrimination",
         "--device": "--device cuda:99",
         "--within": "--within custom",
         "--across": "--across items",
-        "--known-guessing": "--known-guessing",
+        "--spec": "--spec guessing.toml",
         "--folds": "--folds",
         "--force": "--force",
         "--each": "--each",
     },
     no_effect={
         ("map", "--force"): "nothing stands there",
-        **settled("probabilities", "--degenerate"),
-        **settled("map", "--degenerate"),
-        **settled("chosen dims", "--degenerate"),
-        **settled("counts", "--degenerate"),
         **settled("response file", "--repeats"),
         **settled("logs", "--repeats"),
     },
@@ -162,14 +148,12 @@ _INFO = Case(
 
 _SELECT = Case(
     modes={
-        "auto": Mode("bank -n 7 --format csv", about=("--method", "--n-items", "--criterion")),
+        "auto": Mode("bank -n 7 --format csv", about=("--method", "--n-items", "--spec")),
         "random": Mode("bank -n 7 --method random --format csv"),
         "v-optimal": Mode("bank -n 7 --method v-optimal --format csv"),
-        "criterion": Mode("bank-2 -n 7 --criterion v-optimal --format csv"),
-        "criterion d-optimal": Mode("bank-2 -n 7 --criterion d-optimal --cost tokens --format csv"),
-        "criterion random": Mode("bank -n 7 --criterion random --format csv"),
-        "criterion min-cost": Mode("bank -n 7 --criterion min-cost --cost tokens --format csv"),
-        "in seconds": Mode("bank -n 7 --criterion fisher --cost seconds --format csv", about=("--input-weight",)),
+        "design": Mode("bank-2 -n 7 --method optimal-design --format csv"),
+        "d-optimal": Mode("bank-2 -n 7 --method optimal-design --spec design.toml --format csv", about=("--spec",)),
+        "random design": Mode("bank -n 7 --method optimal-design --spec random-design.toml --format csv"),
         "ids": Mode("bank -n 7 --method random --emit ids", about=("--emit", "--output", "--format", "--seed")),
         "file": Mode(
             "bank -n 7 --method random -o out/s.json",
@@ -189,20 +173,13 @@ _SELECT = Case(
         "--per-scenario": "--per-scenario",
         "--output": "-o out/selection.json",
         "--method": "--method stratified",
-        "--n-abilities": "--n-abilities 8",
-        "--criterion": "--criterion a-optimal",
-        "--of": "--of score",
         "--target": "--target law",
-        "--cost": "--cost output_tokens",
-        "--input-weight": "--input-weight 40",
-        "--at-least": "--at-least math=6",
-        "--at-most": "--at-most math=1",
-        "--randomesque": "--randomesque 9",
+        "--spec": "--spec other-design.toml",
         "--exclude": "--exclude exclude.txt",
         "--must-include": "--must-include include.txt",
         "--emit": "--emit lm-eval",
     },
-    no_effect=no_chance("v-optimal", "criterion", "criterion d-optimal", "criterion min-cost"),
+    no_effect={**no_chance("v-optimal", "design"), ("random design", "--target"): "it draws whatever is wanted"},
     stops={("next stage", "--after"): "chosen for one model, from its own answers, got 2 models"},
     never={"--jobs": "numbers do not depend on the number of processes"},
 )  # fmt: skip

@@ -13,9 +13,8 @@ _ONE_MODEL = {"--model-id": "it names one model, and laws are of several: it is 
 _TABLE = ("--items", *RESPONSES)
 
 _FITTED = "--models suite-models.csv --checked 0 --format csv"
-_OF_BANK = f"--bank suite-bank --law irsl --shape line --pooling none {_FITTED}"
-_FEW = "--calibration-recipe recipe-0 --calibration-recipe recipe-1"
-_ITEM_MODEL = ("--item-model", "--family", "--known-guessing", "--pooling", "--shape", "--gap")
+_OF_BANK = f"--bank suite-bank --law irsl --spec plain-law.toml {_FITTED}"
+_FEW = "--spec few-recipes.toml"
 _DECIDED = "--models suite-models.csv --splits 1 --calibrating 1 --method 1PL --format csv"
 _PRETRAIN = Case(
     never={**USABLE, **PAGES},
@@ -29,21 +28,21 @@ _PRETRAIN = Case(
         "files": Mode(
             f"suite.parquet {_OF_BANK}",
             about=(
-                *("--builtin", *_NOT_OURS, "--loss", "--bank", "--law", *_ITEM_MODEL, "--calibration-recipe"),
-                *("--target-flops", "--largest-flops", "--fewest-sizes", "--recipe-column", "--budget", "--level"),
+                *("--builtin", *_NOT_OURS, "--loss", "--bank", "--law", "--spec"),
+                *("--target-flops", "--recipe-column", "--budget", "--level"),
                 *("--show", "--figure", "--kind", "--recipe", "--item", "--format"),
             ),
         ),
         "table": Mode(f"suite.csv --repeats last {_OF_BANK}", about=(*_TABLE, "--models")),
         "calibrating": Mode(
-            f"suite.parquet --items suite-items.csv --law irsl --shape line --family bernoulli {_FEW} {_FITTED}",
-            about=("--calibration-recipe", "--item-model", "--family", "--known-guessing"),
-            values={"--calibration-recipe": "--calibration-recipe recipe-2", "--family": "--family beta"},
+            f"suite.parquet --items suite-items.csv --law irsl --spec calibrating.toml {_FITTED}",
+            about=("--spec",),
+            values={"--spec": "--spec other-law.toml"},
         ),
-        "sigmoid": Mode(f"suite.parquet --law sigmoid {_FEW} {_FITTED}", about=("--bank", *_ITEM_MODEL, "--seed")),
+        "sigmoid": Mode(f"suite.parquet --law sigmoid {_FEW} {_FITTED}", about=("--bank", "--seed")),
         "two-step": Mode(f"suite.parquet --law two-step {_FEW} {_FITTED}", about=("--loss",)),
         "held out": Mode(
-            f"suite.parquet {_OF_BANK} --checked 2 --fewest-sizes 2 --show comparison",
+            f"suite.parquet {_OF_BANK} --checked 2 --spec two-sizes.toml --show comparison",
             about=("--checked",),
         ),
         "unknown compute": Mode(
@@ -69,18 +68,10 @@ _PRETRAIN = Case(
         "--recipe-column": "--recipe-column kind",
         "--drop-unknown": "--drop-unknown",
         "--law": "--law sigmoid",
-        "--largest-flops": "--largest-flops 1e12",
-        "--fewest-sizes": "--fewest-sizes 5",
         "--budget": "--budget 4",
-        "--calibration-recipe": "--calibration-recipe recipe-0",
         "--checked": "--checked 1",
         "--level": "--level 0.8",
-        "--item-model": "--item-model 1pl",
-        "--family": "--family bernoulli",
-        "--known-guessing": "--known-guessing",
-        "--pooling": "--pooling partial",
-        "--shape": "--shape bent",
-        "--gap": "--gap none",
+        "--spec": "--spec bent-law.toml",
         "--show": "--show curves",
         "--figure": "--figure out/laws.png",
         "--kind": "--kind abilities",
@@ -88,8 +79,6 @@ _PRETRAIN = Case(
         "--item": "--item item-2",
     },
     stops={
-        ("files", "--calibration-recipe"): "calibrated by a bank or by calibration_recipes, got both",
-        ("files", "--fewest-sizes"): "a law needs finished models of at least 5 sizes",
         ("table", "--models"): "every model must have its flops",
         ("table", "--true-value"): "response must be '0', which is right",
     },
