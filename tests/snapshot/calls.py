@@ -150,7 +150,7 @@ CALLS = {
     "replay prior": "replay bank-2pl two-new.parquet --session prior.toml --max-items 8 --format json",
     "replay better than": f"replay bank-2pl two-new.parquet --better-than lda/shrinkage=0.01/share=0.3 {_QUICK}",
     "replay items like these": "replay bank-2pl two-new.parquet --session like-these.toml --max-items 8 --format json",
-    "session plan": "session plan bank-2pl -n 6 --format json",
+    "plan session": "plan bank-2pl --session -n 6 --format json",
     "session run": "session run run.jsonl --command 'echo 1' --format json",
     "check session": "check bank run.jsonl --format json",
     "session extend": "session extend run.jsonl --max-items 8",

@@ -19,7 +19,6 @@ from itembank.cli.render import (
 )
 from itembank.cli.report_options import report_option
 from itembank.cli.session_options import amounts, budget_of, limit_options, of_published, session_options, session_spec
-from itembank.cli.session_plan import plan
 from itembank.cli.session_record import (
     bank_option,
     exit_if_imprecise,
@@ -380,6 +379,5 @@ def _answer_rows(responses: "ResponseMatrix") -> list[dict[str, Any]]:
     return [{"model_id": responses.model_ids[0], **row} for row in table.to_dicts()]
 
 
-command.add_command(plan)
 command.add_command(run)
 command.add_command(serve)

@@ -70,6 +70,8 @@ def fields_of(content: Mapping[str, Any], kind: Any, named: Named, where: str = 
     known = {one.name: one for one in fields(kind) if one.init}
     unknown = [key for key in content if key not in known]
     what = f"[{where}]" if where else "the file"
+    if unknown and not known:
+        raise ParameterError(f"{what} must be empty, for there is nothing to choose, got {shown(unknown)}.")
     if unknown:
         raise ParameterError(
             f"keys of {what} must be among {shown(list(known), len(known))}, got {shown(unknown)}."

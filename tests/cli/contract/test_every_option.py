@@ -26,7 +26,6 @@ SLOW = {
     *(("calibrate", name) for name in ("counts", "probabilities", "chosen dims", "mml", "bifactor", "nested")),
     *(("diagnose homogeneity", name) for name in ("table", "figure")),
     ("quickstart", "language models"),
-    ("session plan", "half-width"),
 }
 """Modes whose calls take long together."""
 SLOW_COMMANDS = {command for command, _ in SLOW}

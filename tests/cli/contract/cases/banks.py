@@ -180,7 +180,12 @@ _SELECT = Case(
         "--emit": "--emit lm-eval",
     },
     no_effect={**no_chance("v-optimal", "design"), ("random design", "--target"): "it draws whatever is wanted"},
-    stops={("next stage", "--after"): "chosen for one model, from its own answers, got 2 models"},
+    stops={
+        ("next stage", "--after"): "chosen for one model, from its own answers, got 2 models",
+        ("random", "--spec"): "the file must be empty",
+        ("v-optimal", "--spec"): "keys of the file must be among",
+        ("random design", "--method"): "keys of the file must be among",
+    },
     never={"--jobs": "numbers do not depend on the number of processes"},
 )  # fmt: skip
 _AS_THE_BANK = {
@@ -339,6 +344,7 @@ _PLAN = Case(
         "sizes": Mode("bank --selector random --method mean --max-items 15 --format json"),
         "half-width": Mode("bank --selector random --method mean --max-items 15 --half-width 0.2 --format json"),
         "difference": Mode("bank --selector v-optimal --method p-irt --max-items 15 --difference 0.2 --format json"),
+        "session": Mode("bank-2 --session -n 6 --format json", values={"--session": "--session rare.toml"}),
     },
     values={
         "--jobs": "--jobs 2",
@@ -353,6 +359,8 @@ _PLAN = Case(
         "--selector": "--selector stratified",
         "--method": "--method weighted",
         "--max-items": "--max-items 11",
+        "--session": "--session fast.toml",
+        "--n-items": "-n 7",
     },
     no_effect={
         **no_chance("difference"),

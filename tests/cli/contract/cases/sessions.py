@@ -73,21 +73,6 @@ def _alike(mode, *options):
 
 
 CASES = {
-    "session plan": Case(
-        modes={
-            "items": Mode("bank-2 -n 6 --format json"),
-            "half-width": Mode("bank-2 --half-width 0.2 --format json", about=("--half-width",)),
-        },
-        values={
-            "--jobs": "--jobs 2",
-            "--n-items": "-n 7",
-            "--half-width": "--half-width 0.25",
-            "--target": "--target math",
-            "--level": "--level 0.8",
-            "--format": "--format table",
-        },
-        never={"--jobs": "numbers do not depend on the number of processes"},
-    ),
     "session start": Case(
         modes={
             **{name: _start(words) for name, words in _MODES.items()},
