@@ -2,7 +2,7 @@
 
 Every benchmark has an item model of its own, 2PL unless told: Beta for probabilities, beta-binomial for counts,
 Bernoulli for right and wrong. Models are left out in folds, and half of a model's answers predict the other half
-(`itembank diagnose predictions`). With `laws` abilities of the built-in language models' largest sizes are forecast
+(`itembank study predictions`). With `laws` abilities of the built-in language models' largest sizes are forecast
 from the compute of smaller ones instead.
 
     python -m benchmarks.item_predictions [SET ...] [--item-model 1pl] [-o benchmarks/results/item_predictions]

@@ -83,8 +83,8 @@ COMMANDS = (
     ("session", "status", "run.jsonl"),
     ("session", "export", "run.jsonl"),
     ("replay", "bank", "new.jsonl", "--max-items", "2", *FAST_SESSION),
-    ("diagnose", "homogeneity", "bank"),
-    ("diagnose", "selection", "bank", "selection.json"),
+    ("study", "homogeneity", "bank"),
+    ("study", "weights", "bank", "selection.json"),
 )
 """With every `--format`."""
 MESSAGES = (
@@ -103,8 +103,8 @@ MESSAGES = (
 """Whose words to people are looked at."""
 FIGURES = (
     ("info", "bank", "--figure", "figure.svg"),
-    ("diagnose", "homogeneity", "bank", "--figure", "figure.svg"),
-    ("diagnose", "selection", "bank", "selection.json", "--figure", "figure.svg"),
+    ("study", "homogeneity", "bank", "--figure", "figure.svg"),
+    ("study", "weights", "bank", "selection.json", "--figure", "figure.svg"),
 )
 
 

@@ -24,7 +24,7 @@ from tests.cli.contract.world import make_world, small, written_plainly
 FAILED = (1, 2, 4)
 SLOW = {
     *(("calibrate", name) for name in ("counts", "probabilities", "chosen dims", "mml", "bifactor", "nested")),
-    *(("diagnose homogeneity", name) for name in ("table", "figure")),
+    *(("study homogeneity", name) for name in ("table", "figure")),
     ("quickstart", "language models"),
 }
 """Modes whose calls take long together."""
