@@ -58,7 +58,7 @@ CALLS = {
     "prepare": ["bank"],
     "publish-tiny": ["bank -n 9 -o made-tiny"],
     "sample-data": ["-o made-sample"],
-    "select": ["bank -n 7 --method v-optimal", "bank-2 -n 7 --criterion d-optimal --cost tokens"],
+    "select": ["bank -n 7 --method v-optimal", "bank-2 -n 7 --method optimal-design --spec design.toml"],
     "estimate": ["bank new.parquet --method p-irt --interval model-based"],
     "check": ["bank whole.csv --selection random.json --group public=selection.json"],
     "compare": [
