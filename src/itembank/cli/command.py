@@ -35,7 +35,7 @@ RENAMED: Mapping[str, Mapping[str, str]] = {
     "homogeneity": _FIGURE,
     "pretrain": _FIGURE,
     "test-time": {**_FIGURE, "--only": "--model"},
-    "transfer": {**_FIGURE, "--share-easy": "--easy-fraction"},
+    "transfer": _FIGURE,
     "validity": {**_FIGURE, "--table": "--kind"},
 }
 """By the name of a command: what its options were called before, and what they are called now."""

@@ -17,6 +17,9 @@ FILES = {
     'family = "bernoulli"\n',
     "other-law": 'calibration_recipes = ["recipe-2"]\n[[laws]]\nname = "irsl"\nshape = "bent"\nfamily = "beta"\n',
     "bent-law": '[[laws]]\nname = "irsl"\nshape = "bent"\ngap = "none"\n',
+    "two-folds": "n_folds = 2\n",
+    "three-folds": "n_folds = 3\n",
+    "few-easy": "easy_fraction = 0.3\n",
     "guessing": "known_guessing = true\n",
 }
 

@@ -344,7 +344,7 @@ _PLAN = Case(
         "sizes": Mode("bank --selector random --method mean --max-items 15 --format json"),
         "half-width": Mode("bank --selector random --method mean --max-items 15 --half-width 0.2 --format json"),
         "difference": Mode("bank --selector v-optimal --method p-irt --max-items 15 --difference 0.2 --format json"),
-        "session": Mode("bank-2 --session -n 6 --format json", values={"--session": "--session rare.toml"}),
+        "session": Mode("bank-2 --session -n 6 --format json", values={"--session": "--session random.toml"}),
     },
     values={
         "--jobs": "--jobs 2",

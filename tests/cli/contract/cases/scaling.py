@@ -153,7 +153,7 @@ _TRANSFER = Case(
         "files": Mode(
             f"two.parquet {_ONE_TO_OTHER}{_PAST}",
             about=(
-                *(*_NOT_OURS, "--easy-fraction", "--folds", "--bank", "--k", "--target", "--method", "--level"),
+                *(*_NOT_OURS, "--bank", "--k", "--target", "--method", "--level"),
                 *("--show", "--calibration-model", "--figure", "--format"),
             ),
         ),
@@ -162,14 +162,17 @@ _TRANSFER = Case(
             f"--force {_ONE_TO_OTHER}{_PAST}",
             about=("--items", "--models", "--group", *(one for one in RESPONSES if one != "--max-response")),
         ),
-        "in turn": Mode(f"two.parquet --folds 2 --force {_ONE_TO_OTHER}", about=("--folds", "--seed")),
+        "in turn": Mode(
+            f"two.parquet --spec two-folds.toml --force {_ONE_TO_OTHER}",
+            about=("--spec", "--seed"),
+            values={"--spec": "--spec three-folds.toml"},
+        ),
         "easy to hard": Mode(f"two.parquet --source s0 {_SCORES}{_PAST}", about=("--force",), codes=(1,)),
         "forced": Mode(
             f"two.parquet --source s0 --force {_SCORES}{_PAST}",
-            about=("--easy-fraction", "--source", "--target"),
+            about=("--spec", "--source", "--target"),
             values={"--target": "--target s1"},
         ),
-        "weak": Mode(f"two.parquet --source s0 --force {_SCORES}{_PAST}", about=("--warn-below",), hears=True),
         "counts": Mode(
             f"samples.parquet --source math --target code --force {_SCORES}"
             + "".join(f" --calibration-model model-{j}" for j in range(1, 6)),
@@ -177,7 +180,7 @@ _TRANSFER = Case(
         ),
         "new models": Mode(f"two-new.parquet {_ONE_TO_OTHER}", about=("--bank",), codes=(1,)),
         "builtin": Mode(
-            f"--builtin bytelms --source copying --target reversal --folds 2 --force {_SCORES}",
+            f"--builtin bytelms --source copying --target reversal --spec two-folds.toml --force {_SCORES}",
             about=("--response", "--metric", "--column", "--builtin"),
         ),
     },
@@ -194,9 +197,7 @@ _TRANSFER = Case(
         "--method": "--method common-scale",
         "--bank": "--bank two-bank",
         "--calibration-model": f"--calibration-model m{N_PAST}",
-        "--easy-fraction": "--easy-fraction 0.3",
-        "--folds": "--folds 3",
-        "--warn-below": "--warn-below 0.1",
+        "--spec": "--spec few-easy.toml",
         "--force": "--force",
         "--group": "--group kind",
         "--level": "--level 0.8",
