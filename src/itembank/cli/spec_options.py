@@ -1,10 +1,10 @@
 """Options made of the fields of specs, and files of the rest: types, choices and defaults are not written again."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import MISSING, fields
 from pathlib import Path
-from types import NoneType, UnionType
-from typing import TYPE_CHECKING, Any, Union, get_args, get_origin, get_type_hints
+from types import NoneType
+from typing import Any, get_args, get_origin, get_type_hints
 
 import click
 from click.core import ParameterSource
@@ -12,9 +12,7 @@ from click.core import ParameterSource
 from itembank.cli.command import Decorator
 from itembank.cli.option_types import NumberOrWord
 from itembank.cli.options import FILE
-
-if TYPE_CHECKING:
-    from itembank.files.spec_files import Named
+from itembank.files.spec_files import Named, members_of, read_choices
 
 
 def spec_option(spec: type, field: str, text: str, *names: str, **more: Any) -> Decorator:
@@ -55,10 +53,8 @@ def spec_file_option(of: str, such_as: str) -> Decorator:
     )
 
 
-def file_choices(path: Path | None, kind: type, named: "Named | None" = None) -> dict[str, Any]:
+def file_choices(path: Path | None, kind: type, named: Named | None = None) -> dict[str, Any]:
     """Return the choices of `--spec`, none without a file; raises as `read_choices`."""
-    from itembank.files.spec_files import read_choices  # noqa: PLC0415
-
     return {} if path is None else read_choices(path, kind, named)
 
 
@@ -72,18 +68,9 @@ def typed(choices: Mapping[str, Any]) -> dict[str, Any]:
 
 def _type(hint: Any) -> Any:
     """Return the type of click for that of a field."""
-    members = list(_members(hint))
+    members = [member for member in members_of(hint) if member is not NoneType]
     words = [word for member in members for word in get_args(member)]
     numbers = [member for member in members if member in {int, float}]
     if words and numbers:
         return NumberOrWord(numbers[0], *words)
     return click.Choice(words) if words else numbers[0] if numbers else str
-
-
-def _members(hint: Any) -> Iterator[Any]:
-    """Members of a union, of whatever depth, but None."""
-    if get_origin(hint) in {Union, UnionType}:
-        for one in get_args(hint):
-            yield from _members(one)
-    elif hint is not NoneType:
-        yield hint
