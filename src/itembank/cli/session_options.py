@@ -142,12 +142,13 @@ def _stopping(found: Mapping[str, Any], given: Mapping[str, Any]) -> Stopping:
     """Return the rules of precision."""
     from itembank.sessions.session_spec import CUSTOM  # noqa: PLC0415
 
-    stopping, target = found.get("stopping", Stopping()), found.get("target", OVERALL)
+    stopping: Stopping = found.get("stopping", Stopping())
+    target = found.get("target", OVERALL)
     score = target if isinstance(target, str) else CUSTOM
     changed: dict[str, Any] = {"level": given["level"]} if "level" in given else {}
     if "half_width" in given:
         changed["half_width"] = amounts("--half-width", given["half_width"], unnamed=score)
-    question = {name: given.get(name) for name in ("threshold", "model")}
+    question: dict[str, Any] = {name: given.get(name) for name in ("threshold", "model")}
     if all(name in given for name in question):
         raise click.UsageError("--threshold and --better-than are two questions; give one of them.")
     if any(name in given for name in question):
