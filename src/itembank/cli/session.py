@@ -98,11 +98,11 @@ def start(*, bank: Path, output: Path, model_id: str, choices: Mapping[str, Any]
       value = "llama"
     """  # noqa: D301
     from itembank.bank.bank_files import load_bank  # noqa: PLC0415
-    from itembank.selection.criteria import uses_chance  # noqa: PLC0415
+    from itembank.selection.criteria import CRITERIA, uses_chance  # noqa: PLC0415
     from itembank.sessions.journal_sessions import start_session  # noqa: PLC0415
 
     spec = session_spec(choices, seed)
-    refuse_unused(("cost", not uses_chance(spec.criterion), "a criterion that looks at costs"))
+    refuse_unused(("cost", not uses_chance(CRITERIA.resolve(spec.criterion)), "a criterion that looks at costs"))
     with warnings_as_notes(), progress("session start") as report:
         loaded = load_bank(bank)
         spec = of_published(loaded, spec, choices)
