@@ -135,14 +135,6 @@ class MethodTable(Generic[Spec]):
         """Return a spec's choices as plain data, with its method's short name under a key."""
         return {key: self.name_of(spec), **asdict(cast("Any", spec))}
 
-    def from_plain(self, plain: Mapping[str, Any], key: str) -> Spec:
-        """Make the spec of what `to_plain` returned; `TypeError` or `KeyError` for other fields than it has."""
-        choices = dict(plain)
-        name = choices.pop(key)
-        if name not in self.kinds:
-            raise ParameterError(self.refusal(name))
-        return self.kinds[name](**choices)
-
     def label(self, spec: Spec) -> str:
         """Return the short name of a spec's method, with the choices that differ from its defaults."""
         default = type(spec)()

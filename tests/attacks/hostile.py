@@ -14,6 +14,7 @@ import numpy as np
 from tests.attacks.judging import ACCEPTED, REFUSED, verdict
 from tests.attacks.running import Outcome, run_here
 from tests.attacks.workplace import FAST
+from tests.cli.session.loops import FAST as FAST_SESSION
 
 NAMES = (
     *(
@@ -65,7 +66,7 @@ def make_hostile(folder: Path) -> None:
         ("calibrate", "all.parquet", "-o", "bank", "--item-model", "2pl", "--no-folds"),
         ("select", "bank", "-n", "9", "--method", "random", "-o", "selection.json"),
         ("bank", "retire", "bank", NAMES[0], NAMES[2], "--reason", NAMES[1], "-o", "retired"),
-        ("session", "start", "bank", "-o", "run.jsonl", "--model-id", NAMES[0], "--max-items", "9", *FAST[2:]),
+        ("session", "start", "bank", "-o", "run.jsonl", "--model-id", NAMES[0], "--max-items", "9", *FAST_SESSION),
     ):
         outcome = run_here(words, folder=folder)
         if outcome.code:
@@ -81,9 +82,9 @@ COMMANDS = (
     ("compare", "bank", "new.jsonl", "--method", "p-irt", "--target", "all"),
     ("session", "status", "run.jsonl"),
     ("session", "export", "run.jsonl"),
-    ("replay", "bank", "new.jsonl", "--max-items", "2", *FAST[2:]),
-    ("diagnose", "homogeneity", "bank"),
-    ("diagnose", "selection", "bank", "selection.json"),
+    ("replay", "bank", "new.jsonl", "--max-items", "2", *FAST_SESSION),
+    ("study", "homogeneity", "bank"),
+    ("study", "weights", "bank", "selection.json"),
 )
 """With every `--format`."""
 MESSAGES = (
@@ -101,8 +102,8 @@ MESSAGES = (
 """Whose words to people are looked at."""
 FIGURES = (
     ("info", "bank", "--figure", "figure.svg"),
-    ("diagnose", "homogeneity", "bank", "--figure", "figure.svg"),
-    ("diagnose", "selection", "bank", "selection.json", "--figure", "figure.svg"),
+    ("study", "homogeneity", "bank", "--figure", "figure.svg"),
+    ("study", "weights", "bank", "selection.json", "--figure", "figure.svg"),
 )
 
 

@@ -9,6 +9,7 @@ import polars as pl
 
 from itembank.sessions.journal_lines import parse_journal
 from tests.attacks.judging import contents
+from tests.cli.session.loops import FAST as FAST_SESSION
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,8 +142,7 @@ JOBS = {
             "m",
             "--max-items",
             "9",
-            "--interval",
-            "model-based",
+            *FAST_SESSION,
         ),
         ("bank",),
         ("new.jsonl",),
@@ -202,7 +202,7 @@ JOBS = {
         ("made.parquet", "made.truth.safetensors"),
     ),
     "replay": Job(
-        ("replay", "bank", "new.csv", "--max-items", "5", "--interval", "model-based", "-o", "asked.csv"),
+        ("replay", "bank", "new.csv", "--max-items", "5", *FAST_SESSION, "-o", "asked.csv"),
         ("bank", "new.csv"),
         ("asked.csv",),
     ),

@@ -15,7 +15,7 @@ READ = ("import",)
 TO = ("-o", "out.parquet", *JSON)
 LOG = "logs/org__one"
 DATE = "2025-03-01T10-00-00.000001"
-LAW = ("scaling", "pretrain", "suite.parquet", "--law", "sigmoid", "--checked", "0", "--fewest-sizes", "3", *JSON)
+LAW = ("scaling", "pretrain", "suite.parquet", "--law", "sigmoid", "--checked", "0", *JSON)
 STUDY = ("study.toml", "-o", "study", "--jobs", "1")
 PREDICTION = ("prediction.toml", "-o", "prediction", "--jobs", "1")
 

@@ -13,6 +13,7 @@ from itembank.responses.response_files import write_responses
 from tests.attacks.running import run_here
 from tests.bank.banks import make_bank
 from tests.cli.contract import foreign, harness_world, inspect_world
+from tests.cli.session.loops import FAST as FAST_SESSION
 from tests.readers.logs import sample, write_run
 from tests.scaling.simulated_suite import simulated_suite
 from tests.studies.files import PREDICTION, STUDY, write_toml
@@ -130,7 +131,7 @@ def _bank(folder: Path) -> None:
     new.with_columns(model_id=pl.lit("other"), response=1.0 - pl.col("response")).write_csv(folder / "other.csv")
     write_responses(bank.responses, folder / "responses.parquet")
     _run("select", folder / "bank", "-n", 9, "--method", "random", "-o", folder / "selection.json")
-    start = ("session", "start", folder / "bank", "--model-id", "new", "--max-items", 9, "--interval", "model-based")
+    start = ("session", "start", folder / "bank", "--model-id", "new", "--max-items", 9, *FAST_SESSION)
     _run(*start, "-o", folder / "run.jsonl")
     for item, response in list(zip(bank.responses.item_ids, answers, strict=True))[:3]:
         _run("session", "ask", folder / "run.jsonl")

@@ -14,6 +14,13 @@ def offered_methods(command):
     return tuple(next(option for option in command.params if option.name == "method").type.choices)
 
 
+def spec_file(folder, content):
+    """Write a file of rare choices; return the option that takes it."""
+    path = folder / "spec.toml"
+    path.write_text(content)
+    return "--spec", path
+
+
 @pytest.fixture(scope="session")
 def fitted_bank(tmp_path_factory):
     """A small bank of three scenarios on disk, with its fits without some of the models."""

@@ -9,6 +9,7 @@ import pytest
 from itembank.bank.bank_files import load_bank, save_bank
 from itembank.bank.bank_views import whole_bank
 from itembank.responses.response_files import write_responses
+from tests.cli.session.loops import FAST
 from tests.living.living import named_bank
 from tests.living.test_growing import new_models
 from tests.living.test_link_items import few_links, linking
@@ -48,9 +49,7 @@ def test_items_and_models_join_and_the_bank_learns(folder, run):
 
 
 def test_answers_of_a_session_join_from_its_journal(folder, run):
-    assert (
-        run("session", "start", "bank", "-o", "s.jsonl", "--model-id", "tested", "--interval", "model-based").code == 0
-    )
+    assert run("session", "start", "bank", "-o", "s.jsonl", "--model-id", "tested", *FAST).code == 0
     for number in range(4):
         asked = json.loads(run("session", "ask", "s.jsonl").out)["items"][0]["item_id"]
         assert run("session", "tell", "s.jsonl", asked, "--response", number % 2).code == 0
@@ -64,7 +63,7 @@ def test_answers_of_a_session_join_from_its_journal(folder, run):
 
 
 def test_a_session_begun_before_items_were_retired_joins_and_is_examined(folder, run):
-    assert run("session", "start", "bank", "-o", "s.jsonl", "--model-id", "new", "--interval", "model-based").code == 0
+    assert run("session", "start", "bank", "-o", "s.jsonl", "--model-id", "new", *FAST).code == 0
     asked = []
     for number in range(12):
         asked.append(json.loads(run("session", "ask", "s.jsonl").out)["items"][0]["item_id"])

@@ -9,6 +9,7 @@ from itembank.estimation.folds import folds
 from itembank.responses.response_files import write_responses
 from itembank.responses.responses import ResponseMatrix
 from tests.bank.banks import make_bank
+from tests.cli.conftest import spec_file
 
 pytestmark = pytest.mark.usefixtures("few_folds")
 
@@ -54,7 +55,8 @@ def test_known_guessing_is_taken_from_the_items_file(run, response_file, tmp_pat
     pl.DataFrame({"item_id": ids, "chance": [0.25] * 40}).write_csv(tmp_path / "items.csv")
     told = tmp_path / "told.parquet"
     assert run("import", response_file, "--items", tmp_path / "items.csv", "-o", told).code == 0
-    outcome = run("calibrate", told, "-o", tmp_path / "new", "--known-guessing", "--dims", 1, "--no-folds")
+    known = spec_file(tmp_path, "known_guessing = true")
+    outcome = run("calibrate", told, "-o", tmp_path / "new", *known, "--dims", 1, "--no-folds")
     assert outcome.code == 0, outcome.err
     calibration = load_bank(tmp_path / "new").calibration
     assert set(calibration.parameters.lower_asymptote[~calibration.is_degenerate]) == {0.25}
@@ -74,15 +76,27 @@ def test_a_bank_is_replaced_only_by_force(run, response_file, tmp_path):
         (("--dims", "two"), "whole number or 'auto'"),
         (("--dims", "auto", "--item-model", "2pl"), "--dims auto"),
         (("--dims", "auto", "--item-model", "bifactor", "--method", "map"), "one ability a scenario"),
-        (("--general-weight", "1", "--item-model", "nested"), "--method map"),
-        (("--degenerate", "majority"), "--method map"),
-        (("--general-weight", "1", "--method", "map"), "--item-model nested"),
-        (("--by-task", "--method", "map"), "--method variational"),
-        (("--by-task", "--item-model", "1pl"), "not with --item-model 1pl"),
     ],
 )
 def test_dims_that_make_no_sense_are_usage_errors(run, response_file, tmp_path, options, message):
     outcome = run("calibrate", response_file, "-o", tmp_path / "new", *options)
+    assert outcome.code == 2
+    assert message in outcome.err
+
+
+@pytest.mark.parametrize(
+    ("content", "options", "message"),
+    [
+        ("general_weight = 1", ("--item-model", "nested"), "must be among"),
+        ('degenerate = "majority"', (), "must be among"),
+        ("by_task = true", ("--method", "map"), "must be among"),
+        ("by_task = true", ("--item-model", "1pl"), "with a slope an item"),
+        ("by_taks = true", (), "Did you mean 'by_task'?"),
+        ("by_task = 1", (), "by_task must be true or false, got 1"),
+    ],
+)
+def test_choices_that_a_method_does_not_have_are_refused(run, response_file, tmp_path, content, options, message):
+    outcome = run("calibrate", response_file, "-o", tmp_path / "new", *options, *spec_file(tmp_path, content))
     assert outcome.code == 2
     assert message in outcome.err
 
@@ -155,16 +169,18 @@ def test_the_next_step_it_names_can_be_taken(run, response_file, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("options", "item_model", "n_dims", "kept"),
+    ("content", "options", "n_dims", "kept"),
     [
-        (("--item-model", "nested"), "nested", 4, {}),
-        (("--item-model", "nested", "--dims", 3, "--general-weight", 0.25), "nested", 3, {"general_weight": 0.25}),
-        (("--item-model", "nested", "--degenerate", "majority"), "nested", 4, {"degenerate": "majority"}),
-        (("--item-model", "bifactor"), "bifactor", 4, {}),
+        ("", ("--item-model", "nested"), 4, {}),
+        ("general_weight = 0.25\nn_dims = 2", ("--item-model", "nested", "--dims", 3), 3, {"general_weight": 0.25}),
+        ('degenerate = "majority"\nitem_model = "nested"', (), 4, {"degenerate": "majority"}),
+        ("", ("--item-model", "bifactor"), 4, {}),
     ],
 )
-def test_nested_banks(run, response_file, tmp_path, options, item_model, n_dims, kept):
-    outcome = run("calibrate", response_file, "-o", tmp_path / "new", "--method", "map", "--no-folds", *options)
+def test_nested_banks(run, response_file, tmp_path, content, options, n_dims, kept):
+    item_model = "bifactor" if "bifactor" in options else "nested"
+    words = ("--method", "map", "--no-folds", *options, *spec_file(tmp_path, content))
+    outcome = run("calibrate", response_file, "-o", tmp_path / "new", *words)
     assert outcome.code == 0, outcome.err
     calibration = load_bank(tmp_path / "new").calibration
     assert (calibration.item_model, calibration.n_dims, calibration.options) == (item_model, n_dims, kept)
@@ -184,12 +200,14 @@ def test_the_dimensions_of_a_nested_bank_are_chosen_on_request(run, response_fil
     ("options", "item_model", "n_dims", "kept"),
     [
         (("--item-model", "nested", "--dims", 2), "nested", 2, {}),
-        (("--by-task", "--dims", 1), "2pl", 1, {"by_task": True}),
+        (("--dims", 1, "--spec", "by-task.toml"), "2pl", 1, {"by_task": True}),
     ],
 )
 def test_nested_banks_and_priors_of_items_by_the_variational_method(
-    run, response_file, tmp_path, options, item_model, n_dims, kept
+    run, response_file, tmp_path, monkeypatch, options, item_model, n_dims, kept
 ):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "by-task.toml").write_text("by_task = true")
     outcome = run("calibrate", response_file, "-o", tmp_path / "new", *options)
     assert outcome.code == 0, outcome.err
     bank = load_bank(tmp_path / "new")

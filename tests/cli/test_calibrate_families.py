@@ -7,6 +7,7 @@ from scipy.special import expit
 from itembank.bank.bank_files import load_bank
 from itembank.responses.response_files import write_responses
 from itembank.responses.responses import ResponseMatrix
+from tests.cli.conftest import spec_file
 
 N_MODELS, N_ITEMS = 20, 12
 
@@ -51,9 +52,9 @@ def test_probabilities_have_a_precision_for_each_scenario(run, probabilities, tm
     assert shown[2] == pytest.approx(np.sqrt(shown[0] * shown[1]))
 
 
-@pytest.mark.parametrize(("given", "expected"), [("global", None), ("12.5", 12.5)])
+@pytest.mark.parametrize(("given", "expected"), [("'global'", None), ("12.5", 12.5)])
 def test_a_precision_can_be_common_or_given(run, probabilities, tmp_path, given, expected):
-    bank = calibrated(run, probabilities, tmp_path, "--family", "beta", "--precision", given)
+    bank = calibrated(run, probabilities, tmp_path, "--family", "beta", *spec_file(tmp_path, f"precision = {given}"))
     (found,) = np.unique(bank.parameters.precision)
     if expected is not None:
         assert found == expected
@@ -66,22 +67,28 @@ def test_known_trials_make_counts(run, counts, tmp_path):
 
 
 def test_positive_slopes_mean_one_ability(run, counts, tmp_path):
-    outcome = run("calibrate", counts, "-o", tmp_path / "bank", "--no-folds", "--positive-discrimination")
+    outcome = run(
+        "calibrate",
+        counts,
+        "-o",
+        tmp_path / "bank",
+        "--no-folds",
+        *spec_file(tmp_path, "positive_discrimination = true"),
+    )
     assert outcome.code == 0, outcome.err
     calibration = load_bank(tmp_path / "bank").calibration
     assert (calibration.item_model, calibration.options["positive_discrimination"]) == ("2pl", True)
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("content", "options", "message"),
     [
-        (("--precision", "10"), "--precision goes with --family beta"),
-        (("--family", "beta", "--precision", "much"), "must be a number or 'global' or 'scenario'"),
-        (("--method", "map", "--positive-discrimination"), "goes with --method variational"),
+        ('precision = "much"', ("--family", "beta"), "precision must be a number, 'global' or 'scenario', got 'much'"),
+        ("positive_discrimination = true", ("--method", "map"), "must be among"),
     ],
 )
-def test_choices_that_do_not_go_together_are_refused(run, counts, tmp_path, options, message):
-    outcome = run("calibrate", counts, "-o", tmp_path / "bank", *options)
+def test_choices_that_do_not_go_together_are_refused(run, counts, tmp_path, content, options, message):
+    outcome = run("calibrate", counts, "-o", tmp_path / "bank", *options, *spec_file(tmp_path, content))
     assert outcome.code == 2
     assert message in outcome.err
 

@@ -1,8 +1,12 @@
 import json
 
+import numpy as np
 import pytest
 
 from itembank.bank.bank_files import save_bank
+from itembank.selection.criteria import DOptimality
+from itembank.sessions import plan_sessions
+from itembank.sessions.plan_sessions import Design
 from tests.bank.banks import make_bank
 
 pytestmark = pytest.mark.usefixtures("few_folds")
@@ -63,3 +67,58 @@ def test_another_method_is_refused_with_those_there_are(run, bank_folder, option
     assert outcome.code == 2
     assert "'nothing' is not one of" in outcome.err
     assert "'auto'" in outcome.err
+
+
+@pytest.fixture
+def tried(monkeypatch):
+    """Ways of asking whose errors are known."""
+    once = np.full(20, 0.05)
+    errors = {"at once": once, "one by one": once - 0.02 + np.tile([0.001, -0.001], 10)}
+    ways = tuple(
+        Design(name, lambda question, progress, error=error: error, f"{name}: {{n_items}}")
+        for name, error in errors.items()
+    )
+    monkeypatch.setattr(plan_sessions, "DESIGNS", ways)
+
+
+@pytest.mark.usefixtures("tried")
+def test_the_table_of_ways_has_errors_in_points_and_says_what_to_take(run, bank_folder):
+    outcome = run("plan", bank_folder, "--session", "-n", 9)
+    assert outcome.code == 0
+    assert outcome.err.splitlines()[-1] == "Ask one by one: 2.00 ± 0.02 points closer than at once."
+    rows = [line.split() for line in outcome.out.splitlines() if "±" in line and "closer" not in line]
+    assert [row[:5] for row in rows] == [["at", "once", "5.00", "±", "0.00"], ["one", "by", "one", "3.00", "±"]]
+    assert "this" in rows[1]
+    assert "this" not in rows[0]
+
+
+@pytest.mark.usefixtures("tried")
+def test_json_of_ways_has_errors_of_scores_from_0_to_1(run, bank_folder):
+    found = json.loads(run("plan", bank_folder, "--session", "-n", 9, "--format", "json").out)
+    assert (found["taken"], found["command"], found["n_items"]) == ("one by one", "one by one: 9", 9)
+    assert [row["mean_absolute_error"] for row in found["designs"]] == pytest.approx([0.05, 0.03])
+    assert found["designs"][1]["gain"] == pytest.approx(0.02)
+
+
+def test_the_session_is_that_of_the_file(run, bank_folder, tmp_path, monkeypatch):
+    (tmp_path / "session.toml").write_text('criterion = "d-optimal"')
+    asked = []
+    keep = Design("one by one", lambda question, progress: asked.append(question.spec) or np.full(20, 0.05), "")
+    monkeypatch.setattr(plan_sessions, "DESIGNS", (keep, keep))
+    assert run("plan", bank_folder, "--session", tmp_path / "session.toml", "-n", 9).code == 0
+    assert asked[0].criterion == DOptimality()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--session",), "one of -n N and --half-width W"),
+        (("--session", "-n", 9, "--half-width", 0.1), "one of -n N and --half-width W"),
+        (("-n", 9), "--n-items goes with --session"),
+        (("--session", "-n", 9, "--power", 0.9), "--power goes with items that are asked at once"),
+    ],
+)
+def test_choices_of_sessions_and_of_one_batch_are_not_mixed(run, bank_folder, options, message):
+    outcome = run("plan", bank_folder, *options)
+    assert outcome.code == 2
+    assert message in outcome.err

@@ -6,6 +6,7 @@ import pytest
 from itembank.responses.response_files import write_responses
 from itembank.responses.responses import ResponseMatrix
 from tests.bank.banks import make_bank
+from tests.cli.session.loops import FAST
 
 pytest.importorskip("jinja2")
 pytest.importorskip("vl_convert")
@@ -31,7 +32,7 @@ def new(tmp_path):
 @pytest.fixture
 def journal(run, fitted_bank, tmp_path):
     path = tmp_path / "run.jsonl"
-    options = ("--model-id", "new/model", "--max-items", 3, "--interval", "model-based")
+    options = ("--model-id", "new/model", "--max-items", 3, *FAST)
     assert run("session", "start", fitted_bank, "-o", path, *options).code == 0
     for response in (1, 0):
         item = run("session", "ask", path, "--format", "ids").out.strip()

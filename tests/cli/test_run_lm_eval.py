@@ -23,7 +23,6 @@ def _without_lm_eval(monkeypatch):
         (("-n", 3, "--adaptive"), "Say which items to run"),
         (("-n", 3, "--max-items", 4), "--max-items goes with --adaptive"),
         (("-n", 3, "--half-width", 0.1), "--half-width goes with --adaptive"),
-        (("--adaptive", "--min-items", 4), "--min-items goes with a precision"),
         (("--adaptive", "--stages", 2), "--stages goes with -n"),
     ],
 )

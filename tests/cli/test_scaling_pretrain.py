@@ -2,13 +2,16 @@ import csv
 import io
 import json
 
+import click
 import numpy as np
 import polars as pl
 import pytest
 from click.testing import CliRunner
 
 from itembank.cli.main import cli
+from itembank.cli.scaling_pretrain import _settings
 from itembank.responses.response_files import write_responses
+from itembank.scaling.pretraining.method_specs import DEFAULT_LAWS
 from tests.scaling.simulated_suite import simulated_suite
 
 
@@ -73,8 +76,9 @@ def test_a_table_for_the_terminal_a_figure_and_a_page(files, tmp_path):
     assert "The item response law says that" in text
 
 
-def test_items_calibrated_on_recipes_of_the_past_with_a_budget(files):
-    options = ("--calibration-recipe", "recipe-0", "--calibration-recipe", "recipe-1", "--budget", "8")
+def test_items_calibrated_on_recipes_of_the_past_with_a_budget(files, tmp_path):
+    (tmp_path / "spec.toml").write_text('calibration_recipes = ["recipe-0", "recipe-1"]')
+    options = ("--spec", str(tmp_path / "spec.toml"), "--budget", "8")
     result = run(files, "--law", "irsl", "--checked", "0", "--format", "csv", *options)
     assert result.exit_code == 0, result.output
     rows = list(csv.DictReader(io.StringIO(result.stdout)))
@@ -132,17 +136,43 @@ def test_what_was_not_asked_for_cannot_be_shown(files, tmp_path, monkeypatch, op
     assert not list(tmp_path.iterdir())
 
 
+def test_a_bank_goes_with_laws_that_have_items(files):
+    result = run_with_bank(files, "--law", "sigmoid")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "--bank goes with --law irsl. Leave it out" in result.stderr
+
+
 @pytest.mark.parametrize(
-    ("options", "text"),
+    ("content", "text"),
     [
-        (("--law", "sigmoid"), "--bank goes with --law irsl. Leave it out"),
-        (("--item-model", "1pl"), "--item-model goes with items that are calibrated here, not with --bank"),
+        ("fewest_size = 2", "Did you mean 'fewest_sizes'?"),
+        ("largest_flops = 'all'", "largest_flops must be a number, got 'all'"),
+        ("[[laws]]\nname = 'irls'", "laws.name: "),
+        ("[[laws]]\nname = 'irsl'\nshape = 'curve'", "shape must be"),
     ],
 )
-def test_a_bank_goes_with_laws_that_have_items_and_brings_its_items(files, options, text):
-    result = run_with_bank(files, *options)
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert text in result.stderr
+def test_a_file_that_does_not_fit_is_refused(files, tmp_path, content, text):
+    (tmp_path / "spec.toml").write_text(content)
+    result = run(files, "--spec", str(tmp_path / "spec.toml"))
+    assert result.stdout == ""
+    assert text in f"{result.stderr}{result.exception}"
+
+
+def test_the_laws_of_a_file_are_fitted_and_an_option_chooses_among_them(tmp_path):
+    (tmp_path / "spec.toml").write_text("laws = ['trend', {name = 'irsl', gap = 'none'}]\nn_checked = 1")
+    names = []
+
+    @click.command()
+    @click.option("--law", "laws", multiple=True)
+    def command(laws):
+        settings, is_auto = _settings({"laws": laws}, tmp_path / "spec.toml")
+        names.append((settings.names, settings.item_law.gap, settings.n_checked, is_auto))
+
+    for words in ((), ("--law", "irsl"), ("--law", "auto")):
+        assert CliRunner().invoke(command, words).exit_code == 0
+    assert names[0] == (("trend", "irsl"), "none", 1, False)
+    assert names[1] == (("irsl",), "none", 1, False)
+    assert names[2] == (DEFAULT_LAWS, "none", 1, True)
 
 
 def test_without_a_table_of_models_the_option_is_named(files):

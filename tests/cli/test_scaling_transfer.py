@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from itembank.responses.response_files import write_responses
+from tests.cli.conftest import spec_file
 from tests.scaling.two_scenarios import simulated
 
 
@@ -84,15 +85,9 @@ def test_validity_as_json_csv_figure_and_page(run, responses_file, tmp_path):
         (("transfer", "--target", "s1"), 2, "--target needs --source"),
         (("transfer", "--source", "s0", "--k", "1,x"), 2, "whole numbers"),
         (("transfer", "--source", "s0", "--k", "1,5"), 2, "without repeated samples"),
-        (("transfer", "--source", "s0", "--easy-fraction", "2"), 2, "easy_fraction"),
         (("transfer", "--source", "s0", "--figure", "figure.doc"), 2, "must end in"),
         (("transfer", "--source", "s7"), 1, "got 's7'"),
         (("transfer", "--source", "s0", "--group", "colour"), 1, "must be a column of the model table"),
-        (
-            ("transfer", "--source", "s0", "--calibration-model", "m0", "--folds", "3"),
-            2,
-            "--folds goes with parts left",
-        ),
         (("validity", "--level", "1"), 2, "level must be between 0 and 1"),
         (("validity", "--kind", "other"), 2, "is not one of"),
     ],
@@ -100,4 +95,18 @@ def test_validity_as_json_csv_figure_and_page(run, responses_file, tmp_path):
 def test_what_cannot_be_done_is_said(run, responses_file, words, code, text):
     outcome = run("scaling", words[0], responses_file, *words[1:])
     assert (outcome.code, outcome.out) == (code, "")
+    assert text in outcome.err
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        ("easy_fraction = 2", "easy_fraction"),
+        ("folds = 3", "Did you mean 'n_folds'"),
+        ("n_folds = 2.5", "whole number"),
+    ],
+)
+def test_a_file_that_does_not_fit_is_refused(run, responses_file, tmp_path, content, text):
+    outcome = run("scaling", "transfer", responses_file, "--source", "s0", *spec_file(tmp_path, content))
+    assert (outcome.code, outcome.out) == (2, "")
     assert text in outcome.err

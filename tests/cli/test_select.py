@@ -11,7 +11,7 @@ from itembank.selection.criteria import CRITERIA
 from itembank.selection.select import select
 from itembank.selection.selector_specs import METHODS, OptimalDesign
 from tests.bank.banks import make_bank
-from tests.cli.conftest import offered_methods
+from tests.cli.conftest import offered_methods, spec_file
 from tests.estimation.simulated import new_models
 
 pytestmark = pytest.mark.usefixtures("few_folds")
@@ -101,10 +101,9 @@ def test_emits_ids_to_the_letter(run, tmp_path):
         folder,
         "-n",
         1,
-        "--criterion",
-        "random",
-        "--at-least",
-        "0",
+        "--method",
+        "optimal-design",
+        *spec_file(tmp_path, 'criterion = "random"\nat_least = 0'),
         "--emit",
         "ids",
         "--exclude",
@@ -184,33 +183,36 @@ def chosen_by(run, folder, *options, n_items=6):
     return json.loads(outcome.out)
 
 
-def test_a_criterion_implies_optimal_design(run, costly_folder):
-    content = chosen_by(run, costly_folder, "--criterion", "d-optimal")
-    assert content["method"] == "optimal-design"
-    assert content["recipe"]["options"]["criterion"] == "d-optimal"
-    expected = select(load_bank(costly_folder), 6, method=OptimalDesign("d-optimal"), rng=0)
-    assert [row["item_id"] for row in content["items"]] == list(expected.item_ids)
-    again = chosen_by(run, costly_folder, "--criterion", "d-optimal", "--method", "optimal-design")
-    assert again == content
+DESIGN = ("--method", "optimal-design")
 
 
-def test_every_criterion_of_the_library_is_offered(run, costly_folder):
+def test_every_criterion_of_the_library_is_offered(run, costly_folder, tmp_path):
     for name in CRITERIA.kinds:
         if name != "fisher":
-            assert chosen_by(run, costly_folder, "--criterion", name)["recipe"]["options"]["criterion"] == name
-    refused = run("select", costly_folder, "-n", 6, "--criterion", "fisher")
+            content = chosen_by(run, costly_folder, *DESIGN, *spec_file(tmp_path, f'criterion = "{name}"'))
+            assert content["recipe"]["options"]["criterion"] == name
+            expected = select(load_bank(costly_folder), 6, method=OptimalDesign(name), rng=0)
+            assert [row["item_id"] for row in content["items"]] == list(expected.item_ids)
+    refused = run("select", costly_folder, "-n", 6, *DESIGN, *spec_file(tmp_path, 'criterion = "fisher"'))
     assert refused.code == 2
     assert "for one ability, got 2 dimensions" in refused.err
 
 
-def test_options_of_optimal_design_reach_its_spec(run, costly_folder):
-    content = chosen_by(
-        run,
-        costly_folder,
-        *("--criterion", "v-optimal", "--of", "score", "--target", "law", "--cost", "tokens"),
-        *("--input-weight", "0.25", "--at-least", "math=2", "--at-least", "law=1", "--at-most", "4"),
-        *("--randomesque", "2", "--seed", "3"),
-    )
+WHOLE = """
+criterion = "v-optimal"
+of = "score"
+per_cost = true
+cost = "tokens"
+input_weight = 0.25
+at_least = {math = 2, law = 1}
+at_most = 4
+randomesque = 2
+"""
+
+
+def test_a_file_and_options_reach_the_spec(run, costly_folder, tmp_path):
+    words = (*DESIGN, *spec_file(tmp_path, WHOLE), "--target", "law", "--seed", "3")
+    content = chosen_by(run, costly_folder, *words)
     assert content["recipe"]["options"] == {
         "criterion": "v-optimal",
         "of": "score",
@@ -228,61 +230,61 @@ def test_options_of_optimal_design_reach_its_spec(run, costly_folder):
     assert max(map(scenarios.count, scenarios)) <= 4
 
 
-def test_the_unit_of_the_cheapest_items_can_be_named(run, costly_folder):
-    content = chosen_by(run, costly_folder, "--criterion", "min-cost", "--cost", "output_tokens")
-    assert content["recipe"]["options"]["per_cost"] is False
-    costs = load_bank(costly_folder).responses.expected_costs()["output_tokens"]
-    assert content["recipe"]["options"]["cost"] == "output_tokens"
+def test_every_method_takes_its_choices(run, costly_folder, tmp_path):
+    words = ("--method", "v-optimal", *spec_file(tmp_path, "n_factors = 2"), "--target", "law")
+    found = chosen_by(run, costly_folder, *words)["recipe"]["options"]
+    assert (found["n_factors"], found["target"]) == (2, "law")
+    words = ("--method", "stratified", *spec_file(tmp_path, 'allocation = "proportional"'))
+    assert chosen_by(run, costly_folder, *words)["recipe"]["options"] == {"allocation": "proportional"}
+
+
+def test_the_unit_of_the_cheapest_items_can_be_named(run, costly_folder, tmp_path):
+    design = spec_file(tmp_path, 'criterion = "min-cost"\ncost = "output_tokens"')
+    content = chosen_by(run, costly_folder, *DESIGN, *design)
     bank = load_bank(costly_folder)
+    costs = bank.responses.expected_costs()["output_tokens"]
     chosen = bank.responses.item_indices([row["item_id"] for row in content["items"]])
     assert costs[chosen].mean() < 0.8 * costs.mean()
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (("--criterion", "d-optimal", "--target", "law"), "--target goes with --criterion v-optimal"),
-        (
-            ("--criterion", "d-optimal", "--cost", "cost_usd", "--input-weight", "0.2"),
-            "--input-weight goes with --cost tokens",
-        ),
-        (("--criterion", "d-optimal", "--per-scenario", "--at-most", "law=3"), "every scenario gets n_items = 6"),
-    ],
-)
-def test_options_that_would_do_nothing_are_refused(run, costly_folder, options, message):
-    outcome = run("select", costly_folder, "-n", 6, *options)
-    assert outcome.code == 2
-    assert message in outcome.err
-
-
-def test_scenarios_may_go_without(run, costly_folder):
-    assert len(chosen_by(run, costly_folder, "--criterion", "v-optimal", "--at-least", "0", n_items=2)["items"]) == 2
+def test_scenarios_may_go_without(run, costly_folder, tmp_path):
+    assert len(chosen_by(run, costly_folder, *DESIGN, *spec_file(tmp_path, "at_least = 0"), n_items=2)["items"]) == 2
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("content", "options", "message"),
     [
-        (["--cost", "tokens"], "--cost goes with --criterion, or --method optimal-design"),
-        (["--at-least", "2", "--method", "random"], "--at-least goes with --criterion"),
-        (["--criterion", "kl", "--method", "anchor-irt"], "--criterion is for --method optimal-design"),
-        (["--criterion", "random", "--cost", "tokens"], "--cost goes with a criterion that looks at costs"),
-        (["--criterion", "kl", "--at-least", "maths=2"], "at_least must name scenarios of the bank"),
-        (["--criterion", "kl", "--at-least", "2.5"], "must be a whole number"),
+        ("at_least = 2", ("--method", "random"), "spec.toml: the file must be empty"),
+        ("at_least = 2", (), "--spec goes with --method NAME"),
+        ("at_leats = 2", DESIGN, "Did you mean 'at_least'?"),
+        ("at_least.maths = 2", DESIGN, "at_least must name scenarios of the bank"),
+        ("at_least = 2.5", DESIGN, "at_least must be a whole number or a table, got 2.5"),
+        ("at_least.math = 3\nat_most = 2", DESIGN, "at_least is above at_most in 'math (3 > 2)'"),
+        ("at_most.law = 3", (*DESIGN, "--per-scenario"), "every scenario gets n_items = 6"),
+        ("", (*DESIGN, "--target", "maths"), "target must be one of"),
         (
-            ["--criterion", "kl", "--at-least", "math=3", "--at-most", "2"],
-            "at_least is above at_most in 'math (3 > 2)'",
+            "",
+            ("--method", "random", "--target", "law"),
+            "--target goes with --method auto, v-optimal or optimal-design",
         ),
-        (["--criterion", "v-optimal", "--target", "maths"], "target must be one of"),
+        ('criterion = "random"\nper_cost = true', DESIGN, "only information can be divided by cost"),
     ],
 )
-def test_options_that_do_not_fit_are_refused(run, costly_folder, options, message):
-    outcome = run("select", costly_folder, "-n", 6, *options)
+def test_choices_that_do_not_fit_are_refused(run, costly_folder, tmp_path, content, options, message):
+    outcome = run("select", costly_folder, "-n", 6, *options, *spec_file(tmp_path, content))
     assert (outcome.code, outcome.out) == (2, "")
     assert message in " ".join(outcome.err.split())
 
 
-def test_an_unknown_unit_names_the_known_ones(run, costly_folder):
-    outcome = run("select", costly_folder, "-n", 6, "--criterion", "kl", "--cost", "euros")
+def test_a_scenario_is_no_target_of_auto(run, costly_folder):
+    outcome = run("select", costly_folder, "-n", 6, "--target", "law")
+    assert (outcome.code, outcome.out) == (2, "")
+    assert "--target law goes with --method v-optimal or optimal-design" in " ".join(outcome.err.split())
+
+
+def test_an_unknown_unit_names_the_known_ones(run, costly_folder, tmp_path):
+    design = spec_file(tmp_path, 'criterion = "kl"\nper_cost = true\ncost = "euros"')
+    outcome = run("select", costly_folder, "-n", 6, *DESIGN, *design)
     assert (outcome.code, outcome.out) == (1, "")
     assert "must be one of 'tokens', 'output_tokens', got 'euros'" in " ".join(outcome.err.split())
 
@@ -332,7 +334,7 @@ def test_auto_says_which_it_took_and_why(run, bank_folder, tmp_path):
         (("--after", "new.csv"), "--after RESPONSES --selection FILE"),
         (("--selection", "s.json"), "--after RESPONSES --selection FILE"),
         (("--after", "new.csv", "--selection", "s.json", "-n", 9), "--n-items goes with a first stage, not with"),
-        (("--after", "new.csv", "--selection", "s.json", "--at-most", 9), "--at-most goes with a first stage"),
+        (("--after", "new.csv", "--selection", "s.json", "--target", "law"), "--target goes with a first stage"),
     ],
 )
 def test_a_first_stage_and_a_next_one_are_not_mixed(run, bank_folder, tmp_path, monkeypatch, words, message):

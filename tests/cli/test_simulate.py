@@ -6,6 +6,7 @@ from itembank.readers.read import read_responses
 from itembank.studies.simulation.simulate import simulate
 from itembank.studies.simulation.simulation_specs import SimulationSpec
 from itembank.studies.simulation.truth_files import load_truth
+from tests.cli.conftest import spec_file
 
 SHAPE = ("--models", 6, "--items", 80, "--tasks", 3, "--dims", 2)
 
@@ -44,7 +45,15 @@ def test_the_same_seed_writes_the_same_files(run, tmp_path):
 
 def test_what_is_simulated_can_be_calibrated(run, tmp_path):
     run("simulate", "-o", tmp_path / "r.parquet", *SHAPE, "--no-costs", "--guessing", 0.25)
-    outcome = run("calibrate", tmp_path / "r.parquet", "-o", tmp_path / "bank", "--dims", 1, "--known-guessing")
+    outcome = run(
+        "calibrate",
+        tmp_path / "r.parquet",
+        "-o",
+        tmp_path / "bank",
+        "--dims",
+        1,
+        *spec_file(tmp_path, "known_guessing = true"),
+    )
     assert outcome.code == 0
 
 

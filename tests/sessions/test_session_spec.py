@@ -42,10 +42,8 @@ def test_json_keeps_settings_whole(settings):
     [
         {"criterion": {"name": "best"}},
         {"criterion": {"name": "trace", "of": "score"}},
-        {"criterion": "trace"},
         {"budget": {"n_items": 0, "costs": {}}},
         {"budget": {"n_days": 1}},
-        {"stopping": {"level": 0.9}},
         {"prior": {"kind": "hunch"}},
         {"prior": "hunch"},
         {"prior": 3},

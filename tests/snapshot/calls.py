@@ -2,23 +2,23 @@
 
 _SMALL = "--no-folds --format json"
 _SELECTORS = (*("auto", "random", "stratified", "anchor-correctness", "anchor-irt", "anchor-latent", "v-optimal"),)
-_CRITERIA = ("trace", "d-optimal", "a-optimal", "v-optimal", "random", "uniform", "min-cost --cost seconds")
+_CRITERIA = ("trace", "d-optimal", "a-optimal", "v-optimal", "random", "uniform", "min-cost")
 _ESTIMATORS = (
     *("mean", "weighted", "p-irt", "gp-irt", "task-mean", "task-mean-eb", "ridge", "factor", "stacked", "auto"),
 )
 _BANKS = {
     "1pl": "past.parquet --item-model 1pl",
-    "2pl": "past.parquet --item-model 2pl --positive-discrimination",
-    "guessing": "past.parquet --item-model 2pl --known-guessing",
+    "2pl": "past.parquet --item-model 2pl --spec positive.toml",
+    "guessing": "past.parquet --item-model 2pl --spec known-guessing.toml",
     "auto": "past.parquet",
-    "nested": "past.parquet --item-model nested --dims 3 --by-task",
-    "map": "past.parquet --method map --dims 2 --degenerate majority",
+    "nested": "past.parquet --item-model nested --dims 3 --spec by-task.toml",
+    "map": "past.parquet --method map --dims 2 --spec majority.toml",
     "map-nested": "past.parquet --method map --item-model nested --dims 3",
     "map-bifactor": "past.parquet --method map --item-model bifactor",
     "mml": "few.parquet --method mml --item-model 2pl",
     "mml-counts": "few-samples.parquet --method mml --item-model 1pl --family binomial",
     "beta": "probabilities.parquet --item-model 2pl --family beta",
-    "map-beta": "probabilities.parquet --method map --dims 1 --family beta --precision global",
+    "map-beta": "probabilities.parquet --method map --dims 1 --family beta --spec one-precision.toml",
     "binomial": "samples.parquet --dims 1 --family binomial",
     "beta-binomial": "samples.parquet --item-model 2pl --family beta-binomial",
     "map-counts": "samples.parquet --method map --dims 1",
@@ -28,7 +28,8 @@ _LAWS = "--law irsl --law two-step --law sigmoid"
 _PRETRAIN = "language.parquet --checked 1 --target-flops 1e15"
 _LOSS = "--loss losses.csv"
 _CHOSEN = "--selection v-optimal.json --format json"
-_QUICK = "--max-items 8 --interval model-based --format json"
+_DESIGN = "--method optimal-design --spec design-"
+_QUICK = "--max-items 8 --session quick.toml --format json"
 
 CALLS = {
     "bank": "calibrate past.parquet -o bank --dims 3 --format json",
@@ -38,12 +39,9 @@ CALLS = {
         f"select {name}": f"select bank -n 20 --method {name} -o {name}.json --format json --seed 3"
         for name in _SELECTORS
     },
-    **{
-        f"select by {name.split()[0]}": f"select bank-auto -n 12 --criterion {name} -o by-{name.split()[0]}.json"
-        for name in _CRITERIA
-    },
-    "select by fisher": "select bank-2pl -n 12 --criterion fisher -o by-fisher.json",
-    "select by kl": "select bank-2pl -n 12 --criterion kl -o by-kl.json",
+    **{f"select by {name}": f"select bank-auto -n 12 {_DESIGN}{name}.toml -o by-{name}.json" for name in _CRITERIA},
+    "select by fisher": f"select bank-2pl -n 12 {_DESIGN}fisher.toml -o by-fisher.json",
+    "select by kl": f"select bank-2pl -n 12 {_DESIGN}kl.toml -o by-kl.json",
     **{
         f"estimate {name}": f"estimate bank new.parquet --selection v-optimal.json --method {name} --format json"
         for name in _ESTIMATORS
@@ -59,14 +57,12 @@ CALLS = {
     "plan half-width": "plan bank --half-width 0.04 --selector random --method p-irt --max-items 60 --format json",
     "plan difference": "plan bank --difference 0.05 --selector random --method gp-irt --max-items 60 --format json",
     "replay": "replay bank two-new.parquet --max-items 10 --format json -o asked.csv",
-    "replay trace": "replay bank two-new.parquet --criterion trace --max-items 8 --interval model-based --format json",
-    "replay kl": "replay bank-2pl two-new.parquet --criterion kl --max-items 8 --interval model-based --format json",
-    "replay per cost": "replay bank two-new.parquet --criterion d-optimal --cost seconds --max-items 8 --at-least 1 "
-    "--randomesque 3 --interval model-based --format json",
-    "replay threshold": "replay bank two-new.parquet --threshold 0.6 --confidence 0.9 --max-items 30 "
-    "--interval model-based --format json",
-    "session start": "session start bank -o run.jsonl --model-id new --max-items 6 --half-width 0.1 --prior-group "
-    "family=tree",
+    "replay trace": "replay bank two-new.parquet --session trace.toml --max-items 8 --format json",
+    "replay kl": "replay bank-2pl two-new.parquet --session kl.toml --max-items 8 --format json",
+    "replay per cost": "replay bank two-new.parquet --session drawn.toml --cost seconds --max-items 8 --format json",
+    "replay threshold": "replay bank two-new.parquet --session sure.toml --threshold 0.6 --max-items 30 --format json",
+    "session start": "session start bank -o run.jsonl --model-id new --max-items 6 --half-width 0.1 --session "
+    "group.toml",
     "session ask": "session ask run.jsonl -n 3",
     "session tell": "session tell run.jsonl - --format json",
     "session status": "session status run.jsonl --format json",
@@ -87,8 +83,8 @@ CALLS = {
     "--format json",
     "validity": "scaling validity language.parquet --format json",
     "validity by group": "scaling validity language-correct.parquet --group mixture --format json",
-    "dimensions": "diagnose dimensions past.parquet --dims 1,2 --format json",
-    "homogeneity": "diagnose homogeneity past.parquet --format json",
+    "dimensions": "study dimensions past.parquet --dims 1,2 --format json",
+    "homogeneity": "study homogeneity past.parquet --format json",
     "simulate": "simulate -o simulated.parquet --models 12 --items 60 --tasks 3 --dims 1 --missing 0.2 --format json",
     "calibrate base": f"calibrate old.parquet -o base --method map --dims 1 {_SMALL}",
     "calibrate graded": f"calibrate levels.parquet -o bank-graded --method mml --family graded {_SMALL}",
@@ -135,9 +131,9 @@ CALLS = {
     "compare page": f"compare bank two-new.parquet --report comparison.html {_CHOSEN}",
     "plan mean win rate": "plan bank --half-width 0.05 --target mean_win_rate --selector random --method factor "
     "--max-items 40 --format json",
-    "replay prior": f"replay bank-2pl two-new.parquet --prior-known training_share=1 --ability-error 0.3 {_QUICK}",
+    "replay prior": "replay bank-2pl two-new.parquet --session prior.toml --max-items 8 --format json",
     "replay better than": f"replay bank-2pl two-new.parquet --better-than lda/shrinkage=0.01/share=0.3 {_QUICK}",
-    "session plan": "session plan bank-2pl -n 6 --format json",
+    "plan session": "plan bank-2pl --session -n 6 --format json",
     "session run": "session run run.jsonl --command 'echo 1' --format json",
     "check session": "check bank run.jsonl --format json",
     "session extend": "session extend run.jsonl --max-items 8",
@@ -145,15 +141,15 @@ CALLS = {
     "session export": "session export run.jsonl --format json",
     "audit": "audit few.parquet --choices choices.csv --by training_share -o audit.csv --format json",
     "audit known": "audit few.parquet --known some-ids.txt --sort suspicion -o audit.html --format json",
-    "homogeneity of a bank": "diagnose homogeneity bank-2pl --format json",
-    "predictions": "diagnose predictions bank-2pl --format json",
-    "weights": "diagnose selection bank v-optimal.json random.json --format json",
-    "tasks": "diagnose tasks past.parquet --cost seconds --format json",
+    "homogeneity of a bank": "study homogeneity bank-2pl --format json",
+    "predictions": "study predictions bank-2pl --format json",
+    "weights": "study weights bank v-optimal.json random.json --format json",
+    "tasks": "study tasks past.parquet --cost seconds --format json",
     "decisions": "scaling decisions whole-runs.parquet --splits 1 --budget 2 --method 1PL --format json",
     "pretrain last": "scaling pretrain language.parquet --checked 1 --law last-score --law last-line --show all "
     "--format json",
-    "pretrain alone": "scaling pretrain language.parquet --checked 0 --law irsl --item-model 1pl --pooling none "
-    "--shape line --gap none --report pretrain.html --format json",
+    "pretrain alone": "scaling pretrain language.parquet --checked 0 --law irsl --spec alone.toml "
+    "--report pretrain.html --format json",
     "transfer common scale": "scaling transfer language.parquet --source copying --target reversal "
     "--method common-scale --force --report transfer.html --format json",
     "validity page": "scaling validity past.parquet --report validity.html --format json",

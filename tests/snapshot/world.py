@@ -8,6 +8,7 @@ import polars as pl
 
 from itembank import ResponseMatrix, load_builtin, write_responses
 from itembank.scaling import builtin_bits_per_byte
+from itembank.selection.criteria import CRITERIA
 
 NEW = 4
 """Of the classifiers, every so many-th is a new model."""
@@ -61,6 +62,27 @@ paradigm = ["selection", "adaptation"]
 selector = "v-optimal"
 """
 
+_MODEL_BASED = 'interval = "model-based"\n'
+RARE = {
+    "quick": _MODEL_BASED,
+    "trace": f'{_MODEL_BASED}criterion = "trace"',
+    "kl": f'{_MODEL_BASED}criterion = "kl"',
+    "drawn": f'{_MODEL_BASED}criterion = "d-optimal"\nconstraints = {{at_least = 1, randomesque = 3}}',
+    "sure": f"{_MODEL_BASED}stopping.decision = {{threshold = 0.5, confidence = 0.9}}",
+    "group": 'prior = {kind = "group", column = "family", value = "tree"}',
+    "prior": f"{_MODEL_BASED}stopping.ability_error = 0.3\n"
+    'prior = {kind = "regression", columns = ["training_share"], known = {training_share = 1}}',
+    **{f"design-{name}": f'criterion = "{name}"' for name in CRITERIA.builtin_names},
+    "design-min-cost": 'criterion = "min-cost"\ncost = "seconds"',
+    "alone": '[[laws]]\nname = "irsl"\nitem_model = "1pl"\npooling = "none"\nshape = "line"\ngap = "none"',
+    "positive": "positive_discrimination = true",
+    "known-guessing": "known_guessing = true",
+    "by-task": "by_task = true",
+    "majority": 'degenerate = "majority"',
+    "one-precision": 'precision = "global"',
+}
+"""Rare choices, for `--session` and `--spec`."""
+
 
 def make_world(folder: Path) -> None:
     """Write all files."""
@@ -95,6 +117,8 @@ def make_world(folder: Path) -> None:
     for name, models, items in (("samples", 12, 9), ("few-samples", 24, 45)):
         write_responses(_fewer_samples(_part(samples, models, items)), folder / f"{name}.parquet")
     _more_of_classifiers(past, new, folder)
+    for name, content in RARE.items():
+        (folder / f"{name}.toml").write_text(content, encoding="utf-8")
     (folder / "study.toml").write_text(STUDY, encoding="utf-8")
     (folder / "prediction.toml").write_text(PREDICTION, encoding="utf-8")
 

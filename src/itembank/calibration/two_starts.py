@@ -93,7 +93,7 @@ def advice(*, n_dims: int, may_be_positive: bool = False) -> str:
     """Say what to do where the responses do not determine the fit, for its message."""
     other = "" if n_dims == 1 else ", or take fewer abilities"
     if may_be_positive and n_dims == 1:
-        other = f", or take {remedy('positive_discrimination=True', '--positive-discrimination')}"
+        other = f", or take {remedy('positive_discrimination=True', '--spec with positive_discrimination = true')}"
     return (
         "; a second start led to a different fit that is about as good: groups of models that answered different items "
         f"have too little in common. Let some models answer the items of several groups, or leave a group out{other}"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from itembank.calibration.calibration_specs import GENERAL_ITEM_MODELS, METHODS, JointMAP, Variational
+from itembank.calibration.calibration_specs import METHODS, JointMAP, Variational
 from itembank.cli.calibrate_each import COLUMNS, BankWork, calibrate_each
 from itembank.cli.command import Command, gathered, headed
 from itembank.cli.external_scores import check_external_options, external_options, with_scores
@@ -25,8 +25,7 @@ from itembank.cli.options import (
     seed_option,
 )
 from itembank.cli.render import note, print_rows, progress, warnings_as_notes
-from itembank.cli.spec_options import spec_option, typed
-from itembank.irt.family_names import WITH_PRECISION
+from itembank.cli.spec_options import file_choices, spec_file_option, spec_option, typed
 from itembank.responses.score_names import Across, Within
 
 if TYPE_CHECKING:
@@ -58,32 +57,6 @@ _ITEM_MODEL = headed(
         "Right or wrong; counts; probabilities (beta); counts that agree more than chance; a few levels (graded: with "
         "--method mml); auto: by known trials.",
     ),
-    spec_option(
-        Variational,
-        "precision",
-        "beta families: phi, or learn it for all or by scenario.",
-    ),
-    spec_option(Variational, "known_guessing", "Fix guessing: column chance or n_options."),
-    spec_option(
-        JointMAP,
-        "general_weight",
-        "map: how much the general ability must explain by itself.",
-    ),
-    spec_option(
-        JointMAP,
-        "degenerate",
-        "map: do items that all answered alike stay so (majority)?",
-    ),
-    spec_option(
-        Variational,
-        "by_task",
-        "variational: items of a task share a prior.",
-    ),
-    spec_option(
-        Variational,
-        "positive_discrimination",
-        "variational, 1 ability: slopes above zero.",
-    ),
 )
 
 
@@ -106,6 +79,7 @@ _ITEM_MODEL = headed(
     type=NumberOrWord(int, "auto"),
     help="How many abilities; auto tries several.  [default: by --item-model, else auto]",
 )
+@spec_file_option("the spec of --method", "known_guessing, by_task or precision")
 @gathered("choices", _ITEM_MODEL)
 @score_options
 @external_options
@@ -126,6 +100,7 @@ def command(
     each: bool,
     method: str,
     dims: int | str | None,
+    spec_file: Path | None,
     choices: Mapping[str, Any],
     within: Within,
     across: Across,
@@ -142,15 +117,19 @@ def command(
 
     \b
       itembank calibrate responses.parquet -o bank
-      itembank calibrate responses.parquet -o bank --known-guessing
+      itembank calibrate responses.parquet -o bank --spec guessing.toml
       itembank calibrate probabilities.parquet -o bank --item-model 2pl --family beta
       itembank calibrate results.csv -o bank --scores leaderboard.csv --score mmlu_full
       itembank calibrate results/*.parquet -o banks --each --jobs 4
+
+    where guessing.toml has the line known_guessing = true.
     """  # noqa: D301
     from itembank.bank.bank_files import check_bank_destination  # noqa: PLC0415
 
     check_external_options(scores, external)
-    given = _given(method, choices)
+    given = file_choices(spec_file, METHODS.kinds[method]) | _given(method, choices)
+    own_dims = given.pop("n_dims", None)
+    dims = own_dims if dims is None else dims
     make = partial(
         _make, method=method, dims=dims, given=given, within=within, across=across, scores=scores, external=external,
         folds=folds, seed=seed, force=force,
@@ -218,14 +197,7 @@ def _finish(output: Path, *, folds: bool) -> "Bank":
 def _given(method: str, choices: Mapping[str, Any]) -> dict[str, Any]:
     """Return the choices that were given and that the method and the item model have; refuse the others."""
     having = {name: [one for one in METHODS.builtin_names if name in _fields(one)] for name in choices}
-    model, has_one_slope = choices["item_model"], choices["item_model"] == "1pl"
-    rules = [
-        *((name, name in _fields(method), f"--method {' or '.join(having[name])}") for name in choices),
-        ("general_weight", model in GENERAL_ITEM_MODELS, "--item-model nested or bifactor"),
-        ("precision", choices["family"] in WITH_PRECISION, "--family beta or beta-binomial"),
-        ("by_task", not has_one_slope, "items of different slopes, not with --item-model 1pl"),
-        ("positive_discrimination", not has_one_slope, "items of different slopes, not with --item-model 1pl"),
-    ]
+    rules = [(name, name in _fields(method), f"--method {' or '.join(having[name])}") for name in choices]
     refuse_unused(*rules)
     idle = {name for name, has_say, _ in rules if not has_say}
     return {name: value for name, value in typed(choices).items() if name not in idle}

@@ -15,7 +15,7 @@ Sections = Mapping[str, Sequence[str]]
 """Names of commands by the heading under which help lists them."""
 
 OPTIONS = "Options"
-SESSION = "Choosing items, when to stop, what is known before"
+SESSION = "Choosing items, when to stop"
 EXPLAINED_BY: Mapping[str, tuple[str, ...]] = {
     SESSION: ("itembank session start",),
 }

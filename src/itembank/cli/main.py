@@ -36,8 +36,7 @@ SECTIONS = {
     },
     "The benchmark and larger models": {
         "audit": ("itembank.cli.audit", "Find items that may be wrong."),
-        "diagnose": ("itembank.cli.diagnose", "Examine the benchmark itself."),
-        "study": ("itembank.cli.study", "Compare ways to select and to estimate, on models left out."),
+        "study": ("itembank.cli.study", "Compare ways to select and to estimate; examine a benchmark."),
         "simulate": ("itembank.cli.simulate", "Simulate responses whose true parameters are known."),
         "scaling": ("itembank.cli.scaling", "Forecast scores with more training compute or more samples."),
     },

@@ -1,6 +1,8 @@
-"""`itembank plan`: how many items a question needs."""
+"""`itembank plan`: how many items a question needs, and whether asking one at a time pays."""
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,6 +15,7 @@ from itembank.cli.options import (
     level_option,
     method_option,
     parallel_option,
+    refuse_unused,
     seed_option,
 )
 from itembank.cli.render import note, print_record, progress, warnings_as_notes
@@ -21,6 +24,11 @@ from itembank.estimation.estimand_names import Estimand
 from itembank.estimation.estimator_specs import METHODS
 from itembank.planning.plan_spec import PlanSpec
 from itembank.selection.selector_specs import METHODS as SELECTORS
+
+if TYPE_CHECKING:
+    from itembank.sessions.plan_sessions import SessionPlan
+
+DEFAULT_SESSION = ""
 
 
 @click.command("plan", cls=Command)
@@ -49,6 +57,15 @@ from itembank.selection.selector_specs import METHODS as SELECTORS
 )
 @method_option(MethodName(METHODS), "How scores will be estimated.")
 @click.option("--max-items", type=click.IntRange(min=1), help="Plan for no more items than these.")
+@click.option(
+    "--session",
+    "session_file",
+    is_flag=False,
+    flag_value=DEFAULT_SESSION,
+    metavar="[FILE.toml]",
+    help="Compare asking at once, in two stages and one by one: in a default session, or in that of the file.",
+)
+@click.option("-n", "--n-items", type=click.IntRange(min=1), help="--session: items to ask, in place of --half-width.")
 @parallel_option
 @seed_option
 @format_option
@@ -64,6 +81,8 @@ def command(
     selector: str,
     method: str,
     max_items: int | None,
+    session_file: str | None,
+    n_items: int | None,
     seed: int,
     output_format: str,
 ) -> None:
@@ -72,14 +91,37 @@ def command(
     Each of the bank's models takes the part of a new model in turn. The table shows how precise each number of items
     is; with --half-width or --difference one line above it answers the question.
 
+    With --session it says whether asking one item at a time pays. A session chooses each item by the answers before it,
+    which takes a run of your harness for every item; the same number of items chosen beforehand takes one run. Errors
+    are of the score's estimate, in points of 100. Asking at once is recommended unless another way is better by more
+    than a standard error of the difference.
+
     \b
       itembank plan bank --half-width 0.02
       itembank plan bank --difference 0.03 --power 0.9
+      itembank plan bank --session --half-width 0.03
+      itembank plan bank --session session.toml -n 100 --target math
     """  # noqa: D301
     from itembank.bank.bank_files import load_bank  # noqa: PLC0415
     from itembank.planning.plan import plan  # noqa: PLC0415
+    from itembank.sessions.plan_sessions import plan_sessions  # noqa: PLC0415
 
+    is_session = session_file is not None
+    once = ("difference", "estimand", "power", "selector", "method", "max_items", "seed")
+    refuse_unused(
+        *((name, not is_session, "items that are asked at once, not with --session") for name in once),
+        ("n_items", is_session, "--session"),
+    )
     loaded = load_bank(bank)
+    if session_file is not None:
+        if (n_items is None) == (half_width is None):
+            raise click.UsageError("--session needs the number of items: one of -n N and --half-width W.")
+        path = None if session_file == DEFAULT_SESSION else Path(session_file)
+        choices = {"half_width": half_width, "target": target, "level": level, "spec": _session(path)}
+        with warnings_as_notes(), progress("plan") as advance:
+            ways = plan_sessions(loaded, n_items, **choices, progress=advance)
+        _print_ways(ways, bank, output_format)
+        return
     with warnings_as_notes(), progress("plan") as advance:
         made = plan(
             loaded,
@@ -104,3 +146,41 @@ def command(
     for text in (made.message, made.stages_advice):
         if text:
             note(text)
+
+
+def _session(path: Path | None) -> Any:
+    """Return the spec of the session that is tried."""
+    from itembank.sessions.session_spec import SessionSpec, read_session_fields  # noqa: PLC0415
+
+    return SessionSpec() if path is None else SessionSpec(**read_session_fields(path))
+
+
+def _print_ways(made: "SessionPlan", bank: Path, output_format: str) -> None:
+    """Print the ways of asking."""
+    rows = made.rows()
+    print_record(
+        made.to_dict(),
+        "designs",
+        [_in_points(row) for row in rows] if output_format == "table" else rows,
+        output_format,
+        title=f"Ways to ask a new model {made.n_items} items of bank {bank}",
+        heading=f"Errors of the estimate of {made.target!r}, in points, on the bank's models left out in turn",
+        least=("half-width",),
+    )
+    note(made.message)
+
+
+def _in_points(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Write errors in points, each with its standard error."""
+    is_first = row["gain"] == 0.0 and row["standard_error_of_gain"] == 0.0
+    return {
+        "design": row["design"],
+        "mean error": f"{_points(row['mean_absolute_error'])} ± {_points(row['standard_error'])}",
+        "gain": "" if is_first else f"{_points(row['gain'])} ± {_points(row['standard_error_of_gain'])}",
+        "half-width": _points(row["half_width"]),
+        "take": "this" if row["is_taken"] else "",
+    }
+
+
+def _points(value: float) -> str:
+    return f"{100.0 * value:.2f}"

@@ -55,7 +55,7 @@ def command(
     \b
       itembank replay bank models.parquet --max-items 50
       itembank replay bank models.parquet --half-width 0.03 --max-items 200 --format json
-      itembank replay bank models.parquet --cost tokens --max-tokens 20000 --jobs 2
+      itembank replay bank models.parquet --cost tokens --max-cost tokens=20000 --jobs 2
 
     Ends with exit code 3 when a precision was asked for and some model's session ended without it.
     """  # noqa: D301
@@ -72,7 +72,7 @@ def command(
             result = replay(loaded, matrix, spec, batch=batch, n_jobs=jobs, progress=report)
     if output is not None:
         _write(result, output)
-    _print(result, choices["cost"], output_format)
+    _print(result, None if spec.cost_unit is None else spec.cost_unit.name, output_format)
     note_flagged(result.estimates, loaded.n_compared_models)
     if spec.stopping.has_rules and not result.is_precise.all():
         note(f"{int((~result.is_precise).sum())} of {result.n_models} sessions ended without the precision asked for.")

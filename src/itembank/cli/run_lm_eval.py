@@ -128,7 +128,7 @@ def command(
         )
         if dry_run:
             launch = partial(run_command, call.without_model(), output=None, plugin=plugin)
-            most = choices["n_items"] if adaptive else n_chosen if n_stages > 1 else None
+            most = spec.budget.n_items if spec is not None else n_chosen if n_stages > 1 else None
             _print_dry_run(launch, loaded, documents, prompts, most=most, output_format=output_format)
             return
         launch = partial(run_command, call, output=output, plugin=plugin)

@@ -12,14 +12,12 @@ from itembank.cli.options import FILE, format_option, level_option, refuse_unuse
 from itembank.cli.render import note, print_object, print_rows, progress, warnings_as_notes
 from itembank.cli.report_options import figure_option, report_option, report_result, write_figure
 from itembank.cli.scaling_options import (
-    CALIBRATED_HERE,
     bank_option,
-    item_model_option,
     read_responses_or_builtin,
     responses_or_builtin,
 )
-from itembank.cli.spec_options import spec_option
-from itembank.scaling.pretraining.method_specs import DEFAULT_LAWS, LAWS, ItemResponseLaw, PretrainingSettings
+from itembank.cli.spec_options import file_choices, spec_file_option, spec_option, typed
+from itembank.scaling.pretraining.method_specs import DEFAULT_LAWS, LAWS, PretrainingSettings
 
 if TYPE_CHECKING:
     import polars as pl
@@ -53,8 +51,6 @@ _LAWS = headed(
         help="auto: fit irsl, two-step, sigmoid and trend, show irsl unless another was clearly closer; else show the "
         "first. Repeatable.",
     ),
-    spec_option(PretrainingSettings, "largest_flops", "Fit to models of at most this compute."),
-    spec_option(PretrainingSettings, "fewest_sizes", "Finished sizes a recipe needs."),
     spec_option(
         PretrainingSettings,
         "n_items",
@@ -64,32 +60,12 @@ _LAWS = headed(
     ),
     spec_option(
         PretrainingSettings,
-        "calibration_recipes",
-        "Calibrate items on this recipe, which gets no law. Repeatable.",
-        "--calibration-recipe",
-        metavar="RECIPE",
-    ),
-    spec_option(
-        PretrainingSettings,
         "n_checked",
         "Largest sizes to hold out.",
         "--checked",
         metavar="N",
     ),
     level_option,
-)
-_ITEM_MODEL = headed(
-    "Law irsl",
-    item_model_option,
-    spec_option(
-        ItemResponseLaw,
-        "family",
-        "Without a bank: likelihood; auto: by what responses are.",
-    ),
-    spec_option(ItemResponseLaw, "known_guessing", "Without a bank: chance levels are known."),
-    spec_option(ItemResponseLaw, "pooling", "Draw the lines of recipes to each other, or fit each alone."),
-    spec_option(ItemResponseLaw, "shape", "Let lines bend as much as the sizes show, or not."),
-    spec_option(ItemResponseLaw, "gap", "Carry on what the largest size scores beyond its ability, or not."),
 )
 
 
@@ -111,8 +87,8 @@ _ITEM_MODEL = headed(
     show_default=True,
     help="One law and the comparison of laws, all laws, or one table.",
 )
+@spec_file_option("PretrainingSettings", "calibration_recipes, and the choices of each law")
 @gathered("choices", _LAWS)
-@gathered("item_choices", _ITEM_MODEL)
 @headed(
     "Figure",
     figure_option(),
@@ -132,8 +108,8 @@ def command(
     loss: Path | None,
     recipe_column: str | None,
     drop_unknown: bool,
+    spec_file: Path | None,
     choices: dict[str, Any],
-    item_choices: dict[str, Any],
     show: str,
     figure: Path | None,
     kind: str,
@@ -154,21 +130,31 @@ def command(
       itembank scaling pretrain --builtin bytelms --target-flops 1e14
       itembank scaling pretrain responses.parquet --target-flops 1e21 --report forecast.html
       itembank scaling pretrain responses.parquet --bank bank --budget 50
+      itembank scaling pretrain responses.parquet --spec published.toml
+
+    where published.toml says how, for example the law as it was published:
+
+    \b
+      fewest_sizes = 4
+      [[laws]]
+      name = "irsl"
+      pooling = "none"
+      shape = "line"
+      gap = "none"
     """  # noqa: D301
     from itembank.errors import shown  # noqa: PLC0415
     from itembank.scaling.pretraining.pretraining_law import pretraining_law  # noqa: PLC0415
 
+    settings, is_auto = _settings(choices, spec_file)
     refuse_unused(
         *((name, figure is not None, "--figure FILE") for name in ("kind", "recipe", "item_ids")),
         ("recipe", kind not in {"decisions", "items"}, "--kind scores, laws or abilities"),
-        ("loss", _is_fitted("two-step", choices), "--law two-step"),
-        *((name, _is_fitted("irsl", choices), "--law irsl") for name in ("bank", *item_choices)),
-        *((name, bank is None, CALIBRATED_HERE) for name in ("item_model", "family", "known_guessing")),
+        ("loss", "two-step" in settings.names, "--law two-step"),
+        ("bank", "irsl" in settings.names, "--law irsl"),
     )
     if figure is not None:
-        _check_kind(kind, choices, item_ids)
-    _check_show(show, choices)
-    settings = _settings(choices, item_choices)
+        _check_kind(kind, settings, item_ids)
+    _check_show(show, settings)
     with warnings_as_notes():
         matrix = read_responses_or_builtin(responses, builtin, prefers="probability")
         compute = read_compute(matrix, recipe_column, drop_unknown=drop_unknown)
@@ -189,7 +175,7 @@ def command(
                 rng=seed,
                 progress=said,
             )
-        shown_law = law.best if _is_auto(choices) else law.names[0]
+        shown_law = law.best if is_auto else law.names[0]
         if figure is not None:
             write_figure(_chart(law, kind, shown_law, recipe or "", (matrix, item_ids)), figure)
     for text in (law.message, law.best_reason, law.closer_by_hand(shown_law)):
@@ -205,45 +191,35 @@ def _page(law: "PretrainingLaw", shown_law: str, typed: str) -> "Page":
     return pretraining_page(law, name=shown_law, command=typed)
 
 
-def _check_kind(kind: str, choices: Mapping[str, Any], item_ids: tuple[str, ...]) -> None:
+def _check_kind(kind: str, settings: PretrainingSettings, item_ids: tuple[str, ...]) -> None:
     """Refuse a figure of what was not asked for, before the long work."""
     if (kind == "items") != bool(item_ids):
         raise click.UsageError("--kind items and --item go together: name the items whose curves to draw.")
-    if kind == "decisions" and choices["n_checked"] == 0:
+    if kind == "decisions" and settings.n_checked == 0:
         raise click.UsageError("--kind decisions draws sizes that were held out: leave --checked 0 out.")
-    if kind in {"abilities", "items"} and not _is_fitted("irsl", choices):
+    if kind in {"abilities", "items"} and "irsl" not in settings.names:
         raise click.UsageError(f"--kind {kind} draws the law irsl: add --law irsl.")
 
 
-def _check_show(show: str, choices: Mapping[str, Any]) -> None:
+def _check_show(show: str, settings: PretrainingSettings) -> None:
     """Refuse a table of what was not asked for."""
-    if show in {"comparison", "decisions", "held-out"} and choices["n_checked"] == 0:
+    if show in {"comparison", "decisions", "held-out"} and settings.n_checked == 0:
         raise click.UsageError(f"--show {show} needs sizes that are held out: leave --checked 0 out.")
 
 
-def _is_fitted(law: str, choices: Mapping[str, Any]) -> bool:
-    """Say whether a law is among those asked for."""
-    return law in choices["laws"] or (AUTO in choices["laws"] and law in DEFAULT_LAWS)
+def _settings(choices: Mapping[str, Any], spec_file: Path | None) -> tuple[PretrainingSettings, bool]:
+    """Make the settings of the options and the file.
 
-
-def _is_auto(choices: Mapping[str, Any]) -> bool:
-    """Say whether the law shown is the one that was closest on the sizes held out, or the first one named.
-
-    Raises
-    ------
-    click.UsageError
-        When both are asked for.
+    Also say whether the law shown is the one that was closest on the sizes held out, or the first one named.
     """
-    if AUTO in choices["laws"] and set(choices["laws"]) != {AUTO}:
+    given, found = typed(choices), file_choices(spec_file, PretrainingSettings, {"laws": (LAWS, "name")})
+    own = {LAWS.name_of(one): one for one in map(LAWS.resolve, found.get("laws", ()))}
+    names = dict.fromkeys(given.get("laws", tuple(own) or (AUTO,)))
+    is_auto = set(names) == {AUTO}
+    if AUTO in names and not is_auto:
         raise click.UsageError("--law auto fits four laws: give it alone, or name the laws.")
-    return AUTO in choices["laws"]
-
-
-def _settings(choices: Mapping[str, Any], item_choices: Mapping[str, Any]) -> PretrainingSettings:
-    """Make the settings of the options."""
-    names = DEFAULT_LAWS if _is_auto(choices) else tuple(dict.fromkeys(choices["laws"]))
-    laws = tuple(ItemResponseLaw(**item_choices) if name == "irsl" else name for name in names)
-    return PretrainingSettings(**{**choices, "laws": laws})
+    laws = tuple(own.get(name, name) for name in (DEFAULT_LAWS if is_auto else names))
+    return PretrainingSettings(**{**found, **given, "laws": laws}), is_auto
 
 
 def read_compute(

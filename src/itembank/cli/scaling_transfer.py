@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 import click
 
+from itembank.calibration.calibration_specs import METHODS as CALIBRATIONS
 from itembank.cli.command import Command, gathered
 from itembank.cli.option_types import WholeNumbers
 from itembank.cli.options import BankPath, format_option, level_option, refuse_unused, seed_option
 from itembank.cli.render import print_object, print_record, print_rows, progress, warnings_as_notes
 from itembank.cli.report_options import figure_option, report_option, report_result, write_figure
 from itembank.cli.scaling_options import read_responses_or_builtin, responses_or_builtin
-from itembank.cli.spec_options import spec_option
+from itembank.cli.spec_options import file_choices, spec_file_option, spec_option, typed
 from itembank.scaling.transfers.transfer_specs import METHODS, TransferSpec
 
 if TYPE_CHECKING:
@@ -57,10 +58,7 @@ _SPEC = (
         default="1",
         show_default=True,
     ),
-    spec_option(TransferSpec, "easy_fraction", "Fraction of a scenario's items that are easy."),
-    spec_option(TransferSpec, "n_folds", "Parts of the models left out in turn.", "--folds", metavar="N"),
     level_option,
-    spec_option(TransferSpec, "warn_below", "Warn of a lower correlation of abilities."),
     spec_option(TransferSpec, "is_forced", "Transfer also where no correlation is shown.", "--force"),
 )
 
@@ -84,6 +82,7 @@ _SPEC = (
     help="Calibrate on these models, predict all others. Repeatable.",
 )
 @_group_option
+@spec_file_option("TransferSpec", "easy_fraction, n_folds or warn_below")
 @gathered("choices", *_SPEC)
 @click.option(
     "--show",
@@ -105,6 +104,7 @@ def transfer_command(
     bank: Path | None,
     calibration_models: tuple[str, ...],
     group: str | None,
+    spec_file: Path | None,
     choices: dict[str, Any],
     show: str,
     figure: Path | None,
@@ -125,16 +125,11 @@ def transfer_command(
     """  # noqa: D301
     from itembank.pages.transfer_page import agreement_chart, transfer_curves_chart, transfer_errors_chart  # noqa: PLC0415
 
-    is_in_turn = bank is None and not calibration_models
-    refuse_unused(
-        ("easy_fraction", target is None, "easy and hard items of one scenario, not with --target"),
-        ("n_folds", is_in_turn, "parts left out in turn, not with --bank or --calibration-model"),
-    )
     if target is not None and source is None:
         raise click.UsageError("--target needs --source.")
     if bank is not None and calibration_models:
         raise click.UsageError("give --bank or --calibration-model, one of the two.")
-    options: dict[str, Any] = {"spec": TransferSpec(**choices), "rng": seed}
+    options: dict[str, Any] = {"spec": _spec(spec_file, choices), "rng": seed}
     with warnings_as_notes():
         matrix = read_responses_or_builtin(responses, builtin)
         options |= {**_known_of_models(matrix, group), "calibration": _calibration(bank, calibration_models)}
@@ -145,6 +140,12 @@ def transfer_command(
             write_figure((transfer_errors_chart if source is None else one)(found), figure)
     _print(found, show, output_format, is_single=source is not None)
     report_result(report, output_format, partial(_transfer_page, found))
+
+
+def _spec(spec_file: Path | None, choices: Mapping[str, Any]) -> TransferSpec:
+    """Make the spec of the file and the options."""
+    found = file_choices(spec_file, TransferSpec, {"item_model": (CALIBRATIONS, "name")})
+    return TransferSpec(**{**found, **typed(choices)})
 
 
 def _transfer_page(found: "list[Transfer]", typed: str) -> "Page":

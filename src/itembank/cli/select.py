@@ -1,14 +1,13 @@
 """`itembank select`: choose the items to run on a new model."""
 
 import json
-from collections.abc import Iterable, Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from itembank.cli.command import Command
-from itembank.cli.design_options import design_options, method_of_options
 from itembank.cli.option_types import MethodName
 from itembank.cli.options import (
     FILE,
@@ -30,13 +29,14 @@ from itembank.cli.render import (
     progress,
     warnings_as_notes,
 )
-from itembank.cli.session_options import exclude_option
+from itembank.cli.spec_options import file_choices, spec_file_option
 from itembank.errors import visible
 from itembank.selection.selector_specs import METHODS
 
 if TYPE_CHECKING:
     from itembank.bank.banks import Bank
     from itembank.bank.selections import Selection
+    from itembank.selection.selector_specs import SelectionSpec
 
 
 @click.command("select", cls=Command)
@@ -71,8 +71,13 @@ if TYPE_CHECKING:
     "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Write the selection to this JSON file."
 )
 @method_option(MethodName(METHODS, "auto"), "How the items are chosen.")
-@design_options
-@exclude_option
+@click.option(
+    "--target",
+    help="The wanted score: mean_win_rate or an external score, which --method auto aims at; with --method v-optimal "
+    "and optimal-design, overall or a scenario.",
+)
+@spec_file_option("the spec of --method", "the criterion of optimal-design, constraints or costs")
+@click.option("--exclude", type=FILE, help="File of ids never to choose, one a line.")
 @click.option(
     "--must-include",
     type=FILE,
@@ -98,7 +103,8 @@ def command(
     per_scenario: bool,
     output: Path | None,
     method: str,
-    design: Mapping[str, Any],
+    target: str | None,
+    spec_file: Path | None,
     exclude: Path | None,
     must_include: Path | None,
     emit: str | None,
@@ -115,7 +121,15 @@ def command(
       itembank select bank -n 100 -o selection.json --emit ids > items.txt
       itembank select bank -n 90 --stages 2 -o stage1.json
       itembank select bank --after runs/m1 --selection stage1.json -o stage2.json
-      itembank select bank -n 100 -o selection.json --criterion v-optimal --cost tokens --at-most 20
+      itembank select bank -n 100 -o selection.json --method optimal-design --spec design.toml
+
+    where design.toml says how, for example:
+
+    \b
+      criterion = "d-optimal"
+      per_cost = true
+      cost = "tokens"
+      at_most = 20
     """  # noqa: D301
     from itembank.bank.bank_files import load_bank  # noqa: PLC0415
     from itembank.bank.selections import Selection  # noqa: PLC0415
@@ -124,13 +138,14 @@ def command(
     from itembank.planning.next_stage import next_stage  # noqa: PLC0415
     from itembank.selection.emit import as_lm_eval_samples  # noqa: PLC0415
 
-    _check_stage(n_items, after, selection, design)
+    _check_stage(n_items, after, selection)
     refuse_unused(("later_scenarios", stages != "1", "--stages"))
     later_scenarios = None if stages == "1" else later_scenarios
     refuse_unused(("output_format", emit is None, "a printed selection, not with --emit"))
     if output is not None:
         check_destination(output)
-    loaded, design = _asked_for(load_bank(bank), method, design)
+    spec = _method(method, spec_file, target)
+    loaded = _asked_for(load_bank(bank), method, target)
     with warnings_as_notes():
         if after and selection is not None:
             chosen = next_stage(loaded, Selection.load(selection), list(after))
@@ -140,7 +155,7 @@ def command(
                 int(n_items or 0),
                 stages="auto" if stages == "auto" else int(stages),
                 later_scenarios=later_scenarios,
-                method=method_of_options(method, design),
+                method=spec,
                 per_scenario=per_scenario,
                 exclude=exclude,
                 must_include=must_include,
@@ -167,19 +182,30 @@ def command(
         print_rows(chosen.to_dict()["items"], output_format, title=title, is_read_back=True)
 
 
-def _asked_for(bank: "Bank", method: str, design: Mapping[str, Any]) -> tuple["Bank", Mapping[str, Any]]:
-    """Return the bank that gives a headline score, where --target names one, and the other choices of a design."""
+def _asked_for(bank: "Bank", method: str, target: str | None) -> "Bank":
+    """Return the bank that gives a headline score where that is the target."""
     from itembank.bank.bank_views import asked_for  # noqa: PLC0415
 
-    asked = asked_for(bank, str(design["target"]))
-    if asked is bank:
-        return bank, design
-    if method != "auto" or design["criterion"] is not None:
-        raise click.UsageError(
-            f"--target {visible(asked.targets.last)} goes with --method auto, which chooses by past errors. Leave "
-            "--method and --criterion out."
-        )
-    return asked, {name: value for name, value in design.items() if name != "target"}
+    if target is None:
+        return bank
+    asked = asked_for(bank, target)
+    if (asked is bank) == (method == "auto"):
+        what = "v-optimal or optimal-design" if asked is bank else "auto, which chooses by past errors"
+        raise click.UsageError(f"--target {visible(target)} goes with --method {what}.")
+    return asked
+
+
+def _method(method: str, spec_file: Path | None, target: str | None) -> "SelectionSpec | str":
+    """Return the method with what was chosen of it."""
+    if method == "auto":
+        refuse_unused(("spec_file", False, "--method NAME, whose choices it has"))
+        return method
+    kind = METHODS.kinds[method]
+    refuse_unused(
+        ("target", "target" in {one.name for one in fields(kind)}, "--method auto, v-optimal or optimal-design")
+    )
+    wanted = {} if target is None else {"target": target}
+    return kind(**file_choices(spec_file, kind) | wanted)
 
 
 def _first(
@@ -212,7 +238,7 @@ def _say_next(selection: "Selection", path: Path) -> None:
         )
 
 
-def _check_stage(n_items: int | None, after: tuple[Path, ...], selection: Path | None, design: Iterable[str]) -> None:
+def _check_stage(n_items: int | None, after: tuple[Path, ...], selection: Path | None) -> None:
     """Check that either a number of items was given, or what a next stage needs and nothing that it does not."""
     if bool(after) != (selection is not None):
         raise click.UsageError(
@@ -227,9 +253,10 @@ def _check_stage(n_items: int | None, after: tuple[Path, ...], selection: Path |
         "later_scenarios",
         "per_scenario",
         "method",
+        "target",
+        "spec_file",
         "exclude",
         "must_include",
         "seed",
-        *design,
     )
     refuse_unused(*((name, not after, "a first stage, not with --after") for name in first))

@@ -19,7 +19,6 @@ from itembank.cli.render import (
 )
 from itembank.cli.report_options import report_option
 from itembank.cli.session_options import amounts, budget_of, limit_options, of_published, session_options, session_spec
-from itembank.cli.session_plan import plan
 from itembank.cli.session_record import (
     bank_option,
     exit_if_imprecise,
@@ -76,23 +75,34 @@ def command() -> None:
 def start(*, bank: Path, output: Path, model_id: str, choices: Mapping[str, Any], seed: int) -> None:
     """Start a session: choose how items are picked and when to stop.
 
-    A session stops when it reaches a precision that you asked for (--half-width, --ability-error, --threshold,
-    --better-than), when a limit allows no further item (--max-items, --max-tokens, --max-cost), or when no item is
-    left.
+    A session stops when it reaches a precision that you asked for (--half-width, --threshold, --better-than), when a
+    limit allows no further item (--max-items, --max-cost), or when no item is left.
 
     \b
       itembank session start bank -o run.jsonl --model-id my-model --max-items 50
-      itembank session start bank -o run.jsonl --model-id my-model --cost tokens --max-tokens 20000 --half-width 0.03
-      itembank session start bank -o run.jsonl --model-id my-model --threshold 0.7 --at-least 5 --max-items 300
+      itembank session start bank -o run.jsonl --model-id my-model --cost tokens --max-cost tokens=20000
+      itembank session start bank -o run.jsonl --model-id my-model --threshold 0.7 --session session.toml
+
+    Rarer choices stand in a TOML file, under the names that they have in Python (docs/sessions.md lists them all):
+
+    \b
+      criterion = "d-optimal"
+      interval = "model-based"
+      [stopping]
+      ability_error = 0.3
+      [constraints]
+      at_least = {math = 3, law = 3}
+      [prior]
+      kind = "group"
+      column = "family"
+      value = "llama"
     """  # noqa: D301
     from itembank.bank.bank_files import load_bank  # noqa: PLC0415
+    from itembank.selection.criteria import CRITERIA, uses_chance  # noqa: PLC0415
     from itembank.sessions.journal_sessions import start_session  # noqa: PLC0415
 
-    criterion = choices["criterion"]
-    refuse_unused(
-        ("cost", criterion not in {"random", "uniform"}, f"a criterion that looks at costs, not with {criterion}")
-    )
     spec = session_spec(choices, seed)
+    refuse_unused(("cost", not uses_chance(CRITERIA.resolve(spec.criterion)), "a criterion that looks at costs"))
     with warnings_as_notes(), progress("session start") as report:
         loaded = load_bank(bank)
         spec = of_published(loaded, spec, choices)
@@ -350,6 +360,5 @@ def _answer_rows(responses: "ResponseMatrix") -> list[dict[str, Any]]:
     return [{"model_id": responses.model_ids[0], **row} for row in table.to_dicts()]
 
 
-command.add_command(plan)
 command.add_command(run)
 command.add_command(serve)

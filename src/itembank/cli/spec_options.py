@@ -1,15 +1,18 @@
-"""Options made of the fields of specs: a field's type, its choices and its default are not written again."""
+"""Options made of the fields of specs, and files of the rest: types, choices and defaults are not written again."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import MISSING, fields
-from types import NoneType, UnionType
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from pathlib import Path
+from types import NoneType
+from typing import Any, get_args, get_origin, get_type_hints
 
 import click
 from click.core import ParameterSource
 
 from itembank.cli.command import Decorator
 from itembank.cli.option_types import NumberOrWord
+from itembank.cli.options import FILE
+from itembank.files.spec_files import Named, members_of, read_choices
 
 
 def spec_option(spec: type, field: str, text: str, *names: str, **more: Any) -> Decorator:
@@ -38,6 +41,23 @@ def spec_option(spec: type, field: str, text: str, *names: str, **more: Any) -> 
     return click.option(*(names or (f"--{field.replace('_', '-')}",)), field, **{**choices, **more})
 
 
+def spec_file_option(of: str, such_as: str) -> Decorator:
+    """Make `--spec`, a file of the choices of a spec that have no option."""
+    return click.option(
+        "--spec",
+        "spec_file",
+        type=FILE,
+        metavar="FILE.toml",
+        help=f"Rarer choices, such as {such_as}: fields of {of}, as Python calls them. An option takes the place of "
+        "the same field.",
+    )
+
+
+def file_choices(path: Path | None, kind: type, named: Named | None = None) -> dict[str, Any]:
+    """Return the choices of `--spec`, none without a file; raises as `read_choices`."""
+    return {} if path is None else read_choices(path, kind, named)
+
+
 def typed(choices: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options that were given, wherever, and leave out those that have their default."""
     context = click.get_current_context()
@@ -48,18 +68,9 @@ def typed(choices: Mapping[str, Any]) -> dict[str, Any]:
 
 def _type(hint: Any) -> Any:
     """Return the type of click for that of a field."""
-    members = list(_members(hint))
+    members = [member for member in members_of(hint) if member is not NoneType]
     words = [word for member in members for word in get_args(member)]
     numbers = [member for member in members if member in {int, float}]
     if words and numbers:
         return NumberOrWord(numbers[0], *words)
     return click.Choice(words) if words else numbers[0] if numbers else str
-
-
-def _members(hint: Any) -> Iterator[Any]:
-    """Members of a union, of whatever depth, but None."""
-    if get_origin(hint) in {Union, UnionType}:
-        for one in get_args(hint):
-            yield from _members(one)
-    elif hint is not NoneType:
-        yield hint

@@ -12,6 +12,7 @@ from itembank.cli.command import Function, Group, headed
 from itembank.cli.options import FILE, format_option, jobs_option, refuse_unused
 from itembank.cli.render import note, print_rows, progress, warnings_as_notes
 from itembank.cli.report_options import figure_option, report_option, report_result, write_figure
+from itembank.cli.study_papers import COMMANDS
 from itembank.cli.study_prediction import (
     COMPARISON_KINDS,
     PARTS,
@@ -61,7 +62,7 @@ def _running(function: Function) -> Function:
 
 @click.group("study", cls=Group)
 def command() -> None:
-    """Compare ways to select and to estimate, on models left out.
+    """Compare ways to select and to estimate, on models left out, and examine the benchmark itself.
 
     A study calibrates on some models and estimates the others from a few of their items, by every selection and
     estimate it names, as often as it says.
@@ -359,3 +360,7 @@ def _by_size(result: "StudyResult", table: "pl.DataFrame", metric: str) -> list[
     cell = partial(number, metric=metric, scale=scale, digits=digits)
     short = f"{result.budget_unit} ≤" if result.budget_unit else "n ="
     return wide(table, ["split", "selector", "estimator"], lambda row: f"{short} {row['budget']:g}", cell)
+
+
+for one in COMMANDS:
+    command.add_command(one)

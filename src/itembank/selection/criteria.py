@@ -151,9 +151,9 @@ def criterion_of(criterion: Criterion | str, *, per_cost: bool | None = None, of
     return spec
 
 
-def criterion_by_name(name: str, *, has_cost: bool, of: str | None = None) -> Criterion:
+def criterion_by_name(name: str, *, has_cost: bool) -> Criterion:
     """Return the criterion of this name; a criterion of information is divided by cost where a cost unit is given."""
-    return criterion_of(name, per_cost=True if has_cost and name in INFORMATION else None, of=of)
+    return criterion_of(name, per_cost=True if has_cost and name in INFORMATION else None)
 
 
 def uses_information(criterion: Criterion) -> bool:

@@ -4,6 +4,7 @@ import shlex
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -21,26 +22,143 @@ from itembank.numerics.threads import one_blas_thread
 from itembank.planning.auto import choose_selection
 from itembank.planning.plan import plan
 from itembank.planning.plan_spec import PlanSpec
+from itembank.planning.precision import expected_half_width
 from itembank.planning.select import select
 from itembank.progress import ProgressCallback, part_of, silent
 from itembank.responses.score_names import OVERALL
 from itembank.selection.recipes import read_recipe, stages_of
-from itembank.sessions.limits import Budget
+from itembank.sessions.limits import Budget, Stopping
 from itembank.sessions.past_sessions import MOST_ITEMS, past_sessions
-from itembank.sessions.session_plans import SessionPlan, TriedDesign
 from itembank.sessions.session_spec import SessionSpec
+from itembank.tabular import Tabular
 
 SEED = 0
 """Of `select` where items are drawn by chance."""
 
 
 @dataclass(frozen=True, slots=True)
+class TriedDesign:
+    """A way to ask n items, and the errors of estimates from them on calibration models left out.
+
+    Attributes
+    ----------
+    name : str
+        'at once', 'one by one', ...
+    signed_errors : (n_models,)
+        Estimate less truth of the target; NaN for models that some design was not tried on.
+    command : str
+        How to begin, for people.
+    """
+
+    name: str
+    signed_errors: FloatArray
+    command: str
+
+    @property
+    def errors(self) -> FloatArray:
+        """Absolute errors, (n_models,)."""
+        return np.abs(self.signed_errors)
+
+    @property
+    def error(self) -> float:
+        """Mean absolute error; infinite where none is known."""
+        return _mean(self.errors)[0]
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class SessionPlan(Tabular):
+    """Ways to ask a new model n items, compared on calibration models left out.
+
+    Attributes
+    ----------
+    n_items : int
+    target : str
+        The score that errors are of.
+    level : float
+        Of the half-widths.
+    designs : tuple of TriedDesign
+        The first is taken unless another is clearly better.
+    best : TriedDesign
+    bank_id : str
+    """
+
+    n_items: int
+    target: str
+    level: float
+    designs: tuple[TriedDesign, ...]
+    best: TriedDesign
+    bank_id: str
+
+    @property
+    def message(self) -> str:
+        """What to take, in a sentence."""
+        first = self.designs[0]
+        if self.best is not first:
+            return f"Ask {self.best.name}: {_points(first.errors - self.best.errors)} closer than {first.name}."
+        other = min(self.designs[1:], key=lambda design: design.error)
+        if other.error >= first.error:
+            return f"Ask {first.name}: no other way has smaller errors, and one run is the least work."
+        return (
+            f"Ask {first.name}: {other.name} comes {_points(first.errors - other.errors)} closer, too little to "
+            "be sure of, and one run is the least work."
+        )
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One record for each way of asking; errors of scores from 0 to 1."""
+        return [self._row(design) for design in self.designs]
+
+    def _row(self, design: TriedDesign) -> dict[str, Any]:
+        error, doubt = _mean(design.errors)
+        gain, doubt_of_gain = _mean(self.designs[0].errors - design.errors)
+        known = design.signed_errors[~np.isnan(design.signed_errors)]
+        return {
+            "design": design.name,
+            "n_items": self.n_items,
+            "mean_absolute_error": error,
+            "standard_error": doubt,
+            "gain": gain,
+            "standard_error_of_gain": doubt_of_gain,
+            "half_width": expected_half_width(known, level=self.level),
+            "is_taken": design is self.best,
+            "command": design.command,
+        }
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the answer without the table."""
+        return {
+            "target": self.target,
+            "n_items": self.n_items,
+            "taken": self.best.name,
+            "message": self.message,
+            "command": self.best.command,
+            "n_models": int(np.sum(~np.isnan(self.best.errors))),
+            "level": self.level,
+            "bank": self.bank_id,
+        }
+
+
+def _points(gains: FloatArray) -> str:
+    """Write a mean with its standard error, in points."""
+    gain, doubt = _mean(gains)
+    return f"{100.0 * gain:.2f} ± {100.0 * doubt:.2f} points"
+
+
+def _mean(values: FloatArray) -> tuple[float, float]:
+    """Mean of the values that are known, and its standard error; infinite where none is."""
+    known = values[~np.isnan(values)]
+    if known.size == 0:
+        return np.inf, np.inf
+    return float(known.mean()), float(np.std(known, ddof=1) / np.sqrt(known.size)) if known.size > 1 else np.inf
+
+
+@dataclass(frozen=True, slots=True)
 class Question:
-    """What every design is tried on: so many items of a bank, and the score that is wanted."""
+    """What every design is tried on: so many items of a bank, the score that is wanted, and how sessions go."""
 
     bank: Bank
     n_items: int
     target: str
+    spec: SessionSpec
 
     @property
     def column(self) -> int:
@@ -74,12 +192,13 @@ def plan_sessions(
     half_width: float | None = None,
     target: str = OVERALL,
     level: float = 0.95,
+    spec: SessionSpec | None = None,
     progress: ProgressCallback = silent,
 ) -> SessionPlan:
     """Say whether asking a new model one item at a time pays, from the bank alone.
 
     Each part of the calibration models in turn plays the new models, and is asked by each of `DESIGNS`: the items that
-    `select` chooses beforehand, all at once; those of two stages; and a default session, one by one, where each item
+    `select` chooses beforehand, all at once; those of two stages; and a session, one by one, where each item
     depends on the answers so far. Asking at once is taken, unless another way has errors that are smaller by more than
     a standard error of the difference: the rule of `select` with 'auto'.
 
@@ -94,6 +213,8 @@ def plan_sessions(
         'overall' or a scenario; 'mean_win_rate', or an external score that the bank keeps.
     level : float
         Of the half-widths.
+    spec : SessionSpec, optional
+        How the session goes, but for its budget, its target and when it stops; the default one.
     progress : ProgressCallback
         Minutes the first time; what was tried is kept in the bank's cache.
 
@@ -117,7 +238,7 @@ def plan_sessions(
         n_items = plan(
             bank, half_width=half_width, target=target, spec=PlanSpec(level), progress=part_of(progress, 0.0, 0.4)
         ).n_items
-    question = Question(bank, _checked_size(n_items), target)
+    question = Question(bank, _checked_size(n_items), target, spec or SessionSpec())
     ends = np.linspace(0.4, 1.0, len(DESIGNS) + 1).tolist()
     found = [
         (design, design.errors(question, part_of(progress, *share)))
@@ -164,7 +285,7 @@ def in_stages(question: Question, progress: ProgressCallback) -> FloatArray | No
 
 def one_by_one(question: Question, progress: ProgressCallback) -> FloatArray:
     """Errors of sessions over the banks of the folds."""
-    spec = SessionSpec(target=question.target, budget=Budget(question.n_items))
+    spec = replace(question.spec, target=question.target, budget=Budget(question.n_items), stopping=Stopping())
     past = past_sessions(question.bank, spec, progress=progress)
     if past is None or past.n_answered[-1] != question.n_items:
         raise ParameterError(

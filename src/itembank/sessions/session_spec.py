@@ -1,18 +1,20 @@
 """`SessionSpec`: everything a session depends on besides its bank, its model and its events."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import KW_ONLY, asdict, dataclass, field, fields
+from pathlib import Path
 from typing import Any, Final, Self, get_args
 
 from itembank.bank.costs import CostUnit, as_cost_unit
 from itembank.checks import check_one_of, check_whole
 from itembank.errors import DataError, ParameterError, shown
 from itembank.estimation.estimand_names import ESTIMANDS, RUN, Estimand
+from itembank.files.spec_files import Named, errors_name, fields_of, read_choices
 from itembank.responses.score_names import OVERALL
 from itembank.selection.constraints import Constraints
 from itembank.selection.criteria import CRITERIA, Criterion, criterion_by_name
-from itembank.sessions.limits import Budget, Decision, SessionInterval, Stopping
+from itembank.sessions.limits import Budget, SessionInterval, Stopping
 from itembank.sessions.prior_specs import BANK, PRIORS, PriorSpec, checked_prior
 
 CALIBRATED: Final = "calibrated"
@@ -116,7 +118,7 @@ class SessionSpec:
             got = sorted(map(str, plain)) if isinstance(plain, Mapping) else plain
             raise DataError(f"settings of a session must have the fields {shown(names, limit=len(names))}, got {got}.")
         try:
-            return cls(**{name: _FROM_PLAIN.get(name, _as_is)(plain[name]) for name in names})
+            return cls(**fields_of(plain, cls, _NAMED))
         except (TypeError, KeyError, AttributeError, ValueError) as error:
             raise DataError(f"settings of a session must be those of this release: {error}") from error
 
@@ -133,20 +135,12 @@ def _checked_weights(target: Mapping[str, float]) -> dict[str, float]:
     return weights
 
 
-def _as_is(plain: Any) -> Any:
-    return plain
+_NAMED: Named = {"criterion": (CRITERIA, "name"), "prior": (PRIORS, "kind")}
 
 
-def _stopping(plain: Mapping[str, Any]) -> Stopping:
-    decision = plain["decision"]
-    return Stopping(**{**plain, "decision": None if decision is None else Decision(**decision)})
-
-
-_FROM_PLAIN: dict[str, Callable[[Any], Any]] = {
-    "criterion": lambda plain: CRITERIA.from_plain(plain, "name"),
-    "cost": lambda plain: None if plain is None else CostUnit(**plain),
-    "budget": lambda plain: Budget(**plain),
-    "stopping": _stopping,
-    "constraints": lambda plain: Constraints(**plain),
-    "prior": lambda plain: plain if isinstance(plain, str) else PRIORS.from_plain(plain, "kind"),
-}
+def read_session_fields(path: Path) -> dict[str, Any]:
+    """Read some fields of a `SessionSpec` from a TOML file; raises as `read_choices`."""
+    found = read_choices(path, SessionSpec, _NAMED)
+    with errors_name(path):
+        SessionSpec(**found)
+    return found

@@ -22,9 +22,8 @@ from tests.cli.contract.world import make_world, small, written_plainly
 FAILED = (1, 2, 4)
 SLOW = {
     *(("calibrate", name) for name in ("counts", "probabilities", "chosen dims", "mml", "bifactor", "nested")),
-    *(("diagnose homogeneity", name) for name in ("table", "figure")),
+    *(("study homogeneity", name) for name in ("table", "figure")),
     ("quickstart", "language models"),
-    ("session plan", "half-width"),
 }
 """Modes whose calls take long together."""
 SLOW_COMMANDS = {command for command, _ in SLOW}

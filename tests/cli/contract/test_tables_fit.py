@@ -21,7 +21,7 @@ LONG = "organisation-of-models/Large-Language-Model-{}-chat-4bit"
 """What ids of models are often like."""
 IDS = ("model_id", "model_a", "model_b")
 
-_LAW = "suite.parquet --bank suite-bank --law irsl --shape line --pooling none --gap none"
+_LAW = "suite.parquet --bank suite-bank --law irsl --spec plain-law.toml"
 _SAMPLES = "samples.parquet --bank samples-bank --interval model-based --model model-1 --k 1,10"
 CALLS = {
     "import": [
@@ -50,7 +50,7 @@ CALLS = {
     "prepare": ["bank"],
     "publish-tiny": ["bank -n 9 -o made-tiny"],
     "sample-data": ["-o made-sample"],
-    "select": ["bank -n 7 --method v-optimal", "bank-2 -n 7 --criterion d-optimal --cost tokens"],
+    "select": ["bank -n 7 --method v-optimal", "bank-2 -n 7 --method optimal-design --spec design.toml"],
     "estimate": ["bank new.parquet --method p-irt --interval model-based"],
     "check": ["bank whole.csv --selection random.json --group public=selection.json"],
     "compare": [
@@ -58,21 +58,20 @@ CALLS = {
         "bank one.csv --method p-irt",
         "bank past.csv --ranking --method p-irt",
     ],
-    "plan": ["bank --selector random --method mean --max-items 15 --half-width 0.2"],
-    "replay": ["bank-2 new.parquet --max-items 4 --interval model-based --cost tokens"],
-    "session plan": ["bank-2 -n 6"],
+    "plan": ["bank --selector random --method mean --max-items 15 --half-width 0.2", "bank-2 --session -n 6"],
+    "replay": ["bank-2 new.parquet --max-items 4 --session fast.toml --cost tokens"],
     "session ask": ["asked.jsonl --format table"],
     "session tell": ["asked.jsonl math/0 --response 1 --format table"],
     "session run": ["run.jsonl --command 'echo 1'"],
     "session status": ["answered.jsonl"],
     "session export": ["answered.jsonl"],
     "audit": ["past.csv --known exclude.txt", "all-known.parquet --by family"],
-    "diagnose dimensions": ["past.csv --dims 1 --method map"],
-    "diagnose homogeneity": ["bank"],
-    "diagnose predictions": ["bank", "bank --show bins"],
+    "study dimensions": ["past.csv --dims 1 --method map"],
+    "study homogeneity": ["bank"],
+    "study predictions": ["bank", "bank --show bins"],
     "scaling decisions": ["suite.parquet --splits 1 --method 1PL"],
-    "diagnose selection": ["bank selection.json random.json"],
-    "diagnose tasks": ["past.csv --cost tokens", "past.csv --show correlations"],
+    "study weights": ["bank selection.json random.json"],
+    "study tasks": ["past.csv --cost tokens", "past.csv --show correlations"],
     "scaling pretrain": [_LAW, *(f"{_LAW} --show {one}" for one in ("comparison", "decisions", "held-out", "curves"))],
     "scaling test-time": [
         _SAMPLES,

@@ -9,7 +9,7 @@ import polars as pl
 
 from itembank.responses.response_files import write_responses
 from tests.auditing.panels import make_faulty
-from tests.cli.contract import foreign, harness_world, inspect_world, scaling_world
+from tests.cli.contract import foreign, harness_world, inspect_world, scaling_world, spec_world
 from tests.readers.logs import sample, write_run
 from tests.studies import simulated as studied
 from tests.studies.files import PREDICTION, STUDY, write_toml
@@ -34,10 +34,10 @@ COMMANDS = (
     "select bank -n 12 --stages 2 --method v-optimal -o other-stage1.json",
     "bank note bank text --name quiz -o named-bank",
     "bank retire named-bank math/0 code/1 --reason key -o retired-bank",
-    "session start bank-2 -o run.jsonl --model-id new --max-items 4 --interval model-based",
-    "session start bank-2 -o asked.jsonl --model-id new --max-items 4 --interval model-based",
+    "session start bank-2 -o run.jsonl --model-id new --max-items 4 --session fast.toml",
+    "session start bank-2 -o asked.jsonl --model-id new --max-items 4 --session fast.toml",
     "session ask asked.jsonl -n 2",
-    "session start bank-2 -o answered.jsonl --model-id new --max-items 4 --interval model-based",
+    "session start bank-2 -o answered.jsonl --model-id new --max-items 4 --session fast.toml",
     "session tell answered.jsonl math/0 --response 1 --cost seconds=4",
     "session tell answered.jsonl code/1 --response 0 --cost seconds=2",
     *scaling_world.COMMANDS,
@@ -55,6 +55,7 @@ def make_world(folder, run):
     harness_world.make_files(folder)
     inspect_world.make_files(folder)
     scaling_world.make_files(folder)
+    spec_world.make_files(folder)
     write_responses(studied.make_responses(n_models=20, n_items=24, n_scenarios=2), folder / "study-responses.parquet")
     write_responses(predicted.make_responses(n_models=16, n_per_task=10), folder / "prediction-responses.parquet")
     write_responses(make_faulty(n_models=40, n_items=40), folder / "faulty.parquet")

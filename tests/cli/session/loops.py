@@ -1,14 +1,23 @@
 """What the tests of session commands share: options, and the loop of the documentation."""
 
 import json
+from pathlib import Path
 
+import tests.sessions
 from itembank.sessions.journal import read_journal
 from itembank.sessions.session_spec import SessionSpec
 from tests.sessions.session_worker import response_to
 
 LIMIT = ("--max-items", 6)
-FAST = ("--interval", "model-based")
+FAST = ("--session", str(Path(tests.sessions.__file__).with_name("model-based.toml")))
 """Calibrated intervals take a fit for every fold."""
+
+
+def session_file(folder, content):
+    """Write a file of rare choices with intervals of the item model; return the option that takes it."""
+    path = folder / "session.toml"
+    path.write_text(f'interval = "model-based"\n{content}')
+    return "--session", path
 
 
 def settings_of(journal):

@@ -11,7 +11,7 @@ from itembank.responses.response_files import write_responses
 from itembank.sessions.journal import Journal, read_journal
 from itembank.sessions.limits import Budget
 from tests.bank.banks import make_bank
-from tests.cli.session.loops import FAST, LIMIT, ids, play
+from tests.cli.session.loops import FAST, LIMIT, ids, play, session_file
 from tests.sessions.session_worker import response_to
 from tests.sessions.simulated import model_based
 
@@ -157,27 +157,15 @@ def test_status_works_while_the_session_is_open_and_telling_does_not(run, journa
 
 
 @pytest.mark.parametrize(
-    ("batch", "options"),
+    ("batch", "options", "rare"),
     [
-        (4, (*LIMIT, "--half-width", 0.05)),
-        (4, ("--criterion", "random", "--seed", 11, "--max-items", 9, *FAST)),
-        (
-            1,
-            (
-                "--criterion",
-                "d-optimal",
-                "--cost",
-                "output_tokens",
-                "--max-cost",
-                "output_tokens=600",
-                "--n-start",
-                2,
-                *FAST,
-            ),
-        ),
+        (4, (*LIMIT, "--half-width", 0.05), None),
+        (4, ("--max-items", 9), 'criterion = "random"\nseed = 11'),
+        (1, ("--cost", "output_tokens", "--max-cost", "output_tokens=600"), 'criterion = "d-optimal"\nn_start = 2'),
     ],
 )
-def test_a_loop_over_a_recorded_model_ends_with_the_numbers_of_replay(run, bank_folder, tmp_path, batch, options):
+def test_a_loop_over_a_recorded_model_ends_with_the_numbers_of_replay(run, bank_folder, tmp_path, batch, options, rare):
+    options = options if rare is None else (*options, *session_file(tmp_path, rare))
     recorded = make_bank(n_items=60, with_extras=True, n_models=3, seed=8).responses.take(models=np.array([1]))
     write_responses(recorded, tmp_path / "recorded.parquet")
     replayed = run("replay", bank_folder, tmp_path / "recorded.parquet", *options, "--batch", batch, "--format", "json")

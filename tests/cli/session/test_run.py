@@ -46,7 +46,7 @@ def test_gives_what_the_loop_of_the_documentation_gives(run, journal, answers, t
 
 
 def test_says_what_was_spent_and_what_everything_would_cost(run, bank_folder, tmp_path):
-    start = ("session", "start", bank_folder, "-o", tmp_path / "j", "--model-id", "m", "--interval", "model-based")
+    start = ("session", "start", bank_folder, "-o", tmp_path / "j", "--model-id", "m", *FAST)
     assert run(*start, "--max-cost", "output_tokens=200").code == 0
     command = """echo '{"response": 1, "costs": {"output_tokens": 60}}'"""
     outcome = run("session", "run", tmp_path / "j", "--command", command, "--shell", "--jobs", 1)
@@ -64,7 +64,7 @@ def test_says_what_was_spent_and_what_everything_would_cost(run, bank_folder, tm
 
 
 def test_answers_that_tell_no_cost_are_said_with_what_was_assumed(run, bank_folder, tmp_path):
-    start = ("session", "start", bank_folder, "-o", tmp_path / "j", "--model-id", "m", "--interval", "model-based")
+    start = ("session", "start", bank_folder, "-o", tmp_path / "j", "--model-id", "m", *FAST)
     begun = run(*start, "--max-cost", "output_tokens=200")
     assert f"Next: itembank session run {tmp_path / 'j'} --command" in begun.err
     assert f"itembank session ask {tmp_path / 'j'}" in begun.err
@@ -84,7 +84,7 @@ def test_a_cost_that_can_be_none_is_a_failed_attempt_and_is_not_kept(run, journa
 
 
 def test_a_precision_that_is_not_reached_exits_with_3(run, bank_folder, tmp_path):
-    start = ("session", "start", bank_folder, "-o", tmp_path / "j", "--model-id", "m", "--interval", "model-based")
+    start = ("session", "start", bank_folder, "-o", tmp_path / "j", "--model-id", "m", *FAST)
     run(*start, "--max-items", 2, "--half-width", 0.01)
     assert run("session", "run", tmp_path / "j", "--command", "echo 1").code == 3
 
@@ -172,7 +172,7 @@ def test_the_toy_agent_answers_a_session(run, tmp_path, monkeypatch):
     past = subprocess.run([sys.executable, agent, "--models", "12", "--items", "30"], check=True, capture_output=True)
     (tmp_path / "past.csv").write_bytes(past.stdout)
     assert run("calibrate", "past.csv", "-o", "bank").code == 0
-    start = ("session", "start", "bank", "-o", "j", "--model-id", "my-model", "--interval", "model-based")
+    start = ("session", "start", "bank", "-o", "j", "--model-id", "my-model", *FAST)
     assert run(*start, "--max-cost", "cost_usd=0.05").code == 0
     outcome = run("session", "run", "j", "--command", f"{sys.executable} {agent} {{item_id}}", "--jobs", 2)
     assert outcome.code == 0, outcome.err

@@ -16,17 +16,40 @@ from itembank.sessions.limits import Budget, Decision, Stopping
 from itembank.sessions.prior_specs import GroupPrior, RegressionPrior
 from itembank.sessions.session_spec import SessionSpec
 from tests.bank.banks import make_bank
-from tests.cli.session.loops import FAST, LIMIT, ids, settings_of
+from tests.cli.session.loops import FAST, LIMIT, ids, session_file, settings_of
+
+WHOLE = """
+criterion = "d-optimal"
+target = "law"
+n_start = 3
+seed = 4
+budget = {n_items = 3, costs = {output_tokens = 9}}
+[stopping]
+ability_error = 0.2
+half_width = 0.5
+min_items = 4
+[stopping.decision]
+target = "math"
+model = "org/model-3"
+confidence = 0.9
+[constraints]
+at_least = {math = 2, law = 1}
+at_most = 15
+excluded = ["math/0", "code/1"]
+randomesque = 2
+[prior]
+kind = "group"
+column = "size"
+value = "3"
+"""
 
 
-def test_options_become_settings(run, bank_folder, tmp_path):
-    (tmp_path / "exclude.txt").write_text("math/0\ncode/1\n")
+def test_a_file_and_options_become_settings_and_options_win(run, bank_folder, tmp_path):
     options = (
-        *("--criterion", "d-optimal", "--cost", "output_tokens", "--target", "math", "--n-start", 3, "--seed", 5),
-        *("--max-items", 40, "--max-cost", "output_tokens=5000", "--ability-error", 0.2),
-        *("--half-width", 0.05, "--half-width", "overall=0.1", "--threshold", 0.6, "--confidence", 0.9),
-        *("--level", 0.8, "--min-items", 4, "--at-least", "math=2", "--at-least", "law=1", "--at-most", 15),
-        *("--exclude", tmp_path / "exclude.txt", "--randomesque", 2, "--prior-group", "size=3", *FAST),
+        *session_file(tmp_path, WHOLE),
+        *("--cost", "output_tokens", "--target", "math", "--seed", 5),
+        *("--max-items", 40, "--max-cost", "output_tokens=5000"),
+        *("--half-width", 0.05, "--half-width", "overall=0.1", "--threshold", 0.6, "--level", 0.8),
     )
     assert run("session", "start", bank_folder, "-o", tmp_path / "j", "--model-id", "m", *options).code == 0
     assert settings_of(tmp_path / "j") == SessionSpec(
@@ -43,10 +66,18 @@ def test_options_become_settings(run, bank_folder, tmp_path):
     )
 
 
-def test_more_options_become_settings(run, bank_folder, tmp_path):
+REGRESSION = """
+criterion = {name = "v-optimal", of = "score"}
+cost = {name = "seconds", input_weight = 0.25}
+constraints = {at_least = 1}
+prior = {kind = "regression", columns = ["size"], known = {size = 4.5}}
+"""
+
+
+def test_a_criterion_with_its_choices_is_divided_by_the_cost_that_is_asked_for(run, bank_folder, tmp_path):
     options = (
-        *("--of", "score", "--cost", "tokens", "--input-weight", 0.25, "--max-tokens", 900, "--at-least", 1),
-        *("--better-than", "org/model-3", "--prior-known", "size=4.5", *FAST),
+        *session_file(tmp_path, REGRESSION),
+        *("--cost", "tokens", "--max-cost", "tokens=900", "--better-than", "org/model-3"),
     )
     assert run("session", "start", bank_folder, "-o", tmp_path / "j", "--model-id", "m", *options).code == 0
     settings = settings_of(tmp_path / "j")
@@ -55,7 +86,7 @@ def test_more_options_become_settings(run, bank_folder, tmp_path):
     assert settings.budget == Budget(costs={"tokens": 900.0})
     assert settings.stopping.decision == Decision("overall", model="org/model-3")
     assert settings.constraints == Constraints(at_least=1)
-    assert settings.prior == RegressionPrior(("size",), {"size": "4.5"})
+    assert settings.prior == RegressionPrior(("size",), {"size": 4.5})
 
 
 @pytest.mark.parametrize(
@@ -68,27 +99,42 @@ def test_more_options_become_settings(run, bank_folder, tmp_path):
         (("--max-cost", "300"), 2, "NAME=NUMBER"),
         (("--max-cost", "euros=300"), 1, "euros"),
         (("--max-cost", "output_tokens=0"), 2, "budget of output_tokens"),
-        (("--max-tokens", "5", "--max-cost", "tokens=6"), 2, "give one of them"),
-        (("--at-least", "math=1.5"), 2, "whole number"),
-        (("--at-least", "-1"), 2, "whole number"),
-        (("--at-least", "math=inf"), 2, "whole number"),
-        (("--at-least", "physics=1"), 2, "physics"),
-        (("--at-least", "math=4", "--at-most", "3"), 2, "math (4 > 3)"),
-        (("--at-least", "math=7"), 2, "7 items in all, and 6"),
         (("--threshold", "0.5", "--better-than", "org/model-1"), 2, "two questions"),
         (("--threshold", "50"), 2, "threshold"),
         (("--better-than", "unheard"), 1, "unheard"),
-        (("--prior-group", "size"), 2, "COLUMN=VALUE"),
-        (("--prior-group", "colour=red"), 1, "colour"),
-        (("--prior-group", "size=1.5", "--prior-known", "size=1.5"), 2, "two ways"),
-        (("--criterion", "fisher"), 2, "2 dimensions"),
-        (("--criterion", "random", "--of", "score"), 2, "v-optimal"),
         (("--target", "physics"), 2, "physics"),
         (("--model-id", ""), 2, "model_id"),
     ],
 )
 def test_choices_that_do_not_fit_leave_no_journal(run, bank_folder, tmp_path, options, code, message):
     outcome = run("session", "start", bank_folder, "-o", tmp_path / "j", "--model-id", "m", *LIMIT, *FAST, *options)
+    assert message in outcome.err
+    assert outcome.code == code
+    assert not (tmp_path / "j").exists()
+
+
+@pytest.mark.parametrize(
+    ("content", "code", "message"),
+    [
+        ("constraints.at_least.math = 1.5", 2, "constraints.at_least.math must be a whole number, got 1.5"),
+        ("constraints.at_least = -1", 2, "whole number"),
+        ("constraints.at_least.physics = 1", 2, "physics"),
+        ("constraints = {at_least = {math = 4}, at_most = 3}", 2, "math (4 > 3)"),
+        ("constraints.at_least.math = 7", 2, "7 items in all, and 6"),
+        ("prior = {kind = 'group', column = 'size'}", 2, "[prior] needs 'value' as well"),
+        ("prior = {kind = 'group', column = 'colour', value = 'red'}", 1, "colour"),
+        ("criterion = 'fisher'", 2, "2 dimensions"),
+        ("criterion = {name = 'random', of = 'score'}", 2, "keys of [criterion] must be among"),
+        ("criterion = 'd-optimum'", 2, "session.toml: criterion method must be one of"),
+        ("stopping.halfwidth = 0.1", 2, "Did you mean 'half_width'?"),
+        ("stopping.half_width = 3", 2, "session.toml: half-width of 'overall' must be"),
+        ("n_items = 3", 2, "session.toml: keys of the file must be among"),
+        ("n_start = ", 1, "cannot be read as TOML"),
+    ],
+)
+def test_files_that_do_not_fit_leave_no_journal(run, bank_folder, tmp_path, content, code, message):
+    options = (*LIMIT, *session_file(tmp_path, content))
+    outcome = run("session", "start", bank_folder, "-o", tmp_path / "j", "--model-id", "m", *options)
     assert message in outcome.err
     assert outcome.code == code
     assert not (tmp_path / "j").exists()
@@ -123,12 +169,12 @@ def test_a_bank_that_was_published_with_its_items_asks_these(run, tmp_path, few_
     bank = make_bank(n_models=12)
     chosen = select(bank, 9, method="random", rng=0)
     save_bank(without_responses(bank, selection=chosen), tmp_path / "tiny")
-    words = ("session", "start", tmp_path / "tiny", "--model-id", "new", "--interval", "model-based", "-o")
-    done = run(*words, tmp_path / "own.jsonl")
+    words = ("session", "start", tmp_path / "tiny", "--model-id", "new", "-o")
+    done = run(*words, tmp_path / "own.jsonl", *FAST)
     assert "Asked are items among the 9 that the bank was published with." in done.err
     asked = run("session", "ask", tmp_path / "own.jsonl", "-n", 30, "--format", "ids")
     assert set(asked.out.split()) == set(chosen.item_ids)
-    (tmp_path / "none.txt").write_text("")
-    assert run(*words, tmp_path / "all.jsonl", "--exclude", tmp_path / "none.txt").code == 0
+    none_out = session_file(tmp_path, "constraints.excluded = []")
+    assert run(*words, tmp_path / "all.jsonl", *none_out).code == 0
     asked = run("session", "ask", tmp_path / "all.jsonl", "-n", 30, "--format", "ids")
     assert set(asked.out.split()) == set(bank.item_ids)

@@ -11,6 +11,7 @@ from itembank.bank.bank_files import load_bank
 from itembank.errors import IntegrityError
 from itembank.harnesses.lm_eval import Runner, selected
 from itembank.planning.select import select
+from tests.cli.session.loops import FAST
 from tests.harnesses.lm_eval.conftest import N_ITEMS
 
 pytestmark = [pytest.mark.harness, pytest.mark.filterwarnings("ignore")]
@@ -29,7 +30,7 @@ RUN = ("--include_path", "tasks", "--model", "chatty", "--model_args", NEW)
 WAYS = {
     "selection": ("-n", 9),
     "stages": ("-n", 9, "--stages", 2),
-    "adaptive": ("--adaptive", "--max-items", 6, "--interval", "model-based"),
+    "adaptive": ("--adaptive", "--max-items", 6, *FAST),
 }
 
 

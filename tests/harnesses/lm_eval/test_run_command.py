@@ -9,12 +9,13 @@ import pytest
 
 from itembank.bank.bank_files import load_bank
 from itembank.bank.selections import Selection
+from tests.cli.session.loops import FAST as MODEL_BASED
 from tests.harnesses.lm_eval.conftest import N_ITEMS
 from tests.harnesses.lm_eval.rows import by_filter
 
 pytestmark = [pytest.mark.harness, pytest.mark.filterwarnings("ignore")]
 ARGS = ("--model", "simulated", "--model_args", "skill=0.6,seed=99,model=new")
-FAST = ("--adaptive", "--max-items", 8, "--batch", 4, "--interval", "model-based", "--import", "simulated_lm")
+FAST = ("--adaptive", "--max-items", 8, "--batch", 4, *MODEL_BASED, "--import", "simulated_lm")
 
 
 @pytest.fixture(scope="module", autouse=True)

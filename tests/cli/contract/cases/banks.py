@@ -1,12 +1,9 @@
 """Cases of commands that make banks or begin with one."""
 
 from tests.cli.contract.case import Case, Mode
-from tests.cli.contract.cases.reading import ALLOWED, COMMON, MIXED, ONE_ATTEMPT, PAGES, no_chance, settled
+from tests.cli.contract.cases.reading import ALLOWED, COMMON, MIXED, ONE_ATTEMPT, PAGES, no_chance
 
-_SPEC = (
-    *("--item-model", "--dims", "--method", "--general-weight", "--degenerate", "--by-task", "--family"),
-    *("--precision", "--positive-discrimination", "--known-guessing", "--seed"),
-)
+_SPEC = (*("--item-model", "--dims", "--method", "--family", "--spec", "--seed"),)
 
 
 def _calibrate(words, *, about=_SPEC, **more):
@@ -16,7 +13,6 @@ def _calibrate(words, *, about=_SPEC, **more):
 
 
 _ALONE = ("--n-items", "--selection", "--seed", "--output", "--within", "--format")
-_FOR_ALL = (*("--general-weight", "--degenerate", "--by-task", "--precision", "--positive-discrimination"),)
 _CALIBRATE = Case(
     modes={
         "map": _calibrate(
@@ -24,17 +20,16 @@ _CALIBRATE = Case(
             about=(),
             values={"--family": "--family beta-binomial"},
         ),
-        "variational": _calibrate("tiny.parquet --dims 1", about=(*_FOR_ALL, "--known-guessing")),
-        "1pl": _calibrate("tiny.csv --item-model 1pl", about=(*_FOR_ALL, "--dims")),
+        "variational": _calibrate("tiny.parquet --dims 1", about=("--spec",)),
+        "1pl": _calibrate("tiny.csv --item-model 1pl", about=("--dims",)),
         "chosen dims": _calibrate(
-            "tiny.csv --method map", about=(*_FOR_ALL, "--dims", "--item-model"), values={"--dims": "--dims 3"}
+            "tiny.csv --method map", about=("--dims", "--item-model"), values={"--dims": "--dims 3"}
         ),
-        "mml": _calibrate("tiny.csv --method mml --dims 1", about=(*_FOR_ALL, "--family", "--item-model")),
-        "graded": _calibrate("levels.csv --method mml --family graded --dims 1", about=("--link",)),
-        "nested": _calibrate("past.csv --method map --item-model nested --dims 2", about=(*_FOR_ALL, "--family")),
-        "bifactor": _calibrate("past.csv --method map --item-model bifactor", about=(*_FOR_ALL, "--dims", "--family")),
-        "probabilities": _calibrate("probabilities.csv --method map --dims 1 --family beta", about=_FOR_ALL),
-        "counts": _calibrate("counts.csv --method map --dims 1", about=(*_FOR_ALL, "--family")),
+        "mml": _calibrate("tiny.csv --method mml --dims 1", about=("--family", "--item-model")),
+        "nested": _calibrate("past.csv --method map --item-model nested --dims 2", about=("--family",)),
+        "bifactor": _calibrate("past.csv --method map --item-model bifactor", about=("--dims", "--family")),
+        "probabilities": _calibrate("probabilities.csv --method map --dims 1 --family beta", about=()),
+        "counts": _calibrate("counts.csv --method map --dims 1", about=("--family",)),
         "each": Mode(
             "past.csv probabilities.csv -o out/banks --each --method map --dims 1 --no-folds",
             about=("--output", "--across", "--format"),
@@ -57,25 +52,16 @@ _CALIBRATE = Case(
         "--item-model": "--item-model 1pl",
         "--dims": "--dims 2",
         "--method": "--method mml",
-        "--general-weight": "--general-weight 0.9",
-        "--degenerate": "--degenerate majority",
-        "--by-task": "--by-task",
         "--family": "--family beta",
-        "--precision": "--precision 5",
-        "--positive-discrimination": "--positive-discrimination",
         "--within": "--within custom",
         "--across": "--across items",
-        "--known-guessing": "--known-guessing",
+        "--spec": "--spec guessing.toml",
         "--folds": "--folds",
         "--force": "--force",
         "--each": "--each",
     },
     no_effect={
         ("map", "--force"): "nothing stands there",
-        **settled("probabilities", "--degenerate"),
-        **settled("map", "--degenerate"),
-        **settled("chosen dims", "--degenerate"),
-        **settled("counts", "--degenerate"),
     },
     never={
         "--jobs": "numbers do not depend on the number of processes",
@@ -125,14 +111,12 @@ _INFO = Case(
 
 _SELECT = Case(
     modes={
-        "auto": Mode("bank -n 7 --format csv", about=("--method", "--n-items", "--criterion")),
+        "auto": Mode("bank -n 7 --format csv", about=("--method", "--n-items", "--spec")),
         "random": Mode("bank -n 7 --method random --format csv"),
         "v-optimal": Mode("bank -n 7 --method v-optimal --format csv"),
-        "criterion": Mode("bank-2 -n 7 --criterion v-optimal --format csv"),
-        "criterion d-optimal": Mode("bank-2 -n 7 --criterion d-optimal --cost tokens --format csv"),
-        "criterion random": Mode("bank -n 7 --criterion random --format csv"),
-        "criterion min-cost": Mode("bank -n 7 --criterion min-cost --cost tokens --format csv"),
-        "in seconds": Mode("bank -n 7 --criterion fisher --cost seconds --format csv", about=("--input-weight",)),
+        "design": Mode("bank-2 -n 7 --method optimal-design --format csv"),
+        "d-optimal": Mode("bank-2 -n 7 --method optimal-design --spec design.toml --format csv", about=("--spec",)),
+        "random design": Mode("bank -n 7 --method optimal-design --spec random-design.toml --format csv"),
         "ids": Mode("bank -n 7 --method random --emit ids", about=("--emit", "--output", "--format", "--seed")),
         "file": Mode(
             "bank -n 7 --method random -o out/s.json",
@@ -152,20 +136,19 @@ _SELECT = Case(
         "--per-scenario": "--per-scenario",
         "--output": "-o out/selection.json",
         "--method": "--method stratified",
-        "--criterion": "--criterion a-optimal",
-        "--of": "--of score",
         "--target": "--target law",
-        "--cost": "--cost output_tokens",
-        "--input-weight": "--input-weight 40",
-        "--at-least": "--at-least math=6",
-        "--at-most": "--at-most math=1",
-        "--randomesque": "--randomesque 9",
+        "--spec": "--spec other-design.toml",
         "--exclude": "--exclude exclude.txt",
         "--must-include": "--must-include include.txt",
         "--emit": "--emit lm-eval",
     },
-    no_effect=no_chance("v-optimal", "criterion", "criterion d-optimal", "criterion min-cost"),
-    stops={("next stage", "--after"): "chosen for one model, from its own answers, got 2 models"},
+    no_effect={**no_chance("v-optimal", "design"), ("random design", "--target"): "it draws whatever is wanted"},
+    stops={
+        ("next stage", "--after"): "chosen for one model, from its own answers, got 2 models",
+        ("random", "--spec"): "the file must be empty",
+        ("v-optimal", "--spec"): "keys of the file must be among",
+        ("random design", "--method"): "keys of the file must be among",
+    },
     never={"--jobs": "numbers do not depend on the number of processes"},
 )  # fmt: skip
 _CHECK = Case(
@@ -288,6 +271,7 @@ _PLAN = Case(
         "sizes": Mode("bank --selector random --method mean --max-items 15 --format json"),
         "half-width": Mode("bank --selector random --method mean --max-items 15 --half-width 0.2 --format json"),
         "difference": Mode("bank --selector v-optimal --method p-irt --max-items 15 --difference 0.2 --format json"),
+        "session": Mode("bank-2 --session -n 6 --format json", values={"--session": "--session random.toml"}),
     },
     values={
         "--jobs": "--jobs 2",
@@ -302,6 +286,8 @@ _PLAN = Case(
         "--selector": "--selector stratified",
         "--method": "--method weighted",
         "--max-items": "--max-items 11",
+        "--session": "--session fast.toml",
+        "--n-items": "-n 7",
     },
     no_effect={
         **no_chance("difference"),

@@ -5,9 +5,8 @@ from tests.cli.contract.cases.reading import COMMON, PAGES, no_chance
 from tests.cli.contract.scaling_world import N_PAST
 
 _FITTED = "--checked 0 --format csv"
-_OF_BANK = f"--bank suite-bank --law irsl --shape line --pooling none {_FITTED}"
-_FEW = "--calibration-recipe recipe-0 --calibration-recipe recipe-1"
-_ITEM_MODEL = ("--item-model", "--family", "--known-guessing", "--pooling", "--shape", "--gap")
+_OF_BANK = f"--bank suite-bank --law irsl --spec plain-law.toml {_FITTED}"
+_FEW = "--spec few-recipes.toml"
 _DECIDED = "--splits 1 --calibrating 1 --method 1PL --format csv"
 _PRETRAIN = Case(
     never=PAGES,
@@ -18,20 +17,20 @@ _PRETRAIN = Case(
         "files": Mode(
             f"suite.parquet {_OF_BANK}",
             about=(
-                *("--builtin", "--loss", "--bank", "--law", *_ITEM_MODEL, "--calibration-recipe"),
-                *("--target-flops", "--largest-flops", "--fewest-sizes", "--recipe-column", "--budget", "--level"),
+                *("--builtin", "--loss", "--bank", "--law", "--spec"),
+                *("--target-flops", "--recipe-column", "--budget", "--level"),
                 *("--show", "--figure", "--kind", "--recipe", "--item", "--format"),
             ),
         ),
         "calibrating": Mode(
-            f"suite-known.parquet --law irsl --shape line --family bernoulli {_FEW} {_FITTED}",
-            about=("--calibration-recipe", "--item-model", "--family", "--known-guessing"),
-            values={"--calibration-recipe": "--calibration-recipe recipe-2", "--family": "--family beta"},
+            f"suite-known.parquet --law irsl --spec calibrating.toml {_FITTED}",
+            about=("--spec",),
+            values={"--spec": "--spec other-law.toml"},
         ),
-        "sigmoid": Mode(f"suite.parquet --law sigmoid {_FEW} {_FITTED}", about=("--bank", *_ITEM_MODEL, "--seed")),
+        "sigmoid": Mode(f"suite.parquet --law sigmoid {_FEW} {_FITTED}", about=("--bank", "--seed")),
         "two-step": Mode(f"suite.parquet --law two-step {_FEW} {_FITTED}", about=("--loss",)),
         "held out": Mode(
-            f"suite.parquet {_OF_BANK} --checked 2 --fewest-sizes 2 --show comparison",
+            f"suite.parquet {_OF_BANK} --checked 2 --spec two-sizes.toml --show comparison",
             about=("--checked",),
         ),
         "unknown compute": Mode(
@@ -54,18 +53,10 @@ _PRETRAIN = Case(
         "--recipe-column": "--recipe-column kind",
         "--drop-unknown": "--drop-unknown",
         "--law": "--law sigmoid",
-        "--largest-flops": "--largest-flops 1e12",
-        "--fewest-sizes": "--fewest-sizes 5",
         "--budget": "--budget 4",
-        "--calibration-recipe": "--calibration-recipe recipe-0",
         "--checked": "--checked 1",
         "--level": "--level 0.8",
-        "--item-model": "--item-model 1pl",
-        "--family": "--family bernoulli",
-        "--known-guessing": "--known-guessing",
-        "--pooling": "--pooling partial",
-        "--shape": "--shape bent",
-        "--gap": "--gap none",
+        "--spec": "--spec bent-law.toml",
         "--show": "--show curves",
         "--figure": "--figure out/laws.png",
         "--kind": "--kind abilities",
@@ -73,8 +64,6 @@ _PRETRAIN = Case(
         "--item": "--item item-2",
     },
     stops={
-        ("files", "--calibration-recipe"): "calibrated by a bank or by calibration_recipes, got both",
-        ("files", "--fewest-sizes"): "a law needs finished models of at least 5 sizes",
     },
 )  # fmt: skip
 
@@ -139,19 +128,22 @@ _TRANSFER = Case(
         "files": Mode(
             f"two.parquet {_ONE_TO_OTHER}{_PAST}",
             about=(
-                *("--easy-fraction", "--folds", "--bank", "--k", "--target", "--method", "--level"),
+                *("--bank", "--k", "--target", "--method", "--level"),
                 *("--show", "--calibration-model", "--figure", "--format"),
             ),
         ),
         "known models": Mode(f"two-known.parquet --show models --force {_ONE_TO_OTHER}{_PAST}", about=("--group",)),
-        "in turn": Mode(f"two.parquet --folds 2 --force {_ONE_TO_OTHER}", about=("--folds", "--seed")),
+        "in turn": Mode(
+            f"two.parquet --spec two-folds.toml --force {_ONE_TO_OTHER}",
+            about=("--spec", "--seed"),
+            values={"--spec": "--spec three-folds.toml"},
+        ),
         "easy to hard": Mode(f"two.parquet --source s0 {_SCORES}{_PAST}", about=("--force",), codes=(1,)),
         "forced": Mode(
             f"two.parquet --source s0 --force {_SCORES}{_PAST}",
-            about=("--easy-fraction", "--source", "--target"),
+            about=("--spec", "--source", "--target"),
             values={"--target": "--target s1"},
         ),
-        "weak": Mode(f"two.parquet --source s0 --force {_SCORES}{_PAST}", about=("--warn-below",), hears=True),
         "counts": Mode(
             f"samples.parquet --source math --target code --force {_SCORES}"
             + "".join(f" --calibration-model model-{j}" for j in range(1, 6)),
@@ -159,7 +151,7 @@ _TRANSFER = Case(
         ),
         "new models": Mode(f"two-new.parquet {_ONE_TO_OTHER}", about=("--bank",), codes=(1,)),
         "builtin": Mode(
-            f"--builtin bytelms --source copying --target reversal --folds 2 --force {_SCORES}",
+            f"--builtin bytelms --source copying --target reversal --spec two-folds.toml --force {_SCORES}",
             about=("--builtin",),
         ),
     },
@@ -173,9 +165,7 @@ _TRANSFER = Case(
         "--method": "--method common-scale",
         "--bank": "--bank two-bank",
         "--calibration-model": f"--calibration-model m{N_PAST}",
-        "--easy-fraction": "--easy-fraction 0.3",
-        "--folds": "--folds 3",
-        "--warn-below": "--warn-below 0.1",
+        "--spec": "--spec few-easy.toml",
         "--force": "--force",
         "--group": "--group kind",
         "--level": "--level 0.8",

@@ -4,42 +4,24 @@ from tests.cli.contract.case import Case, Mode
 from tests.cli.contract.cases.reading import ALLOWED, COMMON, MIXED, ONE_ATTEMPT, PAGES, no_chance, settled
 
 SESSION = {
-    "--criterion": "--criterion trace",
-    "--of": "--of score",
+    "--session": "--session rare.toml",
     "--cost": "--cost output_tokens",
-    "--input-weight": "--input-weight 40",
     "--target": "--target law",
-    "--n-start": "--n-start 2",
     "--max-items": "--max-items 2",
-    "--max-tokens": "--max-tokens 300",
     "--max-cost": "--max-cost seconds=6",
     "--half-width": "--half-width 0.05",
-    "--ability-error": "--ability-error 0.9",
     "--threshold": "--threshold 0.2",
     "--better-than": "--better-than m5",
-    "--confidence": "--confidence 0.999",
     "--level": "--level 0.8",
-    "--interval": "--interval calibrated",
-    "--estimand": "--estimand expected",
-    "--min-items": "--min-items 9",
-    "--at-least": "--at-least law=4",
-    "--at-most": "--at-most 1",
-    "--exclude": "--exclude exclude.txt",
-    "--randomesque": "--randomesque 6",
-    "--prior-group": "--prior-group family=a",
-    "--prior-known": "--prior-known size=15",
 }
-_FAST = "--max-items 4 --interval model-based"
-_LONG = "--max-items 12 --interval model-based"
-_SURE_SOON = f"{_LONG} --half-width 0.3"
+_FAST = "--max-items 4 --session fast.toml"
+_LONG = "--max-items 12 --session fast.toml"
 _MODES = {
     "v-optimal": _FAST,
-    "d-optimal": f"{_FAST} --criterion d-optimal --cost tokens",
-    "random": f"{_FAST} --criterion random",
-    "min-cost": f"{_FAST} --criterion min-cost --cost tokens",
+    "d-optimal": "--max-items 4 --session d-optimal.toml --cost tokens",
+    "random": "--max-items 4 --session random.toml",
     "half-width": f"{_FAST} --half-width 0.25",
-    "threshold": f"{_FAST} --threshold 0.3 --confidence 0.8",
-    "ability": f"{_FAST} --ability-error 0.4",
+    "threshold": "--max-items 4 --session sure-soon.toml",
 }
 _REQUESTS = """{"request": "tell", "answers": [{"item_id": "math/0", "response": 1, "costs": {"joules": 3}}]}
 {"request": "scores"}
@@ -80,7 +62,7 @@ _RAN = (("session export out/run.jsonl --bank bank-2 --format csv", ""),)
 
 _MOVED = {"--bank": "it says where the same bank lies; another is refused"}
 _WAIT = {"--wait": "tests/cli/session/test_loop.py has two commands at one journal"}
-_REPLAYED = ("random", "half-width", "threshold", "ability")
+_REPLAYED = ("random", "half-width", "threshold")
 """Modes of a replay beside its table; the others differ in options that it shares with `session start`."""
 _SURE = [name for name in _MODES if name != "random"]
 
@@ -91,30 +73,14 @@ def _alike(mode, *options):
 
 
 CASES = {
-    "session plan": Case(
-        modes={
-            "items": Mode("bank-2 -n 6 --format json"),
-            "half-width": Mode("bank-2 --half-width 0.2 --format json", about=("--half-width",)),
-        },
-        values={
-            "--jobs": "--jobs 2",
-            "--n-items": "-n 7",
-            "--half-width": "--half-width 0.25",
-            "--target": "--target math",
-            "--level": "--level 0.8",
-            "--format": "--format table",
-        },
-        never={"--jobs": "numbers do not depend on the number of processes"},
-    ),
     "session start": Case(
         modes={
             **{name: _start(words) for name, words in _MODES.items()},
             "long": _start(
                 _LONG,
-                about=("--of", "--half-width", "--better-than"),
-                values={"--half-width": "--half-width 0.3", "--better-than": "--better-than m5 --confidence 0.6"},
+                about=("--half-width", "--better-than"),
+                values={"--half-width": "--half-width 0.3", "--better-than": "--better-than m5"},
             ),
-            "sure": _start(_SURE_SOON, about=("--min-items",)),
         },
         values={
             "--jobs": "--jobs 2",
@@ -123,15 +89,7 @@ CASES = {
             "--model-id": "--model-id other",
             "--seed": "--seed 7",
         },
-        no_effect={
-            **no_chance(*_SURE),
-            **_alike("v-optimal", "--of"),
-            **_alike("d-optimal", "--n-start"),
-            **_alike("min-cost", "--input-weight"),
-            **_alike("half-width", "--of"),
-            **_alike("threshold", "--of", "--half-width", "--at-most"),
-            **_alike("ability", "--of"),
-        },
+        no_effect={**no_chance(*_SURE), **_alike("threshold", "--half-width")},
         never={"--jobs": "numbers do not depend on the number of processes"},
         nowhere=ONE_ATTEMPT,
     ),
@@ -185,12 +143,11 @@ CASES = {
         modes={
             "items": Mode("out/run.jsonl --bank bank-2 --max-items 40", brings=("run.jsonl",), then=_LATER),
         },
-        stops={("items", "--max-tokens"): "has no limit of tokens", ("items", "--max-cost"): "has no limit of seconds"},
+        stops={("items", "--max-cost"): "has no limit of seconds"},
         never=_WAIT,
         nowhere=_MOVED,
         values={
             "--max-items": "--max-items 41",
-            "--max-tokens": "--max-tokens 1000",
             "--max-cost": "--max-cost seconds=100",
             "--bank": "--bank bank",
             "--wait": "--wait 1",
@@ -286,8 +243,7 @@ CASES = {
         modes={
             "table": Mode(f"bank-2 one.csv {_FAST} --format csv"),
             **{name: _replay(_MODES[name]) for name in _REPLAYED},
-            "d-optimal": _replay(_MODES["d-optimal"], about=("--criterion", "--of", "--cost", "--input-weight")),
-            "sure": _replay(_SURE_SOON, about=("--min-items",)),
+            "d-optimal": _replay(_MODES["d-optimal"], about=("--session", "--cost")),
         },
         values={
             **SESSION,
@@ -299,21 +255,7 @@ CASES = {
         },
         no_effect={
             **no_chance("table", *(name for name in _REPLAYED if name in _SURE)),
-            **_alike("table", "--n-start"),
-            **_alike("random", "--max-tokens"),
-            **_alike("half-width", "--ability-error"),
-            **_alike(
-                "threshold",
-                "--of",
-                "--max-items",
-                "--max-tokens",
-                "--max-cost",
-                "--half-width",
-                "--ability-error",
-                "--at-most",
-                "--exclude",
-            ),
-            **_alike("ability", "--half-width", "--ability-error"),
+            **_alike("threshold", "--target", "--max-items", "--max-cost", "--half-width"),
         },
         never={**MIXED, "--jobs": "models end as they do in one process"},
     ),

@@ -1,4 +1,4 @@
-"""`itembank diagnose`: what responses say about the benchmark itself, and what chosen items stand for."""
+"""`itembank study`: what responses say about the benchmark itself, and what chosen items stand for."""
 
 from pathlib import Path
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from itembank.calibration.calibration_specs import METHODS
-from itembank.cli.command import Group
+from itembank.cli.command import Command
 from itembank.cli.new_results import read_results
 from itembank.cli.option_types import MethodName, WholeNumbers
 from itembank.cli.options import (
@@ -24,23 +24,7 @@ from itembank.cli.render import print_object, print_record, print_rows, progress
 from itembank.cli.report_options import figure_option, write_figure
 
 
-@click.group("diagnose", cls=Group)
-def command() -> None:
-    """Examine the benchmark itself, and items chosen of it.
-
-    Its tasks, how many abilities it measures, how alike its items are, how well single responses are predicted, and
-    which parts of it chosen items stand for.
-
-    \b
-      itembank diagnose tasks responses.parquet --cost tokens --figure tasks.png
-      itembank diagnose dimensions responses.parquet --figure dimensions.png
-      itembank diagnose homogeneity bank --figure homogeneity.png
-      itembank diagnose predictions bank --figure predictions.png
-      itembank diagnose selection bank selection.json --figure weights.png
-    """  # noqa: D301
-
-
-@command.command("dimensions")
+@click.command("dimensions", cls=Command)
 @responses_argument
 @click.option(
     "--dims",
@@ -53,7 +37,7 @@ def command() -> None:
 @figure_option()
 @seed_option
 @format_option
-def dimensions(
+def dimensions_command(
     *,
     responses: tuple[Path, ...],
     dims: tuple[int, ...],
@@ -68,15 +52,15 @@ def dimensions(
     analysis), and the number of dimensions that best predicts the scores of models left out. calibrate uses the last.
 
     \b
-      itembank diagnose dimensions responses.parquet --figure dimensions.png
-      itembank diagnose dimensions responses.parquet --dims 1,2,4,8 --format json
+      itembank study dimensions responses.parquet --figure dimensions.png
+      itembank study dimensions responses.parquet --dims 1,2,4,8 --format json
     """  # noqa: D301
     from itembank.pages.paper_charts import dimensionality_chart  # noqa: PLC0415
     from itembank.studies.papers.dimensions import dimensionality  # noqa: PLC0415
 
     with warnings_as_notes():
         matrix = read_results(responses)
-        with progress("diagnose") as report:
+        with progress("study") as report:
             found = dimensionality(matrix, method, candidates=dims, rng=seed, progress=report)
         if figure is not None:
             write_figure(dimensionality_chart(found), figure)
@@ -103,7 +87,7 @@ HOMOGENEITY_COLUMNS = (
 """What a terminal has room for."""
 
 
-@command.command("homogeneity")
+@click.command("homogeneity", cls=Command)
 @click.argument("source", metavar="BANK|RESPONSES", nargs=-1, required=True, type=BankPath(file_okay=True))
 @click.option(
     "--budget",
@@ -132,8 +116,8 @@ def homogeneity_command(
     90 % of the models.
 
     \b
-      itembank diagnose homogeneity bank --figure homogeneity.png
-      itembank diagnose homogeneity responses.parquet --budget 100 --format csv
+      itembank study homogeneity bank --figure homogeneity.png
+      itembank study homogeneity responses.parquet --budget 100 --format csv
     """  # noqa: D301
     from itembank.bank.bank_files import load_bank  # noqa: PLC0415
     from itembank.files.hub_names import is_hub_name  # noqa: PLC0415
@@ -144,7 +128,7 @@ def homogeneity_command(
     refuse_unused(("scenarios", figure is not None, "--figure FILE"))
     with warnings_as_notes():
         past: Any = load_bank(source[0]) if is_bank else read_results(source)
-        with progress("diagnose") as report:
+        with progress("study") as report:
             found = homogeneity(past, budget=budget, rng=seed, progress=report)
         if figure is not None:
             write_figure(homogeneity_chart(found, scenarios=scenarios), figure)
@@ -174,7 +158,7 @@ PREDICTIONS_LEAST = (
 """Columns that give way in a narrow terminal, the least needed first."""
 
 
-@command.command("predictions")
+@click.command("predictions", cls=Command)
 @bank_argument
 @click.option(
     "--show",
@@ -203,8 +187,8 @@ def predictions_command(
     mean distance of observed from predicted means in ten bins, beside what it would be by_chance.
 
     \b
-      itembank diagnose predictions bank --figure predictions.png
-      itembank diagnose predictions bank --show bins --format csv
+      itembank study predictions bank --figure predictions.png
+      itembank study predictions bank --show bins --format csv
     """  # noqa: D301
     from itembank.bank.bank_files import load_bank  # noqa: PLC0415
     from itembank.pages.paper_charts import item_predictions_chart  # noqa: PLC0415
@@ -213,7 +197,7 @@ def predictions_command(
     refuse_unused(("scenarios", figure is not None, "--figure FILE"))
     loaded = load_bank(bank)
     with warnings_as_notes():
-        with progress("diagnose") as report:
+        with progress("study") as report:
             found = item_predictions(loaded, rng=seed, progress=report)
         if figure is not None:
             write_figure(item_predictions_chart(found, scenarios=scenarios), figure)
@@ -231,12 +215,12 @@ def predictions_command(
         )
 
 
-@command.command("selection")
+@click.command("weights", cls=Command)
 @bank_argument
 @click.argument("selections", metavar="SELECTION...", nargs=-1, required=True, type=FILE)
 @figure_option("the weights of the items, and of their scenarios and subscenarios")
 @format_option
-def selection_command(*, bank: Path, selections: tuple[Path, ...], figure: Path | None, output_format: str) -> None:
+def weights_command(*, bank: Path, selections: tuple[Path, ...], figure: Path | None, output_format: str) -> None:
     """Show how much each part of a benchmark counts among chosen items.
 
     The weight of an item is what it counts in the overall score by its weighted mean. effective_items says how unequal
@@ -244,9 +228,9 @@ def selection_command(*, bank: Path, selections: tuple[Path, ...], figure: Path 
     scenario or subscenario count. Several selections are compared; each is called by its file's name.
 
     \b
-      itembank diagnose selection bank selection.json
-      itembank diagnose selection bank irt.json correctness.json --figure weights.png
-      itembank diagnose selection bank selection.json --format csv
+      itembank study weights bank selection.json
+      itembank study weights bank irt.json correctness.json --figure weights.png
+      itembank study weights bank selection.json --format csv
     """  # noqa: D301
     from itembank.pages.paper_charts import selection_weights_chart  # noqa: PLC0415
     from itembank.studies.papers.selection_weights import selection_weights  # noqa: PLC0415
@@ -272,7 +256,7 @@ def selection_command(*, bank: Path, selections: tuple[Path, ...], figure: Path 
     )
 
 
-@command.command("tasks")
+@click.command("tasks", cls=Command)
 @responses_argument
 @click.option(
     "--by",
@@ -321,9 +305,9 @@ def tasks_command(
     correlations, each with the task that is most like it.
 
     \b
-      itembank diagnose tasks responses.parquet --cost tokens --figure tasks.png --kind costs
-      itembank diagnose tasks responses.parquet --by subscenario --figure alike.png
-      itembank diagnose tasks responses.parquet --show correlations --format csv
+      itembank study tasks responses.parquet --cost tokens --figure tasks.png --kind costs
+      itembank study tasks responses.parquet --by subscenario --figure alike.png
+      itembank study tasks responses.parquet --show correlations --format csv
     """  # noqa: D301
     from itembank.bank.costs import unit_unasked  # noqa: PLC0415
     from itembank.pages.paper_charts import task_correlations_chart, task_costs_chart  # noqa: PLC0415
@@ -348,3 +332,6 @@ def tasks_command(
         print_rows(found.rows(), output_format, title="Tasks", least=("n_models", "cost_of_task", "spread", "n_items"))
     else:
         print_rows(found.pairs(), output_format, title="Correlations of scores", least=("n_models",))
+
+
+COMMANDS = (dimensions_command, homogeneity_command, predictions_command, weights_command, tasks_command)

@@ -22,7 +22,7 @@ def responses_file(tmp_path_factory):
 
 def test_dimensions_as_json_with_a_figure(run, responses_file, tmp_path):
     figure = tmp_path / "dimensions.svg"
-    outcome = run("diagnose", "dimensions", responses_file, "--dims", "1,2", "--figure", figure, "--format", "json")
+    outcome = run("study", "dimensions", responses_file, "--dims", "1,2", "--figure", figure, "--format", "json")
     assert outcome.code == 0, outcome.err
     found = json.loads(outcome.out)
     assert (found["n_dims"], found["n_dims_parallel"], found["n_models"]) == (2, 2, 40)
@@ -32,9 +32,9 @@ def test_dimensions_as_json_with_a_figure(run, responses_file, tmp_path):
 
 
 def test_dimensions_as_table_and_csv(run, responses_file):
-    outcome = run("diagnose", "dimensions", responses_file, *QUICK, "--format", "csv")
+    outcome = run("study", "dimensions", responses_file, *QUICK, "--format", "csv")
     assert outcome.out.splitlines()[0].startswith("n_shown,n_dims,error,error_standard_error")
-    table = run("diagnose", "dimensions", responses_file, *QUICK)
+    table = run("study", "dimensions", responses_file, *QUICK)
     assert "n_dims_parallel" in table.out
     assert "relative_error" in table.out
 
@@ -49,14 +49,14 @@ def test_dimensions_as_table_and_csv(run, responses_file):
     ],
 )
 def test_what_cannot_be_done_is_a_usage_error(run, responses_file, words, text):
-    outcome = run("diagnose", "dimensions", responses_file, *words)
+    outcome = run("study", "dimensions", responses_file, *words)
     assert (outcome.code, outcome.out) == (2, "")
     assert text in outcome.err
 
 
 def test_homogeneity_as_json_with_a_figure(run, responses_file, tmp_path):
     figure = tmp_path / "homogeneity.svg"
-    outcome = run("diagnose", "homogeneity", responses_file, "--budget", "20", "--figure", figure, "--format", "json")
+    outcome = run("study", "homogeneity", responses_file, "--budget", "20", "--figure", figure, "--format", "json")
     assert outcome.code == 0, outcome.err
     found = json.loads(outcome.out)
     assert found["budget"] == 20
@@ -69,23 +69,21 @@ def test_homogeneity_of_a_bank_is_that_of_its_responses(run, responses_file, tmp
     bank = tmp_path / "bank"
     assert run("calibrate", responses_file, "-o", bank, "--method", "map", "--dims", 1, "--no-folds").code == 0
     of_bank, of_responses = (
-        run("diagnose", "homogeneity", source, "--format", "csv").out for source in (bank, responses_file)
+        run("study", "homogeneity", source, "--format", "csv").out for source in (bank, responses_file)
     )
     assert of_bank == of_responses
     assert of_bank.startswith("scenario,n_items")
 
 
 def test_a_homogeneity_figure_of_no_such_scenario_is_a_usage_error(run, responses_file, tmp_path):
-    outcome = run(
-        "diagnose", "homogeneity", responses_file, "--scenario", "s9", "--figure", tmp_path / "homogeneity.png"
-    )
+    outcome = run("study", "homogeneity", responses_file, "--scenario", "s9", "--figure", tmp_path / "homogeneity.png")
     assert (outcome.code, outcome.out) == (2, "")
     assert "got s9" in outcome.err
 
 
 def test_predictions_as_json_with_a_figure(run, bank_folder, tmp_path):
     figure = tmp_path / "predictions.svg"
-    outcome = run("diagnose", "predictions", bank_folder, "--figure", figure, "--format", "json")
+    outcome = run("study", "predictions", bank_folder, "--figure", figure, "--format", "json")
     assert outcome.code == 0, outcome.err
     found = json.loads(outcome.out)
     assert found["family"] == "bernoulli"
@@ -95,13 +93,13 @@ def test_predictions_as_json_with_a_figure(run, bank_folder, tmp_path):
 
 
 def test_predictions_as_csv_and_table(run, bank_folder):
-    rows = run("diagnose", "predictions", bank_folder, "--format", "csv").out.splitlines()
+    rows = run("study", "predictions", bank_folder, "--format", "csv").out.splitlines()
     assert rows[0].startswith("scenario,n_models,n_items,n_cells,correlation,standard_error,by_item_means")
-    bins = run("diagnose", "predictions", bank_folder, "--show", "bins", "--format", "csv").out.splitlines()
+    bins = run("study", "predictions", bank_folder, "--show", "bins", "--format", "csv").out.splitlines()
     assert bins[0] == "scenario,n_cells,predicted,observed,standard_error"
-    table = run("diagnose", "predictions", bank_folder)
+    table = run("study", "predictions", bank_folder)
     assert "calibration_error" in table.out
-    assert run("diagnose", "predictions", bank_folder, "--scenario", "law").code == 2
+    assert run("study", "predictions", bank_folder, "--scenario", "law").code == 2
 
 
 @pytest.fixture
@@ -116,7 +114,7 @@ def bank_with_selections(tmp_path):
 def test_weights_of_a_selection_as_json_with_a_figure(run, bank_with_selections):
     bank, selection = bank_with_selections / "bank", bank_with_selections / "random.json"
     figure = bank_with_selections / "weights.svg"
-    outcome = run("diagnose", "selection", bank, selection, "--figure", figure, "--format", "json")
+    outcome = run("study", "weights", bank, selection, "--figure", figure, "--format", "json")
     assert outcome.code == 0, outcome.err
     found = json.loads(outcome.out)
     assert [one["effective_items"] for one in found["selections"]] == [pytest.approx(9.0)]
@@ -126,10 +124,10 @@ def test_weights_of_a_selection_as_json_with_a_figure(run, bank_with_selections)
 
 def test_selections_stand_under_each_other_by_the_names_of_their_files(run, bank_with_selections):
     files = [bank_with_selections / f"{name}.json" for name in ("random", "anchor-irt")]
-    outcome = run("diagnose", "selection", bank_with_selections / "bank", *files, "--format", "csv")
+    outcome = run("study", "weights", bank_with_selections / "bank", *files, "--format", "csv")
     rows = [line.split(",") for line in outcome.out.splitlines()]
     assert [row[4] for row in rows[:3]] == ["selection", "random", "anchor-irt"]
-    table = run("diagnose", "selection", bank_with_selections / "bank", *files)
+    table = run("study", "weights", bank_with_selections / "bank", *files)
     assert "effective_share" in table.out
     assert "weight_in_score" in table.out
 
@@ -140,16 +138,16 @@ def test_selections_of_one_file_name_are_called_by_their_paths(run, bank_with_se
     first, second = bank_with_selections / "random.json", other / "random.json"
     second.write_bytes(first.read_bytes())
     bank = bank_with_selections / "bank"
-    found = json.loads(run("diagnose", "selection", bank, first, second, "--format", "json").out)
+    found = json.loads(run("study", "weights", bank, first, second, "--format", "json").out)
     assert [one["selection"] for one in found["selections"]] == [str(first), str(second)]
-    twice = run("diagnose", "selection", bank, first, first)
+    twice = run("study", "weights", bank, first, first)
     assert (twice.code, twice.out) == (2, "")
     assert "every selection once" in twice.err
 
 
 def test_a_selection_of_items_that_the_bank_has_not_is_refused(run, bank_with_selections):
     select(make_bank(n_items=36), 36, method="random", rng=0).save(bank_with_selections / "more.json")
-    outcome = run("diagnose", "selection", bank_with_selections / "bank", bank_with_selections / "more.json")
+    outcome = run("study", "weights", bank_with_selections / "bank", bank_with_selections / "more.json")
     assert (outcome.code, outcome.out) == (1, "")
     assert "math/30" in outcome.err
 
@@ -163,9 +161,9 @@ def test_costs_of_tasks_are_drawn_without_naming_the_only_cost(run, tmp_path):
         )
         write_responses(matrix, tmp_path / f"{name}.parquet")
     figure = tmp_path / "costs.svg"
-    outcome = run("diagnose", "tasks", tmp_path / "tokens.parquet", "--kind", "costs", "--figure", figure)
+    outcome = run("study", "tasks", tmp_path / "tokens.parquet", "--kind", "costs", "--figure", figure)
     assert outcome.code == 0, outcome.err
     assert "Cost of a response (tokens)" in figure.read_text(encoding="utf-8")
-    outcome = run("diagnose", "tasks", tmp_path / "both.parquet", "--kind", "costs", "--figure", figure)
+    outcome = run("study", "tasks", tmp_path / "both.parquet", "--kind", "costs", "--figure", figure)
     assert outcome.code == 2
     assert "name one that the responses record (--cost NAME)" in outcome.err
