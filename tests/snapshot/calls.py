@@ -177,7 +177,10 @@ INPUTS = {
 """Standard input."""
 
 NOT_HERE = {
+    "download": "its numbers are those of the files that it fetches",
     "export lm-eval-tasks": "it needs lm_eval",
+    "import": "its numbers are those of the files",
+    "match-names": "it compares names",
     "pull": "it needs the Hub",
     "push": "it needs the Hub",
     "quickstart": "it takes a minute, for what other calls do",
@@ -185,4 +188,4 @@ NOT_HERE = {
     "run lm-eval": "it needs lm_eval; the calls that select by stages do what it does between runs",
     "study plot": "it draws what `study table` prints",
 }
-"""Commands without a call, and why; nor has `import`, whose numbers are those of the files."""
+"""Commands without a call, and why."""
