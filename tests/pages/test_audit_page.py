@@ -78,7 +78,7 @@ def test_whose_texts_are_not_known_is_told_how_to_see_them(page):
     values, _ = make_answers(n_models=30, n_items=40)
     values[:, 3] = 1.0 - values[:, 3]
     without = audit_page(audit_items(ResponseMatrix.create(values), duplicates=False))
-    assert "itembank audit RESPONSES --items FILE" in table(without, "Flagged items").note
+    assert "itembank import --items FILE" in table(without, "Flagged items").note
 
 
 def test_known_labels_and_groups_have_sections(page):

@@ -99,7 +99,7 @@ def test_a_batch_is_what_one_by_one_would_be():
     theta, covariance = np.array([0.2, 0.1]), 0.3 * np.eye(2)
     nothing = np.empty((0, 2))
     chosen = [
-        choose(pool, fold(pool.items, pool.positions, []), theta, covariance, start=nothing, n=9)[0]
+        choose(pool, fold(pool.items, pool.positions, []), theta, covariance, start=nothing, n=9)
         for pool in (rich, plain)
     ]
     np.testing.assert_array_equal(*chosen)

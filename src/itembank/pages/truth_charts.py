@@ -11,13 +11,14 @@ from itembank.pages.blocks import Chart, Data
 from itembank.pages.charts import Spec
 from itembank.pages.interval_charts import HOLLOW, share
 from itembank.pages.theme import ATYPICAL_WORDS, level_words, points
+from itembank.tabular import Compact
 
 FAR = 0.3
 """How far beyond the points, in shares of their range, intervals are drawn."""
 
 
-@dataclass(frozen=True, slots=True)
-class PredictionPanel:
+@dataclass(frozen=True, slots=True, repr=False)
+class PredictionPanel(Compact):
     """Estimated and true scores of some models, by one method.
 
     Attributes

@@ -90,6 +90,7 @@ _START = Case(
         "--n-items": "-n 10",
         "--selection": "--selection out/other.json",
     },
+    nowhere={"--across": "both halves have as many items; calibrate has it"},
 )
 _PREPARE = Case(
     modes={"a bank": Mode("out/two-bank", brings=("two-bank",))},
@@ -265,6 +266,7 @@ _COMPARE = Case(
         ("selection", "--selection"): "every difference must be known",
     },
     never={**MIXED, **PAGES},
+    nowhere=ONE_ATTEMPT,
 )
 _PLAN = Case(
     modes={

@@ -1,7 +1,7 @@
 """Cases of adaptive sessions, and of replays of recorded models."""
 
 from tests.cli.contract.case import Case, Mode
-from tests.cli.contract.cases.reading import ALLOWED, COMMON, MIXED, ONE_ATTEMPT, PAGES, no_chance, settled
+from tests.cli.contract.cases.reading import ALLOWED, COMMON, MIXED, PAGES, no_chance, settled
 
 SESSION = {
     "--session": "--session rare.toml",
@@ -91,7 +91,6 @@ CASES = {
         },
         no_effect={**no_chance(*_SURE), **_alike("threshold", "--half-width")},
         never={"--jobs": "numbers do not depend on the number of processes"},
-        nowhere=ONE_ATTEMPT,
     ),
     "session ask": Case(
         modes={
