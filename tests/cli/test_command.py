@@ -10,6 +10,13 @@ def test_a_wrong_name_is_refused_with_the_nearest(run):
     assert "--figure" in outcome.err
 
 
+def test_an_option_of_reading_leads_to_import(run, tmp_path):
+    outcome = run("estimate", tmp_path, "new.csv", "--metric", "acc")
+    assert outcome.code == 2
+    assert "itembank import FILES --metric ..." in outcome.err
+    assert "import" not in run("info", tmp_path, "--metric", "acc").err
+
+
 def command():
     """A command whose options stand under two headings, one of them of sessions."""
 

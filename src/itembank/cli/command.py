@@ -31,7 +31,7 @@ class Command(click.Command):
         try:
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:
-            words = _belongs_behind(self, error.option_name)
+            words = _belongs_behind(self, error.option_name) or _belongs_to_import(self, ctx, error.option_name)
             if not words:
                 raise
             raise click.UsageError(words, ctx) from error
@@ -105,6 +105,16 @@ def _belongs_behind(command: click.Command, option: str) -> str:
     harness = next((one.metavar for one in command.params if one.type is click.UNPROCESSED and one.metavar), "")
     name = harness.removeprefix("-- ").partition("_ARGUMENTS")[0].lower()
     return f"No such option {option}. Arguments of {name} stand last, after two dashes: -- {option} ..." if name else ""
+
+
+def _belongs_to_import(command: click.Command, ctx: click.Context, option: str) -> str:
+    """Say that an option of how files are read belongs to `import`, where a command reads results."""
+    root = ctx.find_root()
+    reader = root.command.get_command(root, "import") if isinstance(root.command, click.Group) else None
+    reads = any(one.name == "responses" for one in command.params)
+    if reader is None or not reads or not any(option in one.opts for one in reader.params):
+        return ""
+    return f"No such option {option}: it says how files are read, before all else. itembank import FILES {option} ..."
 
 
 def together(*options: Decorator) -> Decorator:
