@@ -144,6 +144,11 @@ def test_benchmarks_import_no_script():
     assert not [file.name for file in files if pattern.search(file.read_text(encoding="utf-8"))]
 
 
+def test_quantiles_of_intervals_come_from_one_module():
+    files = [file for file in SOURCE.rglob("*.py") if "stdtrit" in file.read_text(encoding="utf-8")]
+    assert [str(file.relative_to(SOURCE)) for file in files] == ["numerics/intervals.py"]
+
+
 def test_no_text_names_a_module_of_a_higher_floor():
     """Modules that are imported by a text make arrows, too, which no contract sees."""
     floor = floors()
