@@ -124,7 +124,7 @@ def test_choices_that_do_not_fit_leave_no_journal(run, bank_folder, tmp_path, op
         ("prior = {kind = 'group', column = 'size'}", 2, "[prior] needs 'value' as well"),
         ("prior = {kind = 'group', column = 'colour', value = 'red'}", 1, "colour"),
         ("criterion = 'fisher'", 2, "2 dimensions"),
-        ("criterion = {name = 'random', of = 'score'}", 2, "keys of [criterion] must be among"),
+        ("criterion = {name = 'random', of = 'score'}", 2, "[criterion] must be empty"),
         ("criterion = 'd-optimum'", 2, "session.toml: criterion method must be one of"),
         ("stopping.halfwidth = 0.1", 2, "Did you mean 'half_width'?"),
         ("stopping.half_width = 3", 2, "session.toml: half-width of 'overall' must be"),
