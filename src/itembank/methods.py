@@ -16,18 +16,11 @@ Spec = TypeVar("Spec")
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """A spec and its kernel: one line of a table, or the entry point of another package.
+    """A spec and its kernel: one line of a table, or the entry point of another package."""
 
-    Attributes
-    ----------
-    spec : class
-        Frozen dataclass that can be made without arguments.
-    kernel : str or function
-        Of the signature that all kernels of the table share. 'module:function' is imported when it is first needed,
-        so that a table does not load what its methods need.
-    """
-
-    spec: type
+    spec: type  # Frozen dataclass that can be made without arguments
+    # Of the signature that all kernels of the table share. 'module:function' is imported when it is first needed, so
+    # that a table does not load what its methods need.
     kernel: str | Callable[..., Any]
 
 

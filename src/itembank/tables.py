@@ -26,13 +26,7 @@ _BETWEEN = {"-", "to", "±", *_UNITS}
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of a table.
-
-    Attributes
-    ----------
-    name : str
-    cells : tuple of str
-    """
+    """A column of a table."""
 
     name: str
     cells: tuple[str, ...]

@@ -18,16 +18,10 @@ N_PASSES = 30
 
 @dataclass(frozen=True, slots=True)
 class DefectModel:
-    """Log-odds of a fault: ``intercept + features @ weights``.
-
-    Attributes
-    ----------
-    intercept : float
-    weights : (n_features,)
-    """
+    """Log-odds of a fault: ``intercept + features @ weights``."""
 
     intercept: float
-    weights: FloatArray
+    weights: FloatArray  # (n_features,)
 
     def probability(self, features: FloatArray) -> FloatArray:
         """Probability of a fault of each item, (n_items,), from features (n_items, n_features)."""

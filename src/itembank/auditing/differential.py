@@ -27,22 +27,15 @@ MODELS_A_STRATUM, MOST_STRATA = 20, 10
 
 @dataclass(frozen=True, slots=True)
 class ScoreTest:
-    """Tests of one covariate for items, each (n_items,).
+    """Tests of one covariate for items, each (n_items,)."""
 
-    Attributes
-    ----------
-    z : (n_items,)
-        Positive where items are easier for the group, or for models with more of the covariate, than for others of
-        equal ability.
-    p_value : (n_items,)
-        Of both sides; 1 where an item tells nothing, NaN where there are too few clusters.
-    effect : (n_items,)
-        Difference of the share of right answers at equal ability: the group less the others, or per standard deviation
-        of a covariate.
-    """
-
+    # (n_items,): Positive where items are easier for the group, or for models with more of the covariate, than for
+    # others of equal ability.
     z: FloatArray
+    # (n_items,): Of both sides; 1 where an item tells nothing, NaN where there are too few clusters.
     p_value: FloatArray
+    # (n_items,): Difference of the share of right answers at equal ability: the group less the others, or per standard
+    # deviation of a covariate.
     effect: FloatArray
 
 

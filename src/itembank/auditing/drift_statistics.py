@@ -25,18 +25,11 @@ LEAST_MODELS, LEAST_PAST = 3, 10
 
 
 class PastResiduals(NamedTuple):
-    """Residuals of each item over the bank's own models left out, in standard deviations by the factor model.
+    """Residuals of each item over the bank's own models left out, in standard deviations by the factor model."""
 
-    Attributes
-    ----------
-    mean, spread : (n_items,)
-        NaN where too few models answered.
-    n_models : (n_items,)
-    """
-
-    mean: FloatArray
-    spread: FloatArray
-    n_models: IntArray
+    mean: FloatArray  # (n_items,): NaN where too few models answered
+    spread: FloatArray  # (n_items,)
+    n_models: IntArray  # (n_items,)
 
     @classmethod
     def of(cls, residuals: FloatArray, least_spread: FloatArray) -> "PastResiduals":
@@ -66,24 +59,13 @@ def surest_variance(n_models: IntArray) -> FloatArray:
 
 
 class Drift(NamedTuple):
-    """What new models show of each item.
+    """What new models show of each item."""
 
-    Attributes
-    ----------
-    difference : (n_items,)
-        Mean answer less expectation, on the scale of responses.
-    z : (n_items,)
-    n_models : (n_items,)
-    is_marked : (n_items,)
-    is_cut : bool
-        Whether more items are beyond the bound than may be marked.
-    """
-
-    difference: FloatArray
-    z: FloatArray
-    n_models: IntArray
-    is_marked: BoolArray
-    is_cut: bool
+    difference: FloatArray  # (n_items,): Mean answer less expectation, on the scale of responses
+    z: FloatArray  # (n_items,)
+    n_models: IntArray  # (n_items,)
+    is_marked: BoolArray  # (n_items,)
+    is_cut: bool  # Whether more items are beyond the bound than may be marked
 
 
 def find_drift(

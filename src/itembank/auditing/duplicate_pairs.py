@@ -27,23 +27,13 @@ CELLS_AT_ONCE = 2**20
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """Pairs of items, the most alike first.
+    """Pairs of items, the most alike first."""
 
-    Attributes
-    ----------
-    first, second : (n_pairs,)
-        Indices of items; the first is the smaller.
-    log_ratio : (n_pairs,)
-        Log-likelihood ratio: the same question, against two.
-    n_shared, n_agree : (n_pairs,)
-        Models that answered both, and that answered both alike.
-    """
-
-    first: IntArray
-    second: IntArray
-    log_ratio: FloatArray
-    n_shared: IntArray
-    n_agree: IntArray
+    first: IntArray  # (n_pairs,): Indices of items; the first is the smaller
+    second: IntArray  # (n_pairs,)
+    log_ratio: FloatArray  # (n_pairs,): Log-likelihood ratio: the same question, against two
+    n_shared: IntArray  # (n_pairs,): Models that answered both, and that answered both alike
+    n_agree: IntArray  # (n_pairs,)
 
 
 def with_residual_factors(probability: FloatArray, values: FloatArray | BoolArray, observed: BoolArray) -> FloatArray:

@@ -14,22 +14,13 @@ POWER_TAIL, POWER_DEVIATIONS = 0.95, 1.2816
 
 
 class FitPValues(NamedTuple):
-    """Of n_models models; NaN where unknown.
+    """Of n_models models; NaN where unknown."""
 
-    Attributes
-    ----------
-    overall : (n_models,)
-        Of the misfit, the outfit or the most unusual group, whichever is rarest.
-    groups : (n_models, n_groups)
-        For named groups of answers that are better than expected, each group by itself; for others of a difference
-        either way, in any of them.
-    order : (n_models,)
-        Of the cumulative sums.
-    """
-
-    overall: FloatArray
+    overall: FloatArray  # (n_models,): Of the misfit, the outfit or the most unusual group, whichever is rarest
+    # (n_models, n_groups): For named groups of answers that are better than expected, each group by itself; for others
+    # of a difference either way, in any of them.
     groups: FloatArray
-    order: FloatArray
+    order: FloatArray  # (n_models,): Of the cumulative sums
 
 
 def fit_p_values(found: FitStatistics, past: FitStatistics, groups: tuple[ItemGroup, ...]) -> FitPValues:

@@ -19,45 +19,24 @@ in ten of what it could do shifts by 0.4 to 0.6."""
 
 @dataclass(frozen=True, slots=True)
 class ItemGroup:
-    """Items that are compared with others.
-
-    Attributes
-    ----------
-    name : str
-    kind : str
-        'scenario', 'subscenario' or 'named'.
-    is_member, is_reference : (n_items,)
-        Over all items of the bank; none is both.
-    """
+    """Items that are compared with others."""
 
     name: str
-    kind: str
-    is_member: BoolArray
-    is_reference: BoolArray
+    kind: str  # 'scenario', 'subscenario' or 'named'
+    is_member: BoolArray  # (n_items,): Over all items of the bank; none is both
+    is_reference: BoolArray  # (n_items,)
 
 
 class FitStatistics(NamedTuple):
-    """Statistics of n_models models that answered the same items.
+    """Statistics of n_models models that answered the same items."""
 
-    Attributes
-    ----------
-    misfit : (n_models,)
-        Mean squared distance from what is expected (`FactorPrediction.misfit`).
-    outfit : (n_models,)
-        `outfits`; NaN where responses are not right or wrong.
-    difference : (n_models, n_groups)
-        Mean answer to a group's items less what the answers to its reference let expect; NaN where too few were
-        answered.
-    deviation : (n_models, n_groups)
-        The same in standard deviations by the factor model.
-    cusum : (n_models,)
-        Largest excursion of the cumulative sums; NaN where the order of answers is not known.
-    """
-
-    misfit: FloatArray
-    outfit: FloatArray
+    misfit: FloatArray  # (n_models,): Mean squared distance from what is expected (`FactorPrediction.misfit`)
+    outfit: FloatArray  # (n_models,): `outfits`; NaN where responses are not right or wrong
+    # (n_models, n_groups): Mean answer to a group's items less what the answers to its reference let expect; NaN where
+    # too few were answered.
     difference: FloatArray
-    deviation: FloatArray
+    deviation: FloatArray  # (n_models, n_groups): The same in standard deviations by the factor model
+    # (n_models,): Largest excursion of the cumulative sums; NaN where the order of answers is not known.
     cusum: FloatArray
 
     @classmethod

@@ -14,22 +14,12 @@ from itembank.tabular import Tabular
 
 @dataclass(frozen=True, slots=True)
 class LabelCheck:
-    """How well the evidence finds items that are known to be bad, by models that had not seen their group.
-
-    Attributes
-    ----------
-    n_bad : int
-    area : float
-        Probability that a bad item is ranked before a good one, by its probability of a defect.
-    first : mapping of int to float
-        Share of bad items among so many first that are flagged.
-    calibration : tuple of (said, real, n_items)
-        Mean probability and share of bad items, by ranges of the probability.
-    """
+    """How well the evidence finds items that are known to be bad, by models that had not seen their group."""
 
     n_bad: int
-    area: float
-    first: dict[int, float]
+    area: float  # Probability that a bad item is ranked before a good one, by its probability of a defect
+    first: dict[int, float]  # Share of bad items among so many first that are flagged
+    # tuple of (said, real, n_items): Mean probability and share of bad items, by ranges of the probability.
     calibration: tuple[tuple[float, float, int], ...]
 
     def to_dict(self) -> dict[str, Any]:

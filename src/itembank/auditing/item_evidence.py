@@ -40,32 +40,19 @@ OWN_GROUP = 10.0
 
 @dataclass(frozen=True, slots=True)
 class ItemEvidence:
-    """What the answers say of each item's curve and key.
+    """What the answers say of each item's curve and key."""
 
-    Attributes
-    ----------
-    slope, slope_error : (n_items,)
-        Posterior mean and standard deviation of the slope, in log-odds a standard deviation of ability; any sign.
-    intercept : (n_items,)
-        Posterior mean of the log-odds at mean ability.
-    top_logit : (n_items,)
-        Log-odds that a model at the 95th percentile of ability is right.
-    suspicion : (n_items,)
-        How much lower the log-odds of a model half a standard deviation above that percentile are than they are on
-        average in the item's group; large where the best fail on an item among easy ones.
-    key_lr : (n_items,)
-        Log-likelihood ratio: another answer is the right one, against the key.
-    noise_lr : (n_items,)
-        Log-likelihood ratio: answers have nothing to do with ability, against the key.
-    """
-
+    # (n_items,): Posterior mean and standard deviation of the slope, in log-odds a standard deviation of ability; any
+    # sign.
     slope: FloatArray
-    slope_error: FloatArray
-    intercept: FloatArray
-    top_logit: FloatArray
+    slope_error: FloatArray  # (n_items,)
+    intercept: FloatArray  # (n_items,): Posterior mean of the log-odds at mean ability
+    top_logit: FloatArray  # (n_items,): Log-odds that a model at the 95th percentile of ability is right
+    # (n_items,): How much lower the log-odds of a model half a standard deviation above that percentile are than they
+    # are on average in the item's group; large where the best fail on an item among easy ones.
     suspicion: FloatArray
-    key_lr: FloatArray
-    noise_lr: FloatArray
+    key_lr: FloatArray  # (n_items,): Log-likelihood ratio: another answer is the right one, against the key
+    noise_lr: FloatArray  # (n_items,): Log-likelihood ratio: answers have nothing to do with ability, against the key
 
 
 @dataclass(frozen=True, slots=True)

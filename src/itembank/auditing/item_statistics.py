@@ -17,29 +17,19 @@ SMALL = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class ItemStatistics:
-    """What items look like, each (n_items,).
+    """What items look like, each (n_items,)."""
 
-    Attributes
-    ----------
-    n_models : (n_items,)
-        That answered.
-    mean : (n_items,)
-        Response; NaN where no model answered.
-    item_rest : (n_items,)
-        Correlation of the response with the mean response to the other items of the group; 0 where all answered alike.
-    n_best, n_best_right : (n_items,)
-        Of the best models that answered, three at most: how many, and the sum of their responses.
-    worth : (n_items,)
-        What the ranking of models would lose without the item, in average items: 1 as much as without an average item,
-        0 nothing, below 0 the ranking would gain. NaN where models differ no more than chance explains, or fewer than
-        half of the answers are there.
-    """
-
-    n_models: IntArray
-    mean: FloatArray
+    n_models: IntArray  # (n_items,): That answered
+    mean: FloatArray  # (n_items,): Response; NaN where no model answered
+    # (n_items,): Correlation of the response with the mean response to the other items of the group; 0 where all
+    # answered alike.
     item_rest: FloatArray
+    # (n_items,): Of the best models that answered, three at most: how many, and the sum of their responses.
     n_best: IntArray
-    n_best_right: FloatArray
+    n_best_right: FloatArray  # (n_items,)
+    # (n_items,): What the ranking of models would lose without the item, in average items: 1 as much as without an
+    # average item, 0 nothing, below 0 the ranking would gain. NaN where models differ no more than chance explains, or
+    # fewer than half of the answers are there.
     worth: FloatArray
 
 

@@ -25,25 +25,13 @@ LEAST_SURPRISING = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """Models that answered the same items.
-
-    Attributes
-    ----------
-    model_ids : tuple of n_models ids
-    items : (n_observed,)
-        Positions in the bank, in the order of answering where that is known.
-    responses : (n_models, n_observed)
-        Complete.
-    is_ordered : bool
-    session : SessionSpec or None
-        Of the adaptive session that chose the items.
-    """
+    """Models that answered the same items."""
 
     model_ids: tuple[str, ...]
-    items: IntArray
-    responses: FloatArray
+    items: IntArray  # (n_observed,): Positions in the bank, in the order of answering where that is known
+    responses: FloatArray  # (n_models, n_observed): Complete
     is_ordered: bool
-    session: SessionSpec | None = None
+    session: SessionSpec | None = None  # Of the adaptive session that chose the items
 
 
 def model_fits(

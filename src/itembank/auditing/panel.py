@@ -20,31 +20,17 @@ LEAST_ITEMS = 20
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """Answers, and the models' abilities.
+    """Answers, and the models' abilities."""
 
-    Attributes
-    ----------
-    values, observed : (n_models, n_items)
-        Responses in [0, 1], and where there is one.
-    scenario : (n_items,)
-        Number, from 0, of each item's scenario.
-    group : (n_items,)
-        Number, from 0, of each item's group: its subscenario, or where that is small its scenario.
-    scores : (n_models,)
-        Mean response over all items, as far as a model's own items tell.
-    overall : (n_models,)
-        Ability in all items, with mean 0 and standard deviation 1.
-    theta : (n_models, n_groups)
-        Ability in each group: by its own items, drawn to the ability in the scenario, which is drawn to the overall
-        one.
-    """
-
-    values: FloatArray
-    observed: BoolArray
-    scenario: IntArray
+    values: FloatArray  # (n_models, n_items): Responses in [0, 1], and where there is one
+    observed: BoolArray  # (n_models, n_items)
+    scenario: IntArray  # (n_items,): Number, from 0, of each item's scenario
+    # (n_items,): Number, from 0, of each item's group: its subscenario, or where that is small its scenario.
     group: IntArray
-    scores: FloatArray
-    overall: FloatArray
+    scores: FloatArray  # (n_models,): Mean response over all items, as far as a model's own items tell
+    overall: FloatArray  # (n_models,): Ability in all items, with mean 0 and standard deviation 1
+    # (n_models, n_groups): Ability in each group: by its own items, drawn to the ability in the scenario, which is
+    # drawn to the overall one.
     theta: FloatArray
 
 

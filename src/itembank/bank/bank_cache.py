@@ -36,26 +36,14 @@ class BankCache:
     another bank or by another release is simply made anew. Files are read from the bank's folder and from the user's
     cache folder. They are written to the user's alone, so that a bank that many share stays as it is, and to the bank's
     when that is asked for (`keep_in_bank`, `save_bank`).
-
-    Attributes
-    ----------
-    folder : Path or None
-        Of the bank; None for one that only lives in memory.
-    bank_id : str
-        Files state it: another bank may have taken the folder while this one was at work.
-    user_folder : Path or None
-        Where this bank's files lie in the user's cache folder; None for a bank that only lives in memory.
-    source : str
-        Name of a bank that was pulled from the Hub, with its commit; its folder is the Hub client's.
-    prefix : str
-        Begins the names of files of a bank that follows from another one, among whose files they lie (`of_part`).
-    memory : dict
     """
 
-    folder: Path | None = None
-    bank_id: str = ""
+    folder: Path | None = None  # Of the bank; None for one that only lives in memory
+    bank_id: str = ""  # Files state it: another bank may have taken the folder while this one was at work
+    # Where this bank's files lie in the user's cache folder; None for a bank that only lives in memory.
     user_folder: Path | None = None
-    source: str = ""
+    source: str = ""  # Name of a bank that was pulled from the Hub, with its commit; its folder is the Hub client's
+    # Begins the names of files of a bank that follows from another one, among whose files they lie (`of_part`).
     prefix: str = ""
     memory: dict[Any, Any] = field(default_factory=dict)
 

@@ -33,18 +33,10 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
 
 @dataclass(frozen=True, slots=True)
 class Ids:
-    """Some ids: all of them where there are few, else the first.
-
-    Attributes
-    ----------
-    n : int
-    digest : str
-        First digits of the SHA-256 of all ids in order; empty where there are none.
-    first : tuple of str
-    """
+    """Some ids: all of them where there are few, else the first."""
 
     n: int = 0
-    digest: str = ""
+    digest: str = ""  # First digits of the SHA-256 of all ids in order; empty where there are none
     first: tuple[str, ...] = ()
 
     @classmethod

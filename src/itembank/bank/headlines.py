@@ -19,21 +19,12 @@ POINTS = 100.0
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Headline(Compact):
-    """A score of whole models that the items of a bank do not add up to.
+    """A score of whole models that the items of a bank do not add up to."""
 
-    Attributes
-    ----------
-    name : str
-        'mean_win_rate', or that of an external score.
-    past : (n_models,)
-        Of the calibration models, from 0 to 1; NaN where not known.
-    reference : (n_models, n_scenarios) or None
-        Of a win rate, scenario scores of the calibration models that others are ranked against; rows of NaN are not.
-        None of an external score, which the bank knows of past models and of no others.
-    """
-
-    name: str
-    past: FloatArray
+    name: str  # 'mean_win_rate', or that of an external score
+    past: FloatArray  # (n_models,): Of the calibration models, from 0 to 1; NaN where not known
+    # (n_models, n_scenarios): Of a win rate, scenario scores of the calibration models that others are ranked against;
+    # rows of NaN are not. None of an external score, which the bank knows of past models and of no others.
     reference: FloatArray | None = None
 
     def without(self, rows: Sequence[int]) -> "Headline":

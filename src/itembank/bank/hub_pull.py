@@ -26,18 +26,10 @@ MOST_OF_BANK = 20 * 2**30
 
 @dataclass(frozen=True, slots=True)
 class Pulled:
-    """A bank on this machine that came from the Hub.
+    """A bank on this machine that came from the Hub."""
 
-    Attributes
-    ----------
-    folder : Path
-        In the client's cache.
-    name : HubName
-        With the commit that was pulled as its revision.
-    """
-
-    folder: Path
-    name: HubName
+    folder: Path  # In the client's cache
+    name: HubName  # With the commit that was pulled as its revision
 
 
 def pull(place: str | Path) -> Pulled:

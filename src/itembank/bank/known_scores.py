@@ -30,18 +30,13 @@ class KnownScores:
     A model that answered 60 of 1,500 items has no known score: the mean of these is off by more than an estimate that
     it would have to judge. Its answers count for item parameters all the same. A score may be known in one scenario
     and not in another. Items that were not answered count as missing at random within their scenario.
-
-    Attributes
-    ----------
-    value : (n_models, n_targets)
-        Mean of the answered items, with the weights of the target; NaN where it is not known. Targets are
-        `ScoreTargets.names`.
-    variance : (n_models, n_targets)
-        Of the value about the full score, for items drawn without replacement: 0 where all were answered, NaN where the
-        score is not known.
     """
 
+    # (n_models, n_targets): Mean of the answered items, with the weights of the target; NaN where it is not known.
+    # Targets are `ScoreTargets.names`.
     value: FloatArray
+    # (n_models, n_targets): Of the value about the full score, for items drawn without replacement: 0 where all were
+    # answered, NaN where the score is not known.
     variance: FloatArray
 
     @classmethod

@@ -17,35 +17,19 @@ DIGITS = 12
 
 @dataclass(frozen=True, slots=True, repr=False)
 class KnownTarget(Compact):
-    """A set of items with weights, over the items of a whole bank, and what was measured of the bank that gives it.
+    """A set of items with weights, over the items of a whole bank, and what was measured of the bank that gives it."""
 
-    Attributes
-    ----------
-    name : str
-        'mmlu_pro@1'; empty where the bank has no name.
-    digest : str
-        Of the items and their weights (`target_digest`).
-    bank_id : str
-        Of the bank of these items alone.
-    within, across : str
-    scenarios : tuple of n_scenarios names
-    scenario_weights : (n_scenarios,)
-    weights : (n_whole_items,)
-        Weight of each item within its scenario; NaN for items that do not belong to the target.
-    item_model_bias, response_variance : (n_scenarios,)
-        Those of `Bank`.
-    """
-
-    name: str
-    digest: str
-    bank_id: str
+    name: str  # 'mmlu_pro@1'; empty where the bank has no name
+    digest: str  # Of the items and their weights (`target_digest`)
+    bank_id: str  # Of the bank of these items alone
     within: Within
     across: Across
     scenarios: tuple[str, ...]
-    scenario_weights: FloatArray
+    scenario_weights: FloatArray  # (n_scenarios,)
+    # (n_whole_items,): Weight of each item within its scenario; NaN for items that do not belong to the target.
     weights: FloatArray
-    item_model_bias: FloatArray
-    response_variance: FloatArray
+    item_model_bias: FloatArray  # (n_scenarios,): Those of `Bank`
+    response_variance: FloatArray  # (n_scenarios,)
 
     @property
     def target_id(self) -> str:

@@ -26,68 +26,33 @@ class PublishedSubset:
 
     Each column of `errors`, with its `standard_errors` and `scales`, is in an order of its own, so that no row belongs
     to one model.
-
-    Attributes
-    ----------
-    selection : Selection
-    weights : (n_members, n_targets)
-        Of the methods that 'stacked' combines.
-    errors : (n_models, n_targets)
-        Of 'stacked', out of fold; NaN where unknown. No rows where models were too few to leave some out.
-    standard_errors : (n_models, n_targets)
-        The size of each error that the item model expects.
-    scales : (n_models, n_targets)
-        The size that the widths of intervals follow.
-    misfit : (n_models,)
-        How far past models' answers lay from what is expected of them, ascending.
-    misfit_errors : (2,)
-        Mean absolute error of the overall score for the tenth with the largest misfit, and for the others.
-    tail : (1,)
-        Misfit from which errors grow faster, infinite where they do not.
-    explanation : str
-        How the methods compared.
-    methods : tuple of str
-        What 'stacked' combined: a release that combines others cannot use what is kept here.
     """
 
     selection: Selection
-    weights: FloatArray
+    weights: FloatArray  # (n_members, n_targets): Of the methods that 'stacked' combines
+    # (n_models, n_targets): Of 'stacked', out of fold; NaN where unknown. No rows where models were too few to leave
+    # some out.
     errors: FloatArray
-    standard_errors: FloatArray
-    scales: FloatArray
-    misfit: FloatArray
+    standard_errors: FloatArray  # (n_models, n_targets): The size of each error that the item model expects
+    scales: FloatArray  # (n_models, n_targets): The size that the widths of intervals follow
+    misfit: FloatArray  # (n_models,): How far past models' answers lay from what is expected of them, ascending
+    # (2,): Mean absolute error of the overall score for the tenth with the largest misfit, and for the others.
     misfit_errors: FloatArray
-    tail: FloatArray
-    explanation: str
-    methods: tuple[str, ...]
+    tail: FloatArray  # (1,): Misfit from which errors grow faster, infinite where they do not
+    explanation: str  # How the methods compared
+    methods: tuple[str, ...]  # What 'stacked' combined: a release that combines others cannot use what is kept here
 
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """What stands in for the responses of past models.
+    """What stands in for the responses of past models."""
 
-    Attributes
-    ----------
-    n_models : int
-        How many models the bank was calibrated on.
-    whole_bank : str
-        Id of the bank that holds their responses.
-    noise_ratio : (n_scenarios,)
-        See `itembank.estimation.noise.noise_ratio`.
-    factor_model : FactorModel
-        Of the responses, with as many factors as suit them.
-    discrepancy : Discrepancy
-        What new models may differ by, measured on past models left out.
-    subset : PublishedSubset or None
-        None where any items may be run.
-    """
-
-    n_models: int
-    whole_bank: str
-    noise_ratio: FloatArray
-    factor_model: FactorModel
-    discrepancy: Discrepancy
-    subset: PublishedSubset | None = None
+    n_models: int  # How many models the bank was calibrated on
+    whole_bank: str  # Id of the bank that holds their responses
+    noise_ratio: FloatArray  # (n_scenarios,): See `itembank.estimation.noise.noise_ratio`
+    factor_model: FactorModel  # Of the responses, with as many factors as suit them
+    discrepancy: Discrepancy  # What new models may differ by, measured on past models left out
+    subset: PublishedSubset | None = None  # None where any items may be run
 
     def record(self) -> dict[str, Any]:
         """Return everything that is not an array."""

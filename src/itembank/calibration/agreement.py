@@ -25,18 +25,11 @@ CELLS_AT_ONCE = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """How much attempts at one item agree beyond what independent ones would.
+    """How much attempts at one item agree beyond what independent ones would."""
 
-    Attributes
-    ----------
-    correlation : float
-        Moment estimate of the intra-class correlation: about 0 for independent attempts, 1 for identical ones.
-    standard_errors : float
-        Its distance from zero, in standard errors under independence.
-    """
-
+    # Moment estimate of the intra-class correlation: about 0 for independent attempts, 1 for identical ones.
     correlation: float
-    standard_errors: float
+    standard_errors: float  # Its distance from zero, in standard errors under independence
 
     @property
     def is_beyond_chance(self) -> bool:

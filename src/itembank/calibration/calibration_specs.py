@@ -27,22 +27,13 @@ Option = float | str | bool
 
 @dataclass(frozen=True, slots=True)
 class CalibrationSpec:
-    """What the specs of all methods are derived from: choices that all have, and where most are alike.
+    """What the specs of all methods are derived from: choices that all have, and where most are alike."""
 
-    Attributes
-    ----------
-    item_model, n_dims, known_guessing, family
-        As for `Variational`.
-    max_iterations : int
-    tolerance : float
-        At which the method stops.
-    """
-
-    item_model: ItemModel = "2pl"
+    item_model: ItemModel = "2pl"  # As for `Variational`
     n_dims: int = 1
     known_guessing: bool = False
     max_iterations: int = 2000
-    tolerance: float = 1e-6
+    tolerance: float = 1e-6  # At which the method stops
     family: Family | Literal["auto"] = "auto"
 
     @property
@@ -189,19 +180,13 @@ class ItemPrior:
 
     With far more items than models the centres of these priors, not the abilities, set the scale of a fit.
     It is put right afterwards, but `RelativeItemPrior` has no such effect.
-
-    Attributes
-    ----------
-    log_discrimination_mean, log_discrimination_sd : float
-        The slope is lognormal, as a density of the slope itself (R's `dlnorm`). No slope is
-        then negative: an item that stronger models fail ends near zero.
-    intercept_sd : float
-        The intercept is normal with mean 0.
     """
 
+    # The slope is lognormal, as a density of the slope itself (R's `dlnorm`). No slope is then negative: an item that
+    # stronger models fail ends near zero.
     log_discrimination_mean: float = 0.0
     log_discrimination_sd: float = 0.5
-    intercept_sd: float = 2.0
+    intercept_sd: float = 2.0  # The intercept is normal with mean 0
 
     def __post_init__(self) -> None:
         """Check the spreads."""
@@ -215,17 +200,10 @@ class RelativeItemPrior:
     Slopes divided by their centre are normal around one, and intercepts are normal around a line in the slope that
     is fitted to the items at the start. Shift and scale of ability are therefore left to the abilities, however
     many items there are. Slopes may be negative, as those of items with a wrong key are.
-
-    Attributes
-    ----------
-    slope_sd : float
-        Standard deviation of a slope over the centre of all.
-    intercept_sd : float
-        Standard deviation of an intercept around its line.
     """
 
-    slope_sd: float = 0.4
-    intercept_sd: float = 2.0
+    slope_sd: float = 0.4  # Standard deviation of a slope over the centre of all
+    intercept_sd: float = 2.0  # Standard deviation of an intercept around its line
 
     def __post_init__(self) -> None:
         """Check the spreads."""

@@ -23,28 +23,15 @@ OfItems: TypeAlias = Callable[[IntArray], FloatArray]
 
 @dataclass(frozen=True, slots=True)
 class DegenerateItems:
-    """Which items were left out of a fit, and what is known of them.
+    """Which items were left out of a fit, and what is known of them."""
 
-    Attributes
-    ----------
-    is_degenerate : (n_items,)
-    lower_asymptote : (n_items,)
-    scenario_index : (n_items,) or None
-        In a bifactor model, whose items depend on the general ability and their scenario's.
-    is_majority : bool
-        Whether they predict the common answer for every model.
-    family : {'bernoulli', 'binomial', 'beta', 'beta-binomial', 'graded'}
-        Of all items.
-    n_trials : (n_models, n_items) or None
-        Behind each response, zero where missing; None for one.
-    """
-
-    is_degenerate: BoolArray
-    lower_asymptote: FloatArray
+    is_degenerate: BoolArray  # (n_items,)
+    lower_asymptote: FloatArray  # (n_items,)
+    # (n_items,): In a bifactor model, whose items depend on the general ability and their scenario's.
     scenario_index: IntArray | None = None
-    is_majority: bool = False
-    family: Family = "bernoulli"
-    n_trials: IntArray | None = None
+    is_majority: bool = False  # Whether they predict the common answer for every model
+    family: Family = "bernoulli"  # {'bernoulli', 'binomial', 'beta', 'beta-binomial', 'graded'}: Of all items
+    n_trials: IntArray | None = None  # (n_models, n_items): Behind each response, zero where missing; None for one
 
 
 def find_degenerate(responses: FloatArray) -> BoolArray:

@@ -37,43 +37,23 @@ MINIMUM_TO_CHOOSE = 2 * HELD_OUT_EVERY
 
 @dataclass(frozen=True, slots=True)
 class DimensionChoice:
-    """Held-out errors by number of dimensions, and the choice they lead to.
+    """Held-out errors by number of dimensions, and the choice they lead to."""
 
-    Attributes
-    ----------
-    n_dims : int
-        The smallest number within `TOLERANCE` of the best error.
-    candidates : tuple of n_candidates numbers
-    errors : (n_candidates,)
-        Mean over scenarios and held-out models of |predicted - actual| score on the hidden items.
-    log_likelihoods : (n_candidates,)
-        Mean log-likelihood of a held-out response to a hidden item.
-    message : str
-    """
-
-    n_dims: int
+    n_dims: int  # The smallest number within `TOLERANCE` of the best error
     candidates: tuple[int, ...]
+    # (n_candidates,): Mean over scenarios and held-out models of |predicted - actual| score on the hidden items.
     errors: FloatArray
-    log_likelihoods: FloatArray
+    log_likelihoods: FloatArray  # (n_candidates,): Mean log-likelihood of a held-out response to a hidden item
     message: str
 
 
 @dataclass(frozen=True, slots=True)
 class ParallelAnalysis:
-    """Eigenvalues of the item correlation matrix against those of shuffled responses.
+    """Eigenvalues of the item correlation matrix against those of shuffled responses."""
 
-    Attributes
-    ----------
-    n_dims : int
-        How many leading eigenvalues exceed their threshold.
-    eigenvalues : (n_models - 1,) or shorter
-        Of the data, falling.
-    thresholds : as long
-        The given percentile of each eigenvalue when every item's responses are shuffled over models.
-    """
-
-    n_dims: int
-    eigenvalues: FloatArray
+    n_dims: int  # How many leading eigenvalues exceed their threshold
+    eigenvalues: FloatArray  # (n_models - 1,) or shorter: Of the data, falling
+    # The given percentile of each eigenvalue when every item's responses are shuffled over models.
     thresholds: FloatArray
 
 

@@ -24,29 +24,14 @@ from itembank.responses.responses import ResponseMatrix
 
 @dataclass(frozen=True, slots=True)
 class PreparedResponses:
-    """Responses as the likelihood of their family takes them.
+    """Responses as the likelihood of their family takes them."""
 
-    Attributes
-    ----------
-    family : {'bernoulli', 'binomial', 'beta', 'beta-binomial', 'graded'}
-    values : (n_models, n_items)
-        NaN where missing; of no items where there are codes.
-    n_trials : (n_models, n_items) or None
-        Zero where missing; None for one behind each response.
-    thresholds : dict of scenario to threshold
-        By which responses were made binary.
-    is_degenerate : (n_items,)
-        Items that all models answered alike.
-    codes : ItemCodes or None
-        Many right and wrong answers, in place of values.
-    """
-
-    family: Family
-    values: FloatArray
-    n_trials: IntArray | None
-    thresholds: dict[str, float]
-    is_degenerate: BoolArray
-    codes: ItemCodes | None = None
+    family: Family  # {'bernoulli', 'binomial', 'beta', 'beta-binomial', 'graded'}
+    values: FloatArray  # (n_models, n_items): NaN where missing; of no items where there are codes
+    n_trials: IntArray | None  # (n_models, n_items): Zero where missing; None for one behind each response
+    thresholds: dict[str, float]  # By which responses were made binary
+    is_degenerate: BoolArray  # (n_items,): Items that all models answered alike
+    codes: ItemCodes | None = None  # Many right and wrong answers, in place of values
 
     def of_items(self, items: IntArray) -> FloatArray:
         """Return the values of some items, (n_models, n_taken)."""

@@ -13,46 +13,26 @@ from itembank.responses.item_codes import ItemCodes
 
 @dataclass(frozen=True, slots=True)
 class FitData:
-    """Responses of n_models to the n_items that are fitted.
+    """Responses of n_models to the n_items that are fitted."""
 
-    Attributes
-    ----------
-    responses : (n_models, n_items)
-        0 or 1; of counts the fraction of right answers; of family 'beta' a probability within (0, 1). 0 where not
-        observed.
-    observed : (n_models, n_items) or None
-        None when complete.
-    lower_asymptote : (n_items,)
-        Known chance of guessing right; zero unless asked for.
-    scenario_index : (n_items,) or None
-        Scenario of each item, for the bifactor item model.
-    task_index : (n_items,) or None
-        Task of each item, where items of one task share the centre of their prior.
-    family : {'bernoulli', 'binomial', 'beta', 'beta-binomial', 'graded'}
-    n_trials : (n_models, n_items) or None
-        Of families 'binomial' and 'beta-binomial': trials behind each response, 0 where not observed; None where there
-        is one behind each.
-    precision_index : (n_items,) or None
-        Which items share one precision, numbered from zero; for families that have one.
-    levels : (n_levels,) or None
-        Of family 'graded': the values that responses have, rising.
-    has_level : (n_items, n_levels) or None
-        Which of these an item may have.
-    codes : ItemCodes or None
-        Many right and wrong answers in a byte each. They stand in place of `responses` and `observed`, which have no
-        items then, for kernels that take them so.
-    """
-
+    # (n_models, n_items): 0 or 1; of counts the fraction of right answers; of family 'beta' a probability within (0,
+    # 1). 0 where not observed.
     responses: FloatArray
-    observed: BoolArray | None
-    lower_asymptote: FloatArray
-    scenario_index: IntArray | None = None
+    observed: BoolArray | None  # (n_models, n_items): None when complete
+    lower_asymptote: FloatArray  # (n_items,): Known chance of guessing right; zero unless asked for
+    scenario_index: IntArray | None = None  # (n_items,): Scenario of each item, for the bifactor item model
+    # (n_items,): Task of each item, where items of one task share the centre of their prior.
     task_index: IntArray | None = None
-    family: Family = "bernoulli"
+    family: Family = "bernoulli"  # {'bernoulli', 'binomial', 'beta', 'beta-binomial', 'graded'}
+    # (n_models, n_items): Of families 'binomial' and 'beta-binomial': trials behind each response, 0 where not
+    # observed; None where there is one behind each.
     n_trials: FloatArray | None = None
+    # (n_items,): Which items share one precision, numbered from zero; for families that have one.
     precision_index: IntArray | None = None
-    levels: FloatArray | None = None
-    has_level: BoolArray | None = None
+    levels: FloatArray | None = None  # (n_levels,): Of family 'graded': the values that responses have, rising
+    has_level: BoolArray | None = None  # (n_items, n_levels): Which of these an item may have
+    # Many right and wrong answers in a byte each. They stand in place of `responses` and `observed`, which have no
+    # items then, for kernels that take them so.
     codes: ItemCodes | None = None
 
     @classmethod
@@ -102,37 +82,19 @@ class FitData:
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """What a fitting kernel found, on the scale of its own prior of ability.
+    """What a fitting kernel found, on the scale of its own prior of ability."""
 
-    Attributes
-    ----------
-    loadings : (n_items, n_dims)
-    intercept : (n_items,)
-    item_covariance : (n_items, n_dims + 1, n_dims + 1)
-        Covariance of (loadings, intercept).
-    abilities : (n_models, n_dims)
-    ability_covariance : (n_models, n_dims, n_dims)
-    prior : AbilityPrior
-    converged, n_iterations, message, history
-        As in `Calibration`.
-    precision : (n_items,) or None
-        Of families that have one.
-    log_precision_error : (n_items,) or None
-        Standard error of its logarithm; None where it was given.
-    steps : Steps or None
-        Of family 'graded'.
-    """
-
-    loadings: FloatArray
-    intercept: FloatArray
-    item_covariance: FloatArray
-    abilities: FloatArray
-    ability_covariance: FloatArray
+    loadings: FloatArray  # (n_items, n_dims)
+    intercept: FloatArray  # (n_items,)
+    item_covariance: FloatArray  # (n_items, n_dims + 1, n_dims + 1): Covariance of (loadings, intercept)
+    abilities: FloatArray  # (n_models, n_dims)
+    ability_covariance: FloatArray  # (n_models, n_dims, n_dims)
     prior: AbilityPrior
-    converged: bool
+    converged: bool  # As in `Calibration`
     n_iterations: int
     message: str
     history: FloatArray
-    precision: FloatArray | None = None
+    precision: FloatArray | None = None  # (n_items,): Of families that have one
+    # (n_items,): Standard error of its logarithm; None where it was given.
     log_precision_error: FloatArray | None = None
-    steps: Steps | None = None
+    steps: Steps | None = None  # Of family 'graded'

@@ -30,52 +30,27 @@ MOST_ITEMS = 6000
 
 @dataclass(frozen=True, slots=True)
 class HeldOut:
-    """Some models to calibrate on, others to predict.
+    """Some models to calibrate on, others to predict."""
 
-    Attributes
-    ----------
-    train : ResponseMatrix
-        Of the calibration models, and the items one of them answered.
-    n_calibration : int
-        Calibration models, those without a response included.
-    usable : (n_usable,)
-        Which of all items those are.
-    responses : (n_held_out, n_usable)
-        Raw; NaN where missing.
-    is_even : (n_usable,)
-        Items of even place: abilities come from them, and the others are predicted.
-    targets : ScoreTargets
-        Of all items.
-    n_trials : (n_held_out, n_usable) or None
-        Behind each response.
-    """
-
-    train: ResponseMatrix
-    n_calibration: int
-    usable: IntArray
-    responses: FloatArray
-    is_even: BoolArray
-    targets: ScoreTargets
-    n_trials: FloatArray | None
+    train: ResponseMatrix  # Of the calibration models, and the items one of them answered
+    n_calibration: int  # Calibration models, those without a response included
+    usable: IntArray  # (n_usable,): Which of all items those are
+    responses: FloatArray  # (n_held_out, n_usable): Raw; NaN where missing
+    is_even: BoolArray  # (n_usable,): Items of even place: abilities come from them, and the others are predicted
+    targets: ScoreTargets  # Of all items
+    n_trials: FloatArray | None  # (n_held_out, n_usable): Behind each response
 
 
 @dataclass(frozen=True, slots=True)
 class HiddenErrors:
-    """How predictions of hidden items compare with the responses.
+    """How predictions of hidden items compare with the responses."""
 
-    Attributes
-    ----------
-    errors : (n_held_out, n_scenarios)
-        Predicted minus actual mean response on the items of odd place; NaN where a model has none.
-    log_likelihoods : (n_held_out,)
-        Mean log-likelihood of a response to an item of odd place; NaN where a model has none.
-    mean_log_likelihood : float
-        The same over all responses.
-    """
-
+    # (n_held_out, n_scenarios): Predicted minus actual mean response on the items of odd place; NaN where a model has
+    # none.
     errors: FloatArray
+    # (n_held_out,): Mean log-likelihood of a response to an item of odd place; NaN where a model has none.
     log_likelihoods: FloatArray
-    mean_log_likelihood: float
+    mean_log_likelihood: float  # The same over all responses
 
 
 def thinned(responses: ResponseMatrix) -> tuple[ResponseMatrix, int]:

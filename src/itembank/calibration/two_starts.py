@@ -26,20 +26,11 @@ Reached = TypeVar("Reached")
 
 
 class End(NamedTuple):
-    """Where a rough ascent ended.
+    """Where a rough ascent ended."""
 
-    Attributes
-    ----------
-    items : (n_items, n_dims + 1)
-        Loadings and intercepts.
-    abilities : (n_models, n_dims)
-    height : float
-        Of the bound or the log density there.
-    """
-
-    items: FloatArray
-    abilities: FloatArray
-    height: float
+    items: FloatArray  # (n_items, n_dims + 1): Loadings and intercepts
+    abilities: FloatArray  # (n_models, n_dims)
+    height: float  # Of the bound or the log density there
 
 
 class Started(NamedTuple, Generic[Reached]):

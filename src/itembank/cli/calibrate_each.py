@@ -23,24 +23,13 @@ COLUMNS = ("name", "status", "bank", "n_models", "n_items", "n_scenarios", "n_di
 
 @dataclass(frozen=True, slots=True)
 class BankWork:
-    """How one bank is made.
+    """How one bank is made."""
 
-    Attributes
-    ----------
-    make : function of (paths,) and a destination
-        Makes a bank and writes it whole.
-    finish : function of a destination
-        Loads a bank that stands there already, and does what may be left to do.
-    summary : function of a bank
-        What a row says of it.
-    force : bool
-        Make those anew that stand there already.
-    """
-
+    # function of (paths,) and a destination: Makes a bank and writes it whole.
     make: Callable[[tuple[Path, ...], Path], "Bank"]
-    finish: Callable[[Path], "Bank"]
-    summary: Callable[["Bank"], dict[str, Any]]
-    force: bool
+    finish: Callable[[Path], "Bank"]  # Loads a bank that stands there already, and does what may be left to do
+    summary: Callable[["Bank"], dict[str, Any]]  # What a row says of it
+    force: bool  # Make those anew that stand there already
 
 
 def calibrate_each(sources: Sequence[Path], output: Path, work: BankWork) -> list[dict[str, Any]]:

@@ -25,21 +25,14 @@ hardly a better fit."""
 
 @dataclass(frozen=True, slots=True)
 class CalibrationErrors:
-    """Estimates less truth of calibration models that neither the items nor the fits have seen.
+    """Estimates less truth of calibration models that neither the items nor the fits have seen."""
 
-    Attributes
-    ----------
-    responses : (n_models, n_columns) or None
-        To the items that the new models answered; NaN where missing. None of a bank published without them.
-    errors : (n_models, n_targets)
-        NaN where the estimate or the truth is unknown.
-    standard_errors : (n_models, n_targets)
-        Expected size of each error, as `estimate` gives it: what is expected of the model's answers, times what past
-        errors were to it. The same for all models where raw means are compared.
-    """
-
+    # (n_models, n_columns): To the items that the new models answered; NaN where missing. None of a bank published
+    # without them.
     responses: FloatArray | None
-    errors: FloatArray
+    errors: FloatArray  # (n_models, n_targets): NaN where the estimate or the truth is unknown
+    # (n_models, n_targets): Expected size of each error, as `estimate` gives it: what is expected of the model's
+    # answers, times what past errors were to it. The same for all models where raw means are compared.
     standard_errors: FloatArray
 
 

@@ -20,26 +20,14 @@ from itembank.responses.responses import ResponseMatrix
 
 @dataclass(frozen=True, slots=True)
 class ComparedModels:
-    """Models to compare.
-
-    Attributes
-    ----------
-    bank : Bank
-    responses : ResponseMatrix
-    selection : Selection or None
-    observations : Observations
-        The responses to items of the bank, of the selection where there is one.
-    targets : tuple of n_targets names
-    index : (n_targets,)
-        Where the targets stand among the bank's.
-    """
+    """Models to compare."""
 
     bank: Bank
     responses: ResponseMatrix
     selection: Selection | None
-    observations: Observations
+    observations: Observations  # The responses to items of the bank, of the selection where there is one
     targets: tuple[str, ...]
-    index: IntArray
+    index: IntArray  # (n_targets,): Where the targets stand among the bank's
 
     @classmethod
     def create(

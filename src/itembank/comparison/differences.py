@@ -12,36 +12,19 @@ from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 
 @dataclass(frozen=True, slots=True)
 class ItemCounts:
-    """Numbers of items that models, calibration errors and the benchmark have, for each target.
+    """Numbers of items that models, calibration errors and the benchmark have, for each target."""
 
-    Attributes
-    ----------
-    observed : (n_models, n_targets)
-        Items of the target that each model answered.
-    calibration : (n_targets,)
-        Items that the calibration models' errors come from.
-    total : (n_targets,)
-        Items of the whole benchmark.
-    """
-
-    observed: IntArray
-    calibration: IntArray
-    total: IntArray
+    observed: IntArray  # (n_models, n_targets): Items of the target that each model answered
+    calibration: IntArray  # (n_targets,): Items that the calibration models' errors come from
+    total: IntArray  # (n_targets,): Items of the whole benchmark
 
 
 @dataclass(frozen=True, slots=True)
 class TargetErrors:
-    """Errors of one target, learnt from calibration models.
-
-    Attributes
-    ----------
-    model : PairErrorModel
-    size : float
-        Root mean square error of the score of one model.
-    """
+    """Errors of one target, learnt from calibration models."""
 
     model: PairErrorModel
-    size: float
+    size: float  # Root mean square error of the score of one model
 
 
 def learn_errors(

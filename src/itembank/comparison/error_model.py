@@ -19,23 +19,13 @@ is learnt about the errors of others."""
 
 @dataclass(frozen=True, slots=True)
 class PairErrorModel:
-    """Distribution of the error of a difference, for one target.
+    """Distribution of the error of a difference, for one target."""
 
-    Attributes
-    ----------
-    constant, slope : float
-        Of ``E[(r_b - r_a)^2] = constant * independent + slope * disagreement``; both >= 0.
-    quantile : float
-        Standardised errors stay within it with probability `level`, also for models not seen.
-    degrees : float
-        Of the Student distribution that gives p-values and probabilities: its tails are as heavy as those of the
-        calibration models' errors.
-    level : float
-    """
-
-    constant: float
+    constant: float  # Of ``E[(r_b - r_a)^2] = constant * independent + slope * disagreement``; both >= 0
     slope: float
-    quantile: float
+    quantile: float  # Standardised errors stay within it with probability `level`, also for models not seen
+    # Of the Student distribution that gives p-values and probabilities: its tails are as heavy as those of the
+    # calibration models' errors.
     degrees: float
     level: float
 

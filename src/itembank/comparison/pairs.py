@@ -9,31 +9,21 @@ from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 
 @dataclass(frozen=True, slots=True)
 class PairedDifferences:
-    """Differences of the responses of model pairs (a, b), all signed b - a, over the items both answered.
+    """Differences of the responses of model pairs (a, b), all signed b - a, over the items both answered."""
 
-    Attributes
-    ----------
-    difference : (n_pairs, n_targets)
-        Weighted mean difference; NaN where the pair shares no item of a scenario that the target counts.
-    variance : (n_pairs, n_targets)
-        Its classical squared standard error, items sampled within scenarios without replacement; over the
-        scenarios that are shared.
-    variance_of_many : (n_pairs, n_targets)
-        The same without the finite-population correction, as if the benchmark were endless.
-    n_shared : (n_pairs, n_targets)
-    degrees : (n_pairs, n_targets)
-        Shared items less shared scenarios, at least one.
-    only_a, only_b : (n_pairs, n_targets)
-        Shared items that a alone, b alone answered rightly; meaningful for responses of 0 and 1.
-    """
-
+    # (n_pairs, n_targets): Weighted mean difference; NaN where the pair shares no item of a scenario that the target
+    # counts.
     difference: FloatArray
+    # (n_pairs, n_targets): Its classical squared standard error, items sampled within scenarios without replacement;
+    # over the scenarios that are shared.
     variance: FloatArray
+    # (n_pairs, n_targets): The same without the finite-population correction, as if the benchmark were endless.
     variance_of_many: FloatArray
-    n_shared: IntArray
-    degrees: IntArray
+    n_shared: IntArray  # (n_pairs, n_targets)
+    degrees: IntArray  # (n_pairs, n_targets): Shared items less shared scenarios, at least one
+    # (n_pairs, n_targets): Shared items that a alone, b alone answered rightly; meaningful for responses of 0 and 1.
     only_a: FloatArray
-    only_b: FloatArray
+    only_b: FloatArray  # (n_pairs, n_targets)
 
 
 def model_pairs(n_models: int) -> tuple[IntArray, IntArray]:

@@ -21,13 +21,7 @@ FALLBACK = GPIRT()
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """A method and why it was taken.
-
-    Attributes
-    ----------
-    spec : EstimationSpec
-    explanation : str
-    """
+    """A method and why it was taken."""
 
     spec: EstimationSpec
     explanation: str

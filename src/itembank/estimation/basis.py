@@ -16,30 +16,17 @@ from itembank.responses.targets import ScoreTargets
 
 @dataclass(frozen=True, slots=True)
 class ScoreBasis:
-    """Item model and score targets of n_items items; make one with `of_bank`.
-
-    Attributes
-    ----------
-    parameters : ItemParameters
-    prior : AbilityPrior
-    targets : ScoreTargets
-    thresholds : (n_scenarios,)
-        From which response on an answer counts as right for ability; NaN where responses are taken as they are.
-    noise_ratio : (n_scenarios,)
-        See `itembank.estimation.noise.noise_ratio`.
-    weighted : WeightedItems
-        The items with their weights in the targets.
-    n_counting : (n_scenarios,)
-        Items of each scenario that count in its score.
-    """
+    """Item model and score targets of n_items items; make one with `of_bank`."""
 
     parameters: ItemParameters
     prior: AbilityPrior
     targets: ScoreTargets
+    # (n_scenarios,): From which response on an answer counts as right for ability; NaN where responses are taken as
+    # they are.
     thresholds: FloatArray
-    noise_ratio: FloatArray
-    weighted: WeightedItems
-    n_counting: FloatArray
+    noise_ratio: FloatArray  # (n_scenarios,): See `itembank.estimation.noise.noise_ratio`
+    weighted: WeightedItems  # The items with their weights in the targets
+    n_counting: FloatArray  # (n_scenarios,): Items of each scenario that count in its score
 
     @classmethod
     def of_bank(cls, bank: Bank, targets: ScoreTargets | None = None) -> Self:

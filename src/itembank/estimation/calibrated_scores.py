@@ -17,18 +17,10 @@ from itembank.responses.targets import ScoreTargets
 
 @dataclass(frozen=True, slots=True)
 class Possible:
-    """Which scores can be, given what was answered; each (n_models, n_targets).
+    """Which scores can be, given what was answered; each (n_models, n_targets)."""
 
-    Attributes
-    ----------
-    known : array
-        The least: the score with all unseen items failed.
-    unseen : array
-        What solving them all adds to it; 0 where the score is exact.
-    """
-
-    known: FloatArray
-    unseen: FloatArray
+    known: FloatArray  # The least: the score with all unseen items failed
+    unseen: FloatArray  # What solving them all adds to it; 0 where the score is exact
 
     @classmethod
     def of(cls, targets: ScoreTargets, summary: ResponseSummary, headline: Headline | None = None) -> Self:

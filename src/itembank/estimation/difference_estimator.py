@@ -18,27 +18,15 @@ PSEUDO_OUTCOMES = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """Responses of n_models models to the n_columns items that were drawn.
+    """Responses of n_models models to the n_columns items that were drawn."""
 
-    Attributes
-    ----------
-    responses : (n_models, n_columns)
-        Raw; 0 where missing.
-    observed : (n_models, n_columns)
-    weights : (n_columns,)
-        omega, which sum to one over all items of each scenario.
-    probabilities : (n_models, n_columns)
-        pi: inclusion probability times the fraction of the scenario's drawn items that the model answered (missing
-        responses count as missing at random within the scenario); 1 where missing.
-    scenario_index : (n_columns,)
-    n_scenarios : int
-    """
-
-    responses: FloatArray
-    observed: BoolArray
-    weights: FloatArray
+    responses: FloatArray  # (n_models, n_columns): Raw; 0 where missing
+    observed: BoolArray  # (n_models, n_columns)
+    weights: FloatArray  # (n_columns,): omega, which sum to one over all items of each scenario
+    # (n_models, n_columns): pi: inclusion probability times the fraction of the scenario's drawn items that the model
+    # answered (missing responses count as missing at random within the scenario); 1 where missing.
     probabilities: FloatArray
-    scenario_index: IntArray
+    scenario_index: IntArray  # (n_columns,)
     n_scenarios: int
 
     @property

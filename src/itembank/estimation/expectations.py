@@ -19,23 +19,12 @@ LOOSE = 0.1
 
 
 class FactorModels(NamedTuple):
-    """Both factor models of a bank, and the scores that they are to predict.
+    """Both factor models of a bank, and the scores that they are to predict."""
 
-    Attributes
-    ----------
-    usual : FactorModel
-        With the discrepancy that calibration models show (`Factor`).
-    loose : FactorModel
-        With discrepancy `LOOSE`.
-    weights : (n_items, n_targets)
-        Of the items in each score.
-    levers : pair of (n_factors, n_targets)
-        Of both models' factors on each score, for `predict_factor`.
-    """
-
-    usual: FactorModel
-    loose: FactorModel
-    weights: FloatArray
+    usual: FactorModel  # With the discrepancy that calibration models show (`Factor`)
+    loose: FactorModel  # With discrepancy `LOOSE`
+    weights: FloatArray  # (n_items, n_targets): Of the items in each score
+    # pair of (n_factors, n_targets): Of both models' factors on each score, for `predict_factor`.
     levers: tuple[FloatArray, FloatArray]
 
     @classmethod
@@ -46,26 +35,16 @@ class FactorModels(NamedTuple):
 
 
 class Expectations(NamedTuple):
-    """Scores of n_models models on n_targets targets, by the models that know how past models answered.
+    """Scores of n_models models on n_targets targets, by the models that know how past models answered."""
 
-    Attributes
-    ----------
-    mean, variance : (n_models, n_targets)
-        By the item model: p-IRT and its posterior variance.
-    factor_mean, factor_variance : (n_models, n_targets)
-        By the factor model with the discrepancy that calibration models show (`Factor`).
-    loose_mean : (n_models, n_targets)
-        By the factor model with discrepancy `LOOSE`.
-    misfit : (n_models, n_targets)
-        How far the answers lie from what the factor model expects (`FactorPrediction.misfit`): the same for all
-        targets of a model, 1 on average for models like those of the calibration.
-    """
-
-    mean: FloatArray
-    variance: FloatArray
+    mean: FloatArray  # (n_models, n_targets): By the item model: p-IRT and its posterior variance
+    variance: FloatArray  # (n_models, n_targets)
+    # (n_models, n_targets): By the factor model with the discrepancy that calibration models show (`Factor`).
     factor_mean: FloatArray
-    factor_variance: FloatArray
-    loose_mean: FloatArray
+    factor_variance: FloatArray  # (n_models, n_targets)
+    loose_mean: FloatArray  # (n_models, n_targets): By the factor model with discrepancy `LOOSE`
+    # (n_models, n_targets): How far the answers lie from what the factor model expects (`FactorPrediction.misfit`): the
+    # same for all targets of a model, 1 on average for models like those of the calibration.
     misfit: FloatArray
 
     @classmethod

@@ -44,20 +44,11 @@ MAY_BE_INFINITE = ("thresholds_", "places_")
 
 @dataclass(frozen=True)
 class Fold:
-    """Some calibration models, and a bank that has not seen them.
+    """Some calibration models, and a bank that has not seen them."""
 
-    Attributes
-    ----------
-    number : int
-        From 0.
-    held_out : (n_held_out,)
-        Rows of the whole bank's responses.
-    make_bank : function
-        Puts the bank together: that takes a copy of the responses, which what was tried before does not need.
-    """
-
-    number: int
-    held_out: IntArray
+    number: int  # From 0
+    held_out: IntArray  # (n_held_out,): Rows of the whole bank's responses
+    # Puts the bank together: that takes a copy of the responses, which what was tried before does not need.
     make_bank: Callable[[], Bank]
 
     @cached_property

@@ -39,23 +39,14 @@ def learnt_by(headline: Headline, specs: Sequence[PointSpec]) -> PointSpec | Non
 
 @dataclass(frozen=True, slots=True)
 class HeadlineTrial:
-    """What estimates of past models' headline score are made of, besides their scenario scores.
-
-    Attributes
-    ----------
-    headline : Headline
-    learnt : (n_models,) or None
-        Estimates by the method that learns the score from the answers, out of fold (`learnt_by`).
-    is_learnt_alone : bool
-        Whether these are the estimates; else they are weighed with those from scenario scores.
-    rows : (n_models,) or None
-        Rows of the models among the bank's; None where they are all of these.
-    """
+    """What estimates of past models' headline score are made of, besides their scenario scores."""
 
     headline: Headline
+    # (n_models,): Estimates by the method that learns the score from the answers, out of fold (`learnt_by`).
     learnt: FloatArray | None = None
+    # Whether these are the estimates; else they are weighed with those from scenario scores.
     is_learnt_alone: bool = False
-    rows: IntArray | None = None
+    rows: IntArray | None = None  # (n_models,): Rows of the models among the bank's; None where they are all of these
 
     def read(self, plain: OutOfFold, fold: IntArray) -> tuple[OutOfFold, "HeadlineReader"]:
         """Put the headline score into the last column of estimates of past models.
@@ -102,20 +93,11 @@ class HeadlineTrial:
 
 @dataclass(frozen=True, slots=True)
 class HeadlineReader:
-    """How a headline score is read off the scenario scores of a new model.
-
-    Attributes
-    ----------
-    rule : WinRateRule or LineRule
-    weights : (1,) or (2,)
-        Of the rule and of the learnt estimate, where past models had one.
-    rest : float
-        Variance of past models' errors beyond what the errors of their scenario scores explain.
-    """
+    """How a headline score is read off the scenario scores of a new model."""
 
     rule: "WinRateRule | LineRule"
-    weights: FloatArray
-    rest: float
+    weights: FloatArray  # (1,) or (2,): Of the rule and of the learnt estimate, where past models had one
+    rest: float  # Variance of past models' errors beyond what the errors of their scenario scores explain
 
     def read(self, value: FloatArray, scale: FloatArray, learnt: FloatArray | None) -> tuple[FloatArray, FloatArray]:
         """Put the headline score and the expected size of its error into the last columns, (n_models, n_targets).
@@ -137,18 +119,10 @@ class HeadlineReader:
 
 @dataclass(frozen=True, slots=True)
 class WinRateRule:
-    """Expected mean win rate given scenario scores and the sizes of their errors.
+    """Expected mean win rate given scenario scores and the sizes of their errors."""
 
-    Attributes
-    ----------
-    reference : (n_models, n_scenarios)
-        As of `Headline`.
-    inflation : (n_scenarios,)
-        Of the expected sizes of errors, as past errors ask for.
-    """
-
-    reference: FloatArray
-    inflation: FloatArray
+    reference: FloatArray  # (n_models, n_scenarios): As of `Headline`
+    inflation: FloatArray  # (n_scenarios,): Of the expected sizes of errors, as past errors ask for
 
     def moments(self, scores: FloatArray, scale: FloatArray, own: IntArray) -> tuple[FloatArray, FloatArray]:
         """Value and variance, each (n_models,), for scenario scores; `own` are the models' rows in the reference."""
@@ -157,17 +131,11 @@ class WinRateRule:
 
 @dataclass(frozen=True, slots=True)
 class LineRule:
-    """External score as a line in scenario scores.
-
-    Attributes
-    ----------
-    intercept : float
-    slopes, inflation : (n_scenarios,)
-    """
+    """External score as a line in scenario scores."""
 
     intercept: float
-    slopes: FloatArray
-    inflation: FloatArray
+    slopes: FloatArray  # (n_scenarios,)
+    inflation: FloatArray  # (n_scenarios,)
 
     def moments(self, scores: FloatArray, scale: FloatArray, own: IntArray) -> tuple[FloatArray, FloatArray]:  # noqa: ARG002
         """Value and variance, each (n_models,); the errors of scenario scores count as independent."""

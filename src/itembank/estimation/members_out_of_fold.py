@@ -25,28 +25,15 @@ from itembank.progress import ProgressCallback, silent
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """How a method did on calibration models left out.
-
-    Attributes
-    ----------
-    estimates : OutOfFold
-    weights : (n_members, n_targets) or None
-        Of the members of 'stacked', from all calibration models.
-    misfit : PastMisfit
-    tail : float
-        Misfit from which errors grow faster, infinite where they do not.
-    follows_item_model : bool
-        Whether the size of errors is what the item model alone expects, as far as it is known up to a factor.
-    reader : HeadlineReader or None
-        How a headline score is read off new models' scenario scores.
-    """
+    """How a method did on calibration models left out."""
 
     estimates: OutOfFold
-    weights: FloatArray | None
+    weights: FloatArray | None  # (n_members, n_targets): Of the members of 'stacked', from all calibration models
     misfit: PastMisfit
-    tail: float
+    tail: float  # Misfit from which errors grow faster, infinite where they do not
+    # Whether the size of errors is what the item model alone expects, as far as it is known up to a factor.
     follows_item_model: bool = False
-    reader: HeadlineReader | None = None
+    reader: HeadlineReader | None = None  # How a headline score is read off new models' scenario scores
 
     def read(
         self, expected: Expectations, value: FloatArray, learnt: FloatArray | None = None
@@ -64,30 +51,15 @@ class Past:
 
 @dataclass(frozen=True, slots=True)
 class MembersOutOfFold:
-    """Estimates of each calibration model by several methods that have not seen it.
+    """Estimates of each calibration model by several methods that have not seen it."""
 
-    Attributes
-    ----------
-    truth : (n_models, n_targets)
-    values : (n_members, n_models, n_targets)
-    expectations : Expectations
-        Of the calibration models, by fits that they took no part in.
-    fold : (n_models,)
-        Number of the fold each model was left out in, -1 for none.
-    scenario_weights : (n_targets - 1,)
-        Of the overall score, the last target.
-    truth_variance : (n_models, n_targets) or None
-        As in `OutOfFold`.
-    headline : HeadlineTrial or None
-        Where a headline score was asked for: estimates have it in place of the overall score; the arrays above do not.
-    """
-
-    truth: FloatArray
-    values: FloatArray
-    expectations: Expectations
-    fold: IntArray
-    scenario_weights: FloatArray
-    truth_variance: FloatArray | None = None
+    truth: FloatArray  # (n_models, n_targets)
+    values: FloatArray  # (n_members, n_models, n_targets)
+    expectations: Expectations  # Of the calibration models, by fits that they took no part in
+    fold: IntArray  # (n_models,): Number of the fold each model was left out in, -1 for none
+    scenario_weights: FloatArray  # (n_targets - 1,): Of the overall score, the last target
+    truth_variance: FloatArray | None = None  # (n_models, n_targets): As in `OutOfFold`
+    # Where a headline score was asked for: estimates have it in place of the overall score; the arrays above do not.
     headline: HeadlineTrial | None = None
 
     @property

@@ -21,20 +21,11 @@ from itembank.responses.responses import ResponseMatrix
 
 @dataclass(frozen=True, slots=True)
 class ModelAbilities:
-    """Abilities of n_models models on the scale of one bank.
-
-    Attributes
-    ----------
-    model_ids : tuple of n_models ids
-    abilities : Abilities
-    n_answered : (n_models,)
-        Items of the bank each model answered.
-    bank_id : str
-    """
+    """Abilities of n_models models on the scale of one bank."""
 
     model_ids: tuple[str, ...]
     abilities: Abilities
-    n_answered: IntArray
+    n_answered: IntArray  # (n_models,): Items of the bank each model answered
     bank_id: str
 
     @property

@@ -20,34 +20,18 @@ SEED = 50
 
 @dataclass(frozen=True, slots=True)
 class Observations:
-    """Responses of new models to n_columns items of a bank.
+    """Responses of new models to n_columns items of a bank."""
 
-    Attributes
-    ----------
-    responses : (n_models, n_columns)
-        Raw; NaN where missing.
-    positions : (n_columns,)
-        Position of each item in the bank.
-    weights : (n_columns,)
-        Weights of the weighted mean: the selection's, or the target's within its scenario without one.
-    n_missing : (n_models,)
-        Items of the selection without a response.
-    is_random : bool
-        Whether the items count as a random sample; without a selection they do.
-    selected : (n_selected,)
-        Positions of the items that were to be answered: the selection's, or the columns'.
-    selected_weights : (n_selected,)
-    n_trials : (n_models, n_columns) or None
-        Trials behind each response, where the bank's family is one of counts and they are known.
-    """
-
-    responses: FloatArray
-    positions: IntArray
+    responses: FloatArray  # (n_models, n_columns): Raw; NaN where missing
+    positions: IntArray  # (n_columns,): Position of each item in the bank
+    # (n_columns,): Weights of the weighted mean: the selection's, or the target's within its scenario without one.
     weights: FloatArray
-    n_missing: IntArray
-    is_random: bool
+    n_missing: IntArray  # (n_models,): Items of the selection without a response
+    is_random: bool  # Whether the items count as a random sample; without a selection they do
+    # (n_selected,): Positions of the items that were to be answered: the selection's, or the columns'.
     selected: IntArray
-    selected_weights: FloatArray
+    selected_weights: FloatArray  # (n_selected,)
+    # (n_models, n_columns): Trials behind each response, where the bank's family is one of counts and they are known.
     n_trials: FloatArray | None = None
 
     @classmethod

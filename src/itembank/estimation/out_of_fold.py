@@ -15,26 +15,17 @@ LEAST_OWN = 0.25
 
 @dataclass(frozen=True, slots=True)
 class OutOfFold:
-    """Estimates of each calibration model by a method that has not seen it.
+    """Estimates of each calibration model by a method that has not seen it."""
 
-    Attributes
-    ----------
-    truth : (n_models, n_targets)
-        Full scores of the calibration models; NaN where unknown. Targets are `ScoreTargets.names`.
-    value : (n_models, n_targets)
-        Estimates from fits, and for 'stacked' weights, that the model took no part in; NaN where there is none.
-    standard_error : (n_models, n_targets)
-        By the item model alone, not calibrated.
-    scale : (n_models, n_targets)
-        Expected size of each error up to a factor, which the widths of intervals follow.
-    truth_variance : (n_models, n_targets) or None
-        Sampling variance of the truths (`KnownScores`); None where these are exact.
-    """
-
+    # (n_models, n_targets): Full scores of the calibration models; NaN where unknown. Targets are `ScoreTargets.names`.
     truth: FloatArray
+    # (n_models, n_targets): Estimates from fits, and for 'stacked' weights, that the model took no part in; NaN where
+    # there is none.
     value: FloatArray
-    standard_error: FloatArray
+    standard_error: FloatArray  # (n_models, n_targets): By the item model alone, not calibrated
+    # (n_models, n_targets): Expected size of each error up to a factor, which the widths of intervals follow.
     scale: FloatArray
+    # (n_models, n_targets): Sampling variance of the truths (`KnownScores`); None where these are exact.
     truth_variance: FloatArray | None = None
 
     @property

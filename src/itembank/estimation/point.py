@@ -18,25 +18,13 @@ from itembank.responses.targets import ScoreTargets
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """Data that every method of estimation may use.
-
-    Attributes
-    ----------
-    bank : Bank
-    observations : Observations
-        Responses of the new models to some items of the bank.
-    summary : ResponseSummary
-        What the item model and the sample say of these models.
-    forecast : Forecast or None
-        Scores by what is known of the models besides their answers.
-    past_scores : (n_models, n_targets) or None
-        Scores of the calibration models that regressions are to learn instead of the bank's own.
-    """
+    """Data that every method of estimation may use."""
 
     bank: Bank
-    observations: Observations
-    summary: ResponseSummary
-    forecast: Forecast | None = None
+    observations: Observations  # Responses of the new models to some items of the bank
+    summary: ResponseSummary  # What the item model and the sample say of these models
+    forecast: Forecast | None = None  # Scores by what is known of the models besides their answers
+    # (n_models, n_targets): Scores of the calibration models that regressions are to learn instead of the bank's own.
     past_scores: FloatArray | None = None
 
     @classmethod

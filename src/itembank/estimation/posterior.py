@@ -10,17 +10,10 @@ from itembank.numerics.arrays import FloatArray
 
 @dataclass(frozen=True, slots=True)
 class ScorePosterior:
-    """Mean and covariance of the scenario scores given the observed responses.
+    """Mean and covariance of the scenario scores given the observed responses."""
 
-    Attributes
-    ----------
-    mean : (n_models, n_scenarios)
-        The p-IRT estimate.
-    covariance : (n_models, n_scenarios, n_scenarios)
-        Scenarios share the uncertain ability, so their scores correlate.
-    """
-
-    mean: FloatArray
+    mean: FloatArray  # (n_models, n_scenarios): The p-IRT estimate
+    # (n_models, n_scenarios, n_scenarios): Scenarios share the uncertain ability, so their scores correlate.
     covariance: FloatArray
 
 

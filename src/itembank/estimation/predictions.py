@@ -15,22 +15,13 @@ from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 
 @dataclass(frozen=True, slots=True)
 class PredictedSums:
-    """Moments of ``sum_i omega_i Y_i`` over some items of each scenario, given ability.
+    """Moments of ``sum_i omega_i Y_i`` over some items of each scenario, given ability."""
 
-    Attributes
-    ----------
-    mean : (n_models, n_scenarios)
-        ``sum_i omega_i p_i``.
-    noise : (n_models, n_scenarios)
-        Variance given ability, ``sum_i omega_i^2 p_i (1 - p_i)``, of levels with their own variance: responses are
-        independent given ability.
-    gradient : (n_models, n_scenarios, n_dims)
-        ``sum_i omega_i dp_i / dtheta``.
-    """
-
-    mean: FloatArray
+    mean: FloatArray  # (n_models, n_scenarios): ``sum_i omega_i p_i``
+    # (n_models, n_scenarios): Variance given ability, ``sum_i omega_i^2 p_i (1 - p_i)``, of levels with their own
+    # variance: responses are independent given ability.
     noise: FloatArray
-    gradient: FloatArray
+    gradient: FloatArray  # (n_models, n_scenarios, n_dims): ``sum_i omega_i dp_i / dtheta``
 
     def __sub__(self, other: "PredictedSums") -> "PredictedSums":
         """Moments of the sum over the items that are in this one and not in the other."""
@@ -43,35 +34,19 @@ class PredictedSums:
 
 @dataclass(frozen=True, slots=True)
 class WeightedItems:
-    """Items with their weights, those of a scenario side by side, for sums that are taken again and again.
+    """Items with their weights, those of a scenario side by side, for sums that are taken again and again."""
 
-    Attributes
-    ----------
-    order : (n_items,)
-        Which item stands where.
-    begins : tuple of n_scenarios + 1 positions
-        Where the items of each scenario begin, and the end of the last.
-    loadings : (n_items, n_dims)
-    intercept : (n_items,)
-    asymptotes : (lower, rise), each (n_items,), or None
-        Lower asymptote and its distance to the upper one; None where every curve rises from 0 to 1.
-    weights, squares : (n_items,)
-        omega and its square.
-    weighted : (n_items, n_dims)
-        ``omega_i a_i``.
-    steps : Steps or None
-        Of family 'graded'.
-    """
-
-    order: IntArray
-    begins: tuple[int, ...]
-    loadings: FloatArray
-    intercept: FloatArray
+    order: IntArray  # (n_items,): Which item stands where
+    begins: tuple[int, ...]  # Where the items of each scenario begin, and the end of the last
+    loadings: FloatArray  # (n_items, n_dims)
+    intercept: FloatArray  # (n_items,)
+    # (lower, rise), each (n_items,),: Lower asymptote and its distance to the upper one; None where every curve rises
+    # from 0 to 1.
     asymptotes: tuple[FloatArray, FloatArray] | None
-    weights: FloatArray
-    squares: FloatArray
-    weighted: FloatArray
-    steps: Steps | None = None
+    weights: FloatArray  # (n_items,): omega and its square
+    squares: FloatArray  # (n_items,)
+    weighted: FloatArray  # (n_items, n_dims): ``omega_i a_i``
+    steps: Steps | None = None  # Of family 'graded'
 
     @classmethod
     def create(

@@ -22,41 +22,25 @@ CELLS_AT_ONCE = 2**22
 
 @dataclass(frozen=True, slots=True)
 class ResponseSummary:
-    """Scenario scores of n_models models by the item model and by the sample.
+    """Scenario scores of n_models models by the item model and by the sample."""
 
-    Attributes
-    ----------
-    sample_mean, weighted : (n_models, n_scenarios)
-        Plain and weighted mean of what was observed; NaN where nothing was.
-    known : (n_models, n_scenarios)
-        ``sum_S omega_i Y_i``: the part of the score that is certain.
-    open_weight : (n_models, n_scenarios)
-        ``sum_U omega_i``: the part that is not.
-    posterior_mean : (n_models, n_scenarios)
-        The p-IRT estimate ``sum_S omega_i Y_i + sum_U omega_i p_i(theta)`` (tinyBenchmarks eq. 4.3; where subscenarios
-        weigh the same, that of its App. A). It needs no clipping: both sums are means of numbers in [0, 1] whose
-        weights add up to one.
-    posterior_covariance : (n_models, n_scenarios, n_scenarios)
-    noise : (n_models, n_scenarios)
-        Variance of the score that the unseen answers have whatever is known of the model, see `_noise`.
-    n_observed : (n_models, n_scenarios)
-    n_effective : (n_models, n_scenarios)
-        As a random sample with unequal weights counts.
-    abilities : (n_models, n_dims)
-    ability_covariance : (n_models, n_dims, n_dims)
-    """
-
+    # (n_models, n_scenarios): Plain and weighted mean of what was observed; NaN where nothing was.
     sample_mean: FloatArray
-    weighted: FloatArray
-    known: FloatArray
-    open_weight: FloatArray
+    weighted: FloatArray  # (n_models, n_scenarios)
+    known: FloatArray  # (n_models, n_scenarios): ``sum_S omega_i Y_i``: the part of the score that is certain
+    open_weight: FloatArray  # (n_models, n_scenarios): ``sum_U omega_i``: the part that is not
+    # (n_models, n_scenarios): The p-IRT estimate ``sum_S omega_i Y_i + sum_U omega_i p_i(theta)`` (tinyBenchmarks eq.
+    # 4.3; where subscenarios weigh the same, that of its App. A). It needs no clipping: both sums are means of numbers
+    # in [0, 1] whose weights add up to one.
     posterior_mean: FloatArray
-    posterior_covariance: FloatArray
+    posterior_covariance: FloatArray  # (n_models, n_scenarios, n_scenarios)
+    # (n_models, n_scenarios): Variance of the score that the unseen answers have whatever is known of the model, see
+    # `_noise`.
     noise: FloatArray
-    n_observed: IntArray
-    n_effective: FloatArray
-    abilities: FloatArray
-    ability_covariance: FloatArray
+    n_observed: IntArray  # (n_models, n_scenarios)
+    n_effective: FloatArray  # (n_models, n_scenarios): As a random sample with unequal weights counts
+    abilities: FloatArray  # (n_models, n_dims)
+    ability_covariance: FloatArray  # (n_models, n_dims, n_dims)
 
     def take(self, models: IntArray) -> "ResponseSummary":
         """Return the summary of some of the models."""

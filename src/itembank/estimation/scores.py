@@ -9,18 +9,13 @@ from itembank.numerics.arrays import FloatArray, IntArray
 
 
 class Scores(NamedTuple):
-    """Scores of n_models models, or differences of pairs of models, on n_targets targets; NaN where one is unknown.
+    """Scores of n_models models, or differences of pairs of models, on n_targets targets; NaN where one is unknown."""
 
-    Attributes
-    ----------
-    value, standard_error, low, high : (n_models, n_targets)
-        Estimates and the ends of their intervals lie in [0, 1], differences in [-1, 1].
-    """
-
+    # (n_models, n_targets): Estimates and the ends of their intervals lie in [0, 1], differences in [-1, 1].
     value: FloatArray
-    standard_error: FloatArray
-    low: FloatArray
-    high: FloatArray
+    standard_error: FloatArray  # (n_models, n_targets)
+    low: FloatArray  # (n_models, n_targets)
+    high: FloatArray  # (n_models, n_targets)
 
     @classmethod
     def unknown(cls, n_models: int, n_targets: int) -> Self:

@@ -23,24 +23,17 @@ CHANCE = 0.05
 
 
 class Typicality(NamedTuple):
-    """How typical the answers of n_models models are; NaN where it is not known.
+    """How typical the answers of n_models models are; NaN where it is not known."""
 
-    Attributes
-    ----------
-    misfit : (n_models,)
-        Squared distance of a model's answers from what the factor model of past answers expects: 1 on average for
-        models like the calibration models, more for others.
-    typicality : (n_models,)
-        Fraction of the calibration models, left out in turn, that fitted no better: 0 is unlike them all.
-    past_error_flagged, past_error_others : (n_models,)
-        Mean absolute error of the overall score of calibration models left out that would have been flagged on these
-        items, and of the others.
-    """
-
+    # (n_models,): Squared distance of a model's answers from what the factor model of past answers expects: 1 on
+    # average for models like the calibration models, more for others.
     misfit: FloatArray
+    # (n_models,): Fraction of the calibration models, left out in turn, that fitted no better: 0 is unlike them all.
     typicality: FloatArray
+    # (n_models,): Mean absolute error of the overall score of calibration models left out that would have been flagged
+    # on these items, and of the others.
     past_error_flagged: FloatArray
-    past_error_others: FloatArray
+    past_error_others: FloatArray  # (n_models,)
 
     @classmethod
     def unknown(cls, n_models: int) -> Self:
@@ -100,18 +93,11 @@ class Typicality(NamedTuple):
 
 
 class PastMisfit(NamedTuple):
-    """Misfit of calibration models left out, on items like those of new models, and the errors that went with it.
+    """Misfit of calibration models left out, on items like those of new models, and the errors that went with it."""
 
-    Attributes
-    ----------
-    misfit : (n_models,)
-        Ascending, where it is known.
-    error_flagged, error_others : float
-        Mean absolute error of the overall score of those that would have been flagged, and of the others; NaN where
-        there are none.
-    """
-
-    misfit: FloatArray
+    misfit: FloatArray  # (n_models,): Ascending, where it is known
+    # Mean absolute error of the overall score of those that would have been flagged, and of the others; NaN where there
+    # are none.
     error_flagged: float
     error_others: float
 

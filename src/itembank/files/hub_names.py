@@ -15,18 +15,10 @@ MOST_CHARACTERS = 96
 
 @dataclass(frozen=True, slots=True)
 class HubName:
-    """A repository of the Hub, and a revision of it.
+    """A repository of the Hub, and a revision of it."""
 
-    Attributes
-    ----------
-    repository : str
-        ``owner/name``.
-    revision : str or None
-        A branch, tag or commit; None is the newest.
-    """
-
-    repository: str
-    revision: str | None = None
+    repository: str  # ``owner/name``
+    revision: str | None = None  # A branch, tag or commit; None is the newest
 
     def __str__(self) -> str:
         """Return the name as users write it."""

@@ -23,30 +23,15 @@ MOST_OF_NAME: Final = 60
 
 @dataclass(frozen=True, slots=True)
 class CommandSpec:
-    """How a command runs an item.
+    """How a command runs an item."""
 
-    Attributes
-    ----------
-    command : str
-        With names of columns of the item table in braces, `{item_id}` first of all.
-    uses_shell : bool
-        Whether a shell reads it.
-    pattern : str or None
-        Take the number in this regular expression's last match on standard output; by default the last JSON there.
-    uses_exit_status : bool
-        Take exit status 0 for right, 1 for wrong, and any other for a failure.
-    timeout : float
-        Seconds.
-    logs : Path or None
-        Folder for what the programs print, one file an item.
-    """
-
-    command: str
-    uses_shell: bool = False
+    command: str  # With names of columns of the item table in braces, `{item_id}` first of all
+    uses_shell: bool = False  # Whether a shell reads it
+    # Take the number in this regular expression's last match on standard output; by default the last JSON there.
     pattern: str | None = None
-    uses_exit_status: bool = False
-    timeout: float = 600.0
-    logs: Path | None = None
+    uses_exit_status: bool = False  # Take exit status 0 for right, 1 for wrong, and any other for a failure
+    timeout: float = 600.0  # Seconds
+    logs: Path | None = None  # Folder for what the programs print, one file an item
 
     def __post_init__(self) -> None:
         """Check the choices."""

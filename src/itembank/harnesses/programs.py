@@ -21,21 +21,11 @@ MOST_OUTPUT: Final = 2**20
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """What a program left.
+    """What a program left."""
 
-    Attributes
-    ----------
-    status : int
-        Its exit status; the number of a signal that ended it, negative.
-    is_late : bool
-        Whether it was ended because its time was up.
-    output, errors : str
-        The end of what it printed on standard output and on standard error.
-    """
-
-    status: int
-    is_late: bool
-    output: str
+    status: int  # Its exit status; the number of a signal that ended it, negative
+    is_late: bool  # Whether it was ended because its time was up
+    output: str  # The end of what it printed on standard output and on standard error
     errors: str
 
 

@@ -19,19 +19,11 @@ class CommandTemplate:
 
     Values are never part of a line that a shell reads. Without a shell each argument is filled in by itself. With one,
     `{name}` becomes a reference to an environment variable, since a shell does not read again what it got from there.
-
-    Attributes
-    ----------
-    text : str
-    columns : tuple of str
-        Names that may stand in braces.
-    uses_shell : bool
-        Whether a shell is to read the command, with its pipes, redirections and variables.
     """
 
     text: str
-    columns: tuple[str, ...]
-    uses_shell: bool = False
+    columns: tuple[str, ...]  # Names that may stand in braces
+    uses_shell: bool = False  # Whether a shell is to read the command, with its pipes, redirections and variables
 
     def __post_init__(self) -> None:
         """Check the command."""

@@ -10,26 +10,16 @@ from itembank.numerics.arrays import BoolArray, FloatArray
 
 @dataclass(frozen=True, slots=True)
 class Abilities:
-    """Abilities of n_models models with their uncertainty.
+    """Abilities of n_models models with their uncertainty."""
 
-    Attributes
-    ----------
-    theta : (n_models, n_dims)
-        Infinite where the likelihood has no finite maximum, NaN where nothing informs it.
-    covariance : (n_models, n_dims, n_dims)
-        Inverse observed information of the maximised objective, or posterior covariance (EAP); NaN at a bound.
-    at_bound : (n_models,)
-        Models whose responses put no finite maximum on ability.
-    converged : (n_models,)
-    method : str
-        'ml', 'map', 'eap' or 'wle'.
-    """
-
+    # (n_models, n_dims): Infinite where the likelihood has no finite maximum, NaN where nothing informs it.
     theta: FloatArray
+    # (n_models, n_dims, n_dims): Inverse observed information of the maximised objective, or posterior covariance
+    # (EAP); NaN at a bound.
     covariance: FloatArray
-    at_bound: BoolArray
-    converged: BoolArray
-    method: str
+    at_bound: BoolArray  # (n_models,): Models whose responses put no finite maximum on ability
+    converged: BoolArray  # (n_models,)
+    method: str  # 'ml', 'map', 'eap' or 'wle'
 
     @property
     def standard_errors(self) -> FloatArray:

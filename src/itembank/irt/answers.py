@@ -31,33 +31,20 @@ class Answers:
     Where most models answered the same items (shared layout) the arrays over items have no axis of
     models and sums over items are matrix products. Where each answered its own few (an adaptive test),
     every model has its own row of n_answers items, padded with items of zero loadings.
-
-    Attributes
-    ----------
-    responses : (n_models, n_answers)
-        In [0, 1]; 0 where there is none.
-    is_answered : (n_models, n_answers) or None
-        None when there is none missing.
-    loadings : (n_answers, n_dims), or (n_models, n_answers, n_dims)
-    intercept : (n_answers,), or (n_models, n_answers)
-    model : ResponseModel
-        Its arrays of the shape of the intercept.
-    products : (n_answers, n_dims (n_dims + 1) / 2) or None
-        Packed outer products of the loadings in the shared layout.
-    weights : (n_models, n_answers) or None
-        How many times each answer counts in the likelihood (repeated trials), 0 where there is none; None where
-        each counts once.
-    n_trials : (n_models, n_answers) or None
-        Trials of a beta-binomial answer, 0 where there is none; None where each is one, and for other families.
     """
 
-    responses: FloatArray
-    is_answered: BoolArray | None
-    loadings: FloatArray
-    intercept: FloatArray
-    model: ResponseModel
+    responses: FloatArray  # (n_models, n_answers): In [0, 1]; 0 where there is none
+    is_answered: BoolArray | None  # (n_models, n_answers): None when there is none missing
+    loadings: FloatArray  # (n_answers, n_dims), or (n_models, n_answers, n_dims)
+    intercept: FloatArray  # (n_answers,), or (n_models, n_answers)
+    model: ResponseModel  # Its arrays of the shape of the intercept
+    # (n_answers, n_dims (n_dims + 1) / 2): Packed outer products of the loadings in the shared layout.
     products: FloatArray | None
+    # (n_models, n_answers): How many times each answer counts in the likelihood (repeated trials), 0 where there is
+    # none; None where each counts once.
     weights: FloatArray | None = None
+    # (n_models, n_answers): Trials of a beta-binomial answer, 0 where there is none; None where each is one, and for
+    # other families.
     n_trials: FloatArray | None = None
 
     @property

@@ -12,21 +12,12 @@ Part = tuple[slice, FloatArray]
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """Responses of models to items, read some items at a time, and again whenever they are gone over.
-
-    Attributes
-    ----------
-    n_models, n_items : int
-    read : function
-        Gives the responses (n_models, n) to the items of a slice; NaN where missing.
-    width : int
-        Items that are read at a time.
-    """
+    """Responses of models to items, read some items at a time, and again whenever they are gone over."""
 
     n_models: int
     n_items: int
-    read: Callable[[slice], FloatArray]
-    width: int
+    read: Callable[[slice], FloatArray]  # Gives the responses (n_models, n) to the items of a slice; NaN where missing
+    width: int  # Items that are read at a time
 
     @classmethod
     def of(cls, responses: FloatArray) -> Self:

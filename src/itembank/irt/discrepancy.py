@@ -35,18 +35,10 @@ SMALLEST_GROUP = 5
 
 @dataclass(frozen=True, slots=True)
 class Discrepancy:
-    """Standard deviations of the shifts of new models, on the scale of responses.
+    """Standard deviations of the shifts of new models, on the scale of responses."""
 
-    Attributes
-    ----------
-    level : float
-        Of all items of a scenario, and of its items of like difficulty.
-    subgroup : float
-        Of all items of a subscenario.
-    """
-
-    level: float
-    subgroup: float = 0.0
+    level: float  # Of all items of a scenario, and of its items of like difficulty
+    subgroup: float = 0.0  # Of all items of a subscenario
 
 
 def with_discrepancy(

@@ -26,22 +26,12 @@ MOST_OF_LEVELS = 4.0 / 3.0
 
 @dataclass(frozen=True, slots=True)
 class ResponseModel:
-    """How responses to some items are distributed, given their logits.
-
-    Attributes
-    ----------
-    family : str
-    asymptotes : Asymptotes or None
-        Of the items' shape.
-    precision : (n_items,), or (n_models, n_items), or None
-    steps : Steps or None
-        Of family 'graded'.
-    """
+    """How responses to some items are distributed, given their logits."""
 
     family: Family
-    asymptotes: Asymptotes | None
-    precision: FloatArray | None
-    steps: Steps | None = None
+    asymptotes: Asymptotes | None  # Of the items' shape
+    precision: FloatArray | None  # (n_items,), or (n_models, n_items),
+    steps: Steps | None = None  # Of family 'graded'
 
     @classmethod
     def of(cls, parameters: ItemParameters) -> Self:

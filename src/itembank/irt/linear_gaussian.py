@@ -30,21 +30,11 @@ FILLING_ROUNDS = 8
 
 @dataclass(frozen=True, slots=True)
 class FactorModel:
-    """Means, loadings and noise of items.
+    """Means, loadings and noise of items."""
 
-    Attributes
-    ----------
-    mean : (n_items,)
-        m.
-    loadings : (n_items, n_factors)
-        L.
-    noise : (n_items,)
-        s, a variance; positive wherever a response varied at all.
-    """
-
-    mean: FloatArray
-    loadings: FloatArray
-    noise: FloatArray
+    mean: FloatArray  # (n_items,): m
+    loadings: FloatArray  # (n_items, n_factors): L
+    noise: FloatArray  # (n_items,): s, a variance; positive wherever a response varied at all
 
     @property
     def n_items(self) -> int:
@@ -59,17 +49,10 @@ class FactorModel:
 
 @dataclass(frozen=True, slots=True)
 class FactorPosterior:
-    """Factors of new models given some of their responses.
+    """Factors of new models given some of their responses."""
 
-    Attributes
-    ----------
-    mean : (n_models, n_factors)
-    covariance : (n_factors, n_factors)
-        The same for all models that answered the same items.
-    """
-
-    mean: FloatArray
-    covariance: FloatArray
+    mean: FloatArray  # (n_models, n_factors)
+    covariance: FloatArray  # (n_factors, n_factors): The same for all models that answered the same items
 
 
 def fit_factor_model(responses: FloatArray | Columns, *, n_factors: int | Literal["auto"] = "auto") -> FactorModel:

@@ -94,18 +94,11 @@ class Jeffreys:
 
 @dataclass(frozen=True, slots=True)
 class Rescaled:
-    """Another objective in coordinates phi with ``theta = centre + scale phi``.
-
-    Attributes
-    ----------
-    inner : Likelihood or Jeffreys
-    centre : (n_models, n_dims)
-    scale : (n_models, n_dims, n_dims)
-    """
+    """Another objective in coordinates phi with ``theta = centre + scale phi``."""
 
     inner: Likelihood | Jeffreys
-    centre: FloatArray
-    scale: FloatArray
+    centre: FloatArray  # (n_models, n_dims)
+    scale: FloatArray  # (n_models, n_dims, n_dims)
 
     def evaluate(self, theta: FloatArray) -> Evaluation:
         """Evaluate every model at its phi (n_models, n_dims)."""

@@ -20,30 +20,15 @@ from itembank.numerics.symmetric import triangle, unpack
 
 @dataclass(frozen=True, slots=True)
 class SideBySide:
-    """Log posteriors of abilities, one a model, of right and wrong answers without asymptotes.
+    """Log posteriors of abilities, one a model, of right and wrong answers without asymptotes."""
 
-    Attributes
-    ----------
-    responses : (n_models, n_answers)
-    loadings : (n_models, n_answers, n_dims)
-    intercept : (n_models, n_answers)
-    products : (n_models, n_answers, n_dims (n_dims + 1) / 2)
-        Packed outer products of the loadings.
-    model : ResponseModel
-        Without arrays over items.
-    mean : (n_models, n_dims)
-        Of each model's prior.
-    precision : (n_models, n_dims, n_dims)
-        Of each model's prior.
-    """
-
-    responses: FloatArray
-    loadings: FloatArray
-    intercept: FloatArray
-    products: FloatArray
-    model: ResponseModel
-    mean: FloatArray
-    precision: FloatArray
+    responses: FloatArray  # (n_models, n_answers)
+    loadings: FloatArray  # (n_models, n_answers, n_dims)
+    intercept: FloatArray  # (n_models, n_answers)
+    products: FloatArray  # (n_models, n_answers, n_dims (n_dims + 1) / 2): Packed outer products of the loadings
+    model: ResponseModel  # Without arrays over items
+    mean: FloatArray  # (n_models, n_dims): Of each model's prior
+    precision: FloatArray  # (n_models, n_dims, n_dims): Of each model's prior
 
     def evaluate(self, theta: FloatArray) -> Evaluation:
         """Evaluate every model at its theta (n_models, n_dims)."""

@@ -28,21 +28,12 @@ FAR_LOGIT = 40.0
 
 
 class Frame(NamedTuple):
-    """Coordinates phi in which ability is measured in units of its smallest standard error.
+    """Coordinates phi in which ability is measured in units of its smallest standard error."""
 
-    Attributes
-    ----------
-    centre : (n_models, n_dims)
-        Where the logits of the answered items are smallest, in the sense of least squares.
-    scale : (n_models, n_dims, n_dims)
-        ``theta = centre + scale phi``.
-    is_identified : (n_models,)
-        Whether the answered items measure every dimension.
-    """
-
+    # (n_models, n_dims): Where the logits of the answered items are smallest, in the sense of least squares.
     centre: FloatArray
-    scale: FloatArray
-    is_identified: BoolArray
+    scale: FloatArray  # (n_models, n_dims, n_dims): ``theta = centre + scale phi``
+    is_identified: BoolArray  # (n_models,): Whether the answered items measure every dimension
 
     def take(self, rows: IntArray) -> "Frame":
         """Return the frames of the models at `rows`."""

@@ -15,22 +15,16 @@ class Steps:
 
     A response reaches level k with the probability ``P(Y >= v_k) = sigmoid(x - s_k)`` at logit x (Samejima 1969).
 
-    Attributes
-    ----------
-    levels : (n_steps + 1,)
-        In [0, 1], rising; the same for all items.
-    places : (n_items, n_steps)
-        s_k, which never fall: where two are equal the item has no level between them; it never has those above a step
-        at infinity, and always more than those below one at minus infinity. The finite ones of an item have mean zero.
-        Padded layouts have an axis of models before.
-
     Raises
     ------
     ParameterError
         When levels or places cannot be such.
     """
 
-    levels: FloatArray
+    levels: FloatArray  # (n_steps + 1,): In [0, 1], rising; the same for all items
+    # (n_items, n_steps): s_k, which never fall: where two are equal the item has no level between them; it never has
+    # those above a step at infinity, and always more than those below one at minus infinity. The finite ones of an item
+    # have mean zero. Padded layouts have an axis of models before.
     places: FloatArray
 
     def __post_init__(self) -> None:

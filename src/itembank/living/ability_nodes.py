@@ -16,19 +16,11 @@ which have the mean and the covariance of the normal approximation of the poster
 
 
 class AbilityNodes(NamedTuple):
-    """Posteriors of n_models abilities.
+    """Posteriors of n_models abilities."""
 
-    Attributes
-    ----------
-    theta : (n_models, n_quadrature, n_dims)
-    weights : (n_models, n_quadrature)
-        Summing to one for each model.
-    log_likelihood : (n_models,)
-        Log marginal likelihood; NaN where the points only stand for a normal posterior.
-    """
-
-    theta: FloatArray
-    weights: FloatArray
+    theta: FloatArray  # (n_models, n_quadrature, n_dims)
+    weights: FloatArray  # (n_models, n_quadrature): Summing to one for each model
+    # (n_models,): Log marginal likelihood; NaN where the points only stand for a normal posterior.
     log_likelihood: FloatArray
 
     @property

@@ -21,19 +21,13 @@ MOST_UNLINKED = 0.2
 
 
 class Displacements(NamedTuple):
-    """Of the n_old items of a link.
+    """Of the n_old items of a link."""
 
-    Attributes
-    ----------
-    value : (n_old,)
-        Logits by which the item is easier for the linking models than for the bank's; NaN where none answered it.
-    standard_error : (n_old,)
-    is_unlinked : (n_old,)
-    """
-
+    # (n_old,): Logits by which the item is easier for the linking models than for the bank's; NaN where none answered
+    # it.
     value: FloatArray
-    standard_error: FloatArray
-    is_unlinked: BoolArray
+    standard_error: FloatArray  # (n_old,)
+    is_unlinked: BoolArray  # (n_old,)
 
 
 def displacements(data: LinkingData, intercept_variance: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -11,26 +11,14 @@ from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 
 @dataclass(frozen=True, slots=True)
 class ChangedParts:
-    """What differs, for the items that the old bank has.
+    """What differs, for the items that the old bank has."""
 
-    Attributes
-    ----------
-    parameters : (n_old_items,)
-        Items with other parameters.
-    responses : (n_old_items,)
-        Items that models of both banks answered otherwise.
-    models_added, models_dropped : lists of ids
-    n_new_items : int
-    has_new_scale : bool
-        Whether the prior of ability is another.
-    """
-
-    parameters: BoolArray
-    responses: BoolArray
+    parameters: BoolArray  # (n_old_items,): Items with other parameters
+    responses: BoolArray  # (n_old_items,): Items that models of both banks answered otherwise
     models_added: list[str]
     models_dropped: list[str]
     n_new_items: int
-    has_new_scale: bool
+    has_new_scale: bool  # Whether the prior of ability is another
 
     @classmethod
     def of(cls, old: Bank, new: Bank) -> Self:

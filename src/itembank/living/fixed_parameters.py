@@ -39,52 +39,28 @@ LONGEST_JUMP = 16.0
 
 @dataclass(frozen=True, slots=True)
 class FixedParameters:
-    """Choices of a fixed-parameter calibration.
+    """Choices of a fixed-parameter calibration."""
 
-    Attributes
-    ----------
-    has_population : bool
-        New items share a normal population that is fitted to them. Without it each item has the mode of its own
-        likelihood.
-    uses_new_answers : bool
-        Abilities follow from answers to new items, too, as in maximum likelihood; in one and two dimensions.
-    pseudo_models : float
-        The bank's prior of ability counts as so many linking models; 0 leaves its mean and variance free.
-    n_quadrature : int
-        Points of each ability.
-    tolerance : float
-        Root mean square change of the items in a step, in standard errors, at which it stops.
-    max_steps : int
-    """
-
+    # New items share a normal population that is fitted to them. Without it each item has the mode of its own
+    # likelihood.
     has_population: bool = True
+    # Abilities follow from answers to new items, too, as in maximum likelihood; in one and two dimensions.
     uses_new_answers: bool = False
+    # The bank's prior of ability counts as so many linking models; 0 leaves its mean and variance free.
     pseudo_models: float = 4.0
-    n_quadrature: int = 5
-    tolerance: float = 1e-3
+    n_quadrature: int = 5  # Points of each ability
+    tolerance: float = 1e-3  # Root mean square change of the items in a step, in standard errors, at which it stops
     max_steps: int = 200
 
 
 class FixedFit(NamedTuple):
-    """Result of `calibrate_fixed`.
-
-    Attributes
-    ----------
-    posterior : ItemPosterior
-    covariance : (n_new, n_dims + 1, n_dims + 1)
-        Of (loadings, intercept), the uncertainty of abilities included.
-    population : AbilityPrior
-        Of the new items' (loadings, intercept).
-    abilities : AbilityPrior
-        The normal distribution of the linking models' abilities.
-    nodes : AbilityNodes
-    converged : bool
-    """
+    """Result of `calibrate_fixed`."""
 
     posterior: ItemPosterior
+    # (n_new, n_dims + 1, n_dims + 1): Of (loadings, intercept), the uncertainty of abilities included.
     covariance: FloatArray
-    population: AbilityPrior
-    abilities: AbilityPrior
+    population: AbilityPrior  # Of the new items' (loadings, intercept)
+    abilities: AbilityPrior  # The normal distribution of the linking models' abilities
     nodes: AbilityNodes
     converged: bool
 

@@ -30,39 +30,21 @@ BLOCK_CELLS = 1 << 21
 
 
 class ItemPosterior(NamedTuple):
-    """Of n_new items.
+    """Of n_new items."""
 
-    Attributes
-    ----------
-    mode : (n_new, n_dims + 1)
-    precision : (n_new, n_dims + 1, n_dims + 1)
-        Minus the second derivatives of the log posterior at the mode.
-    mean : (n_new, n_dims + 1)
-    covariance : (n_new, n_dims + 1, n_dims + 1)
-    """
-
-    mode: FloatArray
+    mode: FloatArray  # (n_new, n_dims + 1)
+    # (n_new, n_dims + 1, n_dims + 1): Minus the second derivatives of the log posterior at the mode.
     precision: FloatArray
-    mean: FloatArray
-    covariance: FloatArray
+    mean: FloatArray  # (n_new, n_dims + 1)
+    covariance: FloatArray  # (n_new, n_dims + 1, n_dims + 1)
 
 
 class Places(NamedTuple):
-    """Points of ability at which items were answered, model after model.
+    """Points of ability at which items were answered, model after model."""
 
-    Attributes
-    ----------
-    design : (n_places, n_dims + 1)
-        Ability and a one.
-    weights : (n_places,)
-        Of the points of each model, summing to one.
-    owner : (n_places,)
-        The model of each point.
-    """
-
-    design: FloatArray
-    weights: FloatArray
-    owner: IntArray
+    design: FloatArray  # (n_places, n_dims + 1): Ability and a one
+    weights: FloatArray  # (n_places,): Of the points of each model, summing to one
+    owner: IntArray  # (n_places,): The model of each point
 
 
 def places_of(nodes: AbilityNodes) -> Places:

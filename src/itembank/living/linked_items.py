@@ -18,22 +18,12 @@ NORMAL_95 = 1.959963985
 
 @dataclass(frozen=True, slots=True)
 class Anchors:
-    """The old items of a link.
-
-    Attributes
-    ----------
-    item_ids : tuple of n_old ids
-    displacement : (n_old,)
-        Logits by which an item is easier for the linking models than the bank says.
-    standard_error : (n_old,)
-    is_unlinked : (n_old,)
-        Items that moved too far to link.
-    """
+    """The old items of a link."""
 
     item_ids: tuple[str, ...]
-    displacement: FloatArray
-    standard_error: FloatArray
-    is_unlinked: BoolArray
+    displacement: FloatArray  # (n_old,): Logits by which an item is easier for the linking models than the bank says
+    standard_error: FloatArray  # (n_old,)
+    is_unlinked: BoolArray  # (n_old,): Items that moved too far to link
 
     @property
     def unlinked(self) -> tuple[str, ...]:
@@ -43,18 +33,12 @@ class Anchors:
 
 @dataclass(frozen=True, slots=True)
 class OtherLink:
-    """The line ``ability = slope * free ability + intercept`` of Stocking and Lord, and what it says of the new items.
-
-    Attributes
-    ----------
-    slope, intercept : float
-    difference : float
-        Of the mean score on the new items from that by fixed parameters: root mean square over the bank's abilities,
-        on the scale of scores.
-    """
+    """The line ``ability = slope * free ability + intercept`` of Stocking and Lord, and what it says of new items."""
 
     slope: float
     intercept: float
+    # Of the mean score on the new items from that by fixed parameters: root mean square over the bank's abilities, on
+    # the scale of scores.
     difference: float
 
 

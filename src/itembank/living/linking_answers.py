@@ -23,20 +23,11 @@ LEAST_OLD_ANSWERS = 10
 
 @dataclass(frozen=True, slots=True)
 class LinkingAnswers:
-    """What links, with its ids.
-
-    Attributes
-    ----------
-    data : LinkingData
-    responses : ResponseMatrix
-        Of the linking models to the new items alone.
-    old : (n_old,)
-        Positions in the bank of the old items.
-    """
+    """What links, with its ids."""
 
     data: LinkingData
-    responses: ResponseMatrix
-    old: IntArray
+    responses: ResponseMatrix  # Of the linking models to the new items alone
+    old: IntArray  # (n_old,): Positions in the bank of the old items
 
 
 def linking_answers(bank: Bank, responses: ResponseMatrix) -> LinkingAnswers:

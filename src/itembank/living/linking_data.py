@@ -11,31 +11,16 @@ from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 
 @dataclass(frozen=True, slots=True)
 class LinkingData:
-    """Answers of n_models linking models to n_old items of a bank and to n_new others.
+    """Answers of n_models linking models to n_old items of a bank and to n_new others."""
 
-    Attributes
-    ----------
-    old : ItemParameters
-        Of the n_old items, on the bank's scale.
-    old_responses : (n_models, n_old)
-        NaN where missing.
-    new_responses : (n_models, n_new)
-        NaN where missing.
-    new_lower : (n_new,)
-        Known chance of guessing a new item right.
-    prior : AbilityPrior
-        Of ability, as the bank has it.
-    old_trials, new_trials : (n_models, n_old), (n_models, n_new), or None
-        Trials behind each response of a bank of counts.
-    """
-
-    old: ItemParameters
-    old_responses: FloatArray
-    new_responses: FloatArray
-    new_lower: FloatArray
-    prior: AbilityPrior
+    old: ItemParameters  # Of the n_old items, on the bank's scale
+    old_responses: FloatArray  # (n_models, n_old): NaN where missing
+    new_responses: FloatArray  # (n_models, n_new): NaN where missing
+    new_lower: FloatArray  # (n_new,): Known chance of guessing a new item right
+    prior: AbilityPrior  # Of ability, as the bank has it
+    # (n_models, n_old), (n_models, n_new),: Trials behind each response of a bank of counts.
     old_trials: FloatArray | None = None
-    new_trials: FloatArray | None = None
+    new_trials: FloatArray | None = None  # (n_models, n_old), (n_models, n_new),
 
     @property
     def family(self) -> Family:

@@ -86,19 +86,12 @@ def overlaid(one: Bank, other: Bank) -> Bank:
 
 @dataclass(frozen=True, slots=True)
 class _Both:
-    """Two whole banks, and where the models and items of the second stand in the first.
-
-    Attributes
-    ----------
-    one, other : Bank
-    item_places, model_places : (n_items,) and (n_models,) of the second
-        Position in the first, -1 where it has none.
-    """
+    """Two whole banks, and where the models and items of the second stand in the first."""
 
     one: Bank
     other: Bank
-    item_places: IntArray
-    model_places: IntArray
+    item_places: IntArray  # (n_items,) and (n_models,) of the second: Position in the first, -1 where it has none
+    model_places: IntArray  # (n_items,) and (n_models,) of the second
 
     @classmethod
     def of(cls, one: Bank, other: Bank) -> "_Both":

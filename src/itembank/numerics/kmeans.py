@@ -23,21 +23,11 @@ NO_DISTANCE = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class Clustering:
-    """Points in at most as many clusters as were asked for, none of them empty.
+    """Points in at most as many clusters as were asked for, none of them empty."""
 
-    Attributes
-    ----------
-    centroids : (n_clusters, n_features)
-        Weighted mean of each cluster.
-    labels : (n_points,)
-        Cluster of each point.
-    inertia : float
-        Weighted sum of squared distances to the centroids, the objective of k-means.
-    """
-
-    centroids: FloatArray
-    labels: IntArray
-    inertia: float
+    centroids: FloatArray  # (n_clusters, n_features): Weighted mean of each cluster
+    labels: IntArray  # (n_points,): Cluster of each point
+    inertia: float  # Weighted sum of squared distances to the centroids, the objective of k-means
 
 
 @one_blas_thread()

@@ -20,34 +20,19 @@ SLACK = 1e-13
 
 
 class Evaluation(NamedTuple):
-    """The objective at one point for each of n rows.
+    """The objective at one point for each of n rows."""
 
-    Attributes
-    ----------
-    objective : (n,)
-    gradient : (n, n_dims)
-    precision : (n, n_dims, n_dims)
-        Minus the Hessian.
-    """
-
-    objective: FloatArray
-    gradient: FloatArray
-    precision: FloatArray
+    objective: FloatArray  # (n,)
+    gradient: FloatArray  # (n, n_dims)
+    precision: FloatArray  # (n, n_dims, n_dims): Minus the Hessian
 
 
 class Maximum(NamedTuple):
-    """Where each row ended.
+    """Where each row ended."""
 
-    Attributes
-    ----------
-    theta : (n, n_dims)
-    precision : (n, n_dims, n_dims)
-    converged : (n,)
-    """
-
-    theta: FloatArray
-    precision: FloatArray
-    converged: BoolArray
+    theta: FloatArray  # (n, n_dims)
+    precision: FloatArray  # (n, n_dims, n_dims)
+    converged: BoolArray  # (n,)
 
 
 class Problem(Protocol):

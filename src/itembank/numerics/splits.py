@@ -10,16 +10,10 @@ from itembank.numerics.arrays import BoolArray, IntArray
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """What a fit may see, and what it is tried on.
+    """What a fit may see, and what it is tried on."""
 
-    Attributes
-    ----------
-    train, test : (n_train,), (n_test,)
-        Rows, rising; no row is in both.
-    """
-
-    train: IntArray
-    test: IntArray
+    train: IntArray  # (n_train,), (n_test,): Rows, rising; no row is in both
+    test: IntArray  # (n_train,), (n_test,)
 
     @classmethod
     def of(cls, is_test: BoolArray) -> Self:

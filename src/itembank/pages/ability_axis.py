@@ -23,18 +23,12 @@ class AbilityAxis:
     With S the prior's Cholesky factor and u a unit vector, the direction is ``S u``, so that t counts standard
     deviations of the prior. u follows the mean gradient of the expected overall score, ``sum_i omega_i p_i'  S' a_i``,
     at the calibration models' abilities (of many, some). With one ability the line is the ability itself.
-
-    Attributes
-    ----------
-    origin, direction : (n_dims,)
-    positions, errors : (n_models,)
-        Of the calibration models on the line, with standard errors.
     """
 
-    origin: FloatArray
-    direction: FloatArray
-    positions: FloatArray
-    errors: FloatArray
+    origin: FloatArray  # (n_dims,)
+    direction: FloatArray  # (n_dims,)
+    positions: FloatArray  # (n_models,): Of the calibration models on the line, with standard errors
+    errors: FloatArray  # (n_models,)
 
     @classmethod
     def of(cls, bank: Bank) -> Self:

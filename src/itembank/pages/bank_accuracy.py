@@ -22,17 +22,9 @@ ROOM_FOR_LABELS = 3.2
 
 
 class Typical(NamedTuple):
-    """The number of items nearest to a hundred that was tried.
+    """The number of items nearest to a hundred that was tried."""
 
-    Attributes
-    ----------
-    place : int
-        Among the sizes.
-    n_items : int
-    half_width : float
-    """
-
-    place: int
+    place: int  # Among the sizes
     n_items: int
     half_width: float
 

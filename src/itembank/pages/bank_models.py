@@ -40,19 +40,11 @@ BAND = "Band: the middle half of the models around, line: the middle one."
 
 
 class Past(NamedTuple):
-    """Past models with what is known of them; rows without an overall score are left out.
+    """Past models with what is known of them; rows without an overall score are left out."""
 
-    Attributes
-    ----------
-    data : Data
-        Columns `model`, `score`, `ability`, `ability_error`, `day`, `date`, `size`, `group_0`, ... as far as known.
-    score : (n_models,)
-    date, size : Numbers or None
-    groups : list of Groups
-    """
-
+    # Columns `model`, `score`, `ability`, `ability_error`, `day`, `date`, `size`, `group_0`, ... as far as known.
     data: Data
-    score: FloatArray
+    score: FloatArray  # (n_models,)
     date: Numbers | None
     size: Numbers | None
     groups: list[Groups]

@@ -41,30 +41,14 @@ class Data:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of a table.
+    """A column of a table."""
 
-    Attributes
-    ----------
-    name : str
-        Of the data's column.
-    title : str
-        What stands above it.
-    kind : str
-        How its cells are written.
-    digits : int
-        Decimal places of numbers, percentages and points.
-    explanation : str
-        What the column means, shown when the pointer or the focus rests on its head.
-    has_menu : bool
-        Whether rows can be chosen by this column's values, from a menu.
-    """
-
-    name: str
-    title: str
-    kind: Kind = "text"
-    digits: int = 1
-    explanation: str = ""
-    has_menu: bool = False
+    name: str  # Of the data's column
+    title: str  # What stands above it
+    kind: Kind = "text"  # How its cells are written
+    digits: int = 1  # Decimal places of numbers, percentages and points
+    explanation: str = ""  # What the column means, shown when the pointer or the focus rests on its head
+    has_menu: bool = False  # Whether rows can be chosen by this column's values, from a menu
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,26 +139,13 @@ class Caution:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The number that the page is opened for.
+    """The number that the page is opened for."""
 
-    Attributes
-    ----------
-    label : str
-        What it is of.
-    value : str
-    interval : str
-        In words: "73.9 % to 80.3 %, 95 % interval".
-    words : str
-        What it was made from.
-    citation : str
-        What the copy button copies: number, interval, items, bank and version in a line.
-    """
-
-    label: str
+    label: str  # What it is of
     value: str
-    interval: str = ""
-    words: str = ""
-    citation: str = ""
+    interval: str = ""  # In words: "73.9 % to 80.3 %, 95 % interval"
+    words: str = ""  # What it was made from
+    citation: str = ""  # What the copy button copies: number, interval, items, bank and version in a line
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,35 +16,19 @@ SURE = 0.995
 
 @dataclass(frozen=True, slots=True)
 class PairFinding:
-    """One pair of models on one target, the better one first.
-
-    Attributes
-    ----------
-    better, worse : str
-    difference, low, high : float
-        Score of the better less that of the worse, and its interval; NaN where there are too few responses.
-    probability : float
-        That the better one is better on the full benchmark.
-    is_clear : bool
-        Whether the two can be told apart at the comparison's level, after Holm's adjustment for all pairs.
-    detectable : float
-        Smallest true difference that these items would show.
-    n_items : int
-        Items that both answered.
-    level, power : float
-        Of the interval, and with which `detectable` would be found.
-    """
+    """One pair of models on one target, the better one first."""
 
     better: str
     worse: str
+    # Score of the better less that of the worse, and its interval; NaN where there are too few responses.
     difference: float
     low: float
     high: float
-    probability: float
-    is_clear: bool
-    detectable: float
-    n_items: int
-    level: float
+    probability: float  # That the better one is better on the full benchmark
+    is_clear: bool  # Whether the two can be told apart at the comparison's level, after Holm's adjustment for all pairs
+    detectable: float  # Smallest true difference that these items would show
+    n_items: int  # Items that both answered
+    level: float  # Of the interval, and with which `detectable` would be found
     power: float
 
     @classmethod

@@ -20,22 +20,11 @@ from itembank.responses.responses import ResponseMatrix
 
 @dataclass(frozen=True, slots=True)
 class Estimated:
-    """Estimates with the answers that they were made from.
-
-    Attributes
-    ----------
-    bank : Bank
-    responses : ResponseMatrix
-        Of the new models, to items of the bank.
-    observed : Observations
-        The answers that count, in the bank's order.
-    estimates : ScoreEstimates
-    past : PastScores
-    """
+    """Estimates with the answers that they were made from."""
 
     bank: Bank
-    responses: ResponseMatrix
-    observed: Observations
+    responses: ResponseMatrix  # Of the new models, to items of the bank
+    observed: Observations  # The answers that count, in the bank's order
     estimates: ScoreEstimates
     past: PastScores
 

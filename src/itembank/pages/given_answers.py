@@ -27,24 +27,12 @@ MOST_LISTED = 5000
 
 @dataclass(frozen=True, slots=True)
 class GivenAnswers:
-    """What one model answered to n items, and what was expected of it.
+    """What one model answered to n items, and what was expected of it."""
 
-    Attributes
-    ----------
-    items : (n,)
-        Positions in the bank.
-    given : (n,)
-        Responses in [0, 1].
-    expected : (n,)
-        Expected response, without having seen the one given.
-    variance : (n,)
-        Of a response around the expected one.
-    """
-
-    items: IntArray
-    given: FloatArray
-    expected: FloatArray
-    variance: FloatArray
+    items: IntArray  # (n,): Positions in the bank
+    given: FloatArray  # (n,): Responses in [0, 1]
+    expected: FloatArray  # (n,): Expected response, without having seen the one given
+    variance: FloatArray  # (n,): Of a response around the expected one
 
     @classmethod
     def of(cls, bank: Bank, items: IntArray, given: FloatArray, n_trials: FloatArray | None = None) -> Self:

@@ -24,19 +24,11 @@ MOST_TICKS = 2000
 
 @dataclass(frozen=True, slots=True)
 class PastScores:
-    """Full scores of the n_models past models of a bank.
-
-    Attributes
-    ----------
-    model_ids : tuple of n_models ids
-    targets : tuple of n_targets names
-    value : (n_models, n_targets)
-        NaN where a score is not known.
-    """
+    """Full scores of the n_models past models of a bank."""
 
     model_ids: tuple[str, ...]
     targets: tuple[str, ...]
-    value: FloatArray
+    value: FloatArray  # (n_models, n_targets): NaN where a score is not known
 
     @classmethod
     def of(cls, bank: Bank) -> Self:
@@ -73,33 +65,19 @@ class PastScores:
 
 @dataclass(frozen=True, slots=True)
 class OneModel:
-    """Estimates of one model, as charts and sentences about it take them.
+    """Estimates of one model, as charts and sentences about it take them."""
 
-    Attributes
-    ----------
-    model_id, key : str
-        The key begins the names of its data and is ours: letters, digits and hyphens.
-    targets : tuple of n_targets names
-    value, low, high : (n_targets,)
-    n_items : (n_targets,)
-    n_total : (n_targets,)
-    level : float
-    is_flagged : bool
-    target : str
-        The score that the page is about.
-    """
-
-    model_id: str
+    model_id: str  # The key begins the names of its data and is ours: letters, digits and hyphens
     key: str
     targets: tuple[str, ...]
-    value: FloatArray
-    low: FloatArray
-    high: FloatArray
-    n_items: tuple[int, ...]
-    n_total: tuple[int, ...]
+    value: FloatArray  # (n_targets,)
+    low: FloatArray  # (n_targets,)
+    high: FloatArray  # (n_targets,)
+    n_items: tuple[int, ...]  # (n_targets,)
+    n_total: tuple[int, ...]  # (n_targets,)
     level: float
     is_flagged: bool
-    target: str = OVERALL
+    target: str = OVERALL  # The score that the page is about
 
     @property
     def at(self) -> int:

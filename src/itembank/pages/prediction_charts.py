@@ -28,19 +28,10 @@ MOST_CHOICES = 10
 
 @dataclass(frozen=True, slots=True)
 class AssessorCurves:
-    """Errors of assessors in points, as the charts of a study share them.
+    """Errors of assessors in points, as the charts of a study share them."""
 
-    Attributes
-    ----------
-    curve : table
-        As `PredictionResult.curves`, in points, with the panel of each row.
-    order, coloured : tuple of names
-        Assessors, the best first; those in colours of their own.
-    data : Data
-    """
-
-    curve: pl.DataFrame
-    order: tuple[str, ...]
+    curve: pl.DataFrame  # As `PredictionResult.curves`, in points, with the panel of each row
+    order: tuple[str, ...]  # Assessors, the best first; those in colours of their own
     coloured: tuple[str, ...]
     data: Data
 

@@ -60,30 +60,17 @@ DEFAULT = STRATEGIES[-1]
 
 @dataclass(frozen=True, slots=True)
 class StrategyErrors:
-    """How far a strategy's estimates of the overall score were from the truth, over all repeats.
-
-    Attributes
-    ----------
-    strategy : Strategy
-    selections_used, methods_used : mapping of short name to int
-        In how many repeats items were chosen, and scores estimated, by what: where the strategy says 'auto', what that
-        came to.
-    mean_absolute_error, worst_error : float
-        In points of the score (0 to 100).
-    spearman : float
-        Rank correlation of estimated and true scores of the held-out models, mean over the repeats.
-    coverage : float
-        Share of intervals that hold the true score; the level says how many should.
-    level : float
-    """
+    """How far a strategy's estimates of the overall score were from the truth, over all repeats."""
 
     strategy: Strategy
+    # In how many repeats items were chosen, and scores estimated, by what: where the strategy says 'auto', what that
+    # came to.
     selections_used: Mapping[str, int]
     methods_used: Mapping[str, int]
-    mean_absolute_error: float
+    mean_absolute_error: float  # In points of the score (0 to 100)
     worst_error: float
-    spearman: float
-    coverage: float
+    spearman: float  # Rank correlation of estimated and true scores of the held-out models, mean over the repeats
+    coverage: float  # Share of intervals that hold the true score; the level says how many should
     level: float
 
     def row(self) -> dict[str, Any]:
@@ -111,65 +98,35 @@ def _counted(names: Mapping[str, int]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class FlaggedErrors:
-    """Errors of the default for models that answered unlike past ones, and for the others, over all repeats.
-
-    Attributes
-    ----------
-    n_flagged, n_models : int
-    flagged, others : float
-        Mean absolute errors in points; NaN where there is no such model.
-    """
+    """Errors of the default for models that answered unlike past ones, and for the others, over all repeats."""
 
     n_flagged: int
     n_models: int
-    flagged: float
+    flagged: float  # Mean absolute errors in points; NaN where there is no such model
     others: float
 
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """One split of the models and all that was made of it.
-
-    Attributes
-    ----------
-    bank : Bank
-    held_out : ResponseMatrix
-        All responses of the models the bank does not know.
-    true : (n_held_out, n_targets)
-        Their true scores: every scenario, then overall.
-    selections : mapping of selection method to Selection
-    estimates : tuple of ScoreEstimates, one a strategy
-    """
+    """One split of the models and all that was made of it."""
 
     bank: Bank
-    held_out: ResponseMatrix
-    true: FloatArray
+    held_out: ResponseMatrix  # All responses of the models the bank does not know
+    true: FloatArray  # (n_held_out, n_targets): Their true scores: every scenario, then overall
     selections: Mapping[str, Selection]
-    estimates: tuple[ScoreEstimates, ...]
+    estimates: tuple[ScoreEstimates, ...]  # tuple of ScoreEstimates, one a strategy
 
 
 @dataclass(frozen=True, slots=True)
 class QuickstartResult:
-    """What the quickstart found and where it lies.
-
-    Attributes
-    ----------
-    errors : tuple of StrategyErrors
-    flagged : FlaggedErrors
-    first : Round
-        The repeat that was written to the folder.
-    n_repeats : int
-    files : mapping of what to where
-    notes : tuple of str
-        What was left out, and why.
-    """
+    """What the quickstart found and where it lies."""
 
     errors: tuple[StrategyErrors, ...]
     flagged: FlaggedErrors
-    first: Round
+    first: Round  # The repeat that was written to the folder
     n_repeats: int
     files: Mapping[str, Path]
-    notes: tuple[str, ...]
+    notes: tuple[str, ...]  # What was left out, and why
 
 
 def run_quickstart(

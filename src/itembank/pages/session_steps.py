@@ -23,29 +23,15 @@ NOT_KNOWN = float("nan")
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """Where a session stood after an answer.
+    """Where a session stood after an answer."""
 
-    Attributes
-    ----------
-    number : int
-        Answers told so far; 0 before the first.
-    told : Told or None
-        The last of them.
-    expected : float
-        Of this answer, before it was told; NaN where the state before it was not estimated.
-    value, low, high : float
-        Of the score that the session is about.
-    costs : mapping of unit to amount
-        So far.
-    """
-
-    number: int
-    told: Told | None
-    expected: float
-    value: float
+    number: int  # Answers told so far; 0 before the first
+    told: Told | None  # The last of them
+    expected: float  # Of this answer, before it was told; NaN where the state before it was not estimated
+    value: float  # Of the score that the session is about
     low: float
     high: float
-    costs: Mapping[str, float]
+    costs: Mapping[str, float]  # So far
 
     @property
     def half_width(self) -> float:

@@ -23,60 +23,31 @@ SCALED = {"mae": 100.0, "mae_se": 100.0, "bias": 100.0, "p95": 100.0, "worst": 1
 
 @dataclass(frozen=True, slots=True)
 class BestMethod:
-    """Which method erred least on one split at one size, and which others cannot be told from it.
-
-    Attributes
-    ----------
-    split, method : str
-    error, error_se : float
-        Mean absolute error over models in points, and its standard error over models.
-    tied : tuple of str
-        Methods whose errors, model by model, differ by less than two standard errors on average; nearest first.
-    next_method : str
-        The first that is worse clearly; '' for none.
-    next_error : float
-    coverage : float
-        Share of its intervals that held the truth; NaN without intervals.
-    n_models : int
-    """
+    """Which method erred least on one split at one size, and which others cannot be told from it."""
 
     split: str
     method: str
-    error: float
+    error: float  # Mean absolute error over models in points, and its standard error over models
     error_se: float
+    # Methods whose errors, model by model, differ by less than two standard errors on average; nearest first.
     tied: tuple[str, ...]
-    next_method: str
+    next_method: str  # The first that is worse clearly; '' for none
     next_error: float
-    coverage: float
+    coverage: float  # Share of its intervals that held the truth; NaN without intervals
     n_models: int
 
 
 @dataclass(frozen=True, slots=True)
 class StudyNumbers:
-    """A study's tables for one target.
+    """A study's tables for one target."""
 
-    Attributes
-    ----------
-    summary : table
-        As `StudyResult.summary`, with `method`, and errors and widths in points.
-    estimates : table
-        With `method`.
-    splits, methods : tuple of names
-        Splits in their order; methods by their mean error over splits and sizes, the best first.
-    size : float
-        That the answer is given for.
-    level : float
-    unit : str
-        Of sizes: 'items', or a cost.
-    """
-
-    summary: pl.DataFrame
-    estimates: pl.DataFrame
-    splits: tuple[str, ...]
+    summary: pl.DataFrame  # As `StudyResult.summary`, with `method`, and errors and widths in points
+    estimates: pl.DataFrame  # With `method`
+    splits: tuple[str, ...]  # Splits in their order; methods by their mean error over splits and sizes, the best first
     methods: tuple[str, ...]
-    size: float
+    size: float  # That the answer is given for
     level: float
-    unit: str
+    unit: str  # Of sizes: 'items', or a cost
 
     @classmethod
     def of(cls, result: StudyResult, target: str) -> "StudyNumbers":

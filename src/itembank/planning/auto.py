@@ -36,17 +36,10 @@ FRACTION_OF_FITS = 0.7
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """A candidate, and the errors of estimates from its items on calibration models left out.
-
-    Attributes
-    ----------
-    recipe : Recipe
-    errors : (n_models,)
-        Absolute errors of the overall score by 'stacked'; NaN where unknown.
-    """
+    """A candidate, and the errors of estimates from its items on calibration models left out."""
 
     recipe: Recipe
-    errors: FloatArray
+    errors: FloatArray  # (n_models,): Absolute errors of the overall score by 'stacked'; NaN where unknown
 
     @property
     def label(self) -> str:

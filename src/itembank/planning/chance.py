@@ -15,15 +15,9 @@ from itembank.numerics.intervals import normal_quantile, normal_reach
 
 @dataclass(frozen=True, slots=True)
 class Chance:
-    """How far the score that is meant lies from that of one run, typically.
+    """How far the score that is meant lies from that of one run, typically."""
 
-    Attributes
-    ----------
-    variance : float
-        For one model.
-    """
-
-    variance: float = 0.0
+    variance: float = 0.0  # For one model
 
     @classmethod
     def of(cls, bank: Bank, target: int, estimand: Estimand) -> Self:

@@ -30,27 +30,14 @@ NONE = Chance()
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """A precision to reach, and the measure of it in trials.
+    """A precision to reach, and the measure of it in trials."""
 
-    Attributes
-    ----------
-    half_width, difference : float or None
-        The one that is to be reached; None both where only the table is asked for.
-    n_total : int
-        Items of the bank.
-    spec : PlanSpec
-    chance : Chance
-        What lies between the score that is meant and that of one run.
-    is_exact : bool
-        Whether all items give the score, as they do not give an external one.
-    """
-
-    half_width: float | None
+    half_width: float | None  # The one that is to be reached; None both where only the table is asked for
     difference: float | None
-    n_total: int
+    n_total: int  # Items of the bank
     spec: PlanSpec
-    chance: Chance = NONE
-    is_exact: bool = True
+    chance: Chance = NONE  # What lies between the score that is meant and that of one run
+    is_exact: bool = True  # Whether all items give the score, as they do not give an external one
 
     @classmethod
     def of(cls, bank: Bank, target: int, spec: PlanSpec, *, half_width: float | None, difference: float | None) -> Self:
@@ -120,18 +107,11 @@ class Goal:
 
 
 class Found(NamedTuple):
-    """What trials say of a goal.
+    """What trials say of a goal."""
 
-    Attributes
-    ----------
-    n_items : int or None
-        Fewest items that reach it, by the curve and by a trial of that many; None without a goal, or where none do.
-    trials : mapping of number of items to Trial
-        Those of the grid, and those that tried an answer.
-    """
-
+    # Fewest items that reach it, by the curve and by a trial of that many; None without a goal, or where none do.
     n_items: int | None
-    trials: dict[int, Trial]
+    trials: dict[int, Trial]  # Those of the grid, and those that tried an answer
 
 
 def try_grid(run: Callable[[int], Trial], sizes: IntArray, goal: Goal) -> list[Trial]:

@@ -22,29 +22,14 @@ LARGEST_VARIANCE = 0.25
 
 @dataclass(frozen=True, slots=True, repr=False)
 class MoreModels(Compact):
-    """Expected half-widths of design-based intervals of the overall score, by the number of past models.
+    """Expected half-widths of design-based intervals of the overall score, by the number of past models."""
 
-    Attributes
-    ----------
-    n_items : int
-        That a new model answers, drawn at random.
-    level : float
-    n_models : (n_rows,)
-        Past models that answered every item.
-    half_width : (n_rows,)
-        Of the overall score, from 0 to 1.
-    agreement : float
-        Correlation of two models' answers to the items of a scenario.
-    is_measured : bool
-        Whether `agreement` is that of the bank's models: two at least have common items.
-    """
-
-    n_items: int
+    n_items: int  # That a new model answers, drawn at random
     level: float
-    n_models: tuple[int, ...]
-    half_width: FloatArray
-    agreement: float
-    is_measured: bool
+    n_models: tuple[int, ...]  # (n_rows,): Past models that answered every item
+    half_width: FloatArray  # (n_rows,): Of the overall score, from 0 to 1
+    agreement: float  # Correlation of two models' answers to the items of a scenario
+    is_measured: bool  # Whether `agreement` is that of the bank's models: two at least have common items
 
     def rows(self) -> list[dict[str, float]]:
         """One record for each number of past models."""

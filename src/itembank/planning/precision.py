@@ -21,17 +21,10 @@ LEAST_STEP = 1.25
 
 @dataclass(frozen=True, slots=True)
 class PrecisionCurve:
-    """Some measure of precision at every number of items.
-
-    Attributes
-    ----------
-    smallest_size : int
-    values : (n_sizes,)
-        At `smallest_size` and every larger number up to all items; never rising.
-    """
+    """Some measure of precision at every number of items."""
 
     smallest_size: int
-    values: FloatArray
+    values: FloatArray  # (n_sizes,): At `smallest_size` and every larger number up to all items; never rising
 
     def with_values(self, values: FloatArray) -> "PrecisionCurve":
         """Return the curve with other values at the same numbers of items."""

@@ -26,23 +26,12 @@ Selector = SelectionSpec | str
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """Results with one number of items.
-
-    Attributes
-    ----------
-    n_items : int
-    errors : (n_models,)
-        Estimate less truth of every calibration model whose truth is known.
-    scale : (n_models,)
-        Expected size of each error up to a factor, which the widths of intervals follow.
-    costs : mapping of unit to float
-        Expected cost of the chosen items, where the bank knows it.
-    """
+    """Results with one number of items."""
 
     n_items: int
-    errors: FloatArray
-    scale: FloatArray
-    costs: dict[str, float]
+    errors: FloatArray  # (n_models,): Estimate less truth of every calibration model whose truth is known
+    scale: FloatArray  # (n_models,): Expected size of each error up to a factor, which the widths of intervals follow
+    costs: dict[str, float]  # Expected cost of the chosen items, where the bank knows it
 
     @classmethod
     def of(cls, n_items: int, found: OutOfFold, target: int, costs: dict[str, float]) -> Self:

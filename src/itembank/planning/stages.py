@@ -96,18 +96,11 @@ def stage_sizes(
 
 @dataclass(frozen=True, slots=True)
 class StagesCompared:
-    """One batch and stages of as many items, tried on calibration models left out.
-
-    Attributes
-    ----------
-    batch, stages : Tried
-    target : str
-        The score that the errors are of.
-    """
+    """One batch and stages of as many items, tried on calibration models left out."""
 
     batch: Tried
     stages: Tried
-    target: str = OVERALL
+    target: str = OVERALL  # The score that the errors are of
 
     @property
     def score(self) -> str:

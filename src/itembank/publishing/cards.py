@@ -36,21 +36,11 @@ BUT_SUBSET = " for other items than the {n} of `selection.json`, whose measured 
 
 @dataclass(frozen=True, slots=True)
 class CardOptions:
-    """What only the publisher knows.
+    """What only the publisher knows."""
 
-    Attributes
-    ----------
-    name : str
-        Of the bank, for the heading.
-    place : str
-        What users write for the bank: ``hf:owner/name``, or a folder.
-    license : str
-        Identifier as the Hub has it (`cc-by-4.0`); empty for none.
-    """
-
-    name: str
-    place: str
-    license: str = ""
+    name: str  # Of the bank, for the heading
+    place: str  # What users write for the bank: ``hf:owner/name``, or a folder
+    license: str = ""  # Identifier as the Hub has it (`cc-by-4.0`); empty for none
 
     def __post_init__(self) -> None:
         """Check the licence, which stands in the card's front matter."""

@@ -30,23 +30,12 @@ NEEDED = {
 
 @dataclass(frozen=True, slots=True)
 class ExportSpec:
-    """Who publishes estimates, and when.
+    """Who publishes estimates, and when."""
 
-    Attributes
-    ----------
-    organization : str
-        Who ran the items and estimated.
-    timestamp : int
-        Seconds since 1970.
-    version : str
-        Of itembank.
-    relationship : {'first_party', 'third_party', 'collaborative', 'other'}
-        Between these and the developers of the models.
-    """
-
-    organization: str
-    timestamp: int
-    version: str
+    organization: str  # Who ran the items and estimated
+    timestamp: int  # Seconds since 1970
+    version: str  # Of itembank
+    # {'first_party', 'third_party', 'collaborative', 'other'}: Between these and the developers of the models.
     relationship: Relationship = "other"
 
     def __post_init__(self) -> None:

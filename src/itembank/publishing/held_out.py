@@ -19,22 +19,15 @@ LEVEL = 0.95
 
 @dataclass(frozen=True, slots=True)
 class HeldOutScores:
-    """Overall scores of past models, each estimated by a bank that was calibrated without it.
+    """Overall scores of past models, each estimated by a bank that was calibrated without it."""
 
-    Attributes
-    ----------
-    n_items : int
-        That were answered.
-    true, estimate, low, high : (n_models,)
-        In [0, 1]; models without a full score are left out. Intervals are of 95 %, as wide as the errors for models of
-        the other folds ask for.
-    """
-
-    n_items: int
+    n_items: int  # That were answered
+    # (n_models,): In [0, 1]; models without a full score are left out. Intervals are of 95 %, as wide as the errors for
+    # models of the other folds ask for.
     true: FloatArray
-    estimate: FloatArray
-    low: FloatArray
-    high: FloatArray
+    estimate: FloatArray  # (n_models,)
+    low: FloatArray  # (n_models,)
+    high: FloatArray  # (n_models,)
 
     @property
     def error(self) -> float:

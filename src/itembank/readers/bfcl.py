@@ -29,22 +29,13 @@ HEADER = {"accuracy", "correct_count", "total_count"}
 
 @dataclass(frozen=True, slots=True)
 class Category:
-    """One model's results in one category.
+    """One model's results in one category."""
 
-    Attributes
-    ----------
-    path : Path
-        Of the score file.
-    model_id, category : str
-    failed : set of item ids
-    results : list of records with the id, tokens and latency of every item
-    """
-
-    path: Path
+    path: Path  # Of the score file
     model_id: str
     category: str
     failed: frozenset[str]
-    results: tuple[Record, ...]
+    results: tuple[Record, ...]  # list of records with the id, tokens and latency of every item
 
 
 def is_bfcl(record: Any) -> bool:

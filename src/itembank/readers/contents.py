@@ -80,24 +80,13 @@ def _changed(items: Labels, models: Labels, changed: IntArray, rows: IntArray, *
 
 @dataclass(frozen=True, slots=True)
 class Prompted:
-    """How one model was asked the items of one task.
-
-    Attributes
-    ----------
-    model_id, task : str
-    settings : mapping of setting to value
-        As `itembank.responses.prompts` names them.
-    items : (n_rows,)
-        Index of each row's item, among the items of all runs.
-    hashes : (n_rows,)
-        As `hash_numbers` makes them.
-    """
+    """How one model was asked the items of one task."""
 
     model_id: str
     task: str
-    settings: Mapping[str, Any]
-    items: IntArray
-    hashes: IntArray
+    settings: Mapping[str, Any]  # As `itembank.responses.prompts` names them
+    items: IntArray  # (n_rows,): Index of each row's item, among the items of all runs
+    hashes: IntArray  # (n_rows,): As `hash_numbers` makes them
 
     @property
     def is_told_by_hash(self) -> bool:

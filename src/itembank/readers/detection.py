@@ -17,23 +17,13 @@ from itembank.responses.response_files import is_response_file
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What files and folders hold.
+    """What files and folders hold."""
 
-    Attributes
-    ----------
-    paths : mapping of format to paths
-        What its reader is to be given: files, and folders that it walks itself.
-    n_files : mapping of format to number of files
-    unknown : list of paths
-        Files below folders that no reader knows.
-    problems : list of str
-        Why other paths cannot be told.
-    """
-
+    # What its reader is to be given: files, and folders that it walks itself.
     paths: dict[Format, list[Path]] = field(default_factory=dict)
     n_files: dict[Format, int] = field(default_factory=dict)
-    unknown: list[Path] = field(default_factory=list)
-    problems: list[str] = field(default_factory=list)
+    unknown: list[Path] = field(default_factory=list)  # Files below folders that no reader knows
+    problems: list[str] = field(default_factory=list)  # Why other paths cannot be told
 
     def add(self, source_format: Format, path: Path, n_files: int = 1) -> None:
         """Add what one reader is to be given; a folder is given once."""

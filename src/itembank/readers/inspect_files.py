@@ -30,20 +30,11 @@ _SUMMARIES = re.compile(r"_journal/summaries/(\d+)\.json")
 
 @dataclass(frozen=True, slots=True)
 class LogFile:
-    """What is read of one log.
-
-    Attributes
-    ----------
-    path : Path
-    header : mapping
-        Its `eval`, and `status` and `results` where the run came to its end.
-    samples : list of objects
-        One a sample and epoch, without messages and events.
-    """
+    """What is read of one log."""
 
     path: Path
-    header: Mapping[str, Any]
-    samples: Sequence[Record]
+    header: Mapping[str, Any]  # Its `eval`, and `status` and `results` where the run came to its end
+    samples: Sequence[Record]  # One a sample and epoch, without messages and events
 
 
 def is_inspect_file(path: Path) -> bool:

@@ -29,36 +29,19 @@ _WORD = re.compile(r"[\w .+-]{0,24}")
 
 @dataclass(frozen=True, slots=True)
 class InspectRun:
-    """One model on one task.
+    """One model on one task."""
 
-    Attributes
-    ----------
-    path : Path
-        Of the last log.
-    run_id : str
-        The same for a run and its retries.
-    created : str
-    task, model_name, model_id : str
-    n_items : int or None
-        Of the whole task.
-    is_finished : bool
-    about : mapping of column to value
-        What the model table keeps.
-    samples : mapping of (id, epoch) to Sample
-    settings : mapping of setting to value
-        How it was asked, as `itembank.responses.prompts` names it.
-    """
-
-    path: Path
-    run_id: str
+    path: Path  # Of the last log
+    run_id: str  # The same for a run and its retries
     created: str
     task: str
     model_name: str
     model_id: str
-    n_items: int | None
+    n_items: int | None  # Of the whole task
     is_finished: bool
-    about: Mapping[str, Any]
-    samples: Mapping[tuple[str, int], Sample]
+    about: Mapping[str, Any]  # What the model table keeps
+    samples: Mapping[tuple[str, int], Sample]  # mapping of (id, epoch) to Sample
+    # How it was asked, as `itembank.responses.prompts` names it.
     settings: Mapping[str, Any] = field(default_factory=dict)
 
 

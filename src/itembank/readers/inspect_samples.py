@@ -17,26 +17,13 @@ MOST_TEXT = 5120
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One sample and epoch.
-
-    Attributes
-    ----------
-    id : str or int
-    epoch : int
-    scores : mapping of scorer to value
-        As logged; empty where the sample was not scored.
-    content : str or None
-        Hash of what was asked, and of the target.
-    failure : 'error', 'limit' or ''
-        What ended the sample before its time.
-    costs : mapping of unit to amount
-    """
+    """One sample and epoch."""
 
     id: str | int
     epoch: int
-    scores: Mapping[str, Any]
-    content: str | None
-    failure: str
+    scores: Mapping[str, Any]  # As logged; empty where the sample was not scored
+    content: str | None  # Hash of what was asked, and of the target
+    failure: str  # 'error', 'limit' or '': What ended the sample before its time
     costs: Mapping[str, float]
 
     @property

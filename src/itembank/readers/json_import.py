@@ -32,18 +32,10 @@ ROWS_AT_ONCE = 10_000
 
 @dataclass(frozen=True, slots=True)
 class JsonMapping:
-    """Where a long table's columns stand in JSON.
+    """Where a long table's columns stand in JSON."""
 
-    Attributes
-    ----------
-    columns : mapping of our column to a path
-        See `itembank.readers.json_paths`.
-    rows : str
-        Path of the rows in each record; empty when each record is a row.
-    """
-
-    columns: Mapping[str, str]
-    rows: str = ""
+    columns: Mapping[str, str]  # See `itembank.readers.json_paths`
+    rows: str = ""  # Path of the rows in each record; empty when each record is a row
     paths: Mapping[str, ColumnPath] = field(init=False)
     row_steps: tuple[str, ...] = field(init=False)
 

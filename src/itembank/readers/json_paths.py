@@ -34,20 +34,11 @@ ABSENT = object()
 
 @dataclass(frozen=True, slots=True)
 class ColumnPath:
-    """Where the values of a column come from.
+    """Where the values of a column come from."""
 
-    Attributes
-    ----------
-    text : str
-        The path as it was given, for messages.
-    origin : where it begins, or what gives the value by itself
-    steps : tuple of str
-        Keys and places; for a constant the text itself.
-    """
-
-    text: str
-    origin: Origin
-    steps: tuple[str, ...] = ()
+    text: str  # The path as it was given, for messages
+    origin: Origin  # where it begins, or what gives the value by itself
+    steps: tuple[str, ...] = ()  # Keys and places; for a constant the text itself
 
 
 @dataclass(frozen=True, slots=True)

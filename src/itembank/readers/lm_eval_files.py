@@ -34,38 +34,22 @@ NO_SAMPLES = "Run lm_eval with --log_samples (and --output_path) to keep the res
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What the results file of a run tells.
+    """What the results file of a run tells."""
 
-    Attributes
-    ----------
-    model_name, model_arguments : str
-        Empty where not told.
-    n_items : mapping of task to the number of items of the full task
-    is_limited : bool or None
-        Whether a limit was set, None where not told.
-    higher_is_better : mapping of task to mapping of metric to bool
-    filters : mapping of task to names of its filters, in order
-    delimiters : mapping of task to the text between a question and its options
-    groups : mapping of task to its outermost group
-    originals : mapping of task to the task it is a part of
-        Of exported tasks (`itembank export lm-eval-tasks`); everything else is by the original's name.
-    settings : mapping of task to mapping of setting to value
-        How it was asked, as `itembank.responses.prompts` names it.
-    about : mapping of column to value
-        What the model table keeps.
-    """
-
-    model_name: str = ""
+    model_name: str = ""  # Empty where not told
     model_arguments: str = ""
     n_items: Mapping[str, int] = field(default_factory=dict)
-    is_limited: bool | None = None
+    is_limited: bool | None = None  # Whether a limit was set, None where not told
     higher_is_better: Mapping[str, Mapping[str, bool]] = field(default_factory=dict)
+    # mapping of task to names of its filters, in order
     filters: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     delimiters: Mapping[str, str] = field(default_factory=dict)
     groups: Mapping[str, str] = field(default_factory=dict)
+    # Of exported tasks (`itembank export lm-eval-tasks`); everything else is by the original's name.
     originals: Mapping[str, str] = field(default_factory=dict)
+    # How it was asked, as `itembank.responses.prompts` names it.
     settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    about: Mapping[str, Any] = field(default_factory=dict)
+    about: Mapping[str, Any] = field(default_factory=dict)  # What the model table keeps
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,23 +75,12 @@ class SampleFile:
 
 @dataclass(frozen=True, slots=True)
 class FoundFiles:
-    """Samples files of some folders, oldest run first.
-
-    Attributes
-    ----------
-    files : list of SampleFile
-    lonely : list of paths
-        Results files without samples.
-    problems : list of str
-        Why other files cannot be read: their model or task is not told.
-    walked : set of RunKey
-        Runs all of whose samples were looked for.
-    """
+    """Samples files of some folders, oldest run first."""
 
     files: list[SampleFile]
-    lonely: list[Path]
-    problems: list[str]
-    walked: set[RunKey] = field(default_factory=set)
+    lonely: list[Path]  # Results files without samples
+    problems: list[str]  # Why other files cannot be read: their model or task is not told
+    walked: set[RunKey] = field(default_factory=set)  # Runs all of whose samples were looked for
 
 
 def is_sample(record: Record) -> bool:

@@ -21,43 +21,23 @@ Logged = tuple[FloatArray, FloatArray]
 
 @dataclass(frozen=True, slots=True)
 class RowOptions:
-    """Options of one sample.
+    """Options of one sample."""
 
-    Attributes
-    ----------
-    log_likelihoods : tuple of float
-        Empty where the sample holds generated text.
-    texts : tuple of str
-        What was continued with, without the delimiter before it.
-    by_index, by_text : tuple of int
-        Options that `target` names, read as a number and read as a text.
-    """
-
-    log_likelihoods: tuple[float, ...] = ()
-    texts: tuple[str, ...] = ()
-    by_index: tuple[int, ...] = ()
+    log_likelihoods: tuple[float, ...] = ()  # Empty where the sample holds generated text
+    texts: tuple[str, ...] = ()  # What was continued with, without the delimiter before it
+    by_index: tuple[int, ...] = ()  # Options that `target` names, read as a number and read as a text
     by_text: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """Options of the samples of one file, padded with NaN.
+    """Options of the samples of one file, padded with NaN."""
 
-    Attributes
-    ----------
-    log_likelihood : (n_rows, n_options)
-        All NaN where the log has no number for one of a sample's options.
-    n_characters, n_bytes : (n_rows, n_options)
-    is_right : (n_rows, n_options)
-    problem : str
-        Why they cannot be used; empty when they can.
-    """
-
-    log_likelihood: FloatArray
-    n_characters: FloatArray
-    n_bytes: FloatArray
-    is_right: BoolArray
-    problem: str = ""
+    log_likelihood: FloatArray  # (n_rows, n_options): All NaN where the log has no number for one of a sample's options
+    n_characters: FloatArray  # (n_rows, n_options)
+    n_bytes: FloatArray  # (n_rows, n_options)
+    is_right: BoolArray  # (n_rows, n_options)
+    problem: str = ""  # Why they cannot be used; empty when they can
 
     @property
     def has_alternatives(self) -> bool:

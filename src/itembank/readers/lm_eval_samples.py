@@ -39,54 +39,28 @@ DEFAULT_DELIMITER = " "
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """Values of one metric, one a row.
+    """Values of one metric, one a row."""
 
-    Attributes
-    ----------
-    values : (n_rows,)
-        NaN where missing; for lists of numbers their mean.
-    lengths : (n_rows,) or None
-        How many numbers each list held.
-    problem : str
-        Why the values are no numbers; empty when they are.
-    """
-
-    values: FloatArray
-    lengths: IntArray | None = None
-    problem: str = ""
+    values: FloatArray  # (n_rows,): NaN where missing; for lists of numbers their mean
+    lengths: IntArray | None = None  # (n_rows,): How many numbers each list held
+    problem: str = ""  # Why the values are no numbers; empty when they are
 
 
 @dataclass(frozen=True, slots=True)
 class Samples:
-    """Rows of one file: one an item and filter.
-
-    Attributes
-    ----------
-    n_generated : (n_rows,)
-        Texts that were generated for each row; 0 where log-likelihoods were asked for.
-    options : Options or None
-        Answer options; None when nobody asked.
-    costs : mapping of unit to (n_rows,)
-        NaN where unknown.
-    attempts : Labels of n_rows rows, or None
-        Which attempt at the item a row is, where the log counts them.
-    n_failed : int
-        Rows that ended in an error; their metrics are NaN.
-    prompts : (n_rows,) or None
-        Hash of each prompt, as `hash_numbers` has it.
-    """
+    """Rows of one file: one an item and filter."""
 
     file: SampleFile
     documents: Labels
     filters: Labels
     hashes: Labels
     metrics: Mapping[str, Metric]
-    n_generated: IntArray
-    options: Options | None = None
-    costs: Mapping[str, FloatArray] = field(default_factory=dict)
-    attempts: Labels | None = None
-    n_failed: int = 0
-    prompts: IntArray | None = None
+    n_generated: IntArray  # (n_rows,): Texts that were generated for each row; 0 where log-likelihoods were asked for
+    options: Options | None = None  # Answer options; None when nobody asked
+    costs: Mapping[str, FloatArray] = field(default_factory=dict)  # mapping of unit to (n_rows,): NaN where unknown
+    attempts: Labels | None = None  # Which attempt at the item a row is, where the log counts them
+    n_failed: int = 0  # Rows that ended in an error; their metrics are NaN
+    prompts: IntArray | None = None  # (n_rows,): Hash of each prompt, as `hash_numbers` has it
 
     def lower_is_better(self, metric: str) -> bool:
         """Whether the run says that a small value of this metric is good."""

@@ -31,18 +31,12 @@ MEANS = ("acc", "acc_norm", "exact_match")
 
 @dataclass(frozen=True, slots=True)
 class _Read:
-    """Samples of one run and task that were taken.
-
-    Attributes
-    ----------
-    values : (n_rows,)
-        Of the chosen metric and filter, NaN where there is none.
-    """
+    """Samples of one run and task that were taken."""
 
     file: SampleFile
     n_items: int
     column: str
-    values: FloatArray
+    values: FloatArray  # (n_rows,): Of the chosen metric and filter, NaN where there is none
 
     @property
     def mean(self) -> float:

@@ -28,50 +28,25 @@ from itembank.responses.wording import first_few
 
 @dataclass(frozen=True, slots=True)
 class LogKind:
-    """How the logs of one program are spoken of.
+    """How the logs of one program are spoken of."""
 
-    Attributes
-    ----------
-    files : str
-        What its files are called.
-    content : str
-        What tells the content of an item.
-    causes : str
-        Why an item may have another content in another run.
-    has_document_numbers : bool
-        Whether items are numbers in their task, by which the program can be told to run them.
-    uses_groups : bool
-        Whether a task always belongs to a scenario that its runs name.
-    """
-
-    files: str
-    content: str = "question and reference"
-    causes: str = "The benchmark changed between the runs"
+    files: str  # What its files are called
+    content: str = "question and reference"  # What tells the content of an item
+    causes: str = "The benchmark changed between the runs"  # Why an item may have another content in another run
+    # Whether items are numbers in their task, by which the program can be told to run them.
     has_document_numbers: bool = False
-    uses_groups: bool = True
+    uses_groups: bool = True  # Whether a task always belongs to a scenario that its runs name
 
 
 @dataclass(frozen=True, slots=True)
 class Logs:
-    """What was read of the logs of one program.
-
-    Attributes
-    ----------
-    kind : LogKind
-    samples : list of Samples
-        One a file, the oldest run first.
-    problems : list of str
-        Why other files cannot be read.
-    lonely : list of paths
-        Runs without samples.
-    compare : function of samples and the metric and filter of each task, optional
-        Warns where the samples are not those that the logs tell of.
-    """
+    """What was read of the logs of one program."""
 
     kind: LogKind
-    samples: list[Samples]
-    problems: list[str]
-    lonely: Sequence[Path] = ()
+    samples: list[Samples]  # One a file, the oldest run first
+    problems: list[str]  # Why other files cannot be read
+    lonely: Sequence[Path] = ()  # Runs without samples
+    # Warns where the samples are not those that the logs tell of.
     compare: Callable[[Sequence[Samples], Mapping[str, tuple[str, str]]], None] | None = None
 
 

@@ -26,29 +26,14 @@ from itembank.responses.labels import Labels
 
 @dataclass(frozen=True, slots=True)
 class LoggedAnswer:
-    """One answer of a model to an item.
+    """One answer of a model to an item."""
 
-    Attributes
-    ----------
-    document : str
-        Id of the item in its task.
-    metrics : mapping of name to value
-        What the log says of the answer; of no use where it failed.
-    content : str or None
-        Digest of the question and what is right.
-    attempt : str
-        Which attempt at the item it is.
-    costs : mapping of unit to amount
-    has_failed : bool
-        Whether there is no answer because of an error.
-    """
-
-    document: str
-    metrics: Mapping[str, Any]
-    content: str | None = None
-    attempt: str = "0"
+    document: str  # Id of the item in its task
+    metrics: Mapping[str, Any]  # What the log says of the answer; of no use where it failed
+    content: str | None = None  # Digest of the question and what is right
+    attempt: str = "0"  # Which attempt at the item it is
     costs: Mapping[str, Any] = field(default_factory=dict)
-    has_failed: bool = False
+    has_failed: bool = False  # Whether there is no answer because of an error
 
 
 def samples_of(file: SampleFile, answers: Sequence[LoggedAnswer]) -> Samples:
@@ -91,26 +76,13 @@ def content_digest(*parts: Any) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Harness:
-    """How the results of one program are read, a file at a time.
+    """How the results of one program are read, a file at a time."""
 
-    Attributes
-    ----------
-    source : str
-        Its name in `SOURCES`.
-    kind : LogKind
-    hint : str
-        Where its files are, for a folder without any.
-    tell : function
-        Task and model of a file, by its name and place.
-    read : function
-        The answers of a file.
-    """
-
-    source: str
+    source: str  # Its name in `SOURCES`
     kind: LogKind
-    hint: str
-    tell: Callable[[Path, ReadingSpec], SampleFile]
-    read: Callable[[SampleFile], Samples]
+    hint: str  # Where its files are, for a folder without any
+    tell: Callable[[Path, ReadingSpec], SampleFile]  # Task and model of a file, by its name and place
+    read: Callable[[SampleFile], Samples]  # The answers of a file
 
 
 def harness_rows(

@@ -35,24 +35,12 @@ UNDATED, RESTORED = 0.9, 0.95
 
 @dataclass(frozen=True, slots=True)
 class ModelName:
-    """A model's name taken apart.
+    """A model's name taken apart."""
 
-    Attributes
-    ----------
-    words : frozenset of str
-        Words and numbers, makers left out.
-    sizes : frozenset of str
-        Such as '7b' and '8x7b'.
-    date : (year, month, day)
-        Of the release or snapshot, '' for what the name does not say.
-    stored : frozenset of str
-        Words of precision and files.
-    """
-
-    words: frozenset[str]
-    sizes: frozenset[str]
-    date: tuple[str, str, str]
-    stored: frozenset[str]
+    words: frozenset[str]  # Words and numbers, makers left out
+    sizes: frozenset[str]  # Such as '7b' and '8x7b'
+    date: tuple[str, str, str]  # (year, month, day): Of the release or snapshot, '' for what the name does not say
+    stored: frozenset[str]  # Words of precision and files
 
     @classmethod
     def of(cls, name: str) -> "ModelName":
@@ -72,18 +60,11 @@ class ModelName:
 
 @dataclass(frozen=True, slots=True)
 class Likeness:
-    """How alike two names are.
+    """How alike two names are."""
 
-    Attributes
-    ----------
-    score : float
-        1 where all that names a model is the same, however it is written; 0 where the two cannot be one model.
-    differs : str
-        What one name has and the other has not; empty for nothing.
-    """
-
+    # 1 where all that names a model is the same, however it is written; 0 where the two cannot be one model.
     score: float
-    differs: str
+    differs: str  # What one name has and the other has not; empty for nothing
 
 
 def likeness(one: ModelName, other: ModelName) -> Likeness:

@@ -11,26 +11,13 @@ from itembank.numerics.arrays import FloatArray
 
 @dataclass(frozen=True, slots=True)
 class ClippedProbabilities:
-    """Probabilities within [epsilon, 1 - epsilon], and how many were moved.
+    """Probabilities within [epsilon, 1 - epsilon], and how many were moved."""
 
-    Attributes
-    ----------
-    values : array of the shape given
-        NaN stays NaN, float32 stays float32.
-    n_known : int
-        Responses that are not missing.
-    n_zero, n_one : int
-        Responses of exactly 0 and of exactly 1.
-    n_clipped : int
-        All that were moved, those included.
-    epsilon : float
-    """
-
-    values: FloatArray
-    n_known: int
-    n_zero: int
+    values: FloatArray  # NaN stays NaN, float32 stays float32
+    n_known: int  # Responses that are not missing
+    n_zero: int  # Responses of exactly 0 and of exactly 1
     n_one: int
-    n_clipped: int
+    n_clipped: int  # All that were moved, those included
     epsilon: float
 
     @property

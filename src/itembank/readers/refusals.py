@@ -13,21 +13,14 @@ MOST_LINES = 50
 
 @dataclass(frozen=True, slots=True)
 class WaysOut:
-    """What may be added to a command so that results which were refused can be read.
+    """What may be added to a command so that results which were refused can be read."""
 
-    Attributes
-    ----------
-    metrics, filters, excluded : tuple of str
-        Metrics and filters to choose, and tasks to leave out. Together they mend all that is wrong; all empty where
-        no such choice does.
-    can_skip : bool
-        Whether something is left where what cannot be read is left out.
-    """
-
+    # Metrics and filters to choose, and tasks to leave out. Together they mend all that is wrong; all empty where no
+    # such choice does.
     metrics: tuple[str, ...] = ()
     filters: tuple[str, ...] = ()
     excluded: tuple[str, ...] = ()
-    can_skip: bool = False
+    can_skip: bool = False  # Whether something is left where what cannot be read is left out
 
     @property
     def is_mended_by_choices(self) -> bool:

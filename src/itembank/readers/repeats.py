@@ -22,21 +22,12 @@ POOLED: tuple[Repeats, ...] = ("count", "mean")
 
 @dataclass(frozen=True, slots=True)
 class Cells:
-    """At most one response a cell.
+    """At most one response a cell."""
 
-    Attributes
-    ----------
-    index : (n_cells,)
-        model index * n_items + item index, each once.
-    response : (n_cells,)
-    n_trials : (n_cells,) or None
-    costs : mapping of unit to (n_cells,)
-    """
-
-    index: IntArray
-    response: FloatArray
-    n_trials: IntArray | None
-    costs: dict[str, FloatArray]
+    index: IntArray  # (n_cells,): model index * n_items + item index, each once
+    response: FloatArray  # (n_cells,)
+    n_trials: IntArray | None  # (n_cells,)
+    costs: dict[str, FloatArray]  # mapping of unit to (n_cells,)
 
 
 def settle_repeats(rows: ResponseRows, cell: IntArray, n_cells: int, repeats: Repeats) -> Cells:

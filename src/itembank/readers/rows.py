@@ -25,31 +25,16 @@ UNCHANGING = ("scenario", "subscenario", "content_hash")
 
 @dataclass(frozen=True, slots=True)
 class ResponseRows:
-    """Rows of one source, one a model, item and attempt.
+    """Rows of one source, one a model, item and attempt."""
 
-    Attributes
-    ----------
-    source : str
-        Where they come from, for messages.
-    models, items : Labels of n_rows rows
-    response : (n_rows,)
-        Divided by the maximum already; NaN where missing.
-    n_trials : (n_rows,) or None
-        0 where unknown.
-    costs : mapping of unit to (n_rows,)
-        NaN where unknown.
-    seeds : Labels of n_rows rows, or None
-    model_table, item_table : tables
-        What is known of each model (`model_id`) and item (`item_id`, and maybe `scenario`, `subscenario`).
-    """
-
-    source: str
+    source: str  # Where they come from, for messages
     models: Labels
     items: Labels
-    response: FloatArray
-    n_trials: IntArray | None = None
-    costs: Mapping[str, FloatArray] = field(default_factory=dict)
+    response: FloatArray  # (n_rows,): Divided by the maximum already; NaN where missing
+    n_trials: IntArray | None = None  # (n_rows,): 0 where unknown
+    costs: Mapping[str, FloatArray] = field(default_factory=dict)  # mapping of unit to (n_rows,): NaN where unknown
     seeds: Labels | None = None
+    # What is known of each model (`model_id`) and item (`item_id`, and maybe `scenario`, `subscenario`).
     model_table: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema={"model_id": pl.String}))
     item_table: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema={"item_id": pl.String}))
 

@@ -16,36 +16,21 @@ LOGGED = ("metric", "tasks", "exclude_tasks", "task_names", "ignore_content", "m
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One program whose results are read.
+    """One program whose results are read."""
 
-    Attributes
-    ----------
-    title : str
-        What its results are called in messages.
-    is_record : str
-        Function that says whether an object of a JSON file is one of its results; empty where it writes no JSON.
-    rows : str
-        Function ``(paths, spec, *, progress) -> ResponseRows``. The paths are files; where `files` names some, they
-        may be folders too, of which the function reads whatever is its own.
-    takes : tuple of str
-        Fields of `ReadingSpec` beyond those of all results that have a say in how its results are read.
-    files : tuple of patterns
-        Files below a folder that hold its results, told by the end of their path ('reviews/*/*.jsonl').
-    beside : tuple of patterns
-        Files that it writes beside these, which hold no results of their own.
-    is_told_by_name : bool
-        Whether such a name below a folder is enough; else the content is looked at.
-    lists_all_items : bool
-        Whether its results name every item; else `rows` also takes `item_ids`, those of the caller's table of items.
-    """
-
-    title: str
+    title: str  # What its results are called in messages
+    # Function that says whether an object of a JSON file is one of its results; empty where it writes no JSON.
     is_record: str
+    # Function ``(paths, spec, *, progress) -> ResponseRows``. The paths are files; where `files` names some, they may
+    # be folders too, of which the function reads whatever is its own.
     rows: str
+    # Files below a folder that hold its results, told by the end of their path ('reviews/*/*.jsonl').
     files: tuple[str, ...] = ()
-    beside: tuple[str, ...] = ()
+    beside: tuple[str, ...] = ()  # Files that it writes beside these, which hold no results of their own
+    # Fields of `ReadingSpec` beyond those of all results that have a say in how its results are read.
     takes: tuple[str, ...] = LOGGED
-    is_told_by_name: bool = True
+    is_told_by_name: bool = True  # Whether such a name below a folder is enough; else the content is looked at
+    # Whether its results name every item; else `rows` also takes `item_ids`, those of the caller's table of items.
     lists_all_items: bool = True
 
     def holds(self, path: PurePath) -> bool:

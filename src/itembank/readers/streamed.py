@@ -51,25 +51,13 @@ class FileTotals:
 
 @dataclass(slots=True)
 class StreamedCells:
-    """Cells that rows were put into, a part of a file after the other.
+    """Cells that rows were put into, a part of a file after the other."""
 
-    Attributes
-    ----------
-    repeats : str
-        Of the spec: 'last' lets later rows count, every other choice must not matter.
-    models, items : NameCodes
-    kinds : mapping of 'model_id' and 'item_id' to what their ids are
-    item_names : mapping of 'scenario' and 'subscenario' to names, and the number of each item's (-1 for none)
-    response : CodeArray of models x items
-    n_trials : CodeArray, or None
-    costs : mapping of unit to CodeArray
-    files : list of FileTotals
-    """
-
-    repeats: str
+    repeats: str  # Of the spec: 'last' lets later rows count, every other choice must not matter
     models: NameCodes = field(default_factory=NameCodes)
     items: NameCodes = field(default_factory=NameCodes)
     kinds: dict[str, IdKind | None] = field(default_factory=dict)
+    # mapping of 'scenario' and 'subscenario' to names, and the number of each item's (-1 for none)
     item_names: dict[str, tuple[NameCodes, IntArray]] = field(default_factory=dict)
     response: CodeArray = field(default_factory=CodeArray)
     n_trials: CodeArray | None = None

@@ -40,27 +40,15 @@ INSTANCE = re.compile(r"(?P<owner>.+?)__(?P<name>.+)-\d+")
 
 @dataclass(frozen=True, slots=True)
 class SweBenchRun:
-    """One report or submission.
-
-    Attributes
-    ----------
-    path : Path
-    model_id, run_id, split : str
-        `run_id` is empty for submissions, `split` for reports.
-    lists : mapping of outcome to instance ids
-    n_instances : int or None
-        Of the whole data set, where it is told.
-    about : mapping of column to value
-        For the model table.
-    """
+    """One report or submission."""
 
     path: Path
-    model_id: str
+    model_id: str  # `run_id` is empty for submissions, `split` for reports
     run_id: str
     split: str
     lists: Mapping[str, tuple[str, ...]]
-    n_instances: int | None
-    about: Mapping[str, Any] = field(default_factory=dict)
+    n_instances: int | None  # Of the whole data set, where it is told
+    about: Mapping[str, Any] = field(default_factory=dict)  # For the model table
 
     def ids(self, names: Sequence[str]) -> set[str]:
         """Instances in any of these lists."""

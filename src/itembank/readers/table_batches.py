@@ -22,20 +22,11 @@ MANY_COLUMNS = 32
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Some rows of a file.
-
-    Attributes
-    ----------
-    table : Table
-    share : float
-        How much of the file lies before them, in [0, 1].
-    is_from_first_row : bool
-        Whether no rows of these columns came before.
-    """
+    """Some rows of a file."""
 
     table: Table
-    share: float
-    is_from_first_row: bool
+    share: float  # How much of the file lies before them, in [0, 1]
+    is_from_first_row: bool  # Whether no rows of these columns came before
 
 
 def table_batches(

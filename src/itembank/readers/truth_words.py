@@ -47,21 +47,11 @@ def response_of(word: str) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class ResponseNumbers:
-    """Responses as numbers.
+    """Responses as numbers."""
 
-    Attributes
-    ----------
-    values : (n_rows, n_columns)
-        NaN where missing or not a number.
-    bad : mapping of column name to mask
-        Rows of each column that hold something else.
-    advice : str
-        What may be done about these, to add to a message; empty when nothing is known.
-    """
-
-    values: FloatArray
-    bad: dict[str, pl.Series]
-    advice: str = ""
+    values: FloatArray  # (n_rows, n_columns): NaN where missing or not a number
+    bad: dict[str, pl.Series]  # Rows of each column that hold something else
+    advice: str = ""  # What may be done about these, to add to a message; empty when nothing is known
 
 
 def response_numbers(frame: pl.DataFrame, spec: ReadingSpec, source: str) -> ResponseNumbers:

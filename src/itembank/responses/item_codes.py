@@ -21,18 +21,11 @@ ITEMS_AT_ONCE = 64
 
 
 class AnswerCounts(NamedTuple):
-    """How many answers there are, and how many of them are right.
+    """How many answers there are, and how many of them are right."""
 
-    Attributes
-    ----------
-    right, answered : (n_items,)
-    answered_by : (n_models,)
-        Answers of each model.
-    """
-
-    right: IntArray
-    answered: IntArray
-    answered_by: IntArray
+    right: IntArray  # (n_items,)
+    answered: IntArray  # (n_items,)
+    answered_by: IntArray  # (n_models,): Answers of each model
 
     @property
     def mean(self) -> FloatArray:
@@ -54,18 +47,12 @@ class AnswerCounts(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ItemCodes:
-    """Right and wrong answers as small codes, items first.
+    """Right and wrong answers as small codes, items first."""
 
-    Attributes
-    ----------
-    cells : (n_rows, n_models) of uint8
-        `RIGHT`, `WRONG` or `MISSING`. Read a block at a time, so that a mapped file need not fit the memory.
-    rows : (n_items,) or None
-        Which rows the items are; None for all of them in their order.
-    """
-
+    # (n_rows, n_models) of uint8: `RIGHT`, `WRONG` or `MISSING`. Read a block at a time, so that a mapped file need not
+    # fit the memory.
     cells: Codes
-    rows: IntArray | None = None
+    rows: IntArray | None = None  # (n_items,): Which rows the items are; None for all of them in their order
 
     @property
     def n_items(self) -> int:

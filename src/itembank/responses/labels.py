@@ -15,19 +15,11 @@ IdKind = Literal["text", "whole numbers"]
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """Names of n_rows rows.
+    """Names of n_rows rows."""
 
-    Attributes
-    ----------
-    names : unique text, in order of first appearance
-    index : (n_rows,)
-        Position of each row's name in `names`; -1 where the row has none.
-    kind : 'text', 'whole numbers' or None
-    """
-
-    names: pl.Series
-    index: IntArray
-    kind: IdKind | None = None
+    names: pl.Series  # unique text, in order of first appearance
+    index: IntArray  # (n_rows,): Position of each row's name in `names`; -1 where the row has none
+    kind: IdKind | None = None  # 'text', 'whole numbers'
 
     @classmethod
     def of(cls, column: pl.Series, kind: IdKind | None = None) -> Self:

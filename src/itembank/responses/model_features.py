@@ -19,14 +19,7 @@ FIRST_DATE, LAST_DATE = 19900101, 21001231
 
 @dataclass(frozen=True, slots=True)
 class NumberFeature:
-    """A column of numbers or dates: how far it lies from the mean, in standard deviations; 0 where unknown.
-
-    Attributes
-    ----------
-    column : str
-    is_date, is_log : bool
-    centre, spread : float
-    """
+    """A column of numbers or dates: how far it lies from the mean, in standard deviations; 0 where unknown."""
 
     column: str
     is_date: bool
@@ -81,18 +74,11 @@ class NumberFeature:
 
 @dataclass(frozen=True, slots=True)
 class CategoryFeature:
-    """A column of text or truth values: one indicator a category, less its frequency; 0 where unknown or unheard of.
-
-    Attributes
-    ----------
-    column : str
-    categories : tuple of n_categories texts
-    frequency : (n_categories,)
-    """
+    """A column of text or truth values: one indicator a category, less its frequency; 0 where unknown or unheard of."""
 
     column: str
     categories: tuple[str, ...]
-    frequency: FloatArray
+    frequency: FloatArray  # (n_categories,)
 
     @classmethod
     def fit(cls, column: pl.Series) -> Self:
@@ -115,12 +101,7 @@ class CategoryFeature:
 
 @dataclass(frozen=True, slots=True)
 class ModelFeatures:
-    """What some columns of a model table say, as features of mean zero; made with `fit`.
-
-    Attributes
-    ----------
-    parts : tuple of NumberFeature or CategoryFeature
-    """
+    """What some columns of a model table say, as features of mean zero; made with `fit`."""
 
     parts: tuple[NumberFeature | CategoryFeature, ...]
 

@@ -48,22 +48,12 @@ UNREADABLE = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table as it stands in a file.
+    """A table as it stands in a file."""
 
-    Attributes
-    ----------
-    source : str
-        For messages.
-    frame : table
-    is_typed : bool
-        Whether the source tells numbers from text (CSV does not).
-    found : mapping of column to the Python types it held
-        For text columns of sources that may mix types (JSON).
-    """
-
-    source: str
+    source: str  # For messages
     frame: pl.DataFrame
-    is_typed: bool = True
+    is_typed: bool = True  # Whether the source tells numbers from text (CSV does not)
+    # For text columns of sources that may mix types (JSON).
     found: Mapping[str, frozenset[type]] = field(default_factory=dict)
 
 

@@ -17,27 +17,14 @@ from itembank.responses.targets import ScoreTargets
 
 @dataclass(frozen=True, slots=True)
 class ItemSetFit:
-    """The item model of some items, and the ability that they alone give each model.
-
-    Attributes
-    ----------
-    name : str
-    columns : (n_set_items,)
-        Where the items that were answered stand in the responses.
-    rows : (n_calibration_models,)
-        Models that answered at least one of the items.
-    calibration : Calibration
-        Of these models and items.
-    theta, standard_errors : (n_models,)
-        Of all models of the responses; NaN for those that answered none of the items.
-    """
+    """The item model of some items, and the ability that they alone give each model."""
 
     name: str
-    columns: IntArray
-    rows: IntArray
-    calibration: Calibration
-    theta: FloatArray
-    standard_errors: FloatArray
+    columns: IntArray  # (n_set_items,): Where the items that were answered stand in the responses
+    rows: IntArray  # (n_calibration_models,): Models that answered at least one of the items
+    calibration: Calibration  # Of these models and items
+    theta: FloatArray  # (n_models,): Of all models of the responses; NaN for those that answered none of the items
+    standard_errors: FloatArray  # (n_models,)
 
 
 def default_spec(responses: ResponseMatrix) -> CalibrationSpec:

@@ -55,34 +55,20 @@ The middle node is the estimate itself, where the divergence is zero; only its w
 
 @dataclass(frozen=True, slots=True)
 class DesignItems:
-    """Arrays of a bank, arranged so that a criterion is computed for all items at once.
+    """Arrays of a bank, arranged so that a criterion is computed for all items at once."""
 
-    Attributes
-    ----------
-    loadings : (n_items, n_dims)
-        Kept column after column.
-    intercept : (n_items,)
-    model : ResponseModel
-    products : (n_items, n_dims (n_dims + 1) / 2)
-        Packed ``a a'`` of each item's loadings (`packed_products`).
-    scenario_index : (n_items,)
-    n_scenarios : int
-    is_candidate : (n_items,)
-        Items that may be asked: they count in the score, the calibration models did not all answer them alike, and
-        they are not excluded.
-    is_degenerate : (n_items,)
-    cost : (n_items,) or None
-        Expected cost of each item; NaN where it must not be asked, as nothing is known of that cost.
-    """
-
-    loadings: FloatArray
-    intercept: FloatArray
+    loadings: FloatArray  # (n_items, n_dims): Kept column after column
+    intercept: FloatArray  # (n_items,)
     model: ResponseModel
+    # (n_items, n_dims (n_dims + 1) / 2): Packed ``a a'`` of each item's loadings (`packed_products`).
     products: FloatArray
-    scenario_index: IntArray
+    scenario_index: IntArray  # (n_items,)
     n_scenarios: int
+    # (n_items,): Items that may be asked: they count in the score, the calibration models did not all answer them
+    # alike, and they are not excluded.
     is_candidate: BoolArray
-    is_degenerate: BoolArray
+    is_degenerate: BoolArray  # (n_items,)
+    # (n_items,): Expected cost of each item; NaN where it must not be asked, as nothing is known of that cost.
     cost: FloatArray | None = None
 
     @classmethod

@@ -12,15 +12,10 @@ from itembank.selection.design import DesignItems, criterion_scores, goal_matrix
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """How many items of each scenario are to be asked.
+    """How many items of each scenario are to be asked."""
 
-    Attributes
-    ----------
-    at_least, at_most : (n_scenarios,)
-    """
-
-    at_least: IntArray
-    at_most: IntArray
+    at_least: IntArray  # (n_scenarios,)
+    at_most: IntArray  # (n_scenarios,)
 
 
 def next_items(

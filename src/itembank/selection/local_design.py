@@ -25,23 +25,13 @@ from itembank.selection.v_optimal import LinearModel, greedy_v_optimal, wanted_s
 
 @dataclass(frozen=True, slots=True)
 class LocalDesign:
-    """What of a bank the next items of any model are chosen by.
-
-    Attributes
-    ----------
-    local : LocalModel
-    features : (n_items, n_features)
-        What makes items similar, for the weights of the chosen ones.
-    pools : tuple of n_scenarios ScenarioPool
-    target_weights : (n_items, n_targets)
-    importance : (n_targets,)
-    """
+    """What of a bank the next items of any model are chosen by."""
 
     local: LocalModel
-    features: FloatArray
+    features: FloatArray  # (n_items, n_features): What makes items similar, for the weights of the chosen ones
     pools: tuple[ScenarioPool, ...]
-    target_weights: FloatArray
-    importance: FloatArray
+    target_weights: FloatArray  # (n_items, n_targets)
+    importance: FloatArray  # (n_targets,)
 
     @classmethod
     def of_bank(cls, bank: Bank, spec: VOptimal, excluded: Collection[str]) -> Self:

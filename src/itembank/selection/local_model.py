@@ -28,25 +28,13 @@ SMALLEST_NOISE = 0.02
 
 @dataclass(frozen=True, slots=True)
 class LocalModel:
-    """What of a bank the linear-Gaussian models at all abilities are made of.
-
-    Attributes
-    ----------
-    parameters : ItemParameters
-    prior_root : (n_dims, n_dims)
-        Lower Cholesky factor of the covariance of the ability prior.
-    residual : FactorModel
-        Of the calibration responses less the item model's means.
-    shifts : (n_items, n_shifts)
-        Loadings of the shifts of `bank_factor_model`.
-    scatter : (n_items,)
-        Mean of p (1 - p) over the calibration models: what the residuals' size belongs to.
-    """
+    """What of a bank the linear-Gaussian models at all abilities are made of."""
 
     parameters: ItemParameters
-    prior_root: FloatArray
-    residual: FactorModel
-    shifts: FloatArray
+    prior_root: FloatArray  # (n_dims, n_dims): Lower Cholesky factor of the covariance of the ability prior
+    residual: FactorModel  # Of the calibration responses less the item model's means
+    shifts: FloatArray  # (n_items, n_shifts): Loadings of the shifts of `bank_factor_model`
+    # (n_items,): Mean of p (1 - p) over the calibration models: what the residuals' size belongs to.
     scatter: FloatArray
 
     @classmethod

@@ -11,65 +11,37 @@ from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 
 @dataclass(frozen=True, slots=True)
 class ScenarioPool:
-    """The items of one scenario.
+    """The items of one scenario."""
 
-    Attributes
-    ----------
-    items : (n_pool,)
-        Position of each item in the bank, in the order of their ids; of equally good items the first is taken.
-    weights : (n_pool,)
-        Target weight of each item within the scenario, summing to one.
-    is_candidate : (n_pool,)
-        Items that may be chosen; the weight of the others still has to be represented.
-    included : (n_included,)
-        Positions within the pool of items that must be chosen, candidates all.
-    """
-
+    # (n_pool,): Position of each item in the bank, in the order of their ids; of equally good items the first is taken.
     items: IntArray
-    weights: FloatArray
-    is_candidate: BoolArray
+    weights: FloatArray  # (n_pool,): Target weight of each item within the scenario, summing to one
+    is_candidate: BoolArray  # (n_pool,): Items that may be chosen; the weight of the others still has to be represented
+    # (n_included,): Positions within the pool of items that must be chosen, candidates all.
     included: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Chosen items of one scenario.
+    """Chosen items of one scenario."""
 
-    Attributes
-    ----------
-    chosen : (n_chosen,)
-        Positions within the pool, each once.
-    weights : (n_chosen,)
-        Summing to one.
-    inclusion_probabilities : (n_chosen,) or None
-        Probability with which each item came into the sample, among the candidates; None where it is not known.
-    """
-
-    chosen: IntArray
-    weights: FloatArray
+    chosen: IntArray  # (n_chosen,): Positions within the pool, each once
+    weights: FloatArray  # (n_chosen,): Summing to one
+    # (n_chosen,): Probability with which each item came into the sample, among the candidates; None where it is not
+    # known.
     inclusion_probabilities: FloatArray | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class ItemPools:
-    """Items that a method may choose from, and how many to choose.
-
-    Attributes
-    ----------
-    bank : Bank
-    scenarios : tuple of n_scenarios pools
-        In the order of the bank's scenarios.
-    counts : (n_scenarios,)
-        Items to choose from each pool; for a method that works on the benchmark as a whole their sum counts.
-    is_per_scenario : bool
-        Whether so many items of each scenario were asked for, rather than a number in all.
-    rng : Generator
-    """
+    """Items that a method may choose from, and how many to choose."""
 
     bank: Bank
-    scenarios: tuple[ScenarioPool, ...]
+    scenarios: tuple[ScenarioPool, ...]  # In the order of the bank's scenarios
+    # (n_scenarios,): Items to choose from each pool; for a method that works on the benchmark as a whole their sum
+    # counts.
     counts: IntArray
-    is_per_scenario: bool
+    is_per_scenario: bool  # Whether so many items of each scenario were asked for, rather than a number in all
     rng: np.random.Generator
 
     @property

@@ -28,17 +28,10 @@ SMALLEST_VARIANCE = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class LinearModel:
-    """What a linear-Gaussian model says of how responses vary.
+    """What a linear-Gaussian model says of how responses vary."""
 
-    Attributes
-    ----------
-    loadings : (n_items, n_factors)
-    noise : (n_items,)
-        Variances, non-negative.
-    """
-
-    loadings: FloatArray
-    noise: FloatArray
+    loadings: FloatArray  # (n_items, n_factors)
+    noise: FloatArray  # (n_items,): Variances, non-negative
 
     def take(self, items: IntArray) -> Self:
         """Return the model of the items at these positions."""
@@ -47,16 +40,10 @@ class LinearModel:
 
 @dataclass(frozen=True, slots=True)
 class GreedyItems:
-    """Items in the order in which they were chosen.
+    """Items in the order in which they were chosen."""
 
-    Attributes
-    ----------
-    items : (n_chosen,)
-    variances : (n_chosen + 1, n_targets)
-        Posterior variance of each target before the first item and after each.
-    """
-
-    items: IntArray
+    items: IntArray  # (n_chosen,)
+    # (n_chosen + 1, n_targets): Posterior variance of each target before the first item and after each.
     variances: FloatArray
 
 
@@ -237,25 +224,13 @@ def greedy_v_optimal(
 
 @dataclass(frozen=True, slots=True)
 class _Given:
-    """Variances and covariances given the responses to the items chosen so far.
-
-    Attributes
-    ----------
-    model : LinearModel
-    factors : (n_factors, n_factors)
-        A.
-    variance : (n_items,)
-        v.
-    covariance : (n_items, n_targets)
-        c.
-    target_variance : (n_targets,)
-    """
+    """Variances and covariances given the responses to the items chosen so far."""
 
     model: LinearModel
-    factors: FloatArray
-    variance: FloatArray
-    covariance: FloatArray
-    target_variance: FloatArray
+    factors: FloatArray  # (n_factors, n_factors): A
+    variance: FloatArray  # (n_items,): v
+    covariance: FloatArray  # (n_items, n_targets): c
+    target_variance: FloatArray  # (n_targets,)
 
     @classmethod
     def nothing(cls, model: LinearModel, target_weights: FloatArray) -> Self:

@@ -18,32 +18,16 @@ FIELDS = ("item_id", "response", "n_correct", "n_trials", "costs", "failed", "ag
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Outcome of running one item: a response, a count of trials, or a failure.
-
-    Attributes
-    ----------
-    item_id : str
-    response : float or None
-        In [0, 1].
-    n_correct, n_trials : int or None
-        Instead of a response, of repeated trials.
-    costs : mapping of unit to amount
-    failed : bool
-        That there is no response.
-    again : bool
-        Whether an item that failed may be asked again.
-    reason : str
-        Why it failed, for people.
-    """
+    """Outcome of running one item: a response, a count of trials, or a failure."""
 
     item_id: str
-    response: float | None = None
-    n_correct: int | None = None
+    response: float | None = None  # In [0, 1]
+    n_correct: int | None = None  # Instead of a response, of repeated trials
     n_trials: int | None = None
     costs: Mapping[str, float] = field(default_factory=dict)
-    failed: bool = False
-    again: bool = False
-    reason: str = ""
+    failed: bool = False  # That there is no response
+    again: bool = False  # Whether an item that failed may be asked again
+    reason: str = ""  # Why it failed, for people
 
     def __post_init__(self) -> None:
         """Check the answer by itself; the `DataError` names the problem."""

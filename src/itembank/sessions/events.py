@@ -25,12 +25,7 @@ MOST_COST = 1e15
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """Items handed out together, in the order they were chosen.
-
-    Attributes
-    ----------
-    item_ids : tuple of str
-    """
+    """Items handed out together, in the order they were chosen."""
 
     item_ids: tuple[str, ...]
 
@@ -41,30 +36,15 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """The answer to an item.
-
-    Attributes
-    ----------
-    item_id : str
-    response : float
-        In [0, 1]; with trials the share of them that were correct.
-    n_correct, n_trials : int or None
-        Of repeated trials; both or neither.
-    costs : mapping of unit to amount
-        What the answer cost; from 0 to `MOST_COST`.
-    was_asked : bool
-        False for an answer to an item that the session never asked: it counts all the same.
-    is_correction : bool
-        Whether it replaces an earlier answer.
-    """
+    """The answer to an item."""
 
     item_id: str
-    response: float
-    n_correct: int | None = None
+    response: float  # In [0, 1]; with trials the share of them that were correct
+    n_correct: int | None = None  # Of repeated trials; both or neither
     n_trials: int | None = None
-    costs: Mapping[str, float] = field(default_factory=dict)
-    was_asked: bool = True
-    is_correction: bool = False
+    costs: Mapping[str, float] = field(default_factory=dict)  # What the answer cost; from 0 to `MOST_COST`
+    was_asked: bool = True  # False for an answer to an item that the session never asked: it counts all the same
+    is_correction: bool = False  # Whether it replaces an earlier answer
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, as `event_from_dict` reads it; numbers survive JSON to the last bit."""
@@ -82,23 +62,12 @@ class Told:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """An item that could not be answered; an earlier answer to it is taken back.
-
-    Attributes
-    ----------
-    item_id : str
-    again : bool
-        Whether it may be asked again; else it is skipped.
-    reason : str
-        For people.
-    costs : mapping of unit to amount
-        What the attempt cost, where that is known.
-    """
+    """An item that could not be answered; an earlier answer to it is taken back."""
 
     item_id: str
-    again: bool = False
-    reason: str = ""
-    costs: Mapping[str, float] = field(default_factory=dict)
+    again: bool = False  # Whether it may be asked again; else it is skipped
+    reason: str = ""  # For people
+    costs: Mapping[str, float] = field(default_factory=dict)  # What the attempt cost, where that is known
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, as `event_from_dict` reads it."""
@@ -113,12 +82,7 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class Extended:
-    """The budget was raised: this one holds from here on.
-
-    Attributes
-    ----------
-    budget : Budget
-    """
+    """The budget was raised: this one holds from here on."""
 
     budget: Budget
 

@@ -22,19 +22,10 @@ from itembank.sessions.session_spec import SessionSpec
 
 
 class JournalAnswers(NamedTuple):
-    """Answers of sessions.
+    """Answers of sessions."""
 
-    Attributes
-    ----------
-    responses : ResponseMatrix
-        One model a journal, over all items that any was asked.
-    order : dict of model id to item ids
-        In the order of answering.
-    sessions : dict of model id to SessionSpec
-    """
-
-    responses: ResponseMatrix
-    order: dict[str, list[str]]
+    responses: ResponseMatrix  # One model a journal, over all items that any was asked
+    order: dict[str, list[str]]  # In the order of answering
     sessions: dict[str, SessionSpec]
 
 

@@ -29,30 +29,14 @@ _N_ENDING = len(',"check":""}') + N_CHECK
 
 @dataclass(frozen=True, slots=True)
 class JournalContent:
-    """What stands in a journal.
+    """What stands in a journal."""
 
-    Attributes
-    ----------
-    header : mapping
-        What the session is, less `check`.
-    events : tuple of mappings
-        The events, oldest first, less `time` and `check`.
-    times : tuple of str
-        When each was written, UTC.
-    n_bytes : int
-        Length of the whole lines.
-    n_torn : int
-        Bytes after the last whole line: a line that is being written, or whose writer was killed.
-    last_check : str
-        Check of the last whole line.
-    """
-
-    header: Mapping[str, Any]
-    events: tuple[Mapping[str, Any], ...]
-    times: tuple[str, ...]
-    n_bytes: int
-    n_torn: int
-    last_check: str
+    header: Mapping[str, Any]  # What the session is, less `check`
+    events: tuple[Mapping[str, Any], ...]  # The events, oldest first, less `time` and `check`
+    times: tuple[str, ...]  # When each was written, UTC
+    n_bytes: int  # Length of the whole lines
+    n_torn: int  # Bytes after the last whole line: a line that is being written, or whose writer was killed
+    last_check: str  # Check of the last whole line
 
 
 def encode_line(record: Mapping[str, Any], previous_check: str) -> tuple[bytes, str]:

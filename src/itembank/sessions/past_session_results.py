@@ -19,34 +19,22 @@ P_IRT_ALONE = np.array([[1.0], [0.0], [0.0]])
 
 @dataclass(frozen=True, slots=True)
 class PastSessions:
-    """Estimates of calibration models after some numbers of answers, from banks that had not seen them.
+    """Estimates of calibration models after some numbers of answers, from banks that had not seen them."""
 
-    Attributes
-    ----------
-    n_answered : (n_checkpoints,)
-        Rising.
-    truth : (n_models, n_targets)
-        The targets are every scenario and the overall score; a custom target is the last.
-    value, standard_error, scale : (n_checkpoints, n_models, n_targets)
-        Estimates, their errors by the item model, and the expected size of their errors up to a factor, as in
-        `OutOfFold`; NaN where a session ended before.
-    weights : (n_checkpoints, 3, n_targets)
-        Of p-IRT and of both factor models, from all models that were tried; 1, 0, 0 where p-IRT serves best.
-    misfit : (n_checkpoints, n_models)
-    tail : (n_checkpoints, n_targets)
-        Misfit from which errors grow faster; NaN where they do not.
-    follows_item_model : (n_checkpoints, n_targets)
-        1 where the scale is the item model's standard errors (`Past`), else 0.
-    """
-
-    n_answered: FloatArray
+    n_answered: FloatArray  # (n_checkpoints,): Rising
+    # (n_models, n_targets): The targets are every scenario and the overall score; a custom target is the last.
     truth: FloatArray
+    # (n_checkpoints, n_models, n_targets): Estimates, their errors by the item model, and the expected size of their
+    # errors up to a factor, as in `OutOfFold`; NaN where a session ended before.
     value: FloatArray
-    standard_error: FloatArray
-    scale: FloatArray
+    standard_error: FloatArray  # (n_checkpoints, n_models, n_targets)
+    scale: FloatArray  # (n_checkpoints, n_models, n_targets)
+    # (n_checkpoints, 3, n_targets): Of p-IRT and of both factor models, from all models that were tried; 1, 0, 0 where
+    # p-IRT serves best.
     weights: FloatArray
-    misfit: FloatArray
-    tail: FloatArray
+    misfit: FloatArray  # (n_checkpoints, n_models)
+    tail: FloatArray  # (n_checkpoints, n_targets): Misfit from which errors grow faster; NaN where they do not
+    # (n_checkpoints, n_targets): 1 where the scale is the item model's standard errors (`Past`), else 0.
     follows_item_model: FloatArray
 
     @classmethod

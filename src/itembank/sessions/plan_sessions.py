@@ -38,21 +38,12 @@ SEED = 0
 
 @dataclass(frozen=True, slots=True)
 class TriedDesign:
-    """A way to ask n items, and the errors of estimates from them on calibration models left out.
+    """A way to ask n items, and the errors of estimates from them on calibration models left out."""
 
-    Attributes
-    ----------
-    name : str
-        'at once', 'one by one', ...
-    signed_errors : (n_models,)
-        Estimate less truth of the target; NaN for models that some design was not tried on.
-    command : str
-        How to begin, for people.
-    """
-
-    name: str
+    name: str  # 'at once', 'one by one',
+    # (n_models,): Estimate less truth of the target; NaN for models that some design was not tried on.
     signed_errors: FloatArray
-    command: str
+    command: str  # How to begin, for people
 
     @property
     def errors(self) -> FloatArray:
@@ -168,21 +159,13 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Design:
-    """A way to ask n items.
-
-    Attributes
-    ----------
-    name : str
-    errors : function of question and progress
-        Estimate less truth of the target for each calibration model, left out; NaN where unknown, None where so many
-        items cannot be asked so.
-    command : str
-        How to begin, with {n_items} and {target}.
-    """
+    """A way to ask n items."""
 
     name: str
+    # Estimate less truth of the target for each calibration model, left out; NaN where unknown, None where so many
+    # items cannot be asked so.
     errors: Callable[[Question, ProgressCallback], FloatArray | None]
-    command: str
+    command: str  # How to begin, with {n_items} and {target}
 
 
 def plan_sessions(

@@ -20,37 +20,19 @@ NORMAL_95 = 1.959964
 
 @dataclass(frozen=True, slots=True)
 class PriceLevel:
-    """How many times the expected costs a model costs: lognormal, by its answers and the past models.
+    """How many times the expected costs a model costs: lognormal, by its answers and the past models."""
 
-    Attributes
-    ----------
-    value : float
-        Mean; 1 before the first answer.
-    variance : float
-        Of its logarithm.
-    """
-
-    value: float
-    variance: float
+    value: float  # Mean; 1 before the first answer
+    variance: float  # Of its logarithm
 
 
 @dataclass(frozen=True, slots=True)
 class PastPrices:
-    """What past models paid in one unit: ``cost = level of the model * expected cost of the item * noise``.
+    """What past models paid in one unit: ``cost = level of the model * expected cost of the item * noise``."""
 
-    Attributes
-    ----------
-    expected : (n_items,)
-        Mean over past models; where none is known, the mean of the other items.
-    spread : float
-        Variance over models of the logarithm of the level.
-    noise : float
-        Variance of the noise, whose mean is 1.
-    """
-
-    expected: FloatArray
-    spread: float
-    noise: float
+    expected: FloatArray  # (n_items,): Mean over past models; where none is known, the mean of the other items
+    spread: float  # Variance over models of the logarithm of the level
+    noise: float  # Variance of the noise, whose mean is 1
 
     @classmethod
     def of_costs(cls, costs: FloatArray) -> "PastPrices":

@@ -19,23 +19,12 @@ TABLE = "the bank's model table"
 
 @dataclass(frozen=True, slots=True)
 class KnownModels:
-    """The calibration models, as far as priors and comparisons need them.
+    """The calibration models, as far as priors and comparisons need them."""
 
-    Attributes
-    ----------
-    models : table of n_models rows
-        The bank's model table.
-    abilities : (n_models, n_dims)
-    ability_covariance : (n_models, n_dims, n_dims)
-        Zero where unknown.
-    prior : AbilityPrior
-        The bank's own.
-    """
-
-    models: pl.DataFrame
-    abilities: FloatArray
-    ability_covariance: FloatArray
-    prior: AbilityPrior
+    models: pl.DataFrame  # The bank's model table
+    abilities: FloatArray  # (n_models, n_dims)
+    ability_covariance: FloatArray  # (n_models, n_dims, n_dims): Zero where unknown
+    prior: AbilityPrior  # The bank's own
 
     @classmethod
     def of_bank(cls, bank: Bank) -> Self:

@@ -17,23 +17,13 @@ NO_RESPONSE = "no recorded response"
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """Recorded responses of some models, small enough to send to worker processes.
-
-    Attributes
-    ----------
-    model_ids : tuple of n_models ids
-    column : (n_bank_items,)
-        Column of each item of the bank; -1 where nothing of it is recorded.
-    responses : (n_models, n_items)
-    n_trials : (n_models, n_items) or None
-    costs : mapping of unit to (n_models, n_items)
-    """
+    """Recorded responses of some models, small enough to send to worker processes."""
 
     model_ids: tuple[str, ...]
-    column: IntArray
-    responses: FloatArray
-    n_trials: IntArray | None
-    costs: Mapping[str, FloatArray]
+    column: IntArray  # (n_bank_items,): Column of each item of the bank; -1 where nothing of it is recorded
+    responses: FloatArray  # (n_models, n_items)
+    n_trials: IntArray | None  # (n_models, n_items)
+    costs: Mapping[str, FloatArray]  # mapping of unit to (n_models, n_items)
 
     @classmethod
     def of_responses(cls, bank: Bank, responses: ResponseMatrix) -> "Recorded":

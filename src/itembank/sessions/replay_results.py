@@ -26,26 +26,14 @@ class AskedItem:
 
 @dataclass(frozen=True, slots=True)
 class SessionEnd:
-    """Summary of a session that asks no more.
+    """Summary of a session that asks no more."""
 
-    Attributes
-    ----------
-    estimates : ScoreEstimates
-        Of one model.
-    n_answered : int
-    costs : mapping of unit to amount
-    reason_stopped : str
-    is_precise : bool
-    asked : list of AskedItem
-        In the order of asking.
-    """
-
-    estimates: ScoreEstimates
+    estimates: ScoreEstimates  # Of one model
     n_answered: int
     costs: Mapping[str, float]
     reason_stopped: str
     is_precise: bool
-    asked: Sequence[AskedItem]
+    asked: Sequence[AskedItem]  # In the order of asking
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -16,38 +16,17 @@ class SessionState:
     """Where a session stands; `apply` alone changes it, so that the same events make the same state.
 
     The last word on an item counts: an answer replaces an earlier answer or failure, a failure an earlier answer.
-
-    Attributes
-    ----------
-    is_open : (n_items,)
-        Items that may be asked: candidates neither pending, answered nor skipped.
-    counts : (n_scenarios,)
-        Items of each scenario that are pending or answered.
-    n_open : (n_scenarios,)
-        Open items of each scenario.
-    answers : mapping of item position to answer
-    pending : mapping of item position to None
-        In the order of asking.
-    skipped : set of item positions
-        Failed, and not to be asked again.
-    asked : set of item positions
-        Asked at any time.
-    failed_costs : list of costs by unit
-        Of failed attempts.
-    n_asks : int
-        Times that items were asked for.
-    events : list
     """
 
-    is_open: BoolArray
-    counts: IntArray
-    n_open: IntArray
+    is_open: BoolArray  # (n_items,): Items that may be asked: candidates neither pending, answered nor skipped
+    counts: IntArray  # (n_scenarios,): Items of each scenario that are pending or answered
+    n_open: IntArray  # (n_scenarios,): Open items of each scenario
     answers: dict[int, Told] = field(default_factory=dict)
-    pending: dict[int, None] = field(default_factory=dict)
-    skipped: set[int] = field(default_factory=set)
-    asked: set[int] = field(default_factory=set)
-    failed_costs: list[Mapping[str, float]] = field(default_factory=list)
-    n_asks: int = 0
+    pending: dict[int, None] = field(default_factory=dict)  # In the order of asking
+    skipped: set[int] = field(default_factory=set)  # Failed, and not to be asked again
+    asked: set[int] = field(default_factory=set)  # Asked at any time
+    failed_costs: list[Mapping[str, float]] = field(default_factory=list)  # Of failed attempts
+    n_asks: int = 0  # Times that items were asked for
     events: list[Event] = field(default_factory=list)
 
     @property

@@ -23,25 +23,15 @@ Tables: TypeAlias = Mapping[str, pl.DataFrame]
 
 @dataclass(frozen=True, slots=True)
 class Study(Generic[Unit]):
-    """A study that is ready to run: what each kind of study states, and the engine does not know.
-
-    Attributes
-    ----------
-    kind : StudyKind
-    manifest : StudyManifest
-    units : mapping of number to unit
-        The work in parts that do not depend on each other, in the order in which they are run.
-    run : function of a unit
-        Returns its tables, those of `kind.unit_tables`. A function of a module's top level with its first arguments
-        (`functools.partial`), so that other processes find it; large arrays in them reach these as memory maps.
-    summarise : function of the folder
-        Returns the tables of the finished study, those of `kind.summaries`, from the tables of all units.
-    """
+    """A study that is ready to run: what each kind of study states, and the engine does not know."""
 
     kind: StudyKind
     manifest: StudyManifest
-    units: Mapping[int, Unit]
+    units: Mapping[int, Unit]  # The work in parts that do not depend on each other, in the order in which they are run
+    # Returns its tables, those of `kind.unit_tables`. A function of a module's top level with its first arguments
+    # (`functools.partial`), so that other processes find it; large arrays in them reach these as memory maps.
     run: Callable[[Unit], Tables]
+    # Returns the tables of the finished study, those of `kind.summaries`, from the tables of all units.
     summarise: Callable[[Path], Tables]
 
 

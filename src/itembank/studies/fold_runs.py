@@ -44,30 +44,16 @@ COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class PreparedFold:
-    """What all selections of a fold share.
+    """What all selections of a fold share."""
 
-    Attributes
-    ----------
-    bank : Bank
-        Of the calibration models alone.
-    views : tuple of Bank
-        The same bank asked for each of the study's further targets.
-    new : ResponseMatrix
-        The tested models and all their responses. Methods see only what they answered to chosen items.
-    truth : (n_models, n_targets)
-        Their scores over the items of the bank they answered; of the further targets last.
-    costs : (n_items,) or None
-        Expected cost of each item.
-    seconds : float
-        CPU time of the calibration.
-    """
-
-    bank: Bank
-    views: tuple[Bank, ...]
+    bank: Bank  # Of the calibration models alone
+    views: tuple[Bank, ...]  # The same bank asked for each of the study's further targets
+    # The tested models and all their responses. Methods see only what they answered to chosen items.
     new: ResponseMatrix
+    # (n_models, n_targets): Their scores over the items of the bank they answered; of the further targets last.
     truth: FloatArray
-    costs: FloatArray | None
-    seconds: float
+    costs: FloatArray | None  # (n_items,): Expected cost of each item
+    seconds: float  # CPU time of the calibration
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,27 +16,14 @@ PARTS = "parts"
 
 @dataclass(frozen=True, slots=True)
 class StudyKind:
-    """A kind of study, by what its folders hold.
+    """A kind of study, by what its folders hold."""
 
-    Attributes
-    ----------
-    name : str
-        In manifests.
-    units : str
-        What the units of its work are called: folds, partitions.
-    unit_tables : tuple of str
-        Tables of each unit: a file under `parts` where there is one of them, a folder of files where there are more.
-    summaries : tuple of str
-        Tables of the finished study.
-    result : str
-        Name of the class that reads its folders.
-    """
-
-    name: str
-    units: str
+    name: str  # In manifests
+    units: str  # What the units of its work are called: folds, partitions
+    # Tables of each unit: a file under `parts` where there is one of them, a folder of files where there are more.
     unit_tables: tuple[str, ...]
-    summaries: tuple[str, ...]
-    result: str
+    summaries: tuple[str, ...]  # Tables of the finished study
+    result: str  # Name of the class that reads its folders
 
     def part(self, folder: Path, number: int) -> Path:
         """Return where the tables of a unit lie."""

@@ -16,57 +16,30 @@ from itembank.numerics.symmetric import packed_products, unpack
 
 
 class Group(NamedTuple):
-    """Items next to each other that depend on the same abilities.
-
-    Attributes
-    ----------
-    items : slice
-    dims : (n_active,)
-        Abilities that count, the general one first.
-    """
+    """Items next to each other that depend on the same abilities."""
 
     items: slice
-    dims: IntArray
+    dims: IntArray  # (n_active,): Abilities that count, the general one first
 
 
 class NestedData(NamedTuple):
-    """Responses with items in the order of their groups.
+    """Responses with items in the order of their groups."""
 
-    Attributes
-    ----------
-    responses : (n_models, n_items)
-        0 or 1, or fractions of right answers; the type of its numbers is that of the passes.
-    observed : (n_models, n_items) or None
-    weights : (n_models, n_items) or None
-        How often each response counts, 0 where not observed; None for once each.
-    lower_asymptote : (n_items,)
-    groups : tuple of Group
-        Cover all items in order.
-    general_weight : float
-        Of the general logit's log-likelihood.
-    """
-
+    # (n_models, n_items): 0 or 1, or fractions of right answers; the type of its numbers is that of the passes.
     responses: FloatArray
-    observed: BoolArray | None
-    weights: Weights
-    lower_asymptote: FloatArray
-    groups: tuple[Group, ...]
-    general_weight: float
+    observed: BoolArray | None  # (n_models, n_items)
+    weights: Weights  # (n_models, n_items): How often each response counts, 0 where not observed; None for once each
+    lower_asymptote: FloatArray  # (n_items,)
+    groups: tuple[Group, ...]  # Cover all items in order
+    general_weight: float  # Of the general logit's log-likelihood
 
 
 class NestedDerivatives(NamedTuple):
-    """Weighted log-likelihood of both logits, with derivatives in one set of parameters.
-
-    Attributes
-    ----------
-    log_likelihood : float
-    gradient : (n_items, n_dims + 1) in (alpha, K, c), or (n_models, n_dims) in abilities
-    precision : (n_items, n_dims + 1, n_dims + 1) or (n_models, n_dims, n_dims)
-        Minus the expected second derivatives.
-    """
+    """Weighted log-likelihood of both logits, with derivatives in one set of parameters."""
 
     log_likelihood: float
-    gradient: FloatArray
+    gradient: FloatArray  # (n_items, n_dims + 1) in (alpha, K, c), or (n_models, n_dims) in abilities
+    # (n_items, n_dims + 1, n_dims + 1) or (n_models, n_dims, n_dims): Minus the expected second derivatives.
     precision: FloatArray
 
 

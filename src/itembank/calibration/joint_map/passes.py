@@ -20,18 +20,12 @@ Weights: TypeAlias = FloatArray | BoolArray | None
 
 
 class Derivatives(NamedTuple):
-    """Log-likelihood of all responses, with derivatives in one set of parameters.
-
-    Attributes
-    ----------
-    log_likelihood : float
-    gradient : (n_models, n_dims) or (n_items, n_dims + 1)
-    precision : (n_models, n_dims, n_dims) or (n_items, n_dims + 1, n_dims + 1)
-        Fisher information; minus the second derivatives unless there is guessing.
-    """
+    """Log-likelihood of all responses, with derivatives in one set of parameters."""
 
     log_likelihood: float
-    gradient: FloatArray
+    gradient: FloatArray  # (n_models, n_dims) or (n_items, n_dims + 1)
+    # (n_models, n_dims, n_dims) or (n_items, n_dims + 1, n_dims + 1): Fisher information; minus the second derivatives
+    # unless there is guessing.
     precision: FloatArray
 
 

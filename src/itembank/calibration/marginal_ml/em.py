@@ -27,51 +27,26 @@ LARGEST_JUMP = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """What is fitted.
-
-    Attributes
-    ----------
-    data : FitData
-    grid : AbilityGrid
-    prior : ItemPrior, LinePrior or None
-    has_common_slope : bool
-        1PL.
-    """
+    """What is fitted."""
 
     data: FitData
     grid: AbilityGrid
-    prior: AnyItemPrior | None
-    has_common_slope: bool = False
+    prior: AnyItemPrior | None  # ItemPrior, LinePrior
+    has_common_slope: bool = False  # 1PL
 
 
 class Step(NamedTuple):
-    """One EM step.
+    """One EM step."""
 
-    Attributes
-    ----------
-    items : (n_items, 2)
-        (Loading, intercept) where it began, and where `objective` and `posterior` belong.
-    objective : float
-        Log marginal likelihood plus log prior of the items.
-    posterior : AbilityPosterior
-    following : (n_items, 2)
-        After the Newton step of the items and the rescaling of the population.
-    unscaled : (n_items, 2)
-        After the Newton step alone.
-    precision : (n_items, 2, 2)
-        Of each item, given the posteriors of ability.
-    change : float
-        Largest length of an item's step in this precision, so in standard errors. (An item whose likelihood
-        has no maximum, such as one that only the best models solve, takes steps of one for ever, in ever
-        larger standard errors.)
-    """
-
-    items: FloatArray
-    objective: float
+    items: FloatArray  # (n_items, 2): (Loading, intercept) where it began, and where `objective` and `posterior` belong
+    objective: float  # Log marginal likelihood plus log prior of the items
     posterior: AbilityPosterior
-    following: FloatArray
-    unscaled: FloatArray
-    precision: FloatArray
+    following: FloatArray  # (n_items, 2): After the Newton step of the items and the rescaling of the population
+    unscaled: FloatArray  # (n_items, 2): After the Newton step alone
+    precision: FloatArray  # (n_items, 2, 2): Of each item, given the posteriors of ability
+    # Largest length of an item's step in this precision, so in standard errors. (An item whose likelihood has no
+    # maximum, such as one that only the best models solve, takes steps of one for ever, in ever larger standard
+    # errors.)
     change: float
 
 

@@ -28,30 +28,17 @@ LEAST_CURVATURE = 1e-8
 
 
 class Core(NamedTuple):
-    """Inverse of the information without loss: block diagonal plus ``weight v v'``.
+    """Inverse of the information without loss: block diagonal plus ``weight v v'``."""
 
-    Attributes
-    ----------
-    blocks : (n_items, 2, 2)
-    vector : (n_items, 2)
-    weight : float
-    """
-
-    blocks: FloatArray
-    vector: FloatArray
+    blocks: FloatArray  # (n_items, 2, 2)
+    vector: FloatArray  # (n_items, 2)
     weight: float
 
 
 class ItemErrors(NamedTuple):
-    """Covariance of each item's (loading, intercept), and how it was found.
+    """Covariance of each item's (loading, intercept), and how it was found."""
 
-    Attributes
-    ----------
-    covariance : (n_items, 2, 2)
-    how : str
-    """
-
-    covariance: FloatArray
+    covariance: FloatArray  # (n_items, 2, 2)
     how: str
 
 

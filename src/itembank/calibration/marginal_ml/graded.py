@@ -42,20 +42,11 @@ MOST_HALVINGS = 30
 
 
 class Group(NamedTuple):
-    """Items that have the same levels.
+    """Items that have the same levels."""
 
-    Attributes
-    ----------
-    columns : (n_group,)
-    has : (n_levels,)
-        Which of all levels they have.
-    level : (n_models, n_group)
-        Of each response, numbered among these; -1 where missing.
-    """
-
-    columns: IntArray
-    has: BoolArray
-    level: IntArray
+    columns: IntArray  # (n_group,)
+    has: BoolArray  # (n_levels,): Which of all levels they have
+    level: IntArray  # (n_models, n_group): Of each response, numbered among these; -1 where missing
 
     @property
     def n_levels(self) -> int:
@@ -70,24 +61,14 @@ class Group(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """What a round of EM found: posteriors of ability at the items it began with, and the items it ended with.
+    """What a round of EM found: posteriors of ability at the items it began with, and the items it ended with."""
 
-    Attributes
-    ----------
-    items : tuple of (n_group, n_levels) arrays
-        Slope and thresholds of the items of each group.
-    log_likelihood : float
-    mean, variance : (n_models,)
-        Of ability.
-    change : float
-        Largest step of an item, in its standard errors.
-    """
-
+    # tuple of (n_group, n_levels) arrays: Slope and thresholds of the items of each group.
     items: tuple[FloatArray, ...]
     log_likelihood: float
-    mean: FloatArray
-    variance: FloatArray
-    change: float
+    mean: FloatArray  # (n_models,): Of ability
+    variance: FloatArray  # (n_models,)
+    change: float  # Largest step of an item, in its standard errors
 
 
 def fit_graded(data: FitData, spec: MarginalML, *, progress: ProgressCallback = silent) -> Fit:

@@ -43,27 +43,14 @@ WIDEST_SPACING = 0.2
 
 @dataclass(frozen=True, slots=True)
 class AbilityGrid:
-    """Nodes of ability.
+    """Nodes of ability."""
 
-    Attributes
-    ----------
-    curve_nodes : (n_curve_nodes, 1)
-        Where item curves are evaluated.
-    nodes : (n_quadrature, 1)
-        Where posteriors of ability are summed.
-    log_weights : (n_quadrature,)
-        Log of the population's density, renormalised to one on the nodes.
-    interpolation : (n_quadrature, n_curve_nodes) or None
-        From curve nodes to nodes; None when both grids are one.
-    spacing : float
-        Distance of neighbouring nodes.
-    """
-
-    curve_nodes: FloatArray
-    nodes: FloatArray
-    log_weights: FloatArray
+    curve_nodes: FloatArray  # (n_curve_nodes, 1): Where item curves are evaluated
+    nodes: FloatArray  # (n_quadrature, 1): Where posteriors of ability are summed
+    log_weights: FloatArray  # (n_quadrature,): Log of the population's density, renormalised to one on the nodes
+    # (n_quadrature, n_curve_nodes): From curve nodes to nodes; None when both grids are one.
     interpolation: FloatArray | None
-    spacing: float
+    spacing: float  # Distance of neighbouring nodes
 
     def refine(self, values: FloatArray) -> FloatArray:
         """Interpolate rows of values at the curve nodes to the nodes, (n_rows, n_quadrature)."""

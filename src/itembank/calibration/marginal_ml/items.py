@@ -26,17 +26,10 @@ to twice as many steps in simulations; more gains nothing."""
 
 
 class ItemDerivatives(NamedTuple):
-    """Derivatives of the expected complete-data log-likelihood in (loading, intercept) of each item.
+    """Derivatives of the expected complete-data log-likelihood in (loading, intercept) of each item."""
 
-    Attributes
-    ----------
-    gradient : (n_items, 2)
-    precision : (n_items, 2, 2)
-        Minus the second derivatives, expected (always positive) or observed.
-    """
-
-    gradient: FloatArray
-    precision: FloatArray
+    gradient: FloatArray  # (n_items, 2)
+    precision: FloatArray  # (n_items, 2, 2): Minus the second derivatives, expected (always positive) or observed
 
 
 def item_derivatives(

@@ -21,25 +21,14 @@ from itembank.numerics.stable import sigmoid_terms
 
 @dataclass(frozen=True, slots=True)
 class LostInformation:
-    """Factors of the lost information.
-
-    Attributes
-    ----------
-    data : FitData
-    items : (n_items, 2)
-    design : (n_curve_nodes, 2)
-        Ability and a one, at the curve nodes.
-    weights : (n_models, n_functions, n_curve_nodes)
-        Posterior weights times each function, moved to the curve nodes.
-    moments : (n_models, n_functions, 2)
-        Posterior mean of each function times (ability, 1).
-    """
+    """Factors of the lost information."""
 
     data: FitData
-    items: FloatArray
-    design: FloatArray
+    items: FloatArray  # (n_items, 2)
+    design: FloatArray  # (n_curve_nodes, 2): Ability and a one, at the curve nodes
+    # (n_models, n_functions, n_curve_nodes): Posterior weights times each function, moved to the curve nodes.
     weights: FloatArray
-    moments: FloatArray
+    moments: FloatArray  # (n_models, n_functions, 2): Posterior mean of each function times (ability, 1)
 
     @property
     def n_factors(self) -> int:

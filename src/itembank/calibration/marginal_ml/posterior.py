@@ -28,23 +28,14 @@ POSTERIOR_CELLS = 1 << 22
 
 @dataclass(frozen=True, slots=True)
 class AbilityPosterior:
-    """What the M-step and the results need of the posteriors.
+    """What the M-step and the results need of the posteriors."""
 
-    Attributes
-    ----------
-    log_likelihood : (n_models,)
-        Log marginal likelihood of each model's responses.
-    curve_weights : (n_models, n_curve_nodes)
-        Posterior weights moved to the curve nodes; may be slightly negative where they were interpolated.
-    mean : (n_models, 1)
-        Expected a posteriori ability.
-    covariance : (n_models, 1, 1)
-    """
-
-    log_likelihood: FloatArray
+    log_likelihood: FloatArray  # (n_models,): Log marginal likelihood of each model's responses
+    # (n_models, n_curve_nodes): Posterior weights moved to the curve nodes; may be slightly negative where they were
+    # interpolated.
     curve_weights: FloatArray
-    mean: FloatArray
-    covariance: FloatArray
+    mean: FloatArray  # (n_models, 1): Expected a posteriori ability
+    covariance: FloatArray  # (n_models, 1, 1)
 
 
 def item_blocks(n_items: int, n_nodes: int) -> Iterator[slice]:

@@ -29,19 +29,11 @@ def with_line(prior: RelativeItemPrior, items: FloatArray) -> LinePrior:
 
 
 class PriorTerms(NamedTuple):
-    """Log-density with its derivatives.
-
-    Attributes
-    ----------
-    value : float
-    gradient : (n_items, 2)
-    precision : (n_items, 2, 2)
-        Minus the second derivatives within each item.
-    """
+    """Log-density with its derivatives."""
 
     value: float
-    gradient: FloatArray
-    precision: FloatArray
+    gradient: FloatArray  # (n_items, 2)
+    precision: FloatArray  # (n_items, 2, 2): Minus the second derivatives within each item
 
 
 def prior_terms(items: FloatArray, prior: AnyItemPrior, *, has_common_slope: bool = False) -> PriorTerms:

@@ -13,17 +13,10 @@ from itembank.numerics.arrays import FloatArray
 
 @dataclass(frozen=True, slots=True)
 class Momentum:
-    """Where the last sweep led, and how many there were since the momentum was last lost.
+    """Where the last sweep led, and how many there were since the momentum was last lost."""
 
-    Attributes
-    ----------
-    item_mean : (n_items, n_dims + 1) or None
-    ability_mean : (n_models, n_dims) or None
-    n_steps : int
-    """
-
-    item_mean: FloatArray | None = None
-    ability_mean: FloatArray | None = None
+    item_mean: FloatArray | None = None  # (n_items, n_dims + 1)
+    ability_mean: FloatArray | None = None  # (n_models, n_dims)
     n_steps: int = 0
 
     def after(self, posterior: Posterior) -> "Momentum":

@@ -52,21 +52,11 @@ WINDOW = 5
 
 @dataclass(frozen=True, slots=True)
 class Ascent:
-    """Where an ascent ended.
-
-    Attributes
-    ----------
-    posterior : Posterior
-    rule : CellRule
-        With the precisions learned on the way.
-    history : list of float
-        The bound before every sweep and at the end.
-    converged : bool
-    """
+    """Where an ascent ended."""
 
     posterior: Posterior
-    rule: CellRule
-    history: list[float]
+    rule: CellRule  # With the precisions learned on the way
+    history: list[float]  # The bound before every sweep and at the end
     converged: bool
 
 

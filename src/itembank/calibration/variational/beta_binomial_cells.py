@@ -24,16 +24,10 @@ The log-likelihood of a count far from its expectation is convex there.
 
 @dataclass(frozen=True, slots=True)
 class BetaBinomialRule:
-    """The expectation by three nodes ``m, m +- sqrt(3 v)``, with its own derivatives, by the special functions.
+    """The expectation by three nodes ``m, m +- sqrt(3 v)``, with its own derivatives, by the special functions."""
 
-    Attributes
-    ----------
-    precision : (n_groups,)
-    lower_asymptote : (n_groups,)
-    """
-
-    precision: FloatArray
-    lower_asymptote: FloatArray
+    precision: FloatArray  # (n_groups,)
+    lower_asymptote: FloatArray  # (n_groups,)
 
     def evaluate(
         self,

@@ -51,20 +51,12 @@ class Normaliser(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A and its derivatives at the nodes of a grid of logits, for one precision and one lower asymptote.
-
-    Attributes
-    ----------
-    precision, lower_asymptote : float
-    nodes_per_unit : int
-    nodes : Normaliser
-        Each (n_nodes,).
-    """
+    """A and its derivatives at the nodes of a grid of logits, for one precision and one lower asymptote."""
 
     precision: float
     lower_asymptote: float
     nodes_per_unit: int
-    nodes: Normaliser
+    nodes: Normaliser  # Each (n_nodes,)
 
     def at(self, logits: FloatArray) -> Normaliser:
         """Interpolate A and its derivatives.
@@ -142,18 +134,10 @@ def normaliser(
 
 @dataclass(frozen=True, slots=True)
 class BetaRule:
-    """The expected log-likelihood and its own derivatives.
+    """The expected log-likelihood and its own derivatives."""
 
-    Attributes
-    ----------
-    tables : tuple of Table or Few
-        One for each group of items with one precision and one lower asymptote.
-    is_narrow : bool
-        Whether to expand about the mean of the logit, rather than take three nodes.
-    """
-
-    tables: tuple[Table | Few, ...]
-    is_narrow: bool = False
+    tables: tuple[Table | Few, ...]  # One for each group of items with one precision and one lower asymptote
+    is_narrow: bool = False  # Whether to expand about the mean of the logit, rather than take three nodes
 
     def evaluate(
         self,

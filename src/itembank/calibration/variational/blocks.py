@@ -32,40 +32,26 @@ EXACT_TRIALS = 100.0
 
 
 class Part(NamedTuple):
-    """Responses to a block of items, as numbers.
+    """Responses to a block of items, as numbers."""
 
-    Attributes
-    ----------
-    items : slice or (n_block,)
-        Which items.
-    models : None, (n_columns,) or (n_block, n_columns)
-        Which models have a column: all; the same for all items of the block; or each item's own.
-    values, weights : (n_block, n_columns)
-        As those of `Blocks`; weights None for once each.
-    """
-
-    items: slice | IntArray
+    items: slice | IntArray  # slice or (n_block,): Which items
+    # None, (n_columns,) or (n_block, n_columns): Which models have a column: all; the same for all items of the block;
+    # or each item's own.
     models: IntArray | None
-    values: FloatArray
-    weights: FloatArray | None
+    values: FloatArray  # (n_block, n_columns): As those of `Blocks`; weights None for once each
+    weights: FloatArray | None  # (n_block, n_columns)
 
 
 class ResponseBlocks(ABC):
     """Responses that the passes go over, a block of items at a time.
 
     They are laid out as numbers (`Blocks`), or as codes (`CodedBlocks`).
-
-    Attributes
-    ----------
-    lower_asymptote : (n_items,)
-    dtype : dtype
-        Kind of numbers of the passes.
     """
 
     __slots__ = ()
 
-    lower_asymptote: FloatArray
-    dtype: np.dtype[np.floating]
+    lower_asymptote: FloatArray  # (n_items,)
+    dtype: np.dtype[np.floating]  # Kind of numbers of the passes
 
     @property
     def n_items(self) -> int:
@@ -103,29 +89,18 @@ class ResponseBlocks(ABC):
 
 @dataclass(frozen=True, slots=True)
 class Blocks(ResponseBlocks):
-    """Responses laid out for the passes, items first.
+    """Responses laid out for the passes, items first."""
 
-    Attributes
-    ----------
-    values : (n_items, n_models)
-        Response minus one half; of family 'beta' its logit, of 'beta-binomial' the fraction of right answers.
-        Zero where not observed.
-    weights : (n_items, n_models) or None
-        How often each response counts, zero where not observed; None for once each.
-    lower_asymptote : (n_items,)
-    group : (n_items,) or None
-        Which items have one precision and one lower asymptote, rising; for families with a precision.
-    sums : (n_items, 2) or None
-        Family 'beta': sums of log(1 - y) and of -log(y (1 - y)).
-    run : (n_items,) or None
-        Which items may share a block, rising: those of a group, and those of small groups beside each other.
-    """
-
+    # (n_items, n_models): Response minus one half; of family 'beta' its logit, of 'beta-binomial' the fraction of right
+    # answers. Zero where not observed.
     values: FloatArray
+    # (n_items, n_models): How often each response counts, zero where not observed; None for once each.
     weights: FloatArray | None
-    lower_asymptote: FloatArray
+    lower_asymptote: FloatArray  # (n_items,)
+    # (n_items,): Which items have one precision and one lower asymptote, rising; for families with a precision.
     group: IntArray | None = None
-    sums: FloatArray | None = None
+    sums: FloatArray | None = None  # (n_items, 2): Family 'beta': sums of log(1 - y) and of -log(y (1 - y))
+    # (n_items,): Which items may share a block, rising: those of a group, and those of small groups beside each other.
     run: IntArray | None = None
 
     @property

@@ -47,22 +47,13 @@ LogisticRule: TypeAlias = Callable[[FloatArray, FloatArray], CellTerms]
 
 
 class Cells(NamedTuple):
-    """What the updates need of each cell, (n_block, n_models) each; zero where missing.
+    """What the updates need of each cell, (n_block, n_models) each; zero where missing."""
 
-    Attributes
-    ----------
-    linear
-        Coefficient of the logit in the pseudo-likelihood: the gradient of the expected log-likelihood in the mean of
-        the logit, plus curvature times that mean.
-    curvature
-        Minus twice its slope in the variance of the logit.
-    value
-        The expected log-likelihood itself.
-    """
-
+    # Coefficient of the logit in the pseudo-likelihood: the gradient of the expected log-likelihood in the mean of the
+    # logit, plus curvature times that mean.
     linear: FloatArray
-    curvature: FloatArray
-    value: FloatArray
+    curvature: FloatArray  # Minus twice its slope in the variance of the logit
+    value: FloatArray  # The expected log-likelihood itself
 
 
 def jaakkola_jordan(mean: FloatArray, variance: FloatArray) -> CellTerms:

@@ -23,45 +23,23 @@ LEAST_ALIKE = 4
 
 
 class Piece(NamedTuple):
-    """Codes of a block of items.
+    """Codes of a block of items."""
 
-    Attributes
-    ----------
-    items, models
-        As those of `Part`.
-    codes : (n_block, n_columns) or None
-        None where they are read anew each time.
-    is_complete : bool
-        Whether no cell is missing.
-    """
-
-    items: slice | IntArray
+    items: slice | IntArray  # As those of `Part`
     models: IntArray | None
-    codes: Codes | None
-    is_complete: bool = False
+    codes: Codes | None  # (n_block, n_columns): None where they are read anew each time
+    is_complete: bool = False  # Whether no cell is missing
 
 
 @dataclass(frozen=True, slots=True)
 class CodedBlocks(ResponseBlocks):
-    """Answers laid out for the passes as codes, items first, block after block.
-
-    Attributes
-    ----------
-    codes : ItemCodes
-    lower_asymptote : (n_items,)
-    dtype : dtype
-        Kind of numbers of the passes.
-    is_complete : bool
-        Whether no cell is missing.
-    pieces : tuple of Piece
-        Every item in one of them.
-    """
+    """Answers laid out for the passes as codes, items first, block after block."""
 
     codes: ItemCodes
-    lower_asymptote: FloatArray
-    dtype: np.dtype[np.floating]
-    is_complete: bool
-    pieces: tuple[Piece, ...]
+    lower_asymptote: FloatArray  # (n_items,)
+    dtype: np.dtype[np.floating]  # Kind of numbers of the passes
+    is_complete: bool  # Whether no cell is missing
+    pieces: tuple[Piece, ...]  # Every item in one of them
 
     @property
     def n_cells(self) -> int:

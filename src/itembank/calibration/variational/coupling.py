@@ -29,23 +29,12 @@ LEAST_CURVATURE = 1e-3
 
 @dataclass(frozen=True, slots=True)
 class Coupling:
-    """Cross derivatives of the objective in items and abilities at one point.
+    """Cross derivatives of the objective in items and abilities at one point."""
 
-    Attributes
-    ----------
-    cross : CrossTerms
-        w and r.
-    extended : (n_models, n_dims + 1)
-        Abilities with a one.
-    loadings : (n_items, n_dims)
-    item_covariance : (n_items, n_dims + 1, n_dims + 1)
-        Inverse of P_beta.
-    """
-
-    cross: CrossTerms
-    extended: FloatArray
-    loadings: FloatArray
-    item_covariance: FloatArray
+    cross: CrossTerms  # w and r
+    extended: FloatArray  # (n_models, n_dims + 1): Abilities with a one
+    loadings: FloatArray  # (n_items, n_dims)
+    item_covariance: FloatArray  # (n_items, n_dims + 1, n_dims + 1): Inverse of P_beta
 
     @classmethod
     def at(cls, posterior: Posterior, cross: CrossTerms) -> "Coupling":

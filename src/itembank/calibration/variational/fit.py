@@ -63,17 +63,11 @@ class _Ended(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """The rules for the log-likelihood of a cell at the start and at the end.
-
-    Attributes
-    ----------
-    rough, final : CellRule
-    precision_of_group : (n_groups,) or None
-        Which precision each group of items has, where these are learned.
-    """
+    """The rules for the log-likelihood of a cell at the start and at the end."""
 
     rough: CellRule
     final: CellRule
+    # (n_groups,): Which precision each group of items has, where these are learned.
     precision_of_group: IntArray | None = None
 
     @property
@@ -123,21 +117,11 @@ def _fit_in_order(data: FitData, spec: Variational, rules: Rules, progress: Prog
 
 
 class _Some(NamedTuple):
-    """Items that are fitted first, and how to lay out all of them.
+    """Items that are fitted first, and how to lay out all of them."""
 
-    Attributes
-    ----------
-    data : FitData
-        Of these items, as numbers.
-    blocks : ResponseBlocks
-        Of these items.
-    all_blocks : function
-        Gives the blocks of all items.
-    """
-
-    data: FitData
-    blocks: ResponseBlocks
-    all_blocks: Callable[[], ResponseBlocks]
+    data: FitData  # Of these items, as numbers
+    blocks: ResponseBlocks  # Of these items
+    all_blocks: Callable[[], ResponseBlocks]  # Gives the blocks of all items
 
 
 def _fit_some_first(

@@ -24,48 +24,24 @@ CellRule: TypeAlias = LogisticRule | BetaRule | BetaBinomialRule
 
 
 class Block(NamedTuple):
-    """What the rule gives for a block of items.
+    """What the rule gives for a block of items."""
 
-    Attributes
-    ----------
-    items : slice or (n_block,)
-        Which items.
-    models : None, (n_columns,) or (n_block, n_columns)
-        Which models, as in `Part`.
-    numbers : ModelNumbers or Gathered
-        Of these models.
-    mean, linear, curvature : (n_block, n_columns)
-        Expected logit; ``y - 1/2 + t`` and w, zero where not observed.
-    likelihood : (n_block,)
-        Expected log-likelihood of each item's responses.
-    """
-
-    items: slice | IntArray
-    models: IntArray | None
-    numbers: ModelNumbers | Gathered
-    mean: FloatArray
-    linear: FloatArray
-    curvature: FloatArray
-    likelihood: FloatArray
+    items: slice | IntArray  # slice or (n_block,): Which items
+    models: IntArray | None  # None, (n_columns,) or (n_block, n_columns): Which models, as in `Part`
+    numbers: ModelNumbers | Gathered  # Of these models
+    mean: FloatArray  # (n_block, n_columns): Expected logit; ``y - 1/2 + t`` and w, zero where not observed
+    linear: FloatArray  # (n_block, n_columns)
+    curvature: FloatArray  # (n_block, n_columns)
+    likelihood: FloatArray  # (n_block,): Expected log-likelihood of each item's responses
 
 
 @dataclass(frozen=True, slots=True)
 class ItemStatistics:
-    """What the update of the items needs.
+    """What the update of the items needs."""
 
-    Attributes
-    ----------
-    precision : (n_items, (n_dims + 1)(n_dims + 2) / 2)
-        ``sum_l w_il E[x_l x_l']``, upper triangle.
-    linear : (n_items, n_dims + 1)
-        ``sum_l (y_il - 1/2 + t_il) E[x_l]``.
-    likelihood : (n_items,)
-        Expected log-likelihood of each item's responses.
-    """
-
-    precision: FloatArray
-    linear: FloatArray
-    likelihood: FloatArray
+    precision: FloatArray  # (n_items, (n_dims + 1)(n_dims + 2) / 2): ``sum_l w_il E[x_l x_l']``, upper triangle
+    linear: FloatArray  # (n_items, n_dims + 1): ``sum_l (y_il - 1/2 + t_il) E[x_l]``
+    likelihood: FloatArray  # (n_items,): Expected log-likelihood of each item's responses
 
 
 class CrossTerms(NamedTuple):
@@ -94,24 +70,12 @@ class CrossTerms(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class AbilityStatistics:
-    """What the update of the abilities needs.
+    """What the update of the abilities needs."""
 
-    Attributes
-    ----------
-    precision : (n_models, n_dims (n_dims + 1) / 2)
-        ``sum_i w_il E[a_i a_i']``, upper triangle.
-    linear : (n_models, n_dims)
-        ``sum_i (y_il - 1/2 + t_il) E[a_i] - w_il E[a_i c_i]``.
-    likelihood : (n_items,)
-        Expected log-likelihood of each item's responses.
-    cross : CrossTerms or None
-        Where a coupled step is to follow.
-    """
-
-    precision: FloatArray
-    linear: FloatArray
-    likelihood: FloatArray
-    cross: CrossTerms | None = None
+    precision: FloatArray  # (n_models, n_dims (n_dims + 1) / 2): ``sum_i w_il E[a_i a_i']``, upper triangle
+    linear: FloatArray  # (n_models, n_dims): ``sum_i (y_il - 1/2 + t_il) E[a_i] - w_il E[a_i c_i]``
+    likelihood: FloatArray  # (n_items,): Expected log-likelihood of each item's responses
+    cross: CrossTerms | None = None  # Where a coupled step is to follow
 
 
 def item_statistics(blocks: ResponseBlocks, posterior: Posterior, rule: CellRule) -> ItemStatistics:

@@ -37,24 +37,14 @@ MOST_ACCELERATION = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Learned:
-    """What one look at the cells says of the precisions.
+    """What one look at the cells says of the precisions."""
 
-    Attributes
-    ----------
-    log_precision : (n_precisions,)
-        Where the expected log-likelihood is highest.
-    doubt : (n_precisions,)
-        How far that may be off because not all cells were gone through.
-    acceleration : (n_precisions,)
-        How many such steps the bound is likely to ask for: what items and abilities take up of the spread they leave.
-    error : (n_precisions,)
-        Standard error of log phi.
-    """
-
-    log_precision: FloatArray
-    doubt: FloatArray
+    log_precision: FloatArray  # (n_precisions,): Where the expected log-likelihood is highest
+    doubt: FloatArray  # (n_precisions,): How far that may be off because not all cells were gone through
+    # (n_precisions,): How many such steps the bound is likely to ask for: what items and abilities take up of the
+    # spread they leave.
     acceleration: FloatArray
-    error: FloatArray
+    error: FloatArray  # (n_precisions,): Standard error of log phi
 
 
 def log_prior(precision: FloatArray) -> float:
@@ -165,24 +155,17 @@ def _of_probabilities(
 
 
 class _FewCells(NamedTuple):
-    """What the likelihood of each of many precisions is made of, where each has few cells.
+    """What the likelihood of each of many precisions is made of, where each has few cells."""
 
-    Attributes
-    ----------
-    of_node, counts, right, wrong : (n_nodes,)
-        Three nodes a cell: which precision it has, how often it counts, p and 1 - p.
-    linear, n_clipped, n_cells, freedom : (n_precisions,)
-        Sum of p L and log(1 - y); numbers of cells; and what items and abilities take up of them.
-    """
-
-    of_node: IntArray
-    counts: FloatArray
-    right: FloatArray
-    wrong: FloatArray
+    of_node: IntArray  # (n_nodes,): Three nodes a cell: which precision it has, how often it counts, p and 1 - p
+    counts: FloatArray  # (n_nodes,)
+    right: FloatArray  # (n_nodes,)
+    wrong: FloatArray  # (n_nodes,)
+    # (n_precisions,): Sum of p L and log(1 - y); numbers of cells; and what items and abilities take up of them.
     linear: FloatArray
-    n_clipped: FloatArray
-    n_cells: FloatArray
-    freedom: FloatArray
+    n_clipped: FloatArray  # (n_precisions,)
+    n_cells: FloatArray  # (n_precisions,)
+    freedom: FloatArray  # (n_precisions,)
 
     def gain(self, log_precision: FloatArray) -> FloatArray:
         """Return the log-likelihood and log prior of each precision, up to a constant."""

@@ -14,21 +14,13 @@ from itembank.numerics.symmetric import triangle
 
 
 class ModelNumbers(NamedTuple):
-    """Numbers of the models that the passes multiply with.
+    """Numbers of the models that the passes multiply with."""
 
-    Attributes
-    ----------
-    extended : (n_models, n_dims + 1)
-        Abilities with a one.
-    squares : (n_models, (n_dims + 1)^2)
-        ``x x'`` of the extended abilities and the covariances of the abilities, upper triangles one after the other.
-    moment : (n_models, (n_dims + 1)(n_dims + 2) / 2)
-        ``E[x x']``, upper triangles.
-    """
-
-    extended: FloatArray
+    extended: FloatArray  # (n_models, n_dims + 1): Abilities with a one
+    # (n_models, (n_dims + 1)^2): ``x x'`` of the extended abilities and the covariances of the abilities, upper
+    # triangles one after the other.
     squares: FloatArray
-    moment: FloatArray
+    moment: FloatArray  # (n_models, (n_dims + 1)(n_dims + 2) / 2): ``E[x x']``, upper triangles
 
     def of(self, models: IntArray | None) -> "ModelNumbers | Gathered":
         """Return the numbers of a block's models."""
@@ -55,16 +47,9 @@ class ModelNumbers(NamedTuple):
 
 
 class Gathered(NamedTuple):
-    """Numbers of the models of each item of a block.
+    """Numbers of the models of each item of a block."""
 
-    Attributes
-    ----------
-    squares : (n_block, n_columns, (n_dims + 1)^2)
-        Those of `ModelNumbers`, which hold all others.
-    n_dims : int
-    """
-
-    squares: FloatArray
+    squares: FloatArray  # (n_block, n_columns, (n_dims + 1)^2): Those of `ModelNumbers`, which hold all others
     n_dims: int
 
     def logits(self, item_mean: FloatArray, of_items: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -23,43 +23,24 @@ LEAST_PRECISION = 0.01
 
 @dataclass(frozen=True, slots=True)
 class TaskPrior:
-    """Posterior of the centres gamma that items of one task share, and of their precision tau.
+    """Posterior of the centres gamma that items of one task share, and of their precision tau."""
 
-    Attributes
-    ----------
-    index : (n_items,)
-        Task of each item.
-    mean, variance : (n_tasks, n_dims + 1)
-        Of gamma.
-    shape, rate : (n_dims + 1,)
-        Of tau.
-    """
-
-    index: IntArray
-    mean: FloatArray
-    variance: FloatArray
-    shape: FloatArray
-    rate: FloatArray
+    index: IntArray  # (n_items,): Task of each item
+    mean: FloatArray  # (n_tasks, n_dims + 1): Of gamma
+    variance: FloatArray  # (n_tasks, n_dims + 1)
+    shape: FloatArray  # (n_dims + 1,): Of tau
+    rate: FloatArray  # (n_dims + 1,)
 
 
 @dataclass(frozen=True, slots=True)
 class ItemPrior:
-    """Posterior of the parameters of the items' prior, for each of the n_dims loadings and the intercept.
+    """Posterior of the parameters of the items' prior, for each of the n_dims loadings and the intercept."""
 
-    Attributes
-    ----------
-    mean, mean_variance : (n_dims + 1,)
-        Of mu; both zero where mu is known to be zero.
-    shape, rate : (n_dims + 1,)
-        Of u.
-    tasks : TaskPrior or None
-        Where items of one task share the centre of their prior; mu is then the centre of the tasks'.
-    """
-
-    mean: FloatArray
-    mean_variance: FloatArray
-    shape: FloatArray
-    rate: FloatArray
+    mean: FloatArray  # (n_dims + 1,): Of mu; both zero where mu is known to be zero
+    mean_variance: FloatArray  # (n_dims + 1,)
+    shape: FloatArray  # (n_dims + 1,): Of u
+    rate: FloatArray  # (n_dims + 1,)
+    # Where items of one task share the centre of their prior; mu is then the centre of the tasks'.
     tasks: TaskPrior | None = None
 
     @property
@@ -84,16 +65,10 @@ class ItemPrior:
 
 @dataclass(frozen=True, slots=True)
 class Covariances:
-    """Covariance matrices with what the bound asks of them time and again.
+    """Covariance matrices with what the bound asks of them time and again."""
 
-    Attributes
-    ----------
-    matrices : (n, size, size)
-    log_determinant : (n,)
-    """
-
-    matrices: FloatArray
-    log_determinant: FloatArray
+    matrices: FloatArray  # (n, size, size)
+    log_determinant: FloatArray  # (n,)
 
     @classmethod
     def of(cls, matrices: FloatArray) -> "Covariances":
@@ -119,34 +94,16 @@ class Covariances:
 
 @dataclass(frozen=True, slots=True)
 class Posterior:
-    """The whole posterior at one moment of the ascent.
+    """The whole posterior at one moment of the ascent."""
 
-    Attributes
-    ----------
-    item_mean : (n_items, n_dims + 1)
-        Of (loadings, intercept).
-    items_spread : Covariances
-        (n_items, n_dims + 1, n_dims + 1).
-    ability_mean : (n_models, n_dims)
-    abilities_spread : Covariances
-        (n_models, n_dims, n_dims).
-    item_prior : ItemPrior
-    has_common_slope : bool
-        One slope for all items (1PL): the first column of `item_mean` is constant.
-    is_nested : bool
-        The prior means of all loadings but the first are zero.
-    is_positive : bool
-        Slopes are kept above zero.
-    """
-
-    item_mean: FloatArray
-    items_spread: Covariances
-    ability_mean: FloatArray
-    abilities_spread: Covariances
+    item_mean: FloatArray  # (n_items, n_dims + 1): Of (loadings, intercept)
+    items_spread: Covariances  # (n_items, n_dims + 1, n_dims + 1)
+    ability_mean: FloatArray  # (n_models, n_dims)
+    abilities_spread: Covariances  # (n_models, n_dims, n_dims)
     item_prior: ItemPrior
-    has_common_slope: bool
-    is_nested: bool = False
-    is_positive: bool = False
+    has_common_slope: bool  # One slope for all items (1PL): the first column of `item_mean` is constant
+    is_nested: bool = False  # The prior means of all loadings but the first are zero
+    is_positive: bool = False  # Slopes are kept above zero
 
     @property
     def item_covariance(self) -> FloatArray:

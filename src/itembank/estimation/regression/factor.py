@@ -11,21 +11,13 @@ from itembank.numerics.arrays import FloatArray, IntArray
 
 @dataclass(frozen=True, slots=True)
 class FactorPrediction:
-    """Scores of new models under the factor model.
+    """Scores of new models under the factor model."""
 
-    Attributes
-    ----------
-    value : (n_new, n_targets)
-        Posterior mean, cut to [0, 1].
-    variance : (n_new, n_targets)
-        Posterior variance of the score, model-based: the factors' and the unobserved items' own.
-    misfit : (n_new,)
-        Squared Mahalanobis distance of the responses from their mean, by response: 1 on average for models of the
-        population that the factor model describes. NaN without responses.
-    """
-
-    value: FloatArray
+    value: FloatArray  # (n_new, n_targets): Posterior mean, cut to [0, 1]
+    # (n_new, n_targets): Posterior variance of the score, model-based: the factors' and the unobserved items' own.
     variance: FloatArray
+    # (n_new,): Squared Mahalanobis distance of the responses from their mean, by response: 1 on average for models of
+    # the population that the factor model describes. NaN without responses.
     misfit: FloatArray
 
 

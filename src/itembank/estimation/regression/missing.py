@@ -10,23 +10,12 @@ from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """New models that answered the same items, and scores that the same calibration models have.
+    """New models that answered the same items, and scores that the same calibration models have."""
 
-    Attributes
-    ----------
-    train : (n_block_train,)
-        Calibration models whose scores are known.
-    columns : (n_observed,)
-        What the new models answered.
-    new : (n_block_new,)
-        Rows of the new models.
-    targets : (n_block_targets,)
-    """
-
-    train: IntArray
-    columns: IntArray
-    new: IntArray
-    targets: IntArray
+    train: IntArray  # (n_block_train,): Calibration models whose scores are known
+    columns: IntArray  # (n_observed,): What the new models answered
+    new: IntArray  # (n_block_new,): Rows of the new models
+    targets: IntArray  # (n_block_targets,)
 
 
 Solver = Callable[[FloatArray, FloatArray, FloatArray, Block], FloatArray]

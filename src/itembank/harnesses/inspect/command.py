@@ -29,21 +29,11 @@ OWNED = ("-T", "--task-config", "--log-dir", "--limit", "--sample-id", "--sample
 
 @dataclass(frozen=True, slots=True)
 class HarnessCall:
-    """A call of `inspect eval`.
+    """A call of `inspect eval`."""
 
-    Attributes
-    ----------
-    task : {'adaptive', 'stages', 'subset'}
-        Of our own tasks.
-    task_arguments : mapping
-        What the task is given.
-    arguments : tuple of str
-        Further arguments of `inspect eval`.
-    """
-
-    task: str
-    task_arguments: Mapping[str, Any]
-    arguments: tuple[str, ...]
+    task: str  # {'adaptive', 'stages', 'subset'}: Of our own tasks
+    task_arguments: Mapping[str, Any]  # What the task is given
+    arguments: tuple[str, ...]  # Further arguments of `inspect eval`
 
     def __post_init__(self) -> None:
         """Check the arguments of Inspect."""

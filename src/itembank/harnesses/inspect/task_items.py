@@ -15,27 +15,13 @@ from itembank.responses.prompts import names_in_harness
 
 @dataclass(frozen=True, slots=True)
 class TaskItems:
-    """The items of one task.
+    """The items of one task."""
 
-    Attributes
-    ----------
-    task : str
-        As the bank names it.
-    items : mapping of sample id to item id
-        Sample ids as text, as logs tell them; in the bank's order.
-    scorer : str or None
-        Whose scores the bank's responses are.
-    scenarios : tuple of str
-        Of these items.
-    others : tuple of ids
-        Items of the bank's other tasks.
-    """
-
-    task: str
-    items: Mapping[str, str]
-    scorer: str | None
-    scenarios: tuple[str, ...]
-    others: tuple[str, ...]
+    task: str  # As the bank names it
+    items: Mapping[str, str]  # Sample ids as text, as logs tell them; in the bank's order
+    scorer: str | None  # Whose scores the bank's responses are
+    scenarios: tuple[str, ...]  # Of these items
+    others: tuple[str, ...]  # Items of the bank's other tasks
 
 
 def task_items(bank: Bank, task: str) -> TaskItems:

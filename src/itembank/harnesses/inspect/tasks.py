@@ -162,24 +162,13 @@ def _about(path: str, selection: Selection) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class _Loaded:
-    """The task that is to be run, the bank, and the items that they share.
-
-    Attributes
-    ----------
-    inner : Task
-    known : TaskItems
-    bank : Bank
-    place : str
-        Where the bank lies.
-    scorer : str or None
-        Whose scores are the responses.
-    """
+    """The task that is to be run, the bank, and the items that they share."""
 
     inner: Task
     known: TaskItems
     bank: Bank
-    place: str
-    scorer: str | None
+    place: str  # Where the bank lies
+    scorer: str | None  # Whose scores are the responses
 
     @classmethod
     def of(

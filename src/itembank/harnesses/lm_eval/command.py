@@ -52,12 +52,7 @@ OF_TEMPLATES = ("--apply_chat_template", "--fewshot_as_multiturn")
 
 @dataclass(frozen=True, slots=True)
 class HarnessCall:
-    """Arguments of the harness's command.
-
-    Attributes
-    ----------
-    arguments : tuple of str
-    """
+    """Arguments of the harness's command."""
 
     arguments: tuple[str, ...]
 

@@ -15,15 +15,9 @@ Documents = Mapping[str, Sequence[int]]
 
 @dataclass(slots=True)
 class Prepared:
-    """One task with all its requests, and those of each document.
+    """One task with all its requests, and those of each document."""
 
-    Attributes
-    ----------
-    documents : sequence of documents, by number
-    requests : mapping of document number to its requests
-    """
-
-    documents: Any
+    documents: Any  # sequence of documents, by number
     requests: dict[int, list[Any]] = field(default_factory=dict)
 
     @classmethod

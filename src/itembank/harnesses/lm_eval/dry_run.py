@@ -25,22 +25,14 @@ class _DryRunOverError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class DryRun:
-    """What a run would send.
-
-    Attributes
-    ----------
-    n_items, n_requests : int
-    input_tokens, output_tokens : float or None
-        As the bank's models needed them, else input tokens as the length of prompts suggests; None where unknown.
-    basis : str
-        Where the tokens come from.
-    """
+    """What a run would send."""
 
     n_items: int
     n_requests: int
+    # As the bank's models needed them, else input tokens as the length of prompts suggests; None where unknown.
     input_tokens: float | None
     output_tokens: float | None
-    basis: str
+    basis: str  # Where the tokens come from
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""

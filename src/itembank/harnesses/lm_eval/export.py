@@ -78,23 +78,12 @@ UNCHANGED = {"task_alias", "alias"}
 
 @dataclass(frozen=True, slots=True)
 class ExportedTasks:
-    """What was written.
-
-    Attributes
-    ----------
-    tasks : tuple of str
-    files : mapping of str to int
-        Bytes of each file.
-    left_out : tuple of str
-        Columns of the bank's tables that stayed.
-    notes : tuple of str
-        What the tasks cannot do by themselves: sentences for whoever runs them.
-    """
+    """What was written."""
 
     tasks: tuple[str, ...]
-    files: Mapping[str, int]
-    left_out: tuple[str, ...]
-    notes: tuple[str, ...]
+    files: Mapping[str, int]  # Bytes of each file
+    left_out: tuple[str, ...]  # Columns of the bank's tables that stayed
+    notes: tuple[str, ...]  # What the tasks cannot do by themselves: sentences for whoever runs them
 
 
 def export_tasks(

@@ -26,27 +26,14 @@ from itembank.responses.prompts import (
 
 @dataclass(slots=True)
 class BankPrompts:
-    """How a bank's items were asked, and what a run does with it.
+    """How a bank's items were asked, and what a run does with it."""
 
-    Attributes
-    ----------
-    items : DataFrame
-        The bank's table of items.
-    sets_shots : bool
-        Whether tasks are given the bank's numbers of shots; not where the user names another.
-    fewshot_seed : int or None
-        Of the run; None where it is not known.
-    has_template : bool or None
-        Whether a chat template will be applied, where prompts are built without a model; None where there is one.
-    is_ignored : bool
-        Say once that prompts differ, and go on.
-    """
-
-    items: pl.DataFrame
-    sets_shots: bool = True
-    fewshot_seed: int | None = USUAL_SEED
+    items: pl.DataFrame  # The bank's table of items
+    sets_shots: bool = True  # Whether tasks are given the bank's numbers of shots; not where the user names another
+    fewshot_seed: int | None = USUAL_SEED  # Of the run; None where it is not known
+    # Whether a chat template will be applied, where prompts are built without a model; None where there is one.
     has_template: bool | None = None
-    is_ignored: bool = False
+    is_ignored: bool = False  # Say once that prompts differ, and go on
     _has_warned: bool = field(default=False, init=False)
 
     def set_shots(self, tasks: Mapping[str, Any]) -> None:

@@ -20,16 +20,10 @@ NO_CALL = HarnessCall(())
 
 @dataclass(slots=True)
 class Rows:
-    """Samples by item, in the order they were run in, and what was said of the tasks.
-
-    Attributes
-    ----------
-    by_item : mapping of item id to its task and samples
-    about : mapping
-        Results of the harness without scores and samples: ``configs``, ``versions``, ``higher_is_better``, ...
-    """
+    """Samples by item, in the order they were run in, and what was said of the tasks."""
 
     by_item: dict[str, tuple[str, list[Row]]] = field(default_factory=dict)
+    # Results of the harness without scores and samples: ``configs``, ``versions``, ``higher_is_better``, ...
     about: dict[str, Any] = field(default_factory=dict)
 
     def add(self, results: Mapping[str, Any]) -> None:

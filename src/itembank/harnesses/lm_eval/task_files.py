@@ -20,27 +20,15 @@ Config = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class TaskFiles:
-    """Files of a folder that chosen tasks need.
+    """Files of a folder that chosen tasks need."""
 
-    Attributes
-    ----------
-    files : tuple of Path
-        YAML files and modules, relative to the folder.
-    data : tuple of Path
-        Data files that `dataset_kwargs` of these tasks name, relative to the folder.
-    renamed : mapping of text to text
-        What the YAML files call these data files, and what they are called relative to the folder.
-    changes : mapping of task to mapping of group to names
-        What groups of the folder change of a task, which is exported as it stands by itself.
-    n_others : int
-        Files of the folder that no chosen task needs.
-    """
-
-    files: tuple[Path, ...]
-    data: tuple[Path, ...]
+    files: tuple[Path, ...]  # YAML files and modules, relative to the folder
+    data: tuple[Path, ...]  # Data files that `dataset_kwargs` of these tasks name, relative to the folder
+    # What the YAML files call these data files, and what they are called relative to the folder.
     renamed: Mapping[str, str]
+    # What groups of the folder change of a task, which is exported as it stands by itself.
     changes: Mapping[str, Mapping[str, tuple[str, ...]]]
-    n_others: int
+    n_others: int  # Files of the folder that no chosen task needs
 
 
 class _Function(str):

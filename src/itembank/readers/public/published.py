@@ -25,21 +25,11 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class PublishedCheck:
-    """What a comparison with published scores found.
+    """What a comparison with published scores found."""
 
-    Attributes
-    ----------
-    n_compared : int
-        Scores of models that were read, which the source states too.
-    largest : float
-        Largest difference, NaN when nothing was compared.
-    differing : tuple of Difference
-        Beyond the tolerance.
-    """
-
-    n_compared: int
-    largest: float
-    differing: tuple[Difference, ...]
+    n_compared: int  # Scores of models that were read, which the source states too
+    largest: float  # Largest difference, NaN when nothing was compared
+    differing: tuple[Difference, ...]  # Beyond the tolerance
 
 
 def check_published(responses: ResponseMatrix, published: Iterable[Published], *, tolerance: float) -> PublishedCheck:

@@ -12,20 +12,11 @@ GIGABYTE = 10**9
 
 @dataclass(frozen=True, slots=True)
 class Archive:
-    """A compressed archive of a repository, of which only some files are kept.
-
-    Attributes
-    ----------
-    url : str
-    patterns : tuple of str
-        Names to keep, below the archive's one folder; ``*`` stands for any letters, ``/`` too.
-    most_bytes : int
-        Of the archive, and of what is kept.
-    """
+    """A compressed archive of a repository, of which only some files are kept."""
 
     url: str
-    patterns: tuple[str, ...]
-    most_bytes: int = 4 * GIGABYTE
+    patterns: tuple[str, ...]  # Names to keep, below the archive's one folder; ``*`` stands for any letters, ``/`` too
+    most_bytes: int = 4 * GIGABYTE  # Of the archive, and of what is kept
 
     @property
     def version(self) -> str:
@@ -35,21 +26,11 @@ class Archive:
 
 @dataclass(frozen=True, slots=True)
 class HubFiles:
-    """Files of data-set repositories of the Hugging Face Hub.
+    """Files of data-set repositories of the Hugging Face Hub."""
 
-    Attributes
-    ----------
-    repository : str
-        Its name; ``{model}`` stands for a model's id with ``__`` for ``/``: one repository a model.
-    patterns : tuple of str
-        Names of the files to fetch.
-    most_bytes : int
-        Of all files together.
-    """
-
-    repository: str
-    patterns: tuple[str, ...]
-    most_bytes: int = 20 * GIGABYTE
+    repository: str  # Its name; ``{model}`` stands for a model's id with ``__`` for ``/``: one repository a model
+    patterns: tuple[str, ...]  # Names of the files to fetch
+    most_bytes: int = 20 * GIGABYTE  # Of all files together
 
     @property
     def version(self) -> str:
@@ -64,46 +45,23 @@ class HubFiles:
 
 @dataclass(frozen=True, slots=True)
 class PublicSource:
-    """A public store of per-item results.
-
-    Attributes
-    ----------
-    name : str
-    holds : str
-    licence : str
-        As the store states it.
-    address : str
-    layout : str
-        What a folder of its files looks like.
-    reader : str
-        The program whose results it holds: a name in `itembank.readers.sources.SOURCES`.
-    n_models, n_items : int or None
-        About how many it held when this was written; None where it has no fixed number.
-    choices : mapping of a `ReadingSpec` field to a value
-        What the reader is told unless the caller says otherwise.
-    published : str
-        ``module:function`` that gives the scores that the store itself states, ``folder -> (model_id, scenario,
-        score)``; empty where it states none.
-    checked : str
-        What those scores are, for the list.
-    tolerance : float
-        How far a score may stand from the published one: their rounding.
-    download : Archive, HubFiles or None
-    """
+    """A public store of per-item results."""
 
     name: str
     holds: str
-    licence: str
+    licence: str  # As the store states it
     address: str
-    layout: str
-    reader: str
-    n_models: int | None = None
+    layout: str  # What a folder of its files looks like
+    reader: str  # The program whose results it holds: a name in `itembank.readers.sources.SOURCES`
+    n_models: int | None = None  # About how many it held when this was written; None where it has no fixed number
     n_items: int | None = None
-    choices: Mapping[str, Any] = field(default_factory=dict)
+    choices: Mapping[str, Any] = field(default_factory=dict)  # What the reader is told unless the caller says otherwise
+    # ``module:function`` that gives the scores that the store itself states, ``folder -> (model_id, scenario, score)``;
+    # empty where it states none.
     published: str = ""
-    checked: str = "-"
-    tolerance: float = 1e-6
-    download: Archive | HubFiles | None = None
+    checked: str = "-"  # What those scores are, for the list
+    tolerance: float = 1e-6  # How far a score may stand from the published one: their rounding
+    download: Archive | HubFiles | None = None  # Archive, HubFiles
 
     @property
     def takes(self) -> tuple[str, ...]:

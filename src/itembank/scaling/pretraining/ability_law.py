@@ -52,22 +52,12 @@ SAME_SIZE = 1e-6
 
 
 class Lines(NamedTuple):
-    """Lines of n_recipes recipes in some coordinate g.
+    """Lines of n_recipes recipes in some coordinate g."""
 
-    Attributes
-    ----------
-    coefficients : (n_recipes, 2)
-        Ability where g is zero, and slope.
-    covariance : (n_recipes, 2, 2)
-    residual_variance : float
-    log_likelihood : float
-        Restricted, of the lines of recipes alone; comparable between coordinates.
-    """
-
-    coefficients: FloatArray
-    covariance: FloatArray
+    coefficients: FloatArray  # (n_recipes, 2): Ability where g is zero, and slope
+    covariance: FloatArray  # (n_recipes, 2, 2)
     residual_variance: float
-    log_likelihood: float
+    log_likelihood: float  # Restricted, of the lines of recipes alone; comparable between coordinates
 
 
 @dataclass(frozen=True, slots=True, repr=False)

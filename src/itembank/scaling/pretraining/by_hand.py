@@ -45,17 +45,13 @@ class LastScores:
 
 @dataclass(frozen=True, slots=True)
 class LogitLines:
-    """Lines of logits in log FLOP of n_curves recipes.
+    """Lines of logits in log FLOP of n_curves recipes."""
 
-    Attributes
-    ----------
-    centre, height, slope : (n_curves,)
-        Mean log FLOP of the sizes the line goes through, the mean logit there, and its rise with a unit of log FLOP.
-    """
-
+    # (n_curves,): Mean log FLOP of the sizes the line goes through, the mean logit there, and its rise with a unit of
+    # log FLOP.
     centre: FloatArray
-    height: FloatArray
-    slope: FloatArray
+    height: FloatArray  # (n_curves,)
+    slope: FloatArray  # (n_curves,)
 
     def predict(self, log_flops: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Scores at log FLOP (n_points,): (n_curves, n_points), and with one start."""

@@ -28,19 +28,12 @@ Curve: TypeAlias = Callable[[FloatArray, FloatArray], tuple[FloatArray, FloatArr
 
 @dataclass(frozen=True, slots=True)
 class CurveFits:
-    """Where every start of every curve ended.
+    """Where every start of every curve ended."""
 
-    Attributes
-    ----------
-    parameters : (n_curves, n_starts, n_parameters)
-    cost : (n_curves, n_starts)
-        Sum of the loss over the points; half the sum of squares without Huber's loss.
-    converged : (n_curves, n_starts)
-    """
-
-    parameters: FloatArray
+    parameters: FloatArray  # (n_curves, n_starts, n_parameters)
+    # (n_curves, n_starts): Sum of the loss over the points; half the sum of squares without Huber's loss.
     cost: FloatArray
-    converged: BoolArray
+    converged: BoolArray  # (n_curves, n_starts)
 
     @property
     def best(self) -> FloatArray:

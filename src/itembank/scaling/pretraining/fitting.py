@@ -32,25 +32,12 @@ N_EARLIER = 3
 
 @dataclass(frozen=True, slots=True)
 class LawData:
-    """Data that a law of one scenario may be fitted to.
+    """Data that a law of one scenario may be fitted to."""
 
-    Attributes
-    ----------
-    scores : (n_models,)
-        Observed.
-    abilities : ScenarioAbilities or None
-        None where there is no item model, as where 'irsl' is not among the laws.
-    losses : (n_models,) or None
-        None where 'two-step' is not among the laws.
-    runs : Runs
-        Of the same models.
-    seed : int
-    """
-
-    scores: FloatArray
-    abilities: ScenarioAbilities | None
-    losses: FloatArray | None
-    runs: Runs
+    scores: FloatArray  # (n_models,): Observed
+    abilities: ScenarioAbilities | None  # None where there is no item model, as where 'irsl' is not among the laws
+    losses: FloatArray | None  # (n_models,): None where 'two-step' is not among the laws
+    runs: Runs  # Of the same models
     seed: int
 
 

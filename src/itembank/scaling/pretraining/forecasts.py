@@ -16,20 +16,12 @@ FEWEST_DEGREES = 2.0
 
 
 class Forecast(NamedTuple):
-    """Scores of n_recipes recipes at n_points computes, each (n_recipes, n_points).
+    """Scores of n_recipes recipes at n_points computes, each (n_recipes, n_points)."""
 
-    Attributes
-    ----------
-    score, low, high
-        Within [0, 1]; NaN for a recipe without a law.
-    spread
-        Standard deviation of the forecasts of all starts; zero for a law that has no starts.
-    """
-
-    score: FloatArray
+    score: FloatArray  # Within [0, 1]; NaN for a recipe without a law
     low: FloatArray
     high: FloatArray
-    spread: FloatArray
+    spread: FloatArray  # Standard deviation of the forecasts of all starts; zero for a law that has no starts
 
 
 class FittedLaw(Protocol):
@@ -47,25 +39,13 @@ class FittedLaw(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class FittedAbilityLaw:
-    """The item response scaling law of one scenario.
-
-    Attributes
-    ----------
-    laws : AbilityLaws
-    abilities : ScenarioAbilities
-        What it was fitted to, with the items.
-    carried : (n_recipes,)
-        Score beyond what the items give at the ability that a recipe keeps.
-    gap_variance : float
-        Of the observed score around both.
-    residual : (n_recipes,)
-    """
+    """The item response scaling law of one scenario."""
 
     laws: AbilityLaws
-    abilities: ScenarioAbilities
-    carried: FloatArray
-    gap_variance: float
-    residual: FloatArray
+    abilities: ScenarioAbilities  # What it was fitted to, with the items
+    carried: FloatArray  # (n_recipes,): Score beyond what the items give at the ability that a recipe keeps
+    gap_variance: float  # Of the observed score around both
+    residual: FloatArray  # (n_recipes,)
 
     def forecast(self, log_flops: FloatArray, level: float) -> Forecast:
         """Forecast the scores at log FLOP (n_points,).
@@ -99,26 +79,13 @@ class CurvePredictions(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class FittedCurveLaw:
-    """A law that fits curves to scores: two-step or direct sigmoid.
+    """A law that fits curves to scores: two-step or direct sigmoid."""
 
-    Attributes
-    ----------
-    fits : CurvePredictions
-        Of the n_curves recipes that have a law.
-    rows : (n_curves,)
-        Which of the n_recipes recipes they are.
-    largest : (n_recipes,)
-        Largest log FLOP fitted.
-    residual : (n_recipes,)
-    residual_variance, drift : float
-        Of a score at a fitted size, and its growth with the squared distance in log FLOP beyond the largest size.
-    degrees_of_freedom : float
-    """
-
-    fits: CurvePredictions
-    rows: IntArray
-    largest: FloatArray
-    residual: FloatArray
+    fits: CurvePredictions  # Of the n_curves recipes that have a law
+    rows: IntArray  # (n_curves,): Which of the n_recipes recipes they are
+    largest: FloatArray  # (n_recipes,): Largest log FLOP fitted
+    residual: FloatArray  # (n_recipes,)
+    # Of a score at a fitted size, and its growth with the squared distance in log FLOP beyond the largest size.
     residual_variance: float
     drift: float
     degrees_of_freedom: float

@@ -19,25 +19,14 @@ from itembank.scaling.pretraining.scenario_abilities import ScenarioAbilities, S
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """Scores and abilities of n_models models, before any law.
-
-    Attributes
-    ----------
-    model_ids : tuple of n_models ids
-    scores : tuple of n_scenarios ScenarioScores
-    abilities : tuple of n_scenarios ScenarioAbilities or None
-        None where there is no item model: none was wanted, or none could be fitted.
-    losses : (n_models, n_scenarios) or None
-        Mean loss of each model in each scenario.
-    message : str
-        On scenarios without an item model, and on what stands for the loss.
-    """
+    """Scores and abilities of n_models models, before any law."""
 
     model_ids: tuple[str, ...]
     scores: tuple[ScenarioScores, ...]
+    # None where there is no item model: none was wanted, or none could be fitted.
     abilities: tuple[ScenarioAbilities | None, ...]
-    losses: FloatArray | None
-    message: str
+    losses: FloatArray | None  # (n_models, n_scenarios): Mean loss of each model in each scenario
+    message: str  # On scenarios without an item model, and on what stands for the loss
 
     def take(self, models: IntArray) -> "Measured":
         """Return the models at these indices."""

@@ -22,32 +22,16 @@ from itembank.scaling.pretraining.scenario_abilities import ScenarioAbilities
 
 @dataclass(frozen=True, slots=True)
 class PretrainingData:
-    """Models with known compute and responses; those of calibration recipes stand apart.
+    """Models with known compute and responses; those of calibration recipes stand apart."""
 
-    Attributes
-    ----------
-    responses : ResponseMatrix
-        Of the n_models models that laws are for.
-    compute : TrainingCompute
-        Of the same models, in the same order.
-    loss : (n_models, n_items) or None
-    calibration : ResponseMatrix or None
-        Of the models that calibrate the items alone.
-    bank : Bank or None
-    settings : PretrainingSettings
-    seed : int
-        Draws the items of the laws that have no item model, under a budget.
-    message : str
-        That the bank is of another kind of responses, and how many probabilities had to be kept off 0 and 1.
-    """
-
-    responses: ResponseMatrix
-    compute: TrainingCompute
-    loss: FloatArray | None
-    calibration: ResponseMatrix | None
+    responses: ResponseMatrix  # Of the n_models models that laws are for
+    compute: TrainingCompute  # Of the same models, in the same order
+    loss: FloatArray | None  # (n_models, n_items)
+    calibration: ResponseMatrix | None  # Of the models that calibrate the items alone
     bank: Bank | None
     settings: PretrainingSettings
-    seed: int = 0
+    seed: int = 0  # Draws the items of the laws that have no item model, under a budget
+    # That the bank is of another kind of responses, and how many probabilities had to be kept off 0 and 1.
     message: str = ""
 
     @classmethod

@@ -18,21 +18,11 @@ from itembank.tabular import Tabular
 
 @dataclass(frozen=True, slots=True)
 class ScenarioLaws:
-    """The laws of one scenario.
+    """The laws of one scenario."""
 
-    Attributes
-    ----------
-    scores : ScenarioScores
-        Of the models the laws were fitted to, and their checkpoints.
-    fitted : mapping of a law's short name to FittedLaw
-        Empty where no recipe has enough models with responses.
-    notes : mapping of a law's short name to n_recipes texts
-        What makes a forecast doubtful; empty where nothing does.
-    """
-
-    scores: ScenarioScores
-    fitted: Mapping[str, FittedLaw]
-    notes: Mapping[str, tuple[str, ...]]
+    scores: ScenarioScores  # Of the models the laws were fitted to, and their checkpoints
+    fitted: Mapping[str, FittedLaw]  # Empty where no recipe has enough models with responses
+    notes: Mapping[str, tuple[str, ...]]  # What makes a forecast doubtful; empty where nothing does
 
     @property
     def scenario(self) -> str:

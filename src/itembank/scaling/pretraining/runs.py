@@ -22,33 +22,19 @@ SAME_SIZE = 0.01
 
 @dataclass(frozen=True, slots=True)
 class Runs:
-    """The models that take part, by recipe.
-
-    Attributes
-    ----------
-    recipes : tuple of n_recipes names
-    recipe_index : (n_models,)
-    log_flops : (n_models,)
-    is_final : (n_models,)
-    finals, every : (n_recipes, n_most)
-        Rows of a recipe's finished models, and of all its models, by rising compute; -1 where there are no more.
-    n_sizes : (n_recipes,)
-        Finished models of different compute.
-    is_enough : (n_recipes,)
-        Recipes with as many sizes as the settings ask for.
-    message : str
-        Which recipes have too few.
-    """
+    """The models that take part, by recipe."""
 
     recipes: tuple[str, ...]
-    recipe_index: IntArray
-    log_flops: FloatArray
-    is_final: BoolArray
+    recipe_index: IntArray  # (n_models,)
+    log_flops: FloatArray  # (n_models,)
+    is_final: BoolArray  # (n_models,)
+    # (n_recipes, n_most): Rows of a recipe's finished models, and of all its models, by rising compute; -1 where there
+    # are no more.
     finals: IntArray
-    every: IntArray
-    n_sizes: IntArray
-    is_enough: BoolArray
-    message: str
+    every: IntArray  # (n_recipes, n_most)
+    n_sizes: IntArray  # (n_recipes,): Finished models of different compute
+    is_enough: BoolArray  # (n_recipes,): Recipes with as many sizes as the settings ask for
+    message: str  # Which recipes have too few
 
     def of_finals(self, values: FloatArray) -> FloatArray:
         """Spread values (n_models,) over recipes with enough sizes, (n_recipes, n_most); NaN elsewhere."""

@@ -17,22 +17,14 @@ WIDEST = 100.0
 
 @dataclass(frozen=True, slots=True)
 class ScenarioScores:
-    """Observed scores of n_models models in one scenario.
-
-    Attributes
-    ----------
-    scenario : str
-    sampled : (n_sampled,)
-        Columns of the responses whose mean is the observed score: all items, or a random few under a budget.
-    observed : (n_models,)
-        Mean of the responses present to the sampled items, NaN without any.
-    is_present : (n_models,)
-        Whether the model answered any item of the scenario; those that did not take no part in its laws.
-    """
+    """Observed scores of n_models models in one scenario."""
 
     scenario: str
+    # (n_sampled,): Columns of the responses whose mean is the observed score: all items, or a random few under a
+    # budget.
     sampled: IntArray
-    observed: FloatArray
+    observed: FloatArray  # (n_models,): Mean of the responses present to the sampled items, NaN without any
+    # (n_models,): Whether the model answered any item of the scenario; those that did not take no part in its laws.
     is_present: BoolArray
 
     def take(self, models: IntArray) -> "ScenarioScores":
@@ -42,29 +34,17 @@ class ScenarioScores:
 
 @dataclass(frozen=True, slots=True)
 class ScenarioAbilities:
-    """Measured abilities of n_models models on n_items items of one scenario.
+    """Measured abilities of n_models models on n_items items of one scenario."""
 
-    Attributes
-    ----------
-    items : (n_items,)
-        Columns of the responses.
-    parameters : ItemParameters
-        One-dimensional.
-    item_covariance : (n_items, 2, 2)
-        Covariance of each item's loading and intercept.
-    theta, variance : (n_models,)
-        Ability from the responses alone, without the influence of a prior, and its sampling variance; NaN for a model
-        without responses.
-    gap : (n_models,)
-        Mean, over the items that theta rests on, of the responses less the probabilities at theta; as large as it
-        would be over all items of the scenario.
-    """
-
-    items: IntArray
-    parameters: ItemParameters
-    item_covariance: FloatArray
+    items: IntArray  # (n_items,): Columns of the responses
+    parameters: ItemParameters  # One-dimensional
+    item_covariance: FloatArray  # (n_items, 2, 2): Covariance of each item's loading and intercept
+    # (n_models,): Ability from the responses alone, without the influence of a prior, and its sampling variance; NaN
+    # for a model without responses.
     theta: FloatArray
-    variance: FloatArray
+    variance: FloatArray  # (n_models,)
+    # (n_models,): Mean, over the items that theta rests on, of the responses less the probabilities at theta; as large
+    # as it would be over all items of the scenario.
     gap: FloatArray
 
     def take(self, models: IntArray) -> "ScenarioAbilities":

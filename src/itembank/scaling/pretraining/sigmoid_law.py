@@ -17,16 +17,9 @@ STEEPEST = 6.0
 
 @dataclass(frozen=True, slots=True)
 class SigmoidFits:
-    """The direct law of n_curves recipes.
+    """The direct law of n_curves recipes."""
 
-    Attributes
-    ----------
-    fits : CurveFits
-        Parameters (k, x0, a, e), x in log FLOP less `centre`.
-    centre : float
-    """
-
-    fits: CurveFits
+    fits: CurveFits  # Parameters (k, x0, a, e), x in log FLOP less `centre`
     centre: float
 
     def predict(self, log_flops: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -16,22 +16,12 @@ from itembank.scaling.pretraining.trend_law import BEFORE, TrendPosterior, fit_t
 
 @dataclass(frozen=True, slots=True)
 class FittedTrend:
-    """The trend law of one scenario.
-
-    Attributes
-    ----------
-    posterior : TrendPosterior
-    origin : float
-        Log FLOP that trends start from.
-    is_fitted : (n_recipes,)
-        Whether the recipe has a law.
-    residual : (n_recipes,)
-    """
+    """The trend law of one scenario."""
 
     posterior: TrendPosterior
-    origin: float
-    is_fitted: BoolArray
-    residual: FloatArray
+    origin: float  # Log FLOP that trends start from
+    is_fitted: BoolArray  # (n_recipes,): Whether the recipe has a law
+    residual: FloatArray  # (n_recipes,)
 
     def forecast(self, log_flops: FloatArray, level: float) -> Forecast:
         """Forecast the scores at log FLOP (n_points,): the mean over all trends that the sizes allow."""

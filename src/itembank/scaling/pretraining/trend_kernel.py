@@ -33,19 +33,11 @@ N_SPREADS = 5
 
 @dataclass(frozen=True, slots=True)
 class TrendPoints:
-    """Finished models of n_scenarios scenarios, up to n_points in each.
+    """Finished models of n_scenarios scenarios, up to n_points in each."""
 
-    Attributes
-    ----------
-    x : (n_scenarios, n_points)
-        Log FLOP above the origin of all, zero where there is no model.
-    recipe : (n_scenarios, n_points)
-    is_known : (n_scenarios, n_points)
-    """
-
-    x: FloatArray
-    recipe: IntArray
-    is_known: BoolArray
+    x: FloatArray  # (n_scenarios, n_points): Log FLOP above the origin of all, zero where there is no model
+    recipe: IntArray  # (n_scenarios, n_points)
+    is_known: BoolArray  # (n_scenarios, n_points)
 
     def take(self, scenarios: IntArray) -> "TrendPoints":
         """Return the points of these scenarios."""

@@ -47,27 +47,15 @@ N_HALVINGS = 25
 
 @dataclass(frozen=True, slots=True)
 class TrendPosterior:
-    """Trends of one scenario, a mixture of n_parts components: a floor, a liveliness and a noise each.
+    """Trends of one scenario, a mixture of n_parts components: a floor, a liveliness and a noise each."""
 
-    Attributes
-    ----------
-    points : TrendPoints
-        Of the one scenario.
-    weights, floors, liveliness, noisiness : (n_parts,)
-    inverse : (n_parts, n_points, n_points)
-        Of the covariance of z.
-    lean : (n_parts, n_points)
-        The inverse times z less its mean.
-    spreads : TrendSpreads
-    """
-
-    points: TrendPoints
-    weights: FloatArray
-    floors: FloatArray
-    liveliness: FloatArray
-    noisiness: FloatArray
-    inverse: FloatArray
-    lean: FloatArray
+    points: TrendPoints  # Of the one scenario
+    weights: FloatArray  # (n_parts,)
+    floors: FloatArray  # (n_parts,)
+    liveliness: FloatArray  # (n_parts,)
+    noisiness: FloatArray  # (n_parts,)
+    inverse: FloatArray  # (n_parts, n_points, n_points): Of the covariance of z
+    lean: FloatArray  # (n_parts, n_points): The inverse times z less its mean
     spreads: TrendSpreads
 
     def predict(self, at: TrendPoints) -> tuple[FloatArray, FloatArray]:

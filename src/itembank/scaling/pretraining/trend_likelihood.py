@@ -42,20 +42,10 @@ JITTER = 1e-10
 
 @dataclass(frozen=True, slots=True)
 class TrendSpreads:
-    """What all scenarios share.
+    """What all scenarios share."""
 
-    Attributes
-    ----------
-    log_spreads : (N_SPREADS,)
-        Of `covariance_parts`.
-    log_noise : float
-        Standard deviation of a score around its trend over ``sqrt(p (1 - p))``.
-    mean_slope : float
-    log_liveliness_sd, log_noisiness_sd : float
-    """
-
-    log_spreads: FloatArray
-    log_noise: float
+    log_spreads: FloatArray  # (N_SPREADS,): Of `covariance_parts`
+    log_noise: float  # Standard deviation of a score around its trend over ``sqrt(p (1 - p))``
     mean_slope: float
     log_liveliness_sd: float
     log_noisiness_sd: float
@@ -77,27 +67,17 @@ class TrendSpreads:
 
 @dataclass(frozen=True, slots=True)
 class TrendScores:
-    """Scores on the trend scale above each floor that is weighed.
-
-    Attributes
-    ----------
-    points : TrendPoints
-    z : (n_floors, n_scenarios, n_points)
-    noise : (n_floors, n_scenarios, n_points)
-        Variance of z for a noise of one.
-    least_noise : (n_floors, n_scenarios, n_points)
-        Variance of z for the distance that scores are kept from 0 and 1: none is known better.
-    log_volume : (n_floors, n_scenarios)
-        Of the change of scale, which makes likelihoods comparable between floors.
-    floors : (n_floors, n_scenarios)
-    """
+    """Scores on the trend scale above each floor that is weighed."""
 
     points: TrendPoints
-    z: FloatArray
-    noise: FloatArray
+    z: FloatArray  # (n_floors, n_scenarios, n_points)
+    noise: FloatArray  # (n_floors, n_scenarios, n_points): Variance of z for a noise of one
+    # (n_floors, n_scenarios, n_points): Variance of z for the distance that scores are kept from 0 and 1: none is known
+    # better.
     least_noise: FloatArray
+    # (n_floors, n_scenarios): Of the change of scale, which makes likelihoods comparable between floors.
     log_volume: FloatArray
-    floors: FloatArray
+    floors: FloatArray  # (n_floors, n_scenarios)
 
     @classmethod
     def of(cls, points: TrendPoints, scores: FloatArray, lowest: FloatArray, shares: FloatArray) -> "TrendScores":
@@ -113,24 +93,14 @@ class TrendScores:
 
 @dataclass(frozen=True, slots=True)
 class TrendComponents:
-    """All components that are weighed for each scenario: a floor, a liveliness and a noise each.
-
-    Attributes
-    ----------
-    scores : TrendScores
-    spreads : TrendSpreads
-    inner : (n_scenarios, n_points, n_points)
-        Sum of the covariance parts by their spreads.
-    floor, lively, noisy : (n_components,)
-        Places in the floors, in `LIVELINESS` and in `NOISINESS`.
-    """
+    """All components that are weighed for each scenario: a floor, a liveliness and a noise each."""
 
     scores: TrendScores
     spreads: TrendSpreads
-    inner: FloatArray
-    floor: IntArray
-    lively: IntArray
-    noisy: IntArray
+    inner: FloatArray  # (n_scenarios, n_points, n_points): Sum of the covariance parts by their spreads
+    floor: IntArray  # (n_components,): Places in the floors, in `LIVELINESS` and in `NOISINESS`
+    lively: IntArray  # (n_components,)
+    noisy: IntArray  # (n_components,)
 
     @classmethod
     def of(cls, scores: TrendScores, spreads: TrendSpreads, parts: FloatArray) -> "TrendComponents":

@@ -20,19 +20,10 @@ SMALLEST_SPAN = 1e-3
 
 @dataclass(frozen=True, slots=True)
 class TwoStepFits:
-    """Both steps of n_curves recipes.
+    """Both steps of n_curves recipes."""
 
-    Attributes
-    ----------
-    loss : CurveFits
-        Step 1: (A, b, E) of ``loss = exp(A - b x) + E``, x in log FLOP less `centre`.
-    score : CurveFits
-        Step 2: (k, L0, a, e) of ``score = e + a sigmoid(k (loss - L0))``.
-    centre : float
-    """
-
-    loss: CurveFits
-    score: CurveFits
+    loss: CurveFits  # Step 1: (A, b, E) of ``loss = exp(A - b x) + E``, x in log FLOP less `centre`
+    score: CurveFits  # Step 2: (k, L0, a, e) of ``score = e + a sigmoid(k (loss - L0))``
     centre: float
 
     def predict(self, log_flops: FloatArray) -> tuple[FloatArray, FloatArray]:

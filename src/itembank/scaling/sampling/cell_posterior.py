@@ -55,40 +55,23 @@ N_PRIOR_STEPS = 200
 
 @dataclass(frozen=True, slots=True)
 class PrecisionPrior:
-    """Normal prior of the logarithm of a model's precision phi.
+    """Normal prior of the logarithm of a model's precision phi."""
 
-    Attributes
-    ----------
-    mean, sd : float
-        Of ``log phi``.
-    """
-
-    mean: float
+    mean: float  # Of ``log phi``
     sd: float
 
 
 @dataclass(frozen=True, slots=True)
 class CellPosterior:
-    """Posterior of one model's success rate on every item: a mixture of Betas, independent over items within a draw.
+    """Posterior of one model's success rate on every item: a mixture of Betas, independent over items within a draw."""
 
-    Attributes
-    ----------
-    alpha, beta : (n_draws, n_items)
-        Shapes of the Beta of each item's rate, given the draw's ability and precision.
-    weights : (n_draws,)
-        They sum to one.
-    theta : (n_draws, n_dims)
-    log_precision : (n_draws,)
-    mode : (n_dims + 1,)
-        Most probable ability and ``log phi``.
-    """
-
+    # (n_draws, n_items): Shapes of the Beta of each item's rate, given the draw's ability and precision.
     alpha: FloatArray
-    beta: FloatArray
-    weights: FloatArray
-    theta: FloatArray
-    log_precision: FloatArray
-    mode: FloatArray
+    beta: FloatArray  # (n_draws, n_items)
+    weights: FloatArray  # (n_draws,): They sum to one
+    theta: FloatArray  # (n_draws, n_dims)
+    log_precision: FloatArray  # (n_draws,)
+    mode: FloatArray  # (n_dims + 1,): Most probable ability and ``log phi``
 
 
 class Counts(NamedTuple):

@@ -23,15 +23,9 @@ largest item's; with half as many by 1.5 %, with twice both numbers by 0.06 %.""
 
 
 class ExpectedVariances(NamedTuple):
-    """What is left of an item's uncertainty after further samples, (n_steps, n_items) each.
+    """What is left of an item's uncertainty after further samples, (n_steps, n_items) each."""
 
-    Attributes
-    ----------
-    within : variance of ``(1 - p)^k`` given ability and precision
-    between : variance of its mean over draws of ability and precision
-    """
-
-    within: FloatArray
+    within: FloatArray  # variance of ``(1 - p)^k`` given ability and precision
     between: FloatArray
 
 

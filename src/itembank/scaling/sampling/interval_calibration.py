@@ -62,23 +62,12 @@ CLOSEST = 1e-5
 
 @dataclass(frozen=True, slots=True)
 class IntervalFactors:
-    """By what factor intervals must be wider, on the logit of pass@k.
+    """By what factor intervals must be wider, on the logit of pass@k."""
 
-    Attributes
-    ----------
-    k : (n_tried_k,)
-        Rising.
-    factors : (n_sets, n_tried_k)
-        One at least; NaN for a set of items on which nothing tells.
-    n_models : int
-        Models they rest on.
-    n_samples : int or None
-        Samples of an item that the models asked about have, where the factors rest on these models.
-    """
-
-    k: FloatArray
-    factors: FloatArray
-    n_models: int
+    k: FloatArray  # (n_tried_k,): Rising
+    factors: FloatArray  # (n_sets, n_tried_k): One at least; NaN for a set of items on which nothing tells
+    n_models: int  # Models they rest on
+    # Samples of an item that the models asked about have, where the factors rest on these models.
     n_samples: int | None = None
 
     def at(self, k: FloatArray) -> FloatArray:

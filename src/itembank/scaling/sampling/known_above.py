@@ -19,17 +19,11 @@ _TINY = 1e-300
 
 @dataclass(frozen=True, slots=True)
 class KnownAbove:
-    """What is known of n_items items, for pass rates of Beta(a, b), arrays (n_draws, n_items).
+    """What is known of n_items items, for pass rates of Beta(a, b), arrays (n_draws, n_items)."""
 
-    Attributes
-    ----------
-    floor : float
-        Pass rates lie above it ...
-    n_unseen : (n_items,)
-        ... or, where this is not NaN, at least one of so many further samples was right; 0 where nothing is known.
-    """
-
-    floor: float
+    floor: float  # Pass rates lie above it
+    # (n_items,): ... or, where this is not NaN, at least one of so many further samples was right; 0 where nothing is
+    # known.
     n_unseen: FloatArray
 
     @property

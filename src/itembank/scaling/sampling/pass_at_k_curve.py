@@ -27,32 +27,17 @@ N_SETS = 2
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """One model on one scenario; the two sets of items are all of them and those that are kept.
+    """One model on one scenario; the two sets of items are all of them and those that are kept."""
 
-    Attributes
-    ----------
-    row : int
-        The model.
-    scenario : str
-    columns : (n_curve_items,)
-        Its items among all.
-    n_items : (n_sets,)
-    values : (n_methods, n_sets, n_k)
-    low, high, truth : (n_sets, n_k)
-    failure : (n_curve_items,)
-        Posterior probability that all of the largest k samples fail.
-    ability, ability_sd : float
-    """
-
-    row: int
+    row: int  # The model
     scenario: str
-    columns: IntArray
-    n_items: IntArray
-    values: FloatArray
-    low: FloatArray
-    high: FloatArray
-    truth: FloatArray
-    failure: FloatArray
+    columns: IntArray  # (n_curve_items,): Its items among all
+    n_items: IntArray  # (n_sets,)
+    values: FloatArray  # (n_methods, n_sets, n_k)
+    low: FloatArray  # (n_sets, n_k)
+    high: FloatArray  # (n_sets, n_k)
+    truth: FloatArray  # (n_sets, n_k)
+    failure: FloatArray  # (n_curve_items,): Posterior probability that all of the largest k samples fail
     ability: float
     ability_sd: float
 

@@ -15,43 +15,26 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class PassCurves:
-    """pass@k of n_curves pairs of model and scenario, over one set of items each.
+    """pass@k of n_curves pairs of model and scenario, over one set of items each."""
 
-    Attributes
-    ----------
-    values : (n_methods, n_curves, n_k)
-        NaN where a method has no value: the unbiased one where k exceeds the samples of some item.
-    low, high : (n_curves, n_k)
-        Interval of the method `irsl`; NaN without it.
-    truth : (n_curves, n_k) or None
-        With a budget: from all samples; NaN where k is larger than they can tell.
-    n_items : (n_curves,)
-    """
-
+    # (n_methods, n_curves, n_k): NaN where a method has no value: the unbiased one where k exceeds the samples of some
+    # item.
     values: FloatArray
-    low: FloatArray
-    high: FloatArray
+    low: FloatArray  # (n_curves, n_k): Interval of the method `irsl`; NaN without it
+    high: FloatArray  # (n_curves, n_k)
+    # (n_curves, n_k): With a budget: from all samples; NaN where k is larger than they can tell.
     truth: FloatArray | None
-    n_items: IntArray
+    n_items: IntArray  # (n_curves,)
 
 
 @dataclass(frozen=True, slots=True)
 class ItemEvidence:
-    """The samples of every item by each curve, and what they leave to fail; 0 and NaN outside the curve's scenario.
-
-    Attributes
-    ----------
-    item_ids : tuple of n_items ids
-    n_trials, n_correct : (n_curves, n_items)
-        The samples used.
-    failure : (n_curves, n_items)
-        Probability that all of the largest k samples fail.
-    """
+    """The samples of every item by each curve, and what they leave to fail; 0 and NaN outside the curve's scenario."""
 
     item_ids: tuple[str, ...]
-    n_trials: IntArray
-    n_correct: IntArray
-    failure: FloatArray
+    n_trials: IntArray  # (n_curves, n_items): The samples used
+    n_correct: IntArray  # (n_curves, n_items)
+    failure: FloatArray  # (n_curves, n_items): Probability that all of the largest k samples fail
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -13,16 +13,10 @@ from itembank.responses.validation import describe_cells
 
 @dataclass(frozen=True, slots=True)
 class SampleCounts:
-    """Samples of n_models models on n_items items.
+    """Samples of n_models models on n_items items."""
 
-    Attributes
-    ----------
-    n_trials, n_correct : (n_models, n_items)
-        Whole numbers; zero trials where a model was not asked.
-    """
-
-    n_trials: IntArray
-    n_correct: IntArray
+    n_trials: IntArray  # (n_models, n_items): Whole numbers; zero trials where a model was not asked
+    n_correct: IntArray  # (n_models, n_items)
 
     @property
     def rates(self) -> FloatArray:

@@ -16,44 +16,24 @@ from itembank.scaling.sampling.scenario_item_models import ScenarioItemModel, fi
 
 @dataclass(frozen=True, slots=True)
 class SampledScenario:
-    """Items of one scenario, with the samples of all models.
-
-    Attributes
-    ----------
-    name : str
-    columns : (n_scenario_items,)
-        Where the items stand among all.
-    truth, used : SampleCounts
-        Of all items: the samples there are, and those that estimates see.
-    item_model : ScenarioItemModel or None
-        None where no method needs one, or none could be fitted.
-    """
+    """Items of one scenario, with the samples of all models."""
 
     name: str
-    columns: IntArray
-    truth: SampleCounts
+    columns: IntArray  # (n_scenario_items,): Where the items stand among all
+    truth: SampleCounts  # Of all items: the samples there are, and those that estimates see
     used: SampleCounts
-    item_model: ScenarioItemModel | None
+    item_model: ScenarioItemModel | None  # None where no method needs one, or none could be fitted
 
 
 @dataclass(frozen=True, slots=True)
 class SampledItems:
-    """The items that a law is about, a bank's or those of the responses, with the samples of all models.
-
-    Attributes
-    ----------
-    responses : ResponseMatrix
-    bank : Bank or None
-    item_ids, scenarios : lists of n_items names
-    truth, used : SampleCounts
-        The samples there are, and those that estimates see, (n_models, n_items).
-    """
+    """The items that a law is about, a bank's or those of the responses, with the samples of all models."""
 
     responses: ResponseMatrix
     bank: Bank | None
     item_ids: list[str]
     scenarios: list[str]
-    truth: SampleCounts
+    truth: SampleCounts  # The samples there are, and those that estimates see, (n_models, n_items)
     used: SampleCounts
 
 

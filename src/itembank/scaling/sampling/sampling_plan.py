@@ -150,25 +150,15 @@ def steps(most: int) -> IntArray:
 
 @dataclass(frozen=True, slots=True)
 class _Outlook:
-    """Variance of pass@k that is left after further samples.
+    """Variance of pass@k that is left after further samples."""
 
-    Attributes
-    ----------
-    n_more : (n_steps,)
-    within : (n_steps, n_items)
-        Each item's own part, given ability and precision.
-    shrinkage : (n_steps, n_items)
-        Factor of what ability and precision change about the item: the more samples, the less it rests on them.
-    shared : (n_draws, n_items)
-        Those changes now, items' parts of pass@k by draw, less their means.
-    weights : (n_draws,)
-    """
-
-    n_more: IntArray
-    within: FloatArray
+    n_more: IntArray  # (n_steps,)
+    within: FloatArray  # (n_steps, n_items): Each item's own part, given ability and precision
+    # (n_steps, n_items): Factor of what ability and precision change about the item: the more samples, the less it
+    # rests on them.
     shrinkage: FloatArray
-    shared: FloatArray
-    weights: FloatArray
+    shared: FloatArray  # (n_draws, n_items): Those changes now, items' parts of pass@k by draw, less their means
+    weights: FloatArray  # (n_draws,)
 
     def variance(self, at: IntArray) -> float:
         """Variance of pass@k with the item's samples at these steps, (n_items,)."""

@@ -12,37 +12,19 @@ from itembank.tabular import Tabular
 
 @dataclass(frozen=True, slots=True)
 class ScenarioPlan:
-    """Further samples of one model on one scenario.
-
-    Attributes
-    ----------
-    model_id, scenario : str
-    item_ids : tuple of n_items ids
-    n_trials, n_correct : (n_items,)
-        The samples there are.
-    n_more : (n_items,)
-        Further samples of each item.
-    gain : (n_items,)
-        Share of the variance of pass@k that they are expected to take away.
-    half_width_now, half_width_after : float
-        Of the interval of pass@k: today's, and the expected one.
-    is_reached : bool
-        Whether the wanted half-width can be reached.
-    n_uniform : int or None
-        Samples that it would take with as many of every item; None when that does not reach it.
-    """
+    """Further samples of one model on one scenario."""
 
     model_id: str
     scenario: str
     item_ids: tuple[str, ...]
-    n_trials: IntArray
-    n_correct: IntArray
-    n_more: IntArray
-    gain: FloatArray
-    half_width_now: float
+    n_trials: IntArray  # (n_items,): The samples there are
+    n_correct: IntArray  # (n_items,)
+    n_more: IntArray  # (n_items,): Further samples of each item
+    gain: FloatArray  # (n_items,): Share of the variance of pass@k that they are expected to take away
+    half_width_now: float  # Of the interval of pass@k: today's, and the expected one
     half_width_after: float
-    is_reached: bool
-    n_uniform: int | None
+    is_reached: bool  # Whether the wanted half-width can be reached
+    n_uniform: int | None  # Samples that it would take with as many of every item; None when that does not reach it
 
     @property
     def total(self) -> int:

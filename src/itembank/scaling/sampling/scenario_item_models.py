@@ -22,23 +22,12 @@ ALIKE_LOG_PRECISION_SD = 2.0
 
 @dataclass(frozen=True, slots=True)
 class ScenarioItemModel:
-    """Item model of some items, with the priors that a model's samples are read with.
+    """Item model of some items, with the priors that a model's samples are read with."""
 
-    Attributes
-    ----------
-    columns : (n_known,)
-        The items it knows, rising.
-    parameters : ItemParameters
-        Of these items.
-    prior : AbilityPrior
-    precision : PrecisionPrior
-        Of a model's phi: how far its pass rates lie from the item model's.
-    """
-
-    columns: IntArray
-    parameters: ItemParameters
+    columns: IntArray  # (n_known,): The items it knows, rising
+    parameters: ItemParameters  # Of these items
     prior: AbilityPrior
-    precision: PrecisionPrior
+    precision: PrecisionPrior  # Of a model's phi: how far its pass rates lie from the item model's
 
     def parameters_of(self, columns: IntArray) -> ItemParameters:
         """Return the parameters of some of its items."""

@@ -15,17 +15,11 @@ from itembank.scaling.transfers.characteristic_curve import mean_curves
 
 @dataclass(frozen=True, slots=True)
 class CurvePrediction:
-    """Predicted curves of n_models models, each (n_models, n_k): the median of what they may be, and an interval.
+    """Predicted curves of n_models models, each (n_models, n_k): the median of what they may be, and an interval."""
 
-    Attributes
-    ----------
-    value, lower, upper : (n_models, n_k)
-        Mean score, or mean pass@k.
-    """
-
-    value: FloatArray
-    lower: FloatArray
-    upper: FloatArray
+    value: FloatArray  # (n_models, n_k): Mean score, or mean pass@k
+    lower: FloatArray  # (n_models, n_k)
+    upper: FloatArray  # (n_models, n_k)
 
 
 def actual_curves(responses: ResponseMatrix, columns: IntArray, k: tuple[int, ...]) -> FloatArray:

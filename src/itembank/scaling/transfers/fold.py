@@ -29,21 +29,12 @@ from itembank.scaling.transfers.transfer_specs import TransferSpec
 
 @dataclass(frozen=True, slots=True)
 class PairValidity:
-    """Correlation, over calibration models, of the abilities that source and target give.
-
-    Attributes
-    ----------
-    correlation, lower, upper : float
-    disattenuated : float
-        Of the abilities themselves, without the errors of their estimates.
-    source_reliability, target_reliability : float
-    n_models : int
-    """
+    """Correlation, over calibration models, of the abilities that source and target give."""
 
     correlation: float
     lower: float
     upper: float
-    disattenuated: float
+    disattenuated: float  # Of the abilities themselves, without the errors of their estimates
     source_reliability: float
     target_reliability: float
     n_models: int
@@ -51,28 +42,15 @@ class PairValidity:
 
 @dataclass(frozen=True, slots=True)
 class FoldTransfer:
-    """What one part of the models gave.
-
-    Attributes
-    ----------
-    sets : ItemSets
-    validity : PairValidity
-    places : (n_asked,)
-    theta, standard_errors : (n_asked,)
-        From the source items alone.
-    actual : (n_asked, n_k)
-    uninformed : (n_asked, n_k)
-        The mean of the calibration models: what is predicted without any response.
-    predictions : mapping of method to CurvePrediction
-    """
+    """What one part of the models gave."""
 
     sets: ItemSets
     validity: PairValidity
-    places: IntArray
-    theta: FloatArray
-    standard_errors: FloatArray
-    actual: FloatArray
-    uninformed: FloatArray
+    places: IntArray  # (n_asked,)
+    theta: FloatArray  # (n_asked,): From the source items alone
+    standard_errors: FloatArray  # (n_asked,)
+    actual: FloatArray  # (n_asked, n_k)
+    uninformed: FloatArray  # (n_asked, n_k): The mean of the calibration models: what is predicted without any response
     predictions: Mapping[str, CurvePrediction]
 
 

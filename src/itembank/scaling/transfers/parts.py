@@ -15,37 +15,22 @@ from itembank.scaling.transfers.difficulty_split import split_by_difficulty
 
 @dataclass(frozen=True, slots=True)
 class ItemSets:
-    """The two sets of items of a transfer, as columns of the responses.
-
-    Attributes
-    ----------
-    source_name, target_name : str
-    source, target : (n_source,), (n_target,)
-    """
+    """The two sets of items of a transfer, as columns of the responses."""
 
     source_name: str
     target_name: str
-    source: IntArray
-    target: IntArray
+    source: IntArray  # (n_source,), (n_target,)
+    target: IntArray  # (n_source,), (n_target,)
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Calibration models and the models whose target is predicted from them, on the same items.
-
-    Attributes
-    ----------
-    calibration, asked : ResponseMatrix
-    calibration_groups : tuple of names or None
-        Relatives among the calibration models.
-    places : (n_asked,)
-        Row of each asked model in the responses of the caller.
-    """
+    """Calibration models and the models whose target is predicted from them, on the same items."""
 
     calibration: ResponseMatrix
     asked: ResponseMatrix
-    calibration_groups: tuple[str, ...] | None
-    places: IntArray
+    calibration_groups: tuple[str, ...] | None  # Relatives among the calibration models
+    places: IntArray  # (n_asked,): Row of each asked model in the responses of the caller
 
 
 def item_sets(calibration: ResponseMatrix, source: str, target: str | None, easy_fraction: float) -> ItemSets:

@@ -33,21 +33,14 @@ MINIMUM_MODELS = 3
 
 @dataclass(frozen=True, slots=True)
 class HeldOutErrors:
-    """Errors of each candidate on every model, from fits without that model.
-
-    Attributes
-    ----------
-    candidates : tuple of n_candidates numbers
-    n_shown : tuple of n_sizes numbers
-    errors : (n_sizes, n_candidates, n_models)
-        Mean over scenarios of ``|predicted - actual|`` score; NaN where a model has no hidden response.
-    log_likelihoods : (n_sizes, n_candidates, n_models)
-    """
+    """Errors of each candidate on every model, from fits without that model."""
 
     candidates: tuple[int, ...]
     n_shown: tuple[int, ...]
+    # (n_sizes, n_candidates, n_models): Mean over scenarios of ``|predicted - actual|`` score; NaN where a model has no
+    # hidden response.
     errors: FloatArray
-    log_likelihoods: FloatArray
+    log_likelihoods: FloatArray  # (n_sizes, n_candidates, n_models)
 
 
 @one_blas_thread()

@@ -18,63 +18,35 @@ class Spread:
 
 @dataclass(frozen=True, slots=True)
 class ScenarioHomogeneity:
-    """Properties of the items of one scenario; abilities have mean 0 and standard deviation 1.
-
-    Attributes
-    ----------
-    scenario : str
-    n_items, n_models : int
-    n_degenerate : int
-        Items that all models answered alike; they are in nothing below but `pattern`.
-    difficulty, discrimination : (n_items - n_degenerate,)
-    difficulty_spread, discrimination_spread : Spread
-        Half the distance from the 16th to the 84th percentile, with the uncertainty of the parameters: the standard
-        deviation of a normal distribution, which single items with a slope near zero do not move.
-    mean_discrimination : float
-    n_negative : int
-        Items with a negative discrimination.
-    abilities : (n_models,)
-    range : (float, float)
-        5th and 95th percentile of the abilities.
-    grid, information : (n_grid,)
-        Abilities, and the information of all items together there.
-    standard_errors : (float, float, float)
-        Of an ability by all items, ``1 / sqrt(information)``, at the lower end, the middle and the upper end of the
-        range.
-    reliability : float
-        Fraction of the variance of ability that `budget` items of mean information explain, averaged over the range.
-    share_ordered : float
-        Fraction of pairs of models that they order rightly, ties aside.
-    items_for_90 : float
-        How many such items it takes for a reliability of 0.9.
-    budget : int
-    pattern : (n_rows, n_columns)
-        Responses averaged in blocks: models by rising mean response, items by rising difficulty.
-    warnings : tuple of str
-        Why a law may fail; empty where nothing speaks against it.
-    """
+    """Properties of the items of one scenario; abilities have mean 0 and standard deviation 1."""
 
     scenario: str
     n_items: int
     n_models: int
-    n_degenerate: int
-    difficulty: FloatArray
-    discrimination: FloatArray
+    n_degenerate: int  # Items that all models answered alike; they are in nothing below but `pattern`
+    difficulty: FloatArray  # (n_items - n_degenerate,)
+    discrimination: FloatArray  # (n_items - n_degenerate,)
+    # Half the distance from the 16th to the 84th percentile, with the uncertainty of the parameters: the standard
+    # deviation of a normal distribution, which single items with a slope near zero do not move.
     difficulty_spread: Spread
     discrimination_spread: Spread
     mean_discrimination: float
-    n_negative: int
-    abilities: FloatArray
-    range: tuple[float, float]
-    grid: FloatArray
-    information: FloatArray
+    n_negative: int  # Items with a negative discrimination
+    abilities: FloatArray  # (n_models,)
+    range: tuple[float, float]  # (float, float): 5th and 95th percentile of the abilities
+    grid: FloatArray  # (n_grid,): Abilities, and the information of all items together there
+    information: FloatArray  # (n_grid,)
+    # (float, float, float): Of an ability by all items, ``1 / sqrt(information)``, at the lower end, the middle and the
+    # upper end of the range.
     standard_errors: tuple[float, ...]
+    # Fraction of the variance of ability that `budget` items of mean information explain, averaged over the range.
     reliability: float
-    share_ordered: float
-    items_for_90: float
+    share_ordered: float  # Fraction of pairs of models that they order rightly, ties aside
+    items_for_90: float  # How many such items it takes for a reliability of 0.9
     budget: int
+    # (n_rows, n_columns): Responses averaged in blocks: models by rising mean response, items by rising difficulty.
     pattern: FloatArray
-    warnings: tuple[str, ...]
+    warnings: tuple[str, ...]  # Why a law may fail; empty where nothing speaks against it
 
     @property
     def is_fit(self) -> bool:

@@ -138,23 +138,12 @@ Points: TypeAlias = dict[str, tuple[FloatArray, FloatArray]]
 
 @dataclass(frozen=True, slots=True)
 class _Panel:
-    """Curves of all assessors for one number of calibration tasks and set.
+    """Curves of all assessors for one number of calibration tasks and set."""
 
-    Attributes
-    ----------
-    key : (n_calibration_tasks, set)
-    whole : Points
-        Of all partitions.
-    left_out : list of Points
-        Without one partition after the other; empty where there is one.
-    budgets : list of (budget, place)
-        Of the reference, and where they stand on its curve.
-    """
-
-    key: tuple[Any, ...]
-    whole: Points
-    left_out: list[Points]
-    budgets: list[tuple[int, int]]
+    key: tuple[Any, ...]  # (n_calibration_tasks, set)
+    whole: Points  # Of all partitions
+    left_out: list[Points]  # Without one partition after the other; empty where there is one
+    budgets: list[tuple[int, int]]  # list of (budget, place): Of the reference, and where they stand on its curve
 
 
 def _panels(errors: pl.DataFrame, spec: PredictionSpec) -> Iterator[_Panel]:

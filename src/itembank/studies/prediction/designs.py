@@ -23,21 +23,11 @@ from itembank.studies.prediction.prepared import Known, part_of
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """The items that may be chosen, and those whose prediction matters.
+    """The items that may be chosen, and those whose prediction matters."""
 
-    Attributes
-    ----------
-    items : (n_pool,)
-        Columns of the interpolation tasks' items that are not held out.
-    targets : (n_targets,)
-        Columns of the held-out items of all tasks.
-    target_weights : (n_targets,)
-        Every task weighs the same; they sum to one.
-    """
-
-    items: IntArray
-    targets: IntArray
-    target_weights: FloatArray
+    items: IntArray  # (n_pool,): Columns of the interpolation tasks' items that are not held out
+    targets: IntArray  # (n_targets,): Columns of the held-out items of all tasks
+    target_weights: FloatArray  # (n_targets,): Every task weighs the same; they sum to one
 
 
 def make_pool(known: Known, interpolation: IntArray, held_out: IntArray) -> Pool:

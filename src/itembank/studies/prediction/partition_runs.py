@@ -41,24 +41,12 @@ Choices: TypeAlias = dict[tuple[object, ...], Mapping[int, IntArray]]
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where in a study assessors work: a partition with a number of calibration tasks.
-
-    Attributes
-    ----------
-    spec : PredictionSpec
-    prepared : Prepared
-    number : int
-        Of the partition.
-    n_tasks : int
-        Calibration tasks.
-    pool : Pool
-    budgets : tuple of int
-    """
+    """Where in a study assessors work: a partition with a number of calibration tasks."""
 
     spec: PredictionSpec
     prepared: Prepared
-    number: int
-    n_tasks: int
+    number: int  # Of the partition
+    n_tasks: int  # Calibration tasks
     pool: Pool
     budgets: tuple[int, ...]
 

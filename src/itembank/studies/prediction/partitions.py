@@ -19,22 +19,12 @@ NO_TASK = "(none)"
 
 @dataclass(frozen=True, slots=True)
 class Tasks:
-    """The tasks of a study.
+    """The tasks of a study."""
 
-    Attributes
-    ----------
-    names : tuple of n_tasks names
-        Those large enough, sorted.
-    index : (n_items,)
-        Task of each item; -1 for items of tasks that are too small.
-    n_items, n_held_out : (n_tasks,)
-        Items of each task, and how many of them are predicted.
-    """
-
-    names: tuple[str, ...]
-    index: IntArray
-    n_items: IntArray
-    n_held_out: IntArray
+    names: tuple[str, ...]  # Those large enough, sorted
+    index: IntArray  # (n_items,): Task of each item; -1 for items of tasks that are too small
+    n_items: IntArray  # (n_tasks,): Items of each task, and how many of them are predicted
+    n_held_out: IntArray  # (n_tasks,)
 
     @property
     def n_tasks(self) -> int:

@@ -16,22 +16,13 @@ EB_STRENGTH = 5.0
 
 @dataclass(frozen=True, slots=True)
 class HeldOut:
-    """The items that are predicted, task after task.
+    """The items that are predicted, task after task."""
 
-    Attributes
-    ----------
-    items : (n_held_out,)
-        Columns of the responses.
-    task : (n_held_out,)
-        Rising.
-    n_tasks : int
-    observed : (n_test, n_held_out)
-        1.0 where the test model answered, else 0.0: predictions are means over the same items as the truth.
-    """
-
-    items: IntArray
-    task: IntArray
+    items: IntArray  # (n_held_out,): Columns of the responses
+    task: IntArray  # (n_held_out,): Rising
     n_tasks: int
+    # (n_test, n_held_out): 1.0 where the test model answered, else 0.0: predictions are means over the same items as
+    # the truth.
     observed: FloatArray
 
     def means(self, values: FloatArray) -> FloatArray:

@@ -30,35 +30,18 @@ STUDY_COST = "study_cost"
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What may be known before a test model is asked anything. Items are those that a training model answered.
+    """What may be known before a test model is asked anything. Items are those that a training model answered."""
 
-    Attributes
-    ----------
-    responses : (n_train, n_items)
-        Of the training models.
-    n_trials : (n_train, n_items) or None
-        Repeated trials behind each response.
-    item_ids : tuple of n_items ids
-    task : (n_items,)
-        Task of each item; -1 for none.
-    task_names : tuple of n_tasks names
-    is_held_out, is_degenerate : (n_items,)
-        Items that are only predicted; items that every training model answered alike.
-    cost : (n_items,) or None
-        Expected cost of each item (WILD eq. 10); the mean of the others where no training model's is known.
-    calibrations : mapping of name to Calibration
-        On all items.
-    """
-
-    responses: FloatArray
-    n_trials: IntArray | None
+    responses: FloatArray  # (n_train, n_items): Of the training models
+    n_trials: IntArray | None  # (n_train, n_items): Repeated trials behind each response
     item_ids: tuple[str, ...]
-    task: IntArray
+    task: IntArray  # (n_items,): Task of each item; -1 for none
     task_names: tuple[str, ...]
-    is_held_out: BoolArray
-    is_degenerate: BoolArray
+    is_held_out: BoolArray  # (n_items,): Items that are only predicted; items that every training model answered alike
+    is_degenerate: BoolArray  # (n_items,)
+    # (n_items,): Expected cost of each item (WILD eq. 10); the mean of the others where no training model's is known.
     cost: FloatArray | None
-    calibrations: Mapping[str, Calibration]
+    calibrations: Mapping[str, Calibration]  # On all items
 
     @property
     def n_tasks(self) -> int:
@@ -98,22 +81,12 @@ class Known:
 
 @dataclass(frozen=True, slots=True)
 class TestModels:
-    """The test models, and all their responses: assessors see of them what `answers` gives.
-
-    Attributes
-    ----------
-    model_ids : tuple of n_test ids
-    responses : (n_test, n_items)
-    n_trials : (n_test, n_items) or None
-        Repeated trials behind each response.
-    cost : (n_test, n_items) or None
-        Of each response; the expected one where it is not known.
-    """
+    """The test models, and all their responses: assessors see of them what `answers` gives."""
 
     model_ids: tuple[str, ...]
-    responses: FloatArray
-    n_trials: IntArray | None
-    cost: FloatArray | None
+    responses: FloatArray  # (n_test, n_items)
+    n_trials: IntArray | None  # (n_test, n_items): Repeated trials behind each response
+    cost: FloatArray | None  # (n_test, n_items): Of each response; the expected one where it is not known
 
     def answers(self, items: IntArray) -> FloatArray:
         """Responses to items (n,), or to each model's own (n_test, n); (n_test, n), NaN for none."""
@@ -133,29 +106,17 @@ class TestModels:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A partition before any item is chosen.
-
-    Attributes
-    ----------
-    known : Known
-    new : TestModels
-    held_out : HeldOut
-    train_means, truth : (n_train, n_tasks), (n_test, n_tasks)
-        Mean of every model on each task's held-out items.
-    offsets : mapping of item model to (n_tasks,)
-        What the training models' means lie above what it predicts for them (`mean_offsets`); of families with a
-        precision alone.
-    task_order : (n_tasks,)
-    seconds : mapping of item model to CPU seconds
-    """
+    """A partition before any item is chosen."""
 
     known: Known
     new: TestModels
     held_out: HeldOut
-    train_means: FloatArray
-    truth: FloatArray
+    train_means: FloatArray  # (n_train, n_tasks), (n_test, n_tasks): Mean of every model on each task's held-out items
+    truth: FloatArray  # (n_train, n_tasks), (n_test, n_tasks)
+    # mapping of item model to (n_tasks,): What the training models' means lie above what it predicts for them
+    # (`mean_offsets`); of families with a precision alone.
     offsets: Mapping[str, FloatArray]
-    task_order: IntArray
+    task_order: IntArray  # (n_tasks,)
     seconds: Mapping[str, float]
 
 

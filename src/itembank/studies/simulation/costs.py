@@ -17,20 +17,12 @@ INPUT_SHARE = (2.0, 2.0)
 
 @dataclass(frozen=True, slots=True)
 class CostDraw:
-    """What costs are made of; expected tokens are products of an item's and a model's part.
+    """What costs are made of; expected tokens are products of an item's and a model's part."""
 
-    Attributes
-    ----------
-    input_of_item, output_of_item : (n_items,)
-        Mean tokens over models of mean verbosity.
-    input_of_model, output_of_model : (n_models,)
-        Tokeniser and verbosity, lognormal of mean 1.
-    """
-
-    input_of_item: FloatArray
-    output_of_item: FloatArray
-    input_of_model: FloatArray
-    output_of_model: FloatArray
+    input_of_item: FloatArray  # (n_items,): Mean tokens over models of mean verbosity
+    output_of_item: FloatArray  # (n_items,)
+    input_of_model: FloatArray  # (n_models,): Tokeniser and verbosity, lognormal of mean 1
+    output_of_model: FloatArray  # (n_models,)
 
 
 def draw_cost_parts(spec: SimulationSpec, tasks: TaskDraw, items: ItemDraw, rng: np.random.Generator) -> CostDraw:

@@ -11,25 +11,13 @@ from itembank.tabular import Compact
 
 @dataclass(frozen=True, slots=True)
 class Truth:
-    """What responses were drawn from; models and items in the order of the responses.
-
-    Attributes
-    ----------
-    spec : SimulationSpec
-    task_names : tuple of n_tasks names
-        The scenarios of the items.
-    parameters : ItemParameters
-        In n_dims dimensions, the general ability first, then the specific ones.
-    abilities : (n_models, n_dims)
-    task_scores : (n_models, n_tasks)
-        Mean probability of a correct response over the items of each task.
-    """
+    """What responses were drawn from; models and items in the order of the responses."""
 
     spec: SimulationSpec
-    task_names: tuple[str, ...]
-    parameters: ItemParameters
-    abilities: FloatArray
-    task_scores: FloatArray
+    task_names: tuple[str, ...]  # The scenarios of the items
+    parameters: ItemParameters  # In n_dims dimensions, the general ability first, then the specific ones
+    abilities: FloatArray  # (n_models, n_dims)
+    task_scores: FloatArray  # (n_models, n_tasks): Mean probability of a correct response over the items of each task
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -14,19 +14,11 @@ LARGEST = 2.75
 
 @dataclass(frozen=True, slots=True)
 class TaskDraw:
-    """Tasks as drawn.
+    """Tasks as drawn."""
 
-    Attributes
-    ----------
-    sizes : (n_tasks,)
-        Items of each.
-    difficulty : (n_tasks,)
-    profile : (n_tasks, n_specific)
-        Loadings on the specific abilities, around which those of its items lie.
-    """
-
-    sizes: IntArray
-    difficulty: FloatArray
+    sizes: IntArray  # (n_tasks,): Items of each
+    difficulty: FloatArray  # (n_tasks,)
+    # (n_tasks, n_specific): Loadings on the specific abilities, around which those of its items lie.
     profile: FloatArray
 
     @property
@@ -43,18 +35,10 @@ class TaskDraw:
 
 @dataclass(frozen=True, slots=True)
 class ItemDraw:
-    """Items as drawn.
+    """Items as drawn."""
 
-    Attributes
-    ----------
-    parameters : ItemParameters
-        In n_dims + 1 dimensions, the general one first.
-    relative_difficulty : (n_items,)
-        Difficulty over that of the item's task.
-    """
-
-    parameters: ItemParameters
-    relative_difficulty: FloatArray
+    parameters: ItemParameters  # In n_dims + 1 dimensions, the general one first
+    relative_difficulty: FloatArray  # (n_items,): Difficulty over that of the item's task
 
 
 def draw_tasks(spec: SimulationSpec, rng: np.random.Generator) -> TaskDraw:
