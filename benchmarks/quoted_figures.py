@@ -1,4 +1,4 @@
-"""Compare figures that prose quotes with the tables they come from, as ``docs/quoted.toml`` lists them."""
+"""Compare figures that prose quotes with the tables they come from, as ``benchmarks/tables/quoted.toml`` lists them."""
 
 import re
 import tomllib
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from benchmarks.result_manifests import DOCUMENT, ROOT, tables_of
 
-LIST = ROOT / "docs" / "quoted.toml"
+LIST = ROOT / "benchmarks" / "tables" / "quoted.toml"
 NUMBER = r"[-+]?(?:\d[\d,]*(?:\.\d+)?|\.\d+)"
 FIGURE = rf"({NUMBER}(?: ± {NUMBER})?)"
 """A figure, with its standard error where one is given."""
@@ -58,7 +58,7 @@ def _agree(printed: str, cell: str, unit: float) -> bool:
 
 
 def _cells(source: str, root: Path) -> Iterator[tuple[str, str]]:
-    """Give the cells that a source names, with their names; `docs/quoted.toml` says how it is written."""
+    """Give the cells that a source names, with their names; `benchmarks/tables/quoted.toml` says how it is written."""
     name, *begin, columns = (part.strip() for part in source.split(" | "))
     text = _section(name, root)
     if not begin:
@@ -92,7 +92,8 @@ def _section(name: str, root: Path) -> str:
         if name not in tables:
             raise LookupError(f"there is no table {name}")
         return tables[name][0]
-    text = (root / "docs" / page).read_text(encoding="utf-8")
+    path = DOCUMENT.relative_to(ROOT) if page == DOCUMENT.name else Path("docs", page)
+    text = (root / path).read_text(encoding="utf-8")
     parts = re.split(r"^#+ +(.*)$", text, flags=re.MULTILINE)
     if not anchor:
         return text

@@ -1,6 +1,6 @@
 """What a table of the documents was made by: the command, the commit, and digests of what went in and of the table.
 
-A *run* is one command that makes one or more tables (`result_runs.toml`). Its *manifest*, kept in `docs/manifests`,
+A *run* is one command that makes one or more tables (`result_runs.toml`). Its *manifest*, kept in `benchmarks/tables/manifests`,
 says what went in when the tables were made: the benchmark's code, the data, and the numbers that the library gave then
 (`tests/snapshot`). Comparing it with what is here now says whether they are out of date.
 """
@@ -22,8 +22,8 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 REGISTRY = ROOT / "benchmarks" / "result_runs.toml"
-MANIFESTS = ROOT / "docs" / "manifests"
-DOCUMENT = ROOT / "docs" / "results-tables.md"
+MANIFESTS = ROOT / "benchmarks" / "tables" / "manifests"
+DOCUMENT = ROOT / "benchmarks" / "tables" / "tables.md"
 SNAPSHOT = ROOT / "tests" / "snapshot" / "values.json"
 COMPARED_DIGITS = 6
 """Significant digits of a number of the snapshot that count: tables show four at most."""

@@ -1,7 +1,7 @@
 """Run the study: ``ITEMBANK_SHARED=... python -m benchmarks.accuracy -o DIR``.
 
 Every split is kept when it is done (`benchmarks.kept_parts`): stopped, the same command goes on.
-Writes `estimates.parquet` (every single estimate), `summary.csv`, and the tables of docs/results-tables.md.
+Writes `estimates.parquet` (every single estimate), `summary.csv`, and the tables of benchmarks/tables/tables.md.
 """
 
 import argparse

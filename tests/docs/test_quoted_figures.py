@@ -21,8 +21,9 @@ TABLES = """
 @pytest.fixture
 def wrong(tmp_path):
     """Write a page and what it quotes, and compare."""
-    (tmp_path / "docs").mkdir()
-    (tmp_path / "docs" / "results-tables.md").write_text(TABLES, encoding="utf-8")
+    tables = tmp_path / "benchmarks" / "tables"
+    tables.mkdir(parents=True)
+    (tables / "tables.md").write_text(TABLES, encoding="utf-8")
 
     def compare(text, phrase, *sources):
         (tmp_path / "page.md").write_text(text, encoding="utf-8")
@@ -49,7 +50,7 @@ def test_every_figure_that_is_listed_is_its_tables():
         ("is 0.75.", "is {}.", "errors | Mean of both:"),
         ("± 0.02", "± {}", "errors | Mean of both: 0.75 ±"),
         ("0.04 off", "{} off", "errors | Set | 30 | ours #2"),
-        ("with 2.7", "with {}", "results-tables.md#sizes | Set | 30 | theirs"),
+        ("with 2.7", "with {}", "tables.md#sizes | Set | 30 | theirs"),
     ],
 )
 def test_figures_are_compared_at_the_digits_printed(wrong, text, phrase, source):

@@ -37,7 +37,7 @@ OWN_DIMS = {"1pl": 1, "2pl": 1, "nested": 4, "bifactor": 1}
 """Number of abilities of an item model where none is given; that of a bifactor one follows from the scenarios.
 
 Nested: WILD takes 3. One specific ability more is our choice: it gains where tasks differ, and costs nothing elsewhere
-(`docs/results-tables.md`, "Predicting tasks that were never asked").
+(`benchmarks/tables/tables.md`, "Predicting tasks that were never asked").
 """
 
 

@@ -17,7 +17,7 @@ ROUNDING = 1e-12
 ALLOWANCE = 1.1
 """New models differ more from past ones than past ones from each other: intervals are a tenth wider than the errors
 of calibration models ask for. On five leaderboards, shifted splits among them, 95 % intervals then held for 0.949 of
-8,686 estimates, without it for 0.931 (`docs/results-tables.md`)."""
+8,686 estimates, without it for 0.931 (`benchmarks/tables/tables.md`)."""
 
 
 Number = TypeVar("Number", float, FloatArray)

@@ -63,7 +63,7 @@ class Stratified(RandomSelectionSpec):
     allocation : {'equal', 'proportional'}
         'equal': tinyBenchmarks's rule, counts of two subscenarios differ by at most one. For a micro target with
         subscenarios of very different size the weights that make up for it can cost more than plain random sampling
-        (`docs/results-tables.md`). 'proportional': counts follow the subscenarios' share of the score; the same as
+        (`benchmarks/tables/tables.md`). 'proportional': counts follow the subscenarios' share of the score; the same as
         'equal' for a macro target.
     """
 
