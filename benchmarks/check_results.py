@@ -2,8 +2,8 @@
 
 A table is out of date when its benchmark, the data, the numbers that the library gives (`tests/snapshot/values.json`)
 or the table itself changed since it was made. `python -m benchmarks.remake_results NAME` makes the tables of a run
-again. Figures that other pages quote are compared with the tables (benchmarks/tables/quoted.toml). The exit code is 1 when a table
-is out of date or a figure another.
+again. Figures that other pages quote are compared with the tables (`benchmarks/tables/quoted.toml`). The exit code is
+1 when a table is out of date or a figure another.
 """
 
 import argparse

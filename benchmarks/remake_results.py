@@ -1,7 +1,7 @@
-"""Make tables of the documents again: ``python -m benchmarks.remake_results panel untouched`` (or ``--stale``).
+"""Make registered tables again: ``python -m benchmarks.remake_results panel untouched`` (or ``--stale``).
 
-Runs the command of each run, puts its tables into the document, and keeps the manifest in benchmarks/tables/manifests. What the
-command writes stays in benchmarks/results, in a folder named after the code, so that a run that was stopped goes on
+Runs the command of each run, puts its tables into the document, and keeps its manifest (`benchmarks/tables`). What the
+command writes stays in `benchmarks/results`, in a folder named after the code, so that a run that was stopped goes on
 where its command can, and never with numbers of other code.
 """
 

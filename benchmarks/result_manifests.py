@@ -1,8 +1,9 @@
 """What a table of the documents was made by: the command, the commit, and digests of what went in and of the table.
 
-A *run* is one command that makes one or more tables (`result_runs.toml`). Its *manifest*, kept in `benchmarks/tables/manifests`,
-says what went in when the tables were made: the benchmark's code, the data, and the numbers that the library gave then
-(`tests/snapshot`). Comparing it with what is here now says whether they are out of date.
+A *run* is one command that makes one or more tables (`result_runs.toml`). Its *manifest*, kept in
+`benchmarks/tables/manifests`, says what went in when the tables were made: the benchmark's code, the data, and the
+numbers that the library gave then (`tests/snapshot`). Comparing it with what is here now says whether they are out of
+date.
 """
 
 import ast

@@ -7,7 +7,8 @@ A test compares the page with what this makes.
 
 import inspect
 import textwrap
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Container, Iterable, Iterator
 from pathlib import Path
 
 import click
@@ -24,7 +25,7 @@ Results go to standard output, everything else to standard error. Exit codes: 0 
 3 precision that was asked for not reached, 4 integrity check failed. Every option can also come from the environment
 (`ITEMBANK_CALIBRATE_DIMS=5`) or from a TOML file given with `--config`, one table a command (`[calibrate]`,
 `dims = 5`); the command line goes before the environment, the environment before the file. `--config`, `--debug` and
-`--quiet` may stand before any command or after it. An option that had another name before is refused with its new one.
+`--quiet` may stand before any command or after it.
 
 The shell completes commands, options and their choices after one line in its start-up file:
 
@@ -37,32 +38,65 @@ _ITEMBANK_COMPLETE=fish_source itembank | source          # fish, in ~/.config/f
 """
 
 
+SHARED = "Options of several commands"
+FEWEST = 3  # commands that have an option with the same words, before it is explained once for all
+
+
 def reference() -> str:
     """Return the whole page."""
-    sections = [HEAD, *_sections(cli, "itembank", 2)]
-    return "\n".join(sections)
+    commands = list(_commands(cli, "itembank", 2))
+    uses = Counter(row for command, path, _ in commands for row in _rows(command, path))
+    shared = {row for row, n_uses in uses.items() if n_uses >= FEWEST}
+    once = [f"## {SHARED}\n", _table("option", sorted(shared, key=lambda row: row.lower().split("--")[1]))]
+    sections = [part for command, path, level in commands for part in _section(command, path, level, shared)]
+    return "\n".join([HEAD, *once, *sections])
 
 
-def _sections(command: click.Command, path: str, level: int) -> Iterator[str]:
-    """Yield the section of a command, then those of its subcommands."""
-    context = click.Context(command, info_name=path)
-    yield f"{'#' * level} `{path}`\n"
-    yield _usage(command, path, context)
-    yield from _help(command)
-    for heading, options in under_headings(command, context).items():
-        shown = [one for one in options if "--help" not in one.opts]
-        if heading in EXPLAINED_BY:
-            names = ", ".join(f"`{max(one.opts, key=len)}`" for one in shown)
-            yield f"{heading}: {names}; see {' and '.join(f'`{command}`' for command in EXPLAINED_BY[heading])}.\n"
-        elif shown:
-            yield f"| {'option' if heading == OPTIONS else heading} | default | |\n|---|---|---|"
-            yield "\n".join(_row(option, context) for option in shown) + "\n"
+def _commands(command: click.Command, path: str, level: int) -> Iterator[tuple[click.Command, str, int]]:
+    """Yield a command, then its subcommands, each with its name and the level of its heading."""
+    yield command, path, level
     if isinstance(command, click.Group):
+        context = click.Context(command, info_name=path)
         for name in command.list_commands(context):
             child = command.get_command(context, name)
             if child is None:
                 raise SystemExit(f"{path} lists a command {name} that it does not have")
-            yield from _sections(child, f"{path} {name}", level + 1)
+            yield from _commands(child, f"{path} {name}", level + 1)
+
+
+def _rows(command: click.Command, path: str) -> dict[str, tuple[str, str]]:
+    """Return the line of each option that is explained, with its heading and its longest name."""
+    context = click.Context(command, info_name=path)
+    return {
+        _row(one, context): (heading, max(one.opts, key=len))
+        for heading, options in under_headings(command, context).items()
+        for one in options
+        if heading not in EXPLAINED_BY and "--help" not in one.opts
+    }
+
+
+def _section(command: click.Command, path: str, level: int, shared: Container[str]) -> Iterator[str]:
+    """Yield the section of a command: what it is for, its own options, and the names of the others."""
+    context = click.Context(command, info_name=path)
+    yield f"{'#' * level} `{path}`\n"
+    yield _usage(command, path, context)
+    yield from _help(command)
+    rows = _rows(command, path)
+    for title in dict.fromkeys(heading for heading, _ in rows.values()):
+        own = [row for row, (heading, _) in rows.items() if heading == title and row not in shared]
+        if own:
+            yield _table("option" if title == OPTIONS else title, own)
+    also = [f"`{name}`" for row, (_, name) in rows.items() if row in shared]
+    if also:
+        yield f"{', '.join(also)}: [options of several commands](#{SHARED.lower().replace(' ', '-')}).\n"
+    for heading, options in under_headings(command, context).items():
+        if heading in EXPLAINED_BY:
+            names = ", ".join(f"`{max(one.opts, key=len)}`" for one in options)
+            yield f"{heading}: {names}; see {' and '.join(f'`{command}`' for command in EXPLAINED_BY[heading])}.\n"
+
+
+def _table(title: str, rows: Iterable[str]) -> str:
+    return "\n".join([f"| {title} | default | |\n|---|---|---|", *rows]) + "\n"
 
 
 def _usage(command: click.Command, path: str, context: click.Context) -> str:

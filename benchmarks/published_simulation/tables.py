@@ -1,4 +1,4 @@
-"""Tables of the two studies, as benchmarks/tables/tables.md has them: errors of difficulty, numbers of models across."""
+"""Tables of the two studies in benchmarks/tables/tables.md: errors of difficulty, numbers of models across."""
 
 from collections.abc import Callable
 
