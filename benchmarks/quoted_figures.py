@@ -92,8 +92,8 @@ def _section(name: str, root: Path) -> str:
         if name not in tables:
             raise LookupError(f"there is no table {name}")
         return tables[name][0]
-    path = DOCUMENT.relative_to(ROOT) if page == DOCUMENT.name else Path("docs", page)
-    text = (root / path).read_text(encoding="utf-8")
+    beside = root / DOCUMENT.relative_to(ROOT).with_name(page)
+    text = (beside if beside.exists() else root / "docs" / page).read_text(encoding="utf-8")
     parts = re.split(r"^#+ +(.*)$", text, flags=re.MULTILINE)
     if not anchor:
         return text
