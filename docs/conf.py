@@ -51,6 +51,15 @@ def one_entry_each(_app: Any, _what: str, _name: str, _object: Any, _options: An
     lines[:] = split
 
 
+OUTSIDE = re.compile(r"\[([^\]]+)\]\((\.\./benchmarks/[^)#]+)\)")
+
+
+def files_outside(_app: Any, _name: str, source: list[str]) -> None:
+    """Link pages outside of the book, such as tables of results, as files to look at."""
+    source[0] = OUTSIDE.sub(lambda found: f"{{download}}`{' '.join(found[1].split())} <{found[2]}>`", source[0])
+
+
 def setup(app: Any) -> None:
-    """Read docstrings before napoleon does."""
+    """Read docstrings before napoleon does, and pages before MyST."""
     app.connect("autodoc-process-docstring", one_entry_each, priority=1)
+    app.connect("source-read", files_outside)
