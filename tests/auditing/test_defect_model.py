@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from itembank.auditing.defect_model import fit_defect_model, out_of_fold, rank_quality, share_right
+from itembank.auditing.item_evidence import fit_defect_model, out_of_fold, rank_quality, share_right
 
 
 def test_one_group_of_items_against_another_gives_the_difference_of_log_odds():

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from itembank.auditing.fit_groups import item_groups
+from itembank.auditing.person_fit import item_groups
 from itembank.errors import DataWarning, ParameterError
 from itembank.living.statuses import retire
 from tests.auditing.fit_world import bank

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from scipy.special import expit, logsumexp
 
-from itembank.auditing.defect_model import rank_quality
 from itembank.auditing.item_evidence import (
     INTERCEPTS,
     NEAREST,
@@ -13,6 +12,7 @@ from itembank.auditing.item_evidence import (
     _log_weights,
     _weighed,
     item_evidence,
+    rank_quality,
 )
 from itembank.auditing.panel import panel_of
 from itembank.responses.responses import ResponseMatrix

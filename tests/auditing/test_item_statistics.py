@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from itembank.auditing.item_statistics import best_models, item_rest_correlations, item_worth
+from itembank.auditing.item_evidence import best_models, item_rest_correlations, item_worth
 from tests.auditing.panels import make_answers
 
 

@@ -7,8 +7,7 @@ import polars as pl
 import pytest
 
 from itembank.auditing import past_fit
-from itembank.auditing.person_fit import check_fit
-from itembank.auditing.person_fit_results import ONE_RUN, SHIFT
+from itembank.auditing.person_fit import ONE_RUN, SHIFT, check_fit
 from itembank.bank.bank_files import save_bank
 from itembank.errors import DataError, ParameterError
 from itembank.estimation.estimate import estimate

@@ -1,6 +1,6 @@
 import pytest
 
-from itembank.sessions.answer_table import session_responses
+from itembank.sessions.answers import session_responses
 from itembank.sessions.limits import Budget
 from tests.sessions.simulated import model_based, session_bank
 

@@ -6,11 +6,10 @@ from itembank.irt.bernoulli import information_weights, probability
 from itembank.irt.parameters import AbilityPrior
 from itembank.selection.constraints import Constraints
 from itembank.sessions.choosing import choose, start_abilities, with_pending
-from itembank.sessions.events import Asked, Told
+from itembank.sessions.events import Asked, Told, state_after
 from itembank.sessions.limits import Budget
 from itembank.sessions.pool import SessionPool
 from itembank.sessions.session_spec import SessionSpec
-from itembank.sessions.state import fold
 from tests.sessions.simulated import model_based, run, session_bank, true_answers
 
 BANK = session_bank(n_items=150)
@@ -23,7 +22,7 @@ def pool_of(bank=BANK, **choices):
 
 def test_pending_items_add_their_information():
     pool = pool_of()
-    state = fold(pool.items, pool.positions, [Asked(tuple(BANK.item_ids[:4])), Told(BANK.item_ids[1], 1.0)])
+    state = state_after(pool.items, pool.positions, [Asked(tuple(BANK.item_ids[:4])), Told(BANK.item_ids[1], 1.0)])
     theta, covariance = np.array([0.3, -0.2]), np.array([[0.5, 0.1], [0.1, 0.4]])
     precision = np.linalg.inv(covariance)
     weights = information_weights(BANK.parameters, theta[None])[0]
@@ -99,7 +98,7 @@ def test_a_batch_is_what_one_by_one_would_be():
     theta, covariance = np.array([0.2, 0.1]), 0.3 * np.eye(2)
     nothing = np.empty((0, 2))
     chosen = [
-        choose(pool, fold(pool.items, pool.positions, []), theta, covariance, start=nothing, n=9)
+        choose(pool, state_after(pool.items, pool.positions, []), theta, covariance, start=nothing, n=9)
         for pool in (rich, plain)
     ]
     np.testing.assert_array_equal(*chosen)

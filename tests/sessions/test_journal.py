@@ -14,8 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from itembank.errors import DataError, DataWarning, IntegrityError, JournalError
-from itembank.sessions.journal import Journal, read_journal
-from itembank.sessions.journal_lines import encode_line, parse_journal
+from itembank.sessions.journal import Journal, encode_line, parse_journal, read_journal
 
 HEADER = {"bank_id": "b" * 16, "settings": {"seed": 3}}
 EVENTS = [

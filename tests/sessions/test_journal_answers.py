@@ -5,8 +5,7 @@ import pytest
 
 from itembank.banks import retire
 from itembank.errors import DataError
-from itembank.sessions.journal_answers import bank_of_journals, is_journal, journal_responses
-from itembank.sessions.journal_sessions import start_session
+from itembank.sessions.journal_sessions import bank_of_journals, is_journal, journal_responses, start_session
 from itembank.sessions.session_spec import SessionSpec
 from tests.bank.banks import make_bank
 from tests.living.living import named_bank

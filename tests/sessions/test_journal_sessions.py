@@ -12,11 +12,16 @@ import pytest
 from itembank.bank.bank_files import load_bank, save_bank
 from itembank.banks import retire
 from itembank.errors import BankError, DataError, DataWarning, JournalError, ParameterError
-from itembank.sessions.answer_table import session_responses
+from itembank.sessions.answers import session_responses
 from itembank.sessions.events import Failed, Told
 from itembank.sessions.journal import Journal, read_journal
-from itembank.sessions.journal_answers import journal_responses
-from itembank.sessions.journal_sessions import extend_session, open_session, read_session, start_session
+from itembank.sessions.journal_sessions import (
+    extend_session,
+    journal_responses,
+    open_session,
+    read_session,
+    start_session,
+)
 from itembank.sessions.limits import Budget
 from itembank.sessions.preparation import prepare_sessions
 from itembank.sessions.session import AdaptiveSession

@@ -17,9 +17,9 @@ from itembank.responses.responses import ResponseMatrix
 from itembank.selection.constraints import Constraints
 from itembank.sessions.events import Told
 from itembank.sessions.limits import Budget, Decision, Stopping
-from itembank.sessions.past_session_results import PastSessions, mean_weights
 from itembank.sessions.past_sessions import STACKED, _method, past_expectations, past_orders, past_sessions
-from itembank.sessions.prior_specs import GroupPrior, RegressionPrior
+from itembank.sessions.pool import PastSessions, mean_weights
+from itembank.sessions.priors import GroupPrior, RegressionPrior
 from itembank.sessions.session_spec import SessionSpec
 from tests.sessions.simulated import begin, forget_past_sessions, run, session_bank
 

@@ -8,9 +8,10 @@ import pytest
 from itembank.errors import DataError, DataWarning, ParameterError
 from itembank.irt.parameters import AbilityPrior
 from itembank.sessions.preparation import ready_pool
-from itembank.sessions.prior_specs import GroupPrior, RegressionPrior
 from itembank.sessions.priors import (
+    GroupPrior,
     KnownModels,
+    RegressionPrior,
     ability_prior,
     group_prior,
     regression_prior,

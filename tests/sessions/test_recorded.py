@@ -3,8 +3,8 @@ import pytest
 
 from itembank.responses.responses import ResponseMatrix
 from itembank.sessions.limits import Budget
+from itembank.sessions.past_sessions import Recorded, answer_from_record, answer_side_by_side
 from itembank.sessions.pool import SessionPool
-from itembank.sessions.recorded import Recorded, answer_from_record, answer_side_by_side
 from itembank.sessions.session import AdaptiveSession, expectations_of
 from itembank.sessions.session_spec import SessionSpec
 from tests.sessions.simulated import begin, session_bank, true_answers

@@ -11,7 +11,7 @@ from itembank.selection.criteria import CRITERIA
 from itembank.sessions.events import Asked, Failed, Told
 from itembank.sessions.limits import Budget
 from itembank.sessions.pool import SessionPool
-from itembank.sessions.prior_specs import GroupPrior
+from itembank.sessions.priors import GroupPrior
 from itembank.sessions.session import AdaptiveSession
 from itembank.sessions.session_spec import SessionSpec
 from tests.bank.banks import make_bank

@@ -8,7 +8,7 @@ from itembank.errors import DataError, ParameterError
 from itembank.selection.constraints import Constraints
 from itembank.selection.criteria import CRITERIA, Trace, VOptimality
 from itembank.sessions.limits import Budget, Decision, Stopping
-from itembank.sessions.prior_specs import PRIORS, GroupPrior, RegressionPrior
+from itembank.sessions.priors import PRIORS, GroupPrior, RegressionPrior
 from itembank.sessions.session_spec import SessionSpec
 
 RICH = SessionSpec(

@@ -5,8 +5,7 @@ from hypothesis import strategies as st
 
 from itembank.errors import DataError
 from itembank.selection.design import DesignItems
-from itembank.sessions.events import Asked, Failed, Told
-from itembank.sessions.state import apply, check, fold, initial
+from itembank.sessions.events import Asked, Failed, Told, apply_event, check_event, state_after
 from tests.sessions.simulated import session_bank
 
 BANK = session_bank(n_items=9)
@@ -25,16 +24,16 @@ EVENT = st.one_of(
 @given(st.lists(EVENT, max_size=20))
 def test_counts_are_those_of_a_recount(events):
     """Follow each item by itself: the last word on it says what it is."""
-    state, words = initial(ITEMS), dict.fromkeys(BANK.item_ids, "new")
+    state, words = state_after(ITEMS, POSITIONS, []), dict.fromkeys(BANK.item_ids, "new")
     for event in events:
         try:
-            check(state, event, POSITIONS)
+            check_event(state, event, POSITIONS)
         except DataError:
             assert isinstance(event, Asked)
             is_taken = any(words[item] in {"pending", "told"} for item in event.item_ids)
             assert is_taken or len(set(event.item_ids)) < len(event.item_ids)
             continue
-        apply(state, event, ITEMS, POSITIONS)
+        apply_event(state, event, ITEMS, POSITIONS)
         for item in event.item_ids if isinstance(event, Asked) else (event.item_id,):
             match event:
                 case Asked():
@@ -57,10 +56,10 @@ def test_counts_are_those_of_a_recount(events):
 
 def test_folding_leaves_the_layout_alone():
     before = ITEMS.is_candidate.copy()
-    fold(ITEMS, POSITIONS, [Asked((BANK.item_ids[0],)), Told(BANK.item_ids[1], 0.0)])
+    state_after(ITEMS, POSITIONS, [Asked((BANK.item_ids[0],)), Told(BANK.item_ids[1], 0.0)])
     np.testing.assert_array_equal(ITEMS.is_candidate, before)
 
 
 def test_events_on_unknown_items_are_refused():
     with pytest.raises(DataError, match="'nowhere'"):
-        fold(ITEMS, POSITIONS, [Told("nowhere", 1.0)])
+        state_after(ITEMS, POSITIONS, [Told("nowhere", 1.0)])

@@ -40,23 +40,16 @@ class ScoreTest:
 
 
 def score_test(
-    values: FloatArray, observed: BoolArray, design: FloatArray, covariate: FloatArray, clusters: IntArray | None = None
+    values: FloatArray,  # (n_models, n_items): Responses in [0, 1], and where there is one
+    observed: BoolArray,  # (n_models, n_items)
+    design: FloatArray,  # (n_models, n_columns): A column of ones, and abilities
+    covariate: FloatArray,  # (n_models,): 0 and 1 for a group, or numbers with standard deviation 1
+    # (n_models,): Number of each model's cluster, from 0. A cluster counts as one model: its members share a weight of
+    # 1, and the variance of the statistic is that of its clusters' sums, with as many degrees of freedom as the group
+    # with fewer clusters has, less one
+    clusters: IntArray | None = None,
 ) -> ScoreTest:
-    """Test whether a covariate explains answers beyond ability.
-
-    Parameters
-    ----------
-    values, observed : (n_models, n_items)
-        Responses in [0, 1], and where there is one.
-    design : (n_models, n_columns)
-        A column of ones, and abilities.
-    covariate : (n_models,)
-        0 and 1 for a group, or numbers with standard deviation 1.
-    clusters : (n_models,), optional
-        Number of each model's cluster, from 0. A cluster counts as one model: its members share a weight of 1, and the
-        variance of the statistic is that of its clusters' sums, with as many degrees of freedom as the group with
-        fewer clusters has, less one.
-    """
+    """Test whether a covariate explains answers beyond ability."""
     weight = np.ones(covariate.size) if clusters is None else 1.0 / np.bincount(clusters)[clusters]
     answers, known = np.where(observed, values, 0.0), observed * weight[:, None]
     p = _null_fit(answers, known, design)
@@ -138,23 +131,14 @@ def _effect(residual: FloatArray, known: FloatArray, covariate: FloatArray) -> F
 
 
 def mantel_haenszel_delta(
-    values: FloatArray, observed: BoolArray, in_group: BoolArray, stratum: IntArray
-) -> tuple[FloatArray, FloatArray]:
+    values: FloatArray,  # (n_models, n_items)
+    observed: BoolArray,  # (n_models, n_items)
+    in_group: BoolArray,  # (n_models,)
+    stratum: IntArray,  # (n_models,): Number of each model's stratum of ability, from 0
+) -> tuple[FloatArray, FloatArray]:  # delta, error (n_items,): NaN where no stratum compares the groups
     """Delta of each item and its standard error, (n_items,); negative where the item is harder for the group.
 
     The variance of the log odds ratio is that of Robins, Breslow and Greenland (1986).
-
-    Parameters
-    ----------
-    values, observed : (n_models, n_items)
-    in_group : (n_models,)
-    stratum : (n_models,)
-        Number of each model's stratum of ability, from 0.
-
-    Returns
-    -------
-    delta, error : (n_items,)
-        NaN where no stratum compares the groups.
     """
     answers, known = np.where(observed, values, 0.0), observed.astype(np.float64)
     n_strata = int(stratum.max()) + 1

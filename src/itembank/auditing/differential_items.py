@@ -1,7 +1,8 @@
-"""The verb `differential_items`: items that behave differently for a group of models of equal ability."""
+"""Items that behave differently for a group of equally able models: the verb `differential_items` and its result."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -12,7 +13,6 @@ from itembank.auditing.differential import (
     mantel_haenszel_delta,
     score_test,
 )
-from itembank.auditing.differential_results import DifferentialItems
 from itembank.auditing.panel import Panel, panel_of, without_items
 from itembank.bank.arguments import GivenResponses, as_bank_or_responses
 from itembank.bank.banks import Bank
@@ -23,6 +23,59 @@ from itembank.numerics.threads import one_blas_thread
 from itembank.progress import ProgressCallback, silent
 from itembank.responses.model_features import NumberFeature
 from itembank.responses.responses import ResponseMatrix
+from itembank.tabular import Tabular
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class DifferentialItems(Tabular):
+    """What a column of the model table explains of answers beyond ability.
+
+    Attributes
+    ----------
+    column : str
+    level : float
+        False flags to be expected among the flagged, at most (Benjamini and Hochberg).
+    table : table of one row an item and group, those of the largest effect first
+        `item_id`, `scenario`; `group` (for a column of numbers, its name), `n_group` and `n_others` models; `effect` in
+        shares of right answers at equal ability (group less others; for numbers per standard deviation), `z`,
+        `p_value`, `adjusted_p`; `mh_delta` and `mh_class` of Mantel and Haenszel (A small, B, C large; null for
+        numbers); `is_flagged`.
+    scores : table of one row a scenario and group
+        `score_effect`: difference of scores at equal overall ability; `n_items`, `n_flagged`; `flagged_effect`: how
+        much of the score's difference the flagged items make.
+    notes : tuple of str
+        What must be known to read it.
+    """
+
+    column: str
+    level: float
+    table: pl.DataFrame
+    scores: pl.DataFrame
+    notes: tuple[str, ...]
+
+    @property
+    def flagged(self) -> pl.DataFrame:
+        """Rows of flagged items."""
+        return self.table.filter("is_flagged")
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One record an item and group."""
+        return self.table.to_dicts()
+
+    def to_polars(self) -> pl.DataFrame:
+        """Return the records as a polars table."""
+        return self.table
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all but the rows."""
+        return {
+            "column": self.column,
+            "level": self.level,
+            "n_flagged": self.flagged.height,
+            "scores": self.scores.to_dicts(),
+            "notes": list(self.notes),
+        }
+
 
 LEAST_IN_GROUP = 8
 """Models that a group, and all others together, must have."""
@@ -126,13 +179,7 @@ class Comparison:
 def compared_models(
     responses: ResponseMatrix, column: str, clusters: str | None
 ) -> tuple[list[Comparison], pl.Series | None]:
-    """Return what is compared with what, and the cluster of each model where one column tells it.
-
-    Raises
-    ------
-    DataError
-        When a column is not there, or says the same of nearly all models.
-    """
+    """Return what is compared with what, and the cluster of each model where one column tells it."""
     compared = list(_comparisons(_column(responses, column)))
     if not compared:
         raise DataError(

@@ -1,38 +1,295 @@
-"""The verb `audit_items`: what may be wrong with the items of a benchmark."""
+"""What may be wrong with the items of a benchmark: the verb `audit_items` and its result, from evidence to reasons."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
 
-from itembank.auditing.answer_letters import COLUMNS, own_answers, rival_answers
-from itembank.auditing.defect_model import (
+from itembank.auditing.differential_items import DifferentialItems, compared_models, differential_of, responses_of
+from itembank.auditing.duplicates import duplicates_of
+from itembank.auditing.item_audit_names import ORDERS, REASONS, SAME_FOR_ALL
+from itembank.auditing.item_evidence import (
     SIMULATED,
+    ItemEvidence,
+    ItemStatistics,
     defect_features,
+    item_evidence,
+    item_statistics,
     out_of_fold,
     rank_quality,
     share_right,
 )
-from itembank.auditing.differential_items import compared_models, differential_of, responses_of
-from itembank.auditing.differential_results import DifferentialItems
-from itembank.auditing.duplicates import duplicates_of
-from itembank.auditing.item_audit_names import ORDERS
-from itembank.auditing.item_audit_results import ItemAudit, LabelCheck, flagged_of
-from itembank.auditing.item_evidence import ItemEvidence, item_evidence
-from itembank.auditing.item_reasons import flags, with_reasons
-from itembank.auditing.item_statistics import ItemStatistics, item_statistics
 from itembank.auditing.panel import Panel, panel_of
 from itembank.bank.arguments import GivenResponses
 from itembank.bank.banks import Bank
 from itembank.checks import check_one_of
-from itembank.errors import DataError
+from itembank.errors import DataError, shown
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.numerics.threads import one_blas_thread
 from itembank.numerics.ties import rounded
 from itembank.progress import ProgressCallback, part_of, silent
 from itembank.readers.table_files import read_table_file
 from itembank.responses.responses import ResponseMatrix
+from itembank.tabular import Tabular
+
+
+@dataclass(frozen=True, slots=True)
+class LabelCheck:
+    """How well the evidence finds items that are known to be bad, by models that had not seen their group."""
+
+    n_bad: int
+    area: float  # Probability that a bad item is ranked before a good one, by its probability of a defect
+    first: dict[int, float]  # Share of bad items among so many first that are flagged
+    # tuple of (said, real, n_items): Mean probability and share of bad items, by ranges of the probability.
+    calibration: tuple[tuple[float, float, int], ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the record."""
+        bins = [{"said": said, "real": real, "n_items": count} for said, real, count in self.calibration]
+        return {"n_bad": self.n_bad, "area": self.area, "first": self.first, "calibration": bins}
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class ItemAudit(Tabular):
+    """Items with what may be wrong with each, those most probably defective first.
+
+    Attributes
+    ----------
+    n_models : int
+    order : str
+        What items stand in order of.
+    table : table of one row an item
+        All items, flagged or not: `item_id`, `scenario`, `subscenario`; `reason` (the gravest; null where nothing is
+        wrong) and `reasons` (all, with commas); `probability` of a defect; `suspicion`, `key_ratio`, `noise_ratio`,
+        `slope`, `slope_error` and `top_logit` (`item_evidence.ItemEvidence`); `n_models`, `mean`, `item_rest`,
+        `n_best`, `n_best_right` and `worth` (`item_statistics.ItemStatistics`); `duplicate_of`, `duplicate_ratio`;
+        `differs_for`, `differs_by`; with answer letters `rival`, `n_rival`, `n_key`; `evidence`, a sentence; `text`,
+        where the item table has one.
+    cautions : tuple of str
+        Why faults may be hidden, or sound items look faulty.
+    labels : LabelCheck or None
+        Where known bad items were given.
+    differential : DifferentialItems or None
+        Where groups of models were compared.
+    """
+
+    n_models: int
+    order: str
+    table: pl.DataFrame
+    cautions: tuple[str, ...]
+    labels: LabelCheck | None
+    differential: DifferentialItems | None
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Number of items with each reason; an item may have several."""
+        reasons = self.table["reasons"].str.split(", ").explode(empty_as_null=True)
+        return {name: int((reasons == name).sum()) for name in REASONS}
+
+    @property
+    def flagged(self) -> pl.DataFrame:
+        """Rows of items that are flagged: with a reason other than that nobody, or everybody, solves them."""
+        return flagged_of(self.table)
+
+    @property
+    def said(self) -> str:
+        """How many items are flagged, in words."""
+        flagged = self.flagged
+        n_several = int(flagged["reasons"].str.contains(",", literal=True).sum())
+        several = f", {n_several:,} of them for several reasons" if n_several else ""
+        return f"{flagged.height:,} of {self.table.height:,} items{several}"
+
+    def having(self, reasons: Sequence[str]) -> pl.DataFrame:
+        """Items that have any of these reasons.
+
+        Raises
+        ------
+        ParameterError
+            For a word that is no reason.
+        """
+        for reason in reasons:
+            check_one_of("a reason", reason, REASONS)
+        parts = pl.col("reasons").str.split(", ")
+        return self.table.filter(parts.list.set_intersection(list(reasons)).list.len() > 0)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One record a flagged item."""
+        return self.flagged.to_dicts()
+
+    def to_polars(self) -> pl.DataFrame:
+        """Return the flagged items as a polars table; `table` has all."""
+        return self.flagged
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all but the rows."""
+        counts = self.counts
+        return {
+            "n_models": self.n_models,
+            "n_items": self.table.height,
+            "n_flagged": self.flagged.height,
+            "flagged": {name: count for name, count in counts.items() if name not in SAME_FOR_ALL},
+            **{f"n_{name}": counts[name] for name in SAME_FOR_ALL},
+            "order": self.order,
+            "cautions": list(self.cautions),
+            "known": None if self.labels is None else self.labels.to_dict(),
+            "differential": None if self.differential is None else self.differential.to_dict(),
+        }
+
+
+def flagged_of(table: pl.DataFrame) -> pl.DataFrame:
+    """Return the rows of an audit's table that are flagged."""
+    return table.filter(pl.col("reason").is_not_null(), ~pl.col("reason").is_in(SAME_FOR_ALL))
+
+
+TWENTY_TIMES = float(np.log(20.0))
+"""Another explanation must be so much likelier, or odds so much lower than is usual, for a flag."""
+NEGATIVE = 2.0
+"""An item-rest correlation of -2 / sqrt(n_models) is enough by itself; half of that with a likelihood ratio."""
+LIKELY = 0.5
+"""Probability of a defect from which the best models' failure is more than a hard item."""
+LEAST_BEST = 3
+"""Best models that must all fail."""
+
+
+def flags(
+    statistics: ItemStatistics,
+    evidence: ItemEvidence,
+    probability: FloatArray,  # (n_items,): Of a defect
+) -> dict[str, BoolArray]:
+    """Which items have each of the reasons that the answers alone give, (n_items,) each."""
+    n, mean = statistics.n_models, np.nan_to_num(statistics.mean, nan=0.5)
+    margin = statistics.item_rest * np.sqrt(n)
+    wrong_key = ((evidence.key_lr > TWENTY_TIMES) & (margin < -0.5 * NEGATIVE)) | (margin < -NEGATIVE)
+    all_fail = (statistics.n_best >= LEAST_BEST) & (statistics.n_best_right == 0.0)
+    best_fail = all_fail & (evidence.suspicion > TWENTY_TIMES) & (probability > LIKELY)
+    return {
+        "wrong-key": wrong_key,
+        "best-fail": best_fail & ~wrong_key,
+        "noise": (evidence.noise_lr > TWENTY_TIMES) & ~wrong_key & ~best_fail,
+        "dead": (n > 0) & (mean == 0.0),
+        "saturated": (n > 0) & (mean == 1.0),
+    }
+
+
+def with_reasons(table: pl.DataFrame, flagged: dict[str, BoolArray]) -> pl.DataFrame:
+    """Add `reason`, `reasons` and `evidence` to a table of one row an item; dead and saturated ones have no other."""
+    varies = ~np.logical_or.reduce([flagged[name] for name in SAME_FOR_ALL])
+    found = {name: mark if name in SAME_FOR_ALL else mark & varies for name, mark in flagged.items()}
+    marks = [pl.when(pl.Series(found[name])).then(pl.lit(name)) for name in REASONS if name in found]
+    reasons = pl.concat_list(marks).list.drop_nulls().list.join(", ")
+    table = table.with_columns(reason=pl.coalesce(marks))
+    table = table.with_columns(reasons=pl.when(pl.col("reason").is_not_null()).then(reasons))
+    words = [None if row["reason"] is None else _sentence(row) for row in table.iter_rows(named=True)]
+    return table.with_columns(evidence=pl.Series(words, dtype=pl.String))
+
+
+def _sentence(row: dict[str, Any]) -> str:
+    """Say what speaks against an item."""
+    text = "; ".join(SAYS[name](row) for name in row["reasons"].split(", "))
+    if row.get("rival") is not None and row["n_rival"] > row["n_key"]:
+        text += f"; of the best models {row['n_rival']} answer {row['rival']}, {row['n_key']} the key"
+    return text
+
+
+def _wrong_key(row: dict[str, Any]) -> str:
+    times = np.exp(min(row["key_ratio"], 20.0))
+    ratio = f"another key explains the answers {times:,.0f} times better, " if times >= 2.0 else ""
+    return f"{ratio}item-rest correlation {row['item_rest']:.2f}"
+
+
+def _best_fail(row: dict[str, Any]) -> str:
+    times = np.exp(min(row["suspicion"], 20.0))
+    return (
+        f"none of the {row['n_best']} best models is right; the odds of a top model are {times:,.0f} times lower than "
+        "usual in its group"
+    )
+
+
+def _noise(row: dict[str, Any]) -> str:
+    times = np.exp(min(row["noise_ratio"], 20.0))
+    return f"guessing explains the answers {times:,.0f} times better than ability, item-rest {row['item_rest']:.2f}"
+
+
+SAYS: Mapping[str, Callable[[dict[str, Any]], str]] = {
+    "wrong-key": _wrong_key,
+    "best-fail": _best_fail,
+    "noise": _noise,
+    "duplicate": lambda row: f"models answer it as they answer {row['duplicate_of']}",
+    "differs": lambda row: f"{100.0 * row['differs_by']:+.0f} points for {row['differs_for']} at equal ability",
+    "dead": lambda row: f"none of {row['n_models']} models is right",
+    "saturated": lambda row: f"all {row['n_models']} models are right",
+}
+"""How each reason is told of an item."""
+
+
+COLUMNS = ("model_id", "item_id", "choice")
+ASKED_SHARE, LEAST_ASKED = 0.25, 5
+"""Share of the models that are asked for their answer, and how many at least."""
+
+
+def own_answers(
+    choices: pl.DataFrame,  # Columns `model_id`, `item_id` and `choice`, one row an answer
+    responses: ResponseMatrix,
+) -> pl.DataFrame:
+    """Return the answers that belong to these models and items, as text."""
+    _check(choices)
+    texts = choices.select(pl.col(name).cast(pl.String) for name in COLUMNS).drop_nulls()
+    ours = texts.filter(
+        pl.col("model_id").is_in(responses.models["model_id"].implode())
+        & pl.col("item_id").is_in(responses.items["item_id"].implode())
+    )
+    if not ours.height:
+        raise DataError(
+            f"answers must belong to responses, got none of {texts.height} that does: their models are "
+            f"{shown(texts['model_id'].unique().sort().to_list())}. Check that both use the same ids."
+        )
+    return ours
+
+
+def rival_answers(
+    answers: pl.DataFrame,  # Of `own_answers`
+    responses: ResponseMatrix,  # Which of these answers are right
+    panel: Panel,  # Abilities of the same models
+) -> pl.DataFrame:
+    """Find the wrong answer that most of the best models give: `item_id`, `rival`, `n_rival`, `n_key` for the key."""
+    n_best = max(LEAST_ASKED, round(ASKED_SHARE * responses.n_models))
+    best = np.argsort(-rounded(panel.overall), kind="stable")[:n_best]
+    rows, columns = np.nonzero(panel.observed[best])
+    known = pl.DataFrame(
+        {
+            "model_id": responses.models["model_id"][best[rows]],
+            "item_id": responses.items["item_id"][columns],
+            "is_right": panel.values[best[rows], columns] >= 0.5,
+        }
+    )
+    told = known.join(answers, on=["model_id", "item_id"])
+    n_key = told.group_by("item_id").agg(n_key=pl.col("is_right").sum())
+    wrong = told.filter(~pl.col("is_right")).group_by("item_id", "choice").agg(n_rival=pl.len())
+    rivals = (
+        wrong.sort(["n_rival", "choice"], descending=[True, False]).group_by("item_id", maintain_order=True).first()
+    )
+    return n_key.join(rivals.rename({"choice": "rival"}), on="item_id", how="left").select(
+        "item_id", "rival", pl.col("n_rival").fill_null(0), "n_key"
+    )
+
+
+def _check(choices: pl.DataFrame) -> None:
+    missing: Sequence[str] = [name for name in COLUMNS if name not in choices.columns]
+    if missing:
+        raise DataError(
+            f"a table of answers must have the columns {shown(COLUMNS)}, got {shown(choices.columns, 10)}. Rename them."
+        )
+    twice = choices.filter(pl.struct("model_id", "item_id").is_duplicated())
+    if twice.height:
+        first = twice.row(0, named=True)
+        raise DataError(
+            f"a model must have one answer an item, got {twice.height} rows that share model and item: "
+            f"{first['model_id']!r} on {first['item_id']!r}. Keep one run."
+        )
+
 
 TEXT_COLUMNS = ("question", "text", "prompt", "input", "problem", "query", "instruction", "doc")
 """Columns of an item table that may hold its text, the likeliest first."""

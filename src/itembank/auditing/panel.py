@@ -35,13 +35,7 @@ class Panel:
 
 
 def panel_of(responses: ResponseMatrix) -> Panel:
-    """Compute abilities from responses.
-
-    Raises
-    ------
-    DataError
-        With fewer than five models that answered anything.
-    """
+    """Compute abilities from responses."""
     observed = responses.observed
     n_models = int(observed.any(axis=1).sum())
     if n_models < LEAST_MODELS:
@@ -72,16 +66,14 @@ def _with_abilities(values: FloatArray, observed: BoolArray, scenario: IntArray,
     return Panel(values, observed, scenario, group, scores, overall, theta)
 
 
-def adjusted_scores(values: FloatArray, observed: BoolArray) -> FloatArray:
+def adjusted_scores(
+    values: FloatArray,  # (n_models, n_items): Responses in [0, 1], and where there is one
+    observed: BoolArray,  # (n_models, n_items)
+) -> FloatArray:
     """Mean response of each model over all items, as far as its own items tell, (n_models,); 0 without answers.
 
     The additive fit ``response = score of the model + ease of the item`` by alternating least squares; with complete
     data the plain mean.
-
-    Parameters
-    ----------
-    values, observed : (n_models, n_items)
-        Responses in [0, 1], and where there is one.
     """
     filled = np.where(observed, values, 0.0)
     n_answers = np.maximum(observed.sum(axis=1), 1)

@@ -1,4 +1,4 @@
-"""Answers as an evaluation tool reports them: one JSON object a line, checked together before any is told."""
+"""Answers to items: as an evaluation tool reports them, told to a session, and as responses that all verbs take."""
 
 import json
 from collections import Counter
@@ -6,9 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+import polars as pl
+
+from itembank.bank.answered_how import ADAPTIVE, FIXED, RANDOM
+from itembank.bank.bank_history import ANSWERED_HOW
 from itembank.errors import N_SHOWN, DataError, JournalError, quoted, shown
 from itembank.readers.truth_words import PAIRS, response_of
-from itembank.sessions.events import checked_costs, checked_counts, checked_response
+from itembank.responses.responses import ResponseMatrix
+from itembank.selection.criteria import MinimumCost, RandomItem, UniformOverScenarios
+from itembank.sessions.events import Told, checked_costs, checked_counts, checked_response
 from itembank.sessions.session import AdaptiveSession
 
 RIGHT_NAMES = tuple(dict.fromkeys(right for right, _ in PAIRS if len(right) > 1 and right not in {"true", "yes"}))
@@ -54,22 +61,13 @@ class Answer:
             checked_response(self.response, self.item_id)
 
 
-def parse_answers(text: str, name: str) -> tuple[Answer, ...]:
-    """Read answers from JSON Lines; empty lines mean nothing.
-
-    Parameters
-    ----------
-    text : str
-        ``{"item_id": "q1", "response": 1}``, with ``n_correct`` and ``n_trials`` instead of ``response``, or
-        ``"failed": true`` with ``again`` and ``reason``; ``costs`` by unit.
-    name : str
-        Where it comes from, for messages.
-
-    Raises
-    ------
-    DataError
-        With the first problems and their lines; also when an item stands in two of them, or there is no answer at all.
-    """
+def parse_answers(
+    # ``{"item_id": "q1", "response": 1}``, with ``n_correct`` and ``n_trials`` instead of ``response``, or ``"failed":
+    # true`` with ``again`` and ``reason``; ``costs`` by unit
+    text: str,
+    name: str,  # Where it comes from, for messages
+) -> tuple[Answer, ...]:
+    """Read answers from JSON Lines; empty lines mean nothing."""
     answers, problems = [], []
     for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
@@ -93,15 +91,7 @@ def parse_answers(text: str, name: str) -> tuple[Answer, ...]:
 
 
 def tell_all(session: AdaptiveSession, answers: Sequence[Answer], *, new_units: bool = False) -> None:
-    """Give answers to a session one after the other, after all of them have been checked.
-
-    Raises
-    ------
-    DataError
-        When an item is not in the bank, or a unit of cost is unknown and not said to be new; nothing is told then.
-    JournalError
-        When the journal cannot be written; the message says which answers were kept before.
-    """
+    """Give answers to a session one after the other, after all of them have been checked."""
     session.check_items([answer.item_id for answer in answers])
     for answer in answers:
         session.check_costs(answer.costs, answer.item_id, new_units=new_units)
@@ -124,13 +114,7 @@ def _tell(session: AdaptiveSession, answer: Answer, *, new_units: bool) -> None:
 
 
 def answer_to(item_id: str, given: object) -> Answer:
-    """Make the answer to an item of what was got for it: a response, the fields of an `Answer` by name, or an `Answer`.
-
-    Raises
-    ------
-    DataError
-        When it is none, or the answer to another item.
-    """
+    """Make the answer to an item of what was got: a response, the fields of an `Answer` by name, or an `Answer`."""
     if isinstance(given, Mapping):
         given = _from_fields({"item_id": item_id, **given})
     answer = given if isinstance(given, Answer) else Answer(item_id, response=given)  # type: ignore[arg-type]
@@ -167,3 +151,49 @@ def _from_fields(record: Mapping[str, Any]) -> Answer:
             f"stand {shown(RIGHT_NAMES, limit=len(RIGHT_NAMES))}."
         )
     return Answer(**record)
+
+
+def session_responses(session: AdaptiveSession) -> ResponseMatrix:
+    """Return the answers of a session as responses of one model to the answered items, in the bank's order.
+
+    The model table says in `answered_how` how the items were chosen, so that no bank calibrates items on answers that
+    chose them.
+
+    Raises
+    ------
+    DataError
+        When it was told nothing yet.
+    """
+    answered = session.told
+    if not answered:
+        raise DataError("a session must have been told an answer before its answers can be written, got none.")
+    items = session.pool.item_table
+    items = items.filter(items["item_id"].is_in(pl.Series(list(answered)).implode()))
+    answers = [answered[item_id] for item_id in items["item_id"]]
+    return ResponseMatrix.create(
+        np.array([[answer.response for answer in answers]]),
+        models=pl.DataFrame({"model_id": [session.model_id], ANSWERED_HOW: [way_of(session.pool.spec.criterion)]}),
+        items=items,
+        n_trials=_trials(answers),
+        costs=_costs(answers),
+    )
+
+
+def way_of(criterion: object) -> str:
+    """How a criterion chooses items, in the words of the model table."""
+    if isinstance(criterion, RandomItem | UniformOverScenarios):
+        return RANDOM
+    return FIXED if isinstance(criterion, MinimumCost) else ADAPTIVE
+
+
+def _trials(answers: list[Told]) -> np.ndarray | None:
+    """Trials behind each answer, (1, n_items), where any answer has them."""
+    if all(answer.n_trials is None for answer in answers):
+        return None
+    return np.array([[answer.n_trials or 1 for answer in answers]])
+
+
+def _costs(answers: list[Told]) -> dict[str, np.ndarray]:
+    """Cost of each answer by unit, each (1, n_items); NaN where it is unknown."""
+    units = dict.fromkeys(unit for answer in answers for unit in answer.costs)
+    return {unit: np.array([[answer.costs.get(unit, np.nan) for answer in answers]]) for unit in units}

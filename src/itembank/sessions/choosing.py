@@ -1,16 +1,166 @@
-"""Which items a session asks next."""
+"""Which items a session asks next, and what is left of its budget."""
+
+import math
+from collections.abc import Mapping
 
 import numpy as np
 from scipy.special import ndtri
 
+from itembank.bank.costs import INPUT_TOKENS, OUTPUT_TOKENS, TOKENS, CostUnit
+from itembank.errors import DataError, DataWarning, did_you_mean, remedy, shown, warn
 from itembank.irt.parameters import AbilityPrior
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+from itembank.readers.reading_specs import COST_COLUMNS
 from itembank.selection.criteria import uses_chance
 from itembank.selection.design import goal_matrix, updated_covariance
 from itembank.selection.greedy import next_items
-from itembank.sessions.pool import SessionPool
-from itembank.sessions.spending import left_of_budget, own_costs, with_reserve
-from itembank.sessions.state import SessionState
+from itembank.sessions.events import SessionState, checked_costs
+from itembank.sessions.pool import ROUNDING, PriceLevel, SessionPool, cheapest_cost
+
+
+def amount_in(costs: Mapping[str, float], unit: CostUnit) -> float | None:
+    """Convert costs by unit into this unit; None where they do not hold it."""
+    if unit.name in costs:
+        return costs[unit.name]
+    if unit.name != TOKENS or not (OUTPUT_TOKENS in costs or INPUT_TOKENS in costs):
+        return None
+    return costs.get(OUTPUT_TOKENS, 0.0) + unit.input_weight * costs.get(INPUT_TOKENS, 0.0)
+
+
+def fit_costs(pool: SessionPool, costs: Mapping[str, float] | None, owner: str, *, new_units: bool) -> dict[str, float]:
+    """Return costs by unit as numbers from 0 to `MOST_COST`."""
+    checked = checked_costs(costs, owner)
+    if not new_units:
+        _check_units(pool, checked, owner)
+    return checked
+
+
+def _check_units(pool: SessionPool, costs: Mapping[str, float], owner: str) -> None:
+    known = tuple(dict.fromkeys((*pool.cost_units, TOKENS, *COST_COLUMNS)))
+    unknown = [unit for unit in costs if unit not in known]
+    if unknown and pool.cost_units:
+        raise DataError(
+            f"costs must be in a unit that the bank has or that is usual ({shown(known, len(known))}), got "
+            f"{shown(unknown)} for {owner}.{did_you_mean(unknown, known)} A unit that is meant to be new needs "
+            f"{remedy('new_units=True', '--new-units')}."
+        )
+
+
+def warn_of_silent_costs(pool: SessionPool, costs: Mapping[str, float], owner: str) -> None:
+    """Warn when given costs are not in a unit of the budget, so that the expected cost is counted instead."""
+    silent = [name for name in pool.spec.budget.costs if amount_in(costs, pool.units[name]) is None]
+    if costs and silent:
+        warn(
+            f"the budget is in {shown(silent)}, and the costs told of {owner} are in {shown(list(costs))}: what the "
+            "item was expected to cost is counted. Tell its cost in the unit of the budget.",
+            DataWarning,
+        )
+
+
+def told_costs(state: SessionState) -> dict[str, float]:
+    """Sum the costs of all answers and failed attempts by unit."""
+    amounts: dict[str, list[float]] = {}
+    for costs in (*(answer.costs for answer in state.answers.values()), *state.failed_costs):
+        for unit, amount in costs.items():
+            amounts.setdefault(unit, []).append(amount)
+    return {unit: math.fsum(amounts[unit]) for unit in sorted(amounts)}  # exact, so that order does not matter
+
+
+def price_level(pool: SessionPool, state: SessionState, name: str) -> PriceLevel:
+    """Return how many times the expected costs in a unit of the pool's `prices` the model has cost so far."""
+    unit = pool.units.get(name, CostUnit(name))
+    told = {position: amount_in(answer.costs, unit) for position, answer in state.answers.items()}
+    known = {position: amount for position, amount in told.items() if amount is not None}
+    items = np.array(sorted(known), dtype=np.int64)
+    return pool.prices[name].level(items, np.array([known[item] for item in items.tolist()]))
+
+
+def whole_costs(pool: SessionPool, state: SessionState) -> dict[str, tuple[float, float, float]]:
+    """Return what all items will have cost this model, by unit: what was told, and the others at its price level.
+
+    With the ends of the 95 % interval.
+    """
+    told = told_costs(state)
+    found = {}
+    for name, past in pool.prices.items():
+        unit = pool.units.get(name, CostUnit(name))
+        is_left = np.ones(len(pool.item_ids), dtype=bool)
+        is_left[[item for item, one in state.answers.items() if amount_in(one.costs, unit) is not None]] = False
+        spent = amount_in(told, unit) or 0.0
+        rest = past.cost_of(price_level(pool, state, name), np.flatnonzero(is_left))
+        found[name] = (spent + rest[0], spent + rest[1], spent + rest[2])
+    return found
+
+
+def assumed_costs(pool: SessionPool, state: SessionState) -> dict[str, tuple[int, float]]:
+    """Return how many answers told no cost in each unit of the budget, and what was assumed for all of them."""
+    found = {}
+    for name, unit in pool.units.items():
+        silent = [item for item, answer in state.answers.items() if amount_in(answer.costs, unit) is None]
+        if silent:
+            found[name] = (len(silent), float(np.nan_to_num(own_costs(pool, state)[name][silent]).sum()))
+    return found
+
+
+def own_costs(pool: SessionPool, state: SessionState) -> dict[str, FloatArray]:
+    """Return what each item is expected to cost this model in the units of the budget, (n_items,) each."""
+    return {name: cost * price_level(pool, state, name).value for name, cost in pool.expected_costs.items()}
+
+
+def left_of_budget(pool: SessionPool, state: SessionState, costs: Mapping[str, FloatArray]) -> dict[str, float]:
+    """Return the rest of each cost in the budget, pending items at their expected cost; negative when overspent."""
+    budget = pool.spec.budget.costs
+    return {name: amount - _counted(state, pool.units[name], costs[name]) for name, amount in budget.items()}
+
+
+def affordable(
+    pool: SessionPool, is_open: BoolArray, left: Mapping[str, float], costs: Mapping[str, FloatArray]
+) -> BoolArray:
+    """Open items whose expected cost fits what is left, (n_items,)."""
+    for name, amount in left.items():
+        is_open = is_open & (costs[name] <= amount + _slack(pool, name))
+    return is_open
+
+
+def with_reserve(
+    pool: SessionPool, is_open: BoolArray, counts: IntArray, left: Mapping[str, float], costs: Mapping[str, FloatArray]
+) -> tuple[BoolArray, bool]:
+    """Affordable items that leave enough for the scenarios that lack items, (n_items,), and whether there is enough.
+
+    The reserve R is the cost of the cheapest items that the scenarios lack. An item of a scenario that lacks none may
+    cost at most ``left - R``. An item of a scenario that lacks some replaces one in the reserve, and may cost more by
+    the price of the dearest reserved item of its scenario. Where less than R is left, or no item fits in all units, all
+    affordable items are returned.
+    """
+    lacking = np.maximum(pool.bounds.at_least - counts, 0)
+    result = affordable(pool, is_open, left, costs)
+    if not lacking.any():
+        return result, True
+    index, allowed = pool.items.scenario_index, result
+    for name, amount in left.items():
+        reserve, dearest = cheapest_cost(costs[name], result, index, lacking)
+        slack = _slack(pool, name)
+        if reserve > amount + slack:
+            return result, False
+        allowed = allowed & (costs[name] <= (amount - reserve + dearest + slack)[index])
+    if not allowed.any():  # several units, and the cheapest in one are dear in another
+        return result, False
+    return allowed, True
+
+
+def _slack(pool: SessionPool, name: str) -> float:
+    """Return the rounding allowed for: three items of 0.1 must fit a budget of 0.3."""
+    return ROUNDING * pool.spec.budget.costs[name]
+
+
+def _counted(state: SessionState, unit: CostUnit, expected: FloatArray) -> float:
+    amounts = [float(expected[position]) for position in state.pending]
+    for position, answer in state.answers.items():
+        amount = amount_in(answer.costs, unit)
+        amounts.append(float(np.nan_to_num(expected[position])) if amount is None else amount)
+    amounts.extend(amount_in(costs, unit) or 0.0 for costs in state.failed_costs)
+    return math.fsum(amounts)
+
 
 _NEVER_USED = np.random.default_rng(0)
 
@@ -18,29 +168,17 @@ _NEVER_USED = np.random.default_rng(0)
 def choose(
     pool: SessionPool,
     state: SessionState,
-    theta: FloatArray,
-    covariance: FloatArray,
+    theta: FloatArray,  # (n_dims,): Ability from what is answered
+    covariance: FloatArray,  # (n_dims, n_dims)
     *,
-    start: FloatArray,
+    start: FloatArray,  # (n_start, n_dims): Abilities for which the first items are chosen, see `start_abilities`
     n: int,
-    is_precise: bool = False,
+    is_precise: bool = False,  # Whether nothing is wanted any more but items of scenarios that lack some
 ) -> IntArray:
     """Choose the n best items, fewer when no more may be asked: positions in the order of choice.
 
     Pending items count as answered. With a budget of costs, or while the first items cover the range of ability, items
     are chosen one by one, since what may follow depends on each.
-
-    Parameters
-    ----------
-    pool : SessionPool
-    state : SessionState
-    theta, covariance : (n_dims,), (n_dims, n_dims)
-        Ability from what is answered.
-    start : (n_start, n_dims)
-        Abilities for which the first items are chosen, see `start_abilities`.
-    n : int
-    is_precise : bool
-        Whether nothing is wanted any more but items of scenarios that lack some.
     """
     n_left = _n_left(pool, state)
     if is_precise:

@@ -26,10 +26,9 @@ from itembank.irt.parameters import AbilityPrior
 from itembank.irt.side_by_side import can_stand_side_by_side, map_side_by_side
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.responses.targets import ScoreTargets
-from itembank.sessions.past_session_results import mean_weights
-from itembank.sessions.pool import SessionPool
+from itembank.sessions.events import SessionState
+from itembank.sessions.pool import SessionPool, mean_weights
 from itembank.sessions.session_spec import CALIBRATED, MODEL_BASED
-from itembank.sessions.state import SessionState
 
 BY_ITEM_MODEL, STACKED = "p-irt", "stacked"
 

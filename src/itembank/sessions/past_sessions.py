@@ -1,13 +1,8 @@
-"""Run sessions of calibration models as if these were new, to learn how to read the answers of such sessions.
-
-Adaptive tests choose the items about which the item model is boldest, so that its own standard errors promise too much,
-the more so the more items are asked. What sessions did for models that the bank had not seen says by how much, and how
-much weight its estimates deserve beside those of the factor models.
-"""
+"""Sessions with recorded answers, and how those of calibration models left out in turn ended."""
 
 import json
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -20,23 +15,110 @@ from itembank.estimation.expectations import LOOSE, Expectations
 from itembank.estimation.folds import MINIMUM_FOR_FOLDS, Fold, fold_numbers
 from itembank.estimation.headlines import HeadlineTrial
 from itembank.estimation.members_out_of_fold import MembersOutOfFold
+from itembank.estimation.observations import bank_positions
 from itembank.estimation.point import calibration_scores, weighted_means
 from itembank.estimation.trials import run_trial
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.numerics.paired_choice import clearly_best
 from itembank.numerics.threads import one_blas_thread
 from itembank.progress import ProgressCallback, silent
+from itembank.responses.responses import ResponseMatrix
 from itembank.responses.score_names import OVERALL
 from itembank.selection.constraints import Constraints
-from itembank.sessions.events import Told
+from itembank.sessions.events import Told, counts_behind
 from itembank.sessions.limits import Budget, Stopping
-from itembank.sessions.past_session_results import PastSessions
-from itembank.sessions.pool import SessionPool
-from itembank.sessions.prior_specs import BANK, GroupPrior, Known, PriorSpec, RegressionPrior
-from itembank.sessions.priors import group_rows
-from itembank.sessions.recorded import Recorded, answer_side_by_side
+from itembank.sessions.pool import PastSessions, SessionPool
+from itembank.sessions.priors import BANK, GroupPrior, Known, PriorSpec, RegressionPrior, group_rows
 from itembank.sessions.session import AdaptiveSession, expectations_of, find_abilities
 from itembank.sessions.session_spec import MODEL_BASED, SessionSpec
+
+NO_RESPONSE = "no recorded response"
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """Recorded responses of some models, small enough to send to worker processes."""
+
+    model_ids: tuple[str, ...]
+    column: IntArray  # (n_bank_items,): Column of each item of the bank; -1 where nothing of it is recorded
+    responses: FloatArray  # (n_models, n_items)
+    n_trials: IntArray | None  # (n_models, n_items)
+    costs: Mapping[str, FloatArray]  # mapping of unit to (n_models, n_items)
+
+    @classmethod
+    def of_responses(cls, bank: Bank, responses: ResponseMatrix) -> "Recorded":
+        """Find the bank's items among the responses."""
+        positions = bank_positions(bank, responses.items["item_id"], "responses")
+        column = np.full(bank.n_items, -1, dtype=np.int64)
+        column[positions] = np.arange(responses.n_items)
+        return cls(tuple(responses.model_ids), column, responses.responses, responses.n_trials, dict(responses.costs))
+
+    def take(self, rows: slice) -> "Recorded":
+        """Return some of the models."""
+        return Recorded(
+            self.model_ids[rows],
+            self.column,
+            self.responses[rows],
+            None if self.n_trials is None else self.n_trials[rows],
+            {unit: cost[rows] for unit, cost in self.costs.items()},
+        )
+
+
+def answer_from_record(
+    session: AdaptiveSession,
+    recorded: Recorded,
+    row: int,
+    *,
+    batch: int = 1,  # Items asked at once each time
+    n_answers: int | None = None,
+) -> None:
+    """Give a session the recorded answers of the model at `row`, until it asks no more or has this many answers."""
+    while n_answers is None or session.n_items < n_answers:
+        if not _ask_and_tell(session, recorded, row, batch):
+            return
+
+
+def answer_side_by_side(
+    sessions: Sequence[AdaptiveSession], recorded: Recorded, rows: Sequence[int], *, n_answers: int
+) -> None:
+    """Give sessions over one bank the recorded answers of the models at `rows`, as `answer_from_record` does to each.
+
+    They go on together, an item at a time, so that their abilities are found together, which takes a fraction of the
+    time.
+    """
+    going = list(zip(sessions, rows, strict=True))
+    while going := [(session, row) for session, row in going if session.n_items < n_answers]:
+        find_abilities([session for session, _ in going])
+        going = [(session, row) for session, row in going if _ask_and_tell(session, recorded, row, 1)]
+
+
+def _ask_and_tell(session: AdaptiveSession, recorded: Recorded, row: int, batch: int) -> bool:
+    """Let a session ask, and answer it from the record; False where it asks no more."""
+    item_ids = session.ask(batch)
+    for item_id in item_ids:
+        _tell(session, recorded, row, item_id)
+    return bool(item_ids)
+
+
+def _tell(session: AdaptiveSession, recorded: Recorded, row: int, item_id: str) -> None:
+    """Give the session a recorded answer, or a failure where none is recorded."""
+    column = int(recorded.column[session.pool.positions[item_id]])
+    response = float("nan") if column < 0 else float(recorded.responses[row, column])
+    costs = {} if column < 0 else _costs(recorded, row, column)
+    if np.isnan(response):
+        session.tell_failed(item_id, reason=NO_RESPONSE, costs=costs, new_units=True)
+        return
+    counts = None if recorded.n_trials is None else counts_behind(response, int(recorded.n_trials[row, column]))
+    if counts is None:
+        session.tell(item_id, response, costs=costs, new_units=True)
+    else:
+        session.tell(item_id, n_correct=counts[0], n_trials=counts[1], costs=costs, new_units=True)
+
+
+def _costs(recorded: Recorded, row: int, column: int) -> dict[str, float]:
+    amounts = {unit: float(cost[row, column]) for unit, cost in recorded.costs.items()}
+    return {unit: amount for unit, amount in amounts.items() if not np.isnan(amount)}
+
 
 MOST_MODELS = 100
 """Calibration models that are tried; more would hardly change the errors' quantiles, and take time."""
@@ -55,7 +137,12 @@ STACKED = Stacked((BY_ITEM_MODEL, Factor(), Factor(discrepancy=LOOSE)))
 
 
 @one_blas_thread()
-def past_sessions(bank: Bank, spec: SessionSpec, *, progress: ProgressCallback = silent) -> PastSessions | None:
+def past_sessions(
+    bank: Bank,
+    spec: SessionSpec,
+    *,
+    progress: ProgressCallback = silent,  # Seconds the first time, a minute where the folds have not been fitted yet
+) -> PastSessions | None:
     """Run sessions of this spec for calibration models left out in turn; None where too few can be left out.
 
     Each model's items are chosen, and its answers read, by the bank of a fold that has not seen it (`folds`). Its
@@ -65,13 +152,6 @@ def past_sessions(bank: Bank, spec: SessionSpec, *, progress: ProgressCallback =
     Rules of stopping are left out, so that the errors are those at a number of answers. With a group's prior the
     group's own models are tried, if they are ten or more; with one by regression each model's own columns count.
     Kept in the bank's cache.
-
-    Parameters
-    ----------
-    bank : Bank
-    spec : SessionSpec
-    progress : ProgressCallback
-        Seconds the first time, a minute where the folds have not been fitted yet.
     """
     if bank.distinct_models.size < MINIMUM_FOR_FOLDS:
         return None
@@ -98,12 +178,8 @@ def past_expectations(
 ) -> tuple[IntArray, FloatArray]:
     """Run the sessions, and keep what item and factor models that have not seen a model expect of its scores.
 
-    Returns
-    -------
-    (n_checkpoints,)
-        Numbers of answers.
-    (6, n_checkpoints, n_models, n_targets)
-        The arrays of `Expectations`; NaN for models that were not tried, and after a session's end.
+    Numbers of answers (n_checkpoints,), and the arrays of `Expectations`, (6, n_checkpoints, n_models, n_targets): NaN
+    for models that were not tried, and after a session's end.
     """
     tried, n_scores = _tried_spec(bank, spec), _n_scores(bank, spec)
     checkpoints = _checkpoints(bank, tried)
@@ -127,10 +203,7 @@ def past_expectations(
 def past_orders(bank: Bank, spec: SessionSpec, n_answers: int, *, progress: ProgressCallback = silent) -> FloatArray:
     """Run the sessions, and keep which items each calibration model left out was asked, in order.
 
-    Returns
-    -------
-    (n_models, n_answers)
-        Positions of the items; NaN for models that were not tried, and after a session's end.
+    Positions (n_models, n_answers); NaN for models that were not tried, and after a session's end.
     """
     tried = _tried_spec(bank, spec)
     tried = replace(tried, budget=Budget(n_items=max(tried.budget.n_items or 0, n_answers)))

@@ -47,11 +47,7 @@ def prepare(bank: GivenBank, *, keep_in_bank: bool = False, progress: ProgressCa
 
 
 def prepare_sessions(
-    bank: GivenBank,
-    spec: SessionSpec | None = None,
-    *,
-    keep_in_bank: bool = False,
-    progress: ProgressCallback = silent,
+    bank: GivenBank, spec: SessionSpec | None = None, *, keep_in_bank: bool = False, progress: ProgressCallback = silent
 ) -> SessionPool:
     """Get a bank ready for sessions of one kind; `AdaptiveSession` takes what this returns.
 

@@ -8,8 +8,17 @@ from itembank.errors import DataError, ParameterError, quoted
 from itembank.estimation.expectations import Expectations
 from itembank.irt.abilities import Abilities
 from itembank.numerics.threads import one_blas_thread
-from itembank.sessions import state as states
-from itembank.sessions.choosing import choose, start_abilities
+from itembank.sessions.choosing import (
+    assumed_costs,
+    choose,
+    fit_costs,
+    left_of_budget,
+    own_costs,
+    start_abilities,
+    told_costs,
+    warn_of_silent_costs,
+    whole_costs,
+)
 from itembank.sessions.estimates import (
     SessionEstimate,
     session_abilities,
@@ -17,19 +26,20 @@ from itembank.sessions.estimates import (
     session_estimate,
     session_expectations,
 )
-from itembank.sessions.events import Asked, Event, Failed, Told, checked_counts, checked_response
-from itembank.sessions.pool import ROUNDING, SessionPool
-from itembank.sessions.prior_specs import PriorSpec
-from itembank.sessions.priors import ability_prior
-from itembank.sessions.spending import (
-    assumed_costs,
-    fit_costs,
-    left_of_budget,
-    own_costs,
-    told_costs,
-    warn_of_silent_costs,
-    whole_costs,
+from itembank.sessions.events import (
+    Asked,
+    Event,
+    Failed,
+    Told,
+    apply_event,
+    check_event,
+    check_items,
+    checked_counts,
+    checked_response,
+    state_after,
 )
+from itembank.sessions.pool import ROUNDING, SessionPool
+from itembank.sessions.priors import PriorSpec, ability_prior
 from itembank.sessions.stopping import conclusion, lacks_items, limit_reason, rule_that_holds
 
 
@@ -100,7 +110,7 @@ class AdaptiveSession:
         self._pool = _checked_pool(pool).with_spec(**changes) if changes else _checked_pool(pool)
         self._prior = ability_prior(self._pool.known, self._pool.spec.prior)
         self._start = start_abilities(self._pool, self._prior)
-        self._state = states.fold(self._pool.items, self._pool.positions, events)
+        self._state = state_after(self._pool.items, self._pool.positions, events)
         self._journal = journal
         self._forget()
 
@@ -235,7 +245,7 @@ class AdaptiveSession:
 
     def check_items(self, item_ids: Iterable[str]) -> None:
         """Raise `DataError` naming the items that are not in the bank."""
-        states.check_items(list(item_ids), self._pool.positions)
+        check_items(list(item_ids), self._pool.positions)
 
     def estimate(self) -> SessionEstimate:
         """Estimate ability and all scores from the answers so far; without any, they are the prior's."""
@@ -344,10 +354,10 @@ class AdaptiveSession:
 
     def _record(self, event: Event) -> None:
         """Let an event happen: checked, kept, applied, in this order, so that an error changes nothing."""
-        states.check(self._state, event, self._pool.positions)
+        check_event(self._state, event, self._pool.positions)
         if self._journal is not None:
             self._journal.append(event.to_dict())
-        states.apply(self._state, event, self._pool.items, self._pool.positions)
+        apply_event(self._state, event, self._pool.items, self._pool.positions)
         if not isinstance(event, Asked):
             self._forget()
 

@@ -15,7 +15,7 @@ from itembank.responses.score_names import OVERALL
 from itembank.selection.constraints import Constraints
 from itembank.selection.criteria import CRITERIA, Criterion, criterion_by_name
 from itembank.sessions.limits import Budget, SessionInterval, Stopping
-from itembank.sessions.prior_specs import BANK, PRIORS, PriorSpec, checked_prior
+from itembank.sessions.priors import BANK, PRIORS, PriorSpec, checked_prior
 
 CALIBRATED: Final = "calibrated"
 MODEL_BASED: Final = "model-based"

@@ -13,11 +13,11 @@ from scipy.special import ndtr
 from itembank.estimation.estimates import ScoreEstimates
 from itembank.numerics.arrays import FloatArray
 from itembank.responses.score_names import OVERALL
+from itembank.sessions.choosing import affordable, left_of_budget, own_costs
 from itembank.sessions.estimates import SessionEstimate
+from itembank.sessions.events import SessionState
 from itembank.sessions.pool import SessionPool
 from itembank.sessions.session_spec import CUSTOM
-from itembank.sessions.spending import affordable, left_of_budget, own_costs
-from itembank.sessions.state import SessionState
 
 EXHAUSTED = "exhausted"
 

@@ -13,7 +13,7 @@ from itembank.publishing import without_responses
 from itembank.selection.constraints import Constraints
 from itembank.selection.criteria import DOptimality, VOptimality
 from itembank.sessions.limits import Budget, Decision, Stopping
-from itembank.sessions.prior_specs import GroupPrior, RegressionPrior
+from itembank.sessions.priors import GroupPrior, RegressionPrior
 from itembank.sessions.session_spec import SessionSpec
 from tests.bank.banks import make_bank
 from tests.cli.session.loops import FAST, LIMIT, ids, session_file, settings_of

@@ -9,7 +9,7 @@ import inspect_ai
 
 from itembank.bank.bank_files import load_bank
 from itembank.errors import DataWarning, IntegrityError, ParameterError
-from itembank.harnesses.inspect.estimates import estimated_metrics
+from itembank.harnesses.inspect.samples import estimated_metrics
 from itembank.harnesses.inspect.tasks import adaptive
 from itembank.readers.read import read_inspect
 from itembank.readers.reading_specs import ReadingSpec

@@ -6,8 +6,8 @@ from types import ModuleType
 import pytest
 
 from itembank.errors import MissingDependencyError
-from itembank.harnesses.inspect import releases
-from itembank.harnesses.inspect.releases import check_release
+from itembank.harnesses.inspect import samples
+from itembank.harnesses.inspect.samples import check_release
 
 
 def test_the_package_is_named_where_inspect_is_not_installed(monkeypatch):
@@ -22,7 +22,7 @@ def test_the_package_is_named_where_inspect_is_not_installed(monkeypatch):
 )
 def test_a_release_that_cannot_be_fed_samples_is_refused(monkeypatch, version, is_fit):
     monkeypatch.setitem(sys.modules, "inspect_ai", ModuleType("inspect_ai"))
-    monkeypatch.setattr(releases, "version", lambda _name: version)
+    monkeypatch.setattr(samples, "version", lambda _name: version)
     if is_fit:
         check_release()
     else:

@@ -5,10 +5,14 @@ from dataclasses import replace
 import pytest
 
 from itembank.errors import DataError
-from itembank.harnesses.inspect.answers import answers_to, matrix_of
-from itembank.harnesses.inspect.estimates import selected_estimates
-from itembank.harnesses.inspect.stages import check_routing, stage_of
-from itembank.harnesses.inspect.task_items import task_items
+from itembank.harnesses.inspect.samples import (
+    answers_to,
+    check_routing,
+    matrix_of,
+    selected_estimates,
+    stage_of,
+    task_items,
+)
 from itembank.planning.next_stage import next_stage
 from itembank.planning.select import select
 from tests.harnesses.inspect.conftest import simulated_bank

@@ -12,7 +12,7 @@ from itembank.bank.bank_files import load_bank
 from itembank.bank.selections import Selection
 from itembank.errors import DataError, DataWarning
 from itembank.estimation.estimate import estimate
-from itembank.harnesses.inspect.estimates import estimated_metrics
+from itembank.harnesses.inspect.samples import estimated_metrics
 from itembank.harnesses.inspect.tasks import stages
 from itembank.planning.next_stage import next_stage
 from itembank.planning.select import select

@@ -7,8 +7,7 @@ import polars as pl
 import pytest
 
 from itembank.errors import DataError, IntegrityError
-from itembank.harnesses.inspect.answers import answer_of
-from itembank.harnesses.inspect.task_items import samples_by_item, task_items
+from itembank.harnesses.inspect.samples import answer_of, samples_by_item, task_items
 from itembank.readers.inspect_samples import Sample, content_hash
 from itembank.responses.prompts import PROMPT_SETTINGS, TASK_NAME, settings_text
 from tests.harnesses.inspect.conftest import simulated_bank

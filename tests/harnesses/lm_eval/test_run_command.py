@@ -197,7 +197,7 @@ STAGES = ("-n", 15, "--stages", 2, "--batch", 4, "--import", "simulated_lm", "-o
 def test_stages_are_run_in_one_command_and_go_on_after_a_kill(run, place, full, monkeypatch, simulated):
     """Killed in the second stage, after five and four answers; then only the six others are asked."""
     words, arguments = ("run", "lm-eval", "bank", *STAGES), ("--", *ARGS, "--include_path", "tasks")
-    from itembank.harnesses.lm_eval import hooks  # noqa: PLC0415
+    from itembank.harnesses.lm_eval import run as hooks  # noqa: PLC0415
 
     ran, keep = [], hooks.ItemsByAndBy.run_missing
 
@@ -239,7 +239,7 @@ def test_a_selection_goes_on_after_a_stop_and_asks_nothing_twice(run, place, ful
     words = ("run", "lm-eval", "bank", *words)
     model = "skill=0.6,seed=99,model=new,calls=calls.txt"
     arguments = ("--", "--model", "simulated", "--model_args", model, "--include_path", "tasks")
-    from itembank.harnesses.lm_eval import hooks  # noqa: PLC0415
+    from itembank.harnesses.lm_eval import run as hooks  # noqa: PLC0415
 
     ran, keep = [], hooks.ItemsByAndBy.run_missing
 

@@ -3,7 +3,7 @@
 import pytest
 
 from itembank.errors import DataError
-from itembank.harnesses.lm_eval.task_files import copy_files, needed_files
+from itembank.harnesses.lm_eval.export import copy_files, needed_files
 
 pytestmark = pytest.mark.harness
 

@@ -1,4 +1,4 @@
-"""A run of Inspect's own command with chosen items: what it is given, and what it left behind."""
+"""A run of Inspect's own command with chosen items: what it is given, would cost, and left behind."""
 
 import json
 import subprocess
@@ -8,15 +8,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from itembank.bank.banks import Bank
+from itembank.bank.selections import Selection
 from itembank.errors import DataError, ParameterError, shown
 from itembank.files.atomic import write_text
-from itembank.harnesses.inspect.answers import response_of
-from itembank.harnesses.inspect.estimates import answers_of
-from itembank.harnesses.inspect.task_items import TaskItems
+from itembank.harnesses.inspect.samples import TaskItems, answers_of, response_of
 from itembank.readers.inspect_files import inspect_files, read_log
 from itembank.readers.inspect_runs import InspectRun, run_of, together
 from itembank.readers.reading_specs import ReadingSpec
+from itembank.selection.recipes import stages_of
 
 IGNORE_PROMPTS = "ignore_prompts"
 """Argument of our tasks; absent where prompts count."""
@@ -54,27 +56,16 @@ def check_task(call: HarnessCall, bank: Bank, known: TaskItems) -> None:
     """Make the task, and so compare it with the bank, and its solvers with those of the bank's runs.
 
     No model is called.
-
-    Raises
-    ------
-    DataError, IntegrityError, ParameterError
-        As the tasks `adaptive`, `stages` and `subset`.
     """
-    from itembank.harnesses.inspect import prompts, tasks  # noqa: PLC0415 (import Inspect)
+    from itembank.harnesses.inspect import tasks  # noqa: PLC0415 (import Inspect)
 
     made = getattr(tasks, call.task)(**call.task_arguments)
     is_ignored = bool(call.task_arguments.get(IGNORE_PROMPTS))
-    prompts.check_prompts(bank, known, prompts.solvers_told(made, call.arguments), is_ignored=is_ignored)
+    tasks.check_prompts(bank, known, tasks.solvers_told(made, call.arguments), is_ignored=is_ignored)
 
 
 def run_command(call: HarnessCall, folder: Path) -> None:
-    """Run Inspect's command, or go on where an earlier one of the same arguments ended; its output goes to stderr.
-
-    Raises
-    ------
-    DataError
-        When the folder holds a run of other items, or the run fails.
-    """
+    """Run Inspect's command, or go on where an earlier one of the same arguments ended; its output goes to stderr."""
     text = json.dumps(call.task_arguments, indent=1, ensure_ascii=False) + "\n"
     kept = folder / TASK_FILE
     if kept.is_file() and kept.read_text(encoding="utf-8") != text:
@@ -126,3 +117,31 @@ def last_run(folder: Path) -> InspectRun | None:
 def run_answers(run: InspectRun, known: TaskItems, scorer: str | None) -> dict[str, list[float]]:
     """Return the scores of each item of a run, one an epoch."""
     return answers_of(known, [(one.id, response_of(one, known.task, scorer)) for one in run.samples.values()])
+
+
+def expected_run(bank: Bank, known: TaskItems, call: HarnessCall) -> dict[str, Any]:
+    """Return the items of a run at most, and its expected cost in each unit that the bank records."""
+    arguments = call.task_arguments
+    own = set(known.items.values())
+    if call.task == "subset":
+        wanted = [item_id for item_id in Selection.load(arguments["selection"]).item_ids if item_id in own]
+        n_items = len(wanted)
+    else:  # any item may be asked
+        wanted = list(known.items.values())
+        most = _most_items(call)
+        n_items = len(wanted) if most is None else min(most, len(wanted))
+    places = bank.responses.item_indices(wanted)
+    costs = {
+        unit: n_items * float(np.nanmean(cost[places]))
+        for unit, cost in bank.responses.expected_costs().items()
+        if not np.isnan(cost[places]).all()
+    }
+    return {"bank": bank.bank_id, "task": known.task, "n_items": n_items, "n_items_full": len(own), **costs}
+
+
+def _most_items(call: HarnessCall) -> int | None:
+    """Return how many items a run whose items depend on answers asks at most; None where no number was given."""
+    if call.task == "stages":
+        return sum(stages_of(Selection.load(call.task_arguments["selection"]))[0])
+    most: int | None = call.task_arguments["session"]["budget"]["n_items"]
+    return most

@@ -1,34 +1,299 @@
-"""Tasks of Inspect that run chosen samples of another task; loaded by Inspect only."""
+"""Tasks of Inspect that run chosen samples of another task, with their feed, checks of prompts, scorer and metric."""
 
 import json
+import math
 import os
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
+import click
+import polars as pl
 from inspect_ai import SampleSource, Task, task, task_with
-from inspect_ai._eval.loader import load_tasks
+from inspect_ai._eval.loader import load_tasks, resolve_task_args, solver_from_spec
+from inspect_ai._eval.task.constants import TASK_ALL_PARAMS_ATTR
+from inspect_ai._eval.task.log import plan_to_eval_plan
+from inspect_ai._eval.task.run import resolve_plan
+from inspect_ai._util.json import to_json_safe
+from inspect_ai._util.registry import registry_info
 from inspect_ai.dataset import MemoryDataset
+from inspect_ai.scorer import Metric, SampleScore, Score, Scorer, Target, metric, scorer
+from inspect_ai.scorer._scorer import SCORER_METRICS, scorer_register
+from inspect_ai.solver import SolverSpec, TaskState
 
 from itembank.bank.banks import Bank
 from itembank.bank.selections import Selection
-from itembank.errors import DataError, ParameterError, shown
+from itembank.errors import DataError, DataWarning, ParameterError, shown, warn
 from itembank.files.digests import RECORD_KEY, with_digest
 from itembank.files.hub_names import is_hub_name
-from itembank.harnesses.inspect.answers import MODEL
-from itembank.harnesses.inspect.estimates import known_bank, known_pool
-from itembank.harnesses.inspect.feed import SessionFeed, StagesFeed
-from itembank.harnesses.inspect.prompts import arguments_told, check_prompts
-from itembank.harnesses.inspect.scoring import estimating
-from itembank.harnesses.inspect.stages import check_routing
-from itembank.harnesses.inspect.task_items import TaskItems, samples_by_item, task_items
-from itembank.readers.inspect_scores import OWN_SCORER
+from itembank.harnesses.drive import refuse_prompts
+from itembank.harnesses.inspect.samples import (
+    MODEL,
+    TaskItems,
+    answer_of,
+    check_routing,
+    estimated_metrics,
+    known_bank,
+    known_pool,
+    logged_sample,
+    response_of,
+    samples_by_item,
+    stage_after,
+    task_items,
+)
+from itembank.planning.next_stage import has_next_stage
+from itembank.readers.inspect_files import LogFile
+from itembank.readers.inspect_runs import run_of
+from itembank.readers.inspect_samples import Sample
+from itembank.readers.inspect_scores import OWN_SCORER, choose_scorer, flat_scores, score_value
+from itembank.readers.reading_specs import ReadingSpec
+from itembank.responses.prompts import PROMPT_SETTINGS, prompt_differences, settings_text
 from itembank.responses.score_names import OVERALL
 from itembank.selection.recipes import stages_of
+from itembank.sessions.answers import tell_all
 from itembank.sessions.limits import Budget, Stopping
 from itembank.sessions.session import AdaptiveSession
 from itembank.sessions.session_spec import SessionSpec
+
+
+class Feed:
+    """Takes what Inspect has run of the samples that it was given."""
+
+    def __init__(
+        self,
+        samples: Mapping[str, Any],
+        *,
+        task: str,
+        scorer: str | None,  # Whose scores are the responses; the first by default
+    ) -> None:
+        self._samples = samples
+        self._items = {str(sample.id): item_id for item_id, sample in samples.items()}
+        self._task, self._scorer = task, scorer
+        self._epochs: dict[str, list[Sample]] = defaultdict(list)
+
+    async def complete(self, sample: Any) -> None:
+        """Take a sample that was run, in one of its epochs, or taken over from an earlier attempt."""
+        logged = logged_sample(sample)
+        self._epochs[self._items[str(logged.id)]].append(logged)
+
+    def outcome(self, item_id: str) -> tuple[list[Sample], list[float]]:
+        """Return the epochs of an item in their order, and their scores, NaN where there is none."""
+        epochs = sorted(self._epochs.pop(item_id, []), key=lambda one: one.epoch)
+        return epochs, [response_of(one, self._task, self._scorer) for one in epochs]
+
+
+class SessionFeed(Feed):
+    """Asks a session for items, gives Inspect their samples, and tells the session what came of them.
+
+    Inspect asks for further samples when none is in flight. Only then the answers are told, in the order in which
+    the items were asked, so that the session does not depend on the order in which samples were completed, and a retry
+    asks the same items again and finds them answered in the log.
+    """
+
+    def __init__(
+        self,
+        session: AdaptiveSession,
+        samples: Mapping[str, Any],  # As of `Feed`
+        *,
+        task: str,
+        scorer: str | None,
+        batch: int,  # Items asked at once
+        trace: list[dict[str, float]],  # Is given the estimate after each batch
+    ) -> None:
+        super().__init__(samples, task=task, scorer=scorer)
+        self._session, self._batch, self._trace = session, batch, trace
+
+    def initial(self) -> list[Any]:
+        """Return the samples to begin with."""
+        return [self._samples[item_id] for item_id in self._session.ask(self._batch)]
+
+    async def next(self) -> list[Any] | None:
+        """Tell what is known of the items in flight, and return the next samples; None when there are none."""
+        self.tell()
+        return self.initial() or None
+
+    def tell(self) -> None:
+        """Tell the session the outcome of every item that it waits for; one that was cancelled before it ran failed."""
+        pending = self._session.pending
+        for item_id in pending:
+            epochs, responses = self.outcome(item_id)
+            tell_all(self._session, [answer_of(item_id, epochs, responses)])
+        if pending:
+            self._trace.append(self._standing())
+
+    def _standing(self) -> dict[str, float]:
+        """Return the estimate of the overall score as it stands."""
+        estimate = self._session.estimate()
+        row = next(row for row in estimate.scores.rows() if row["target"] == estimate.scores.main_target)
+        known = {"n_items": self._session.n_items, **{name: row[name] for name in ("estimate", "low", "high")}}
+        return {**known, **{f"ability_{number}": value for number, value in enumerate(estimate.theta.tolist(), 1)}}
+
+
+class StagesFeed(Feed):
+    """Gives Inspect the samples of stage after stage of a multistage test.
+
+    Inspect asks for further samples when none is in flight: the stage is over then, and the next one is chosen from
+    what was answered. A retry begins with the first stage again, and finds its samples answered in the log.
+    """
+
+    def __init__(
+        self,
+        bank: Bank,
+        routing: Selection,  # Of the first stage
+        samples: Mapping[str, Any],  # As of `Feed`
+        *,
+        task: str,
+        scorer: str | None,
+    ) -> None:
+        super().__init__(samples, task=task, scorer=scorer)
+        self._bank, self._stage = bank, routing
+        self._answers: dict[str, list[float]] = {}
+
+    def initial(self) -> list[Any]:
+        """Return the samples of the stage."""
+        return [self._samples[item_id] for item_id in self._stage.item_ids]
+
+    async def next(self) -> list[Any] | None:
+        """Return the samples of the next stage; None after the last, and where no sample has a score."""
+        for item_id in self._stage.item_ids:
+            known = [response for response in self.outcome(item_id)[1] if not math.isnan(response)]
+            if known:
+                self._answers[item_id] = known
+        if not (self._answers and has_next_stage(self._stage)):
+            return None
+        self._stage = stage_after(self._bank, self._stage, self._answers)
+        return self.initial()
+
+
+ADVICE = (
+    "Give the arguments of the task (--task-arg NAME=VALUE), the solver and the system message that the bank's runs "
+    "had. The bank knows a digest of long texts only."
+)
+
+
+def check_prompts(
+    bank: Bank,
+    known: TaskItems,
+    settings: Mapping[str, Any],  # As `itembank.responses.prompts` names them
+    *,
+    is_ignored: bool = False,  # Say that they differ, and go on
+) -> None:
+    """Compare how a task asks with how the bank's models were asked; no model has been called yet."""
+    ids = pl.Series("item_id", list(known.items.values()), dtype=pl.String)
+    asked = ids.to_frame().with_columns(pl.lit(settings_text(settings), dtype=pl.String).alias(PROMPT_SETTINGS))
+    told = prompt_differences(asked, bank.responses.items)
+    if told and not is_ignored:
+        refuse_prompts(told, ADVICE)
+    if told:
+        warn(f"{told}. The run goes on with these prompts.", DataWarning)
+
+
+def arguments_told(task: Task) -> dict[str, Any]:
+    """Return version and arguments of a task, which no option of Inspect's command can change."""
+    return {name: value for name, value in _told(task).items() if name in {"version", "task_args"}}
+
+
+def solvers_told(task: Task, arguments: Sequence[str]) -> dict[str, Any]:
+    """Return solvers and system prompts of a task that is run with these arguments of Inspect's command.
+
+    They are unknown where a file says them.
+    """
+    given = _given(arguments)
+    if given["solver_config"] or given["run_config"] or given["generate_config"]:
+        return {}
+    config = {} if given["system_message"] is None else {"system_message": given["system_message"]}
+    named = given["solver"]
+    solver = None if named is None else solver_from_spec(SolverSpec(named, _values_by_name(given["solver_args"])))
+    told = _told(task, {"model_generate_config": config}, solver)
+    return {name: value for name, value in told.items() if name not in {"version", "task_args"}}
+
+
+def _values_by_name(pairs: Sequence[str]) -> dict[str, Any]:
+    """Turn NAME=VALUE into a mapping; values that are JSON are read as such."""
+    found: dict[str, Any] = {}
+    for name, _, value in (pair.partition("=") for pair in pairs):
+        try:
+            found[name] = json.loads(value)
+        except ValueError:
+            found[name] = value
+    return found
+
+
+def _told(task: Task, about: Mapping[str, Any] | None = None, solver: Any = None) -> dict[str, Any]:
+    """Return the settings that the reader of logs would find in the log of a task."""
+    about = about or {}
+    arguments = getattr(task, TASK_ALL_PARAMS_ATTR, resolve_task_args(task))
+    own = {"task": "task", "model": "none", "task_version": task.version, "task_args": arguments}
+    plan = plan_to_eval_plan(resolve_plan(task, solver), task.config)
+    header = json.loads(to_json_safe({"eval": {**own, **about}, "plan": plan}))  # as Inspect writes logs
+    header["plan"]["config"] = {**(header["plan"].get("config") or {}), **about.get("model_generate_config", {})}
+    return dict(run_of(LogFile(Path("task"), header, []), ReadingSpec()).settings)
+
+
+def _given(arguments: Sequence[str]) -> dict[str, Any]:
+    """Read the options of Inspect's command that make prompts."""
+    names = ("--solver", "--solver-config", "--run-config", "--generate-config", "--system-message")
+    command = click.Command(
+        "eval",
+        params=[*(click.Option([name]) for name in names), click.Option(["-S", "solver_args"], multiple=True)],
+        context_settings={"ignore_unknown_options": True, "allow_extra_args": True},
+        add_help_option=False,
+    )
+    return command.make_context("eval", list(arguments)).params
+
+
+@metric(name="full_benchmark", scores="unreduced")
+def full_benchmark(
+    bank: str, task: str, *, bank_id: str = "", session: str = "", selection: str = "", routing: str = ""
+) -> Metric:
+    """Estimate the score on the full benchmark; the arguments are those of `estimated_metrics`.
+
+    It depends on them and on the samples' ids and scores alone, so that it holds in retries and in `inspect score`.
+    """
+
+    def estimated(scores: list[SampleScore]) -> dict[str, float]:
+        values = [(one.sample_id, one.score.as_float()) for one in scores]
+        chosen = {"session": session, "selection": selection, "routing": routing}
+        return estimated_metrics(values, bank=bank, task=task, bank_id=bank_id, **chosen)
+
+    return estimated
+
+
+@scorer(metrics=[], name=OWN_SCORER)
+def _copied(bank: str, task: str, scorer_name: str | None = None, **_known: str) -> Scorer:  # noqa: ARG001 (for logs)
+    """Give the score of another scorer of the task as a number."""
+
+    async def score(state: TaskState, _target: Target) -> Score:
+        found = flat_scores({name: one.model_dump() for name, one in (state.scores or {}).items()})
+        if not found:
+            return Score(value=math.nan)
+        name = choose_scorer(task, list(found), [scorer_name] if scorer_name else [], [])
+        return Score(value=score_value(found[name]), metadata={"scorer": name})
+
+    return score
+
+
+def estimating(bank: str, task: str, scorer_name: str | None = None, **known: str) -> Scorer:
+    """Make the scorer whose metric is the estimate.
+
+    Parameters
+    ----------
+    bank, task : str
+    scorer_name : str, optional
+        Whose scores are the responses; the task's first scorer by default.
+    **known
+        Further arguments of `full_benchmark`.
+    """
+    made = _copied(bank, task, scorer_name, **known)
+    # Inspect's decorator knows no metrics that depend on the scorer's own arguments.
+    registry_info(made).metadata[SCORER_METRICS] = [full_benchmark(bank=bank, task=task, **known)]
+    return made
+
+
+scorer_register(estimating, registry_info(_copied).name, {SCORER_METRICS: []})
+
 
 BATCH = 8
 

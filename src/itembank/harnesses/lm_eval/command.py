@@ -58,13 +58,7 @@ class HarnessCall:
 
     @classmethod
     def of(cls, arguments: Sequence[str]) -> Self:
-        """Check what stands after the two dashes.
-
-        Raises
-        ------
-        ParameterError
-            For another command than ``run``, or an argument that the run decides.
-        """
+        """Check what stands after the two dashes."""
         given = list(arguments)
         if given[:1] == ["run"]:
             given = given[1:]
@@ -159,22 +153,13 @@ class HarnessCall:
         return {str(name): str(value) for name, value in named.items()} if isinstance(named, dict) else {}
 
 
-def run_command(call: HarnessCall, *, output: Path | None, plugin: str | None = None) -> None:
-    """Run the harness's command in this process; what it prints on standard output goes to standard error.
-
-    Parameters
-    ----------
-    call : HarnessCall
-    output : path or None
-        Where it writes its logs; None writes none.
-    plugin : str or None
-        A module to import first, which registers a model; or its file.
-
-    Raises
-    ------
-    SystemExit
-        Where the harness ends so: 2 for arguments that it does not know.
-    """
+def run_command(
+    call: HarnessCall,
+    *,
+    output: Path | None,  # Where it writes its logs; None writes none
+    plugin: str | None = None,  # A module to import first, which registers a model; or its file
+) -> None:
+    """Run the harness's command in this process; what it prints on standard output goes to standard error."""
     from lm_eval.__main__ import cli_evaluate  # noqa: PLC0415
 
     if plugin is not None:

@@ -16,12 +16,10 @@ from itembank.bank.bank_files import load_bank
 from itembank.bank.banks import Bank
 from itembank.bank.selections import Selection
 from itembank.estimation.estimate import estimate
-from itembank.harnesses.lm_eval.documents import Documents, chosen_documents, item_id
-from itembank.harnesses.lm_eval.patches import Original
-from itembank.harnesses.lm_eval.prompts import BankPrompts
-from itembank.harnesses.lm_eval.releases import check_release
+from itembank.harnesses.drive import contents_of
+from itembank.harnesses.lm_eval.documents import BankPrompts, Documents, chosen_documents, item_id
+from itembank.harnesses.lm_eval.patches import Original, check_release
 from itembank.harnesses.lm_eval.selected import ChosenItems
-from itembank.harnesses.protocol import contents_of
 from itembank.readers.lm_eval_files import OF_BANK, ORIGINAL
 from itembank.readers.lm_eval_samples import ESTIMATES
 from itembank.responses.prompts import names_in_harness
@@ -33,21 +31,13 @@ Scored: TypeAlias = tuple[str, float]
 """Id of an item and its response."""
 
 
-def exported_task(config: Mapping[str, Any], folder: Path) -> Any:
+def exported_task(
+    config: Mapping[str, Any],  # Of the exported task; ``metadata`` says which task it is a part of
+    folder: Path,  # The exported folder
+) -> Any:
     """Load the original of an exported task and narrow this one object to the chosen documents.
 
-    Parameters
-    ----------
-    config : mapping
-        Of the exported task; ``metadata`` says which task it is a part of.
-    folder : Path
-        The exported folder.
-
-    Returns
-    -------
-    lm_eval.api.task.Task
-        Of the original's class, with its own prompts, and `est_full`, `est_low` and `est_high` among its metrics where
-        the task is a scenario of the bank.
+    `est_full`, `est_low` and `est_high` are among its metrics where the task is a scenario of the bank.
     """
     check_release()
     original = str(config["metadata"][ORIGINAL])

@@ -1,14 +1,129 @@
-"""The three functions of the harness that a run takes the place of, while it lasts and in its own thread."""
+"""What depends on the release of the harness: whether it fits, the functions a run takes the place of, loaded tasks."""
 
+import copy
 import functools
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from importlib.metadata import PackageNotFoundError, version
 from threading import Lock
 from typing import Any, Protocol
 
-from itembank.harnesses.lm_eval.releases import check_release
+from itembank.errors import ItembankError, missing_package, shown
+
+RELEASES = "0.4.5 or newer, below 0.6"
+PACKAGE = "'lm_eval>=0.4.5,<0.6'"
+NEEDED: Mapping[str, tuple[str, ...]] = {
+    "Task.build_all_requests": ("rank", "world_size", "limit"),
+    "Task.doc_iterator": ("rank", "world_size", "limit"),
+    "evaluate": ("lm", "task_dict", "limit", "log_samples", "bootstrap_iters"),
+}
+"""Arguments that are used, by function."""
+
+
+class HarnessError(ItembankError):
+    """A harness of a release that these runs do not fit, or a run that it cannot do."""
+
+
+def check_release() -> None:
+    """Import lm_eval, and check that its functions take the arguments that are used."""
+    try:
+        from lm_eval import evaluator  # noqa: PLC0415
+        from lm_eval.api.task import Task  # noqa: PLC0415
+    except ImportError as error:
+        raise missing_package("a run inside lm-evaluation-harness needs lm_eval", PACKAGE, error) from error
+    functions: dict[str, Callable[..., Any] | None] = {
+        "Task.build_all_requests": getattr(Task, "build_all_requests", None),
+        "Task.doc_iterator": getattr(Task, "doc_iterator", None),
+        "evaluate": getattr(evaluator, "evaluate", None),
+    }
+    unlike = [name for name, function in functions.items() if not _takes(function, NEEDED[name])]
+    if unlike:
+        raise HarnessError(
+            f"lm_eval must be {RELEASES}, whose {shown(unlike)} takes the arguments that chosen items are run with; "
+            f"got {release()}. Install another: pip install {PACKAGE}."
+        )
+
+
+def release() -> str:
+    """Version of the installed lm_eval."""
+    try:
+        return version("lm_eval")
+    except PackageNotFoundError:
+        return "unknown"
+
+
+def _takes(function: Callable[..., Any] | None, names: tuple[str, ...]) -> bool:
+    return function is not None and set(names) <= set(inspect.signature(function).parameters)
+
+
+def task_names(loaded: Any) -> dict[str, Any]:
+    """Return every task of what was loaded, by name."""
+    if "tasks" in loaded:  # since 0.4.12: {"tasks": ..., "groups": ...}
+        return dict(loaded["tasks"])
+    found: dict[str, Any] = {}
+    for key, value in loaded.items():
+        found.update(task_names(value) if isinstance(value, dict) else {key: value})
+    return found
+
+
+def renamed(loaded: Any, names: Mapping[str, str]) -> Any:
+    """Return what was loaded with tasks called as these names say; the tasks themselves are called so, too."""
+    if not names:
+        return loaded
+    for name, task in task_names(loaded).items():
+        if name in names:
+            task.set_config(key="task", value=names[name])
+    return {**loaded, "tasks": _renamed(loaded["tasks"], names)} if "tasks" in loaded else _renamed(loaded, names)
+
+
+def _renamed(tasks: Mapping[Any, Any], names: Mapping[str, str]) -> dict[Any, Any]:
+    """Rename tasks at every depth; another task that has one of the new names is left out."""
+    taken = set(names.values()) - set(names)
+    return {
+        names.get(key, key): _renamed(value, names) if isinstance(value, dict) else value
+        for key, value in tasks.items()
+        if key not in taken
+    }
+
+
+def narrowed(loaded: Any, wanted: Container[str]) -> Any:
+    """Return what was loaded with the wanted tasks only, and groups that hold any of them; nothing is changed."""
+    if "tasks" not in loaded:
+        return _nested(loaded, wanted)
+    tasks = {name: task for name, task in loaded["tasks"].items() if name in wanted}
+    groups = {name: _group(group, wanted) for name, group in loaded.get("groups", {}).items()}
+    kept = {name: group for name, group in groups.items() if len(group)}
+    return {"tasks": tasks, "groups": kept, "group_map": {name: one.child_names for name, one in kept.items()}}
+
+
+def _group(group: Any, wanted: Container[str]) -> Any:
+    """Return a copy of a group, and of those in it, with the wanted tasks."""
+    made = copy.copy(group)
+    made._children = {}
+    for child in group:
+        if hasattr(child, "child_names"):
+            inner = _group(child, wanted)
+            if len(inner):
+                made.add(inner)
+        elif child.config.task in wanted:
+            made.add(child)
+    return made
+
+
+def _nested(loaded: dict[Any, Any], wanted: Container[str]) -> dict[Any, Any]:
+    """Narrow the nested form of releases before 0.4.12: {group: {task name: task}}."""
+    kept: dict[Any, Any] = {}
+    for key, value in loaded.items():
+        if isinstance(value, dict):
+            inner = _nested(value, wanted)
+            if inner:
+                kept[key] = inner
+        elif key in wanted:
+            kept[key] = value
+    return kept
+
 
 Original = Callable[..., Any]
 
