@@ -25,7 +25,9 @@ def test_ratios_are_those_of_marginal_likelihoods_summed_over_the_grid():
     observed = np.array([[True, False]] + [[True, True]] * 6)
     log_prior = rng.standard_normal(SLOPES.size * INTERCEPTS.size)
     log_prior -= logsumexp(log_prior)
-    slope, error, intercept, top, _, key_lr, noise_lr = _weighed(Curves.at(theta), values, observed, log_prior, 1.6)
+    slope, error, intercept, top, _, key_ratio, noise_ratio = _weighed(
+        Curves.at(theta), values, observed, log_prior, 1.6
+    )
     points = [(a, b) for a in SLOPES for b in INTERCEPTS]
     for item in range(2):
         rows = np.flatnonzero(observed[:, item])
@@ -41,8 +43,8 @@ def test_ratios_are_those_of_marginal_likelihoods_summed_over_the_grid():
         unrelated = logsumexp(keyed[flat]) - logsumexp(log_prior[flat])
         posterior = np.exp(keyed - logsumexp(keyed))
         a, b = np.array(points).T
-        assert key_lr[item] == pytest.approx(other - logsumexp(keyed))
-        assert noise_lr[item] == pytest.approx(unrelated - logsumexp(keyed))
+        assert key_ratio[item] == pytest.approx(other - logsumexp(keyed))
+        assert noise_ratio[item] == pytest.approx(unrelated - logsumexp(keyed))
         assert slope[item] == pytest.approx(posterior @ a)
         assert error[item] == pytest.approx(np.sqrt(posterior @ (a - posterior @ a) ** 2))
         assert top[item] == pytest.approx(1.6 * (posterior @ a) + posterior @ b)
@@ -69,11 +71,11 @@ def test_wrong_keys_are_found_and_missing_answers_do_not_matter_much():
     rng = np.random.default_rng(5)
     values[:, is_bad] = (1.0 - values[:, is_bad]) * (rng.random((80, 15)) < 1.0 / 3.0)
     found = item_evidence(panel_of(ResponseMatrix.create(values)))
-    assert rank_quality(found.key_lr, is_bad) > 0.97
+    assert rank_quality(found.key_ratio, is_bad) > 0.97
     assert rank_quality(found.suspicion, is_bad) > 0.9
     sparse = np.where(rng.random(values.shape) < 0.5, values, np.nan)
     half = item_evidence(panel_of(ResponseMatrix.create(sparse)))
-    assert rank_quality(half.key_lr, is_bad) > 0.9
+    assert rank_quality(half.key_ratio, is_bad) > 0.9
     strong = theta > 1.0
     assert np.corrcoef(expit(found.top_logit), values[strong].mean(axis=0))[0, 1] > 0.85
 
@@ -82,5 +84,5 @@ def test_an_item_without_an_answer_has_the_curve_of_the_average_item():
     values, _ = make_answers(n_models=30, n_items=40)
     values[:, 7] = np.nan
     found = item_evidence(panel_of(ResponseMatrix.create(values)))
-    assert found.key_lr[7] == pytest.approx(0.0, abs=1e-9)
-    assert found.noise_lr[7] == pytest.approx(0.0, abs=1e-9)
+    assert found.key_ratio[7] == pytest.approx(0.0, abs=1e-9)
+    assert found.noise_ratio[7] == pytest.approx(0.0, abs=1e-9)

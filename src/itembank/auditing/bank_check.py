@@ -87,11 +87,8 @@ class CheckedScore:
     def in_words(self, level: float) -> str:
         """Say it in a sentence, in points."""
         half = 50.0 * (self.high - self.low)
-        own = (
-            ""
-            if math.isnan(self.expected_error)
-            else (f"; its own models, left out, erred by {100.0 * self.expected_error:.1f} on average")
-        )
+        own = f"; its own models, left out, erred by {100.0 * self.expected_error:.1f} on average"
+        own = "" if math.isnan(self.expected_error) else own
         bank_says = f"what the bank expects ({half:.1f} at {100.0 * level:g} %{own})"
         start = f"{self.model_id}, {self.n_chosen} items: the error of {100.0 * abs(self.error):.1f} points is"
         if self.held:
@@ -103,21 +100,9 @@ class CheckedScore:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the record; scores and errors run from 0 to 1."""
-        return {
-            "model_id": self.model_id,
-            "target": self.target,
-            "n_chosen": self.n_chosen,
-            "n_items": self.n_items,
-            "n_total": self.n_total,
-            "truth": self.truth,
-            "estimate": self.estimate,
-            "error": self.error,
-            "expected_error": self.expected_error,
-            "low": self.low,
-            "high": self.high,
-            "held": self.held if self.is_known else None,
-            "verdict": self.verdict,
-        }
+        names = ("model_id", "target", "n_chosen", "n_items", "n_total", "truth", "estimate", "error", "expected_error")
+        record = {name: getattr(self, name) for name in (*names, "low", "high")}
+        return {**record, "held": self.held if self.is_known else None, "verdict": self.verdict}
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -151,19 +136,17 @@ class BankCheck(Tabular):
 
         A single model is outside by chance one time in twenty (at level 0.95), and that is taken for no chance.
         """
-        sizes = sorted({one.n_chosen for one in self.scores})
-        return all(self._is_chance([one for one in self._overall() if one.n_chosen == size]) for size in sizes)
+        for size in {one.n_chosen for one in self.scores}:
+            scores = [one for one in self._overall() if one.n_chosen == size]
+            n_outside = sum(not one.held for one in scores)
+            # the binomial probability of so many misses or more
+            by_chance = bdtrc(n_outside - 1, len(scores), max(1.0 - self.level, RARE)) if n_outside else 1.0
+            if by_chance <= RARE + ROUNDING:
+                return False
+        return True
 
     def _overall(self) -> list[CheckedScore]:
         return [one for one in self.scores if one.target == OVERALL and one.is_known]
-
-    def _is_chance(self, scores: Sequence[CheckedScore]) -> bool:
-        """Whether so many misses come oftener than one time in twenty, by the binomial distribution."""
-        n_outside = sum(not one.held for one in scores)
-        if n_outside == 0:
-            return True
-        by_chance = float(bdtrc(n_outside - 1, len(scores), max(1.0 - self.level, RARE)))
-        return by_chance > RARE + ROUNDING
 
     def rows(self) -> list[dict[str, Any]]:
         """One record a number of items, model and target."""
@@ -235,9 +218,17 @@ def check_bank(
         check_whole("a number of items to check", size, least=1)
     bank = as_bank(bank)
     matrix = known_items(bank, as_new_responses(bank, responses), None, ignore_unknown=ignore_unknown)
-    truth = _full_scores(bank, matrix)
+    truth, n_missing = _scores_and_missing(bank, matrix)
+    if np.isnan(truth).all():
+        names = [f"{name} ({n} missing)" for name, n in zip(matrix.model_ids, n_missing.tolist(), strict=True)]
+        raise DataError(
+            f"a check needs models that ran all {bank.n_items} items of the bank, or all of a scenario, got "
+            f"{shown(names)}. Give their full runs."
+        )
     given = as_selection(selection)
-    wanted = [given.n_items] if given is not None else list(sizes) or _default_sizes(bank)
+    least = bank.targets.n_scenarios
+    usual = [size for size in SIZES if least <= size < bank.n_items] or [max(least, bank.n_items // 2)]
+    wanted = [given.n_items] if given is not None else list(sizes) or usual
     scores: list[CheckedScore] = []
     for number, size in enumerate(wanted):
         report = part_of(progress, number / len(wanted), (number + 1) / len(wanted), f"{size} items: ")
@@ -246,28 +237,10 @@ def check_bank(
     return BankCheck(bank.bank_id, level, tuple(scores), tuple(_hints(bank, matrix, truth)))
 
 
-def _default_sizes(bank: Bank) -> list[int]:
-    """Numbers of items that leave some out and suffice for every scenario."""
-    least = bank.targets.n_scenarios
-    return [size for size in SIZES if least <= size < bank.n_items] or [max(least, bank.n_items // 2)]
-
-
 def ran_all_of_a_scenario(bank: Bank, responses: ResponseMatrix) -> bool:
     """Whether any model answered every item of any scenario, so that its score can be compared with an estimate."""
     known, _ = only_items(responses, bank.responses.items["item_id"])
     return bool(known.n_items) and not np.isnan(_scores_and_missing(bank, known)[0]).all()
-
-
-def _full_scores(bank: Bank, responses: ResponseMatrix) -> FloatArray:
-    """Scores from all items, (n_models, n_targets); NaN where a model did not run all that count."""
-    result, n_missing = _scores_and_missing(bank, responses)
-    if np.isnan(result).all():
-        names = [f"{name} ({n} missing)" for name, n in zip(responses.model_ids, n_missing.tolist(), strict=True)]
-        raise DataError(
-            f"a check needs models that ran all {bank.n_items} items of the bank, or all of a scenario, got "
-            f"{shown(names)}. Give their full runs."
-        )
-    return result
 
 
 def _scores_and_missing(bank: Bank, responses: ResponseMatrix) -> tuple[FloatArray, IntArray]:
@@ -323,17 +296,13 @@ def _hints(bank: Bank, responses: ResponseMatrix, truth: FloatArray) -> Iterator
                 f"{high:.3f})."
             )
     for name, kind in bank.responses.models.schema.items():
-        if kind in {pl.Date, pl.Datetime}:
-            yield from _dates(name, bank.responses.models[name], responses.models)
-
-
-def _dates(name: str, dates: pl.Series, models: pl.DataFrame) -> Iterator[str]:
-    """Say of which time the bank's models are, and which models are newer."""
-    days = dates.drop_nulls().cast(pl.Date)
-    if not days.len():
-        return
-    yield f"The bank's models are from {days.min()!s} to {days.max()!s} ({name})."
-    if name in models.columns and models.schema[name] in {pl.Date, pl.Datetime}:
+        days = bank.responses.models[name].drop_nulls()
+        if kind not in {pl.Date, pl.Datetime} or not days.len():
+            continue
+        days, models = days.cast(pl.Date), responses.models
+        yield f"The bank's models are from {days.min()!s} to {days.max()!s} ({name})."
+        if models.schema.get(name) not in {pl.Date, pl.Datetime}:
+            continue
         newer = models.filter(pl.col(name).cast(pl.Date) > days.max())["model_id"].to_list()
         if newer:
             yield f"{shown(newer)}: newer than all models of the bank."

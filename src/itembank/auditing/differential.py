@@ -71,17 +71,14 @@ def score_test(
         np.add.at(sums, clusters, remaining * residual)
         variance, n_free = np.sum(sums**2, axis=0), _degrees_of_freedom(covariate, clusters)
     z = np.divide(score, np.sqrt(variance), out=np.zeros_like(score), where=tells & (variance > 0.0))
-    z = _without_skewness(z, skewness)
-    return ScoreTest(z, _two_sided(z, n_free), _effect(residual, known, covariate))
-
-
-def _without_skewness(z: FloatArray, skewness: FloatArray | float) -> FloatArray:
-    """Correct z for the skewness of a sum over a few models (Cornish and Fisher), so that tails are as they should be.
-
-    The correction ``skewness (z^2 - 1) / 6`` is bounded where it would be larger than the expansion bears.
-    """
+    # Cornish and Fisher's correction for the skewness of a sum over a few models, so that tails are as they should be:
+    # skewness (z^2 - 1) / 6, bounded where it would be larger than the expansion bears
     bounded = np.clip(skewness * z, -1.5, 1.5)
-    return np.asarray(z - np.divide(bounded * (z**2 - 1.0), 6.0 * z, out=np.zeros_like(z), where=np.abs(z) > 1.0))
+    z = np.asarray(z - np.divide(bounded * (z**2 - 1.0), 6.0 * z, out=np.zeros_like(z), where=np.abs(z) > 1.0))
+    p_value = np.full(z.shape, np.nan)
+    if n_free >= 2.0:
+        p_value = 2.0 * stdtr(n_free if np.isfinite(n_free) else 1e10, -np.abs(z))
+    return ScoreTest(z, p_value, _effect(residual, known, covariate))
 
 
 def _null_fit(answers: FloatArray, known: FloatArray, design: FloatArray) -> FloatArray:
@@ -111,13 +108,6 @@ def _degrees_of_freedom(covariate: FloatArray, clusters: IntArray) -> float:
     if not set(np.unique(covariate).tolist()) <= {0.0, 1.0}:
         return float(np.unique(clusters).size - 2)
     return float(min(np.unique(clusters[covariate == side]).size for side in (0.0, 1.0)) - 1)
-
-
-def _two_sided(z: FloatArray, n_free: float) -> FloatArray:
-    """Two-sided p-values of t with so many degrees of freedom; NaN below two."""
-    if n_free < 2.0:
-        return np.full(z.shape, np.nan)
-    return np.asarray(2.0 * stdtr(n_free if np.isfinite(n_free) else 1e10, -np.abs(z)))
 
 
 def _effect(residual: FloatArray, known: FloatArray, covariate: FloatArray) -> FloatArray:

@@ -217,10 +217,16 @@ def duplicates_of(
 ) -> Duplicates:
     """Do the work of `find_duplicates` on responses whose abilities and curves are known."""
     is_right = panel.values >= 0.5
-    probability = with_residual_factors(_probability(panel, evidence), is_right, panel.observed)
+    by_ability: FloatArray = panel.theta[:, panel.group]  # and all else in place: it is as large as the answers
+    by_ability *= evidence.slope
+    by_ability += evidence.intercept
+    probability = with_residual_factors(np.asarray(expit(by_ability, out=by_ability)), is_right, panel.observed)
     least = _log_pairs(np.array([LEAST_POOL]))[0] - review
     pairs = duplicate_pairs(is_right, panel.observed, probability, float(least))
-    threshold = _thresholds(panel.group, pairs.first, pairs.second)
+    # the pairs among which each would stand out by chance: those of its group, or all
+    first, second = panel.group[pairs.first], panel.group[pairs.second]
+    n_items = np.where(first == second, np.bincount(panel.group)[first], panel.group.size)
+    threshold = _log_pairs(np.maximum(n_items, LEAST_POOL))
     ids = responses.items["item_id"]
     table = pl.DataFrame(
         {
@@ -237,19 +243,5 @@ def duplicates_of(
     return Duplicates(n_pairs, table.filter(pl.col("log_ratio") >= pl.col("threshold") - review))
 
 
-def _thresholds(group: IntArray, first: IntArray, second: IntArray) -> FloatArray:
-    """Logarithm of the number of pairs among which each pair would stand out by chance: its group's, or all."""
-    n_items = np.where(group[first] == group[second], np.bincount(group)[group[first]], group.size)
-    return _log_pairs(np.maximum(n_items, LEAST_POOL))
-
-
 def _log_pairs(n_items: IntArray) -> FloatArray:
     return np.log(n_items * (n_items - 1.0) / 2.0)
-
-
-def _probability(panel: Panel, evidence: ItemEvidence) -> FloatArray:
-    """Probability of a right answer by ability alone, (n_models, n_items)."""
-    result: FloatArray = panel.theta[:, panel.group]  # and all else in place: it is as large as the answers
-    result *= evidence.slope
-    result += evidence.intercept
-    return np.asarray(expit(result, out=result))

@@ -1,7 +1,7 @@
 """What may be wrong with the items of a benchmark: the verb `audit_items` and its result, from evidence to reasons."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,7 @@ from itembank.bank.arguments import GivenResponses
 from itembank.bank.banks import Bank
 from itembank.checks import check_one_of
 from itembank.errors import DataError, shown
-from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+from itembank.numerics.arrays import BoolArray, FloatArray
 from itembank.numerics.threads import one_blas_thread
 from itembank.numerics.ties import rounded
 from itembank.progress import ProgressCallback, part_of, silent
@@ -162,13 +162,13 @@ def flags(
     """Which items have each of the reasons that the answers alone give, (n_items,) each."""
     n, mean = statistics.n_models, np.nan_to_num(statistics.mean, nan=0.5)
     margin = statistics.item_rest * np.sqrt(n)
-    wrong_key = ((evidence.key_lr > TWENTY_TIMES) & (margin < -0.5 * NEGATIVE)) | (margin < -NEGATIVE)
+    wrong_key = ((evidence.key_ratio > TWENTY_TIMES) & (margin < -0.5 * NEGATIVE)) | (margin < -NEGATIVE)
     all_fail = (statistics.n_best >= LEAST_BEST) & (statistics.n_best_right == 0.0)
     best_fail = all_fail & (evidence.suspicion > TWENTY_TIMES) & (probability > LIKELY)
     return {
         "wrong-key": wrong_key,
         "best-fail": best_fail & ~wrong_key,
-        "noise": (evidence.noise_lr > TWENTY_TIMES) & ~wrong_key & ~best_fail,
+        "noise": (evidence.noise_ratio > TWENTY_TIMES) & ~wrong_key & ~best_fail,
         "dead": (n > 0) & (mean == 0.0),
         "saturated": (n > 0) & (mean == 1.0),
     }
@@ -194,29 +194,26 @@ def _sentence(row: dict[str, Any]) -> str:
     return text
 
 
+def _times(log_ratio: float) -> float:
+    return float(np.exp(min(log_ratio, 20.0)))
+
+
 def _wrong_key(row: dict[str, Any]) -> str:
-    times = np.exp(min(row["key_ratio"], 20.0))
+    times = _times(row["key_ratio"])
     ratio = f"another key explains the answers {times:,.0f} times better, " if times >= 2.0 else ""
     return f"{ratio}item-rest correlation {row['item_rest']:.2f}"
 
 
-def _best_fail(row: dict[str, Any]) -> str:
-    times = np.exp(min(row["suspicion"], 20.0))
-    return (
-        f"none of the {row['n_best']} best models is right; the odds of a top model are {times:,.0f} times lower than "
-        "usual in its group"
-    )
-
-
-def _noise(row: dict[str, Any]) -> str:
-    times = np.exp(min(row["noise_ratio"], 20.0))
-    return f"guessing explains the answers {times:,.0f} times better than ability, item-rest {row['item_rest']:.2f}"
-
-
 SAYS: Mapping[str, Callable[[dict[str, Any]], str]] = {
     "wrong-key": _wrong_key,
-    "best-fail": _best_fail,
-    "noise": _noise,
+    "best-fail": lambda row: (
+        f"none of the {row['n_best']} best models is right; the odds of a top model are "
+        f"{_times(row['suspicion']):,.0f} times lower than usual in its group"
+    ),
+    "noise": lambda row: (
+        f"guessing explains the answers {_times(row['noise_ratio']):,.0f} times better than ability, item-rest "
+        f"{row['item_rest']:.2f}"
+    ),
     "duplicate": lambda row: f"models answer it as they answer {row['duplicate_of']}",
     "differs": lambda row: f"{100.0 * row['differs_by']:+.0f} points for {row['differs_for']} at equal ability",
     "dead": lambda row: f"none of {row['n_models']} models is right",
@@ -235,7 +232,17 @@ def own_answers(
     responses: ResponseMatrix,
 ) -> pl.DataFrame:
     """Return the answers that belong to these models and items, as text."""
-    _check(choices)
+    if not set(COLUMNS) <= set(choices.columns):
+        raise DataError(
+            f"a table of answers must have the columns {shown(COLUMNS)}, got {shown(choices.columns, 10)}. Rename them."
+        )
+    twice = choices.filter(pl.struct("model_id", "item_id").is_duplicated())
+    if twice.height:
+        first = twice.row(0, named=True)
+        raise DataError(
+            f"a model must have one answer an item, got {twice.height} rows that share model and item: "
+            f"{first['model_id']!r} on {first['item_id']!r}. Keep one run."
+        )
     texts = choices.select(pl.col(name).cast(pl.String) for name in COLUMNS).drop_nulls()
     ours = texts.filter(
         pl.col("model_id").is_in(responses.models["model_id"].implode())
@@ -274,21 +281,6 @@ def rival_answers(
     return n_key.join(rivals.rename({"choice": "rival"}), on="item_id", how="left").select(
         "item_id", "rival", pl.col("n_rival").fill_null(0), "n_key"
     )
-
-
-def _check(choices: pl.DataFrame) -> None:
-    missing: Sequence[str] = [name for name in COLUMNS if name not in choices.columns]
-    if missing:
-        raise DataError(
-            f"a table of answers must have the columns {shown(COLUMNS)}, got {shown(choices.columns, 10)}. Rename them."
-        )
-    twice = choices.filter(pl.struct("model_id", "item_id").is_duplicated())
-    if twice.height:
-        first = twice.row(0, named=True)
-        raise DataError(
-            f"a model must have one answer an item, got {twice.height} rows that share model and item: "
-            f"{first['model_id']!r} on {first['item_id']!r}. Keep one run."
-        )
 
 
 TEXT_COLUMNS = ("question", "text", "prompt", "input", "problem", "query", "instruction", "doc")
@@ -364,7 +356,9 @@ def audit_items(
     check_one_of("order", order, ORDERS)
     responses = responses_of(source, "An audit needs")
     is_bad = None if known is None else _labels(responses, known)
-    answers = None if choices is None else own_answers(_choices(choices), responses)
+    if isinstance(choices, str | Path):
+        choices = read_table_file(Path(choices), text=COLUMNS).frame
+    answers = None if choices is None else own_answers(choices, responses)
     if by is not None:
         compared_models(responses, by, clusters)  # refused before the work
     progress("abilities and statistics", 0.0)
@@ -373,30 +367,33 @@ def audit_items(
     features = defect_features(evidence, statistics)
     probability = SIMULATED.probability(features)
     if is_bad is not None:
-        probability = out_of_fold(features, is_bad, _folds(panel.group))
+        n_groups, in_turn = panel.group.max() + 1, np.arange(panel.group.size) % N_FOLDS
+        probability = out_of_fold(features, is_bad, panel.group if n_groups >= LEAST_GROUPS else in_turn)
     flagged = flags(statistics, evidence, probability)
     table = _table(responses, statistics, evidence, probability)
     if duplicates:
         progress("duplicates", 0.3)
-        table, flagged["duplicate"] = _with_duplicates(table, responses, panel, evidence)
+        found = duplicates_of(responses, panel, evidence).table.filter(verdict="duplicate")
+        first = found.select("item_id", "duplicate_of", duplicate_ratio="log_ratio").unique("item_id", keep="first")
+        table = table.join(first, on="item_id", how="left", maintain_order="left")
+        flagged["duplicate"] = table["duplicate_of"].is_not_null().to_numpy()
     differential = None
     if by is not None:
         part = part_of(progress, 0.7, 1.0)
         differential = differential_of(responses, panel, by, clusters=clusters, level=0.05, progress=part)
-        table, flagged["differs"] = _with_groups(table, differential)
+        most = differential.flagged.unique("item_id", keep="first", maintain_order=True)
+        told = most.select("item_id", differs_for="group", differs_by="effect")
+        table = table.join(told, on="item_id", how="left", maintain_order="left")
+        flagged["differs"] = table["differs_for"].is_not_null().to_numpy()
     if answers is not None:
         rivals = rival_answers(answers, responses, panel)
         table = table.join(rivals, on="item_id", how="left", maintain_order="left")
     table = with_reasons(table, flagged)
     labels = None if is_bad is None else _label_check(table, is_bad)
-    return ItemAudit(
-        responses.n_models,
-        order,
-        _with_text(_ordered(table, order), responses.items),
-        tuple(_cautions(panel, statistics)),
-        labels,
-        differential,
-    )
+    keys = [name.replace("-", "_") for name in (order, ORDERS[order])]
+    ranks = [pl.Series(name, rounded(table[name].to_numpy())) for name in keys]
+    table = _with_text(table.sort([*ranks, "item_id"], descending=[True, True, False]), responses.items)
+    return ItemAudit(responses.n_models, order, table, tuple(_cautions(panel, statistics)), labels, differential)
 
 
 def _labels(responses: ResponseMatrix, known: Sequence[str]) -> BoolArray:
@@ -410,11 +407,6 @@ def _labels(responses: ResponseMatrix, known: Sequence[str]) -> BoolArray:
             " (Without them the probability rests on simulated faults.)"
         )
     return is_bad
-
-
-def _folds(group: IntArray) -> IntArray:
-    """Return groups of items, or, where there are few, items dealt out in turn."""
-    return group if group.max() + 1 >= LEAST_GROUPS else np.arange(group.size) % N_FOLDS
 
 
 def _label_check(table: pl.DataFrame, is_bad: BoolArray) -> LabelCheck:
@@ -433,54 +425,15 @@ def _table(
     responses: ResponseMatrix, statistics: ItemStatistics, evidence: ItemEvidence, probability: FloatArray
 ) -> pl.DataFrame:
     """Put the numbers on items into one table."""
+    told = ("suspicion", "key_ratio", "noise_ratio", "slope", "slope_error", "top_logit")
     numbers = {
         "probability": probability,
-        "suspicion": evidence.suspicion,
-        "key_ratio": evidence.key_lr,
-        "noise_ratio": evidence.noise_lr,
-        "slope": evidence.slope,
-        "slope_error": evidence.slope_error,
-        "top_logit": evidence.top_logit,
-        "n_models": statistics.n_models,
-        "mean": statistics.mean,
-        "item_rest": statistics.item_rest,
-        "n_best": statistics.n_best,
-        "n_best_right": statistics.n_best_right,
-        "worth": statistics.worth,
+        **{name: getattr(evidence, name) for name in told},
+        **{one.name: getattr(statistics, one.name) for one in fields(statistics)},
     }
     return responses.items.select("item_id", "scenario", "subscenario").with_columns(
         pl.Series(name, values, nan_to_null=True) for name, values in numbers.items()
     )
-
-
-def _with_duplicates(
-    table: pl.DataFrame, responses: ResponseMatrix, panel: Panel, evidence: ItemEvidence
-) -> tuple[pl.DataFrame, BoolArray]:
-    """Add the item that each repeats, and mark those; the first of a pair is no duplicate."""
-    found = duplicates_of(responses, panel, evidence).table.filter(verdict="duplicate")
-    first = found.select("item_id", "duplicate_of", duplicate_ratio="log_ratio").unique("item_id", keep="first")
-    table = table.join(first, on="item_id", how="left", maintain_order="left")
-    return table, table["duplicate_of"].is_not_null().to_numpy()
-
-
-def _with_groups(table: pl.DataFrame, differential: DifferentialItems) -> tuple[pl.DataFrame, BoolArray]:
-    """Add for which group each item differs most, and mark those that do."""
-    most = differential.flagged.unique("item_id", keep="first", maintain_order=True)
-    told = most.select("item_id", differs_for="group", differs_by="effect")
-    table = table.join(told, on="item_id", how="left", maintain_order="left")
-    return table, table["differs_for"].is_not_null().to_numpy()
-
-
-def _choices(given: pl.DataFrame | str | Path) -> pl.DataFrame:
-    """Read the table of answers, or take it as it is."""
-    return given if isinstance(given, pl.DataFrame) else read_table_file(Path(given), text=COLUMNS).frame
-
-
-def _ordered(table: pl.DataFrame, order: str) -> pl.DataFrame:
-    """Put the most suspicious first; equals stand in the order of their ids."""
-    keys = [name.replace("-", "_") for name in (order, ORDERS[order])]
-    ranks = [pl.Series(name, rounded(table[name].to_numpy())) for name in keys]
-    return table.sort([*ranks, "item_id"], descending=[True, True, False])
 
 
 def _with_text(table: pl.DataFrame, items: pl.DataFrame) -> pl.DataFrame:

@@ -9,7 +9,6 @@ import numpy as np
 import polars as pl
 
 from itembank.auditing.drift_statistics import (
-    Drift,
     PastResiduals,
     find_drift,
     marked_by_chance,
@@ -56,14 +55,9 @@ class DriftedItem:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the record; differences run from -1 to 1."""
-        return {
-            "item_id": self.item_id,
-            "scenario": self.scenario,
-            "n_models": self.n_models,
-            "difference": self.difference,
-            "z": self.z,
-            "verdict": "as expected" if not self.is_drifted else "easier" if self.difference > 0.0 else "harder",
-        }
+        record = {name: getattr(self, name) for name in ("item_id", "scenario", "n_models", "difference", "z")}
+        verdict = "as expected" if not self.is_drifted else "easier" if self.difference > 0.0 else "harder"
+        return {**record, "verdict": verdict}
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -196,14 +190,19 @@ def item_drift(
     n_learnt = fitted_factor_model(bank).n_factors
     found = find_drift(factor_model_of(bank), items, observed.responses, past, n_learnt=n_learnt)
     by_chance = marked_by_chance(past_difference, past_deviation, ~np.isnan(observed.responses), past, n_draws=N_DRAWS)
-    return ItemDrift(
-        bank.bank_id,
-        matrix.n_models,
-        "" if first_day is None else first_day.isoformat(),
-        tuple(_drifted_items(bank, items, found)),
-        by_chance,
-        found.is_cut,
-    )
+    table = bank.responses.items
+    ids, scenarios = table["item_id"].to_list(), table["scenario"].to_list()
+    order = np.argsort(-np.abs(found.z), kind="stable")  # NaN comes last
+    n_models, marked = found.n_models.tolist(), found.is_marked.tolist()
+    drifted = [
+        DriftedItem(
+            ids[items[i]], scenarios[items[i]], n_models[i], float(found.difference[i]), float(found.z[i]), marked[i]
+        )
+        for i in order.tolist()
+        if not np.isnan(found.z[i])
+    ]
+    day = "" if first_day is None else first_day.isoformat()
+    return ItemDrift(bank.bank_id, matrix.n_models, day, tuple(drifted), by_chance, found.is_cut)
 
 
 def _past_residuals(bank: Bank, items: IntArray) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -222,25 +221,6 @@ def _past_residuals(bank: Bank, items: IntArray) -> tuple[FloatArray, FloatArray
             cells = np.ix_(fold.held_out[rows], columns)
             raw[cells], scaled[cells], used[cells] = residual, residual / np.sqrt(variance), variance
     return raw, scaled, np.sqrt(surest / mean_where_known(used))
-
-
-def _drifted_items(bank: Bank, items: IntArray, found: Drift) -> list[DriftedItem]:
-    """List the items that were examined, the largest z first; equal ones in the bank's order."""
-    table = bank.responses.items
-    ids, scenarios = table["item_id"].to_list(), table["scenario"].to_list()
-    order = np.argsort(-np.abs(found.z), kind="stable")  # NaN comes last
-    return [
-        DriftedItem(
-            ids[items[i]],
-            scenarios[items[i]],
-            int(found.n_models[i]),
-            float(found.difference[i]),
-            float(found.z[i]),
-            bool(found.is_marked[i]),
-        )
-        for i in order.tolist()
-        if not np.isnan(found.z[i])
-    ]
 
 
 def _day(since: str | datetime.date | None) -> datetime.date | None:

@@ -54,8 +54,8 @@ class ItemEvidence:
     # (n_items,): How much lower the log-odds of a model half a standard deviation above that percentile are than they
     # are on average in the item's group; large where the best fail on an item among easy ones.
     suspicion: FloatArray
-    key_lr: FloatArray  # (n_items,): Log-likelihood ratio: another answer is the right one, against the key
-    noise_lr: FloatArray  # (n_items,): Log-likelihood ratio: answers have nothing to do with ability, against the key
+    key_ratio: FloatArray  # (n_items,): Log-likelihood ratio: another answer is the right one, against the key
+    noise_ratio: FloatArray  # (n_items,): The same: answers have nothing to do with ability, against the key
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,10 +93,10 @@ def item_evidence(panel: Panel) -> ItemEvidence:
             found[:, block] = _weighed(
                 curve, panel.values[:, block], panel.observed[:, block], log_weights, float(top[number])
             )
-    slope, error, intercept, top_logit, beyond, key_lr, noise_lr = found
-    return ItemEvidence(
-        slope, error, intercept, top_logit, _group_means(beyond, panel.group) - beyond, key_lr, noise_lr
-    )
+    slope, error, intercept, top_logit, beyond, key_ratio, noise_ratio = found
+    # the mean of each item's group, drawn to that of all items where the group is small
+    means = (np.bincount(panel.group, beyond) + OWN_GROUP * beyond.mean()) / (np.bincount(panel.group) + OWN_GROUP)
+    return ItemEvidence(slope, error, intercept, top_logit, means[panel.group] - beyond, key_ratio, noise_ratio)
 
 
 def _grid() -> tuple[FloatArray, FloatArray]:
@@ -166,14 +166,6 @@ def _log_mean(log_likelihood: FloatArray, log_weights: FloatArray) -> FloatArray
     """Logarithm of the likelihood averaged over the grid, (n_items,)."""
     most = log_likelihood.max(axis=1, keepdims=True)
     result: FloatArray = most[:, 0] + np.log(np.exp(log_likelihood - most) @ np.exp(log_weights))
-    return result
-
-
-def _group_means(values: FloatArray, group: IntArray) -> FloatArray:
-    """Mean of each item's group, drawn to that of all items where the group is small, (n_items,)."""
-    counts = np.bincount(group)
-    means = (np.bincount(group, values) + OWN_GROUP * values.mean()) / (counts + OWN_GROUP)
-    result: FloatArray = means[group]
     return result
 
 
@@ -307,7 +299,7 @@ def defect_features(evidence: ItemEvidence, statistics: ItemStatistics) -> Float
     further out, so that a hundred models do not outweigh what else is known.
     """
     best_fail = 1.0 - statistics.n_best_right / np.maximum(statistics.n_best, 1)
-    return np.stack([evidence.suspicion, -evidence.slope, np.arcsinh(evidence.key_lr), best_fail], axis=1)
+    return np.stack([evidence.suspicion, -evidence.slope, np.arcsinh(evidence.key_ratio), best_fail], axis=1)
 
 
 def fit_defect_model(

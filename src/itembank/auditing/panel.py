@@ -43,8 +43,12 @@ def panel_of(responses: ResponseMatrix) -> Panel:
             f"an audit compares what models answered: there must be at least {LEAST_MODELS} models with answers, got "
             f"{n_models}. Add results of further models."
         )
-    scenario, group = _numbers(responses.items["scenario"]), _groups(responses.items)
-    return _with_abilities(responses.responses, observed, scenario, group)
+    both = ["scenario", "subscenario"]
+    is_large = pl.col("subscenario").is_not_null() & (pl.len().over(both) >= LEAST_ITEMS)
+    named = responses.items.with_columns(own=pl.when(is_large).then("subscenario"))
+    ranks = named.select(pl.struct("scenario", "own").rank("dense") - 1).to_series()
+    scenario = np.unique(responses.items["scenario"].to_numpy(), return_inverse=True)[1].astype(np.int64)
+    return _with_abilities(responses.responses, observed, scenario, ranks.to_numpy().astype(np.int64))
 
 
 def without_items(panel: Panel, is_left_out: BoolArray) -> Panel:
@@ -116,17 +120,3 @@ def _own_abilities(values: FloatArray, observed: BoolArray, group: IntArray, par
         own = _standard(adjusted_scores(values[:, items], mine), n_answers)
         result[:, number] = _scaled(share * own + (1.0 - share) * parent[:, number])
     return result
-
-
-def _numbers(names: pl.Series) -> IntArray:
-    """Return names numbered from 0, in their order."""
-    return np.unique(names.to_numpy(), return_inverse=True)[1].astype(np.int64)
-
-
-def _groups(items: pl.DataFrame) -> IntArray:
-    """Return the number of each item's group: subscenarios of enough items, and scenarios for all others."""
-    both = ["scenario", "subscenario"]
-    is_large = pl.col("subscenario").is_not_null() & (pl.len().over(both) >= LEAST_ITEMS)
-    named = items.with_columns(own=pl.when(is_large).then("subscenario"))
-    ranks = named.select(pl.struct("scenario", "own").rank("dense") - 1).to_series()
-    return ranks.to_numpy().astype(np.int64)

@@ -119,18 +119,10 @@ class GroupFit:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the record; scores run from 0 to 1."""
-        return {
-            "group": self.name,
-            "kind": self.kind,
-            "n_items": self.n_items,
-            "n_reference": self.n_reference,
-            "mean": self.mean,
-            "expected": self.expected,
-            "difference": self.difference,
-            "p_value": known_number(self.p_value),
-            "detectable": known_number(self.detectable),
-            "verdict": self.verdict,
-        }
+        names = ("kind", "n_items", "n_reference", "mean", "expected", "difference")
+        record = {"group": self.name, **{name: getattr(self, name) for name in names}}
+        unsure = {name: known_number(getattr(self, name)) for name in ("p_value", "detectable")}
+        return {**record, **unsure, "verdict": self.verdict}
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,22 +231,13 @@ class ModelFit:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the record, without the groups."""
-        order = (
-            {}
-            if self.order is None
-            else {
-                "order_p_value": known_number(self.order.p_value),
-                "changed_from": self.order.first_answer if self.order.is_flagged else None,
-            }
-        )
+        order: dict[str, Any] = {}
+        if self.order is not None:
+            order["order_p_value"] = known_number(self.order.p_value)
+            order["changed_from"] = self.order.first_answer if self.order.is_flagged else None
         return {
-            "model_id": self.model_id,
-            "n_items": self.n_items,
-            "n_past": self.n_past,
-            "misfit": known_number(self.misfit),
-            "typicality": known_number(self.typicality),
-            "outfit": known_number(self.outfit),
-            "p_value": known_number(self.p_value),
+            **{name: getattr(self, name) for name in ("model_id", "n_items", "n_past")},
+            **{name: known_number(getattr(self, name)) for name in ("misfit", "typicality", "outfit", "p_value")},
             "verdict": self.verdict,
             "groups": [one.name for one in (*self.unusual_groups, *self.raised_groups)],
             **order,
@@ -321,7 +304,18 @@ class FitCheck(Tabular):
             )
         named = self._named()
         for name, groups in named.items():
-            yield from _power(name, groups)
+            known = [one for one in groups if not math.isnan(one.detectable)]
+            if not known:
+                yield (
+                    f"{name}: too few answers to compare. At least 5 to its items and 10 to the others are needed, and "
+                    "models of the bank that answered them."
+                )
+                continue
+            worst = max(known, key=lambda one: one.detectable)
+            yield (
+                f"{name}: with {worst.n_items} answers beside {worst.n_reference} others a rise of "
+                f"{100.0 * worst.detectable:.0f} points is found nine times in ten; smaller ones can be missed."
+            )
         if not named:
             yield ONE_RUN
         yield SHIFT
@@ -343,22 +337,6 @@ class FitCheck(Tabular):
             "verdicts": list(self.verdicts),
             "hints": list(self.hints),
         }
-
-
-def _power(name: str, groups: Sequence[GroupFit]) -> Iterator[str]:
-    """Say how large a rise can be found."""
-    known = [one for one in groups if not math.isnan(one.detectable)]
-    if not known:
-        yield (
-            f"{name}: too few answers to compare. At least 5 to its items and 10 to the others are needed, and models "
-            "of the bank that answered them."
-        )
-        return
-    worst = max(known, key=lambda one: one.detectable)
-    yield (
-        f"{name}: with {worst.n_items} answers beside {worst.n_reference} others a rise of "
-        f"{100.0 * worst.detectable:.0f} points is found nine times in ten; smaller ones can be missed."
-    )
 
 
 def _listed(answers: Sequence[SurprisingAnswer]) -> str:
@@ -473,13 +451,20 @@ def model_fits(
     n_past = int(np.sum(~np.isnan(past.misfit)))
     ids = bank.responses.item_ids
     for row, name in enumerate(answered.model_ids):
+        answers, deviation = answered.responses[row], residual[row] / np.sqrt(variance)
+        expected = np.clip(answers - residual[row], 0.0, 1.0)
         right, wrong = (
             tuple(
-                SurprisingAnswer(ids[items[i]], *_seen_and_expected(answered.responses[row, i], residual[row, i]))
-                for i in _most_surprising(sign * residual[row] / np.sqrt(variance))
+                SurprisingAnswer(ids[items[i]], float(answers[i]), float(expected[i]))
+                for i in np.argsort(-sign * deviation, kind="stable")[:N_WORST].tolist()
+                if sign * deviation[i] > LEAST_SURPRISING
             )
             for sign in (1.0, -1.0)
         )
+        order = None
+        if is_ordered:
+            sums = cumulative_sums(successive_residuals(factors, items, answers[None]))[:, 0]
+            order = OrderFit(float(np.abs(sums).max()), float(p_values.order[row]), *onset(sums))
         yield ModelFit(
             model_id=name,
             n_items=int(items.size),
@@ -491,20 +476,8 @@ def model_fits(
             groups=tuple(_group_fits(answered, row, groups, found=found, p_values=p_values, detectable=detectable)),
             right=right,
             wrong=wrong,
-            order=_order_fit(successive_residuals(factors, items, answered.responses[[row]]), p_values.order[row])
-            if is_ordered
-            else None,
+            order=order,
         )
-
-
-def _most_surprising(deviation: FloatArray) -> list[int]:
-    """Columns of the largest deviations, the largest first."""
-    first = np.argsort(-deviation, kind="stable")[:N_WORST]
-    return [int(i) for i in first if deviation[i] > LEAST_SURPRISING]
-
-
-def _seen_and_expected(response: float, residual: float) -> tuple[float, float]:
-    return float(response), float(np.clip(response - residual, 0.0, 1.0))
 
 
 def _group_fits(
@@ -533,13 +506,6 @@ def _group_fits(
             p_value=float(p_values.groups[row, column]),
             detectable=float(detectable[column]) if is_named else np.nan,
         )
-
-
-def _order_fit(successive: FloatArray, p_value: float) -> OrderFit:
-    """Say where the answers of one model changed, from its residuals (1, n_observed)."""
-    sums = cumulative_sums(successive)[:, 0]
-    first_answer, got_better = onset(sums)
-    return OrderFit(float(np.abs(sums).max()), float(p_value), first_answer, got_better)
 
 
 PART_OF_FOLDS = 0.5

@@ -266,7 +266,7 @@ def _print_dry_run(
     """Count what would be sent, and print it."""
     from itembank.harnesses.lm_eval.selected import dry_run  # noqa: PLC0415
 
-    counted = dry_run(launch, bank, documents, n_items=most, prompts=prompts).to_dict()
+    counted = dry_run(launch, bank, documents, n_items=most, prompts=prompts)
     print_dry_run({"bank": bank.bank_id, **counted}, output_format)
     if prompts.has_template:
         note("Chat templates are the model's, so the settings of prompts were compared, not the prompts.")

@@ -60,7 +60,10 @@ class CommandTemplate:
         """Program and arguments for an item of which these values are known."""
         if self.uses_shell:
             return [*SHELL, _as_references(self.text)]
-        return [_filled(word, values) for word in _split(self.text)]
+        return [
+            PLACE.sub(lambda found: values[found[2]] if found[2] else f"{{{found[1]}}}", word)
+            for word in _split(self.text)
+        ]
 
     def environment(self, values: Mapping[str, str]) -> dict[str, str]:
         """Environment variables of an item: its id and place in the benchmark, and what the command names."""
@@ -82,10 +85,6 @@ def _split(text: str) -> list[str]:
         return shlex.split(text)
     except ValueError as error:
         raise ParameterError(f"the command must be one that falls into words: {error}, in {text!r}.") from error
-
-
-def _filled(word: str, values: Mapping[str, str]) -> str:
-    return PLACE.sub(lambda found: values[found[2]] if found[2] else f"{{{found[1]}}}", word)
 
 
 def _as_references(text: str) -> str:
@@ -167,7 +166,10 @@ class Programs:
             is_late = False
             if not self._has_ended(process, timeout, self._is_ending):
                 is_late = not self._is_ending.is_set()
-                self._end(process)
+                _signal_group(process, signal.SIGTERM)
+                self._has_ended(process, GRACE, self._is_killing)
+                _signal_group(process, signal.SIGKILL)
+                process.wait()
             return Ended(process.returncode, is_late, _end_of(output), _end_of(errors))
 
     def interrupt(self) -> None:
@@ -185,13 +187,6 @@ class Programs:
                 return process.poll() is not None
             pause = min(2.0 * pause, LONGEST_PAUSE)
         return True
-
-    def _end(self, process: subprocess.Popen[bytes]) -> None:
-        """Ask a program and all it started to end, and kill what does not."""
-        _signal_group(process, signal.SIGTERM)
-        self._has_ended(process, GRACE, self._is_killing)
-        _signal_group(process, signal.SIGKILL)
-        process.wait()
 
 
 def _signal_group(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
@@ -348,49 +343,37 @@ class CommandItems:
         if spec.pattern is not None:
             self._read = pattern_reply(spec.pattern)
         self._programs = Programs()
-        self._check_program()
-        if spec.logs is not None:
-            spec.logs.mkdir(parents=True, exist_ok=True)
-
-    def __call__(self, item_id: str) -> Answer:
-        """Run an item and return its answer; what goes wrong is a failure with a reason."""
-        values = self._values(item_id)
-        words = self._template.words(values)
-        ended = self._programs.run(words, self._template.environment(values), self._spec.timeout)
-        answer = reply(item_id, ended, self._read)
-        if self._spec.logs is not None:
-            _append(self._spec.logs / log_name(item_id), words, ended, answer)
-        return answer
-
-    def interrupt(self) -> None:
-        """End the programs that run: ask them to, and kill them when it is called once more."""
-        self._programs.interrupt()
-
-    def _values(self, item_id: str) -> dict[str, str]:
-        row = self._items.row(self._rows[item_id], named=True)
-        return {name: "" if value is None else str(value) for name, value in row.items()}
-
-    def _check_program(self) -> None:
-        """Find the program before an item is asked for; one whose name depends on the item shows when it runs."""
         first, second = (self._template.words(dict.fromkeys(self._items.columns, text))[0] for text in ("a", "b"))
         if first == second and shutil.which(first) is None:
             raise ParameterError(
                 f"the command must begin with a program that is there and may be run, got {first!r}. Check "
                 f"the name, or take {remedy('uses_shell=True', '--shell')} for commands of a shell."
             )
+        if spec.logs is not None:
+            spec.logs.mkdir(parents=True, exist_ok=True)
+
+    def __call__(self, item_id: str) -> Answer:
+        """Run an item and return its answer; what goes wrong is a failure with a reason."""
+        row = self._items.row(self._rows[item_id], named=True)
+        values = {name: "" if value is None else str(value) for name, value in row.items()}
+        words = self._template.words(values)
+        ended = self._programs.run(words, self._template.environment(values), self._spec.timeout)
+        answer = reply(item_id, ended, self._read)
+        if self._spec.logs is not None:
+            outcome = f"failed: {answer.reason}" if answer.failed else "answered"
+            with (self._spec.logs / log_name(item_id)).open("a", encoding="utf-8", errors="backslashreplace") as file:
+                file.write(
+                    f"== {list(words)!r}\n== exit status {ended.status}, {outcome}\n"
+                    f"== standard output\n{ended.output}\n== standard error\n{ended.errors}\n"
+                )
+        return answer
+
+    def interrupt(self) -> None:
+        """End the programs that run: ask them to, and kill them when it is called once more."""
+        self._programs.interrupt()
 
 
 def log_name(item_id: str) -> str:
     """Return the name of an item's log: what is harmless of its id, and a digest that tells all ids apart."""
     harmless = re.sub(r"[^A-Za-z0-9_-]+", "_", item_id)[:MOST_OF_NAME]
     return f"{harmless}.{hashlib.sha256(item_id.encode('utf-8', 'surrogatepass')).hexdigest()[:12]}.log"
-
-
-def _append(path: Path, words: Sequence[str], ended: Ended, answer: Answer) -> None:
-    """Add a run of an item to its log; where it was asked again there are several."""
-    outcome = f"failed: {answer.reason}" if answer.failed else "answered"
-    with path.open("a", encoding="utf-8", errors="backslashreplace") as file:
-        file.write(
-            f"== {list(words)!r}\n== exit status {ended.status}, {outcome}\n"
-            f"== standard output\n{ended.output}\n== standard error\n{ended.errors}\n"
-        )

@@ -11,13 +11,15 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Se
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from queue import SimpleQueue
-from typing import Any, Final, NoReturn, TypeAlias
+from typing import Any, Final, TypeAlias
 
+import numpy as np
 import polars as pl
 
+from itembank.bank.banks import Bank
 from itembank.checks import check_whole
-from itembank.errors import DataError, IntegrityError, RunError, quoted, remedy, shown, visible
-from itembank.responses.prompts import DIFFERS, PROMPT_HASH, PROMPT_SETTINGS
+from itembank.errors import DataError, DataWarning, IntegrityError, RunError, quoted, remedy, shown, visible, warn
+from itembank.responses.prompts import DIFFERS, PROMPT_HASH, PROMPT_SETTINGS, prompt_differences
 from itembank.sessions.answers import Answer, answer_to, tell_all
 from itembank.sessions.session import AdaptiveSession
 
@@ -75,12 +77,24 @@ def untold_prompts(items: pl.DataFrame) -> str:
     return ""
 
 
-def refuse_prompts(told: str, advice: str) -> NoReturn:
-    """Raise `IntegrityError` for prompts that differ from those of the bank, as `prompt_differences` says."""
-    raise IntegrityError(
-        f"{told}. No request was sent. {advice} To go on all the same: "
-        f"{remedy('ignore_prompts=True', '--ignore-prompts')}."
-    )
+def compare_prompts(asked: pl.DataFrame, items: pl.DataFrame, *, advice: str, is_ignored: bool) -> bool:
+    """Refuse items that are asked otherwise than those of a bank; or warn, and return whether they are, if ignored."""
+    told = prompt_differences(asked, items)
+    if told and not is_ignored:
+        raise IntegrityError(
+            f"{told}. No request was sent. {advice} To go on all the same: "
+            f"{remedy('ignore_prompts=True', '--ignore-prompts')}."
+        )
+    if told:
+        warn(f"{told}. The run goes on with these prompts.", DataWarning)
+    return bool(told)
+
+
+def usual_costs(bank: Bank, item_ids: Iterable[str], n_items: int) -> dict[str, float]:
+    """Return what so many of these items cost the bank's models on average, by each unit that is known."""
+    is_wanted = bank.responses.items["item_id"].is_in(list(item_ids)).to_numpy()
+    costs = {unit: cost[is_wanted] for unit, cost in bank.responses.expected_costs().items()}
+    return {unit: n_items * float(np.nanmean(cost)) for unit, cost in costs.items() if not np.isnan(cost).all()}
 
 
 def check_same_content(

@@ -73,9 +73,14 @@ def parse_answers(
         if not line.strip():
             continue
         try:
-            answers.append(_answer(line))
+            record = json.loads(line)
+            if not isinstance(record, dict):
+                raise DataError(f"must be a JSON object, got {line.strip()[:80]!r}.")
+            answers.append(_from_fields(record))
         except DataError as error:
             problems.append(f"line {number}: {error}")
+        except (ValueError, RecursionError) as error:
+            problems.append(f"line {number}: must be a JSON object, got {line.strip()[:80]!r} ({error}).")
     if problems:
         more = f" And {len(problems) - N_SHOWN} more." if len(problems) > N_SHOWN else ""
         raise DataError(f"{name}: {' '.join(problems[:N_SHOWN])}{more} Nothing was told.")
@@ -97,20 +102,18 @@ def tell_all(session: AdaptiveSession, answers: Sequence[Answer], *, new_units: 
         session.check_costs(answer.costs, answer.item_id, new_units=new_units)
     for number, answer in enumerate(answers):
         try:
-            _tell(session, answer, new_units=new_units)
+            item_id, costs, counts = answer.item_id, answer.costs, (answer.n_correct, answer.n_trials)
+            if answer.failed:
+                session.tell_failed(item_id, again=answer.again, reason=answer.reason, costs=costs, new_units=new_units)
+            else:
+                session.tell(
+                    item_id, answer.response, n_correct=counts[0], n_trials=counts[1], costs=costs, new_units=new_units
+                )
         except JournalError as error:
             raise JournalError(
                 f"{error} Of {len(answers)} answers {f'the first {number} are' if number else 'none is'} kept; tell "
                 f"the others again, from item {quoted(answer.item_id)} on."
             ) from error
-
-
-def _tell(session: AdaptiveSession, answer: Answer, *, new_units: bool) -> None:
-    arguments: dict[str, Any] = {"costs": answer.costs, "new_units": new_units}
-    if answer.failed:
-        session.tell_failed(answer.item_id, again=answer.again, reason=answer.reason, **arguments)
-    else:
-        session.tell(answer.item_id, answer.response, n_correct=answer.n_correct, n_trials=answer.n_trials, **arguments)
 
 
 def answer_to(item_id: str, given: object) -> Answer:
@@ -121,17 +124,6 @@ def answer_to(item_id: str, given: object) -> Answer:
     if answer.item_id != item_id:
         raise DataError(f"the answer must be to item {quoted(item_id)}, got one to {quoted(answer.item_id)}.")
     return answer
-
-
-def _answer(line: str) -> Answer:
-    """Read one line."""
-    try:
-        record: Any = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        raise DataError(f"must be a JSON object, got {line.strip()[:80]!r} ({error}).") from error
-    if not isinstance(record, dict):
-        raise DataError(f"must be a JSON object, got {line.strip()[:80]!r}.")
-    return _from_fields(record)
 
 
 def _from_fields(record: Mapping[str, Any]) -> Answer:

@@ -31,19 +31,15 @@ def fit_costs(pool: SessionPool, costs: Mapping[str, float] | None, owner: str, 
     """Return costs by unit as numbers from 0 to `MOST_COST`."""
     checked = checked_costs(costs, owner)
     if not new_units:
-        _check_units(pool, checked, owner)
+        known = tuple(dict.fromkeys((*pool.cost_units, TOKENS, *COST_COLUMNS)))
+        unknown = [unit for unit in checked if unit not in known]
+        if unknown and pool.cost_units:
+            raise DataError(
+                f"costs must be in a unit that the bank has or that is usual ({shown(known, len(known))}), got "
+                f"{shown(unknown)} for {owner}.{did_you_mean(unknown, known)} A unit that is meant to be new needs "
+                f"{remedy('new_units=True', '--new-units')}."
+            )
     return checked
-
-
-def _check_units(pool: SessionPool, costs: Mapping[str, float], owner: str) -> None:
-    known = tuple(dict.fromkeys((*pool.cost_units, TOKENS, *COST_COLUMNS)))
-    unknown = [unit for unit in costs if unit not in known]
-    if unknown and pool.cost_units:
-        raise DataError(
-            f"costs must be in a unit that the bank has or that is usual ({shown(known, len(known))}), got "
-            f"{shown(unknown)} for {owner}.{did_you_mean(unknown, known)} A unit that is meant to be new needs "
-            f"{remedy('new_units=True', '--new-units')}."
-        )
 
 
 def warn_of_silent_costs(pool: SessionPool, costs: Mapping[str, float], owner: str) -> None:
@@ -180,7 +176,8 @@ def choose(
     Pending items count as answered. With a budget of costs, or while the first items cover the range of ability, items
     are chosen one by one, since what may follow depends on each.
     """
-    n_left = _n_left(pool, state)
+    budget = pool.spec.budget
+    n_left = int(state.n_open.sum()) if budget.n_items is None else budget.n_items - state.n_used
     if is_precise:
         n_left = min(n_left, int(np.maximum(pool.bounds.at_least - state.counts, 0).sum()))
     rng = _chance(pool, state)
@@ -188,12 +185,6 @@ def choose(
     if not pool.spec.budget.costs and state.n_used >= len(start):
         return _next(pool, theta, covariance, n, is_open=state.is_open, counts=state.counts, n_left=n_left, rng=rng)
     return _choose_in_turn(pool, state, theta, covariance, start=start, n=min(n, n_left), n_left=n_left, rng=rng)
-
-
-def _n_left(pool: SessionPool, state: SessionState) -> int:
-    """Items that may still be asked, costs apart."""
-    budget = pool.spec.budget
-    return int(state.n_open.sum()) if budget.n_items is None else budget.n_items - state.n_used
 
 
 def _chance(pool: SessionPool, state: SessionState) -> np.random.Generator:

@@ -5,13 +5,13 @@ A session is the list of its events: everything else follows from them, from the
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
 from itembank.errors import DataError, ItembankError, did_you_mean, quoted, shown
-from itembank.numerics.arrays import BoolArray, IntArray
+from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.selection.design import DesignItems
 from itembank.sessions.limits import Budget
 
@@ -27,21 +27,31 @@ MOST_COST = 1e15
 """Of one answer in any unit; more is a slip, and sums of it might be no number any more."""
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """Items handed out together, in the order they were chosen."""
+class _Event:
+    """What all events share: they are plain data in a journal, in which numbers survive to the last bit."""
 
-    item_ids: tuple[str, ...]
+    __slots__ = ()
+    kind: ClassVar[str]
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, as `event_from_dict` reads it."""
-        return {"event": "asked", "item_ids": list(self.item_ids)}
+        """Plain data, as `event_from_dict` reads it; without what is not known."""
+        fields: dict[str, Any] = asdict(self)  # type: ignore[call-overload]
+        return {"event": self.kind, **{name: value for name, value in fields.items() if value is not None}}
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class Asked(_Event):
+    """Items handed out together, in the order they were chosen."""
+
+    kind = "asked"
+    item_ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Told(_Event):
     """The answer to an item."""
 
+    kind = "told"
     item_id: str
     response: float  # In [0, 1]; with trials the share of them that were correct
     n_correct: int | None = None  # Of repeated trials; both or neither
@@ -50,49 +60,24 @@ class Told:
     was_asked: bool = True  # False for an answer to an item that the session never asked: it counts all the same
     is_correction: bool = False  # Whether it replaces an earlier answer
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data, as `event_from_dict` reads it; numbers survive JSON to the last bit."""
-        trials = {} if self.n_trials is None else {"n_correct": self.n_correct, "n_trials": self.n_trials}
-        return {
-            "event": "told",
-            "item_id": self.item_id,
-            "response": self.response,
-            **trials,
-            "costs": dict(self.costs),
-            "was_asked": self.was_asked,
-            "is_correction": self.is_correction,
-        }
-
 
 @dataclass(frozen=True, slots=True)
-class Failed:
+class Failed(_Event):
     """An item that could not be answered; an earlier answer to it is taken back."""
 
+    kind = "failed"
     item_id: str
     again: bool = False  # Whether it may be asked again; else it is skipped
     reason: str = ""  # For people
     costs: Mapping[str, float] = field(default_factory=dict)  # What the attempt cost, where that is known
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data, as `event_from_dict` reads it."""
-        return {
-            "event": "failed",
-            "item_id": self.item_id,
-            "again": self.again,
-            "reason": self.reason,
-            "costs": dict(self.costs),
-        }
-
 
 @dataclass(frozen=True, slots=True)
-class Extended:
+class Extended(_Event):
     """The budget was raised: this one holds from here on."""
 
+    kind = EXTENDED
     budget: Budget
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data, as `event_from_dict` reads it."""
-        return {"event": EXTENDED, "budget": {"n_items": self.budget.n_items, "costs": dict(self.budget.costs)}}
 
 
 Event: TypeAlias = Asked | Told | Failed | Extended
@@ -108,16 +93,40 @@ def event_from_dict(record: Mapping[str, Any]) -> Event:
         case "asked":
             event: Event = Asked(tuple(_take(fields, kind, "item_ids", _is_texts)))
         case "told":
-            event = _told(fields)
+            item_id = _take(fields, kind, "item_id", _is_text)
+            response = checked_response(fields.pop("response", None), item_id)
+            n_correct, n_trials = fields.pop("n_correct", None), fields.pop("n_trials", None)
+            if n_correct is not None or n_trials is not None:
+                n_correct, n_trials = checked_counts(n_correct, n_trials, item_id)
+                if response != n_correct / n_trials:
+                    raise DataError(
+                        f"response of item {quoted(item_id)} must be n_correct / n_trials = {n_correct} / {n_trials}, "
+                        f"got {response}."
+                    )
+            event = Told(
+                item_id,
+                response,
+                n_correct,
+                n_trials,
+                checked_costs(_take(fields, kind, "costs", Mapping), f"item {quoted(item_id)}"),
+                _take(fields, kind, "was_asked", bool),
+                _take(fields, kind, "is_correction", bool),
+            )
         case "failed":
             event = Failed(
                 _take(fields, kind, "item_id", _is_text),
-                _take(fields, kind, "again", _is_flag),
-                _take(fields, kind, "reason", lambda value: isinstance(value, str)),
-                checked_costs(_take(fields, kind, "costs", _is_mapping), "a failed attempt"),
+                _take(fields, kind, "again", bool),
+                _take(fields, kind, "reason", str),
+                checked_costs(_take(fields, kind, "costs", Mapping), "a failed attempt"),
             )
         case "extended":
-            event = Extended(_budget(_take(fields, kind, "budget", _is_mapping)))
+            plain = _take(fields, kind, "budget", Mapping)
+            try:
+                event = Extended(Budget(**plain))
+            except (TypeError, AttributeError, ItembankError) as error:
+                raise DataError(
+                    f"event 'extended' must have a budget of n_items and costs, got {plain!r}: {error}"
+                ) from error
         case _:
             raise DataError(f"an event must be 'asked', 'told', 'failed' or 'extended', got {kind!r}.")
     if fields:
@@ -181,38 +190,10 @@ def checked_costs(costs: Mapping[str, float] | None, owner: str) -> dict[str, fl
     return result
 
 
-def _told(fields: dict[str, Any]) -> Told:
-    item_id = _take(fields, "told", "item_id", _is_text)
-    response = checked_response(fields.pop("response", None), item_id)
-    n_correct, n_trials = fields.pop("n_correct", None), fields.pop("n_trials", None)
-    if n_correct is not None or n_trials is not None:
-        n_correct, n_trials = checked_counts(n_correct, n_trials, item_id)
-        if response != n_correct / n_trials:
-            raise DataError(
-                f"response of item {quoted(item_id)} must be n_correct / n_trials = {n_correct} / {n_trials}, got "
-                f"{response}."
-            )
-    return Told(
-        item_id,
-        response,
-        n_correct,
-        n_trials,
-        checked_costs(_take(fields, "told", "costs", _is_mapping), f"item {quoted(item_id)}"),
-        _take(fields, "told", "was_asked", _is_flag),
-        _take(fields, "told", "is_correction", _is_flag),
-    )
-
-
-def _budget(plain: Mapping[str, Any]) -> Budget:
-    try:
-        return Budget(**plain)
-    except (TypeError, AttributeError, ItembankError) as error:
-        raise DataError(f"event 'extended' must have a budget of n_items and costs, got {plain!r}: {error}") from error
-
-
-def _take(fields: dict[str, Any], kind: str, name: str, is_fit: Callable[[Any], bool]) -> Any:
-    """Take a field that must be there and fit."""
-    if name not in fields or not is_fit(fields[name]):
+def _take(fields: dict[str, Any], kind: str, name: str, fits: type[Any] | Callable[[Any], bool]) -> Any:
+    """Take a field that must be there and fit: be of a type, or what a function says."""
+    is_fit = isinstance(fields.get(name), fits) if isinstance(fits, type) else fits(fields.get(name))
+    if name not in fields or not is_fit:
         raise DataError(f"event {kind!r} must have a fitting field {name!r}, got {fields.get(name)!r}.")
     return fields.pop(name)
 
@@ -223,14 +204,6 @@ def _is_text(value: object) -> bool:
 
 def _is_texts(value: object) -> bool:
     return isinstance(value, list | tuple) and len(value) > 0 and all(map(_is_text, value))
-
-
-def _is_flag(value: object) -> bool:
-    return isinstance(value, bool)
-
-
-def _is_mapping(value: object) -> bool:
-    return isinstance(value, Mapping)
 
 
 def _whole(value: object) -> int | None:
@@ -267,6 +240,16 @@ class SessionState:
     def answered(self) -> IntArray:
         """Positions of the answered items in the bank's order, (n_answered,)."""
         return np.array(sorted(self.answers), dtype=np.int64)
+
+    @property
+    def responses(self) -> FloatArray:
+        """Responses to the answered items, (1, n_answered)."""
+        return np.array([[self.answers[position].response for position in sorted(self.answers)]])
+
+    @property
+    def n_trials(self) -> FloatArray:
+        """Trials behind these responses, (1, n_answered)."""
+        return np.array([[self.answers[one].n_trials or 1 for one in sorted(self.answers)]], dtype=np.float64)
 
 
 def state_after(items: DesignItems, positions: Mapping[str, int], events: Iterable[Event]) -> SessionState:

@@ -196,7 +196,14 @@ class Journal:
             _write_all(handle, line, 0)
             os.fsync(handle)
             temporary.chmod(ordinary_mode())  # mkstemp makes it private; a journal is an ordinary file
-            _publish(temporary, path)
+            try:
+                path.hardlink_to(temporary)
+            except FileExistsError as error:
+                raise _taken(path) from error
+            except OSError:  # a file system without hard links
+                if path.exists():
+                    raise _taken(path) from None
+                temporary.rename(path)
             _sync_folder(path.parent)
         except BaseException as error:
             os.close(handle)
@@ -277,7 +284,10 @@ class Journal:
     def close(self) -> None:
         """Let others write; safe to do more than once."""
         if self._handle is not None:
-            _unlock(self._handle)
+            import fcntl  # noqa: PLC0415
+
+            # which processes forked meanwhile would keep
+            fcntl.flock(self._handle, fcntl.LOCK_UN)
             os.close(self._handle)
             self._handle = None
 
@@ -373,13 +383,6 @@ def _lock(handle: int, path: Path, wait: float) -> None:
             return
 
 
-def _unlock(handle: int) -> None:
-    """Let go of the lock, which processes forked meanwhile would keep."""
-    import fcntl  # noqa: PLC0415
-
-    fcntl.flock(handle, fcntl.LOCK_UN)
-
-
 def _write_all(handle: int, content: bytes, offset: int) -> None:
     """Write at a place in the file; a disk that fills up may take a part first."""
     done = 0
@@ -395,18 +398,6 @@ def check_absent(path: str | Path) -> None:
 
 def _taken(path: str | Path) -> DataError:
     return DataError(f"{path} is there already. Go on with it, or give another name.")
-
-
-def _publish(temporary: Path, path: Path) -> None:
-    """Give a file its name, unless something has it."""
-    try:
-        path.hardlink_to(temporary)
-    except FileExistsError as error:
-        raise _taken(path) from error
-    except OSError:  # a file system without hard links
-        if path.exists():
-            raise _taken(path) from None
-        temporary.rename(path)
 
 
 def _sync_folder(folder: Path) -> None:

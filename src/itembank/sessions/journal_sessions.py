@@ -78,12 +78,14 @@ def start_session(
     check_absent(path)
     pool = prepare_sessions(bank, spec, progress=progress)  # whatever is wrong is said before there is a file
     place = bank.cache.source or (bank_path if bank_path is not None else bank.cache.folder)
+    if place is not None and not (is_hub_name(place) or Path(place).is_absolute()):
+        place = os.path.relpath(os.path.realpath(place), os.path.realpath(Path(path).parent))
     header = {
         "itembank_version": importlib.metadata.version("itembank"),
         "bank_id": bank.bank_id,
         "target": bank.target_id,
         "target_digest": bank.target_digest,
-        "bank_path": None if place is None else _kept_path(place, Path(path).parent),
+        "bank_path": None if place is None else str(place),
         MODEL_ID: check_model_id(model_id),
         "settings": {**pool.spec.to_dict(), MODEL_ID: model_id},
     }
@@ -201,7 +203,10 @@ def bank_of_session(path: str | Path, bank: GivenBank | None = None) -> Bank:
 def _bank_of(content: JournalContent, path: Path, bank: GivenBank | None) -> Bank:
     """Load the bank where none is given, and check that it is the session's."""
     if bank is None:
-        place = _place_of_bank(content, path)
+        kept = content.header.get("bank_path")
+        if not isinstance(kept, str):
+            raise BankError(f"{path} does not say where its bank lies. Give the bank (bank=, --bank).")
+        place = Path(kept) if is_hub_name(kept) else path.parent / kept
         if not (is_hub_name(place) or (place / RECORD).is_file()):
             raise BankError(f"the bank of {path} is not at {place} any more. Say where it is now (bank=, --bank).")
         bank = place
@@ -215,14 +220,6 @@ def _bank_of(content: JournalContent, path: Path, bank: GivenBank | None) -> Ban
             "one."
         )
     return fitting
-
-
-def _place_of_bank(content: JournalContent, path: Path) -> Path:
-    """Return where a journal says its bank lies."""
-    kept = content.header.get("bank_path")
-    if not isinstance(kept, str):
-        raise BankError(f"{path} does not say where its bank lies. Give the bank (bank=, --bank).")
-    return Path(kept) if is_hub_name(kept) else path.parent / kept
 
 
 def _pool_of(bank: Bank, content: JournalContent, path: Path, progress: ProgressCallback) -> SessionPool:
@@ -283,12 +280,6 @@ def _named(path: Path) -> Iterator[None]:
         yield
     except DataError as error:
         raise DataError(f"{path}: {error}") from error
-
-
-def _kept_path(place: str | Path, folder: Path) -> str:
-    """Return a path as a journal in `folder` keeps it; the name of a bank of the Hub stays."""
-    is_fixed = is_hub_name(place) or Path(place).is_absolute()
-    return str(place) if is_fixed else os.path.relpath(os.path.realpath(place), os.path.realpath(folder))
 
 
 class JournalAnswers(NamedTuple):

@@ -28,7 +28,7 @@ from itembank.selection.constraints import Constraints
 from itembank.sessions.events import Told, counts_behind
 from itembank.sessions.limits import Budget, Stopping
 from itembank.sessions.pool import PastSessions, SessionPool
-from itembank.sessions.priors import BANK, GroupPrior, Known, PriorSpec, RegressionPrior, group_rows
+from itembank.sessions.priors import BANK, GroupPrior, PriorSpec, RegressionPrior, group_rows
 from itembank.sessions.session import AdaptiveSession, expectations_of, find_abilities
 from itembank.sessions.session_spec import MODEL_BASED, SessionSpec
 
@@ -182,7 +182,9 @@ def past_expectations(
     for models that were not tried, and after a session's end.
     """
     tried, n_scores = _tried_spec(bank, spec), _n_scores(bank, spec)
-    checkpoints = _checkpoints(bank, tried)
+    most = min(tried.budget.n_items or USUAL_ITEMS, int(np.sum(~bank.calibration.is_degenerate)))
+    powers = [2**k for k in range(most.bit_length()) if 2**k < most]
+    checkpoints = np.array([*powers, most], dtype=np.int64)
     sizes = (len(Expectations._fields), len(checkpoints))
 
     def try_fold(fold: Fold, progress: ProgressCallback) -> FloatArray:
@@ -308,12 +310,6 @@ def _least_items(bank: Bank, constraints: Constraints) -> int:
     return at_least * bank.targets.n_scenarios
 
 
-def _checkpoints(bank: Bank, spec: SessionSpec) -> IntArray:
-    most = min(spec.budget.n_items or USUAL_ITEMS, int(np.sum(~bank.calibration.is_degenerate)))
-    powers = [2**k for k in range(most.bit_length()) if 2**k < most]
-    return np.array([*powers, most], dtype=np.int64)
-
-
 def _truth(bank: Bank, spec: SessionSpec) -> FloatArray:
     """Known scores of the calibration models, (n_models, n_targets); a custom target last, over what was answered."""
     scores = calibration_scores(bank)
@@ -357,20 +353,10 @@ def _prior_without_model(bank: Bank, prior: PriorSpec, row: int) -> PriorSpec:
     if not isinstance(prior, RegressionPrior):
         return prior
     record = bank.responses.models.select(prior.columns).fill_nan(None).row(row, named=True)
-    known = {name: _plain_value(value) for name, value in record.items() if value is not None}
-    return replace(prior, known=known)
-
-
-def _plain_value(value: object) -> Known:
-    """Return a value of the model table as a caller would give it for a new model: dates and the like as text."""
-    return value if isinstance(value, str | int | float) else str(value)
-
-
-def _record(bank: Bank, models: IntArray) -> Recorded:
-    """Calibration models at these rows as those whose answers are recorded."""
-    responses = bank.responses.take(models=models)
-    return Recorded(
-        tuple(responses.model_ids), np.arange(bank.n_items), responses.responses, responses.n_trials, costs={}
+    told = {name: value for name, value in record.items() if value is not None}
+    # dates and the like as text, as a caller would give them for a new model
+    return replace(
+        prior, known={name: one if isinstance(one, str | int | float) else str(one) for name, one in told.items()}
     )
 
 
@@ -378,7 +364,10 @@ def _on_the_way(
     bank: Bank, fold: Fold, sessions: Mapping[int, AdaptiveSession], checkpoints: IntArray, progress: ProgressCallback
 ) -> Iterator[dict[int, AdaptiveSession]]:
     """Run sessions; yield those that reach each number of answers when they are there."""
-    recorded, reached, done = _record(bank, fold.held_out[list(sessions)]), dict(sessions), 0
+    responses = bank.responses.take(models=fold.held_out[list(sessions)])
+    names, columns = tuple(responses.model_ids), np.arange(bank.n_items)
+    recorded = Recorded(names, columns, responses.responses, responses.n_trials, costs={})
+    reached, done = dict(sessions), 0
     row_of = {place: row for row, place in enumerate(sessions)}
     for n_answers in checkpoints.tolist():
         progress("running sessions of calibration models left out", done / checkpoints[-1])

@@ -324,7 +324,12 @@ class SessionPool(Compact):
         custom = _custom_targets(spec.target, bank, positions)
         weights = (custom or bank.targets).target(OVERALL if custom else str(spec.target)).weights
         check_goal(items, criterion, weights)
-        units = {name: _budget_unit(name, cost) for name in spec.budget.costs}
+        units = {name: CostUnit(name) for name in spec.budget.costs}
+        if cost is not None and cost.name in units and cost.name == TOKENS:
+            units[TOKENS] = cost  # a budget's tokens are counted as the criterion does
+        # a scenario that may be asked in full has no limit, whatever else applies
+        bounds = spec.constraints.bounds(bank.targets, items.is_candidate, spec.budget.n_items)
+        available = np.bincount(items.scenario_index[items.is_candidate], minlength=items.n_scenarios)
         pool = cls(
             spec,
             criterion,
@@ -337,7 +342,7 @@ class SessionPool(Compact):
             basis,
             None if custom is None else ScoreBasis.of_bank(bank, custom),
             KnownModels.of_bank(bank),
-            _bounds(spec, bank, items),
+            Bounds(bounds.at_least, np.where(bounds.at_most >= available, NO_LIMIT, bounds.at_most)),
             weights,
             _fixed_goal(criterion, items, weights),
             basis.thresholds[bank.targets.scenario_index],
@@ -401,23 +406,11 @@ def _custom_targets(target: str | Mapping[str, float], bank: Bank, positions: Ma
     return ScoreTargets(bank.targets.scenarios, index, within, mass / mass.sum(), "custom", "items")
 
 
-def _budget_unit(name: str, cost: CostUnit | None) -> CostUnit:
-    """Count a budget's tokens as the criterion does."""
-    return cost if cost is not None and cost.name == name == TOKENS else CostUnit(name)
-
-
 def _prices(bank: Bank, units: Mapping[str, CostUnit]) -> dict[str, PastPrices]:
     """Learn from past models' costs in each unit, as the budget counts it where it does."""
     names = dict.fromkeys([*known_units(bank.responses), *units])
     costs = {name: response_costs(bank.responses, units.get(name, name)) for name in names}
     return {name: PastPrices.of_costs(cost) for name, cost in costs.items() if np.isfinite(cost).any()}
-
-
-def _bounds(spec: SessionSpec, bank: Bank, items: DesignItems) -> Bounds:
-    """Turn the constraints into bounds; a scenario that may be asked in full has no limit, whatever else applies."""
-    bounds = spec.constraints.bounds(bank.targets, items.is_candidate, spec.budget.n_items)
-    available = np.bincount(items.scenario_index[items.is_candidate], minlength=items.n_scenarios)
-    return Bounds(bounds.at_least, np.where(bounds.at_most >= available, NO_LIMIT, bounds.at_most))
 
 
 def _fixed_goal(criterion: Criterion, items: DesignItems, weights: FloatArray) -> FloatArray | None:

@@ -138,12 +138,13 @@ def ability_prior(known: KnownModels, spec: PriorSpec) -> AbilityPrior:
                 known.abilities[rows], known.ability_covariance[rows], known.prior, bank_models=group.bank_models
             )
         case RegressionPrior() as regression:
-            features, new = _features(known.models, regression.columns, regression.known)
+            features = ModelFeatures.fit(known.models, regression.columns)
+            new = pl.DataFrame({name: pl.Series(name, [regression.known.get(name)]) for name in regression.columns})
             return regression_prior(
                 known.abilities,
                 known.ability_covariance,
-                features,
-                new,
+                features.of(known.models),
+                features.of(new)[0],
                 known.prior,
                 penalty=regression.penalty,
                 bank_models=regression.bank_models,
@@ -229,28 +230,15 @@ def regression_prior(
     return AbilityPrior(centre + new @ coefficients, spread / freedom * wider)
 
 
-def _features(
-    models: pl.DataFrame, columns: tuple[str, ...], known: Mapping[str, Known]
-) -> tuple[FloatArray, FloatArray]:
-    """Turn columns into features of mean zero: (n_models, n_features), and the new model's (n_features,)."""
-    features = ModelFeatures.fit(models, columns)
-    new = pl.DataFrame({name: pl.Series(name, [known.get(name)]) for name in columns})
-    return features.of(models), features.of(new)[0]
-
-
 def _matches(column: pl.Series, value: Known) -> pl.Series:
     """Where a column has a value; a null is no value."""
     if column.dtype.is_numeric():
-        return (column.cast(pl.Float64) == _number(value, column.name)).fill_null(False)
+        try:
+            number = float(value)
+        except ValueError:
+            number = np.nan
+        if not np.isfinite(number):
+            raise DataError(f"column {column.name!r} holds numbers, so that its value must be one too, got {value!r}.")
+        return (column.cast(pl.Float64) == number).fill_null(False)
     text = str(value).lower() if isinstance(value, bool) else str(value)
     return (column.cast(pl.String) == text).fill_null(False)
-
-
-def _number(value: Known, name: str) -> float:
-    try:
-        number = float(value)
-    except ValueError:
-        number = np.nan
-    if not np.isfinite(number):
-        raise DataError(f"column {name!r} holds numbers, so that its value must be one too, got {value!r}.")
-    return number

@@ -118,7 +118,9 @@ def joined_sessions(ends: Sequence[SessionEnd]) -> ReplayResult:
         estimates=joined_estimates([end.estimates for end in ends]),
         n_answered=np.array([end.n_answered for end in ends]),
         n_failed=np.array([sum(item.told is None for item in end.asked) for end in ends]),
-        costs={unit: np.array([_cost(end, unit) for end in ends]) for unit in units},
+        costs={
+            unit: np.array([end.costs.get(unit, np.nan if end.n_answered else 0.0) for end in ends]) for unit in units
+        },
         reason_stopped=tuple(end.reason_stopped for end in ends),
         is_precise=np.array([end.is_precise for end in ends]),
         asked=_asked_table(ends),
@@ -137,10 +139,6 @@ def joined_estimates(estimates: Sequence[ScoreEstimates]) -> ScoreEstimates:
     scores = Scores.joined([estimate.scores for estimate in estimates])
     typicality = Typicality.joined([estimate.typicality for estimate in estimates])
     return dataclasses.replace(estimates[0], model_ids=model_ids, scores=scores, typicality=typicality, **stacked)
-
-
-def _cost(end: SessionEnd, unit: str) -> float:
-    return end.costs.get(unit, float("nan") if end.n_answered else 0.0)
 
 
 def _asked_table(ends: Sequence[SessionEnd]) -> pl.DataFrame:
@@ -255,18 +253,13 @@ def session_end(session: AdaptiveSession, unit: CostUnit | None) -> SessionEnd:
     tokens = amount_in(costs, unit if unit is not None and unit.name == TOKENS else CostUnit())
     if tokens is not None:
         costs = {**costs, TOKENS: tokens}
+    answers = {event.item_id: event for event in session.history if isinstance(event, Told)}
+    order = [item_id for event in session.history if isinstance(event, Asked) for item_id in event.item_ids]
     return SessionEnd(
         estimates=session.estimate().scores,
         n_answered=session.n_items,
         costs=costs,
         reason_stopped=session.reason_stopped or "",
         is_precise=session.is_precise,
-        asked=_asked(session),
+        asked=[AskedItem(item_id, answers.get(item_id)) for item_id in order],
     )
-
-
-def _asked(session: AdaptiveSession) -> Sequence[AskedItem]:
-    """Items in the order of asking, with the last answer to each."""
-    answers = {event.item_id: event for event in session.history if isinstance(event, Told)}
-    order = [item_id for event in session.history if isinstance(event, Asked) for item_id in event.item_ids]
-    return [AskedItem(item_id, answers.get(item_id)) for item_id in order]

@@ -310,7 +310,8 @@ class AdaptiveSession:
     @property
     def passed(self) -> dict[str, float]:
         """By how much each cost in the budget was passed, where it was: the last items may cost more than expected."""
-        return {name: -amount for name, amount in self._rest().items() if amount < -ROUNDING * self._budget(name)}
+        budget = self._pool.spec.budget.costs
+        return {name: -amount for name, amount in self._rest().items() if amount < -ROUNDING * budget[name]}
 
     @property
     def whole_costs(self) -> dict[str, tuple[float, float, float]]:
@@ -348,9 +349,6 @@ class AdaptiveSession:
 
     def _rest(self) -> dict[str, float]:
         return left_of_budget(self._pool, self._state, own_costs(self._pool, self._state))
-
-    def _budget(self, name: str) -> float:
-        return self._pool.spec.budget.costs[name]
 
     def _record(self, event: Event) -> None:
         """Let an event happen: checked, kept, applied, in this order, so that an error changes nothing."""

@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from itembank.bank.banks import Bank
 from itembank.bank.selections import Selection
 from itembank.errors import DataError, ParameterError, shown
 from itembank.files.atomic import write_text
+from itembank.harnesses.drive import usual_costs
 from itembank.harnesses.inspect.samples import TaskItems, answers_of, response_of
 from itembank.readers.inspect_files import inspect_files, read_log
 from itembank.readers.inspect_runs import InspectRun, run_of, together
@@ -79,7 +78,16 @@ def run_command(call: HarnessCall, folder: Path) -> None:
         words = ["eval", f"itembank/{call.task}", "--task-config", str(kept), "--log-buffer", "1", *call.arguments]
     else:
         words = ["eval-retry", str(run.path), "--log-buffer", "1"]
-    _launch([*words, "--log-dir", str(folder)])
+    words = [sys.executable, "-m", "inspect_ai", *words, "--log-dir", str(folder)]
+    with subprocess.Popen(words, stdout=sys.stderr.fileno()) as inspect:  # noqa: S603 (its output is not ours)
+        try:
+            inspect.wait()
+        except KeyboardInterrupt:
+            try:
+                inspect.wait(PATIENCE)  # Inspect heard the same Ctrl-C, and ends its log
+            except subprocess.TimeoutExpired:
+                inspect.terminate()
+            raise
     run = last_run(folder)
     if run is None or not (run.samples or run.is_finished):
         raise DataError(
@@ -91,19 +99,6 @@ def run_command(call: HarnessCall, folder: Path) -> None:
             f"{folder}: the run of Inspect did not come to its end; what it said stands above. Give the same command "
             "again to go on; no sample that was answered is run again."
         )
-
-
-def _launch(words: Sequence[str]) -> None:
-    # Of another process, whose standard output is not ours.
-    with subprocess.Popen([sys.executable, "-m", "inspect_ai", *words], stdout=sys.stderr.fileno()) as inspect:  # noqa: S603
-        try:
-            inspect.wait()
-        except KeyboardInterrupt:
-            try:
-                inspect.wait(PATIENCE)  # Inspect heard the same Ctrl-C, and ends its log
-            except subprocess.TimeoutExpired:
-                inspect.terminate()
-            raise
 
 
 def last_run(folder: Path) -> InspectRun | None:
@@ -121,27 +116,14 @@ def run_answers(run: InspectRun, known: TaskItems, scorer: str | None) -> dict[s
 
 def expected_run(bank: Bank, known: TaskItems, call: HarnessCall) -> dict[str, Any]:
     """Return the items of a run at most, and its expected cost in each unit that the bank records."""
-    arguments = call.task_arguments
-    own = set(known.items.values())
+    arguments, own = call.task_arguments, list(known.items.values())
+    wanted, most = own, None  # any item may be asked
     if call.task == "subset":
-        wanted = [item_id for item_id in Selection.load(arguments["selection"]).item_ids if item_id in own]
-        n_items = len(wanted)
-    else:  # any item may be asked
-        wanted = list(known.items.values())
-        most = _most_items(call)
-        n_items = len(wanted) if most is None else min(most, len(wanted))
-    places = bank.responses.item_indices(wanted)
-    costs = {
-        unit: n_items * float(np.nanmean(cost[places]))
-        for unit, cost in bank.responses.expected_costs().items()
-        if not np.isnan(cost[places]).all()
-    }
-    return {"bank": bank.bank_id, "task": known.task, "n_items": n_items, "n_items_full": len(own), **costs}
-
-
-def _most_items(call: HarnessCall) -> int | None:
-    """Return how many items a run whose items depend on answers asks at most; None where no number was given."""
-    if call.task == "stages":
-        return sum(stages_of(Selection.load(call.task_arguments["selection"]))[0])
-    most: int | None = call.task_arguments["session"]["budget"]["n_items"]
-    return most
+        wanted = [item_id for item_id in Selection.load(arguments["selection"]).item_ids if item_id in set(own)]
+    elif call.task == "stages":
+        most = sum(stages_of(Selection.load(arguments["selection"]))[0])
+    else:
+        most = arguments["session"]["budget"]["n_items"]
+    n_items = len(wanted) if most is None else min(most, len(wanted))
+    costs = usual_costs(bank, wanted, n_items)
+    return {"bank": bank.bank_id, "task": known.task, "n_items": n_items, "n_items_full": len(set(own)), **costs}

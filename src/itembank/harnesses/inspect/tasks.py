@@ -25,10 +25,10 @@ from inspect_ai.solver import SolverSpec, TaskState
 
 from itembank.bank.banks import Bank
 from itembank.bank.selections import Selection
-from itembank.errors import DataError, DataWarning, ParameterError, shown, warn
+from itembank.errors import DataError, ParameterError, shown
 from itembank.files.digests import RECORD_KEY, with_digest
 from itembank.files.hub_names import is_hub_name
-from itembank.harnesses.drive import refuse_prompts
+from itembank.harnesses.drive import compare_prompts
 from itembank.harnesses.inspect.samples import (
     MODEL,
     TaskItems,
@@ -49,7 +49,7 @@ from itembank.readers.inspect_runs import run_of
 from itembank.readers.inspect_samples import Sample
 from itembank.readers.inspect_scores import OWN_SCORER, choose_scorer, flat_scores, score_value
 from itembank.readers.reading_specs import ReadingSpec
-from itembank.responses.prompts import PROMPT_SETTINGS, prompt_differences, settings_text
+from itembank.responses.prompts import PROMPT_SETTINGS, settings_text
 from itembank.responses.score_names import OVERALL
 from itembank.selection.recipes import stages_of
 from itembank.sessions.answers import tell_all
@@ -121,14 +121,12 @@ class SessionFeed(Feed):
             epochs, responses = self.outcome(item_id)
             tell_all(self._session, [answer_of(item_id, epochs, responses)])
         if pending:
-            self._trace.append(self._standing())
-
-    def _standing(self) -> dict[str, float]:
-        """Return the estimate of the overall score as it stands."""
-        estimate = self._session.estimate()
-        row = next(row for row in estimate.scores.rows() if row["target"] == estimate.scores.main_target)
-        known = {"n_items": self._session.n_items, **{name: row[name] for name in ("estimate", "low", "high")}}
-        return {**known, **{f"ability_{number}": value for number, value in enumerate(estimate.theta.tolist(), 1)}}
+            estimate = self._session.estimate()
+            row = next(row for row in estimate.scores.rows() if row["target"] == estimate.scores.main_target)
+            known = {"n_items": self._session.n_items, **{name: row[name] for name in ("estimate", "low", "high")}}
+            self._trace.append(
+                {**known, **{f"ability_{number}": value for number, value in enumerate(estimate.theta.tolist(), 1)}}
+            )
 
 
 class StagesFeed(Feed):
@@ -183,11 +181,7 @@ def check_prompts(
     """Compare how a task asks with how the bank's models were asked; no model has been called yet."""
     ids = pl.Series("item_id", list(known.items.values()), dtype=pl.String)
     asked = ids.to_frame().with_columns(pl.lit(settings_text(settings), dtype=pl.String).alias(PROMPT_SETTINGS))
-    told = prompt_differences(asked, bank.responses.items)
-    if told and not is_ignored:
-        refuse_prompts(told, ADVICE)
-    if told:
-        warn(f"{told}. The run goes on with these prompts.", DataWarning)
+    compare_prompts(asked, bank.responses.items, advice=ADVICE, is_ignored=is_ignored)
 
 
 def arguments_told(task: Task) -> dict[str, Any]:
@@ -204,21 +198,17 @@ def solvers_told(task: Task, arguments: Sequence[str]) -> dict[str, Any]:
     if given["solver_config"] or given["run_config"] or given["generate_config"]:
         return {}
     config = {} if given["system_message"] is None else {"system_message": given["system_message"]}
-    named = given["solver"]
-    solver = None if named is None else solver_from_spec(SolverSpec(named, _values_by_name(given["solver_args"])))
+    solver = None
+    if given["solver"] is not None:
+        values: dict[str, Any] = {}
+        for name, _, value in (pair.partition("=") for pair in given["solver_args"]):
+            try:
+                values[name] = json.loads(value)
+            except ValueError:
+                values[name] = value
+        solver = solver_from_spec(SolverSpec(given["solver"], values))
     told = _told(task, {"model_generate_config": config}, solver)
     return {name: value for name, value in told.items() if name not in {"version", "task_args"}}
-
-
-def _values_by_name(pairs: Sequence[str]) -> dict[str, Any]:
-    """Turn NAME=VALUE into a mapping; values that are JSON are read as such."""
-    found: dict[str, Any] = {}
-    for name, _, value in (pair.partition("=") for pair in pairs):
-        try:
-            found[name] = json.loads(value)
-        except ValueError:
-            found[name] = value
-    return found
 
 
 def _told(task: Task, about: Mapping[str, Any] | None = None, solver: Any = None) -> dict[str, Any]:

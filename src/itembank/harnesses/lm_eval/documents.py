@@ -8,8 +8,8 @@ from typing import Any
 import polars as pl
 
 from itembank.bank.selections import Selection
-from itembank.errors import DataWarning, IntegrityError, shown, warn
-from itembank.harnesses.drive import check_same_content, refuse_prompts
+from itembank.errors import IntegrityError, shown
+from itembank.harnesses.drive import check_same_content, compare_prompts
 from itembank.harnesses.lm_eval.command import USUAL_SEED
 from itembank.readers.lm_eval_files import run_of
 from itembank.responses.prompts import (
@@ -17,7 +17,6 @@ from itembank.responses.prompts import (
     PROMPT_HASH,
     PROMPT_SETTINGS,
     joined_settings,
-    prompt_differences,
     settings_by_task,
     settings_text,
 )
@@ -115,10 +114,12 @@ class BankPrompts:
         self,
         prepared: Mapping[str, Prepared],
         tasks: Mapping[str, Any],
-        asked: Documents,  # Those that are, or may be, run
+        may_be_run: Documents,
         arguments: Mapping[str, Any],  # What the harness builds requests with
     ) -> None:
-        """Compare the prompts that were built with the bank's."""
+        """Compare the prompts that were built with the bank's, until a difference was told."""
+        if self._has_warned:
+            return
         general = {
             "chat_template": bool(arguments.get("apply_chat_template")),
             "fewshot_as_multiturn": bool(arguments.get("fewshot_as_multiturn")),
@@ -131,29 +132,18 @@ class BankPrompts:
         hashes = {} if self.has_template else prompt_hashes(prepared)
         rows = [
             {"item_id": item, PROMPT_HASH: hashes.get(item), PROMPT_SETTINGS: settings.get(task)}
-            for task, numbers in asked.items()
+            for task, numbers in may_be_run.items()
             for item in (item_id(task, number) for number in numbers)
         ]
         schema = dict.fromkeys(("item_id", PROMPT_HASH, PROMPT_SETTINGS), pl.String)
-        told = prompt_differences(pl.DataFrame(rows, schema=schema), self.items)
-        if told and not self.is_ignored:
-            refuse_prompts(told, self._advice())
-        if told and not self._has_warned:
-            self._has_warned = True
-            warn(f"{told}. The run goes on with these prompts.", DataWarning)
-
-    def _advice(self) -> str:
-        """Say what makes prompts the bank's."""
-        own = joined_settings(settings_by_task(self.items).values())
-        system = (
-            " The bank knows a digest of the system prompt only: give its text (--system_instruction)."
-            if own.get("system_prompt")
-            else ""
-        )
-        return (
+        advice = (
             "Leave out the arguments of lm_eval that make prompts (--num_fewshot, --apply_chat_template, --seed, ...): "
-            f"those of the bank's runs are taken then; name the group (--tasks) where they named one.{system}"
+            "those of the bank's runs are taken then; name the group (--tasks) where they named one."
         )
+        if joined_settings(settings_by_task(self.items).values()).get("system_prompt"):
+            advice += " The bank knows a digest of the system prompt only: give its text (--system_instruction)."
+        asked = pl.DataFrame(rows, schema=schema)
+        self._has_warned = compare_prompts(asked, self.items, advice=advice, is_ignored=self.is_ignored)
 
 
 def arguments_of(items: pl.DataFrame, tasks: Iterable[str]) -> dict[str, Any]:

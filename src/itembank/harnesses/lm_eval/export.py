@@ -120,7 +120,21 @@ def export_tasks(
     """Write a folder that ``lm_eval --include_path PATH --tasks NAME`` runs."""
     path = Path(path)
     documents = chosen_documents(selection)
-    _check(bank, documents, path, name)
+    if not NAME.fullmatch(name):
+        raise ParameterError(f"name must be letters, digits, - and _, got {name!r}.")
+    check_destination(path, is_folder=True)
+    if path.is_dir() and any(path.iterdir()):
+        raise ParameterError(f"{path} must be new or empty. Take another folder, or remove what is in it.")
+    items = bank.responses.items
+    made = set(METRIC_OF_RESPONSE.values())
+    chosen = items.filter(items["task"].is_in(list(documents))) if "task" in items.columns else items.head(0)
+    unlogged = sorted(set(chosen["task"].filter(chosen["metric"].is_in(made)))) if chosen.height else []
+    if not chosen.height or unlogged:
+        what = f"those of {shown(unlogged)} are made of log-likelihoods" if unlogged else "the bank names no metric"
+        raise ParameterError(
+            f"responses must be a metric that lm_eval logs, for an exported task to estimate from it, and {what}. Run "
+            "the items with itembank run lm-eval."
+        )
     needed = None if include_path is None else _files_needed(Path(include_path), bank, documents)
     left_out = (*question_columns(bank), *left_out_of_models(bank))
     bank = without_columns(bank, left_out)
@@ -138,7 +152,7 @@ def export_tasks(
         _write_yaml(folder / f"{name}.yaml", group)
         if include_path is not None and needed is not None:
             copy_files(Path(include_path), needed, folder / TASKS, with_data=include_data)
-        notes = _notes(documents, settings, needed, with_data=include_data)
+        notes = tuple(_told(documents, settings, needed, with_data=include_data))
         text = _readme(bank, selection, documents, settings, notes, name=name, folder=path.name, needed=needed)
         (folder / "README.md").write_text(text, encoding="utf-8")
         files = file_sizes(folder)
@@ -153,41 +167,12 @@ def _files_needed(folder: Path, bank: Bank, documents: Iterable[str]) -> TaskFil
     return replace(needed, changes={names[task]: groups for task, groups in needed.changes.items()})
 
 
-def _check(bank: Bank, documents: Mapping[str, Sequence[int]], path: Path, name: str) -> None:
-    if not NAME.fullmatch(name):
-        raise ParameterError(f"name must be letters, digits, - and _, got {name!r}.")
-    check_destination(path, is_folder=True)
-    if path.is_dir() and any(path.iterdir()):
-        raise ParameterError(f"{path} must be new or empty. Take another folder, or remove what is in it.")
-    items = bank.responses.items
-    made = set(METRIC_OF_RESPONSE.values())
-    chosen = items.filter(items["task"].is_in(list(documents))) if "task" in items.columns else items.head(0)
-    unlogged = sorted(set(chosen["task"].filter(chosen["metric"].is_in(made)))) if chosen.height else []
-    if not chosen.height or unlogged:
-        what = f"those of {shown(unlogged)} are made of log-likelihoods" if unlogged else "the bank names no metric"
-        raise ParameterError(
-            f"responses must be a metric that lm_eval logs, for an exported task to estimate from it, and {what}. Run "
-            "the items with itembank run lm-eval."
-        )
-
-
 def _task(task: str, original: str, bank_id: str) -> list[str]:
     return [
         f"task: {_quoted(task)}",
         f"class: !function {MODULE}.Selected",
         f"metadata: {json.dumps({ORIGINAL: original, OF_BANK: bank_id})}",
     ]
-
-
-def _notes(
-    documents: Mapping[str, Sequence[int]],
-    settings: Mapping[str, Mapping[str, Any]],
-    needed: TaskFiles | None,
-    *,
-    with_data: bool,
-) -> tuple[str, ...]:
-    """Say what makes prompts of these tasks that no task file can hold, or that is not known."""
-    return tuple(_told(documents, settings, needed, with_data=with_data))
 
 
 def _told(

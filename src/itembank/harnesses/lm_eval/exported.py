@@ -47,7 +47,9 @@ def exported_task(
     task.config.metadata = {**own, **{name: config["metadata"][name] for name in (ORIGINAL, OF_BANK)}}
     hooks = _OneTask(original, {original: chosen_documents(selection)[original]}, bank)
     hooks.of_bank.set_shots({original: task})
-    _replace_methods(task, hooks)
+    kind = type(task)
+    task.build_all_requests = lambda **arguments: hooks.build(kind.build_all_requests, task, arguments)
+    task.doc_iterator = lambda **arguments: hooks.documents(kind.doc_iterator, task, arguments)
     if original in bank.targets.scenarios:
         _add_estimates(task, hooks, bank, _of_scenario(selection, original))
     return task
@@ -85,13 +87,6 @@ class _OneTask(ChosenItems):
         """Filter whose results are being scored."""
         names = list(task._instances[0].filtered_resps)
         return str(names[min(self.n_walks, len(names)) - 1])
-
-
-def _replace_methods(task: Any, hooks: _OneTask) -> None:
-    """Put the hooks into this one task, beside whose class others go on as they are."""
-    kind = type(task)
-    task.build_all_requests = lambda **arguments: hooks.build(kind.build_all_requests, task, arguments)
-    task.doc_iterator = lambda **arguments: hooks.documents(kind.doc_iterator, task, arguments)
 
 
 def _add_estimates(task: Any, hooks: _OneTask, bank: Bank, selection: Selection) -> None:

@@ -38,7 +38,11 @@ def check_release() -> None:
         "Task.doc_iterator": getattr(Task, "doc_iterator", None),
         "evaluate": getattr(evaluator, "evaluate", None),
     }
-    unlike = [name for name, function in functions.items() if not _takes(function, NEEDED[name])]
+    unlike = [
+        name
+        for name, function in functions.items()
+        if not (function is not None and set(NEEDED[name]) <= set(inspect.signature(function).parameters))
+    ]
     if unlike:
         raise HarnessError(
             f"lm_eval must be {RELEASES}, whose {shown(unlike)} takes the arguments that chosen items are run with; "
@@ -52,10 +56,6 @@ def release() -> str:
         return version("lm_eval")
     except PackageNotFoundError:
         return "unknown"
-
-
-def _takes(function: Callable[..., Any] | None, names: tuple[str, ...]) -> bool:
-    return function is not None and set(names) <= set(inspect.signature(function).parameters)
 
 
 def task_names(loaded: Any) -> dict[str, Any]:

@@ -206,7 +206,10 @@ def token_costs(lm: Any, samples: list[Row]) -> dict[str, float]:
     Input tokens are those of every text sent, with its continuation where a log-likelihood was asked for; output
     tokens those of every text generated.
     """
-    encode = _encoder(lm)
+    from lm_eval.api.model import CachingLM, TemplateLM  # noqa: PLC0415
+
+    model = lm.lm if isinstance(lm, CachingLM) else lm
+    encode = model.tok_encode if isinstance(model, TemplateLM) else None
     n_input = n_output = 0
     for sent, received in zip(samples[0]["arguments"], samples[0]["resps"], strict=True):
         text = "".join(part for part in sent if isinstance(part, str))
@@ -217,14 +220,6 @@ def token_costs(lm: Any, samples: list[Row]) -> dict[str, float]:
         n_input += (counts[0] or 0) * max(len(received), 1)
         n_output += sum(count or 0 for count in counts[1:])
     return {INPUT_TOKENS: float(n_input), OUTPUT_TOKENS: float(n_output)}
-
-
-def _encoder(lm: Any) -> Any:
-    """Return how a model makes tokens, None where it works on texts; a cache may stand before it."""
-    from lm_eval.api.model import CachingLM, TemplateLM  # noqa: PLC0415
-
-    model = lm.lm if isinstance(lm, CachingLM) else lm
-    return model.tok_encode if isinstance(model, TemplateLM) else None
 
 
 def _n_tokens(encode: Any, text: str) -> int | None:

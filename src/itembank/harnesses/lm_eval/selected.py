@@ -5,16 +5,13 @@ And what such a run would send, without a model (`dry_run`).
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from itembank.bank.banks import Bank
-from itembank.bank.costs import INPUT_TOKENS, OUTPUT_TOKENS, mean_cost
+from itembank.bank.costs import INPUT_TOKENS, OUTPUT_TOKENS
 from itembank.bank.selections import Selection
 from itembank.errors import ParameterError, shown
-from itembank.harnesses.drive import contents_of
+from itembank.harnesses.drive import contents_of, usual_costs
 from itembank.harnesses.lm_eval.documents import (
     BankPrompts,
     Documents,
@@ -205,39 +202,13 @@ CHARACTERS_A_TOKEN = 4.0
 """Of English text, about; for a bank whose responses recorded no tokens."""
 
 
-class _DryRunOverError(Exception):
-    """Ends an evaluation before its first request."""
-
-
-@dataclass(frozen=True, slots=True)
-class DryRun:
-    """What a run would send."""
-
-    n_items: int
-    n_requests: int
-    # As the bank's models needed them, else input tokens as the length of prompts suggests; None where unknown.
-    input_tokens: float | None
-    output_tokens: float | None
-    basis: str  # Where the tokens come from
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
-        return {
-            "n_items": self.n_items,
-            "n_requests": self.n_requests,
-            "input_tokens": self.input_tokens,
-            "output_tokens": self.output_tokens,
-            "tokens_from": self.basis,
-        }
-
-
 class _Counting(ChosenItems):
     """Hooks that build and check requests, and end the evaluation there."""
 
     def evaluate(self, original: Original, arguments: dict[str, Any]) -> Any:
         """Build the requests of all chosen documents."""
         self.prepare_all(original, arguments)
-        raise _DryRunOverError
+        raise _AllPreparedError
 
 
 def dry_run(
@@ -248,50 +219,26 @@ def dry_run(
     # Run so many of them; their requests and tokens are then those of a mean item times as many
     n_items: int | None = None,
     prompts: BankPrompts | None = None,  # What prompts must be
-) -> DryRun:
-    """Compare documents and prompts with the bank's and count what would be sent."""
+) -> dict[str, Any]:
+    """Compare documents and prompts with the bank's and count what would be sent.
+
+    Tokens are those that the bank's models needed, else input tokens as the length of prompts suggests; None where
+    unknown.
+    """
     hooks = _Counting(documents, contents_of(bank.responses.items), prompts=prompts)
-    with hooked(hooks), suppress(_DryRunOverError):
+    with hooked(hooks), suppress(_AllPreparedError):
         launch()
-    return _counted(hooks, bank, documents, n_items)
-
-
-def _counted(hooks: ChosenItems, bank: Bank, documents: Documents, n_items: int | None) -> DryRun:
-    requests = [
-        request
-        for task, numbers in documents.items()
-        for number in numbers
-        for request in hooks.prepared[task].requests[number]
-    ]
-    ids = [item_id(task, number) for task, numbers in documents.items() for number in numbers]
-    share = 1.0 if n_items is None else min(n_items / len(ids), 1.0)
-    n_requests = sum(request.repeats or 1 for request in requests)
-    n_characters = sum(
-        (request.repeats or 1) * len(part) for request in requests for part in request.args if isinstance(part, str)
-    )
-    recorded = _recorded(bank, ids)
-    tokens: Mapping[str, float] = recorded or {INPUT_TOKENS: n_characters / CHARACTERS_A_TOKEN}
-    basis = "the bank's models" if recorded else f"the length of prompts, at {CHARACTERS_A_TOKEN:g} characters a token"
-    return DryRun(
-        round(len(ids) * share),
-        round(n_requests * share),
-        _scaled(tokens.get(INPUT_TOKENS), share),
-        _scaled(tokens.get(OUTPUT_TOKENS), share),
-        basis,
-    )
-
-
-def _scaled(amount: float | None, share: float) -> float | None:
-    return None if amount is None else round(amount * share)
-
-
-def _recorded(bank: Bank, ids: list[str]) -> dict[str, float]:
-    """Tokens that the bank's models needed for these items, by unit; items without any count as the mean."""
-    is_wanted = bank.responses.items["item_id"].is_in(ids).to_numpy()
-    found = {}
-    for unit in (INPUT_TOKENS, OUTPUT_TOKENS):
-        if unit in bank.responses.costs:
-            costs = mean_cost(bank.responses, unit)[is_wanted]
-            if np.isfinite(costs).any():
-                found[unit] = float(np.nanmean(costs)) * len(ids)
-    return found
+    places = [(task, number) for task, numbers in documents.items() for number in numbers]
+    n_run = len(places) if n_items is None else min(n_items, len(places))
+    share = n_run / len(places)
+    requests = [request for task, number in places for request in hooks.prepared[task].requests[number]]
+    counts = [request.repeats or 1 for request in requests]
+    lengths = (sum(len(part) for part in request.args if isinstance(part, str)) for request in requests)
+    costs = usual_costs(bank, [item_id(*place) for place in places], n_run)
+    tokens, basis = {unit: costs[unit] for unit in (INPUT_TOKENS, OUTPUT_TOKENS) if unit in costs}, "the bank's models"
+    if not tokens:
+        n_characters = sum(n * length for n, length in zip(counts, lengths, strict=True))
+        tokens = {INPUT_TOKENS: n_characters / CHARACTERS_A_TOKEN * share}
+        basis = f"the length of prompts, at {CHARACTERS_A_TOKEN:g} characters a token"
+    rounded = {unit: round(tokens[unit]) if unit in tokens else None for unit in (INPUT_TOKENS, OUTPUT_TOKENS)}
+    return {"n_items": n_run, "n_requests": round(sum(counts) * share), **rounded, "tokens_from": basis}
