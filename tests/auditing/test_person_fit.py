@@ -7,16 +7,17 @@ import polars as pl
 import pytest
 
 from itembank.auditing import past_fit
-from itembank.auditing.person_fit import ONE_RUN, SHIFT, check_fit
+from itembank.auditing.person_fit import ONE_RUN, SHIFT, check_fit, item_groups
 from itembank.bank.bank_files import save_bank
-from itembank.errors import DataError, ParameterError
+from itembank.errors import DataError, DataWarning, ParameterError
 from itembank.estimation.estimate import estimate
 from itembank.irt.bernoulli import probability
+from itembank.living.statuses import retire
 from itembank.responses.responses import ResponseMatrix
 from itembank.sessions.preparation import prepare_sessions
 from itembank.sessions.session import AdaptiveSession
 from itembank.sessions.session_spec import SessionSpec
-from tests.auditing.fit_world import bank, clean
+from tests.auditing.panels import bank, clean
 from tests.bank.banks import make_bank
 from tests.estimation.simulated import new_models
 
@@ -263,3 +264,24 @@ def test_bank_models_with_gaps_count_where_they_answered_most():
     known = dataclasses.replace(bank().responses, responses=values)
     found = check_fit(dataclasses.replace(bank(), bank_id="gaps", responses=known), clean())
     assert {one.n_past for one in found.models} == {55}
+
+
+@pytest.fixture(scope="module")
+def clean_bank():
+    return retire(bank(), bank().item_ids[:2], reason="wrong key")
+
+
+def test_listed_items_that_count_no_more_are_left_out(clean_bank):
+    ids = bank().item_ids
+    with pytest.warns(DataWarning, match=r"2 of 5 items of group 'public' count no more") as caught:
+        public = item_groups(clean_bank, {"public": ids[:5]}, ids[5:9])[-1]
+    assert len(caught) == 1
+    assert np.flatnonzero(public.is_member).tolist() == [0, 1, 2]
+    assert np.flatnonzero(public.is_reference).tolist() == [3, 4, 5, 6]
+    with pytest.warns(DataWarning, match=r"1 of 3 items of the reference"):
+        assert item_groups(clean_bank, {}, ids[1:4])[-1].is_reference.sum() == 2
+
+
+def test_a_group_that_counts_no_more_at_all_is_refused(clean_bank):
+    with pytest.warns(DataWarning, match="2 of 2 items"), pytest.raises(ParameterError, match="not all, got 0"):
+        item_groups(clean_bank, {"public": bank().item_ids[:2]}, None)

@@ -7,9 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from itembank.errors import DataError, JournalError
-from itembank.sessions.answers import Answer, parse_answers, tell_all
+from itembank.sessions.answers import Answer, parse_answers, session_responses, tell_all
+from itembank.sessions.limits import Budget
 from tests.bank.banks import make_bank
-from tests.sessions.simulated import model_based
+from tests.sessions.simulated import model_based, session_bank
 
 
 def lines(*records):
@@ -117,3 +118,17 @@ def test_says_how_many_were_kept_when_the_disk_is_full():
     assert [event.item_id for event in session.history] == bank.item_ids[:1]
     with pytest.raises(JournalError, match=f"Of 2 answers none is kept.*{bank.item_ids[1]}"):
         tell_all(session, answers[1:])
+
+
+BANK = session_bank(n_dims=1)
+
+
+@pytest.mark.parametrize(
+    ("criterion", "way"),
+    [("v-optimal", "adaptive"), ("fisher", "adaptive"), ("random", "random"), ("uniform", "random")],
+)
+def test_answers_say_how_their_items_were_chosen(criterion, way):
+    session = model_based(BANK, criterion, budget=Budget(n_items=3))
+    for item in session.ask(3):
+        session.tell(item, 1.0)
+    assert session_responses(session).models["answered_how"].to_list() == [way]

@@ -45,7 +45,7 @@ def test_a_second_name_that_a_killed_start_left_goes_when_the_session_goes_on(pa
     os.link(path, second)
     os.utime(path, (0.0, 0.0))
     with Journal.open(path) as journal:
-        assert list(journal.events) == EVENTS
+        assert list(journal.content.events) == EVENTS
     assert list(path.parent.iterdir()) == [path]
 
 
@@ -68,7 +68,7 @@ def test_a_journal_is_an_ordinary_file_and_leaves_nothing_beside_it(path):
 
 def test_going_on_continues_where_it_ended(path):
     with Journal.open(path) as journal:
-        assert list(journal.events) == EVENTS
+        assert list(journal.content.events) == EVENTS
         journal.append({"event": "told", "item_id": "c"})
     assert [event["item_id"] for event in read_journal(path).events[1:]] == ["été \u2028 日本", "b", "c"]
 
@@ -123,7 +123,7 @@ def test_a_line_torn_at_any_byte_is_left_out_and_cut_off(path):
             with pytest.warns(DataWarning, match="torn"):
                 journal = Journal.open(path)
         with journal:
-            assert list(journal.events) == EVENTS[:n_whole]
+            assert list(journal.content.events) == EVENTS[:n_whole]
             assert path.read_bytes() == whole[:length]
             journal.append({"event": "later"})
         content = read_journal(path)

@@ -155,8 +155,7 @@ def test_a_category_that_no_model_has_is_warned_of_and_is_average(rng):
 
 
 @pytest.mark.parametrize(
-    "spec",
-    ["bank", GroupPrior("family", "x"), RegressionPrior(("size", "family"), {"size": 99.0, "family": "x"})],
+    "spec", ["bank", GroupPrior("family", "x"), RegressionPrior(("size", "family"), {"size": 99.0, "family": "x"})]
 )
 def test_what_the_table_holds_is_not_warned_of(rng, spec):
     with warnings.catch_warnings():

@@ -7,12 +7,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from itembank.auditing.differential import (
-    ability_strata,
-    benjamini_hochberg,
-    mantel_haenszel_delta,
-    score_test,
-)
+from itembank.auditing.differential import ability_strata, benjamini_hochberg, mantel_haenszel_delta, score_test
 from itembank.auditing.panel import Panel, panel_of, without_items
 from itembank.bank.arguments import GivenResponses, as_bank_or_responses
 from itembank.bank.banks import Bank

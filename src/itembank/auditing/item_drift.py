@@ -8,12 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from itembank.auditing.drift_statistics import (
-    PastResiduals,
-    find_drift,
-    marked_by_chance,
-    surest_variance,
-)
+from itembank.auditing.drift_statistics import PastResiduals, find_drift, marked_by_chance, surest_variance
 from itembank.auditing.past_fit import LEAST_ANSWERED, check_folds, factor_model_of, patterns
 from itembank.auditing.run_conditions import check_marked_alike
 from itembank.bank.arguments import GivenBank, GivenResponses, as_bank, as_new_responses

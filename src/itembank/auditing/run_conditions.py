@@ -64,9 +64,7 @@ def changed_conditions(new: ResponseMatrix, bank: ResponseMatrix) -> Iterator[st
             )
 
 
-def told_conditions(
-    new: ResponseMatrix,
-) -> dict[str, str]:
+def told_conditions(new: ResponseMatrix) -> dict[str, str]:
     """Sum up what the tables tell of how results were made: prompts, versions and harnesses, as a history keeps it.
 
     Of each column the first three values, and how many more there are; of a long value the digest's beginning.

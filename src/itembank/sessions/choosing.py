@@ -1,5 +1,6 @@
 """Which items a session asks next, and what is left of its budget."""
 
+import functools
 import math
 from collections.abc import Mapping
 
@@ -180,18 +181,41 @@ def choose(
     n_left = int(state.n_open.sum()) if budget.n_items is None else budget.n_items - state.n_used
     if is_precise:
         n_left = min(n_left, int(np.maximum(pool.bounds.at_least - state.counts, 0).sum()))
-    rng = _chance(pool, state)
+    # where nothing is drawn, one generator for all: to make one takes as long as to choose
+    is_drawn = uses_chance(pool.criterion) or pool.spec.constraints.randomesque > 1
+    best_of = functools.partial(
+        next_items,
+        pool.items,
+        pool.criterion,
+        target_weights=pool.target_weights,
+        bounds=pool.bounds,
+        randomesque=pool.spec.constraints.randomesque,
+        rng=np.random.default_rng([pool.spec.seed, state.n_asks]) if is_drawn else _NEVER_USED,
+        goal=pool.goal,
+    )
     covariance = with_pending(pool, state, theta, covariance)
-    if not pool.spec.budget.costs and state.n_used >= len(start):
-        return _next(pool, theta, covariance, n, is_open=state.is_open, counts=state.counts, n_left=n_left, rng=rng)
-    return _choose_in_turn(pool, state, theta, covariance, start=start, n=min(n, n_left), n_left=n_left, rng=rng)
-
-
-def _chance(pool: SessionPool, state: SessionState) -> np.random.Generator:
-    """Return the generator of this ask; where nothing is drawn, one for all: to make one takes as long as to choose."""
-    if uses_chance(pool.criterion) or pool.spec.constraints.randomesque > 1:
-        return np.random.default_rng([pool.spec.seed, state.n_asks])
-    return _NEVER_USED
+    if not budget.costs and state.n_used >= len(start):
+        return best_of(theta, covariance, n, is_open=state.is_open, counts=state.counts, n_left=n_left)
+    is_open, counts, costs = state.is_open.copy(), state.counts.copy(), own_costs(pool, state)
+    left = left_of_budget(pool, state, costs)
+    chosen: list[int] = []
+    for step in range(min(n, n_left)):
+        number = state.n_used + step
+        at = start[number] if number < len(start) else theta
+        may, is_enough = with_reserve(pool, is_open, counts, left, costs)
+        # of what cannot be had in full, scenarios that lack items get what is left
+        n_more = n_left - step if is_enough else 1
+        best = best_of(at, covariance, 1, is_open=may, counts=counts, n_left=n_more)
+        if not best.size:
+            break
+        item = int(best[0])
+        chosen.append(item)
+        is_open[item] = False
+        counts[pool.items.scenario_index[item]] += 1
+        left = {name: amount - float(costs[name][item]) for name, amount in left.items()}
+        weight = float(_weights(pool, best, at)[0])
+        covariance = updated_covariance(covariance, pool.items.loadings[item], weight)
+    return np.array(chosen, dtype=np.int64)
 
 
 def start_abilities(pool: SessionPool, prior: AbilityPrior) -> FloatArray:
@@ -226,70 +250,8 @@ def with_pending(pool: SessionPool, state: SessionState, theta: FloatArray, cova
     return result
 
 
-def _choose_in_turn(
-    pool: SessionPool,
-    state: SessionState,
-    theta: FloatArray,
-    covariance: FloatArray,
-    *,
-    start: FloatArray,
-    n: int,
-    n_left: int,
-    rng: np.random.Generator,
-) -> IntArray:
-    is_open, counts, costs = state.is_open.copy(), state.counts.copy(), own_costs(pool, state)
-    left = left_of_budget(pool, state, costs)
-    chosen: list[int] = []
-    for step in range(n):
-        number = state.n_used + step
-        at = start[number] if number < len(start) else theta
-        may, is_enough = with_reserve(pool, is_open, counts, left, costs)
-        # of what cannot be had in full, scenarios that lack items get what is left
-        n_more = n_left - step if is_enough else 1
-        best = _next(pool, at, covariance, 1, is_open=may, counts=counts, n_left=n_more, rng=rng)
-        if not best.size:
-            break
-        item = int(best[0])
-        chosen.append(item)
-        is_open[item] = False
-        counts[pool.items.scenario_index[item]] += 1
-        left = {name: amount - float(costs[name][item]) for name, amount in left.items()}
-        weight = float(_weights(pool, best, at)[0])
-        covariance = updated_covariance(covariance, pool.items.loadings[item], weight)
-    return np.array(chosen, dtype=np.int64)
-
-
 def _weights(pool: SessionPool, positions: IntArray, theta: FloatArray) -> FloatArray:
     """Fisher information in the logit of some items at theta, (n_positions,)."""
     items = pool.items
     model = items.model.take(positions)
     return model.information_weights(items.loadings[positions] @ theta + items.intercept[positions])
-
-
-def _next(
-    pool: SessionPool,
-    theta: FloatArray,
-    covariance: FloatArray,
-    n: int,
-    *,
-    is_open: BoolArray,
-    counts: IntArray,
-    n_left: int,
-    rng: np.random.Generator,
-) -> IntArray:
-    """Choose by the pool's criterion, target and bounds."""
-    return next_items(
-        pool.items,
-        pool.criterion,
-        theta,
-        covariance,
-        n,
-        target_weights=pool.target_weights,
-        is_open=is_open,
-        counts=counts,
-        bounds=pool.bounds,
-        n_left=n_left,
-        randomesque=pool.spec.constraints.randomesque,
-        rng=rng,
-        goal=pool.goal,
-    )

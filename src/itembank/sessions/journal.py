@@ -61,7 +61,13 @@ def parse_journal(content: bytes, name: str) -> JournalContent:
     end = content.rfind(b"\n") + 1
     lines = content[:end].split(b"\n")[:-1]
     if not lines:
-        raise DataError(_no_header(content, name))
+        again = "Remove it and start the session again"
+        if not content:
+            raise DataError(f"{name} is empty, so it is not the journal of a session. {again}.")
+        raise DataError(
+            f"{name} holds no whole line, so it is not the journal of a session. If it was to be one, no answer was in "
+            f"it: {again[0].lower()}{again[1:]}."
+        )
     header, check = _parse_header(lines[0], name)
     events, times = [], []
     for number, line in enumerate(lines[1:], start=2):
@@ -114,16 +120,6 @@ def _object(text: bytes) -> dict[str, Any] | None:
     return value if isinstance(value, dict) else None
 
 
-def _no_header(content: bytes, name: str) -> str:
-    """Say what a file without one whole line is."""
-    if not content:
-        return f"{name} is empty, so it is not the journal of a session. Remove it and start the session again."
-    return (
-        f"{name} holds no whole line, so it is not the journal of a session. If it was to be one, no answer was in it: "
-        "remove it and start the session again."
-    )
-
-
 def _json(record: Mapping[str, Any]) -> bytes:
     """Write compact JSON; numbers come back bit for bit, as Python writes the shortest digits that do."""
     try:
@@ -173,13 +169,6 @@ class Journal:
         """Make a new journal with this header; `kind`, `schema_version` and the time are added.
 
         It appears at `path` whole or not at all.
-
-        Raises
-        ------
-        DataError
-            When something stands at `path` already.
-        JournalError
-            When it cannot be written.
         """
         path = Path(path)
         record = {"kind": KIND, "schema_version": SCHEMA_VERSION, "time": _now(), **header}
@@ -216,15 +205,7 @@ class Journal:
 
     @classmethod
     def open(cls, path: str | Path, *, wait: float = 0.0) -> Self:
-        """Open a journal to go on with it, waiting up to `wait` seconds for another process to close it.
-
-        Raises
-        ------
-        JournalError
-            When another process has it open, or it cannot be read or written.
-        DataError, IntegrityError
-            When it is no journal this release can go on with, or is damaged; see `read_journal`.
-        """
+        """Open a journal to go on with it, waiting up to `wait` seconds for another process to close it."""
         path = Path(path)
         sweep(path)  # a start that was killed at its very end leaves a second name of the journal
         try:
@@ -244,24 +225,8 @@ class Journal:
         warn_of_torn(path, content)
         return cls(path, content, handle)
 
-    @property
-    def header(self) -> Mapping[str, Any]:
-        """What the session is, and all it depends on besides the bank and the events."""
-        return self.content.header
-
-    @property
-    def events(self) -> tuple[Mapping[str, Any], ...]:
-        """The events that stood in it when it was opened, oldest first."""
-        return self.content.events
-
     def append(self, event: Mapping[str, Any]) -> None:
-        """Keep one event; it is on the disk when this returns, and nothing is changed when this raises.
-
-        Raises
-        ------
-        JournalError
-            When it cannot be written (a full disk), or the file was changed or removed meanwhile.
-        """
+        """Keep one event; it is on the disk when this returns, and nothing is changed when this raises."""
         line, check = encode_line({"time": _now(), **event}, self._check)
         handle = self._open_handle()
         try:

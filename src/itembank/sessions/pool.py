@@ -327,6 +327,11 @@ class SessionPool(Compact):
         units = {name: CostUnit(name) for name in spec.budget.costs}
         if cost is not None and cost.name in units and cost.name == TOKENS:
             units[TOKENS] = cost  # a budget's tokens are counted as the criterion does
+        names = dict.fromkeys([*known_units(bank.responses), *units])
+        costs = {name: response_costs(bank.responses, units.get(name, name)) for name in names}
+        goal = None
+        if isinstance(criterion, VOptimality) and criterion.of == "logits":
+            goal = goal_matrix(items, weights, np.zeros(items.n_dims), of=criterion.of)
         # a scenario that may be asked in full has no limit, whatever else applies
         bounds = spec.constraints.bounds(bank.targets, items.is_candidate, spec.budget.n_items)
         available = np.bincount(items.scenario_index[items.is_candidate], minlength=items.n_scenarios)
@@ -344,11 +349,11 @@ class SessionPool(Compact):
             KnownModels.of_bank(bank),
             Bounds(bounds.at_least, np.where(bounds.at_most >= available, NO_LIMIT, bounds.at_most)),
             weights,
-            _fixed_goal(criterion, items, weights),
+            goal,
             basis.thresholds[bank.targets.scenario_index],
             units,
             {name: expected_cost(bank, one, needed=items.is_candidate) for name, one in units.items()},
-            _prices(bank, units),
+            {name: PastPrices.of_costs(cost) for name, cost in costs.items() if np.isfinite(cost).any()},
             _decision_threshold(spec.stopping.decision, bank, custom),
             bank.targets.scenario_sizes,
             known_units(bank.responses),
@@ -356,7 +361,13 @@ class SessionPool(Compact):
         )
         if spec.estimand != RUN:
             pool = replace(pool, past_ratio=past_ratio(bank))  # a session that begins has no attempts of its own
-        _check_scores(spec, pool.score_names)
+        decision, scores = spec.stopping.decision, pool.score_names
+        wanted = [*spec.stopping.half_widths, *([] if decision is None else [decision.target])]
+        unknown = [name for name in wanted if name not in scores]
+        if unknown:
+            raise ParameterError(
+                f"a rule must name a score among {shown(scores)}, got {shown(unknown)}.{did_you_mean(unknown, scores)}"
+            )
         _check_budget(pool)
         ability_prior(pool.known, spec.prior)
         return pool
@@ -404,19 +415,6 @@ def _custom_targets(target: str | Mapping[str, float], bank: Bank, positions: Ma
     mass = np.bincount(index, weights=weights, minlength=bank.targets.n_scenarios)
     within = np.divide(weights, mass[index], out=np.zeros(weights.shape), where=mass[index] > 0.0)
     return ScoreTargets(bank.targets.scenarios, index, within, mass / mass.sum(), "custom", "items")
-
-
-def _prices(bank: Bank, units: Mapping[str, CostUnit]) -> dict[str, PastPrices]:
-    """Learn from past models' costs in each unit, as the budget counts it where it does."""
-    names = dict.fromkeys([*known_units(bank.responses), *units])
-    costs = {name: response_costs(bank.responses, units.get(name, name)) for name in names}
-    return {name: PastPrices.of_costs(cost) for name, cost in costs.items() if np.isfinite(cost).any()}
-
-
-def _fixed_goal(criterion: Criterion, items: DesignItems, weights: FloatArray) -> FloatArray | None:
-    if not isinstance(criterion, VOptimality) or criterion.of != "logits":
-        return None
-    return goal_matrix(items, weights, np.zeros(items.n_dims), of=criterion.of)
 
 
 def _decision_threshold(decision: Decision | None, bank: Bank, custom: ScoreTargets | None) -> float:
@@ -477,13 +475,3 @@ def _check_budget(pool: SessionPool) -> None:
 
 def _amounts(costs: Mapping[str, float]) -> str:
     return ", ".join(f"{amount:g} {name}" for name, amount in costs.items())
-
-
-def _check_scores(spec: SessionSpec, names: tuple[str, ...]) -> None:
-    decision = spec.stopping.decision
-    wanted = [*spec.stopping.half_widths, *([] if decision is None else [decision.target])]
-    unknown = [name for name in wanted if name not in names]
-    if unknown:
-        raise ParameterError(
-            f"a rule must name a score among {shown(names)}, got {shown(unknown)}.{did_you_mean(unknown, names)}"
-        )

@@ -31,14 +31,6 @@ from itembank.tabular import Tabular
 
 
 @dataclass(frozen=True, slots=True)
-class AskedItem:
-    """An item that was asked; `told` is None where it failed."""
-
-    item_id: str
-    told: Told | None
-
-
-@dataclass(frozen=True, slots=True)
 class SessionEnd:
     """Summary of a session that asks no more."""
 
@@ -47,7 +39,7 @@ class SessionEnd:
     costs: Mapping[str, float]
     reason_stopped: str
     is_precise: bool
-    asked: Sequence[AskedItem]  # In the order of asking
+    asked: Sequence[tuple[str, Told | None]]  # Items in the order of asking, with the answer; None where it failed
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -117,7 +109,7 @@ def joined_sessions(ends: Sequence[SessionEnd]) -> ReplayResult:
     return ReplayResult(
         estimates=joined_estimates([end.estimates for end in ends]),
         n_answered=np.array([end.n_answered for end in ends]),
-        n_failed=np.array([sum(item.told is None for item in end.asked) for end in ends]),
+        n_failed=np.array([sum(told is None for _, told in end.asked) for end in ends]),
         costs={
             unit: np.array([end.costs.get(unit, np.nan if end.n_answered else 0.0) for end in ends]) for unit in units
         },
@@ -143,27 +135,14 @@ def joined_estimates(estimates: Sequence[ScoreEstimates]) -> ScoreEstimates:
 
 def _asked_table(ends: Sequence[SessionEnd]) -> pl.DataFrame:
     """One row an item asked, model after model."""
-    models = [end.estimates.model_ids[0] for end in ends for _ in end.asked]
-    steps = [step for end in ends for step in range(1, len(end.asked) + 1)]
-    items = [item for end in ends for item in end.asked]
-    answers = [item.told for item in items]
-    units = dict.fromkeys(unit for answer in answers if answer is not None for unit in answer.costs)
-    return pl.DataFrame(
-        {
-            "model_id": pl.Series(models, dtype=pl.String),
-            "step": pl.Series(steps, dtype=pl.Int64),
-            "item_id": pl.Series([item.item_id for item in items], dtype=pl.String),
-            "response": pl.Series(
-                [None if answer is None else answer.response for answer in answers], dtype=pl.Float64
-            ),
-            **{
-                unit: pl.Series(
-                    [None if answer is None else answer.costs.get(unit) for answer in answers], dtype=pl.Float64
-                )
-                for unit in units
-            },
-        }
-    )
+    rows: list[dict[str, Any]] = []
+    schema: dict[str, Any] = {"model_id": pl.String, "step": pl.Int64, "item_id": pl.String, "response": pl.Float64}
+    for end in ends:
+        for step, (item_id, told) in enumerate(end.asked, start=1):
+            known = {} if told is None else {"response": told.response, **told.costs}
+            rows.append({"model_id": end.estimates.model_ids[0], "step": step, "item_id": item_id, **known})
+            schema |= {unit: pl.Float64 for unit in known if unit not in schema}
+    return pl.DataFrame(rows, schema=schema)
 
 
 MOST_PARTS = 64
@@ -238,13 +217,12 @@ def replay(
 
 def _replay_models(pool: SessionPool, recorded: Recorded, batch: int) -> list[SessionEnd]:
     """Run the session of each model to its end."""
-    return [_replay_one(pool, recorded, row, batch) for row in range(len(recorded.model_ids))]
-
-
-def _replay_one(pool: SessionPool, recorded: Recorded, row: int, batch: int) -> SessionEnd:
-    session = AdaptiveSession(pool, model_id=recorded.model_ids[row])
-    answer_from_record(session, recorded, row, batch=batch)
-    return session_end(session, pool.spec.cost_unit)
+    ends = []
+    for row, name in enumerate(recorded.model_ids):
+        session = AdaptiveSession(pool, model_id=name)
+        answer_from_record(session, recorded, row, batch=batch)
+        ends.append(session_end(session, pool.spec.cost_unit))
+    return ends
 
 
 def session_end(session: AdaptiveSession, unit: CostUnit | None) -> SessionEnd:
@@ -261,5 +239,5 @@ def session_end(session: AdaptiveSession, unit: CostUnit | None) -> SessionEnd:
         costs=costs,
         reason_stopped=session.reason_stopped or "",
         is_precise=session.is_precise,
-        asked=[AskedItem(item_id, answers.get(item_id)) for item_id in order],
+        asked=[(item_id, answers.get(item_id)) for item_id in order],
     )

@@ -253,11 +253,7 @@ class AdaptiveSession:
             pool, abilities = self._pool, self._ability()
             with one_blas_thread():
                 self._estimate = session_estimate(
-                    pool,
-                    self._state,
-                    abilities,
-                    model_id=self._model_id,
-                    level=pool.spec.stopping.level,
+                    pool, self._state, abilities, model_id=self._model_id, level=pool.spec.stopping.level
                 )
         return self._estimate
 

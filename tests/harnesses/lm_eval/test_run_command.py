@@ -374,11 +374,7 @@ def test_logs_of_exported_tasks_are_imported_as_those_of_the_originals(run, plac
 
 
 @pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (("--name", "a b"), "name must be letters"),
-        (("-o", "tasks"), "must be new or empty"),
-    ],
+    ("words", "message"), [(("--name", "a b"), "name must be letters"), (("-o", "tasks"), "must be new or empty")]
 )
 def test_an_export_that_cannot_work_is_refused(run, place, words, message):
     run("select", "bank", "-n", 3, "-o", "selection.json")

@@ -36,14 +36,8 @@ HOW_IT_RUNS = frozenset(
         *("max_memory_per_gpu", "max_cpu_memory", "gpus", "cache_dir", "token", "base_url", "num_concurrent"),
         *("max_retries", "timeout", "header", "verify_certificate", "ca_cert_path", "tensor_parallel_size"),
         *("data_parallel_size", "pipeline_parallel_size", "gpu_memory_utilization", "swap_space", "max_num_seqs"),
-        *(
-            "max_num_batched_tokens",
-            "enforce_eager",
-            "tp_size",
-            "dp_size",
-            "mem_fraction_static",
-            "distributed_executor_backend",
-        ),
+        *("max_num_batched_tokens", "enforce_eager", "tp_size", "dp_size", "mem_fraction_static"),
+        "distributed_executor_backend",
     )
 )
 """Of --model_args: where and how fast a model runs. What it answers depends on the others."""
@@ -70,18 +64,22 @@ class HarnessCall:
                 raise ParameterError(f"{owned} must be left out after the two dashes (--): {OWNED[owned]}.")
         return cls(tuple(given))
 
+    def _by_owner(self) -> Iterator[tuple[str, str]]:
+        """Each word of the call with the argument that it is, or is a value of."""
+        owner = ""
+        for word in self.arguments:
+            if word.startswith("-") and not _is_number(word):
+                owner = word.partition("=")[0]
+                owner = SHORT_OTHERS.get(owner, owner)
+            yield owner, word
+
     def values(self, name: str) -> list[str]:
         """Return what was given for an argument; nothing where it is absent or alone."""
         found: list[str] = []
-        is_inside = False
-        for argument in self.arguments:
-            if argument.startswith("-") and not _is_number(argument):
-                word, equals, value = argument.partition("=")
-                is_inside = SHORT_OTHERS.get(word, word) == name
-                if is_inside and equals:
-                    found.append(value)
-            elif is_inside:
-                found.append(argument)
+        for word in (word for owner, word in self._by_owner() if owner == name):
+            start, equals, value = word.partition("=")
+            is_name = start == name or SHORT_OTHERS.get(start) == name
+            found += [word] if not is_name else [value] if equals else []
         return found
 
     def has(self, name: str) -> bool:
@@ -91,15 +89,7 @@ class HarnessCall:
 
     def without(self, *names: str) -> Self:
         """Return the call without these arguments and their values."""
-        kept: list[str] = []
-        is_inside = False
-        for argument in self.arguments:
-            if argument.startswith("-") and not _is_number(argument):
-                word = argument.partition("=")[0]
-                is_inside = SHORT_OTHERS.get(word, word) in names
-            if not is_inside:
-                kept.append(argument)
-        return type(self)(tuple(kept))
+        return type(self)(tuple(word for owner, word in self._by_owner() if owner not in names))
 
     def with_more(self, *arguments: str) -> Self:
         """Return the call with more arguments."""

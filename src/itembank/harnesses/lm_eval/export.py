@@ -90,7 +90,6 @@ class TaskFiles:
     renamed: Mapping[str, str]
     # What groups of the folder change of a task, which is exported as it stands by itself.
     changes: Mapping[str, Mapping[str, tuple[str, ...]]]
-    n_others: int  # Files of the folder that no chosen task needs
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,7 +318,6 @@ def needed_files(folder: Path, tasks: Sequence[str]) -> TaskFiles:
         tuple(path.relative_to(folder) for path in sorted(set(data.values()))),
         {text: path.relative_to(folder).as_posix() for text, path in data.items()},
         {task: found for task in tasks if (found := _changes(task, groups))},
-        len(regular - set(files) - set(data.values())),
     )
 
 

@@ -149,14 +149,25 @@ _n_inside = 0
 
 @contextmanager
 def hooked(hooks: Hooks) -> Iterator[None]:
-    """Let `hooks` stand in for the harness's functions in this thread; other threads are served as before."""
-    _enter()
+    """Let `hooks` stand in for the harness's functions in this thread; other threads are served as before.
+
+    The functions are put in place unless another run has, and put back when the last run is over.
+    """
+    global _n_inside  # noqa: PLW0603 (one process has one harness)
+    with _lock:
+        if _n_inside == 0:
+            check_release()
+            _install()
+        _n_inside += 1
     token = _hooks.set(hooks)
     try:
         yield
     finally:
         _hooks.reset(token)
-        _leave()
+        with _lock:
+            _n_inside -= 1
+            while _n_inside == 0 and _restore:
+                _restore.pop()()
 
 
 def is_overridden(task: Any) -> bool:
@@ -165,26 +176,6 @@ def is_overridden(task: Any) -> bool:
 
     names = ("build_all_requests", "doc_iterator")
     return any(getattr(type(task), name) is not getattr(Task, name) for name in names)
-
-
-def _enter() -> None:
-    """Put the functions in place, unless another run has."""
-    global _n_inside  # noqa: PLW0603 (one process has one harness)
-    with _lock:
-        if _n_inside == 0:
-            check_release()
-            _install()
-        _n_inside += 1
-
-
-def _leave() -> None:
-    """Put the harness's functions back when the last run is over."""
-    global _n_inside  # noqa: PLW0603
-    with _lock:
-        _n_inside -= 1
-        if _n_inside == 0:
-            while _restore:
-                _restore.pop()()
 
 
 def _install() -> None:
@@ -217,12 +208,6 @@ def _install() -> None:
         (evaluator, "evaluate", evaluate_chosen),
         (lm_eval, "evaluate", evaluate_chosen),
     ):
-        _replace(owner, name, function)
-
-
-def _replace(owner: Any, name: str, function: Callable[..., Any]) -> None:
-    if name not in vars(owner):  # some releases offer evaluate in one place only
-        return
-    original = vars(owner)[name]
-    setattr(owner, name, function)
-    _restore.append(lambda: setattr(owner, name, original))
+        if name in vars(owner):  # some releases offer evaluate in one place only
+            _restore.append(functools.partial(setattr, owner, name, vars(owner)[name]))
+            setattr(owner, name, function)

@@ -123,7 +123,13 @@ class ChosenItems:
                 "more items, run on fewer ranks, or leave the task out."
             )
         if self._tasks.get(name) is not task:
-            self._prepare(original, task, arguments)
+            self._is_building = True
+            try:
+                original(task, **{**arguments, "rank": 0, "world_size": 1})
+            finally:
+                self._is_building = False
+            self.prepared[name], self._tasks[name] = Prepared.of(task), task
+            check_contents(name, self.prepared[name], self.checked.get(name, ()), self.contents)
             if self.prompts is not None and set(self.checked) <= set(self.prepared):
                 self.prompts.check(self.prepared, self._tasks, self.checked, arguments)
         mine = numbers[int(arguments.get("rank", 0)) :: world_size]
@@ -179,16 +185,6 @@ class ChosenItems:
             pass
         finally:
             self.chosen, self._waits_for = chosen, set()
-
-    def _prepare(self, original: Original, task: Any, arguments: dict[str, Any]) -> None:
-        name = self.name_of(task)
-        self._is_building = True
-        try:
-            original(task, **{**arguments, "rank": 0, "world_size": 1})
-        finally:
-            self._is_building = False
-        self.prepared[name], self._tasks[name] = Prepared.of(task), task
-        check_contents(name, self.prepared[name], self.checked.get(name, ()), self.contents)
 
 
 def _refuse_parts(arguments: Mapping[str, Any]) -> None:
