@@ -158,7 +158,7 @@ def test_a_session_that_gets_worse_is_found_and_where():
 
 
 def test_adaptive_sessions_are_compared_with_such_sessions_of_the_banks_models(monkeypatch):
-    monkeypatch.setattr("itembank.sessions.past_sessions.MOST_MODELS", 25)
+    monkeypatch.setattr("itembank.sessions.preparation.MOST_MODELS", 25)
     spec = SessionSpec(interval="model-based")
     pool, rng = prepare_sessions(bank(), spec), np.random.default_rng(1)
     orders, values = {}, np.full(clean(2).responses.shape, np.nan)

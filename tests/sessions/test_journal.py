@@ -192,16 +192,12 @@ def test_other_files_are_no_journal(path, content):
     assert path.read_bytes() == content
 
 
-def test_nothing_there_is_said(tmp_path):
-    for reading in (Journal.open, read_journal):
-        with pytest.raises(DataError, match="no journal at"):
-            reading(tmp_path / "absent.jsonl")
-
-
-def test_a_folder_is_said(tmp_path):
-    for reading in (Journal.open, read_journal):
-        with pytest.raises(JournalError, match="cannot be opened"):
-            reading(tmp_path)
+@pytest.mark.parametrize("reading", [Journal.open, read_journal])
+def test_nothing_there_and_a_folder_are_said(tmp_path, reading):
+    with pytest.raises(DataError, match="no journal at"):
+        reading(tmp_path / "absent.jsonl")
+    with pytest.raises(JournalError, match="cannot be opened"):
+        reading(tmp_path)
 
 
 def test_a_journal_is_never_written_over(path):
@@ -224,18 +220,15 @@ def test_a_file_system_without_hard_links_does_too(tmp_path, monkeypatch):
         Journal.create(tmp_path / "run.jsonl", HEADER)
 
 
-def test_a_second_writer_is_refused_and_a_reader_is_not(path):
+def test_a_second_writer_is_refused_from_the_start_and_a_reader_is_not(path):
+    with Journal.create(path.with_name("new.jsonl"), HEADER), pytest.raises(JournalError, match="another process"):
+        Journal.open(path.with_name("new.jsonl"))
     with Journal.open(path) as journal:
         with pytest.raises(JournalError, match="another process"):
             Journal.open(path)
         journal.append({"event": "later"})
         assert len(read_journal(path).events) == len(EVENTS) + 1
     Journal.open(path).close()
-
-
-def test_a_new_journal_is_locked_from_the_start(tmp_path):
-    with Journal.create(tmp_path / "run.jsonl", HEADER), pytest.raises(JournalError, match="another process"):
-        Journal.open(tmp_path / "run.jsonl")
 
 
 def test_another_process_is_refused_until_the_first_is_killed(path):

@@ -15,8 +15,8 @@ from itembank.planning.select import select
 from itembank.selection.recipes import read_recipe
 from itembank.sessions import plan_sessions as module
 from itembank.sessions.limits import Budget
-from itembank.sessions.past_sessions import past_sessions
 from itembank.sessions.plan_sessions import plan_sessions
+from itembank.sessions.preparation import past_sessions
 from itembank.sessions.session_spec import SessionSpec
 from tests.sessions.simulated import session_bank
 

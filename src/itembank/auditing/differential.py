@@ -69,7 +69,11 @@ def score_test(
     else:
         sums = np.zeros((int(clusters.max()) + 1, score.size))
         np.add.at(sums, clusters, remaining * residual)
-        variance, n_free = np.sum(sums**2, axis=0), _degrees_of_freedom(covariate, clusters)
+        variance = np.sum(sums**2, axis=0)
+        # clusters of the smaller of two groups, less one; of a number all clusters, less two
+        n_free = float(np.unique(clusters).size - 2)
+        if set(np.unique(covariate).tolist()) <= {0.0, 1.0}:
+            n_free = float(min(np.unique(clusters[covariate == side]).size for side in (0.0, 1.0)) - 1)
     z = np.divide(score, np.sqrt(variance), out=np.zeros_like(score), where=tells & (variance > 0.0))
     # Cornish and Fisher's correction for the skewness of a sum over a few models, so that tails are as they should be:
     # skewness (z^2 - 1) / 6, bounded where it would be larger than the expansion bears
@@ -101,13 +105,6 @@ def _curvature(information: FloatArray, design: FloatArray) -> FloatArray:
     n_columns = design.shape[1]
     products = (design[:, :, None] * design[:, None, :]).reshape(design.shape[0], -1)
     return np.asarray((information.T @ products).reshape(-1, n_columns, n_columns) + RIDGE * np.eye(n_columns))
-
-
-def _degrees_of_freedom(covariate: FloatArray, clusters: IntArray) -> float:
-    """Clusters of the smaller of two groups, less one; of a number all clusters, less two."""
-    if not set(np.unique(covariate).tolist()) <= {0.0, 1.0}:
-        return float(np.unique(clusters).size - 2)
-    return float(min(np.unique(clusters[covariate == side]).size for side in (0.0, 1.0)) - 1)
 
 
 def _effect(residual: FloatArray, known: FloatArray, covariate: FloatArray) -> FloatArray:

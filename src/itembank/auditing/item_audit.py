@@ -392,7 +392,12 @@ def audit_items(
     labels = None if is_bad is None else _label_check(table, is_bad)
     keys = [name.replace("-", "_") for name in (order, ORDERS[order])]
     ranks = [pl.Series(name, rounded(table[name].to_numpy())) for name in keys]
-    table = _with_text(table.sort([*ranks, "item_id"], descending=[True, True, False]), responses.items)
+    table = table.sort([*ranks, "item_id"], descending=[True, True, False])
+    items = responses.items
+    texts = {name.rpartition(".")[2].casefold(): name for name in items.columns if items.schema[name] == pl.String}
+    text = next((texts[word] for word in TEXT_COLUMNS if word in texts), None)
+    if text is not None:
+        table = table.join(items.select("item_id", text=text), on="item_id", how="left", maintain_order="left")
     return ItemAudit(responses.n_models, order, table, tuple(_cautions(panel, statistics)), labels, differential)
 
 
@@ -434,15 +439,6 @@ def _table(
     return responses.items.select("item_id", "scenario", "subscenario").with_columns(
         pl.Series(name, values, nan_to_null=True) for name, values in numbers.items()
     )
-
-
-def _with_text(table: pl.DataFrame, items: pl.DataFrame) -> pl.DataFrame:
-    """Add the text of items where the item table has one."""
-    by_name = {name.rpartition(".")[2].casefold(): name for name in items.columns if items.schema[name] == pl.String}
-    name = next((by_name[word] for word in TEXT_COLUMNS if word in by_name), None)
-    if name is None:
-        return table
-    return table.join(items.select("item_id", text=name), on="item_id", how="left", maintain_order="left")
 
 
 def _cautions(panel: Panel, statistics: ItemStatistics) -> Iterator[str]:

@@ -175,7 +175,10 @@ def item_drift(
     check_folds(bank, progress)
     matrix = known_items(bank, as_new_responses(bank, responses), None, ignore_unknown=ignore_unknown)
     check_marked_alike(bank, matrix)
-    first_day = _day(since)
+    try:
+        first_day = since if since is None or isinstance(since, datetime.date) else datetime.date.fromisoformat(since)
+    except (TypeError, ValueError) as error:
+        raise ParameterError(f"since must be a day as YYYY-MM-DD, got {since!r}.") from error
     if first_day is not None:
         matrix = _newer(matrix, first_day, date_column)
     observed = found_items(bank, matrix, None)
@@ -216,16 +219,6 @@ def _past_residuals(bank: Bank, items: IntArray) -> tuple[FloatArray, FloatArray
             cells = np.ix_(fold.held_out[rows], columns)
             raw[cells], scaled[cells], used[cells] = residual, residual / np.sqrt(variance), variance
     return raw, scaled, np.sqrt(surest / mean_where_known(used))
-
-
-def _day(since: str | datetime.date | None) -> datetime.date | None:
-    """Return a day, or raise `ParameterError`."""
-    if since is None or isinstance(since, datetime.date):
-        return since
-    try:
-        return datetime.date.fromisoformat(since)
-    except (TypeError, ValueError) as error:
-        raise ParameterError(f"since must be a day as YYYY-MM-DD, got {since!r}.") from error
 
 
 def _newer(matrix: ResponseMatrix, first_day: datetime.date, column: str | None) -> ResponseMatrix:

@@ -17,7 +17,7 @@ from itembank.irt.linear_gaussian import FactorModel
 from itembank.irt.newton import map_abilities
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.progress import ProgressCallback, silent
-from itembank.sessions.past_sessions import past_orders
+from itembank.sessions.preparation import past_orders
 from itembank.sessions.session_spec import SessionSpec
 
 LEAST_ANSWERED = 0.8

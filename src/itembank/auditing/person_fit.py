@@ -10,8 +10,6 @@ import polars as pl
 
 from itembank.auditing.fit_statistics import (
     NAMED,
-    FitPValues,
-    FitStatistics,
     ItemGroup,
     cumulative_sums,
     detectable_rises,
@@ -461,6 +459,25 @@ def model_fits(
             )
             for sign in (1.0, -1.0)
         )
+        of_groups = []
+        for column, group in enumerate(groups):
+            inside = group.is_member[items]
+            is_named, difference = group.kind == NAMED, float(found.difference[row, column])
+            if not is_named and np.isnan(difference):  # too little of it was answered
+                continue
+            mean = float(answers[inside].mean()) if inside.any() else np.nan
+            of_groups.append(
+                GroupFit(
+                    name=group.name,
+                    kind=group.kind,
+                    n_items=int(inside.sum()),
+                    n_reference=int(group.is_reference[items].sum()),
+                    mean=mean,
+                    expected=mean - difference,
+                    p_value=float(p_values.groups[row, column]),
+                    detectable=float(detectable[column]) if is_named else np.nan,
+                )
+            )
         order = None
         if is_ordered:
             sums = cumulative_sums(successive_residuals(factors, items, answers[None]))[:, 0]
@@ -473,38 +490,10 @@ def model_fits(
             outfit=float(found.outfit[row]),
             typicality=float(typicality[row]),
             p_value=float(p_values.overall[row]),
-            groups=tuple(_group_fits(answered, row, groups, found=found, p_values=p_values, detectable=detectable)),
+            groups=tuple(of_groups),
             right=right,
             wrong=wrong,
             order=order,
-        )
-
-
-def _group_fits(
-    answered: Answered,
-    row: int,
-    groups: tuple[ItemGroup, ...],
-    *,
-    found: FitStatistics,
-    p_values: FitPValues,
-    detectable: FloatArray,
-) -> Iterator[GroupFit]:
-    """Yield the groups of which enough was answered, and every named one."""
-    for column, group in enumerate(groups):
-        inside = group.is_member[answered.items]
-        is_named, difference = group.kind == NAMED, float(found.difference[row, column])
-        if not is_named and np.isnan(difference):
-            continue
-        mean = float(answered.responses[row, inside].mean()) if inside.any() else np.nan
-        yield GroupFit(
-            name=group.name,
-            kind=group.kind,
-            n_items=int(inside.sum()),
-            n_reference=int(group.is_reference[answered.items].sum()),
-            mean=mean,
-            expected=mean - difference,
-            p_value=float(p_values.groups[row, column]),
-            detectable=float(detectable[column]) if is_named else np.nan,
         )
 
 

@@ -264,7 +264,10 @@ def reply(item_id: str, ended: Ended, read: ReadReply) -> Answer:
     except DataError as error:
         said = _last_line(ended.errors)
         text = f"{error} {said}" if said else str(error)
-        return Answer(item_id, failed=True, again=True, reason=reason(text), costs=_told_costs(ended.output))
+        record, costs = _last_json(ended.output), {}
+        with contextlib.suppress(DataError):
+            costs = checked_costs(record.get("costs") if isinstance(record, Mapping) else None, "a failed attempt")
+        return Answer(item_id, failed=True, again=True, reason=reason(text), costs=costs)
 
 
 def _how_it_ended(ended: Ended) -> str:
@@ -293,15 +296,6 @@ def _last_json(text: str) -> Mapping[str, Any] | float | None:
         if isinstance(record, Mapping) or (isinstance(record, int | float) and not isinstance(record, bool)):
             return record
     return None
-
-
-def _told_costs(output: str) -> dict[str, float]:
-    """Costs that a program told before it failed; none where they cannot be read."""
-    record = _last_json(output)
-    try:
-        return checked_costs(record.get("costs") if isinstance(record, Mapping) else None, "a failed attempt")
-    except DataError:
-        return {}
 
 
 MOST_OF_NAME: Final = 60

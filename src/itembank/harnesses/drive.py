@@ -1,4 +1,4 @@
-"""What drives a session: a function that runs one item, several at a time, or one that runs a batch of a harness.
+"""What drives a session: a function that runs one item, several at a time.
 
 Also what all harnesses share: comparing contents and prompts with those of the bank.
 """
@@ -7,7 +7,7 @@ import asyncio
 import signal
 import threading
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from queue import SimpleQueue
@@ -26,28 +26,8 @@ from itembank.sessions.session import AdaptiveSession
 CONTENT = "content_hash"
 """Column of a bank's items: a hash of what was asked."""
 
-RunItems: TypeAlias = Callable[[Sequence[str]], Iterable[Answer]]
-"""Run these items and give the answer of each, in any order; one that is given early is told early."""
-
 HashOf: TypeAlias = Callable[[Any], str]
 AfterAnswer: TypeAlias = Callable[[AdaptiveSession, Answer], None]
-
-
-def run_session(
-    session: AdaptiveSession,
-    # Runs them and yields an `Answer` for each. One that could not be run is a failure, not a response of 0
-    run_items: RunItems,
-    *,
-    # Items asked for at once. A session chooses the items of a batch before it knows any of their answers
-    batch: int = 1,
-    new_units: bool = False,  # Take costs in units that neither the bank has nor are usual
-    after_answer: AfterAnswer | None = None,  # Called after each answer that was told
-) -> None:
-    """Run items that a session asks for, batch by batch, until it asks no more; what was pending is run first."""
-    check_whole("batch", batch, least=1)
-    while items := session.pending[:batch] or session.ask(batch):
-        for answer in run_items(items):
-            take_answer(session, answer, new_units=new_units, after_answer=after_answer)
 
 
 def take_answer(

@@ -15,7 +15,7 @@ from itembank.errors import N_SHOWN, DataError, JournalError, quoted, shown
 from itembank.readers.truth_words import PAIRS, response_of
 from itembank.responses.responses import ResponseMatrix
 from itembank.selection.criteria import MinimumCost, RandomItem, UniformOverScenarios
-from itembank.sessions.events import Told, checked_costs, checked_counts, checked_response
+from itembank.sessions.events import checked_costs, checked_counts, checked_response
 from itembank.sessions.session import AdaptiveSession
 
 RIGHT_NAMES = tuple(dict.fromkeys(right for right, _ in PAIRS if len(right) > 1 and right not in {"true", "yes"}))
@@ -162,12 +162,16 @@ def session_responses(session: AdaptiveSession) -> ResponseMatrix:
     items = session.pool.item_table
     items = items.filter(items["item_id"].is_in(pl.Series(list(answered)).implode()))
     answers = [answered[item_id] for item_id in items["item_id"]]
+    n_trials = None
+    if any(answer.n_trials is not None for answer in answers):
+        n_trials = np.array([[answer.n_trials or 1 for answer in answers]])
+    units = dict.fromkeys(unit for answer in answers for unit in answer.costs)
     return ResponseMatrix.create(
         np.array([[answer.response for answer in answers]]),
         models=pl.DataFrame({"model_id": [session.model_id], ANSWERED_HOW: [way_of(session.pool.spec.criterion)]}),
         items=items,
-        n_trials=_trials(answers),
-        costs=_costs(answers),
+        n_trials=n_trials,
+        costs={unit: np.array([[answer.costs.get(unit, np.nan) for answer in answers]]) for unit in units},
     )
 
 
@@ -176,16 +180,3 @@ def way_of(criterion: object) -> str:
     if isinstance(criterion, RandomItem | UniformOverScenarios):
         return RANDOM
     return FIXED if isinstance(criterion, MinimumCost) else ADAPTIVE
-
-
-def _trials(answers: list[Told]) -> np.ndarray | None:
-    """Trials behind each answer, (1, n_items), where any answer has them."""
-    if all(answer.n_trials is None for answer in answers):
-        return None
-    return np.array([[answer.n_trials or 1 for answer in answers]])
-
-
-def _costs(answers: list[Told]) -> dict[str, np.ndarray]:
-    """Cost of each answer by unit, each (1, n_items); NaN where it is unknown."""
-    units = dict.fromkeys(unit for answer in answers for unit in answer.costs)
-    return {unit: np.array([[answer.costs.get(unit, np.nan) for answer in answers]]) for unit in units}

@@ -95,10 +95,17 @@ def session_abilities(
     for number, state in enumerate(states):
         by_size.setdefault(_size_if_plain(pool, state), []).append(number)
     by_size.pop(0, None)
+    parameters = pool.basis.parameters
     for numbers in by_size.values():
         if len(numbers) > 1:
-            together = _abilities_side_by_side(
-                pool, [states[number] for number in numbers], [priors[number] for number in numbers]
+            positions = np.stack([states[number].answered for number in numbers])
+            raw = np.concatenate([states[number].responses for number in numbers])
+            together = map_side_by_side(
+                parameters.loadings[positions],
+                parameters.intercept[positions],
+                apply_thresholds(raw, pool.thresholds[positions]),
+                pool.items.model,
+                [priors[number] for number in numbers],
             )
             found.update((number, together.row(row)) for row, number in enumerate(numbers))
     return [
@@ -114,22 +121,6 @@ def _size_if_plain(pool: SessionPool, state: SessionState) -> int:
     if not {answer.n_trials for answer in state.answers.values()} <= {None, 1}:
         return 0
     return len(state.answers) if pool.basis.parameters.loadings[state.answered].any(axis=1).all() else 0
-
-
-def _abilities_side_by_side(
-    pool: SessionPool, states: Sequence[SessionState], priors: Sequence[AbilityPrior]
-) -> Abilities:
-    """Find the abilities of sessions with as many answers each."""
-    positions = np.stack([state.answered for state in states])
-    raw = np.concatenate([state.responses for state in states])
-    parameters = pool.basis.parameters
-    return map_side_by_side(
-        parameters.loadings[positions],
-        parameters.intercept[positions],
-        apply_thresholds(raw, pool.thresholds[positions]),
-        pool.items.model,
-        priors,
-    )
 
 
 def session_estimate(

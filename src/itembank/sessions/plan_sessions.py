@@ -27,7 +27,7 @@ from itembank.progress import ProgressCallback, part_of, silent
 from itembank.responses.score_names import OVERALL
 from itembank.selection.recipes import read_recipe, stages_of
 from itembank.sessions.limits import Budget, Stopping
-from itembank.sessions.past_sessions import MOST_ITEMS, past_sessions
+from itembank.sessions.preparation import MOST_ITEMS, past_sessions
 from itembank.sessions.session_spec import SessionSpec
 from itembank.tabular import Tabular
 
@@ -186,7 +186,7 @@ def plan_sessions(
         share = part_of(progress, 0.0, 0.4)
         n_items = plan(bank, half_width=half_width, target=target, spec=PlanSpec(level), progress=share).n_items
     check_whole("n_items", n_items, least=1)
-    if n_items > MOST_ITEMS:
+    if n_items is None or n_items > MOST_ITEMS:
         raise ParameterError(
             f"n_items must be at most {MOST_ITEMS}, the longest sessions that are tried, got {n_items}. Ask for fewer, "
             f"or see {remedy('plan', 'itembank plan')} for what is asked at once."
@@ -239,7 +239,8 @@ def one_by_one(bank: Bank, spec: SessionSpec, progress: ProgressCallback) -> Flo
             f"n_items must be what sessions can ask without any fold of the models, got {spec.budget.n_items}. Ask for "
             "fewer."
         )
-    return past.value[-1] - past.truth
+    errors: FloatArray = past.value[-1] - past.truth
+    return errors
 
 
 DESIGNS = (

@@ -22,9 +22,8 @@ from itembank.numerics.threads import check_jobs
 from itembank.progress import ProgressCallback, part_of, silent
 from itembank.sessions.choosing import amount_in
 from itembank.sessions.events import Asked, Told
-from itembank.sessions.past_sessions import Recorded, answer_from_record
 from itembank.sessions.pool import SessionPool
-from itembank.sessions.preparation import prepare_sessions
+from itembank.sessions.preparation import Recorded, answer_from_record, prepare_sessions
 from itembank.sessions.session import AdaptiveSession
 from itembank.sessions.session_spec import SessionSpec
 from itembank.tabular import Tabular
@@ -58,7 +57,7 @@ class ReplayResult(Tabular):
         Sum of what the record says that the answers cost; NaN where it does not say. 'tokens' is output tokens plus
         half the input tokens (or the weight of the session's cost unit).
     reason_stopped : tuple of n_models texts
-        See `itembank.sessions.stopping`.
+        See `itembank.sessions.choosing`.
     is_precise : (n_models,)
         Whether a rule of precision holds at the end.
     asked : table

@@ -11,9 +11,13 @@ from itembank.numerics.threads import one_blas_thread
 from itembank.sessions.choosing import (
     assumed_costs,
     choose,
+    conclusion,
     fit_costs,
+    lacks_items,
     left_of_budget,
+    limit_reason,
     own_costs,
+    rule_that_holds,
     start_abilities,
     told_costs,
     warn_of_silent_costs,
@@ -40,7 +44,6 @@ from itembank.sessions.events import (
 )
 from itembank.sessions.pool import ROUNDING, SessionPool
 from itembank.sessions.priors import PriorSpec, ability_prior
-from itembank.sessions.stopping import conclusion, lacks_items, limit_reason, rule_that_holds
 
 
 class EventLog(Protocol):
@@ -107,7 +110,12 @@ class AdaptiveSession:
         given = {"seed": seed, "prior": prior}
         changes = {name: value for name, value in given.items() if value is not None}
         self._model_id = check_model_id(model_id)
-        self._pool = _checked_pool(pool).with_spec(**changes) if changes else _checked_pool(pool)
+        if not isinstance(pool, SessionPool):
+            raise ParameterError(
+                f"a session needs what prepare_sessions returns, got {type(pool).__name__}: "
+                "AdaptiveSession(prepare_sessions(bank, SessionSpec(...)), model_id=...)."
+            )
+        self._pool = pool.with_spec(**changes) if changes else pool
         self._prior = ability_prior(self._pool.known, self._pool.spec.prior)
         self._start = start_abilities(self._pool, self._prior)
         self._state = state_after(self._pool.items, self._pool.positions, events)
@@ -325,7 +333,7 @@ class AdaptiveSession:
 
     @property
     def reason_stopped(self) -> str | None:
-        """Why no more items are asked, None while they are; see `itembank.sessions.stopping` for the texts."""
+        """Why no more items are asked, None while they are; see `itembank.sessions.choosing` for the texts."""
         return self._precision_reason() or limit_reason(self._pool, self._state)
 
     @property
@@ -396,12 +404,3 @@ def check_model_id(model_id: str) -> str:
     if not isinstance(model_id, str) or not model_id:
         raise ParameterError(f"model_id must be text and not empty, got {model_id!r}.")
     return model_id
-
-
-def _checked_pool(pool: SessionPool) -> SessionPool:
-    if isinstance(pool, SessionPool):
-        return pool
-    raise ParameterError(
-        f"a session needs what prepare_sessions returns, got {type(pool).__name__}: "
-        "AdaptiveSession(prepare_sessions(bank, SessionSpec(...)), model_id=...)."
-    )

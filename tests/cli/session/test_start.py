@@ -143,7 +143,7 @@ def test_files_that_do_not_fit_leave_no_journal(run, bank_folder, tmp_path, cont
 def test_calibrated_intervals_are_found_when_the_session_starts(run, bank_folder, tmp_path, monkeypatch):
     journal = tmp_path / "j"
     assert run("session", "start", bank_folder, "-o", journal, "--model-id", "m", "--half-width", 0.1).code == 0
-    monkeypatch.setattr("itembank.sessions.past_sessions._sessions", None)  # what was found then is kept
+    monkeypatch.setattr("itembank.sessions.preparation._sessions", None)  # what was found then is kept
     run("session", "tell", journal, "math/0", "--response", 1)
     assert len(ids(run, journal)) == 1
     rows = json.loads(run("session", "status", journal, "--format", "json").out)["scores"]

@@ -3,6 +3,7 @@
 import json
 import math
 import os
+from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -58,61 +59,115 @@ from itembank.sessions.session import AdaptiveSession
 from itembank.sessions.session_spec import SessionSpec
 
 
-class Feed:
-    """Takes what Inspect has run of the samples that it was given."""
+@dataclass(frozen=True, slots=True)
+class _Loaded:
+    """The task that is to be run, the bank, and the items that they share."""
 
-    def __init__(
-        self,
-        samples: Mapping[str, Any],
-        *,
-        task: str,
-        scorer: str | None,  # Whose scores are the responses; the first by default
-    ) -> None:
-        self._samples = samples
-        self._items = {str(sample.id): item_id for item_id, sample in samples.items()}
-        self._task, self._scorer = task, scorer
+    inner: Task
+    known: TaskItems
+    bank: Bank
+    place: str  # Where the bank lies
+    scorer: str | None  # Whose scores are the responses
+
+    @classmethod
+    def of(
+        cls, name: str, arguments: Mapping[str, Any] | None, bank: str, scorer: str | None, *, ignore_prompts: bool
+    ) -> Self:
+        """Load the task, find its items in the bank, and compare its arguments with those of the bank's runs."""
+        # Inspect takes no absolute path that has no @NAME.
+        name = os.path.relpath(name) if Path(name).is_absolute() and "@" not in name else name
+        found = load_tasks([name], dict(arguments or {}))
+        if len(found) != 1:
+            raise DataError(
+                f"task must name one task, got {len(found)} for {name!r}: {shown([one.name for one in found])}. Write "
+                "FILE@NAME, or PACKAGE/NAME."
+            )
+        if not found[0].scorer:
+            raise DataError(f"the task {name!r} must have a scorer, got none.")
+        place = _place(bank)
+        loaded = known_bank(place, "")
+        known = task_items(loaded, found[0].name)
+        check_prompts(loaded, known, arguments_told(found[0]), is_ignored=ignore_prompts)
+        return cls(found[0], known, loaded, place, scorer or known.scorer)
+
+    def samples(self, wanted: Sequence[str] | None = None) -> dict[str, Any]:
+        """Return the samples of these items, by default of all that the task shares with the bank."""
+        wanted = list(self.known.items.values()) if wanted is None else wanted
+        return samples_by_item(self.bank, self.known, self.inner.dataset, wanted)
+
+    def check_items(self, selection: Selection) -> None:
+        """Refuse a selection whose items are not in the bank."""
+        known_ids = set(self.bank.responses.item_ids)
+        foreign = [item_id for item_id in selection.item_ids if item_id not in known_ids]
+        if foreign:
+            raise DataError(
+                f"every item of the selection must be in the bank, got {len(foreign)} that are not: {shown(foreign)}."
+            )
+
+    def with_estimate(self, dataset: Any, about: Mapping[str, Any], **chosen: str) -> Task:
+        """Return the task with other samples, with a scorer more, and with what they are in its metadata."""
+        bank_id = self.bank.bank_id
+        ours = {"task": self.known.task, "bank": bank_id, "n_items_full": len(self.known.items), **about}
+        own = estimating(bank=self.place, task=self.known.task, scorer_name=self.scorer, bank_id=bank_id, **chosen)
+        metadata = {**(self.inner.metadata or {}), OWN_SCORER: ours}
+        return task_with(self.inner, dataset=dataset, scorer=[*self.inner.scorer, own], metadata=metadata)
+
+
+class Feed(ABC):
+    """Gives Inspect the samples of items that are asked, and takes what became of them.
+
+    Inspect asks for further samples when none is in flight. Only then answers are looked at, in the order in which the
+    items were asked, so that nothing depends on the order in which samples were completed. A retry begins anew, asks
+    the same items again and finds them answered in the log.
+    """
+
+    def __init__(self, loaded: _Loaded) -> None:
+        self._loaded, self._samples = loaded, loaded.samples()
+        self._items = {str(sample.id): item_id for item_id, sample in self._samples.items()}
         self._epochs: dict[str, list[Sample]] = defaultdict(list)
 
-    async def complete(self, sample: Any) -> None:
-        """Take a sample that was run, in one of its epochs, or taken over from an earlier attempt."""
-        logged = logged_sample(sample)
-        self._epochs[self._items[str(logged.id)]].append(logged)
+    @property
+    def source(self) -> SampleSource:
+        """What Inspect takes samples from."""
+        return SampleSource.from_samples(self._asked(), next_samples=self._next, sample_complete=self._complete)
+
+    @abstractmethod
+    def ask(self) -> Sequence[str]:
+        """Return the items to run now; none at the end."""
+
+    @abstractmethod
+    def tell(self) -> None:
+        """Take the outcomes of the items that were asked."""
 
     def outcome(self, item_id: str) -> tuple[list[Sample], list[float]]:
         """Return the epochs of an item in their order, and their scores, NaN where there is none."""
         epochs = sorted(self._epochs.pop(item_id, []), key=lambda one: one.epoch)
-        return epochs, [response_of(one, self._task, self._scorer) for one in epochs]
+        return epochs, [response_of(one, self._loaded.known.task, self._loaded.scorer) for one in epochs]
+
+    def _asked(self) -> list[Any]:
+        return [self._samples[item_id] for item_id in self.ask()]
+
+    async def _next(self) -> list[Any] | None:
+        self.tell()
+        return self._asked() or None
+
+    async def _complete(self, sample: Any) -> None:
+        """Take a sample that was run, in one of its epochs, or taken over from an earlier attempt."""
+        logged = logged_sample(sample)
+        self._epochs[self._items[str(logged.id)]].append(logged)
 
 
 class SessionFeed(Feed):
-    """Asks a session for items, gives Inspect their samples, and tells the session what came of them.
+    """Asks what a session asks, and keeps the estimate after each batch in `trace`."""
 
-    Inspect asks for further samples when none is in flight. Only then the answers are told, in the order in which
-    the items were asked, so that the session does not depend on the order in which samples were completed, and a retry
-    asks the same items again and finds them answered in the log.
-    """
+    def __init__(self, loaded: _Loaded, session: AdaptiveSession, batch: int) -> None:
+        super().__init__(loaded)
+        self._session, self._batch = session, batch
+        self.trace: list[dict[str, float]] = []
 
-    def __init__(
-        self,
-        session: AdaptiveSession,
-        samples: Mapping[str, Any],  # As of `Feed`
-        *,
-        task: str,
-        scorer: str | None,
-        batch: int,  # Items asked at once
-        trace: list[dict[str, float]],  # Is given the estimate after each batch
-    ) -> None:
-        super().__init__(samples, task=task, scorer=scorer)
-        self._session, self._batch, self._trace = session, batch, trace
-
-    def initial(self) -> list[Any]:
-        """Return the samples to begin with."""
-        return [self._samples[item_id] for item_id in self._session.ask(self._batch)]
-
-    async def next(self) -> list[Any] | None:
-        """Tell what is known of the items in flight, and return the next samples; None when there are none."""
-        self.tell()
-        return self.initial() or None
+    def ask(self) -> Sequence[str]:
+        """Return the next batch of the session."""
+        return self._session.ask(self._batch)
 
     def tell(self) -> None:
         """Tell the session the outcome of every item that it waits for; one that was cancelled before it ran failed."""
@@ -124,45 +179,32 @@ class SessionFeed(Feed):
             estimate = self._session.estimate()
             row = next(row for row in estimate.scores.rows() if row["target"] == estimate.scores.main_target)
             known = {"n_items": self._session.n_items, **{name: row[name] for name in ("estimate", "low", "high")}}
-            self._trace.append(
-                {**known, **{f"ability_{number}": value for number, value in enumerate(estimate.theta.tolist(), 1)}}
-            )
+            abilities = {f"ability_{number}": value for number, value in enumerate(estimate.theta.tolist(), 1)}
+            self.trace.append({**known, **abilities})
 
 
 class StagesFeed(Feed):
-    """Gives Inspect the samples of stage after stage of a multistage test.
+    """Asks stage after stage of a multistage test, each chosen from what was answered before."""
 
-    Inspect asks for further samples when none is in flight: the stage is over then, and the next one is chosen from
-    what was answered. A retry begins with the first stage again, and finds its samples answered in the log.
-    """
-
-    def __init__(
-        self,
-        bank: Bank,
-        routing: Selection,  # Of the first stage
-        samples: Mapping[str, Any],  # As of `Feed`
-        *,
-        task: str,
-        scorer: str | None,
-    ) -> None:
-        super().__init__(samples, task=task, scorer=scorer)
-        self._bank, self._stage = bank, routing
+    def __init__(self, loaded: _Loaded, routing: Selection) -> None:
+        super().__init__(loaded)
+        self._stage: Selection | None = routing
         self._answers: dict[str, list[float]] = {}
 
-    def initial(self) -> list[Any]:
-        """Return the samples of the stage."""
-        return [self._samples[item_id] for item_id in self._stage.item_ids]
+    def ask(self) -> Sequence[str]:
+        """Return the items of the stage; none after the last."""
+        return () if self._stage is None else self._stage.item_ids
 
-    async def next(self) -> list[Any] | None:
-        """Return the samples of the next stage; None after the last, and where no sample has a score."""
+    def tell(self) -> None:
+        """Go on to the next stage; to none after the last, and where no sample has a score."""
+        if self._stage is None:
+            return
         for item_id in self._stage.item_ids:
             known = [response for response in self.outcome(item_id)[1] if not math.isnan(response)]
             if known:
                 self._answers[item_id] = known
-        if not (self._answers and has_next_stage(self._stage)):
-            return None
-        self._stage = stage_after(self._bank, self._stage, self._answers)
-        return self.initial()
+        goes_on = self._answers and has_next_stage(self._stage)
+        self._stage = stage_after(self._loaded.bank, self._stage, self._answers) if goes_on else None
 
 
 ADVICE = (
@@ -330,20 +372,10 @@ def adaptive(
     loaded = _Loaded.of(task, task_args, bank, scorer, ignore_prompts=ignore_prompts)
     known = loaded.known
     spec = _spec(known, half_width, max_items, seed) if session is None else SessionSpec.from_dict(session)
-    samples = samples_by_item(loaded.bank, known, loaded.inner.dataset, list(known.items.values()))
     text = json.dumps(spec.to_dict(), sort_keys=True)
-    trace: list[dict[str, float]] = []
-    feed = SessionFeed(
-        AdaptiveSession(known_pool(loaded.place, "", known.task, text), model_id=MODEL),
-        samples,
-        task=known.task,
-        scorer=loaded.scorer,
-        batch=batch,
-        trace=trace,
-    )
-    source = SampleSource.from_samples(feed.initial(), next_samples=feed.next, sample_complete=feed.complete)
-    about = {"session": spec.to_dict(), "trace": trace}
-    return loaded.with_estimate(source, about, session=text)
+    asking = AdaptiveSession(known_pool(loaded.place, "", known.task, text), model_id=MODEL)
+    feed = SessionFeed(loaded, asking, batch)
+    return loaded.with_estimate(feed.source, {"session": spec.to_dict(), "trace": feed.trace}, session=text)
 
 
 @task
@@ -372,8 +404,7 @@ def subset(
     if not wanted:
         raise DataError(f"the selection must hold items of the task {loaded.known.task!r}, got none: {selection}.")
     every = loaded.inner.dataset
-    samples = samples_by_item(loaded.bank, loaded.known, every, wanted)
-    dataset = MemoryDataset(list(samples.values()), name=every.name, location=every.location)
+    dataset = MemoryDataset(list(loaded.samples(wanted).values()), name=every.name, location=every.location)
     return loaded.with_estimate(
         dataset, {**_about(selection, chosen), "n_items": len(wanted)}, selection=_place(selection)
     )
@@ -399,69 +430,17 @@ def stages(
         File of the first stage (`itembank select --stages 2`).
     """
     loaded = _Loaded.of(task, task_args, bank, scorer, ignore_prompts=ignore_prompts)
-    known, routing = loaded.known, Selection.load(selection)
-    check_routing(routing, known)
+    routing = Selection.load(selection)
+    check_routing(routing, loaded.known)
     loaded.check_items(routing)
-    samples = samples_by_item(loaded.bank, known, loaded.inner.dataset, list(known.items.values()))
-    feed = StagesFeed(loaded.bank, routing, samples, task=known.task, scorer=loaded.scorer)
-    source = SampleSource.from_samples(feed.initial(), next_samples=feed.next, sample_complete=feed.complete)
     sizes, _ = stages_of(routing)
     about = {**_about(selection, routing), "n_items": sum(sizes), "stages": list(sizes)}
-    return loaded.with_estimate(source, about, routing=_place(selection))
+    return loaded.with_estimate(StagesFeed(loaded, routing).source, about, routing=_place(selection))
 
 
 def _about(path: str, selection: Selection) -> dict[str, Any]:
     """Say in the log which selection was run."""
     return {"selection": path, "selection_digest": with_digest(selection.to_dict())[RECORD_KEY]}
-
-
-@dataclass(frozen=True, slots=True)
-class _Loaded:
-    """The task that is to be run, the bank, and the items that they share."""
-
-    inner: Task
-    known: TaskItems
-    bank: Bank
-    place: str  # Where the bank lies
-    scorer: str | None  # Whose scores are the responses
-
-    @classmethod
-    def of(
-        cls, name: str, arguments: Mapping[str, Any] | None, bank: str, scorer: str | None, *, ignore_prompts: bool
-    ) -> Self:
-        """Load the task, find its items in the bank, and compare its arguments with those of the bank's runs."""
-        # Inspect takes no absolute path that has no @NAME.
-        name = os.path.relpath(name) if Path(name).is_absolute() and "@" not in name else name
-        found = load_tasks([name], dict(arguments or {}))
-        if len(found) != 1:
-            raise DataError(
-                f"task must name one task, got {len(found)} for {name!r}: {shown([one.name for one in found])}. Write "
-                "FILE@NAME, or PACKAGE/NAME."
-            )
-        if not found[0].scorer:
-            raise DataError(f"the task {name!r} must have a scorer, got none.")
-        place = _place(bank)
-        loaded = known_bank(place, "")
-        known = task_items(loaded, found[0].name)
-        check_prompts(loaded, known, arguments_told(found[0]), is_ignored=ignore_prompts)
-        return cls(found[0], known, loaded, place, scorer or known.scorer)
-
-    def check_items(self, selection: Selection) -> None:
-        """Refuse a selection whose items are not in the bank."""
-        known_ids = set(self.bank.responses.item_ids)
-        foreign = [item_id for item_id in selection.item_ids if item_id not in known_ids]
-        if foreign:
-            raise DataError(
-                f"every item of the selection must be in the bank, got {len(foreign)} that are not: {shown(foreign)}."
-            )
-
-    def with_estimate(self, dataset: Any, about: Mapping[str, Any], **chosen: str) -> Task:
-        """Return the task with other samples, with a scorer more, and with what they are in its metadata."""
-        bank_id = self.bank.bank_id
-        ours = {"task": self.known.task, "bank": bank_id, "n_items_full": len(self.known.items), **about}
-        own = estimating(bank=self.place, task=self.known.task, scorer_name=self.scorer, bank_id=bank_id, **chosen)
-        metadata = {**(self.inner.metadata or {}), OWN_SCORER: ours}
-        return task_with(self.inner, dataset=dataset, scorer=[*self.inner.scorer, own], metadata=metadata)
 
 
 def _place(path: str) -> str:

@@ -146,8 +146,9 @@ def export_tasks(
         selection.save(folder / SELECTION)
         (folder / f"{MODULE}.py").write_text(CODE, encoding="utf-8")
         for original, task in zip(documents, tasks, strict=True):
-            _write_yaml(folder / f"{_file_name(task)}.yaml", _task(task, original, bank.bank_id))
-        group = [f"group: {_quoted(name)}", f"task: {json.dumps(list(tasks))}", "metadata: {version: 1.0}"]
+            name_of_file = re.sub(r"[^A-Za-z0-9_.-]", "_", task)
+            _write_yaml(folder / f"{name_of_file}.yaml", _task(task, original, bank.bank_id))
+        group = [f"group: {json.dumps(name)}", f"task: {json.dumps(list(tasks))}", "metadata: {version: 1.0}"]
         _write_yaml(folder / f"{name}.yaml", group)
         if include_path is not None and needed is not None:
             copy_files(Path(include_path), needed, folder / TASKS, with_data=include_data)
@@ -168,7 +169,7 @@ def _files_needed(folder: Path, bank: Bank, documents: Iterable[str]) -> TaskFil
 
 def _task(task: str, original: str, bank_id: str) -> list[str]:
     return [
-        f"task: {_quoted(task)}",
+        f"task: {json.dumps(task)}",
         f"class: !function {MODULE}.Selected",
         f"metadata: {json.dumps({ORIGINAL: original, OF_BANK: bank_id})}",
     ]
@@ -217,15 +218,6 @@ def _told(
 
 def _write_yaml(path: Path, lines: Sequence[str]) -> None:
     path.write_text("\n".join([*lines, ""]), encoding="utf-8")
-
-
-def _quoted(text: str) -> str:
-    """Write a text as YAML reads it, whatever is in it: a JSON string is one."""
-    return json.dumps(text)
-
-
-def _file_name(task: str) -> str:
-    return re.sub(r"[^A-Za-z0-9_.-]", "_", task)
 
 
 def _readme(

@@ -102,41 +102,24 @@ def _add_estimates(task: Any, hooks: _OneTask, bank: Bank, selection: Selection)
             scores.update(dict.fromkeys(ESTIMATES, scored))
         return scores
 
-    ends = {name: _estimate_of(bank, selection, end) for end, name in enumerate(ESTIMATES)}
-    task.process_results = process_results
-    task.aggregation = lambda: {**aggregation(), **ends}
-    task.higher_is_better = lambda: {**higher_is_better(), **dict.fromkeys(ESTIMATES, True)}
-
-
-def _estimate_of(bank: Bank, selection: Selection, end: int) -> Callable[[Sequence[Scored]], float]:
-    """Return what turns the scored items into the estimate, or an end of its interval."""
-
-    def aggregate(scored: Sequence[Scored]) -> float:
-        return _estimated(bank, selection, tuple((str(item), float(value)) for item, value in scored))[end]
-
-    return aggregate
-
-
-def _estimated(bank: Bank, selection: Selection, scored: tuple[Scored, ...]) -> tuple[float, float, float]:
-    """Estimate, and both ends of its interval, of the scenario that all these items belong to."""
-    key = (bank.bank_id, scored)
-    if key not in _known:
-        values = dict(scored)
-        items = bank.responses.items
+    @lru_cache(maxsize=4)  # the harness asks for the three numbers of one estimate one after the other
+    def estimated(scored: tuple[Scored, ...]) -> tuple[float, ...]:
+        values, items = dict(scored), bank.responses.items
         items = items.filter(items["item_id"].is_in(list(values)))
-        responses = ResponseMatrix.create(
-            np.array([[values[item] for item in items["item_id"]]]), model_ids=["model"], items=items
-        )
+        answers = np.array([[values[item] for item in items["item_id"]]])
+        responses = ResponseMatrix.create(answers, model_ids=["model"], items=items)
         estimates = estimate(bank, responses, selection=selection)
         (scenario,) = set(selection.scenarios)
         column = estimates.targets.index(scenario)
-        ends = estimates.value, estimates.low, estimates.high
-        _known[key] = tuple(float(one[0, column]) for one in ends)  # type: ignore[assignment]
-    return _known[key]
+        return tuple(float(one[0, column]) for one in (estimates.value, estimates.low, estimates.high))
 
+    def end_of(number: int) -> Callable[[Sequence[Scored]], float]:
+        return lambda scored: estimated(tuple((str(item), float(value)) for item, value in scored))[number]
 
-_known: dict[tuple[str, tuple[Scored, ...]], tuple[float, float, float]] = {}
-"""Estimates that were made: the harness asks for the three numbers of one one after the other."""
+    ends = {name: end_of(number) for number, name in enumerate(ESTIMATES)}
+    task.process_results = process_results
+    task.aggregation = lambda: {**aggregation(), **ends}
+    task.higher_is_better = lambda: {**higher_is_better(), **dict.fromkeys(ESTIMATES, True)}
 
 
 def _of_scenario(selection: Selection, scenario: str) -> Selection:

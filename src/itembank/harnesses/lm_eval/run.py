@@ -9,10 +9,11 @@ from typing import Any
 from itembank.bank.arguments import GivenBank, as_bank, as_selection
 from itembank.bank.banks import Bank
 from itembank.bank.selections import Selection
+from itembank.checks import check_whole
 from itembank.errors import DataError, ItembankError, shown
 from itembank.estimation.estimate import estimate
 from itembank.estimation.estimates import ScoreEstimates
-from itembank.harnesses.drive import AfterAnswer, contents_of, run_session
+from itembank.harnesses.drive import AfterAnswer, contents_of, take_answer
 from itembank.harnesses.lm_eval.command import USUAL_SEED
 from itembank.harnesses.lm_eval.documents import (
     BankPrompts,
@@ -29,7 +30,6 @@ from itembank.planning.next_stage import has_next_stage, next_stage
 from itembank.progress import ProgressCallback, silent
 from itembank.responses.prompts import PROMPT_HASH
 from itembank.responses.responses import ResponseMatrix
-from itembank.sessions.answers import Answer
 from itembank.sessions.estimates import SessionEstimate
 from itembank.sessions.journal import read_journal
 from itembank.sessions.journal_sessions import (
@@ -62,6 +62,8 @@ class ItemsByAndBy(ChosenItems):
         prompts: BankPrompts | None = None,  # What prompts must be
     ) -> None:
         super().__init__({}, contents_of(bank.responses.items), askable, prompts)
+        if batch is not None:
+            check_whole("batch", batch, least=1)
         self.bank, self.rows, self.batch = bank, rows, batch
         self.has_results = True
 
@@ -75,7 +77,8 @@ class ItemsByAndBy(ChosenItems):
             )
         self.prepare_all(original, arguments)
         check_kept_prompts(self.rows, self.prepared)
-        return self.batch or max(least, _batch_size(lm))
+        own = getattr(lm, "batch_size", None)  # which may be 'auto'
+        return self.batch or max(least, own if isinstance(own, int) else 1)
 
     def run_missing(self, items: Sequence[str], original: Original, arguments: dict[str, Any]) -> None:
         """Run those of the items that have no samples yet, and keep their samples (ranks but the first get none)."""
@@ -107,19 +110,13 @@ class SessionItems(ItemsByAndBy):
 
     def evaluate(self, original: Original, arguments: dict[str, Any]) -> Any:
         """Run what the session asks for until it asks no more; return all samples as one evaluation."""
-        run_session(
-            self.session,
-            lambda items: self._run(items, original, arguments),
-            batch=self.begin(original, arguments),
-            after_answer=self.after_answer,
-        )
+        session, batch = self.session, self.begin(original, arguments)
+        while items := session.pending[:batch] or session.ask(batch):
+            self.run_missing(items, original, arguments)
+            costs = {item: token_costs(arguments["lm"], self.rows.by_item[item][1]) for item in items}
+            for answer in answers_of(responses_of(self.rows, self.bank, session.model_id, items), costs):
+                take_answer(session, answer, after_answer=self.after_answer)
         return self.rows.as_results()
-
-    def _run(self, items: Sequence[str], original: Original, arguments: dict[str, Any]) -> Iterator[Answer]:
-        """Run items that have no samples yet, keep their samples, and answer all."""
-        self.run_missing(items, original, arguments)
-        costs = {item: token_costs(arguments["lm"], self.rows.by_item[item][1]) for item in items}
-        yield from answers_of(responses_of(self.rows, self.bank, self.session.model_id, items), costs)
 
 
 class StagedItems(ItemsByAndBy):
@@ -161,12 +158,6 @@ class StagedItems(ItemsByAndBy):
             n = len(missing) if arguments["lm"].world_size > 1 else batch
             self.run_missing(missing[:n], original, arguments)
         return self.rows.as_results(self.item_ids) if self.has_results else None
-
-
-def _batch_size(lm: Any) -> int:
-    """Items that a model takes at once, 1 where it does not say ('auto')."""
-    size = getattr(lm, "batch_size", None)
-    return size if isinstance(size, int) and size > 0 else 1
 
 
 def check_kept_prompts(rows: Rows, prepared: Mapping[str, Prepared]) -> None:

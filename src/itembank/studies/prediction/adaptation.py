@@ -10,8 +10,8 @@ from itembank.numerics.arrays import IntArray
 from itembank.selection.constraints import Constraints
 from itembank.sessions.events import Told
 from itembank.sessions.limits import Budget
-from itembank.sessions.past_sessions import Recorded, answer_from_record
 from itembank.sessions.pool import SessionPool
+from itembank.sessions.preparation import Recorded, answer_from_record
 from itembank.sessions.session import AdaptiveSession
 from itembank.sessions.session_spec import SessionSpec
 from itembank.studies.prediction.assessors import Assessor
