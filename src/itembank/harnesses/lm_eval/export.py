@@ -7,7 +7,7 @@ import ast
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -134,7 +134,12 @@ def export_tasks(
             f"responses must be a metric that lm_eval logs, for an exported task to estimate from it, and {what}. Run "
             "the items with itembank run lm-eval."
         )
-    needed = None if include_path is None else _files_needed(Path(include_path), bank, documents)
+    needed = None
+    if include_path is not None:
+        own = names_in_harness(bank.responses.items)  # the harness may call tasks otherwise than the bank
+        names = {own.get(task, task): task for task in documents}
+        needed = needed_files(Path(include_path), list(names))
+        needed = replace(needed, changes={names[task]: groups for task, groups in needed.changes.items()})
     left_out = (*question_columns(bank), *left_out_of_models(bank))
     bank = without_columns(bank, left_out)
     settings = settings_by_task(bank.responses.items)
@@ -157,14 +162,6 @@ def export_tasks(
         (folder / "README.md").write_text(text, encoding="utf-8")
         files = file_sizes(folder)
     return ExportedTasks(tasks, files, left_out, notes)
-
-
-def _files_needed(folder: Path, bank: Bank, documents: Iterable[str]) -> TaskFiles:
-    """Return the files that tasks need, which the harness may call otherwise than the bank."""
-    own = names_in_harness(bank.responses.items)
-    names = {own.get(task, task): task for task in documents}
-    needed = needed_files(folder, list(names))
-    return replace(needed, changes={names[task]: groups for task, groups in needed.changes.items()})
 
 
 def _task(task: str, original: str, bank_id: str) -> list[str]:
@@ -371,7 +368,7 @@ def _needed(path: Path, folder: Path, regular: set[Path]) -> set[Path]:
         config = _yaml(one)
         for name in _includes(config):
             waiting.append(_inside(one.parent / name, one, folder, regular))
-        for function in _functions(config):
+        for function in (text for text in _texts(config) if isinstance(text, _Function)):
             module = one.parent / f"{function.rpartition('.')[0].replace('.', '/')}.py"
             if os.path.lexists(module):  # others are of packages that are installed
                 waiting.append(_inside(module, one, folder, regular))
@@ -387,18 +384,6 @@ def _inside(path: Path, needed_by: Path, folder: Path, regular: set[Path]) -> Pa
             "Give the folder that holds all of it (--include-path), with the file itself in it."
         )
     return plain
-
-
-def _functions(value: Any) -> Iterator[str]:
-    """Functions that a configuration names, wherever they stand."""
-    if isinstance(value, _Function):
-        yield value
-    elif isinstance(value, dict):
-        for one in value.values():
-            yield from _functions(one)
-    elif isinstance(value, list):
-        for one in value:
-            yield from _functions(one)
 
 
 def _imported(module: Path) -> Iterator[Path]:
