@@ -31,6 +31,7 @@ from itembank.tabular import Tabular
 RARE: Final = 0.05
 """So seldom chance alone leaves as many scores outside their intervals, where a check says that the bank does."""
 ROUNDING: Final = 1e-9
+SIZES = (30, 100, 300)
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,9 +162,6 @@ class BankCheck(Tabular):
             "verdicts": list(self.verdicts),
             "hints": list(self.hints),
         }
-
-
-SIZES = (30, 100, 300)
 
 
 def check_bank(

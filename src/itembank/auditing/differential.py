@@ -122,7 +122,7 @@ def mantel_haenszel_delta(
     observed: BoolArray,  # (n_models, n_items)
     in_group: BoolArray,  # (n_models,)
     stratum: IntArray,  # (n_models,): Number of each model's stratum of ability, from 0
-) -> tuple[FloatArray, FloatArray]:  # delta, error (n_items,): NaN where no stratum compares the groups
+) -> tuple[FloatArray, FloatArray]:  # Delta and its error, (n_items,); NaN where no stratum compares the groups
     """Delta of each item and its standard error, (n_items,); negative where the item is harder for the group.
 
     The variance of the log odds ratio is that of Robins, Breslow and Greenland (1986).

@@ -20,6 +20,11 @@ from itembank.responses.model_features import NumberFeature
 from itembank.responses.responses import ResponseMatrix
 from itembank.tabular import Tabular
 
+LEAST_IN_GROUP = 8
+"""Models that a group, and all others together, must have."""
+CLASS_B, CLASS_C = 1.0, 1.5
+"""Absolute deltas from which ETS calls a difference moderate and large; C must also exceed 1 beyond chance."""
+
 
 @dataclass(frozen=True, slots=True, repr=False)
 class DifferentialItems(Tabular):
@@ -70,12 +75,6 @@ class DifferentialItems(Tabular):
             "scores": self.scores.to_dicts(),
             "notes": list(self.notes),
         }
-
-
-LEAST_IN_GROUP = 8
-"""Models that a group, and all others together, must have."""
-CLASS_B, CLASS_C = 1.0, 1.5
-"""Absolute deltas from which ETS calls a difference moderate and large; C must also exceed 1 beyond chance."""
 
 
 @one_blas_thread()

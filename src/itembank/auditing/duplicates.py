@@ -35,6 +35,8 @@ ROWS, COLUMNS = 1024, 4096
 """Pairs whose ratios are in memory at once: 17 MB."""
 CELLS_AT_ONCE = 2**20
 """Cells whose temporaries are in memory at once: 8 MB each."""
+LEAST_POOL = 200
+"""Items that a group counts as at least: among the pairs of many small groups, too, some stand out by chance."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,10 +142,6 @@ def _blocks(
             is_upper = i + start < j + begin
             i, j = i[is_upper], j[is_upper]
             yield i + start, j + begin, ratio[i, j].astype(np.float64)
-
-
-LEAST_POOL = 200
-"""Items that a group counts as at least: among the pairs of many small groups, too, some stand out by chance."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -22,6 +22,8 @@ LEAST_GROUP, LEAST_REFERENCE = 5, 10
 SLACK = 0.25
 """Of the CUSUM, in standard deviations of an answer: half the shift that it finds soonest, 0.5. A model that fails four
 in ten of what it could do shifts by 0.4 to 0.6."""
+POWER_TAIL, POWER_DEVIATIONS = 0.95, 1.2816
+"""A rise is found nine times in ten where it exceeds the 95th percentile of chance by 1.28 standard deviations."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,15 +114,11 @@ def cumulative_sums(
 
 def onset(
     sums: FloatArray,  # (2, n_answers)
-) -> tuple[int, bool]:  # int: Number of the first answer of the excursion, from 1; bool: Whether answers got better
+) -> tuple[int, bool]:  # First answer of the excursion, from 1, and whether answers got better
     """Find where one model's sums left zero for their largest excursion, and which way."""
     side, peak = np.unravel_index(int(np.argmax(np.abs(sums))), sums.shape)
     at_zero = np.flatnonzero(sums[side, : peak + 1] == 0.0)
     return (int(at_zero[-1]) + 2 if at_zero.size else 1), bool(side == 0)
-
-
-POWER_TAIL, POWER_DEVIATIONS = 0.95, 1.2816
-"""A rise is found nine times in ten where it exceeds the 95th percentile of chance by 1.28 standard deviations."""
 
 
 class FitPValues(NamedTuple):
@@ -170,7 +168,7 @@ def detectable_rises(past: FitStatistics) -> FloatArray:
 def upper_p_values(
     values: FloatArray,  # Of new models
     past: FloatArray,  # (n_past,): Of the bank's models left out; NaN where unknown
-) -> FloatArray:  # same shape: NaN where the value is, and everywhere without past values
+) -> FloatArray:  # Same shape; NaN where the value is, and everywhere without past values
     """How probable at least such a value is of a model like past ones: ``(1 + number of past >= value) / (n + 1)``."""
     known = np.sort(past[~np.isnan(past)])
     is_known: BoolArray = ~np.isnan(values) & (known.size > 0)

@@ -35,6 +35,34 @@ from itembank.readers.table_files import read_table_file
 from itembank.responses.responses import ResponseMatrix
 from itembank.tabular import Tabular
 
+TWENTY_TIMES = float(np.log(20.0))
+"""Another explanation must be so much likelier, or odds so much lower than is usual, for a flag."""
+NEGATIVE = 2.0
+"""An item-rest correlation of -2 / sqrt(n_models) is enough by itself; half of that with a likelihood ratio."""
+LIKELY = 0.5
+"""Probability of a defect from which the best models' failure is more than a hard item."""
+LEAST_BEST = 3
+"""Best models that must all fail."""
+COLUMNS = ("model_id", "item_id", "choice")
+ASKED_SHARE, LEAST_ASKED = 0.25, 5
+"""Share of the models that are asked for their answer, and how many at least."""
+TEXT_COLUMNS = ("question", "text", "prompt", "input", "problem", "query", "instruction", "doc")
+"""Columns of an item table that may hold its text, the likeliest first."""
+N_FOLDS, LEAST_GROUPS = 5, 3
+"""Of items at random, where there are fewer than three groups to leave out."""
+LEAST_LABELS = 10
+"""Known bad items, and others, that a model of defects can be learnt from."""
+RANGES = (0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.7, 1.0)
+"""Of probability, for what came true of it."""
+FEW_POINTS = 0.05
+"""Standard deviation of models' scores below which they are too much alike."""
+WEAK = 0.5
+"""Share of right answers of the best models below which a wrong key looks like a hard item."""
+ENOUGH_MODELS = 30
+"""With fewer, most wrong keys are not found (the tables of docs/audit.md)."""
+ENOUGH_ITEMS = 200
+"""Of which some should have a negative item-rest correlation, if nobody has thrown them out."""
+
 
 @dataclass(frozen=True, slots=True)
 class LabelCheck:
@@ -144,16 +172,6 @@ def flagged_of(table: pl.DataFrame) -> pl.DataFrame:
     return table.filter(pl.col("reason").is_not_null(), ~pl.col("reason").is_in(SAME_FOR_ALL))
 
 
-TWENTY_TIMES = float(np.log(20.0))
-"""Another explanation must be so much likelier, or odds so much lower than is usual, for a flag."""
-NEGATIVE = 2.0
-"""An item-rest correlation of -2 / sqrt(n_models) is enough by itself; half of that with a likelihood ratio."""
-LIKELY = 0.5
-"""Probability of a defect from which the best models' failure is more than a hard item."""
-LEAST_BEST = 3
-"""Best models that must all fail."""
-
-
 def flags(
     statistics: ItemStatistics,
     evidence: ItemEvidence,
@@ -222,11 +240,6 @@ SAYS: Mapping[str, Callable[[dict[str, Any]], str]] = {
 """How each reason is told of an item."""
 
 
-COLUMNS = ("model_id", "item_id", "choice")
-ASKED_SHARE, LEAST_ASKED = 0.25, 5
-"""Share of the models that are asked for their answer, and how many at least."""
-
-
 def own_answers(
     choices: pl.DataFrame,  # Columns `model_id`, `item_id` and `choice`, one row an answer
     responses: ResponseMatrix,
@@ -281,24 +294,6 @@ def rival_answers(
     return n_key.join(rivals.rename({"choice": "rival"}), on="item_id", how="left").select(
         "item_id", "rival", pl.col("n_rival").fill_null(0), "n_key"
     )
-
-
-TEXT_COLUMNS = ("question", "text", "prompt", "input", "problem", "query", "instruction", "doc")
-"""Columns of an item table that may hold its text, the likeliest first."""
-N_FOLDS, LEAST_GROUPS = 5, 3
-"""Of items at random, where there are fewer than three groups to leave out."""
-LEAST_LABELS = 10
-"""Known bad items, and others, that a model of defects can be learnt from."""
-RANGES = (0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.7, 1.0)
-"""Of probability, for what came true of it."""
-FEW_POINTS = 0.05
-"""Standard deviation of models' scores below which they are too much alike."""
-WEAK = 0.5
-"""Share of right answers of the best models below which a wrong key looks like a hard item."""
-ENOUGH_MODELS = 30
-"""With fewer, most wrong keys are not found (the tables of docs/audit.md)."""
-ENOUGH_ITEMS = 200
-"""Of which some should have a negative item-rest correlation, if nobody has thrown them out."""
 
 
 @one_blas_thread()

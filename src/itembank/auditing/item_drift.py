@@ -23,6 +23,9 @@ from itembank.progress import ProgressCallback, silent
 from itembank.responses.responses import ResponseMatrix
 from itembank.tabular import Tabular
 
+N_DRAWS = 10
+"""Of past models, for the number of items that chance marks."""
+
 
 @dataclass(frozen=True, slots=True)
 class DriftedItem:
@@ -120,10 +123,6 @@ class ItemDrift(Tabular):
             "is_limited": self.is_limited,
             "verdicts": list(self.verdicts),
         }
-
-
-N_DRAWS = 10
-"""Of past models, for the number of items that chance marks."""
 
 
 def item_drift(

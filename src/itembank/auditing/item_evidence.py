@@ -39,6 +39,15 @@ BEYOND = 0.5
 """How far beyond it `suspicion` looks, in standard deviations of ability: models that come next."""
 OWN_GROUP = 10.0
 """Items of a group at which its own mean and that of all items count alike."""
+N_BEST = 3
+"""Best models whose failure on an item is told."""
+LEAST_FILLED = 0.5
+"""Share of answers that must be there for totals of models to be compared."""
+SMALL = 1e-12
+RIDGE = 1.0
+"""Precision of the prior of each weight, on features with standard deviation 1."""
+N_NEWTON = 30
+"""Of Newton's method; ten reach the last digit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,13 +178,6 @@ def _log_mean(log_likelihood: FloatArray, log_weights: FloatArray) -> FloatArray
     return result
 
 
-N_BEST = 3
-"""Best models whose failure on an item is told."""
-LEAST_FILLED = 0.5
-"""Share of answers that must be there for totals of models to be compared."""
-SMALL = 1e-12
-
-
 @dataclass(frozen=True, slots=True)
 class ItemStatistics:
     """What items look like, each (n_items,)."""
@@ -267,12 +269,6 @@ def _signal_to_noise(total: FloatArray, own: FloatArray, n_items: int) -> FloatA
     signal = (total - own) * n_items / (n_items - 1)
     noise = total - signal
     return np.asarray(np.divide(signal, noise, out=np.full(total.shape, np.nan), where=noise > SMALL))
-
-
-RIDGE = 1.0
-"""Precision of the prior of each weight, on features with standard deviation 1."""
-N_NEWTON = 30
-"""Of Newton's method; ten reach the last digit."""
 
 
 @dataclass(frozen=True, slots=True)

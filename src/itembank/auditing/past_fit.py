@@ -22,6 +22,8 @@ from itembank.sessions.session_spec import SessionSpec
 
 LEAST_ANSWERED = 0.8
 """Fraction of the items that a past model must have answered to count; the rest would be other items."""
+LEAST_PROBABILITY = 0.02
+"""Probabilities are cut to this and its complement: one answer against a certainty would outweigh all others."""
 
 
 def factor_model_of(bank: Bank) -> FactorModel:
@@ -60,7 +62,7 @@ def statistics_by(
 
 def past_statistics(
     bank: Bank, items: IntArray, groups: tuple[ItemGroup, ...], *, is_ordered: bool, progress: ProgressCallback = silent
-) -> FitStatistics:  # FitStatistics: Of all models of the bank; NaN for those that answered too few of the items
+) -> FitStatistics:  # Of all models of the bank; NaN for those that answered too few of the items
     """Measure the fit of the bank's own models to these items, each by the factor model of other models.
 
     Kept in the bank's cache.
@@ -111,10 +113,6 @@ def patterns(
     for number, kind in enumerate(kinds):
         if kind.any() and kind.mean() >= least:
             yield np.flatnonzero(kind_of.ravel() == number), np.flatnonzero(kind)
-
-
-LEAST_PROBABILITY = 0.02
-"""Probabilities are cut to this and its complement: one answer against a certainty would outweigh all others."""
 
 
 def outfits(

@@ -53,6 +53,14 @@ ONE_RUN: Final = (
     "unusual after 100 answers, and nothing says why. Name the suspected items (--group NAME=FILE; groups= in Python), "
     "and they are compared with the others."
 )
+OTHERS = "all others"
+"""Name of the items that are suspected where only a reference is given."""
+N_WORST = 3
+"""Surprising answers that are listed, each way."""
+LEAST_SURPRISING = 1.0
+"""Standard deviations from what is expected below which an answer is no surprise."""
+PART_OF_FOLDS = 0.5
+"""Of the progress bar, for fitting without some models."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -341,10 +349,6 @@ def _listed(answers: Sequence[SurprisingAnswer]) -> str:
     return ", ".join(one.item_id for one in answers) or "none"
 
 
-OTHERS = "all others"
-"""Name of the items that are suspected where only a reference is given."""
-
-
 def item_groups(
     bank: Bank, named: Mapping[str, Sequence[str]], reference: Sequence[str] | None
 ) -> tuple[ItemGroup, ...]:
@@ -413,12 +417,6 @@ def _check(bank: Bank, marked: Mapping[str, BoolArray], trusted: BoolArray | Non
             )
     if trusted is not None and not trusted.any():
         raise DataError("the reference must hold at least one item, got none.")
-
-
-N_WORST = 3
-"""Surprising answers that are listed, each way."""
-LEAST_SURPRISING = 1.0
-"""Standard deviations from what is expected below which an answer is no surprise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -495,10 +493,6 @@ def model_fits(
             wrong=wrong,
             order=order,
         )
-
-
-PART_OF_FOLDS = 0.5
-"""Of the progress bar, for fitting without some models."""
 
 
 def check_fit(

@@ -30,6 +30,16 @@ PLACE = re.compile(r"\{\{([A-Za-z_][\w.]*)\}\}|\{([A-Za-z_][\w.]*)\}")
 """`{name}`, which a value takes the place of, or `{{name}}`, which stands for itself in single braces."""
 VARIABLE_PREFIX = "ITEMBANK_ITEM_"
 SHELL = ("/bin/sh", "-c")
+GRACE = 3.0
+"""Seconds that programs which were asked to end have for it, before they are killed."""
+FIRST_PAUSE, LONGEST_PAUSE = 0.002, 0.05
+"""Seconds between two looks at a program that runs."""
+MOST_OUTPUT: Final = 2**20
+"""Bytes, of the end of what a program prints, that are looked at."""
+RIGHT, WRONG = 0, 1
+TRACEBACK: Final = "Traceback (most recent call last):"
+MOST_OF_NAME: Final = 60
+"""Characters of an item's id in the name of its log."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,14 +129,6 @@ def _quotes_before(text: str) -> str:
     return open_quotes
 
 
-GRACE = 3.0
-"""Seconds that programs which were asked to end have for it, before they are killed."""
-FIRST_PAUSE, LONGEST_PAUSE = 0.002, 0.05
-"""Seconds between two looks at a program that runs."""
-MOST_OUTPUT: Final = 2**20
-"""Bytes, of the end of what a program prints, that are looked at."""
-
-
 @dataclass(frozen=True, slots=True)
 class Ended:
     """What a program left."""
@@ -202,9 +204,6 @@ def _end_of(file: IO[bytes]) -> str:
 
 ReadReply: TypeAlias = Callable[[str, Ended], Answer]
 """Makes the answer to an item of what a program left; raises `DataError` where there is none."""
-
-RIGHT, WRONG = 0, 1
-TRACEBACK: Final = "Traceback (most recent call last):"
 
 
 def json_reply(item_id: str, ended: Ended) -> Answer:
@@ -296,10 +295,6 @@ def _last_json(text: str) -> Mapping[str, Any] | float | None:
         if isinstance(record, Mapping) or (isinstance(record, int | float) and not isinstance(record, bool)):
             return record
     return None
-
-
-MOST_OF_NAME: Final = 60
-"""Characters of an item's id in the name of its log."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,12 @@ CONTENT = "content_hash"
 
 HashOf: TypeAlias = Callable[[Any], str]
 AfterAnswer: TypeAlias = Callable[[AdaptiveSession, Answer], None]
+Outcome: TypeAlias = float | Answer | Mapping[str, Any]
+"""What running an item gives: a response, an answer, or the fields of an answer by name (`costs` among them)."""
+MOST_REASON: Final = 200
+"""Characters of the reason of a failure that are kept."""
+INTERRUPTED: Final = None
+"""Stands where an item and its outcome would, when somebody wants to stop."""
 
 
 def take_answer(
@@ -91,16 +97,6 @@ def check_same_content(
             f"{quoted(task)} with another content: {shown(changed)}. No request was sent. The benchmark changed: run "
             "the version of the bank, or calibrate a new one."
         )
-
-
-Outcome: TypeAlias = float | Answer | Mapping[str, Any]
-"""What running an item gives: a response, an answer, or the fields of an answer by name (`costs` among them)."""
-
-MOST_REASON: Final = 200
-"""Characters of the reason of a failure that are kept."""
-
-INTERRUPTED: Final = None
-"""Stands where an item and its outcome would, when somebody wants to stop."""
 
 
 def drive(

@@ -28,6 +28,9 @@ from itembank.sessions.limits import Decision
 from itembank.sessions.pool import ROUNDING, PriceLevel, SessionPool, cheapest_cost
 from itembank.sessions.session_spec import CUSTOM
 
+_NEVER_USED = np.random.default_rng(0)
+EXHAUSTED = "exhausted"
+
 
 def amount_in(costs: Mapping[str, float], unit: CostUnit) -> float | None:
     """Convert costs by unit into this unit; None where they do not hold it."""
@@ -169,9 +172,6 @@ def _counted(state: SessionState, unit: CostUnit, expected: FloatArray) -> float
     return math.fsum(amounts)
 
 
-_NEVER_USED = np.random.default_rng(0)
-
-
 def choose(
     pool: SessionPool,
     state: SessionState,
@@ -265,9 +265,6 @@ def _weights(pool: SessionPool, positions: IntArray, theta: FloatArray) -> Float
     items = pool.items
     model = items.model.take(positions)
     return model.information_weights(items.loadings[positions] @ theta + items.intercept[positions])
-
-
-EXHAUSTED = "exhausted"
 
 
 def rule_that_holds(

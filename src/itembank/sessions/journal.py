@@ -35,6 +35,8 @@ BEGINNING = b'{"kind":"itembank session"'
 N_CHECK = 16
 _ENDING = re.compile(rb',"check":"([0-9a-f]{16})"\}')
 _N_ENDING = len(',"check":""}') + N_CHECK
+POLLED_EVERY = 0.05
+"""Seconds between two looks at a lock that is waited for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,10 +136,6 @@ def _json(record: Mapping[str, Any]) -> bytes:
 
 def _check(previous_check: str, body: bytes) -> str:
     return hashlib.sha256(previous_check.encode("ascii") + body).hexdigest()[:N_CHECK]
-
-
-POLLED_EVERY = 0.05
-"""Seconds between two looks at a lock that is waited for."""
 
 
 class Journal:

@@ -34,6 +34,18 @@ from itembank.tabular import Compact
 
 P_IRT_ALONE = np.array([[1.0], [0.0], [0.0]])
 """Weights of the methods where no factor model has a say."""
+LEAST_MODELS = 3
+"""Past models from which it is learnt how far prices lie apart."""
+SPREAD, NOISE = 1.0, 1.0
+"""Taken where there are fewer: one model in three then costs more than 2.7 times, or less than a third of, another."""
+LEAST_SPREAD, LEAST_NOISE = 0.04, 0.04
+"""A new model, and each of its answers, may cost a fifth more or less, even where all past models cost the same."""
+LEAST_RATIO = 1e-3
+"""Of costs to expected costs; answers that cost nothing do not make all others free."""
+NORMAL_95 = 1.959964
+NO_LIMIT = np.iinfo(np.int64).max
+ROUNDING = 1e-9
+"""Share of a budget that sums of costs may be off by rounding."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,17 +135,6 @@ def mean_weights(near: Sequence[tuple[Past, float]]) -> FloatArray:
     return result
 
 
-LEAST_MODELS = 3
-"""Past models from which it is learnt how far prices lie apart."""
-SPREAD, NOISE = 1.0, 1.0
-"""Taken where there are fewer: one model in three then costs more than 2.7 times, or less than a third of, another."""
-LEAST_SPREAD, LEAST_NOISE = 0.04, 0.04
-"""A new model, and each of its answers, may cost a fifth more or less, even where all past models cost the same."""
-LEAST_RATIO = 1e-3
-"""Of costs to expected costs; answers that cost nothing do not make all others free."""
-NORMAL_95 = 1.959964
-
-
 @dataclass(frozen=True, slots=True)
 class PriceLevel:
     """How many times the expected costs a model costs: lognormal, by its answers and the past models."""
@@ -218,11 +219,6 @@ def cheapest_cost(
         total += float(cheapest.sum())
         dearest[scenario] = cheapest[-1] if cheapest.size else 0.0
     return total, dearest
-
-
-NO_LIMIT = np.iinfo(np.int64).max
-ROUNDING = 1e-9
-"""Share of a budget that sums of costs may be off by rounding."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)

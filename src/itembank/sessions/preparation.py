@@ -38,6 +38,16 @@ from itembank.sessions.session import AdaptiveSession, expectations_of, find_abi
 from itembank.sessions.session_spec import CALIBRATED, MODEL_BASED, SessionSpec
 
 NO_RESPONSE = "no recorded response"
+MOST_MODELS = 100
+"""Calibration models that are tried; more would hardly change the errors' quantiles, and take time."""
+USUAL_ITEMS = 128
+"""Answers of a tried session where the budget does not say how many there will be."""
+MOST_ITEMS = 512
+SEED = 40
+PAST_MODEL = "past model"
+BY_ITEM_MODEL = PIRT()
+STACKED = Stacked((BY_ITEM_MODEL, Factor(), Factor(discrepancy=LOOSE)))
+"""Of the default's members those that make sense for items chosen by the answers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,47 +108,25 @@ def answer_side_by_side(
 
 
 def _ask_and_tell(session: AdaptiveSession, recorded: Recorded, row: int, batch: int) -> bool:
-    """Let a session ask, and answer it from the record; False where it asks no more."""
+    """Let a session ask, and answer it from the record, or tell that nothing is there; False where it asks no more."""
     item_ids = session.ask(batch)
     for item_id in item_ids:
-        _tell(session, recorded, row, item_id)
+        column = int(recorded.column[session.pool.positions[item_id]])
+        response, costs, counts = float("nan"), {}, None
+        if column >= 0:
+            response = float(recorded.responses[row, column])
+            known = {unit: float(cost[row, column]) for unit, cost in recorded.costs.items()}
+            costs = {unit: amount for unit, amount in known.items() if not np.isnan(amount)}
+        if np.isnan(response):
+            session.tell_failed(item_id, reason=NO_RESPONSE, costs=costs, new_units=True)
+            continue
+        if recorded.n_trials is not None:
+            counts = counts_behind(response, int(recorded.n_trials[row, column]))
+        if counts is None:
+            session.tell(item_id, response, costs=costs, new_units=True)
+        else:
+            session.tell(item_id, n_correct=counts[0], n_trials=counts[1], costs=costs, new_units=True)
     return bool(item_ids)
-
-
-def _tell(session: AdaptiveSession, recorded: Recorded, row: int, item_id: str) -> None:
-    """Give the session a recorded answer, or a failure where none is recorded."""
-    column = int(recorded.column[session.pool.positions[item_id]])
-    response = float("nan") if column < 0 else float(recorded.responses[row, column])
-    costs = {} if column < 0 else _costs(recorded, row, column)
-    if np.isnan(response):
-        session.tell_failed(item_id, reason=NO_RESPONSE, costs=costs, new_units=True)
-        return
-    counts = None if recorded.n_trials is None else counts_behind(response, int(recorded.n_trials[row, column]))
-    if counts is None:
-        session.tell(item_id, response, costs=costs, new_units=True)
-    else:
-        session.tell(item_id, n_correct=counts[0], n_trials=counts[1], costs=costs, new_units=True)
-
-
-def _costs(recorded: Recorded, row: int, column: int) -> dict[str, float]:
-    amounts = {unit: float(cost[row, column]) for unit, cost in recorded.costs.items()}
-    return {unit: amount for unit, amount in amounts.items() if not np.isnan(amount)}
-
-
-MOST_MODELS = 100
-"""Calibration models that are tried; more would hardly change the errors' quantiles, and take time."""
-
-USUAL_ITEMS = 128
-"""Answers of a tried session where the budget does not say how many there will be."""
-
-MOST_ITEMS = 512
-SEED = 40
-PAST_MODEL = "past model"
-
-
-BY_ITEM_MODEL = PIRT()
-STACKED = Stacked((BY_ITEM_MODEL, Factor(), Factor(discrepancy=LOOSE)))
-"""Of the default's members those that make sense for items chosen by the answers."""
 
 
 @one_blas_thread()

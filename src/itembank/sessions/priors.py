@@ -19,6 +19,7 @@ BANK = "bank"
 
 Known: TypeAlias = str | int | float | bool
 """A value of a column of the model table."""
+TABLE = "the bank's model table"
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,9 +102,6 @@ def _plain(value: Any) -> Known:
     if isinstance(plain, str | int | float):
         return plain
     raise ParameterError(f"what is known of a model must be text, a number or a truth value, got {value!r}.")
-
-
-TABLE = "the bank's model table"
 
 
 @dataclass(frozen=True, slots=True)

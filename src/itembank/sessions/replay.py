@@ -28,6 +28,10 @@ from itembank.sessions.session import AdaptiveSession
 from itembank.sessions.session_spec import SessionSpec
 from itembank.tabular import Tabular
 
+PER_MODEL = ("n_items", "n_missing", "abilities", "ability_covariance")
+MOST_PARTS = 64
+"""Parts that the models are dealt out to."""
+
 
 @dataclass(frozen=True, slots=True)
 class SessionEnd:
@@ -118,9 +122,6 @@ def joined_sessions(ends: Sequence[SessionEnd]) -> ReplayResult:
     )
 
 
-PER_MODEL = ("n_items", "n_missing", "abilities", "ability_covariance")
-
-
 def joined_estimates(estimates: Sequence[ScoreEstimates]) -> ScoreEstimates:
     """Put a session's estimates of different models together; they are of one bank, by one method."""
     stacked: dict[str, Any] = {
@@ -142,10 +143,6 @@ def _asked_table(ends: Sequence[SessionEnd]) -> pl.DataFrame:
             rows.append({"model_id": end.estimates.model_ids[0], "step": step, "item_id": item_id, **known})
             schema |= {unit: pl.Float64 for unit in known if unit not in schema}
     return pl.DataFrame(rows, schema=schema)
-
-
-MOST_PARTS = 64
-"""Parts that the models are dealt out to."""
 
 
 def replay(

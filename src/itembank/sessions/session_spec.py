@@ -22,6 +22,7 @@ MODEL_BASED: Final = "model-based"
 
 CUSTOM = "custom"
 """Name of the score of a session whose target is given as item weights."""
+_NAMED: Named = {"criterion": (CRITERIA, "name"), "prior": (PRIORS, "kind")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,9 +133,6 @@ class SessionSpec:
             return cls(**fields_of(plain, cls, _NAMED))
         except (TypeError, KeyError, AttributeError, ValueError) as error:
             raise DataError(f"settings of a session must be those of this release: {error}") from error
-
-
-_NAMED: Named = {"criterion": (CRITERIA, "name"), "prior": (PRIORS, "kind")}
 
 
 def read_session_fields(path: Path) -> dict[str, Any]:

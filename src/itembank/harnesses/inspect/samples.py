@@ -43,6 +43,13 @@ from itembank.sessions.preparation import prepare_sessions
 from itembank.sessions.session import AdaptiveSession
 from itembank.sessions.session_spec import SessionSpec
 
+MODEL = "model"
+"""What a model is called where nobody sees its name."""
+LOGGED = {"id", "epoch", "scores", "error", "limit", "model_usage", "working_time", "total_time"}
+"""What is looked at of a sample that Inspect has logged."""
+OLDEST = (0, 3, 250)
+"""The first release whose tasks can be fed samples while they run."""
+
 
 @dataclass(frozen=True, slots=True)
 class TaskItems:
@@ -117,12 +124,6 @@ def hash_of(sample: Any) -> str:
     """Return the content hash of one of Inspect's samples."""
     asked = sample.input if isinstance(sample.input, str) else [one.model_dump() for one in sample.input]
     return content_hash(asked, sample.target)
-
-
-MODEL = "model"
-"""What a model is called where nobody sees its name."""
-LOGGED = {"id", "epoch", "scores", "error", "limit", "model_usage", "working_time", "total_time"}
-"""What is looked at of a sample that Inspect has logged."""
 
 
 def logged_sample(sample: Any) -> Sample:
@@ -249,7 +250,7 @@ def estimated_metrics(
     session: str = "",  # JSON of the `SessionSpec` for items that a session asked
     selection: str = "",  # Path of the `Selection` for items that were chosen before
     routing: str = "",  # Path of the first stage's `Selection` for items that were chosen in stages
-) -> dict[str, float]:  # mapping of str to float: Without any score a session's are those of the prior, others NaN
+) -> dict[str, float]:  # Without any score a session's are those of the prior, others NaN
     """Estimate scores from scored samples: ``name``, ``name_low`` and ``name_high`` for each, and ``n_items``.
 
     The scores are those of the task's scenarios, and the overall score.
@@ -307,10 +308,6 @@ def selected_estimates(
 @lru_cache(maxsize=4)
 def _selection(path: str) -> Selection | None:
     return Selection.load(path) if path else None
-
-
-OLDEST = (0, 3, 250)
-"""The first release whose tasks can be fed samples while they run."""
 
 
 def check_release() -> None:

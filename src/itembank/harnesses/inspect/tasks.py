@@ -58,6 +58,12 @@ from itembank.sessions.limits import Budget, Stopping
 from itembank.sessions.session import AdaptiveSession
 from itembank.sessions.session_spec import SessionSpec
 
+ADVICE = (
+    "Give the arguments of the task (--task-arg NAME=VALUE), the solver and the system message that the bank's runs "
+    "had. The bank knows a digest of long texts only."
+)
+BATCH = 8
+
 
 @dataclass(frozen=True, slots=True)
 class _Loaded:
@@ -207,12 +213,6 @@ class StagesFeed(Feed):
         self._stage = stage_after(self._loaded.bank, self._stage, self._answers) if goes_on else None
 
 
-ADVICE = (
-    "Give the arguments of the task (--task-arg NAME=VALUE), the solver and the system message that the bank's runs "
-    "had. The bank knows a digest of long texts only."
-)
-
-
 def check_prompts(
     bank: Bank,
     known: TaskItems,
@@ -325,9 +325,6 @@ def estimating(bank: str, task: str, scorer_name: str | None = None, **known: st
 
 
 scorer_register(estimating, registry_info(_copied).name, {SCORER_METRICS: []})
-
-
-BATCH = 8
 
 
 @task

@@ -78,6 +78,9 @@ The folder holds bank `{bank}` {responses}, the selection, and {originals}.
 """
 UNCHANGED = {"task_alias", "alias"}
 """What a group may change of a task that changes no prompt and no score."""
+OF_GROUPS: Final = {*("group", "group_alias", "task", "aggregate_metric_list", "metadata", "tag", "include", "class")}
+"""Keys of a group that say what it is; others change its tasks."""
+Config = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,11 +260,6 @@ def _readme(
         if needed is None
         else "what the tasks need of the original ones",
     )
-
-
-OF_GROUPS: Final = {*("group", "group_alias", "task", "aggregate_metric_list", "metadata", "tag", "include", "class")}
-"""Keys of a group that say what it is; others change its tasks."""
-Config = dict[str, Any]
 
 
 class _Function(str):

@@ -20,6 +20,10 @@ NEEDED: Mapping[str, tuple[str, ...]] = {
     "evaluate": ("lm", "task_dict", "limit", "log_samples", "bootstrap_iters"),
 }
 """Arguments that are used, by function."""
+Original = Callable[..., Any]
+_lock = Lock()
+_restore: list[Callable[[], None]] = []
+_n_inside = 0
 
 
 class HarnessError(ItembankError):
@@ -125,9 +129,6 @@ def _nested(loaded: dict[Any, Any], wanted: Container[str]) -> dict[Any, Any]:
     return kept
 
 
-Original = Callable[..., Any]
-
-
 class Hooks(Protocol):
     """What a run does instead of the harness; each is given the harness's own function."""
 
@@ -142,9 +143,6 @@ class Hooks(Protocol):
 
 
 _hooks: ContextVar[Hooks | None] = ContextVar("itembank_lm_eval_hooks", default=None)
-_lock = Lock()
-_restore: list[Callable[[], None]] = []
-_n_inside = 0
 
 
 @contextmanager

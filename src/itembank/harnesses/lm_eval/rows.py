@@ -24,6 +24,7 @@ Row = dict[str, Any]
 SAMPLES, RESULTS, GROUPS = "samples", "results", "groups"
 KIND = "itembank.lm_eval.rows"
 NO_CALL = HarnessCall(())
+NO_VALUE = "the harness logged no value of the metric"
 
 
 @dataclass(slots=True)
@@ -171,9 +172,6 @@ def _whole_lines(path: Path) -> Iterator[dict[str, Any]]:
         if not isinstance(record, dict):
             raise DataError(f"{path}: line {number} must be one JSON object. Take another folder.")
         yield record
-
-
-NO_VALUE = "the harness logged no value of the metric"
 
 
 def responses_of(rows: Rows, bank: Bank, model_id: str, item_ids: Iterable[str] | None = None) -> ResponseMatrix:

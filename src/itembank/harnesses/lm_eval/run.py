@@ -45,6 +45,8 @@ from itembank.sessions.session_spec import SessionSpec
 LEAST_BATCH = 8
 LEAST_BATCH_OF_STAGES = 64
 """More than of sessions: which items are run does not depend on the batch, only what is lost where a run is killed."""
+Launch = Callable[[], Any]
+"""Calls the harness once, in this process; it may load a model, write logs, and print what it likes."""
 
 
 class ItemsByAndBy(ChosenItems):
@@ -173,10 +175,6 @@ def check_kept_prompts(rows: Rows, prepared: Mapping[str, Prepared]) -> None:
             f"have others now: {shown(unlike)}. No request was sent. Give the arguments of lm_eval that make prompts "
             "(shots, seed, templates, system instruction) as before, or take another folder."
         )
-
-
-Launch = Callable[[], Any]
-"""Calls the harness once, in this process; it may load a model, write logs, and print what it likes."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,6 +31,9 @@ from itembank.harnesses.lm_eval.patches import (
 )
 from itembank.responses.prompts import names_in_harness
 
+CHARACTERS_A_TOKEN = 4.0
+"""Of English text, about; for a bank whose responses recorded no tokens."""
+
 
 @contextmanager
 def selected(
@@ -192,10 +195,6 @@ def _refuse_parts(arguments: Mapping[str, Any]) -> None:
     given = [name for name in ("limit", "samples") if arguments.get(name) is not None]
     if given:
         raise ParameterError(f"the selection says which items are run, got {given[0]} too. Leave {given[0]} out.")
-
-
-CHARACTERS_A_TOKEN = 4.0
-"""Of English text, about; for a bank whose responses recorded no tokens."""
 
 
 class _Counting(ChosenItems):
