@@ -114,26 +114,21 @@ def test_choices_that_do_not_fit_leave_no_journal(tmp_path, bank):
     assert not (tmp_path / "j").exists()
 
 
-def test_the_journal_is_free_after_the_block_and_the_session_takes_no_more(journal, bank):
+def test_the_journal_is_free_after_the_block_or_an_error_and_the_session_takes_no_more(journal, bank):
     with (
         open_session(journal, bank) as session,
         pytest.raises(JournalError, match="another process"),
         open_session(journal, bank),
     ):
         pass
+    with pytest.raises(RuntimeError), open_session(journal, bank):
+        raise RuntimeError
     with open_session(journal, bank):
         pass
     before = session.history
     with pytest.raises(JournalError, match="closed"):
         session.ask()
     assert session.history == before
-
-
-def test_the_journal_is_free_after_an_error(journal, bank):
-    with pytest.raises(RuntimeError), open_session(journal, bank):
-        raise RuntimeError
-    with open_session(journal, bank):
-        pass
 
 
 def test_looking_keeps_nothing(journal, bank):

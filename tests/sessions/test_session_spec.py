@@ -62,11 +62,9 @@ def test_plain_data_that_are_no_settings_are_refused(change):
 
 def test_a_field_too_few_or_too_many_is_refused():
     plain = RICH.to_dict()
-    with pytest.raises(DataError, match="fields"):
-        SessionSpec.from_dict({**plain, "mood": "good"})
-    del plain["seed"]
-    with pytest.raises(DataError, match="fields"):
-        SessionSpec.from_dict(plain)
+    for odd in ({**plain, "mood": "good"}, {name: one for name, one in plain.items() if name != "seed"}):
+        with pytest.raises(DataError, match="fields"):
+            SessionSpec.from_dict(odd)
 
 
 def test_numbers_of_numpy_become_pythons():
@@ -93,15 +91,12 @@ def test_weights_of_a_target_must_be_weights(target):
         SessionSpec(Trace(), target=target)
 
 
-@pytest.mark.parametrize("columns", [(), "size"])
-def test_a_regression_needs_columns(columns):
-    with pytest.raises(ParameterError, match="columns"):
-        RegressionPrior(columns)
-
-
-def test_a_regression_knows_its_columns_only():
-    with pytest.raises(ParameterError, match="besides"):
-        RegressionPrior(("size",), {"family": "x"})
+@pytest.mark.parametrize(
+    ("choices", "message"), [(((),), "columns"), (("size",), "columns"), ((("size",), {"family": "x"}), "besides")]
+)
+def test_a_regression_needs_columns_and_knows_these_only(choices, message):
+    with pytest.raises(ParameterError, match=message):
+        RegressionPrior(*choices)
 
 
 @pytest.mark.parametrize(

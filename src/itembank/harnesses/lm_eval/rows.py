@@ -98,25 +98,21 @@ class RowFile(Rows):
                 f"{kept.get(name, '')!r}, got {call.answering.get(name, '')!r}. Repeat that, or take another folder."
             )
         for line in lines:
-            self._take(line)
+            if "about" in line:
+                self.about = _merged(self.about, line["about"])
+            else:
+                self.by_item[line["item_id"]] = (line["task"], line["rows"])
 
     def add(self, results: Mapping[str, Any]) -> None:
         """Take what an evaluation returned, when it is on the disk."""
-        plain = json.loads(_dumped({"about": _about(results), SAMPLES: results[SAMPLES]}))
+        plain = json.loads(_dumped({**_about(results), SAMPLES: results[SAMPLES]}))
+        about = _about(plain)
+        lines = [] if _merged(self.about, about) == self.about else [{"about": about}]
         items = _by_item(plain[SAMPLES])
-        is_known = _merged(self.about, plain["about"]) == self.about
-        lines: list[dict[str, Any]] = [] if is_known else [{"about": plain["about"]}]
         lines += [{"item_id": name, "task": task, "rows": rows} for name, (task, rows) in items.items()]
         self._append([*self._header, *lines])
         self._header = []
-        for line in lines:
-            self._take(line)
-
-    def _take(self, line: Mapping[str, Any]) -> None:
-        if "about" in line:
-            self.about = _merged(self.about, line["about"])
-        else:
-            self.by_item[line["item_id"]] = (line["task"], line["rows"])
+        super().add(plain)
 
     def _append(self, lines: Sequence[Mapping[str, Any]]) -> None:
         self.path.parent.mkdir(parents=True, exist_ok=True)
