@@ -93,7 +93,7 @@ class ItemAudit(Tabular):
         All items, flagged or not: `item_id`, `scenario`, `subscenario`; `reason` (the gravest; null where nothing is
         wrong) and `reasons` (all, with commas); `probability` of a defect; `suspicion`, `key_ratio`, `noise_ratio`,
         `slope`, `slope_error` and `top_logit` (`item_evidence.ItemEvidence`); `n_models`, `mean`, `item_rest`,
-        `n_best`, `n_best_right` and `worth` (`item_statistics.ItemStatistics`); `duplicate_of`, `duplicate_ratio`;
+        `n_best`, `n_best_right` and `worth` (`item_evidence.ItemStatistics`); `duplicate_of`, `duplicate_ratio`;
         `differs_for`, `differs_by`; with answer letters `rival`, `n_rival`, `n_key`; `evidence`, a sentence; `text`,
         where the item table has one.
     cautions : tuple of str
