@@ -107,7 +107,7 @@ class RowFile(Rows):
         """Take what an evaluation returned, when it is on the disk."""
         plain = json.loads(_dumped({**_about(results), SAMPLES: results[SAMPLES]}))
         about = _about(plain)
-        lines = [] if _merged(self.about, about) == self.about else [{"about": about}]
+        lines: list[dict[str, Any]] = [] if _merged(self.about, about) == self.about else [{"about": about}]
         items = _by_item(plain[SAMPLES])
         lines += [{"item_id": name, "task": task, "rows": rows} for name, (task, rows) in items.items()]
         self._append([*self._header, *lines])
