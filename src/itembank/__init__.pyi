@@ -35,7 +35,7 @@ from .readers.reading_specs import ReadingSpec as ReadingSpec
 from .responses.response_files import write_responses as write_responses
 from .responses.responses import ResponseMatrix as ResponseMatrix
 from .selection.constraints import Constraints as Constraints
-from .sessions.answer_table import session_responses as session_responses
+from .sessions.answers import session_responses as session_responses
 from .sessions.journal_sessions import open_session as open_session
 from .sessions.journal_sessions import read_session as read_session
 from .sessions.journal_sessions import start_session as start_session
@@ -45,10 +45,10 @@ from .sessions.limits import Stopping as Stopping
 from .sessions.pool import SessionPool as SessionPool
 from .sessions.preparation import prepare as prepare
 from .sessions.preparation import prepare_sessions as prepare_sessions
-from .sessions.prior_specs import GroupPrior as GroupPrior
-from .sessions.prior_specs import RegressionPrior as RegressionPrior
+from .sessions.priors import GroupPrior as GroupPrior
+from .sessions.priors import RegressionPrior as RegressionPrior
+from .sessions.replay import ReplayResult as ReplayResult
 from .sessions.replay import replay as replay
-from .sessions.replay_results import ReplayResult as ReplayResult
 from .sessions.session import AdaptiveSession as AdaptiveSession
 from .sessions.session_spec import SessionSpec as SessionSpec
 from .studies.simulation.simulate import simulate as simulate

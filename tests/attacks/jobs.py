@@ -7,7 +7,7 @@ from pathlib import Path
 
 import polars as pl
 
-from itembank.sessions.journal_lines import parse_journal
+from itembank.sessions.journal import parse_journal
 from tests.attacks.judging import contents
 from tests.cli.session.loops import FAST as FAST_SESSION
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from itembank.errors import ItembankError
-from itembank.sessions.journal_lines import parse_journal
+from itembank.sessions.journal import parse_journal
 from tests.attacks.dying import before_step, ended, within_journal_write
 from tests.attacks.killed import answer_of, copy_all
 from tests.attacks.running import fork, run_here, run_to_files

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from itembank.sessions.journal_lines import encode_line
+from itembank.sessions.journal import encode_line
 from tests.attacks.workplace import FAST
 from tests.bank.crafted_banks import sign
 from tests.readers.test_lighteval import DATE as LIGHTEVAL_DATE

@@ -1,9 +1,12 @@
 """Simulated answers with known faults."""
 
+import functools
+
 import numpy as np
 from scipy.special import expit
 
 from itembank.responses.responses import ResponseMatrix
+from tests.estimation.simulated import new_models, small_bank
 
 
 def make_answers(*, n_models=60, n_items=120, seed=0, ease=1.0):
@@ -23,3 +26,13 @@ def make_faulty(*, n_models=100, n_items=120, seed=0):
     values[:, 8] = (expit(1.5 * rng.standard_normal(n_models)) > 0.5).astype(float)
     values[:, 7] = values[:, 8]
     return ResponseMatrix.create(values, scenarios=[f"part {j % 2}" for j in range(n_items)])
+
+
+@functools.cache
+def bank():
+    return small_bank(n_models=60, n_items=120, seed=3)
+
+
+@functools.cache
+def clean(n_models=6, seed=4):
+    return new_models(bank(), n_models, seed)

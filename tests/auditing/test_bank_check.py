@@ -8,8 +8,7 @@ import polars as pl
 import pytest
 from scipy.stats import binom
 
-from itembank.auditing.bank_check import check_bank
-from itembank.auditing.bank_check_results import BankCheck, CheckedScore
+from itembank.auditing.bank_check import BankCheck, CheckedScore, check_bank
 from itembank.calibration.build import build_bank
 from itembank.calibration.calibration_specs import JointMAP
 from itembank.errors import DataError, DataWarning, ParameterError

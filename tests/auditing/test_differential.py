@@ -7,13 +7,7 @@ from scipy.optimize import minimize
 from scipy.special import expit
 from scipy.stats import chi2
 
-from itembank.auditing.differential import (
-    DELTA,
-    ability_strata,
-    benjamini_hochberg,
-    mantel_haenszel_delta,
-    score_test,
-)
+from itembank.auditing.differential import DELTA, ability_strata, benjamini_hochberg, mantel_haenszel_delta, score_test
 from itembank.diagnostics import differential_items
 from itembank.errors import DataError
 from itembank.responses.responses import ResponseMatrix
@@ -87,23 +81,8 @@ def test_copies_of_models_count_once():
 
 
 def test_benjamini_and_hochberg_reject_four_of_their_fifteen():
-    p = [
-        0.0001,
-        0.0004,
-        0.0019,
-        0.0095,
-        0.0201,
-        0.0278,
-        0.0298,
-        0.0344,
-        0.0459,
-        0.3240,
-        0.4262,
-        0.5719,
-        0.6528,
-        0.759,
-        1,
-    ]
+    p = [0.0001, 0.0004, 0.0019, 0.0095, 0.0201, 0.0278, 0.0298, 0.0344, 0.0459]
+    p += [0.3240, 0.4262, 0.5719, 0.6528, 0.759, 1.0]
     adjusted = benjamini_hochberg(np.array([*p, np.nan]))
     assert (adjusted[:15] <= 0.05).sum() == 4
     assert np.isnan(adjusted[15])

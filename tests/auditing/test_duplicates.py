@@ -5,8 +5,8 @@ from dataclasses import astuple
 import numpy as np
 import pytest
 
-from itembank.auditing import duplicate_pairs as kernels
-from itembank.auditing.duplicate_pairs import NEAREST, SLIP, duplicate_pairs, with_residual_factors
+from itembank.auditing import duplicates as kernels
+from itembank.auditing.duplicates import NEAREST, SLIP, duplicate_pairs, with_residual_factors
 from itembank.diagnostics import find_duplicates
 from itembank.errors import ParameterError
 from itembank.readers.builtin import load_builtin

@@ -5,9 +5,18 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import binom
 
-from itembank.auditing.fit_p_values import detectable_rises, fit_p_values, joint_p_value, upper_p_values
-from itembank.auditing.fit_statistics import FitStatistics, ItemGroup, cumulative_sums, fit_statistics, onset
-from itembank.auditing.outfit import mean_square
+from itembank.auditing.fit_statistics import (
+    FitStatistics,
+    ItemGroup,
+    cumulative_sums,
+    detectable_rises,
+    fit_p_values,
+    fit_statistics,
+    joint_p_value,
+    onset,
+    upper_p_values,
+)
+from itembank.auditing.past_fit import mean_square
 from itembank.irt.linear_gaussian import FactorModel
 
 NOTHING = np.zeros(0, dtype=bool)

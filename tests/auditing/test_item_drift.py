@@ -10,19 +10,13 @@ from numpy.testing import assert_allclose
 from scipy.stats import norm
 from scipy.stats import t as student
 
-from itembank.auditing.drift_statistics import (
-    PastResiduals,
-    find_drift,
-    leverages,
-    standardised_sums,
-    surest_variance,
-)
+from itembank.auditing.drift_statistics import PastResiduals, find_drift, leverages, standardised_sums, surest_variance
 from itembank.auditing.item_drift import item_drift
 from itembank.errors import DataError, ParameterError
 from itembank.irt.bernoulli import probability
 from itembank.irt.linear_gaussian import FactorModel
 from itembank.responses.responses import ResponseMatrix
-from tests.auditing.fit_world import bank, clean
+from tests.auditing.panels import bank, clean
 
 pytestmark = pytest.mark.usefixtures("few_folds")
 

@@ -7,17 +7,17 @@ import polars as pl
 import pytest
 
 from itembank.auditing import past_fit
-from itembank.auditing.person_fit import check_fit
-from itembank.auditing.person_fit_results import ONE_RUN, SHIFT
+from itembank.auditing.person_fit import ONE_RUN, SHIFT, check_fit, item_groups
 from itembank.bank.bank_files import save_bank
-from itembank.errors import DataError, ParameterError
+from itembank.errors import DataError, DataWarning, ParameterError
 from itembank.estimation.estimate import estimate
 from itembank.irt.bernoulli import probability
+from itembank.living.statuses import retire
 from itembank.responses.responses import ResponseMatrix
 from itembank.sessions.preparation import prepare_sessions
 from itembank.sessions.session import AdaptiveSession
 from itembank.sessions.session_spec import SessionSpec
-from tests.auditing.fit_world import bank, clean
+from tests.auditing.panels import bank, clean
 from tests.bank.banks import make_bank
 from tests.estimation.simulated import new_models
 
@@ -158,7 +158,7 @@ def test_a_session_that_gets_worse_is_found_and_where():
 
 
 def test_adaptive_sessions_are_compared_with_such_sessions_of_the_banks_models(monkeypatch):
-    monkeypatch.setattr("itembank.sessions.past_sessions.MOST_MODELS", 25)
+    monkeypatch.setattr("itembank.sessions.preparation.MOST_MODELS", 25)
     spec = SessionSpec(interval="model-based")
     pool, rng = prepare_sessions(bank(), spec), np.random.default_rng(1)
     orders, values = {}, np.full(clean(2).responses.shape, np.nan)
@@ -243,17 +243,13 @@ def test_few_models_cannot_tell_and_say_so():
         ({"none": ()}, None, "not all"),
         ({"a": ("math/0", "code/1")}, ("math/0",), "must share no item"),
         ({"a": "math/0"}, None, "a sequence of item ids"),
+        ({"a": ("nowhere",)}, None, "group 'a'"),
     ],
 )
 def test_groups_are_checked(groups, reference, message):
     groups = {name: bank().responses.item_ids if ids == "every" else ids for name, ids in groups.items()}
-    with pytest.raises(ParameterError, match=message):
+    with pytest.raises((ParameterError, DataError), match=message):
         check_fit(bank(), clean(), groups=groups, reference=reference)
-
-
-def test_groups_of_unknown_items_are_refused():
-    with pytest.raises(DataError, match="group 'a'"):
-        check_fit(bank(), clean(), groups={"a": ("nowhere",)})
 
 
 def test_bank_models_with_gaps_count_where_they_answered_most():
@@ -264,3 +260,24 @@ def test_bank_models_with_gaps_count_where_they_answered_most():
     known = dataclasses.replace(bank().responses, responses=values)
     found = check_fit(dataclasses.replace(bank(), bank_id="gaps", responses=known), clean())
     assert {one.n_past for one in found.models} == {55}
+
+
+@pytest.fixture(scope="module")
+def clean_bank():
+    return retire(bank(), bank().item_ids[:2], reason="wrong key")
+
+
+def test_listed_items_that_count_no_more_are_left_out(clean_bank):
+    ids = bank().item_ids
+    with pytest.warns(DataWarning, match=r"2 of 5 items of group 'public' count no more") as caught:
+        public = item_groups(clean_bank, {"public": ids[:5]}, ids[5:9])[-1]
+    assert len(caught) == 1
+    assert np.flatnonzero(public.is_member).tolist() == [0, 1, 2]
+    assert np.flatnonzero(public.is_reference).tolist() == [3, 4, 5, 6]
+    with pytest.warns(DataWarning, match=r"1 of 3 items of the reference"):
+        assert item_groups(clean_bank, {}, ids[1:4])[-1].is_reference.sum() == 2
+
+
+def test_a_group_that_counts_no_more_at_all_is_refused(clean_bank):
+    with pytest.warns(DataWarning, match="2 of 2 items"), pytest.raises(ParameterError, match="not all, got 0"):
+        item_groups(clean_bank, {"public": bank().item_ids[:2]}, None)

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from itembank.auditing import bank_check
-from itembank.auditing.bank_check_results import BankCheck, CheckedScore
+from itembank.auditing.bank_check import BankCheck, CheckedScore
 from itembank.bank.bank_files import load_bank, save_bank
 from itembank.readers.read import read_responses
 from itembank.responses.response_files import write_responses

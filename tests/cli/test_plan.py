@@ -6,7 +6,6 @@ import pytest
 from itembank.bank.bank_files import save_bank
 from itembank.selection.criteria import DOptimality
 from itembank.sessions import plan_sessions
-from itembank.sessions.plan_sessions import Design
 from tests.bank.banks import make_bank
 
 pytestmark = pytest.mark.usefixtures("few_folds")
@@ -69,13 +68,17 @@ def test_another_method_is_refused_with_those_there_are(run, bank_folder, option
     assert "'auto'" in outcome.err
 
 
+def of_all_targets(errors):
+    return np.tile(errors[:, None], 9)
+
+
 @pytest.fixture
 def tried(monkeypatch):
     """Ways of asking whose errors are known."""
     once = np.full(20, 0.05)
     errors = {"at once": once, "one by one": once - 0.02 + np.tile([0.001, -0.001], 10)}
     ways = tuple(
-        Design(name, lambda question, progress, error=error: error, f"{name}: {{n_items}}")
+        (name, lambda bank, spec, progress, error=error: of_all_targets(error), f"{name}: {{n_items}}")
         for name, error in errors.items()
     )
     monkeypatch.setattr(plan_sessions, "DESIGNS", ways)
@@ -103,7 +106,7 @@ def test_json_of_ways_has_errors_of_scores_from_0_to_1(run, bank_folder):
 def test_the_session_is_that_of_the_file(run, bank_folder, tmp_path, monkeypatch):
     (tmp_path / "session.toml").write_text('criterion = "d-optimal"')
     asked = []
-    keep = Design("one by one", lambda question, progress: asked.append(question.spec) or np.full(20, 0.05), "")
+    keep = ("one by one", lambda bank, spec, progress: asked.append(spec) or of_all_targets(np.full(20, 0.05)), "")
     monkeypatch.setattr(plan_sessions, "DESIGNS", (keep, keep))
     assert run("plan", bank_folder, "--session", tmp_path / "session.toml", "-n", 9).code == 0
     assert asked[0].criterion == DOptimality()

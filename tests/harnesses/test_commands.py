@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from itembank.errors import ParameterError
-from itembank.harnesses import programs
+from itembank.harnesses import commands
 from itembank.harnesses.commands import CommandItems, CommandSpec, log_name
 
 HOSTILE = [
@@ -198,7 +198,7 @@ def test_everything_that_an_item_started_ends_when_its_time_is_up(tmp_path, monk
     """Also what does not listen to a request to end."""
     command = f"trap '' TERM; sleep 60 & echo $! $$ > {tmp_path}/ids; wait"
     items = items_of(command, uses_shell=True, timeout=0.1)
-    monkeypatch.setattr(programs, "GRACE", 0.1)
+    monkeypatch.setattr(commands, "GRACE", 0.1)
     answer = items(HOSTILE[0])
     assert (answer.failed, answer.reason) == (True, "Its time was up.")
     started = (tmp_path / "ids").read_text().split()

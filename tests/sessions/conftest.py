@@ -2,7 +2,7 @@
 
 import pytest
 
-from itembank.sessions.past_sessions import STACKED
+from itembank.sessions.preparation import STACKED
 from tests.sessions.simulated import forget_past_sessions, session_bank
 
 
@@ -11,6 +11,6 @@ def stacked(monkeypatch):
     """Let p-IRT and factor models be weighed together, whether or not that served past sessions better."""
     bank = session_bank(n_items=40)
     forget_past_sessions(bank)
-    monkeypatch.setattr("itembank.sessions.past_sessions._method", lambda _: STACKED)
+    monkeypatch.setattr("itembank.sessions.preparation._method", lambda _: STACKED)
     yield
     forget_past_sessions(bank)

@@ -1,17 +1,20 @@
+import dataclasses
+import math
+
 import numpy as np
 import pytest
 from scipy.stats import norm
 
+from itembank.errors import DataError, ParameterError
 from itembank.irt.bernoulli import information_weights, probability
 from itembank.irt.parameters import AbilityPrior
 from itembank.selection.constraints import Constraints
-from itembank.sessions.choosing import choose, start_abilities, with_pending
-from itembank.sessions.events import Asked, Told
-from itembank.sessions.limits import Budget
+from itembank.sessions.choosing import choose, probability_above, start_abilities, with_pending
+from itembank.sessions.events import Asked, Told, state_after
+from itembank.sessions.limits import Budget, Decision, Stopping
 from itembank.sessions.pool import SessionPool
 from itembank.sessions.session_spec import SessionSpec
-from itembank.sessions.state import fold
-from tests.sessions.simulated import model_based, run, session_bank, true_answers
+from tests.sessions.simulated import expected, model_based, run, session_bank, true_answers
 
 BANK = session_bank(n_items=150)
 ANSWERS = true_answers(BANK)
@@ -23,7 +26,7 @@ def pool_of(bank=BANK, **choices):
 
 def test_pending_items_add_their_information():
     pool = pool_of()
-    state = fold(pool.items, pool.positions, [Asked(tuple(BANK.item_ids[:4])), Told(BANK.item_ids[1], 1.0)])
+    state = state_after(pool.items, pool.positions, [Asked(tuple(BANK.item_ids[:4])), Told(BANK.item_ids[1], 1.0)])
     theta, covariance = np.array([0.3, -0.2]), np.array([[0.5, 0.1], [0.1, 0.4]])
     precision = np.linalg.inv(covariance)
     weights = information_weights(BANK.parameters, theta[None])[0]
@@ -99,7 +102,7 @@ def test_a_batch_is_what_one_by_one_would_be():
     theta, covariance = np.array([0.2, 0.1]), 0.3 * np.eye(2)
     nothing = np.empty((0, 2))
     chosen = [
-        choose(pool, fold(pool.items, pool.positions, []), theta, covariance, start=nothing, n=9)
+        choose(pool, state_after(pool.items, pool.positions, []), theta, covariance, start=nothing, n=9)
         for pool in (rich, plain)
     ]
     np.testing.assert_array_equal(*chosen)
@@ -144,3 +147,390 @@ def test_randomesque_asks_models_different_items_of_nearly_the_same_worth():
     scores = [order[0] for order in orders]
     assert len(set(scores)) <= 5
     assert best  # without it, all are asked the same
+
+
+def first_time(holds, **choices):
+    """Run a session without rules, and return after how many answers (one at least) a rule would have held."""
+    session = model_based(BANK, **choices)
+    while items := session.ask():
+        session.tell(items[0], ANSWERS[items[0]])
+        if holds(session.estimate()):
+            return session.n_items
+    return None
+
+
+def stopped(stopping, **choices):
+    session = model_based(BANK, stopping=stopping, **choices)
+    run(session, ANSWERS)
+    return session
+
+
+def test_half_width_stops_as_soon_as_the_interval_is_narrow_and_not_before():
+    def narrow(found):
+        return found.scores.high[0, -1] - found.scores.low[0, -1] <= 2 * 0.05
+
+    session = stopped(Stopping(half_width={"overall": 0.05}))
+    assert session.n_items == first_time(narrow)
+    assert session.reason_stopped == "half-width of overall"
+    assert session.is_precise
+    assert session.ask() == ()
+
+
+def test_all_named_scores_must_be_narrow():
+    one = stopped(Stopping(half_width={"overall": 0.06}))
+    both = stopped(Stopping(half_width={"overall": 0.06, "math": 0.06}))
+    assert both.reason_stopped == "half-width of overall, math"
+    assert both.n_items > one.n_items
+    scores = both.estimate().scores
+    for name in ("overall", "math"):
+        column = scores.targets.index(name)
+        assert scores.high[0, column] - scores.low[0, column] <= 0.12
+
+
+def test_level_sets_how_wide_intervals_are():
+    assert (
+        stopped(Stopping(half_width={"overall": 0.05}, level=0.5)).n_items
+        < stopped(Stopping(half_width={"overall": 0.05})).n_items
+    )
+
+
+def test_ability_stops_when_every_dimension_is_sure():
+    session = stopped(Stopping(ability_error=0.6), criterion="a-optimal")
+    assert session.n_items == first_time(lambda found: np.all(found.standard_errors <= 0.6), criterion="a-optimal")
+    assert session.reason_stopped == "ability"
+
+
+@pytest.mark.parametrize(("threshold", "answer"), [(0.02, "above"), (0.98, "below")])
+def test_a_decision_stops_when_it_is_sure_enough(threshold, answer):
+    def decided(found):
+        value, error = found.scores.value[0, -1], found.scores.standard_error[0, -1]
+        above = norm.cdf((value - threshold) / error)
+        return max(above, 1.0 - above) >= 0.999
+
+    session = stopped(Stopping(decision=Decision(threshold=threshold, confidence=0.999)))
+    assert session.n_items == first_time(decided)
+    assert session.reason_stopped == f"decision: {answer} {threshold}"
+
+
+def test_a_decision_against_a_calibration_model_takes_its_score():
+    worst, best = np.argsort(BANK.targets.with_overall(BANK.scenario_scores)[:, -1])[[0, -1]]
+    ids = BANK.responses.model_ids
+    better = stopped(Stopping(decision=Decision(model=ids[worst], confidence=0.9)))
+    assert better.reason_stopped == f"decision: better than {ids[worst]}"
+    score = float(BANK.targets.with_overall(BANK.scenario_scores)[best, -1])
+    against = stopped(Stopping(decision=Decision(model=ids[best], confidence=0.9)))
+    number = stopped(Stopping(decision=Decision(threshold=score, confidence=0.9)))
+    assert against.history == number.history
+
+
+def test_a_score_that_is_known_decides_without_doubt():
+    assert probability_above(0.5, 0.0, 0.4) == 1.0
+    assert probability_above(0.5, 0.0, 0.5) == 0.0
+    assert probability_above(0.5, 0.1, 0.5) == 0.5
+    assert math.isclose(probability_above(0.6, 0.1, 0.5), norm.cdf(1.0))
+
+
+def test_no_rule_holds_before_the_least_number_of_answers():
+    easy = {"overall": 0.9}
+    assert stopped(Stopping(half_width=easy)).n_items == 1
+    assert stopped(Stopping(half_width=easy, min_items=7)).n_items == 7
+    session = stopped(Stopping(half_width=easy), constraints=Constraints(at_least=2))
+    assert session.n_items > 2
+    scenarios = [item.split("/")[0] for item in session.told]
+    assert {name: scenarios.count(name) >= 2 for name in ("math", "code", "law")} == dict.fromkeys(
+        ("math", "code", "law"), True
+    )
+
+
+@pytest.mark.parametrize("budget", [Budget(), Budget(costs={"output_tokens": 200.0})])
+def test_what_is_lacking_comes_next_once_the_rule_holds(budget):
+    scarce = BANK.item_ids[2::30]  # the last that would be chosen, were it not for the constraint
+    others = [item for item in BANK.item_ids if item.startswith("law") and item not in scarce]
+    session = model_based(
+        BANK,
+        "a-optimal",
+        stopping=Stopping(half_width={"overall": 0.9}),
+        constraints=Constraints(at_least={"law": 4}, excluded=tuple(others)),
+        budget=budget,
+    )
+    session.tell(BANK.item_ids[0], 1.0)
+    assert set(session.ask(9)) <= set(scarce)
+    assert len(session.pending) == 4
+    assert session.reason_stopped == "half-width of overall"
+
+
+@pytest.mark.parametrize("budget", [Budget(2), Budget(costs={"output_tokens": 14.0})])
+def test_what_is_lacking_and_cannot_be_had_does_not_keep_a_session_going(budget):
+    rule = Stopping(half_width={"overall": 0.9})
+    session = model_based(BANK, stopping=rule, constraints=Constraints(at_least={"law": 2}), budget=budget)
+    for item in [item for item in BANK.item_ids if item.startswith("math")][:2]:
+        session.tell(item, 1.0, costs={"output_tokens": 7.0})
+    assert session.reason_stopped == "half-width of overall"
+    assert session.is_precise
+
+
+def test_precision_is_the_reason_where_a_budget_ends_too():
+    session = stopped(Stopping(half_width={"overall": 0.9}), budget=Budget(1))
+    assert session.reason_stopped == "half-width of overall"
+
+
+def test_a_correction_can_set_a_session_going_again():
+    session = stopped(Stopping(decision=Decision(threshold=0.02, confidence=0.99)))
+    for item in session.told:
+        session.tell(item, 0.0)
+    assert session.reason_stopped is None
+    assert session.ask() != ()
+
+
+def test_a_budget_of_items_counts_what_is_in_hand():
+    session = model_based(BANK, budget=Budget(10))
+    assert len(session.ask(7)) == 7
+    assert len(session.ask(7)) == 3
+    assert session.reason_stopped == "budget: 10 items"
+    session.tell_failed(session.pending[0])  # a failure makes room
+    assert session.reason_stopped is None
+    session.tell(next(item for item in BANK.item_ids if item not in session.pending), 1.0)
+    assert session.reason_stopped == "budget: 10 items"
+
+
+def test_an_exhausted_bank_stops():
+    session = model_based(BANK, constraints=Constraints(at_most={"math": 0, "code": 2, "law": 1}))
+    run(session, ANSWERS)
+    assert session.reason_stopped == "exhausted"
+    assert session.n_items == 3
+    assert not session.is_precise
+
+
+@pytest.mark.parametrize("n", [1, 4])
+@pytest.mark.parametrize("criterion", ["v-optimal", "random"])
+def test_a_budget_of_costs_is_never_overrun(n, criterion):
+    cost = expected(BANK)
+    for amount in (3.0, 20.5, 61.0):
+        session = model_based(BANK, criterion, budget=Budget(costs={"output_tokens": amount}))
+        asked = run(session, ANSWERS, n=n)  # without costs told, the expected ones count
+        spent = sum(cost[item] for item in asked)
+        assert spent <= amount
+        assert amount - spent < min(cost[item] for item in BANK.item_ids if item not in asked)
+        assert math.isclose(session.left["output_tokens"], amount - spent)
+        assert session.reason_stopped == f"budget: {amount:g} output_tokens"
+
+
+def test_what_is_told_of_costs_counts_instead_of_what_was_expected():
+    cost = expected(BANK)
+    session = model_based(BANK, budget=Budget(costs={"output_tokens": 30.0}))
+    first, second = session.ask(2)
+    assert math.isclose(session.left["output_tokens"], 30.0 - cost[first] - cost[second])
+    session.tell(first, 1.0, costs={"output_tokens": 27.0})
+    session.tell_failed(second, costs={"output_tokens": 2.0})
+    assert math.isclose(session.left["output_tokens"], 1.0)
+    assert session.reason_stopped == "budget: 30 output_tokens"  # an item costs this model more than 1 by now
+    assert session.ask(5) == ()
+
+
+def test_the_last_item_may_pass_a_maximum_and_nothing_below_zero_is_left():
+    cost = expected(BANK)
+    session = model_based(BANK, budget=Budget(costs={"output_tokens": 30.0}))
+    while items := session.ask():
+        spent = session.costs.get("output_tokens", 0.0)
+        is_last = 30.0 - spent - cost[items[0]] < 5.0
+        session.tell(items[0], 1.0, costs={"output_tokens": cost[items[0]] + 9.0 * is_last})
+    assert session.costs["output_tokens"] > 30.0
+    assert session.left == {"output_tokens": 0.0}
+    assert session.reason_stopped == "budget: 30 output_tokens"
+
+
+def test_what_fits_a_budget_follows_what_the_model_costs():
+    """Told to cost three times what past models paid, items fill the budget by what they will cost this model."""
+    cost = expected(BANK)
+    for times in (1.0, 3.0):
+        session = model_based(BANK, budget=Budget(costs={"output_tokens": 200.0}))
+        while items := session.ask():
+            left = 200.0 - session.costs.get("output_tokens", 0.0)
+            if session.n_items > 20:
+                assert times * cost[items[0]] <= 1.05 * left
+            session.tell(items[0], 1.0, costs={"output_tokens": times * cost[items[0]]})
+        assert 200.0 - session.costs["output_tokens"] < times * max(cost.values())
+        value, low, high = session.whole_costs["output_tokens"]
+        assert low < times * sum(cost.values()) < high
+        assert value == pytest.approx(times * sum(cost.values()), rel=0.1)
+
+
+def test_tokens_count_input_by_half_or_as_the_cost_unit_says():
+    session = model_based(BANK, budget=Budget(costs={"tokens": 100.0}))
+    (item,) = session.ask()
+    assert math.isclose(session.left["tokens"], 100.0 - expected(BANK)[item] - 5.0)
+    session.tell(item, 1.0, costs={"output_tokens": 7.0, "input_tokens": 4.0})
+    assert math.isclose(session.left["tokens"], 100.0 - 7.0 - 2.0)
+    session.tell(item, 1.0, costs={"tokens": 3.0})
+    assert math.isclose(session.left["tokens"], 97.0)
+
+
+def test_several_budgets_hold_together():
+    cost = expected(BANK)
+    session = model_based(BANK, budget=Budget(12, {"output_tokens": 40.0, "cost_usd": 2.0}))
+    asked = run(session, ANSWERS)
+    assert sum(cost[item] for item in asked) <= 20.0 + 1e-9  # cost_usd is a tenth of the tokens
+    assert len(asked) <= 12
+    assert session.reason_stopped in {"budget: 12 items", "budget: 2 cost_usd"}
+
+
+def test_tenths_fill_a_budget_of_tenths():
+    bank = session_bank(n_items=30)
+    bank.responses.costs["cost_usd"][:] = 0.1
+    session = model_based(bank, budget=Budget(costs={"cost_usd": 0.3}))
+    assert len(run(session, true_answers(bank))) == 3
+
+
+@pytest.mark.parametrize("n", [1, 3])
+def test_a_cost_budget_leaves_enough_for_what_scenarios_must_have(n):
+    cost = expected(BANK)
+    cheapest = {
+        name: sorted(cost[item] for item in BANK.item_ids if item.startswith(name))[:3]
+        for name in ("math", "code", "law")
+    }
+    needed = sum(map(sum, cheapest.values()))
+    for spare in (0.0, 4.0, 15.0):
+        session = model_based(
+            BANK,
+            "d-optimal",
+            budget=Budget(costs={"output_tokens": needed + spare}),
+            constraints=Constraints(at_least={"math": 3, "code": 3, "law": 3}),
+        )
+        asked = run(session, ANSWERS, n=n)
+        assert sum(cost[item] for item in asked) <= needed + spare
+        for name in cheapest:
+            assert sum(item.startswith(name) for item in asked) >= 3
+    with pytest.raises(ParameterError, match="budget"):
+        model_based(BANK, budget=Budget(costs={"output_tokens": needed - 0.5}), constraints=Constraints(at_least=3))
+
+
+def test_items_that_turned_out_dear_leave_the_rest_to_scenarios_that_lack_some():
+    session = model_based(
+        BANK, budget=Budget(costs={"output_tokens": 16.0}), constraints=Constraints(at_least={"law": 6})
+    )
+    session.tell(next(item for item in BANK.item_ids if item.startswith("math")), 1.0, costs={"output_tokens": 14.0})
+    assert expected(BANK)[session.ask()[0]] <= 2.0
+    assert session.pending[0].startswith("law")
+
+
+def test_units_that_cannot_all_be_kept_back_do_not_end_a_session_without_a_reason():
+    """What is cheap in one unit is dear in the other, so that no item leaves the least reserve of both."""
+    cheap_in_x = np.arange(150) // 3 % 2 == 0
+    costs = {
+        "x": np.tile(np.where(cheap_in_x, 1.0, 10.0), (12, 1)),
+        "y": np.tile(np.where(cheap_in_x, 10.0, 1.0), (12, 1)),
+    }
+    bank = dataclasses.replace(BANK, responses=dataclasses.replace(BANK.responses, costs=costs))
+    constraints = Constraints(at_least={"math": 1, "law": 1})
+    session = model_based(bank, budget=Budget(costs={"x": 10.0, "y": 10.0}), constraints=constraints)
+    assert len(session.ask()) == 1
+    assert session.reason_stopped in {"budget: 10 x", "budget: 10 y"}
+
+
+@pytest.mark.parametrize(
+    ("choices", "error", "message"),
+    [
+        ({"stopping": Stopping(half_width={"art": 0.1})}, ParameterError, "art"),
+        ({"stopping": Stopping(decision=Decision("art", 0.5))}, ParameterError, "art"),
+        ({"stopping": Stopping(decision=Decision(model="nobody"))}, DataError, "nobody"),
+        ({"target": "art"}, ParameterError, "art"),
+        ({"target": {"nothing": 1.0}}, DataError, "nothing"),
+        ({"budget": Budget(costs={"yen": 1.0})}, DataError, "yen"),
+        ({"cost": "yen"}, DataError, "yen"),
+        ({"constraints": Constraints(excluded=tuple(BANK.item_ids))}, ParameterError, "empty"),
+        ({"constraints": Constraints(excluded=("nothing",))}, DataError, "nothing"),
+        ({"constraints": Constraints(at_least=9, at_most=2)}, ParameterError, "contradict"),
+        ({"constraints": Constraints(at_least=9), "budget": Budget(5)}, ParameterError, "contradict"),
+        (
+            {"budget": Budget(costs={"output_tokens": 1e-3})},
+            ParameterError,
+            r"got 0.001 output_tokens, and the cheapest",
+        ),
+        ({"budget": Budget(5), "stopping": Stopping(0.1, min_items=6)}, ParameterError, "min_items .* got 6 and 5"),
+    ],
+)
+def test_what_does_not_fit_the_bank_is_said_at_the_start(choices, error, message):
+    with pytest.raises(error, match=message):
+        model_based(BANK, **choices)
+
+
+@pytest.mark.parametrize("target", ["law", {BANK.item_ids[2]: 1.0}])
+def test_a_target_of_which_nothing_is_to_be_learnt_is_refused_by_what_it_would_steer(target):
+    calibration = dataclasses.replace(BANK.calibration, is_degenerate=np.arange(150) % 3 == 2)
+    bank = dataclasses.replace(BANK, calibration=calibration)
+    with pytest.raises(ParameterError, match=r"needs a target with an item that tells models apart, and all .* alike"):
+        model_based(bank, target=target)
+    assert model_based(bank, "d-optimal", target=target).ask()
+    assert model_based(bank, target="math").ask()
+
+
+def test_a_model_without_answers_to_the_target_cannot_be_compared_with():
+    bank = session_bank(n_items=30)
+    law = [k for k, item in enumerate(bank.item_ids) if item.startswith("law")]
+    bank.responses.responses[0, law] = np.nan
+    name = bank.responses.model_ids[0]
+    for target in ("law", "overall"):
+        with pytest.raises(DataError, match="must have a score"):
+            model_based(bank, stopping=Stopping(decision=Decision(target, model=name)))
+    model_based(bank, stopping=Stopping(decision=Decision("math", model=name)))
+
+
+def test_a_custom_score_can_be_decided_on():
+    weights = {item: 1.0 for item in BANK.item_ids if item.startswith("law")}
+    law = BANK.scenario_scores[:, BANK.targets.scenarios.index("law")]
+    name = BANK.responses.model_ids[int(np.argmin(law))]
+    rule = Stopping(decision=Decision("custom", model=name, confidence=0.9))
+    session = stopped(rule, target=weights)
+    same = stopped(Stopping(decision=Decision("law", threshold=float(law.min()), confidence=0.9)), target=weights)
+    assert session.n_items == same.n_items
+    assert session.reason_stopped == f"decision: better than {name}"
+    of_math = model_based(BANK, stopping=Stopping(decision=Decision("math", model=name)), target=weights)
+    score = BANK.scenario_scores[BANK.responses.model_ids.index(name), BANK.targets.scenarios.index("math")]
+    assert of_math.pool.threshold == pytest.approx(score)
+
+
+def test_one_sentence_says_whether_the_goal_was_reached():
+    rules = {
+        "half-width": (Stopping(half_width=0.9), Stopping(half_width=0.001)),
+        "half-widths": (
+            Stopping(half_width={"overall": 0.9, "law": 0.9}),
+            Stopping(half_width={"overall": 0.9, "law": 0.001}),
+        ),
+        "ability": (Stopping(ability_error=5.0), Stopping(ability_error=0.001)),
+        "decision": (
+            Stopping(decision=Decision(threshold=0.01), min_items=8),
+            Stopping(decision=Decision(threshold=0.5, confidence=0.99999999)),
+        ),
+    }
+    said = {}
+    for name, pair in rules.items():
+        for is_met, stopping in zip((True, False), pair, strict=True):
+            session = model_based(BANK, budget=Budget(9), stopping=stopping)
+            assert session.conclusion == ""
+            run(session, ANSWERS)
+            assert session.is_precise is is_met
+            said[name, is_met] = session.conclusion
+    half = session_half_width(model_based(BANK, budget=Budget(9), stopping=Stopping(half_width=0.001)))
+    assert said["half-width", False] == (
+        f"Stopped by the budget of 9 items: the goal of ±0.001 was not reached, the half-width is {half:.2g}."
+    )
+    assert said["half-width", True].startswith("Stopped: the goal of ±0.9 was reached, the half-width is 0.")
+    assert "±0.9 for overall and ±0.001 for law was not reached, the half-widths are" in said["half-widths", False]
+    assert "a standard error of ability of 0.001 was not reached, the largest is" in said["ability", False]
+    assert "a standard error of ability of 5 was reached" in said["ability", True]
+    assert said["decision", True] == "Stopped: it is settled that the score is above 0.01."
+    assert "certainty whether overall is above 0.5 was not reached, it is" in said["decision", False]
+    plain = model_based(BANK, budget=Budget(3))
+    run(plain, ANSWERS)
+    assert plain.conclusion.startswith(
+        "Stopped by the budget of 3 items: no precision was asked for, the half-width of"
+    )
+    all_asked = model_based(BANK, constraints=Constraints(at_most={"math": 1, "code": 1, "law": 1}))
+    run(all_asked, ANSWERS)
+    assert all_asked.conclusion.startswith("Stopped, since no item is left: no precision was asked for")
+
+
+def session_half_width(session):
+    run(session, ANSWERS)
+    row = session.estimate().scores.rows()[-1]
+    return 0.5 * (row["high"] - row["low"])

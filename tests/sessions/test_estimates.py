@@ -20,7 +20,7 @@ from itembank.numerics.intervals import calibrated_half_widths, cut_to_possible
 from itembank.responses.responses import ResponseMatrix
 from itembank.sessions.events import Asked
 from itembank.sessions.limits import Budget, Stopping
-from itembank.sessions.past_sessions import past_sessions
+from itembank.sessions.preparation import past_sessions
 from tests.estimation.test_linking_variance import with_links
 from tests.sessions.simulated import begin, model_based, run, session_bank, true_answers
 

@@ -12,7 +12,7 @@ from itembank.estimation.noise import noise_ratio
 from itembank.irt.bernoulli import logit, probability
 from itembank.irt.families import information_weights
 from itembank.irt.newton import map_abilities
-from itembank.sessions.answer_table import session_responses
+from itembank.sessions.answers import session_responses
 from itembank.sessions.events import counts_behind
 from itembank.sessions.limits import Budget
 from tests.bank.banks import with_family

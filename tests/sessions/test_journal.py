@@ -14,8 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from itembank.errors import DataError, DataWarning, IntegrityError, JournalError
-from itembank.sessions.journal import Journal, read_journal
-from itembank.sessions.journal_lines import encode_line, parse_journal
+from itembank.sessions.journal import Journal, encode_line, parse_journal, read_journal
 
 HEADER = {"bank_id": "b" * 16, "settings": {"seed": 3}}
 EVENTS = [
@@ -46,7 +45,7 @@ def test_a_second_name_that_a_killed_start_left_goes_when_the_session_goes_on(pa
     os.link(path, second)
     os.utime(path, (0.0, 0.0))
     with Journal.open(path) as journal:
-        assert list(journal.events) == EVENTS
+        assert list(journal.content.events) == EVENTS
     assert list(path.parent.iterdir()) == [path]
 
 
@@ -69,7 +68,7 @@ def test_a_journal_is_an_ordinary_file_and_leaves_nothing_beside_it(path):
 
 def test_going_on_continues_where_it_ended(path):
     with Journal.open(path) as journal:
-        assert list(journal.events) == EVENTS
+        assert list(journal.content.events) == EVENTS
         journal.append({"event": "told", "item_id": "c"})
     assert [event["item_id"] for event in read_journal(path).events[1:]] == ["été \u2028 日本", "b", "c"]
 
@@ -124,7 +123,7 @@ def test_a_line_torn_at_any_byte_is_left_out_and_cut_off(path):
             with pytest.warns(DataWarning, match="torn"):
                 journal = Journal.open(path)
         with journal:
-            assert list(journal.events) == EVENTS[:n_whole]
+            assert list(journal.content.events) == EVENTS[:n_whole]
             assert path.read_bytes() == whole[:length]
             journal.append({"event": "later"})
         content = read_journal(path)
@@ -193,16 +192,12 @@ def test_other_files_are_no_journal(path, content):
     assert path.read_bytes() == content
 
 
-def test_nothing_there_is_said(tmp_path):
-    for reading in (Journal.open, read_journal):
-        with pytest.raises(DataError, match="no journal at"):
-            reading(tmp_path / "absent.jsonl")
-
-
-def test_a_folder_is_said(tmp_path):
-    for reading in (Journal.open, read_journal):
-        with pytest.raises(JournalError, match="cannot be opened"):
-            reading(tmp_path)
+@pytest.mark.parametrize("reading", [Journal.open, read_journal])
+def test_nothing_there_and_a_folder_are_said(tmp_path, reading):
+    with pytest.raises(DataError, match="no journal at"):
+        reading(tmp_path / "absent.jsonl")
+    with pytest.raises(JournalError, match="cannot be opened"):
+        reading(tmp_path)
 
 
 def test_a_journal_is_never_written_over(path):
@@ -225,18 +220,15 @@ def test_a_file_system_without_hard_links_does_too(tmp_path, monkeypatch):
         Journal.create(tmp_path / "run.jsonl", HEADER)
 
 
-def test_a_second_writer_is_refused_and_a_reader_is_not(path):
+def test_a_second_writer_is_refused_from_the_start_and_a_reader_is_not(path):
+    with Journal.create(path.with_name("new.jsonl"), HEADER), pytest.raises(JournalError, match="another process"):
+        Journal.open(path.with_name("new.jsonl"))
     with Journal.open(path) as journal:
         with pytest.raises(JournalError, match="another process"):
             Journal.open(path)
         journal.append({"event": "later"})
         assert len(read_journal(path).events) == len(EVENTS) + 1
     Journal.open(path).close()
-
-
-def test_a_new_journal_is_locked_from_the_start(tmp_path):
-    with Journal.create(tmp_path / "run.jsonl", HEADER), pytest.raises(JournalError, match="another process"):
-        Journal.open(tmp_path / "run.jsonl")
 
 
 def test_another_process_is_refused_until_the_first_is_killed(path):

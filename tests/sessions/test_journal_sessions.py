@@ -12,16 +12,24 @@ import pytest
 from itembank.bank.bank_files import load_bank, save_bank
 from itembank.banks import retire
 from itembank.errors import BankError, DataError, DataWarning, JournalError, ParameterError
-from itembank.sessions.answer_table import session_responses
+from itembank.sessions.answers import session_responses
 from itembank.sessions.events import Failed, Told
 from itembank.sessions.journal import Journal, read_journal
-from itembank.sessions.journal_answers import journal_responses
-from itembank.sessions.journal_sessions import extend_session, open_session, read_session, start_session
+from itembank.sessions.journal_sessions import (
+    bank_of_journals,
+    extend_session,
+    is_journal,
+    journal_responses,
+    open_session,
+    read_session,
+    start_session,
+)
 from itembank.sessions.limits import Budget
 from itembank.sessions.preparation import prepare_sessions
 from itembank.sessions.session import AdaptiveSession
 from itembank.sessions.session_spec import SessionSpec
 from tests.bank.banks import make_bank
+from tests.living.living import named_bank
 from tests.sessions.session_worker import response_to, work
 from tests.sessions.simulated import begin
 
@@ -106,26 +114,21 @@ def test_choices_that_do_not_fit_leave_no_journal(tmp_path, bank):
     assert not (tmp_path / "j").exists()
 
 
-def test_the_journal_is_free_after_the_block_and_the_session_takes_no_more(journal, bank):
+def test_the_journal_is_free_after_the_block_or_an_error_and_the_session_takes_no_more(journal, bank):
     with (
         open_session(journal, bank) as session,
         pytest.raises(JournalError, match="another process"),
         open_session(journal, bank),
     ):
         pass
+    with pytest.raises(RuntimeError), open_session(journal, bank):
+        raise RuntimeError
     with open_session(journal, bank):
         pass
     before = session.history
     with pytest.raises(JournalError, match="closed"):
         session.ask()
     assert session.history == before
-
-
-def test_the_journal_is_free_after_an_error(journal, bank):
-    with pytest.raises(RuntimeError), open_session(journal, bank):
-        raise RuntimeError
-    with open_session(journal, bank):
-        pass
 
 
 def test_looking_keeps_nothing(journal, bank):
@@ -310,3 +313,65 @@ def test_costs_may_be_raised_too(tmp_path, bank):
     with open_session(tmp_path / "run.jsonl") as session:
         assert session.left["output_tokens"] > 300
         assert answer_all(session) > n_items
+
+
+BANK = make_bank()
+CHANCE_SPEC = SessionSpec(interval="model-based")
+
+
+def played(path, name, told):
+    """A journal in which these things were told: a response, or None for a failure."""
+    with start_session(path, BANK, CHANCE_SPEC, model_id=name) as session:
+        for item, response in told:
+            if response is None:
+                session.tell_failed(item, reason="lost")
+            else:
+                session.tell(item, response)
+    return path
+
+
+def test_answers_stand_in_the_order_of_the_first_answer_with_the_last_word(tmp_path):
+    told = [("law/5", 1.0), ("math/0", 0.0), ("code/1", 1.0), ("law/5", 0.0), ("code/1", None)]
+    first = played(tmp_path / "a.jsonl", "a", told)
+    second = played(tmp_path / "b.jsonl", "b", [("math/3", 1.0), ("math/0", 1.0)])
+    matrix, order, sessions = journal_responses(BANK, [first, second])
+    assert sessions == {"a": CHANCE_SPEC, "b": CHANCE_SPEC}
+    assert order == {"a": ["law/5", "math/0"], "b": ["math/3", "math/0"]}
+    assert matrix.item_ids == ["math/0", "math/3", "law/5"]  # the bank's order
+    np.testing.assert_array_equal(matrix.responses, [[0.0, np.nan, 0.0], [1.0, 1.0, np.nan]])
+    assert matrix.items["scenario"].to_list() == ["math", "math", "law"]
+
+
+def test_journals_are_told_from_other_files(tmp_path):
+    journal = played(tmp_path / "a.jsonl", "a", [("math/0", 1.0)])
+    (tmp_path / "other.jsonl").write_text('{"model_id": "a"}\n')
+    assert is_journal(journal)
+    assert not is_journal(tmp_path / "other.jsonl")
+    assert not is_journal(tmp_path)
+
+
+def test_what_cannot_be_examined_is_refused(tmp_path):
+    empty = played(tmp_path / "empty.jsonl", "a", [("math/0", None)])
+    with pytest.raises(DataError, match="have been told an answer"):
+        journal_responses(BANK, [empty])
+    journal = played(tmp_path / "a.jsonl", "a", [("math/0", 1.0), ("law/29", 1.0)])
+    with pytest.raises(DataError, match="another model, got several of 'a'"):
+        journal_responses(BANK, [journal, journal])
+    with pytest.raises(DataError, match="1 that are not: 'law/29'"):
+        journal_responses(make_bank(n_items=15), [journal])
+
+
+def test_sessions_go_with_the_score_that_they_were_begun_for(tmp_path):
+    bank = named_bank()
+    clean = retire(bank, ["math/0"], reason="wrong key")
+    for name, one in (("before", bank), ("after", clean)):
+        with start_session(tmp_path / name, one, CHANCE_SPEC, model_id=name) as session:
+            session.tell("law/5", 1.0)
+    assert bank_of_journals(clean, [tmp_path / "before"]).target_digest == bank.target_digest
+    assert bank_of_journals(clean, [tmp_path / "after"]) is clean
+    assert bank_of_journals(BANK, [tmp_path / "before"]) is BANK  # of strangers
+    with pytest.raises(DataError, match="begun for one score, got several: 'quiz@1', 'quiz@2'"):
+        bank_of_journals(clean, [tmp_path / "before", tmp_path / "after"])
+    with start_session(tmp_path / "early", bank, CHANCE_SPEC, model_id="early") as session:
+        session.tell("math/0", 1.0)
+    assert journal_responses(clean, [tmp_path / "early"]).responses.item_ids == ["math/0"]

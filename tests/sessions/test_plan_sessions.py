@@ -15,8 +15,8 @@ from itembank.planning.select import select
 from itembank.selection.recipes import read_recipe
 from itembank.sessions import plan_sessions as module
 from itembank.sessions.limits import Budget
-from itembank.sessions.past_sessions import past_sessions
-from itembank.sessions.plan_sessions import Design, plan_sessions
+from itembank.sessions.plan_sessions import plan_sessions
+from itembank.sessions.preparation import past_sessions
 from itembank.sessions.session_spec import SessionSpec
 from tests.sessions.simulated import session_bank
 
@@ -27,7 +27,7 @@ NAMES = ("at once", "in stages", "one by one")
 def designs(*errors):
     """Ways of asking with these errors, as one that is added to the list would be."""
     return tuple(
-        Design(name, lambda question, progress, one=one: np.asarray(one), f"{name} {{n_items}}")
+        (name, lambda bank, spec, progress, one=one: np.tile(one[:, None], 9), f"{name} {{n_items}}")
         for name, one in zip(NAMES, errors, strict=False)
     )
 

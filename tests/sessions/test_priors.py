@@ -8,9 +8,10 @@ import pytest
 from itembank.errors import DataError, DataWarning, ParameterError
 from itembank.irt.parameters import AbilityPrior
 from itembank.sessions.preparation import ready_pool
-from itembank.sessions.prior_specs import GroupPrior, RegressionPrior
 from itembank.sessions.priors import (
+    GroupPrior,
     KnownModels,
+    RegressionPrior,
     ability_prior,
     group_prior,
     regression_prior,
@@ -154,8 +155,7 @@ def test_a_category_that_no_model_has_is_warned_of_and_is_average(rng):
 
 
 @pytest.mark.parametrize(
-    "spec",
-    ["bank", GroupPrior("family", "x"), RegressionPrior(("size", "family"), {"size": 99.0, "family": "x"})],
+    "spec", ["bank", GroupPrior("family", "x"), RegressionPrior(("size", "family"), {"size": 99.0, "family": "x"})]
 )
 def test_what_the_table_holds_is_not_warned_of(rng, spec):
     with warnings.catch_warnings():

@@ -1,11 +1,14 @@
-"""The verb `check_bank`: a bank's estimates beside the scores of models that ran everything."""
+"""A bank's estimates beside the scores of models that ran everything: the verb `check_bank` and its result."""
 
+import math
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
 
 import numpy as np
 import polars as pl
+from scipy.special import bdtrc
 
-from itembank.auditing.bank_check_results import BankCheck, CheckedScore
 from itembank.bank.arguments import GivenBank, GivenResponses, GivenSelection, as_bank, as_new_responses, as_selection
 from itembank.bank.banks import Bank
 from itembank.bank.selections import Selection
@@ -22,8 +25,143 @@ from itembank.planning.select import select
 from itembank.progress import ProgressCallback, part_of, silent
 from itembank.readers.agreement import only_items
 from itembank.responses.responses import ResponseMatrix
+from itembank.responses.score_names import OVERALL
+from itembank.tabular import Tabular
 
+RARE: Final = 0.05
+"""So seldom chance alone leaves as many scores outside their intervals, where a check says that the bank does."""
+ROUNDING: Final = 1e-9
 SIZES = (30, 100, 300)
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedScore:
+    """One score of one model, estimated from some items.
+
+    Attributes
+    ----------
+    model_id, target : str
+    n_chosen : int
+        Items that were chosen in all.
+    n_items, n_total : int
+        Items of the target that were used, of how many.
+    truth : float
+        From all items; NaN where the model did not run all of them.
+    estimate, low, high : float
+        From the chosen items alone, with the interval.
+    expected_error : float
+        Mean absolute error of the bank's own models, left out in turn, with items chosen in the same way; NaN where it
+        is not known.
+    """
+
+    model_id: str
+    target: str
+    n_chosen: int
+    n_items: int
+    n_total: int
+    truth: float
+    estimate: float
+    low: float
+    high: float
+    expected_error: float
+
+    @property
+    def error(self) -> float:
+        """Estimate less truth."""
+        return self.estimate - self.truth
+
+    @property
+    def is_known(self) -> bool:
+        """Whether there are a truth and an interval to compare."""
+        return not math.isnan(self.truth + self.low + self.high)
+
+    @property
+    def held(self) -> bool:
+        """Whether the interval holds the truth."""
+        return self.low - ROUNDING <= self.truth <= self.high + ROUNDING
+
+    @property
+    def verdict(self) -> str:
+        """What to make of it, in a word."""
+        return "unknown" if not self.is_known else "within" if self.held else "outside"
+
+    def in_words(self, level: float) -> str:
+        """Say it in a sentence, in points."""
+        half = 50.0 * (self.high - self.low)
+        own = f"; its own models, left out, erred by {100.0 * self.expected_error:.1f} on average"
+        own = "" if math.isnan(self.expected_error) else own
+        bank_says = f"what the bank expects ({half:.1f} at {100.0 * level:g} %{own})"
+        start = f"{self.model_id}, {self.n_chosen} items: the error of {100.0 * abs(self.error):.1f} points is"
+        if self.held:
+            return f"{start} within {bank_says}."
+        return (
+            f"{start} outside {bank_says}. The bank does not suit this model: calibrate it with models like this one, "
+            "or take more items."
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the record; scores and errors run from 0 to 1."""
+        names = ("model_id", "target", "n_chosen", "n_items", "n_total", "truth", "estimate", "error", "expected_error")
+        record = {name: getattr(self, name) for name in (*names, "low", "high")}
+        return {**record, "held": self.held if self.is_known else None, "verdict": self.verdict}
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class BankCheck(Tabular):
+    """How good a bank's estimates are for models that ran everything.
+
+    Attributes
+    ----------
+    bank_id : str
+    level : float
+        Of the intervals.
+    scores : tuple of CheckedScore
+        By number of items, model and target.
+    hints : tuple of str
+        What about the models may make them unlike those of the bank.
+    """
+
+    bank_id: str
+    level: float
+    scores: tuple[CheckedScore, ...]
+    hints: tuple[str, ...]
+
+    @property
+    def verdicts(self) -> tuple[str, ...]:
+        """A sentence on the overall score of each model and number of items."""
+        return tuple(one.in_words(self.level) for one in self._overall())
+
+    @property
+    def suits(self) -> bool:
+        """Whether, with every number of items, chance alone may leave so many overall scores outside their intervals.
+
+        A single model is outside by chance one time in twenty (at level 0.95), and that is taken for no chance.
+        """
+        for size in {one.n_chosen for one in self.scores}:
+            scores = [one for one in self._overall() if one.n_chosen == size]
+            n_outside = sum(not one.held for one in scores)
+            # the binomial probability of so many misses or more
+            by_chance = bdtrc(n_outside - 1, len(scores), max(1.0 - self.level, RARE)) if n_outside else 1.0
+            if by_chance <= RARE + ROUNDING:
+                return False
+        return True
+
+    def _overall(self) -> list[CheckedScore]:
+        return [one for one in self.scores if one.target == OVERALL and one.is_known]
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One record a number of items, model and target."""
+        return [one.to_dict() for one in self.scores]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all but the rows."""
+        return {
+            "bank": self.bank_id,
+            "level": self.level,
+            "suits": self.suits,
+            "verdicts": list(self.verdicts),
+            "hints": list(self.hints),
+        }
 
 
 def check_bank(
@@ -78,9 +216,17 @@ def check_bank(
         check_whole("a number of items to check", size, least=1)
     bank = as_bank(bank)
     matrix = known_items(bank, as_new_responses(bank, responses), None, ignore_unknown=ignore_unknown)
-    truth = _full_scores(bank, matrix)
+    truth, n_missing = _scores_and_missing(bank, matrix)
+    if np.isnan(truth).all():
+        names = [f"{name} ({n} missing)" for name, n in zip(matrix.model_ids, n_missing.tolist(), strict=True)]
+        raise DataError(
+            f"a check needs models that ran all {bank.n_items} items of the bank, or all of a scenario, got "
+            f"{shown(names)}. Give their full runs."
+        )
     given = as_selection(selection)
-    wanted = [given.n_items] if given is not None else list(sizes) or _default_sizes(bank)
+    least = bank.targets.n_scenarios
+    usual = [size for size in SIZES if least <= size < bank.n_items] or [max(least, bank.n_items // 2)]
+    wanted = [given.n_items] if given is not None else list(sizes) or usual
     scores: list[CheckedScore] = []
     for number, size in enumerate(wanted):
         report = part_of(progress, number / len(wanted), (number + 1) / len(wanted), f"{size} items: ")
@@ -89,28 +235,10 @@ def check_bank(
     return BankCheck(bank.bank_id, level, tuple(scores), tuple(_hints(bank, matrix, truth)))
 
 
-def _default_sizes(bank: Bank) -> list[int]:
-    """Numbers of items that leave some out and suffice for every scenario."""
-    least = bank.targets.n_scenarios
-    return [size for size in SIZES if least <= size < bank.n_items] or [max(least, bank.n_items // 2)]
-
-
 def ran_all_of_a_scenario(bank: Bank, responses: ResponseMatrix) -> bool:
     """Whether any model answered every item of any scenario, so that its score can be compared with an estimate."""
     known, _ = only_items(responses, bank.responses.items["item_id"])
     return bool(known.n_items) and not np.isnan(_scores_and_missing(bank, known)[0]).all()
-
-
-def _full_scores(bank: Bank, responses: ResponseMatrix) -> FloatArray:
-    """Scores from all items, (n_models, n_targets); NaN where a model did not run all that count."""
-    result, n_missing = _scores_and_missing(bank, responses)
-    if np.isnan(result).all():
-        names = [f"{name} ({n} missing)" for name, n in zip(responses.model_ids, n_missing.tolist(), strict=True)]
-        raise DataError(
-            f"a check needs models that ran all {bank.n_items} items of the bank, or all of a scenario, got "
-            f"{shown(names)}. Give their full runs."
-        )
-    return result
 
 
 def _scores_and_missing(bank: Bank, responses: ResponseMatrix) -> tuple[FloatArray, IntArray]:
@@ -166,17 +294,13 @@ def _hints(bank: Bank, responses: ResponseMatrix, truth: FloatArray) -> Iterator
                 f"{high:.3f})."
             )
     for name, kind in bank.responses.models.schema.items():
-        if kind in {pl.Date, pl.Datetime}:
-            yield from _dates(name, bank.responses.models[name], responses.models)
-
-
-def _dates(name: str, dates: pl.Series, models: pl.DataFrame) -> Iterator[str]:
-    """Say of which time the bank's models are, and which models are newer."""
-    days = dates.drop_nulls().cast(pl.Date)
-    if not days.len():
-        return
-    yield f"The bank's models are from {days.min()!s} to {days.max()!s} ({name})."
-    if name in models.columns and models.schema[name] in {pl.Date, pl.Datetime}:
+        days = bank.responses.models[name].drop_nulls()
+        if kind not in {pl.Date, pl.Datetime} or not days.len():
+            continue
+        days, models = days.cast(pl.Date), responses.models
+        yield f"The bank's models are from {days.min()!s} to {days.max()!s} ({name})."
+        if models.schema.get(name) not in {pl.Date, pl.Datetime}:
+            continue
         newer = models.filter(pl.col(name).cast(pl.Date) > days.max())["model_id"].to_list()
         if newer:
             yield f"{shown(newer)}: newer than all models of the bank."

@@ -40,23 +40,16 @@ class ScoreTest:
 
 
 def score_test(
-    values: FloatArray, observed: BoolArray, design: FloatArray, covariate: FloatArray, clusters: IntArray | None = None
+    values: FloatArray,  # (n_models, n_items): Responses in [0, 1], and where there is one
+    observed: BoolArray,  # (n_models, n_items)
+    design: FloatArray,  # (n_models, n_columns): A column of ones, and abilities
+    covariate: FloatArray,  # (n_models,): 0 and 1 for a group, or numbers with standard deviation 1
+    # (n_models,): Number of each model's cluster, from 0. A cluster counts as one model: its members share a weight of
+    # 1, and the variance of the statistic is that of its clusters' sums, with as many degrees of freedom as the group
+    # with fewer clusters has, less one
+    clusters: IntArray | None = None,
 ) -> ScoreTest:
-    """Test whether a covariate explains answers beyond ability.
-
-    Parameters
-    ----------
-    values, observed : (n_models, n_items)
-        Responses in [0, 1], and where there is one.
-    design : (n_models, n_columns)
-        A column of ones, and abilities.
-    covariate : (n_models,)
-        0 and 1 for a group, or numbers with standard deviation 1.
-    clusters : (n_models,), optional
-        Number of each model's cluster, from 0. A cluster counts as one model: its members share a weight of 1, and the
-        variance of the statistic is that of its clusters' sums, with as many degrees of freedom as the group with
-        fewer clusters has, less one.
-    """
+    """Test whether a covariate explains answers beyond ability."""
     weight = np.ones(covariate.size) if clusters is None else 1.0 / np.bincount(clusters)[clusters]
     answers, known = np.where(observed, values, 0.0), observed * weight[:, None]
     p = _null_fit(answers, known, design)
@@ -76,19 +69,20 @@ def score_test(
     else:
         sums = np.zeros((int(clusters.max()) + 1, score.size))
         np.add.at(sums, clusters, remaining * residual)
-        variance, n_free = np.sum(sums**2, axis=0), _degrees_of_freedom(covariate, clusters)
+        variance = np.sum(sums**2, axis=0)
+        # clusters of the smaller of two groups, less one; of a number all clusters, less two
+        n_free = float(np.unique(clusters).size - 2)
+        if set(np.unique(covariate).tolist()) <= {0.0, 1.0}:
+            n_free = float(min(np.unique(clusters[covariate == side]).size for side in (0.0, 1.0)) - 1)
     z = np.divide(score, np.sqrt(variance), out=np.zeros_like(score), where=tells & (variance > 0.0))
-    z = _without_skewness(z, skewness)
-    return ScoreTest(z, _two_sided(z, n_free), _effect(residual, known, covariate))
-
-
-def _without_skewness(z: FloatArray, skewness: FloatArray | float) -> FloatArray:
-    """Correct z for the skewness of a sum over a few models (Cornish and Fisher), so that tails are as they should be.
-
-    The correction ``skewness (z^2 - 1) / 6`` is bounded where it would be larger than the expansion bears.
-    """
+    # Cornish and Fisher's correction for the skewness of a sum over a few models, so that tails are as they should be:
+    # skewness (z^2 - 1) / 6, bounded where it would be larger than the expansion bears
     bounded = np.clip(skewness * z, -1.5, 1.5)
-    return np.asarray(z - np.divide(bounded * (z**2 - 1.0), 6.0 * z, out=np.zeros_like(z), where=np.abs(z) > 1.0))
+    z = np.asarray(z - np.divide(bounded * (z**2 - 1.0), 6.0 * z, out=np.zeros_like(z), where=np.abs(z) > 1.0))
+    p_value = np.full(z.shape, np.nan)
+    if n_free >= 2.0:
+        p_value = 2.0 * stdtr(n_free if np.isfinite(n_free) else 1e10, -np.abs(z))
+    return ScoreTest(z, p_value, _effect(residual, known, covariate))
 
 
 def _null_fit(answers: FloatArray, known: FloatArray, design: FloatArray) -> FloatArray:
@@ -113,20 +107,6 @@ def _curvature(information: FloatArray, design: FloatArray) -> FloatArray:
     return np.asarray((information.T @ products).reshape(-1, n_columns, n_columns) + RIDGE * np.eye(n_columns))
 
 
-def _degrees_of_freedom(covariate: FloatArray, clusters: IntArray) -> float:
-    """Clusters of the smaller of two groups, less one; of a number all clusters, less two."""
-    if not set(np.unique(covariate).tolist()) <= {0.0, 1.0}:
-        return float(np.unique(clusters).size - 2)
-    return float(min(np.unique(clusters[covariate == side]).size for side in (0.0, 1.0)) - 1)
-
-
-def _two_sided(z: FloatArray, n_free: float) -> FloatArray:
-    """Two-sided p-values of t with so many degrees of freedom; NaN below two."""
-    if n_free < 2.0:
-        return np.full(z.shape, np.nan)
-    return np.asarray(2.0 * stdtr(n_free if np.isfinite(n_free) else 1e10, -np.abs(z)))
-
-
 def _effect(residual: FloatArray, known: FloatArray, covariate: FloatArray) -> FloatArray:
     """Slope of the residual on the covariate over the models that answered, (n_items,); of a group, a difference."""
     total = np.maximum(known.sum(axis=0), 1e-12)
@@ -138,23 +118,14 @@ def _effect(residual: FloatArray, known: FloatArray, covariate: FloatArray) -> F
 
 
 def mantel_haenszel_delta(
-    values: FloatArray, observed: BoolArray, in_group: BoolArray, stratum: IntArray
-) -> tuple[FloatArray, FloatArray]:
+    values: FloatArray,  # (n_models, n_items)
+    observed: BoolArray,  # (n_models, n_items)
+    in_group: BoolArray,  # (n_models,)
+    stratum: IntArray,  # (n_models,): Number of each model's stratum of ability, from 0
+) -> tuple[FloatArray, FloatArray]:  # Delta and its error, (n_items,); NaN where no stratum compares the groups
     """Delta of each item and its standard error, (n_items,); negative where the item is harder for the group.
 
     The variance of the log odds ratio is that of Robins, Breslow and Greenland (1986).
-
-    Parameters
-    ----------
-    values, observed : (n_models, n_items)
-    in_group : (n_models,)
-    stratum : (n_models,)
-        Number of each model's stratum of ability, from 0.
-
-    Returns
-    -------
-    delta, error : (n_items,)
-        NaN where no stratum compares the groups.
     """
     answers, known = np.where(observed, values, 0.0), observed.astype(np.float64)
     n_strata = int(stratum.max()) + 1

@@ -1,33 +1,80 @@
-"""The verb `differential_items`: items that behave differently for a group of models of equal ability."""
+"""Items that behave differently for a group of equally able models: the verb `differential_items` and its result."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import polars as pl
 
-from itembank.auditing.differential import (
-    ability_strata,
-    benjamini_hochberg,
-    mantel_haenszel_delta,
-    score_test,
-)
-from itembank.auditing.differential_results import DifferentialItems
+from itembank.auditing.differential import ability_strata, benjamini_hochberg, mantel_haenszel_delta, score_test
 from itembank.auditing.panel import Panel, panel_of, without_items
 from itembank.bank.arguments import GivenResponses, as_bank_or_responses
 from itembank.bank.banks import Bank
 from itembank.checks import check_fraction
 from itembank.errors import DataError, did_you_mean, shown
-from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+from itembank.numerics.arrays import BoolArray, FloatArray
 from itembank.numerics.threads import one_blas_thread
 from itembank.progress import ProgressCallback, silent
 from itembank.responses.model_features import NumberFeature
 from itembank.responses.responses import ResponseMatrix
+from itembank.tabular import Tabular
 
 LEAST_IN_GROUP = 8
 """Models that a group, and all others together, must have."""
 CLASS_B, CLASS_C = 1.0, 1.5
 """Absolute deltas from which ETS calls a difference moderate and large; C must also exceed 1 beyond chance."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class DifferentialItems(Tabular):
+    """What a column of the model table explains of answers beyond ability.
+
+    Attributes
+    ----------
+    column : str
+    level : float
+        False flags to be expected among the flagged, at most (Benjamini and Hochberg).
+    table : table of one row an item and group, those of the largest effect first
+        `item_id`, `scenario`; `group` (for a column of numbers, its name), `n_group` and `n_others` models; `effect` in
+        shares of right answers at equal ability (group less others; for numbers per standard deviation), `z`,
+        `p_value`, `adjusted_p`; `mh_delta` and `mh_class` of Mantel and Haenszel (A small, B, C large; null for
+        numbers); `is_flagged`.
+    scores : table of one row a scenario and group
+        `score_effect`: difference of scores at equal overall ability; `n_items`, `n_flagged`; `flagged_effect`: how
+        much of the score's difference the flagged items make.
+    notes : tuple of str
+        What must be known to read it.
+    """
+
+    column: str
+    level: float
+    table: pl.DataFrame
+    scores: pl.DataFrame
+    notes: tuple[str, ...]
+
+    @property
+    def flagged(self) -> pl.DataFrame:
+        """Rows of flagged items."""
+        return self.table.filter("is_flagged")
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One record an item and group."""
+        return self.table.to_dicts()
+
+    def to_polars(self) -> pl.DataFrame:
+        """Return the records as a polars table."""
+        return self.table
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all but the rows."""
+        return {
+            "column": self.column,
+            "level": self.level,
+            "n_flagged": self.flagged.height,
+            "scores": self.scores.to_dicts(),
+            "notes": list(self.notes),
+        }
 
 
 @one_blas_thread()
@@ -103,13 +150,22 @@ def differential_of(
     tables, scores = [], []
     for number, one in enumerate(compared):
         progress(f"{column} {one.name}", number / len(compared))
-        tables.append(_tested(responses, _purified(responses, panel, one, cluster, level), one, cluster))
+        # items that differ are left out of the abilities: they would make others seem to differ the other way
+        p_values = _tested(responses, panel, one, cluster)["p_value"].to_numpy()
+        purified = without_items(panel, benjamini_hochberg(p_values) < level)
+        tables.append(_tested(responses, purified, one, cluster))
         scores.append(_score_effects(responses, panel, one))
     table = pl.concat(tables)
     table = table.with_columns(adjusted_p=benjamini_hochberg(table["p_value"].to_numpy()))
     table = table.with_columns(is_flagged=pl.col("adjusted_p") < level)  # NaN is above every number in polars
     table = table.sort(pl.col("is_flagged"), pl.col("effect").abs(), descending=True, maintain_order=True)
-    per_score = pl.concat(scores).join(_flagged_effects(table), on=["scenario", "group"], maintain_order="left")
+    is_flagged = pl.col("is_flagged")
+    flagged_effects = table.group_by("scenario", "group").agg(
+        n_items=pl.len(),
+        n_flagged=is_flagged.sum(),
+        flagged_effect=pl.col("effect").filter(is_flagged).sum() / pl.len(),
+    )
+    per_score = pl.concat(scores).join(flagged_effects, on=["scenario", "group"], maintain_order="left")
     return DifferentialItems(column, level, table, per_score, tuple(_notes(table, compared, clusters)))
 
 
@@ -126,13 +182,7 @@ class Comparison:
 def compared_models(
     responses: ResponseMatrix, column: str, clusters: str | None
 ) -> tuple[list[Comparison], pl.Series | None]:
-    """Return what is compared with what, and the cluster of each model where one column tells it.
-
-    Raises
-    ------
-    DataError
-        When a column is not there, or says the same of nearly all models.
-    """
+    """Return what is compared with what, and the cluster of each model where one column tells it."""
     compared = list(_comparisons(_column(responses, column)))
     if not compared:
         raise DataError(
@@ -170,25 +220,22 @@ def _comparisons(column: pl.Series) -> Iterator[Comparison]:
             yield Comparison(name, mine.astype(np.float64), known, is_group=True)
 
 
-def _purified(
-    responses: ResponseMatrix, panel: Panel, one: Comparison, cluster: pl.Series | None, level: float
-) -> Panel:
-    """Leave items that differ out of the abilities: they would make others seem to differ the other way."""
-    p_values = _tested(responses, panel, one, cluster)["p_value"].to_numpy()
-    return without_items(panel, benjamini_hochberg(p_values) < level)
-
-
 def _tested(responses: ResponseMatrix, panel: Panel, one: Comparison, cluster: pl.Series | None) -> pl.DataFrame:
     """Test every item, group of items by group of items."""
     rows = np.flatnonzero(one.known)
     covariate, in_group = one.covariate[rows], one.covariate[rows] > 0.5
-    clusters = None if cluster is None else _numbered(cluster, rows)
+    clusters = None
+    if cluster is not None:  # numbered from 0; a model whose cluster is not known is one of its own
+        own = pl.Series([f"\0{row}" for row in range(cluster.len())])
+        names = cluster.cast(pl.String).fill_null(own)
+        clusters = np.unique(names.to_numpy()[rows], return_inverse=True)[1].astype(np.int64)
     found = np.full((5, responses.n_items), np.nan)
     for number in range(panel.theta.shape[1]):
         items = np.flatnonzero(panel.group == number)
         values, observed = panel.values[np.ix_(rows, items)], panel.observed[np.ix_(rows, items)]
-        theta = panel.theta[rows, number]
-        test = score_test(values, observed, _design(theta, panel.overall[rows]), covariate, clusters)
+        theta, overall = panel.theta[rows, number], panel.overall[rows]
+        columns = [np.ones(theta.size), theta] if np.allclose(theta, overall) else [np.ones(theta.size), theta, overall]
+        test = score_test(values, observed, np.column_stack(columns), covariate, clusters)
         found[:3, items] = test.effect, test.z, test.p_value
         if one.is_group:
             found[3:, items] = mantel_haenszel_delta(values, observed, in_group, ability_strata(theta))
@@ -204,19 +251,6 @@ def _tested(responses: ResponseMatrix, panel: Panel, one: Comparison, cluster: p
         pl.Series("mh_delta", delta).fill_nan(None),
         pl.Series("mh_class", _classes(delta, error), dtype=pl.String),
     )
-
-
-def _numbered(cluster: pl.Series, rows: IntArray) -> IntArray:
-    """Return clusters numbered from 0; a model whose cluster is not known is one of its own."""
-    own = pl.Series([f"\0{row}" for row in range(cluster.len())])
-    names = cluster.cast(pl.String).fill_null(own)
-    return np.unique(names.to_numpy()[rows], return_inverse=True)[1].astype(np.int64)
-
-
-def _design(theta: FloatArray, overall: FloatArray) -> FloatArray:
-    """Ones and ability in the group of items; and overall ability, where that is another."""
-    is_same = np.allclose(theta, overall)
-    return np.column_stack([np.ones(theta.size), theta, *([] if is_same else [overall])])
 
 
 def _classes(delta: FloatArray, error: FloatArray) -> list[str | None]:
@@ -243,16 +277,6 @@ def _score_effects(responses: ResponseMatrix, panel: Panel, one: Comparison) -> 
         score = total[answered] / observed[answered].sum(axis=1)
         effects.append(float(np.linalg.lstsq(design[answered], score, rcond=None)[0][-1]))
     return pl.DataFrame({"scenario": scenarios, "group": one.name, "score_effect": effects})
-
-
-def _flagged_effects(table: pl.DataFrame) -> pl.DataFrame:
-    """Sum of the flagged items' effects over the number of items, by scenario and group."""
-    is_flagged = pl.col("is_flagged")
-    return table.group_by("scenario", "group").agg(
-        n_items=pl.len(),
-        n_flagged=is_flagged.sum(),
-        flagged_effect=pl.col("effect").filter(is_flagged).sum() / pl.len(),
-    )
 
 
 def _notes(table: pl.DataFrame, compared: list[Comparison], clusters: str | None) -> Iterator[str]:

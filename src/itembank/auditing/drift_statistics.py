@@ -69,24 +69,17 @@ class Drift(NamedTuple):
 
 
 def find_drift(
-    model: FactorModel, items: IntArray, responses: FloatArray, past: PastResiduals, *, n_learnt: int
+    model: FactorModel,
+    items: IntArray,  # (n_columns,): Positions of the items
+    responses: FloatArray,  # (n_models, n_columns): Of new models; NaN where missing
+    past: PastResiduals,  # Of these items
+    *,
+    n_learnt: int,  # Factors whose loadings past models taught, the first; those of discrepancies are what they are
 ) -> Drift:
     """Mark the item with the z furthest from 0, leave it out of what answers are expected from, and begin anew.
 
     Until none is beyond 2.5, or a fifth is marked. Marked items are judged by the others to the end, so that one bad
     item does not make good ones look bad.
-
-    Parameters
-    ----------
-    model : FactorModel
-    items : (n_columns,)
-        Positions of the items.
-    responses : (n_models, n_columns)
-        Of new models; NaN where missing.
-    past : PastResiduals
-        Of these items.
-    n_learnt : int
-        Factors whose loadings past models taught, the first; those of discrepancies are what they are.
     """
     is_marked = np.zeros(items.size, dtype=bool)
     difference, deviation = (np.full(responses.shape, np.nan) for _ in range(2))
@@ -113,20 +106,16 @@ def find_drift(
         changed = [one for one in alike if worst in one[1]]
 
 
-def standardised_sums(deviation: FloatArray, past: PastResiduals, leverage: FloatArray) -> tuple[FloatArray, IntArray]:
+def standardised_sums(
+    deviation: FloatArray,  # (n_models, n_items): u, NaN where missing
+    past: PastResiduals,
+    leverage: FloatArray,  # (n_items,): h: 1 for new models that are like past ones on average (`leverages`)
+) -> tuple[FloatArray, IntArray]:
     """Z of each item, and the number of models K_i.
 
     ``t = sum_l (u_li - m_i) / (s_i sqrt(K_i (1 + K_i h_i / n_i)))``: m_i, s_i and n_i are of past models, the second
     root takes in that what is expected was learnt from so many. s_i too rests on n_i models, so that t has Student's
     distribution with n_i - 1 degrees of freedom; z is the normal deviate that is as rare.
-
-    Parameters
-    ----------
-    deviation : (n_models, n_items)
-        u, NaN where missing.
-    past : PastResiduals
-    leverage : (n_items,)
-        h: 1 for new models that are like past ones on average (`leverages`).
     """
     n_models = np.sum(~np.isnan(deviation), axis=0)
     error = past.spread * np.sqrt(n_models * (1.0 + leverage * n_models / np.maximum(past.n_models, 1)))
@@ -137,18 +126,14 @@ def standardised_sums(deviation: FloatArray, past: PastResiduals, leverage: Floa
     return -np.sign(t) * ndtri(tail), n_models
 
 
-def leverages(factors: FloatArray, observed: BoolArray) -> FloatArray:
+def leverages(
+    factors: FloatArray,  # (n_models, n_factors): Expected ones of new models
+    observed: BoolArray,  # (n_models, n_items): What they answered
+) -> FloatArray:
     """How much less is known of what new models answer than of past ones: ``1 + |f|^2``, (n_items,).
 
     As for any regression line: its slope, learnt from n models with factors of mean 0 and variance 1, is off by
     ``s / sqrt(n)``, and models whose mean factor is f find f times that in every item.
-
-    Parameters
-    ----------
-    factors : (n_models, n_factors)
-        Expected ones of new models.
-    observed : (n_models, n_items)
-        What they answered.
     """
     n_models = np.maximum(observed.sum(axis=0), 1)
     means = observed.T.astype(np.float64) @ factors / n_models[:, None]
@@ -157,19 +142,14 @@ def leverages(factors: FloatArray, observed: BoolArray) -> FloatArray:
 
 
 def marked_by_chance(
-    past_difference: FloatArray, past_deviation: FloatArray, observed: BoolArray, past: PastResiduals, *, n_draws: int
+    past_difference: FloatArray,  # (n_past, n_items): Residuals as they are, and in standard deviations
+    past_deviation: FloatArray,  # (n_past, n_items)
+    observed: BoolArray,  # (n_models, n_items): What the new models answered
+    past: PastResiduals,
+    *,
+    n_draws: int,
 ) -> float:
-    """Items beyond the bound where past models, drawn by chance, answer what the new ones did: the mean of some draws.
-
-    Parameters
-    ----------
-    past_difference, past_deviation : (n_past, n_items)
-        Residuals as they are, and in standard deviations.
-    observed : (n_models, n_items)
-        What the new models answered.
-    past : PastResiduals
-    n_draws : int
-    """
+    """Items beyond the bound where past models, drawn by chance, answer what the new ones did: a mean over draws."""
     rng = np.random.default_rng(0)
     n_drawn = min(observed.shape[0], past_deviation.shape[0])
     counts = []

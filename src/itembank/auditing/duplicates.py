@@ -1,5 +1,12 @@
-"""The verb `find_duplicates`, and its result: items that models answer as if they were one question."""
+"""Items that models answer as if they were one question: kernels on arrays, the verb `find_duplicates` and its result.
 
+The log-likelihood ratio of a pair is ``sum over models of (log(1 - e) if both answers agree, else log(e)) -
+(log P_j + log P_k) / 2``: one question asked twice and answered otherwise with probability e, against two questions
+that have nothing in common but the abilities they measure. ``P_j`` is the probability of the answer that the model gave
+to item j. All pairs are products of matrices, made in blocks.
+"""
+
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,19 +15,133 @@ import polars as pl
 from scipy.special import expit
 
 from itembank.auditing.differential_items import responses_of
-from itembank.auditing.duplicate_pairs import duplicate_pairs, with_residual_factors
 from itembank.auditing.item_evidence import ItemEvidence, item_evidence
 from itembank.auditing.panel import Panel, panel_of
 from itembank.bank.arguments import GivenResponses
 from itembank.bank.banks import Bank
 from itembank.checks import check_not_negative
-from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.numerics.threads import one_blas_thread
 from itembank.responses.responses import ResponseMatrix
 from itembank.tabular import Tabular
 
+SLIP = 0.05
+"""e: how often a model answers a question otherwise when asked again."""
+NEAREST = 0.02
+"""Probabilities lie so far from 0 and 1 at least: two answers that nearly all models give alike prove nothing."""
+MODELS_A_FACTOR, MOST_FACTORS = 50, 4
+"""Models it takes to tell one residual factor from chance, and how many factors are used at most."""
+ROWS, COLUMNS = 1024, 4096
+"""Pairs whose ratios are in memory at once: 17 MB."""
+CELLS_AT_ONCE = 2**20
+"""Cells whose temporaries are in memory at once: 8 MB each."""
 LEAST_POOL = 200
 """Items that a group counts as at least: among the pairs of many small groups, too, some stand out by chance."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pairs:
+    """Pairs of items, the most alike first."""
+
+    first: IntArray  # (n_pairs,): Indices of items; the first is the smaller
+    second: IntArray  # (n_pairs,)
+    log_ratio: FloatArray  # (n_pairs,): Log-likelihood ratio: the same question, against two
+    n_shared: IntArray  # (n_pairs,): Models that answered both, and that answered both alike
+    n_agree: IntArray  # (n_pairs,)
+
+
+def with_residual_factors(
+    probability: FloatArray,  # (n_models, n_items): What ability explains
+    # (n_models, n_items): Responses, or which of them are right; and where there is one
+    values: FloatArray | BoolArray,
+    observed: BoolArray,  # (n_models, n_items)
+) -> FloatArray:
+    """Add to probabilities what leading factors of the residuals explain, (n_models, n_items).
+
+    Where models are siblings, or a benchmark measures more than one ability, many pairs of items agree more than one
+    ability explains; that is no reason to call them duplicates.
+    """
+    n_factors = min(MOST_FACTORS, values.shape[0] // MODELS_A_FACTOR)
+    if n_factors == 0:
+        return _clipped(probability)
+    residual = np.empty(values.shape)
+    for rows in _runs_of_models(values.shape):
+        p, is_known = _clipped(probability[rows]), observed[rows]
+        deviation = (values[rows] - p) / np.sqrt(p * (1.0 - p))
+        residual[rows] = np.where(is_known, deviation, 0.0)
+    _, vectors = np.linalg.eigh(residual @ residual.T)
+    leading = vectors[:, -n_factors:]
+    factors = leading.T @ residual
+    del residual  # as large as the result
+    result: FloatArray = leading @ factors
+    for rows in _runs_of_models(values.shape):
+        p = _clipped(probability[rows])
+        result[rows] = _clipped(p + np.sqrt(p * (1.0 - p)) * result[rows])
+    return result
+
+
+def duplicate_pairs(
+    # (n_models, n_items): Responses in [0, 1], or which of them are right; where there is one; and how probable a right
+    # answer was
+    values: FloatArray | BoolArray,
+    observed: BoolArray,  # (n_models, n_items)
+    probability: FloatArray,  # (n_models, n_items)
+    least: float,
+) -> Pairs:
+    """Find all pairs whose log-likelihood ratio is at least so much."""
+    sign, half = np.empty(values.shape, dtype=np.float32), np.empty(values.shape, dtype=np.float32)
+    for rows in _runs_of_models(values.shape):
+        p, is_known = probability[rows], observed[rows]
+        sign[rows] = np.where(is_known, 2.0 * values[rows] - 1.0, 0.0)
+        half[rows] = np.where(is_known, 0.5 * np.where(sign[rows] > 0.0, np.log(p), np.log1p(-p)), 0.0)
+    known = None if observed.all() else observed.astype(np.float32)
+    found = [part for part in _blocks(sign, half, known, least) if part[0].size]
+    if not found:
+        empty = np.empty(0, dtype=np.int64)
+        return Pairs(empty, empty, np.empty(0), empty, empty)
+    first, second, ratio = (np.concatenate(one) for one in zip(*found, strict=True))
+    order = np.lexsort((second, first, -ratio.round(3)))
+    first, second, ratio = first[order], second[order], ratio[order]
+    shared = observed[:, first] & observed[:, second]
+    agree = shared & ((sign[:, first] > 0.0) == (sign[:, second] > 0.0))
+    return Pairs(first, second, ratio, shared.sum(axis=0), agree.sum(axis=0))
+
+
+def _clipped(probability: FloatArray) -> FloatArray:
+    result: FloatArray = np.clip(probability, NEAREST, 1.0 - NEAREST)
+    return result
+
+
+def _runs_of_models(shape: tuple[int, ...]) -> Iterator[slice]:
+    """Cut the models, so that no temporary is as large as all answers."""
+    step = max(1, CELLS_AT_ONCE // shape[1])
+    return (slice(first, first + step) for first in range(0, shape[0], step))
+
+
+def _blocks(
+    sign: FloatArray, half: FloatArray, known: FloatArray | None, least: float
+) -> Iterator[tuple[IntArray, IntArray, FloatArray]]:
+    """Give the pairs of each block of the upper triangle whose ratio suffices."""
+    n_models, n_items = sign.shape
+    # agreement is (shared + product of signs) / 2, and disagreement (shared - product of signs) / 2
+    per_sign, per_shared = 0.5 * np.log((1.0 - SLIP) / SLIP), 0.5 * np.log((1.0 - SLIP) * SLIP)
+    own = half.sum(axis=0)
+    for start in range(0, n_items, ROWS):
+        rows = slice(start, min(start + ROWS, n_items))
+        for begin in range(start, n_items, COLUMNS):
+            columns = slice(begin, min(begin + COLUMNS, n_items))
+            ratio = sign[:, rows].T @ sign[:, columns]
+            ratio *= np.float32(per_sign)
+            if known is None:
+                ratio += np.float32(per_shared * n_models) - own[rows, None]
+                ratio -= own[columns]
+            else:
+                ratio += known[:, rows].T @ (np.float32(per_shared) * known[:, columns] - half[:, columns])
+                ratio -= half[:, rows].T @ known[:, columns]
+            i, j = np.nonzero(ratio >= least)
+            is_upper = i + start < j + begin
+            i, j = i[is_upper], j[is_upper]
+            yield i + start, j + begin, ratio[i, j].astype(np.float64)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -94,10 +215,16 @@ def duplicates_of(
 ) -> Duplicates:
     """Do the work of `find_duplicates` on responses whose abilities and curves are known."""
     is_right = panel.values >= 0.5
-    probability = with_residual_factors(_probability(panel, evidence), is_right, panel.observed)
+    by_ability: FloatArray = panel.theta[:, panel.group]  # and all else in place: it is as large as the answers
+    by_ability *= evidence.slope
+    by_ability += evidence.intercept
+    probability = with_residual_factors(np.asarray(expit(by_ability, out=by_ability)), is_right, panel.observed)
     least = _log_pairs(np.array([LEAST_POOL]))[0] - review
     pairs = duplicate_pairs(is_right, panel.observed, probability, float(least))
-    threshold = _thresholds(panel.group, pairs.first, pairs.second)
+    # the pairs among which each would stand out by chance: those of its group, or all
+    first, second = panel.group[pairs.first], panel.group[pairs.second]
+    n_items = np.where(first == second, np.bincount(panel.group)[first], panel.group.size)
+    threshold = _log_pairs(np.maximum(n_items, LEAST_POOL))
     ids = responses.items["item_id"]
     table = pl.DataFrame(
         {
@@ -114,19 +241,5 @@ def duplicates_of(
     return Duplicates(n_pairs, table.filter(pl.col("log_ratio") >= pl.col("threshold") - review))
 
 
-def _thresholds(group: IntArray, first: IntArray, second: IntArray) -> FloatArray:
-    """Logarithm of the number of pairs among which each pair would stand out by chance: its group's, or all."""
-    n_items = np.where(group[first] == group[second], np.bincount(group)[group[first]], group.size)
-    return _log_pairs(np.maximum(n_items, LEAST_POOL))
-
-
 def _log_pairs(n_items: IntArray) -> FloatArray:
     return np.log(n_items * (n_items - 1.0) / 2.0)
-
-
-def _probability(panel: Panel, evidence: ItemEvidence) -> FloatArray:
-    """Probability of a right answer by ability alone, (n_models, n_items)."""
-    result: FloatArray = panel.theta[:, panel.group]  # and all else in place: it is as large as the answers
-    result *= evidence.slope
-    result += evidence.intercept
-    return np.asarray(expit(result, out=result))

@@ -1,5 +1,10 @@
-"""How well answers fit: overall, by group of items and in the order they came, by the factor model of past answers."""
+"""How well answers fit, overall, by group of items and in the order they came, and how often past models fit as badly.
 
+Kernels on arrays. Statistics are by the factor model of past answers; p-values by the bank's own models, left out: no
+table of a distribution enters.
+"""
+
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Self
 
@@ -10,11 +15,15 @@ from itembank.irt.linear_gaussian import FactorModel
 from itembank.irt.residuals import group_residuals, successive_residuals
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 
+NAMED = "named"
+"""Kind of a group that the user names; others are the bank's own."""
 LEAST_GROUP, LEAST_REFERENCE = 5, 10
 """Answers that a group, and those that it is compared with, must have to be examined."""
 SLACK = 0.25
 """Of the CUSUM, in standard deviations of an answer: half the shift that it finds soonest, 0.5. A model that fails four
 in ten of what it could do shifts by 0.4 to 0.6."""
+POWER_TAIL, POWER_DEVIATIONS = 0.95, 1.2816
+"""A rise is found nine times in ten where it exceeds the 95th percentile of chance by 1.28 standard deviations."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,24 +74,13 @@ class FitStatistics(NamedTuple):
 
 def fit_statistics(
     model: FactorModel,
-    items: IntArray,
-    responses: FloatArray,
+    items: IntArray,  # (n_observed,): Positions of the items, in the order of answering where `is_ordered`
+    responses: FloatArray,  # (n_models, n_observed): Complete
     groups: tuple[ItemGroup, ...],
     *,
     is_ordered: bool,
 ) -> FitStatistics:
-    """Measure the fit of models that answered these items, all but the outfit, by the factor model.
-
-    Parameters
-    ----------
-    model : FactorModel
-    items : (n_observed,)
-        Positions of the items, in the order of answering where `is_ordered`.
-    responses : (n_models, n_observed)
-        Complete.
-    groups : tuple of n_groups ItemGroup
-    is_ordered : bool
-    """
+    """Measure the fit of models that answered these items, all but the outfit, by the factor model."""
     found = FitStatistics.unknown(responses.shape[0], len(groups))
     found.misfit[:] = predict_factor(model, items, np.zeros((model.n_items, 0)), responses).misfit
     for column, group in enumerate(groups):
@@ -97,16 +95,13 @@ def fit_statistics(
     return found
 
 
-def cumulative_sums(residuals: FloatArray) -> FloatArray:
+def cumulative_sums(
+    residuals: FloatArray,  # (n_models, n_answers): u, in standard deviations, in the order of answering
+) -> FloatArray:
     """Upper and lower cumulative sums of residuals, (2, n_models, n_answers).
 
     ``C+_t = max(0, C+_(t-1) + u_t - k)`` and ``C-_t = min(0, C-_(t-1) + u_t + k)`` with k = `SLACK` (Page 1954; for
     answers of one examinee van Krimpen-Stoop & Meijer 2000).
-
-    Parameters
-    ----------
-    residuals : (n_models, n_answers)
-        u, in standard deviations, in the order of answering.
     """
     sums = np.zeros((2, *residuals.shape))
     upper, lower = np.zeros(residuals.shape[0]), np.zeros(residuals.shape[0])
@@ -117,20 +112,94 @@ def cumulative_sums(residuals: FloatArray) -> FloatArray:
     return sums
 
 
-def onset(sums: FloatArray) -> tuple[int, bool]:
-    """Find where one model's sums left zero for their largest excursion, and which way.
-
-    Parameters
-    ----------
-    sums : (2, n_answers)
-
-    Returns
-    -------
-    int
-        Number of the first answer of the excursion, from 1.
-    bool
-        Whether answers got better.
-    """
+def onset(
+    sums: FloatArray,  # (2, n_answers)
+) -> tuple[int, bool]:  # First answer of the excursion, from 1, and whether answers got better
+    """Find where one model's sums left zero for their largest excursion, and which way."""
     side, peak = np.unravel_index(int(np.argmax(np.abs(sums))), sums.shape)
     at_zero = np.flatnonzero(sums[side, : peak + 1] == 0.0)
     return (int(at_zero[-1]) + 2 if at_zero.size else 1), bool(side == 0)
+
+
+class FitPValues(NamedTuple):
+    """Of n_models models; NaN where unknown."""
+
+    overall: FloatArray  # (n_models,): Of the misfit, the outfit or the most unusual group, whichever is rarest
+    # (n_models, n_groups): For named groups of answers that are better than expected, each group by itself; for others
+    # of a difference either way, in any of them.
+    groups: FloatArray
+    order: FloatArray  # (n_models,): Of the cumulative sums
+
+
+def fit_p_values(found: FitStatistics, past: FitStatistics, groups: tuple[ItemGroup, ...]) -> FitPValues:
+    """Compare statistics of new models with those of the bank's own models left out, on the same items.
+
+    Groups of the bank are compared by ``max_g |z_g| / rms(past z_g)``, so that many groups alarm no oftener than one.
+    The smallest of three p-values is no p-value: it is compared with that of the past models in turn.
+    """
+    is_named = np.array([group.kind == NAMED for group in groups], dtype=bool)
+    sizes, past_sizes = (
+        np.abs(one.deviation[:, ~is_named]) / _spread(past.deviation[:, ~is_named]) for one in (found, past)
+    )
+    largest = _largest(past_sizes)
+    p_groups = np.full(found.deviation.shape, np.nan)
+    p_groups[:, ~is_named] = upper_p_values(sizes, largest)
+    for column in np.flatnonzero(is_named).tolist():
+        p_groups[:, column] = upper_p_values(found.deviation[:, column], past.deviation[:, column])
+    views = ((found.misfit, past.misfit), (found.outfit, past.outfit), (_largest(sizes), largest))
+    smallest = np.fmin.reduce([upper_p_values(new, old) for new, old in views])
+    of_past = np.fmin.reduce([_own_p_values(old) for _, old in views])
+    return FitPValues(upper_p_values(-smallest, -of_past), p_groups, upper_p_values(found.cusum, past.cusum))
+
+
+def detectable_rises(past: FitStatistics) -> FloatArray:
+    """Rise of each group's mean answer that is found nine times in ten at the level of 5 %, (n_groups,).
+
+    By the differences of the bank's own models, left out: their 95th percentile and 1.28 standard deviations more.
+    """
+    result = np.full(past.difference.shape[1], np.nan)
+    known = ~np.isnan(past.difference).all(axis=0)
+    differences = past.difference[:, known]
+    spread = np.nanstd(differences, axis=0)
+    result[known] = np.nanquantile(differences, POWER_TAIL, axis=0) + POWER_DEVIATIONS * spread
+    return result
+
+
+def upper_p_values(
+    values: FloatArray,  # Of new models
+    past: FloatArray,  # (n_past,): Of the bank's models left out; NaN where unknown
+) -> FloatArray:  # Same shape; NaN where the value is, and everywhere without past values
+    """How probable at least such a value is of a model like past ones: ``(1 + number of past >= value) / (n + 1)``."""
+    known = np.sort(past[~np.isnan(past)])
+    is_known: BoolArray = ~np.isnan(values) & (known.size > 0)
+    n_above = known.size - np.searchsorted(known, values, side="left")
+    return np.where(is_known, (1.0 + n_above) / (known.size + 1.0), np.nan)
+
+
+def joint_p_value(p_values: Sequence[float]) -> float:
+    """Probability that chance alone makes so many p-values so small: ``min_k n p_(k) / k`` (Simes 1986).
+
+    1 where none is known.
+    """
+    known = np.sort([one for one in p_values if not np.isnan(one)])
+    ranks = np.arange(1, known.size + 1)
+    return float(np.min(known * known.size / ranks, initial=1.0))
+
+
+def _own_p_values(past: FloatArray) -> FloatArray:
+    """Those of the past models among each other: ``number of past >= value / n``, the model itself among them."""
+    n_known = max(int(np.sum(~np.isnan(past))), 1)
+    return (upper_p_values(past, past) * (n_known + 1.0) - 1.0) / n_known
+
+
+def _spread(past: FloatArray) -> FloatArray:
+    """Root mean square of each column; 1 where nothing is known, or nothing varies."""
+    n_known = np.maximum(np.sum(~np.isnan(past), axis=0), 1)
+    result = np.sqrt(np.nansum(past**2, axis=0) / n_known)
+    return np.where(result > 0.0, result, 1.0)
+
+
+def _largest(sizes: FloatArray) -> FloatArray:
+    """Largest of each row where any is known, else NaN, (n_models,)."""
+    filled = np.where(np.isnan(sizes), -np.inf, sizes).max(axis=1, initial=-np.inf)
+    return np.where(np.isfinite(filled), filled, np.nan)

@@ -1,39 +1,51 @@
-"""The verb `audit_items`: what may be wrong with the items of a benchmark."""
+"""What may be wrong with the items of a benchmark: the verb `audit_items` and its result, from evidence to reasons."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
 
-from itembank.auditing.answer_letters import COLUMNS, own_answers, rival_answers
-from itembank.auditing.defect_model import (
+from itembank.auditing.differential_items import DifferentialItems, compared_models, differential_of, responses_of
+from itembank.auditing.duplicates import duplicates_of
+from itembank.auditing.item_audit_names import ORDERS, REASONS, SAME_FOR_ALL
+from itembank.auditing.item_evidence import (
     SIMULATED,
+    ItemEvidence,
+    ItemStatistics,
     defect_features,
+    item_evidence,
+    item_statistics,
     out_of_fold,
     rank_quality,
     share_right,
 )
-from itembank.auditing.differential_items import compared_models, differential_of, responses_of
-from itembank.auditing.differential_results import DifferentialItems
-from itembank.auditing.duplicates import duplicates_of
-from itembank.auditing.item_audit_names import ORDERS
-from itembank.auditing.item_audit_results import ItemAudit, LabelCheck, flagged_of
-from itembank.auditing.item_evidence import ItemEvidence, item_evidence
-from itembank.auditing.item_reasons import flags, with_reasons
-from itembank.auditing.item_statistics import ItemStatistics, item_statistics
 from itembank.auditing.panel import Panel, panel_of
 from itembank.bank.arguments import GivenResponses
 from itembank.bank.banks import Bank
 from itembank.checks import check_one_of
-from itembank.errors import DataError
-from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+from itembank.errors import DataError, shown
+from itembank.numerics.arrays import BoolArray, FloatArray
 from itembank.numerics.threads import one_blas_thread
 from itembank.numerics.ties import rounded
 from itembank.progress import ProgressCallback, part_of, silent
 from itembank.readers.table_files import read_table_file
 from itembank.responses.responses import ResponseMatrix
+from itembank.tabular import Tabular
 
+TWENTY_TIMES = float(np.log(20.0))
+"""Another explanation must be so much likelier, or odds so much lower than is usual, for a flag."""
+NEGATIVE = 2.0
+"""An item-rest correlation of -2 / sqrt(n_models) is enough by itself; half of that with a likelihood ratio."""
+LIKELY = 0.5
+"""Probability of a defect from which the best models' failure is more than a hard item."""
+LEAST_BEST = 3
+"""Best models that must all fail."""
+COLUMNS = ("model_id", "item_id", "choice")
+ASKED_SHARE, LEAST_ASKED = 0.25, 5
+"""Share of the models that are asked for their answer, and how many at least."""
 TEXT_COLUMNS = ("question", "text", "prompt", "input", "problem", "query", "instruction", "doc")
 """Columns of an item table that may hold its text, the likeliest first."""
 N_FOLDS, LEAST_GROUPS = 5, 3
@@ -50,6 +62,238 @@ ENOUGH_MODELS = 30
 """With fewer, most wrong keys are not found (the tables of docs/audit.md)."""
 ENOUGH_ITEMS = 200
 """Of which some should have a negative item-rest correlation, if nobody has thrown them out."""
+
+
+@dataclass(frozen=True, slots=True)
+class LabelCheck:
+    """How well the evidence finds items that are known to be bad, by models that had not seen their group."""
+
+    n_bad: int
+    area: float  # Probability that a bad item is ranked before a good one, by its probability of a defect
+    first: dict[int, float]  # Share of bad items among so many first that are flagged
+    # tuple of (said, real, n_items): Mean probability and share of bad items, by ranges of the probability.
+    calibration: tuple[tuple[float, float, int], ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the record."""
+        bins = [{"said": said, "real": real, "n_items": count} for said, real, count in self.calibration]
+        return {"n_bad": self.n_bad, "area": self.area, "first": self.first, "calibration": bins}
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class ItemAudit(Tabular):
+    """Items with what may be wrong with each, those most probably defective first.
+
+    Attributes
+    ----------
+    n_models : int
+    order : str
+        What items stand in order of.
+    table : table of one row an item
+        All items, flagged or not: `item_id`, `scenario`, `subscenario`; `reason` (the gravest; null where nothing is
+        wrong) and `reasons` (all, with commas); `probability` of a defect; `suspicion`, `key_ratio`, `noise_ratio`,
+        `slope`, `slope_error` and `top_logit` (`item_evidence.ItemEvidence`); `n_models`, `mean`, `item_rest`,
+        `n_best`, `n_best_right` and `worth` (`item_evidence.ItemStatistics`); `duplicate_of`, `duplicate_ratio`;
+        `differs_for`, `differs_by`; with answer letters `rival`, `n_rival`, `n_key`; `evidence`, a sentence; `text`,
+        where the item table has one.
+    cautions : tuple of str
+        Why faults may be hidden, or sound items look faulty.
+    labels : LabelCheck or None
+        Where known bad items were given.
+    differential : DifferentialItems or None
+        Where groups of models were compared.
+    """
+
+    n_models: int
+    order: str
+    table: pl.DataFrame
+    cautions: tuple[str, ...]
+    labels: LabelCheck | None
+    differential: DifferentialItems | None
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Number of items with each reason; an item may have several."""
+        reasons = self.table["reasons"].str.split(", ").explode(empty_as_null=True)
+        return {name: int((reasons == name).sum()) for name in REASONS}
+
+    @property
+    def flagged(self) -> pl.DataFrame:
+        """Rows of items that are flagged: with a reason other than that nobody, or everybody, solves them."""
+        return flagged_of(self.table)
+
+    @property
+    def said(self) -> str:
+        """How many items are flagged, in words."""
+        flagged = self.flagged
+        n_several = int(flagged["reasons"].str.contains(",", literal=True).sum())
+        several = f", {n_several:,} of them for several reasons" if n_several else ""
+        return f"{flagged.height:,} of {self.table.height:,} items{several}"
+
+    def having(self, reasons: Sequence[str]) -> pl.DataFrame:
+        """Items that have any of these reasons.
+
+        Raises
+        ------
+        ParameterError
+            For a word that is no reason.
+        """
+        for reason in reasons:
+            check_one_of("a reason", reason, REASONS)
+        parts = pl.col("reasons").str.split(", ")
+        return self.table.filter(parts.list.set_intersection(list(reasons)).list.len() > 0)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One record a flagged item."""
+        return self.flagged.to_dicts()
+
+    def to_polars(self) -> pl.DataFrame:
+        """Return the flagged items as a polars table; `table` has all."""
+        return self.flagged
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all but the rows."""
+        counts = self.counts
+        return {
+            "n_models": self.n_models,
+            "n_items": self.table.height,
+            "n_flagged": self.flagged.height,
+            "flagged": {name: count for name, count in counts.items() if name not in SAME_FOR_ALL},
+            **{f"n_{name}": counts[name] for name in SAME_FOR_ALL},
+            "order": self.order,
+            "cautions": list(self.cautions),
+            "known": None if self.labels is None else self.labels.to_dict(),
+            "differential": None if self.differential is None else self.differential.to_dict(),
+        }
+
+
+def flagged_of(table: pl.DataFrame) -> pl.DataFrame:
+    """Return the rows of an audit's table that are flagged."""
+    return table.filter(pl.col("reason").is_not_null(), ~pl.col("reason").is_in(SAME_FOR_ALL))
+
+
+def flags(
+    statistics: ItemStatistics,
+    evidence: ItemEvidence,
+    probability: FloatArray,  # (n_items,): Of a defect
+) -> dict[str, BoolArray]:
+    """Which items have each of the reasons that the answers alone give, (n_items,) each."""
+    n, mean = statistics.n_models, np.nan_to_num(statistics.mean, nan=0.5)
+    margin = statistics.item_rest * np.sqrt(n)
+    wrong_key = ((evidence.key_ratio > TWENTY_TIMES) & (margin < -0.5 * NEGATIVE)) | (margin < -NEGATIVE)
+    all_fail = (statistics.n_best >= LEAST_BEST) & (statistics.n_best_right == 0.0)
+    best_fail = all_fail & (evidence.suspicion > TWENTY_TIMES) & (probability > LIKELY)
+    return {
+        "wrong-key": wrong_key,
+        "best-fail": best_fail & ~wrong_key,
+        "noise": (evidence.noise_ratio > TWENTY_TIMES) & ~wrong_key & ~best_fail,
+        "dead": (n > 0) & (mean == 0.0),
+        "saturated": (n > 0) & (mean == 1.0),
+    }
+
+
+def with_reasons(table: pl.DataFrame, flagged: dict[str, BoolArray]) -> pl.DataFrame:
+    """Add `reason`, `reasons` and `evidence` to a table of one row an item; dead and saturated ones have no other."""
+    varies = ~np.logical_or.reduce([flagged[name] for name in SAME_FOR_ALL])
+    found = {name: mark if name in SAME_FOR_ALL else mark & varies for name, mark in flagged.items()}
+    marks = [pl.when(pl.Series(found[name])).then(pl.lit(name)) for name in REASONS if name in found]
+    reasons = pl.concat_list(marks).list.drop_nulls().list.join(", ")
+    table = table.with_columns(reason=pl.coalesce(marks))
+    table = table.with_columns(reasons=pl.when(pl.col("reason").is_not_null()).then(reasons))
+    words = [None if row["reason"] is None else _sentence(row) for row in table.iter_rows(named=True)]
+    return table.with_columns(evidence=pl.Series(words, dtype=pl.String))
+
+
+def _sentence(row: dict[str, Any]) -> str:
+    """Say what speaks against an item."""
+    text = "; ".join(SAYS[name](row) for name in row["reasons"].split(", "))
+    if row.get("rival") is not None and row["n_rival"] > row["n_key"]:
+        text += f"; of the best models {row['n_rival']} answer {row['rival']}, {row['n_key']} the key"
+    return text
+
+
+def _times(log_ratio: float) -> float:
+    return float(np.exp(min(log_ratio, 20.0)))
+
+
+def _wrong_key(row: dict[str, Any]) -> str:
+    times = _times(row["key_ratio"])
+    ratio = f"another key explains the answers {times:,.0f} times better, " if times >= 2.0 else ""
+    return f"{ratio}item-rest correlation {row['item_rest']:.2f}"
+
+
+SAYS: Mapping[str, Callable[[dict[str, Any]], str]] = {
+    "wrong-key": _wrong_key,
+    "best-fail": lambda row: (
+        f"none of the {row['n_best']} best models is right; the odds of a top model are "
+        f"{_times(row['suspicion']):,.0f} times lower than usual in its group"
+    ),
+    "noise": lambda row: (
+        f"guessing explains the answers {_times(row['noise_ratio']):,.0f} times better than ability, item-rest "
+        f"{row['item_rest']:.2f}"
+    ),
+    "duplicate": lambda row: f"models answer it as they answer {row['duplicate_of']}",
+    "differs": lambda row: f"{100.0 * row['differs_by']:+.0f} points for {row['differs_for']} at equal ability",
+    "dead": lambda row: f"none of {row['n_models']} models is right",
+    "saturated": lambda row: f"all {row['n_models']} models are right",
+}
+"""How each reason is told of an item."""
+
+
+def own_answers(
+    choices: pl.DataFrame,  # Columns `model_id`, `item_id` and `choice`, one row an answer
+    responses: ResponseMatrix,
+) -> pl.DataFrame:
+    """Return the answers that belong to these models and items, as text."""
+    if not set(COLUMNS) <= set(choices.columns):
+        raise DataError(
+            f"a table of answers must have the columns {shown(COLUMNS)}, got {shown(choices.columns, 10)}. Rename them."
+        )
+    twice = choices.filter(pl.struct("model_id", "item_id").is_duplicated())
+    if twice.height:
+        first = twice.row(0, named=True)
+        raise DataError(
+            f"a model must have one answer an item, got {twice.height} rows that share model and item: "
+            f"{first['model_id']!r} on {first['item_id']!r}. Keep one run."
+        )
+    texts = choices.select(pl.col(name).cast(pl.String) for name in COLUMNS).drop_nulls()
+    ours = texts.filter(
+        pl.col("model_id").is_in(responses.models["model_id"].implode())
+        & pl.col("item_id").is_in(responses.items["item_id"].implode())
+    )
+    if not ours.height:
+        raise DataError(
+            f"answers must belong to responses, got none of {texts.height} that does: their models are "
+            f"{shown(texts['model_id'].unique().sort().to_list())}. Check that both use the same ids."
+        )
+    return ours
+
+
+def rival_answers(
+    answers: pl.DataFrame,  # Of `own_answers`
+    responses: ResponseMatrix,  # Which of these answers are right
+    panel: Panel,  # Abilities of the same models
+) -> pl.DataFrame:
+    """Find the wrong answer that most of the best models give: `item_id`, `rival`, `n_rival`, `n_key` for the key."""
+    n_best = max(LEAST_ASKED, round(ASKED_SHARE * responses.n_models))
+    best = np.argsort(-rounded(panel.overall), kind="stable")[:n_best]
+    rows, columns = np.nonzero(panel.observed[best])
+    known = pl.DataFrame(
+        {
+            "model_id": responses.models["model_id"][best[rows]],
+            "item_id": responses.items["item_id"][columns],
+            "is_right": panel.values[best[rows], columns] >= 0.5,
+        }
+    )
+    told = known.join(answers, on=["model_id", "item_id"])
+    n_key = told.group_by("item_id").agg(n_key=pl.col("is_right").sum())
+    wrong = told.filter(~pl.col("is_right")).group_by("item_id", "choice").agg(n_rival=pl.len())
+    rivals = (
+        wrong.sort(["n_rival", "choice"], descending=[True, False]).group_by("item_id", maintain_order=True).first()
+    )
+    return n_key.join(rivals.rename({"choice": "rival"}), on="item_id", how="left").select(
+        "item_id", "rival", pl.col("n_rival").fill_null(0), "n_key"
+    )
 
 
 @one_blas_thread()
@@ -107,7 +351,9 @@ def audit_items(
     check_one_of("order", order, ORDERS)
     responses = responses_of(source, "An audit needs")
     is_bad = None if known is None else _labels(responses, known)
-    answers = None if choices is None else own_answers(_choices(choices), responses)
+    if isinstance(choices, str | Path):
+        choices = read_table_file(Path(choices), text=COLUMNS).frame
+    answers = None if choices is None else own_answers(choices, responses)
     if by is not None:
         compared_models(responses, by, clusters)  # refused before the work
     progress("abilities and statistics", 0.0)
@@ -116,30 +362,38 @@ def audit_items(
     features = defect_features(evidence, statistics)
     probability = SIMULATED.probability(features)
     if is_bad is not None:
-        probability = out_of_fold(features, is_bad, _folds(panel.group))
+        n_groups, in_turn = panel.group.max() + 1, np.arange(panel.group.size) % N_FOLDS
+        probability = out_of_fold(features, is_bad, panel.group if n_groups >= LEAST_GROUPS else in_turn)
     flagged = flags(statistics, evidence, probability)
     table = _table(responses, statistics, evidence, probability)
     if duplicates:
         progress("duplicates", 0.3)
-        table, flagged["duplicate"] = _with_duplicates(table, responses, panel, evidence)
+        found = duplicates_of(responses, panel, evidence).table.filter(verdict="duplicate")
+        first = found.select("item_id", "duplicate_of", duplicate_ratio="log_ratio").unique("item_id", keep="first")
+        table = table.join(first, on="item_id", how="left", maintain_order="left")
+        flagged["duplicate"] = table["duplicate_of"].is_not_null().to_numpy()
     differential = None
     if by is not None:
         part = part_of(progress, 0.7, 1.0)
         differential = differential_of(responses, panel, by, clusters=clusters, level=0.05, progress=part)
-        table, flagged["differs"] = _with_groups(table, differential)
+        most = differential.flagged.unique("item_id", keep="first", maintain_order=True)
+        told = most.select("item_id", differs_for="group", differs_by="effect")
+        table = table.join(told, on="item_id", how="left", maintain_order="left")
+        flagged["differs"] = table["differs_for"].is_not_null().to_numpy()
     if answers is not None:
         rivals = rival_answers(answers, responses, panel)
         table = table.join(rivals, on="item_id", how="left", maintain_order="left")
     table = with_reasons(table, flagged)
     labels = None if is_bad is None else _label_check(table, is_bad)
-    return ItemAudit(
-        responses.n_models,
-        order,
-        _with_text(_ordered(table, order), responses.items),
-        tuple(_cautions(panel, statistics)),
-        labels,
-        differential,
-    )
+    keys = [name.replace("-", "_") for name in (order, ORDERS[order])]
+    ranks = [pl.Series(name, rounded(table[name].to_numpy())) for name in keys]
+    table = table.sort([*ranks, "item_id"], descending=[True, True, False])
+    items = responses.items
+    texts = {name.rpartition(".")[2].casefold(): name for name in items.columns if items.schema[name] == pl.String}
+    text = next((texts[word] for word in TEXT_COLUMNS if word in texts), None)
+    if text is not None:
+        table = table.join(items.select("item_id", text=text), on="item_id", how="left", maintain_order="left")
+    return ItemAudit(responses.n_models, order, table, tuple(_cautions(panel, statistics)), labels, differential)
 
 
 def _labels(responses: ResponseMatrix, known: Sequence[str]) -> BoolArray:
@@ -153,11 +407,6 @@ def _labels(responses: ResponseMatrix, known: Sequence[str]) -> BoolArray:
             " (Without them the probability rests on simulated faults.)"
         )
     return is_bad
-
-
-def _folds(group: IntArray) -> IntArray:
-    """Return groups of items, or, where there are few, items dealt out in turn."""
-    return group if group.max() + 1 >= LEAST_GROUPS else np.arange(group.size) % N_FOLDS
 
 
 def _label_check(table: pl.DataFrame, is_bad: BoolArray) -> LabelCheck:
@@ -176,63 +425,15 @@ def _table(
     responses: ResponseMatrix, statistics: ItemStatistics, evidence: ItemEvidence, probability: FloatArray
 ) -> pl.DataFrame:
     """Put the numbers on items into one table."""
+    told = ("suspicion", "key_ratio", "noise_ratio", "slope", "slope_error", "top_logit")
     numbers = {
         "probability": probability,
-        "suspicion": evidence.suspicion,
-        "key_ratio": evidence.key_lr,
-        "noise_ratio": evidence.noise_lr,
-        "slope": evidence.slope,
-        "slope_error": evidence.slope_error,
-        "top_logit": evidence.top_logit,
-        "n_models": statistics.n_models,
-        "mean": statistics.mean,
-        "item_rest": statistics.item_rest,
-        "n_best": statistics.n_best,
-        "n_best_right": statistics.n_best_right,
-        "worth": statistics.worth,
+        **{name: getattr(evidence, name) for name in told},
+        **{one.name: getattr(statistics, one.name) for one in fields(statistics)},
     }
     return responses.items.select("item_id", "scenario", "subscenario").with_columns(
         pl.Series(name, values, nan_to_null=True) for name, values in numbers.items()
     )
-
-
-def _with_duplicates(
-    table: pl.DataFrame, responses: ResponseMatrix, panel: Panel, evidence: ItemEvidence
-) -> tuple[pl.DataFrame, BoolArray]:
-    """Add the item that each repeats, and mark those; the first of a pair is no duplicate."""
-    found = duplicates_of(responses, panel, evidence).table.filter(verdict="duplicate")
-    first = found.select("item_id", "duplicate_of", duplicate_ratio="log_ratio").unique("item_id", keep="first")
-    table = table.join(first, on="item_id", how="left", maintain_order="left")
-    return table, table["duplicate_of"].is_not_null().to_numpy()
-
-
-def _with_groups(table: pl.DataFrame, differential: DifferentialItems) -> tuple[pl.DataFrame, BoolArray]:
-    """Add for which group each item differs most, and mark those that do."""
-    most = differential.flagged.unique("item_id", keep="first", maintain_order=True)
-    told = most.select("item_id", differs_for="group", differs_by="effect")
-    table = table.join(told, on="item_id", how="left", maintain_order="left")
-    return table, table["differs_for"].is_not_null().to_numpy()
-
-
-def _choices(given: pl.DataFrame | str | Path) -> pl.DataFrame:
-    """Read the table of answers, or take it as it is."""
-    return given if isinstance(given, pl.DataFrame) else read_table_file(Path(given), text=COLUMNS).frame
-
-
-def _ordered(table: pl.DataFrame, order: str) -> pl.DataFrame:
-    """Put the most suspicious first; equals stand in the order of their ids."""
-    keys = [name.replace("-", "_") for name in (order, ORDERS[order])]
-    ranks = [pl.Series(name, rounded(table[name].to_numpy())) for name in keys]
-    return table.sort([*ranks, "item_id"], descending=[True, True, False])
-
-
-def _with_text(table: pl.DataFrame, items: pl.DataFrame) -> pl.DataFrame:
-    """Add the text of items where the item table has one."""
-    by_name = {name.rpartition(".")[2].casefold(): name for name in items.columns if items.schema[name] == pl.String}
-    name = next((by_name[word] for word in TEXT_COLUMNS if word in by_name), None)
-    if name is None:
-        return table
-    return table.join(items.select("item_id", text=name), on="item_id", how="left", maintain_order="left")
 
 
 def _cautions(panel: Panel, statistics: ItemStatistics) -> Iterator[str]:

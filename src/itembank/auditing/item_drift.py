@@ -1,18 +1,14 @@
-"""The verb `item_drift`: items that new models answer otherwise than their other answers let expect."""
+"""Items that new models answer otherwise than their other answers let expect: the verb `item_drift` and its result."""
 
 import datetime
+import math
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import polars as pl
 
-from itembank.auditing.drift_statistics import (
-    Drift,
-    PastResiduals,
-    find_drift,
-    marked_by_chance,
-    surest_variance,
-)
-from itembank.auditing.item_drift_results import DriftedItem, ItemDrift
+from itembank.auditing.drift_statistics import PastResiduals, find_drift, marked_by_chance, surest_variance
 from itembank.auditing.past_fit import LEAST_ANSWERED, check_folds, factor_model_of, patterns
 from itembank.auditing.run_conditions import check_marked_alike
 from itembank.bank.arguments import GivenBank, GivenResponses, as_bank, as_new_responses
@@ -25,9 +21,108 @@ from itembank.irt.residuals import item_residuals
 from itembank.numerics.arrays import FloatArray, IntArray, mean_where_known
 from itembank.progress import ProgressCallback, silent
 from itembank.responses.responses import ResponseMatrix
+from itembank.tabular import Tabular
 
 N_DRAWS = 10
 """Of past models, for the number of items that chance marks."""
+
+
+@dataclass(frozen=True, slots=True)
+class DriftedItem:
+    """An item beside what other answers of the same models let expect.
+
+    Attributes
+    ----------
+    item_id, scenario : str
+    n_models : int
+        New models that answered it.
+    difference : float
+        Mean answer less expectation, from 0 to 1.
+    z : float
+        The same in standard errors, which the bank's own models, left out, give.
+    is_drifted : bool
+        Whether it was taken out of the scale.
+    """
+
+    item_id: str
+    scenario: str
+    n_models: int
+    difference: float
+    z: float
+    is_drifted: bool
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the record; differences run from -1 to 1."""
+        record = {name: getattr(self, name) for name in ("item_id", "scenario", "n_models", "difference", "z")}
+        verdict = "as expected" if not self.is_drifted else "easier" if self.difference > 0.0 else "harder"
+        return {**record, "verdict": verdict}
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class ItemDrift(Tabular):
+    """Items that new models answer otherwise than the bank lets expect.
+
+    Attributes
+    ----------
+    bank_id : str
+    n_models : int
+        New models.
+    since : str
+        The date since which models count; empty where all do.
+    items : tuple of DriftedItem
+        Every item that enough new models answered, the z furthest from 0 first.
+    by_chance : float
+        Items that as many of the bank's own models, left out, would mark.
+    is_limited : bool
+        Whether more items would have been marked than a fifth: then it is the models that differ, or the run.
+    """
+
+    bank_id: str
+    n_models: int
+    since: str
+    items: tuple[DriftedItem, ...]
+    by_chance: float
+    is_limited: bool
+
+    @property
+    def drifted(self) -> tuple[DriftedItem, ...]:
+        """Items that were marked."""
+        return tuple(one for one in self.items if one.is_drifted)
+
+    @property
+    def verdicts(self) -> tuple[str, ...]:
+        """Sentences on what was found, and what to do."""
+        who = f"{self.n_models} models" + (f" since {self.since}" if self.since else "")
+        if not self.items:
+            return (f"item drift: no item was answered by enough of the {who} to be examined.",)
+        found = (
+            f"item drift over {who}: {len(self.drifted)} of {len(self.items)} items are answered otherwise than "
+            f"expected (by chance about {math.ceil(self.by_chance)})."
+        )
+        if self.is_limited:
+            return (f"{found} Marking stops at a fifth, and there are more: the run or the models changed, not items.",)
+        if len(self.drifted) > 2.0 * self.by_chance:
+            return (
+                f"{found} Look at them (itembank audit), and take them out of the score if they are at fault (itembank "
+                "bank retire).",
+            )
+        return (found,)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One record an item that was examined."""
+        return [one.to_dict() for one in self.items]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all but the rows."""
+        return {
+            "n_models": self.n_models,
+            "since": self.since or None,
+            "n_items": len(self.items),
+            "n_drifted": len(self.drifted),
+            "by_chance": self.by_chance,
+            "is_limited": self.is_limited,
+            "verdicts": list(self.verdicts),
+        }
 
 
 def item_drift(
@@ -79,7 +174,10 @@ def item_drift(
     check_folds(bank, progress)
     matrix = known_items(bank, as_new_responses(bank, responses), None, ignore_unknown=ignore_unknown)
     check_marked_alike(bank, matrix)
-    first_day = _day(since)
+    try:
+        first_day = since if since is None or isinstance(since, datetime.date) else datetime.date.fromisoformat(since)
+    except (TypeError, ValueError) as error:
+        raise ParameterError(f"since must be a day as YYYY-MM-DD, got {since!r}.") from error
     if first_day is not None:
         matrix = _newer(matrix, first_day, date_column)
     observed = found_items(bank, matrix, None)
@@ -89,14 +187,19 @@ def item_drift(
     n_learnt = fitted_factor_model(bank).n_factors
     found = find_drift(factor_model_of(bank), items, observed.responses, past, n_learnt=n_learnt)
     by_chance = marked_by_chance(past_difference, past_deviation, ~np.isnan(observed.responses), past, n_draws=N_DRAWS)
-    return ItemDrift(
-        bank.bank_id,
-        matrix.n_models,
-        "" if first_day is None else first_day.isoformat(),
-        tuple(_drifted_items(bank, items, found)),
-        by_chance,
-        found.is_cut,
-    )
+    table = bank.responses.items
+    ids, scenarios = table["item_id"].to_list(), table["scenario"].to_list()
+    order = np.argsort(-np.abs(found.z), kind="stable")  # NaN comes last
+    n_models, marked = found.n_models.tolist(), found.is_marked.tolist()
+    drifted = [
+        DriftedItem(
+            ids[items[i]], scenarios[items[i]], n_models[i], float(found.difference[i]), float(found.z[i]), marked[i]
+        )
+        for i in order.tolist()
+        if not np.isnan(found.z[i])
+    ]
+    day = "" if first_day is None else first_day.isoformat()
+    return ItemDrift(bank.bank_id, matrix.n_models, day, tuple(drifted), by_chance, found.is_cut)
 
 
 def _past_residuals(bank: Bank, items: IntArray) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -115,35 +218,6 @@ def _past_residuals(bank: Bank, items: IntArray) -> tuple[FloatArray, FloatArray
             cells = np.ix_(fold.held_out[rows], columns)
             raw[cells], scaled[cells], used[cells] = residual, residual / np.sqrt(variance), variance
     return raw, scaled, np.sqrt(surest / mean_where_known(used))
-
-
-def _drifted_items(bank: Bank, items: IntArray, found: Drift) -> list[DriftedItem]:
-    """List the items that were examined, the largest z first; equal ones in the bank's order."""
-    table = bank.responses.items
-    ids, scenarios = table["item_id"].to_list(), table["scenario"].to_list()
-    order = np.argsort(-np.abs(found.z), kind="stable")  # NaN comes last
-    return [
-        DriftedItem(
-            ids[items[i]],
-            scenarios[items[i]],
-            int(found.n_models[i]),
-            float(found.difference[i]),
-            float(found.z[i]),
-            bool(found.is_marked[i]),
-        )
-        for i in order.tolist()
-        if not np.isnan(found.z[i])
-    ]
-
-
-def _day(since: str | datetime.date | None) -> datetime.date | None:
-    """Return a day, or raise `ParameterError`."""
-    if since is None or isinstance(since, datetime.date):
-        return since
-    try:
-        return datetime.date.fromisoformat(since)
-    except (TypeError, ValueError) as error:
-        raise ParameterError(f"since must be a day as YYYY-MM-DD, got {since!r}.") from error
 
 
 def _newer(matrix: ResponseMatrix, first_day: datetime.date, column: str | None) -> ResponseMatrix:

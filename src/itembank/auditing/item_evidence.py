@@ -1,20 +1,23 @@
-"""What the answers say for and against each item's key: kernels on arrays.
+"""What the answers say of each item: its curve and key, classical statistics, the probability of a fault; kernels.
 
 Every item has a logistic curve in ability, ``P = 1 / (1 + exp(-(a theta + b)))``, whose slope may be negative. The
 curves of all items are drawn from one bivariate normal distribution of (a, b), which is fitted to them (empirical
 Bayes), and integrals over it are sums over a grid. Three explanations of an item's answers are then compared by their
 marginal likelihoods: the key is right (P); some other answer is (``c (1 - P)``: a model that knows the true answer is
 called wrong, and one that errs hits the key with probability c); answers have nothing to do with ability (a = 0).
-Responses between 0 and 1 enter as that many right answers of one.
+Responses between 0 and 1 enter as that many right answers of one. A logistic regression on this evidence gives the
+probability of a fault.
 """
 
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 from scipy.special import expit
 
 from itembank.auditing.panel import Panel
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+from itembank.numerics.ties import rounded
 
 SLOPES = np.arange(-1.5, 4.01, 0.25)
 INTERCEPTS = np.arange(-7.0, 7.01, 0.5)
@@ -36,6 +39,15 @@ BEYOND = 0.5
 """How far beyond it `suspicion` looks, in standard deviations of ability: models that come next."""
 OWN_GROUP = 10.0
 """Items of a group at which its own mean and that of all items count alike."""
+N_BEST = 3
+"""Best models whose failure on an item is told."""
+LEAST_FILLED = 0.5
+"""Share of answers that must be there for totals of models to be compared."""
+SMALL = 1e-12
+RIDGE = 1.0
+"""Precision of the prior of each weight, on features with standard deviation 1."""
+N_NEWTON = 30
+"""Of Newton's method; ten reach the last digit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +63,8 @@ class ItemEvidence:
     # (n_items,): How much lower the log-odds of a model half a standard deviation above that percentile are than they
     # are on average in the item's group; large where the best fail on an item among easy ones.
     suspicion: FloatArray
-    key_lr: FloatArray  # (n_items,): Log-likelihood ratio: another answer is the right one, against the key
-    noise_lr: FloatArray  # (n_items,): Log-likelihood ratio: answers have nothing to do with ability, against the key
+    key_ratio: FloatArray  # (n_items,): Log-likelihood ratio: another answer is the right one, against the key
+    noise_ratio: FloatArray  # (n_items,): The same: answers have nothing to do with ability, against the key
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,10 +102,10 @@ def item_evidence(panel: Panel) -> ItemEvidence:
             found[:, block] = _weighed(
                 curve, panel.values[:, block], panel.observed[:, block], log_weights, float(top[number])
             )
-    slope, error, intercept, top_logit, beyond, key_lr, noise_lr = found
-    return ItemEvidence(
-        slope, error, intercept, top_logit, _group_means(beyond, panel.group) - beyond, key_lr, noise_lr
-    )
+    slope, error, intercept, top_logit, beyond, key_ratio, noise_ratio = found
+    # the mean of each item's group, drawn to that of all items where the group is small
+    means = (np.bincount(panel.group, beyond) + OWN_GROUP * beyond.mean()) / (np.bincount(panel.group) + OWN_GROUP)
+    return ItemEvidence(slope, error, intercept, top_logit, means[panel.group] - beyond, key_ratio, noise_ratio)
 
 
 def _grid() -> tuple[FloatArray, FloatArray]:
@@ -166,9 +178,169 @@ def _log_mean(log_likelihood: FloatArray, log_weights: FloatArray) -> FloatArray
     return result
 
 
-def _group_means(values: FloatArray, group: IntArray) -> FloatArray:
-    """Mean of each item's group, drawn to that of all items where the group is small, (n_items,)."""
-    counts = np.bincount(group)
-    means = (np.bincount(group, values) + OWN_GROUP * values.mean()) / (counts + OWN_GROUP)
-    result: FloatArray = means[group]
+@dataclass(frozen=True, slots=True)
+class ItemStatistics:
+    """What items look like, each (n_items,)."""
+
+    n_models: IntArray  # (n_items,): That answered
+    mean: FloatArray  # (n_items,): Response; NaN where no model answered
+    # (n_items,): Correlation of the response with the mean response to the other items of the group; 0 where all
+    # answered alike.
+    item_rest: FloatArray
+    # (n_items,): Of the best models that answered, three at most: how many, and the sum of their responses.
+    n_best: IntArray
+    n_best_right: FloatArray  # (n_items,)
+    # (n_items,): What the ranking of models would lose without the item, in average items: 1 as much as without an
+    # average item, 0 nothing, below 0 the ranking would gain. NaN where models differ no more than chance explains, or
+    # fewer than half of the answers are there.
+    worth: FloatArray
+
+
+def item_statistics(panel: Panel) -> ItemStatistics:
+    """Compute the statistics of all items."""
+    answers = np.where(panel.observed, panel.values, 0.0)
+    n_models = panel.observed.sum(axis=0)
+    mean = np.divide(answers.sum(axis=0), n_models, out=np.full(n_models.size, np.nan), where=n_models > 0)
+    item_rest = np.zeros(n_models.size)
+    n_best, n_best_right = np.zeros(n_models.size, dtype=np.int64), np.zeros(n_models.size)
+    for number in range(panel.theta.shape[1]):
+        items = np.flatnonzero(panel.group == number)
+        item_rest[items] = item_rest_correlations(answers[:, items], panel.observed[:, items])
+        best = best_models(panel.theta[:, number], panel.observed[:, items])
+        n_best[items], n_best_right[items] = best.sum(axis=0), np.sum(best * answers[:, items], axis=0)
+    return ItemStatistics(n_models, mean, item_rest, n_best, n_best_right, item_worth(answers, panel.observed))
+
+
+def item_rest_correlations(
+    answers: FloatArray,  # (n_models, n_items): Responses, 0 where there is none; and where there is one
+    observed: BoolArray,  # (n_models, n_items)
+) -> FloatArray:
+    """Correlate each item with the mean of a model's other answers, over the models that answered it, (n_items,)."""
+    known = observed.astype(np.float64)
+    total, n_other = answers.sum(axis=1), np.maximum(known.sum(axis=1) - 1.0, 1.0)
+    square = answers**2
+    # The rest of model i at item j is (total_i - y_ij) / n_other_i; its sums over models take no matrix of its own.
+    n = np.maximum(known.sum(axis=0), 1.0)
+    sum_y, sum_yy = answers.sum(axis=0), square.sum(axis=0)
+    sum_r = (total / n_other) @ known - (1.0 / n_other) @ answers
+    sum_rr = (total**2 / n_other**2) @ known + (1.0 / n_other**2) @ square - (2.0 * total / n_other**2) @ answers
+    sum_yr = (total / n_other) @ answers - (1.0 / n_other) @ square
+    covariance = sum_yr - sum_y * sum_r / n
+    spread = np.maximum(sum_yy - sum_y**2 / n, 0.0) * np.maximum(sum_rr - sum_r**2 / n, 0.0)
+    return np.asarray(np.divide(covariance, np.sqrt(spread), out=np.zeros(n.size), where=spread > SMALL))
+
+
+def best_models(theta: FloatArray, observed: BoolArray) -> BoolArray:
+    """Mark the best models among those that answered each item, (n_models, n_items); of equals the first."""
+    order = np.argsort(-rounded(theta), kind="stable")
+    place = np.cumsum(observed[order], axis=0, dtype=np.int32)
+    result = np.empty_like(observed)
+    result[order] = observed[order] & (place <= N_BEST)
     return result
+
+
+def item_worth(answers: FloatArray, observed: BoolArray) -> FloatArray:
+    """Compute what the signal-to-noise ratio of the total score loses without each item, in average items.
+
+    With Cronbach's alpha, ``alpha / (1 - alpha)`` grows in proportion to the number of like items (Spearman-Brown), so
+    its loss counts items. Alpha without an item follows from the item's variance and its covariance with the total.
+    """
+    n_answers = np.maximum(observed.sum(axis=1), 1)
+    n_items = answers.shape[1]
+    total = answers.sum(axis=1) / n_answers * n_items
+    n = np.maximum(observed.sum(axis=0), 1)
+    mean = answers.sum(axis=0) / n
+    variance = (answers**2).sum(axis=0) / n - mean**2
+    known = observed.astype(np.float64)
+    covariance = (total @ answers) / n - mean * (total @ known) / n
+    whole = _signal_to_noise(np.array([total.var()]), np.array([variance.sum()]), n_items)
+    without = _signal_to_noise(total.var() - 2.0 * covariance + variance, variance.sum() - variance, n_items - 1)
+    # 1 / (1 - alpha) is a ratio of variances: by chance alone its standard deviation is about sqrt(2 / (n_models - 1))
+    by_chance = 2.0 * np.sqrt(2.0 / max(answers.shape[0] - 1, 1))
+    if n_items < 3 or not whole[0] > by_chance or observed.mean() < LEAST_FILLED:
+        return np.full(n_items, np.nan)
+    return np.asarray((whole - without) / (whole / n_items))
+
+
+def _signal_to_noise(total: FloatArray, own: FloatArray, n_items: int) -> FloatArray:
+    """Alpha / (1 - alpha), from the variance of the total and the sum of the items' variances; NaN without noise."""
+    if n_items < 2:
+        return np.full(total.shape, np.nan)
+    signal = (total - own) * n_items / (n_items - 1)
+    noise = total - signal
+    return np.asarray(np.divide(signal, noise, out=np.full(total.shape, np.nan), where=noise > SMALL))
+
+
+@dataclass(frozen=True, slots=True)
+class DefectModel:
+    """Log-odds of a fault: ``intercept + features @ weights``."""
+
+    intercept: float
+    weights: FloatArray  # (n_features,)
+
+    def probability(self, features: FloatArray) -> FloatArray:
+        """Probability of a fault of each item, (n_items,), from features (n_items, n_features)."""
+        result: FloatArray = expit(self.intercept + features @ self.weights)
+        return result
+
+
+SIMULATED: Final = DefectModel(-2.229, np.array([0.647, 2.316, 0.653, 0.516]))
+"""Learnt from planted faults in simulated answers, with no real label."""
+
+
+def defect_features(evidence: ItemEvidence, statistics: ItemStatistics) -> FloatArray:
+    """Features of the model, (n_items, 4): suspicion, falling slope, the ratio of the keys, best models that fail.
+
+    A likelihood ratio grows with the number of models; its inverse hyperbolic sine is linear near 0 and a logarithm
+    further out, so that a hundred models do not outweigh what else is known.
+    """
+    best_fail = 1.0 - statistics.n_best_right / np.maximum(statistics.n_best, 1)
+    return np.stack([evidence.suspicion, -evidence.slope, np.arcsinh(evidence.key_ratio), best_fail], axis=1)
+
+
+def fit_defect_model(
+    features: FloatArray,  # (n_items, n_features)
+    is_bad: BoolArray,  # (n_items,): Labels; both kinds must occur
+) -> DefectModel:
+    """Fit the weights by penalised maximum likelihood (Newton's method)."""
+    centre, scale = features.mean(axis=0), np.maximum(features.std(axis=0), 1e-12)
+    design = np.column_stack([np.ones(is_bad.size), (features - centre) / scale])
+    penalty = np.diag([0.0, *[RIDGE] * features.shape[1]])
+    share = (is_bad.sum() + 0.5) / (is_bad.size + 1.0)
+    weights = np.zeros(design.shape[1])
+    weights[0] = np.log(share / (1.0 - share))
+    for _ in range(N_NEWTON):
+        p = expit(design @ weights)
+        gradient = design.T @ (is_bad - p) - penalty @ weights
+        curvature = (design * (p * (1.0 - p))[:, None]).T @ design + penalty + 1e-9 * np.eye(weights.size)
+        weights = weights + np.linalg.solve(curvature, gradient)
+    slopes = weights[1:] / scale
+    return DefectModel(float(weights[0] - centre @ slopes), slopes)
+
+
+def out_of_fold(
+    features: FloatArray,  # (n_items, n_features)
+    is_bad: BoolArray,  # (n_items,)
+    fold: IntArray,  # (n_items,): Numbers from 0, at least two
+) -> FloatArray:
+    """Probability of each item by a model that has not seen its fold, (n_items,)."""
+    result = np.empty(is_bad.size)
+    for number in range(int(fold.max()) + 1):
+        mine = fold == number
+        result[mine] = fit_defect_model(features[~mine], is_bad[~mine]).probability(features[mine])
+    return result
+
+
+def rank_quality(score: FloatArray, is_bad: BoolArray) -> float:
+    """Area under the ROC curve: the probability that a bad item has a higher score than a good one, ties halved."""
+    ordered = np.sort(score[~is_bad])
+    below = np.searchsorted(ordered, score[is_bad]) + np.searchsorted(ordered, score[is_bad], side="right")
+    return float(below.mean() / (2.0 * ordered.size))
+
+
+def share_right(score: FloatArray, is_bad: BoolArray, n_first: int) -> float:
+    """Share of bad items among the first, expected over the order of equals, so that no order of a file helps."""
+    cut = np.sort(score)[::-1][min(n_first, score.size) - 1]
+    above, equal = score > cut, score == cut
+    n_left = min(n_first, score.size) - above.sum()
+    return float((is_bad[above].sum() + n_left * is_bad[equal].mean()) / (above.sum() + n_left))

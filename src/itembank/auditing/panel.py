@@ -35,13 +35,7 @@ class Panel:
 
 
 def panel_of(responses: ResponseMatrix) -> Panel:
-    """Compute abilities from responses.
-
-    Raises
-    ------
-    DataError
-        With fewer than five models that answered anything.
-    """
+    """Compute abilities from responses."""
     observed = responses.observed
     n_models = int(observed.any(axis=1).sum())
     if n_models < LEAST_MODELS:
@@ -49,8 +43,12 @@ def panel_of(responses: ResponseMatrix) -> Panel:
             f"an audit compares what models answered: there must be at least {LEAST_MODELS} models with answers, got "
             f"{n_models}. Add results of further models."
         )
-    scenario, group = _numbers(responses.items["scenario"]), _groups(responses.items)
-    return _with_abilities(responses.responses, observed, scenario, group)
+    both = ["scenario", "subscenario"]
+    is_large = pl.col("subscenario").is_not_null() & (pl.len().over(both) >= LEAST_ITEMS)
+    named = responses.items.with_columns(own=pl.when(is_large).then("subscenario"))
+    ranks = named.select(pl.struct("scenario", "own").rank("dense") - 1).to_series()
+    scenario = np.unique(responses.items["scenario"].to_numpy(), return_inverse=True)[1].astype(np.int64)
+    return _with_abilities(responses.responses, observed, scenario, ranks.to_numpy().astype(np.int64))
 
 
 def without_items(panel: Panel, is_left_out: BoolArray) -> Panel:
@@ -72,16 +70,14 @@ def _with_abilities(values: FloatArray, observed: BoolArray, scenario: IntArray,
     return Panel(values, observed, scenario, group, scores, overall, theta)
 
 
-def adjusted_scores(values: FloatArray, observed: BoolArray) -> FloatArray:
+def adjusted_scores(
+    values: FloatArray,  # (n_models, n_items): Responses in [0, 1], and where there is one
+    observed: BoolArray,  # (n_models, n_items)
+) -> FloatArray:
     """Mean response of each model over all items, as far as its own items tell, (n_models,); 0 without answers.
 
     The additive fit ``response = score of the model + ease of the item`` by alternating least squares; with complete
     data the plain mean.
-
-    Parameters
-    ----------
-    values, observed : (n_models, n_items)
-        Responses in [0, 1], and where there is one.
     """
     filled = np.where(observed, values, 0.0)
     n_answers = np.maximum(observed.sum(axis=1), 1)
@@ -124,17 +120,3 @@ def _own_abilities(values: FloatArray, observed: BoolArray, group: IntArray, par
         own = _standard(adjusted_scores(values[:, items], mine), n_answers)
         result[:, number] = _scaled(share * own + (1.0 - share) * parent[:, number])
     return result
-
-
-def _numbers(names: pl.Series) -> IntArray:
-    """Return names numbered from 0, in their order."""
-    return np.unique(names.to_numpy(), return_inverse=True)[1].astype(np.int64)
-
-
-def _groups(items: pl.DataFrame) -> IntArray:
-    """Return the number of each item's group: subscenarios of enough items, and scenarios for all others."""
-    both = ["scenario", "subscenario"]
-    is_large = pl.col("subscenario").is_not_null() & (pl.len().over(both) >= LEAST_ITEMS)
-    named = items.with_columns(own=pl.when(is_large).then("subscenario"))
-    ranks = named.select(pl.struct("scenario", "own").rank("dense") - 1).to_series()
-    return ranks.to_numpy().astype(np.int64)

@@ -5,21 +5,25 @@ from collections.abc import Iterator
 import numpy as np
 
 from itembank.auditing.fit_statistics import FitStatistics, ItemGroup, fit_statistics
-from itembank.auditing.outfit import outfits
 from itembank.bank.bank_cache import cache_name
 from itembank.bank.bank_factors import bank_factor_model
 from itembank.bank.banks import Bank
 from itembank.errors import DataError
+from itembank.estimation.basis import score_basis
 from itembank.estimation.folds import MINIMUM_FOR_FOLDS, Fold, folds
 from itembank.estimation.trials import run_trial
+from itembank.irt.bernoulli import probability
 from itembank.irt.linear_gaussian import FactorModel
+from itembank.irt.newton import map_abilities
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.progress import ProgressCallback, silent
-from itembank.sessions.past_sessions import past_orders
+from itembank.sessions.preparation import past_orders
 from itembank.sessions.session_spec import SessionSpec
 
 LEAST_ANSWERED = 0.8
 """Fraction of the items that a past model must have answered to count; the rest would be other items."""
+LEAST_PROBABILITY = 0.02
+"""Probabilities are cut to this and its complement: one answer against a certainty would outweigh all others."""
 
 
 def factor_model_of(bank: Bank) -> FactorModel:
@@ -58,15 +62,10 @@ def statistics_by(
 
 def past_statistics(
     bank: Bank, items: IntArray, groups: tuple[ItemGroup, ...], *, is_ordered: bool, progress: ProgressCallback = silent
-) -> FitStatistics:
+) -> FitStatistics:  # Of all models of the bank; NaN for those that answered too few of the items
     """Measure the fit of the bank's own models to these items, each by the factor model of other models.
 
     Kept in the bank's cache.
-
-    Returns
-    -------
-    FitStatistics
-        Of all models of the bank; NaN for those that answered too few of the items.
     """
 
     def try_fold(fold: Fold, _: ProgressCallback) -> FloatArray:
@@ -89,12 +88,8 @@ def past_session_statistics(
     """Measure the fit of the bank's own models, left out, to the items that sessions of this spec ask each of them.
 
     A session asks what its model may get right or wrong. On the same items other models answer with less doubt, and the
-    session's model would seem unusual for that alone.
-
-    Returns
-    -------
-    FitStatistics
-        Of all models of the bank; NaN for those that were not tried, or whose sessions ended before so many answers.
+    session's model would seem unusual for that alone. NaN for models that were not tried, or whose sessions ended
+    before so many answers.
     """
     result = FitStatistics.unknown(bank.n_models, len(groups))
     orders = past_orders(bank, spec, n_answers, progress=progress)
@@ -107,18 +102,41 @@ def past_session_statistics(
     return result
 
 
-def patterns(responses: FloatArray, *, least: float = 0.0) -> Iterator[tuple[IntArray, IntArray]]:
-    """Yield rows that answered the same columns, and those columns; not those that answered few or none.
-
-    Parameters
-    ----------
-    responses : (n_models, n_columns)
-        NaN where missing.
-    least : float
-        Fraction of the columns that must be answered.
-    """
+def patterns(
+    responses: FloatArray,  # (n_models, n_columns): NaN where missing
+    *,
+    least: float = 0.0,  # Fraction of the columns that must be answered
+) -> Iterator[tuple[IntArray, IntArray]]:
+    """Yield rows that answered the same columns, and those columns; not those that answered few or none."""
     observed = ~np.isnan(responses)
     kinds, kind_of = np.unique(observed, axis=0, return_inverse=True)
     for number, kind in enumerate(kinds):
         if kind.any() and kind.mean() >= least:
             yield np.flatnonzero(kind_of.ravel() == number), np.flatnonzero(kind)
+
+
+def outfits(
+    bank: Bank,  # One that has not seen the models
+    items: IntArray,  # (n_observed,)
+    responses: FloatArray,  # (n_models, n_observed): Complete
+) -> FloatArray:
+    """Outfit of models that answered these items, (n_models,); NaN where responses are not right or wrong.
+
+    The misfit counts all answers alike; this counts failed easy and solved hard items most, which a few leaked or
+    broken items make.
+    """
+    if bank.parameters.family != "bernoulli":
+        return np.full(responses.shape[0], np.nan)
+    basis = score_basis(bank)
+    parameters, answers = basis.parameters.take(items), basis.answers(responses, items)
+    return mean_square(answers, probability(parameters, map_abilities(parameters, answers, basis.prior).theta))
+
+
+def mean_square(
+    answers: FloatArray,  # (n_models, n_items): y and p
+    expected: FloatArray,  # (n_models, n_items)
+) -> FloatArray:
+    """``mean_i (y_i - p_i)^2 / (p_i (1 - p_i))`` (Wright & Stone 1979), (n_models,)."""
+    p = np.clip(expected, LEAST_PROBABILITY, 1.0 - LEAST_PROBABILITY)
+    result: FloatArray = np.mean((answers - p) ** 2 / (p * (1.0 - p)), axis=1)
+    return result

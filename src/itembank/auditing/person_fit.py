@@ -1,23 +1,498 @@
-"""The verb `check_fit`: how well the answers of new models fit a bank."""
+"""How well answers of new models fit a bank, overall, by group of items and in order: `check_fit`, `FitCheck`."""
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
 
 import numpy as np
+import polars as pl
 
-from itembank.auditing.fit_groups import item_groups
-from itembank.auditing.model_fits import Answered, model_fits
-from itembank.auditing.past_fit import check_folds, patterns
-from itembank.auditing.person_fit_results import FitCheck, ModelFit
+from itembank.auditing.fit_statistics import (
+    NAMED,
+    ItemGroup,
+    cumulative_sums,
+    detectable_rises,
+    fit_p_values,
+    joint_p_value,
+    onset,
+)
+from itembank.auditing.past_fit import (
+    check_folds,
+    factor_model_of,
+    past_session_statistics,
+    past_statistics,
+    patterns,
+    statistics_by,
+)
 from itembank.auditing.run_conditions import check_marked_alike, with_same_content
 from itembank.bank.arguments import GivenBank, GivenResponses, as_bank, as_new_responses
+from itembank.bank.bank_lineage import aside_items
 from itembank.bank.banks import Bank
+from itembank.errors import DataError, DataWarning, ParameterError, remedy, shown, warn
+from itembank.estimation.estimates import known_number
 from itembank.estimation.observations import bank_positions, known_items
+from itembank.estimation.typicality import OUTSIDE_GUARANTEE, PastMisfit
+from itembank.irt.residuals import item_residuals, successive_residuals
+from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.progress import ProgressCallback, part_of, silent
 from itembank.responses.responses import ResponseMatrix
 from itembank.sessions.session_spec import SessionSpec
+from itembank.tabular import Tabular
 
+RARE: Final = 0.05
+"""A model, a named group or a session is called unusual where fewer of the bank's own models are as unusual."""
+FEWEST_PAST: Final = 20
+"""With fewer models left out even the most unusual of all is not rarer than that."""
+SHIFT: Final = (
+    "No statistic shows a change that makes all answers a little worse or better: it is lower or higher ability. Only "
+    "what is written of the runs (prompt, task version, harness) can tell."
+)
+ONE_RUN: Final = (
+    "Leaked items: one ordinary run cannot show them. Of models that know every fifth item one in three is called "
+    "unusual after 100 answers, and nothing says why. Name the suspected items (--group NAME=FILE; groups= in Python), "
+    "and they are compared with the others."
+)
+OTHERS = "all others"
+"""Name of the items that are suspected where only a reference is given."""
+N_WORST = 3
+"""Surprising answers that are listed, each way."""
+LEAST_SURPRISING = 1.0
+"""Standard deviations from what is expected below which an answer is no surprise."""
 PART_OF_FOLDS = 0.5
 """Of the progress bar, for fitting without some models."""
+
+
+@dataclass(frozen=True, slots=True)
+class SurprisingAnswer:
+    """An answer that a model's other answers did not let expect; response and expectation run from 0 to 1."""
+
+    item_id: str
+    response: float
+    expected: float
+
+
+@dataclass(frozen=True, slots=True)
+class GroupFit:
+    """Answers of one model to a group of items beside what its other answers let expect.
+
+    Attributes
+    ----------
+    name, kind : str
+        Kind is 'scenario', 'subscenario' or 'named'.
+    n_items, n_reference : int
+        Answers to the group's items, and those that they are compared with.
+    mean, expected : float
+        Mean answer, and what the reference lets expect.
+    p_value : float
+        How often one of the bank's own models, left out, is as unusual: for a named group, whose answers are that much
+        better on it; for others, which differ as much, either way, in any of the groups.
+    detectable : float
+        Rise that is found nine times in ten, from 0 to 1; NaN but for named groups.
+    """
+
+    name: str
+    kind: str
+    n_items: int
+    n_reference: int
+    mean: float
+    expected: float
+    p_value: float
+    detectable: float
+
+    @property
+    def difference(self) -> float:
+        """Mean less expectation."""
+        return self.mean - self.expected
+
+    @property
+    def is_flagged(self) -> bool:
+        """Whether the group is unusual."""
+        return self.p_value < RARE
+
+    @property
+    def verdict(self) -> str:
+        """What to make of it, in a word or two."""
+        if math.isnan(self.p_value):
+            return "unknown"
+        if not self.is_flagged:
+            return "as expected"
+        return "higher" if self.difference > 0.0 else "lower"
+
+    def in_words(self) -> str:
+        """Say it in points."""
+        return f"{self.name} {100.0 * abs(self.difference):.1f} points {'higher' if self.difference > 0 else 'lower'}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the record; scores run from 0 to 1."""
+        names = ("kind", "n_items", "n_reference", "mean", "expected", "difference")
+        record = {"group": self.name, **{name: getattr(self, name) for name in names}}
+        unsure = {name: known_number(getattr(self, name)) for name in ("p_value", "detectable")}
+        return {**record, **unsure, "verdict": self.verdict}
+
+
+@dataclass(frozen=True, slots=True)
+class OrderFit:
+    """Whether the answers of a session change on the way.
+
+    Attributes
+    ----------
+    cusum : float
+        Largest excursion of the cumulative sums.
+    p_value : float
+        How often one of the bank's own models, left out, has as large a one on the same items in the same order.
+    first_answer : int
+        Answer from which on the excursion began, from 1.
+    got_better : bool
+    """
+
+    cusum: float
+    p_value: float
+    first_answer: int
+    got_better: bool
+
+    @property
+    def is_flagged(self) -> bool:
+        """Whether the session is unusual."""
+        return self.p_value < RARE
+
+    def in_words(self) -> str:
+        """Say what happened."""
+        way = "better" if self.got_better else "worse"
+        begin = f"from answer {self.first_answer} on (p {self.p_value:.3f})"
+        return f"answers get {way} than the ones before let expect {begin}"
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFit:
+    """How well the answers of one model fit.
+
+    Attributes
+    ----------
+    model_id : str
+    n_items, n_past : int
+        Answers, and models of the bank, left out, that they are compared with.
+    misfit, typicality : float
+        As of an estimate (`Typicality`): mean squared distance from what past answers let expect, and the fraction of
+        the bank's models that fitted no better.
+    outfit : float
+        Mean squared surprise of right and wrong answers at the model's ability, by the item model: 1 on average.
+    p_value : float
+        How often one of the bank's own models is as unusual, by misfit, by outfit or in the most unusual of the groups.
+    groups : tuple of GroupFit
+    right, wrong : tuple of SurprisingAnswer
+        The answers that were most against expectation, the most surprising first.
+    order : OrderFit or None
+        Where the order of the answers is known.
+    """
+
+    model_id: str
+    n_items: int
+    n_past: int
+    misfit: float
+    typicality: float
+    outfit: float
+    p_value: float
+    groups: tuple[GroupFit, ...]
+    right: tuple[SurprisingAnswer, ...]
+    wrong: tuple[SurprisingAnswer, ...]
+    order: OrderFit | None
+
+    @property
+    def is_flagged(self) -> bool:
+        """Whether the model answers unlike the bank's models."""
+        return self.p_value < RARE
+
+    @property
+    def verdict(self) -> str:
+        """What to make of it, in a word."""
+        return "unknown" if math.isnan(self.p_value) else "misfits" if self.is_flagged else "fits"
+
+    @property
+    def unusual_groups(self) -> tuple[GroupFit, ...]:
+        """Groups that are unusual, but named ones."""
+        return tuple(one for one in self.groups if one.kind != NAMED and one.is_flagged)
+
+    @property
+    def raised_groups(self) -> tuple[GroupFit, ...]:
+        """Named groups that are answered better than expected."""
+        return tuple(one for one in self.groups if one.kind == NAMED and one.is_flagged)
+
+    def sentences(self) -> Iterator[str]:
+        """Say what is unusual."""
+        if self.is_flagged:
+            where = ", ".join(one.in_words() for one in self.unusual_groups)
+            yield (
+                f"{self.model_id}: answers unlike the bank's models (typicality {self.typicality:.2f}, "
+                f"p {self.p_value:.3f}){': ' + where if where else ''}. Its intervals are {OUTSIDE_GUARANTEE}. Wrong "
+                f"against expectation: {_listed(self.wrong)}; right against it: {_listed(self.right)}."
+            )
+        for group in self.raised_groups:
+            yield (
+                f"{self.model_id}: {group.in_words()} than its other answers let expect (p {group.p_value:.3f}): it "
+                f"may know these items. Its intervals are {OUTSIDE_GUARANTEE}: trust the other items alone."
+            )
+        if self.order is not None and self.order.is_flagged:
+            yield f"{self.model_id}: {self.order.in_words()}."
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the record, without the groups."""
+        order: dict[str, Any] = {}
+        if self.order is not None:
+            order["order_p_value"] = known_number(self.order.p_value)
+            order["changed_from"] = self.order.first_answer if self.order.is_flagged else None
+        return {
+            **{name: getattr(self, name) for name in ("model_id", "n_items", "n_past")},
+            **{name: known_number(getattr(self, name)) for name in ("misfit", "typicality", "outfit", "p_value")},
+            "verdict": self.verdict,
+            "groups": [one.name for one in (*self.unusual_groups, *self.raised_groups)],
+            **order,
+            "wrong_against_expectation": [one.item_id for one in self.wrong],
+            "right_against_expectation": [one.item_id for one in self.right],
+        }
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class FitCheck(Tabular):
+    """How well the answers of new models fit a bank.
+
+    Attributes
+    ----------
+    bank_id : str
+    changes : tuple of str
+        What the tables say of other contents, prompts, versions and harnesses than the bank's.
+    models : tuple of ModelFit
+    """
+
+    bank_id: str
+    changes: tuple[str, ...]
+    models: tuple[ModelFit, ...]
+
+    @property
+    def suits(self) -> bool:
+        """Whether nothing changed, and the models are no more unusual than chance explains, in any of the tests.
+
+        One clean model of twenty is called unusual by chance, and a single one is taken for no chance.
+        """
+        tests = [
+            [one.p_value for one in self.models],
+            *([one.p_value for one in groups] for groups in self._named().values()),
+            [one.order.p_value for one in self.models if one.order is not None],
+        ]
+        return not self.changes and all(joint_p_value(found) >= RARE for found in tests)
+
+    @property
+    def verdicts(self) -> tuple[str, ...]:
+        """Sentences on what is unusual, or that nothing is."""
+        found = tuple(sentence for one in self.models for sentence in one.sentences())
+        told = [one.model_id for one in self.models if one.n_past >= FEWEST_PAST]
+        return found or ((f"{shown(told)}: nothing unusual.",) if told else ())
+
+    @property
+    def hints(self) -> tuple[str, ...]:
+        """What such a check could have found, and what it cannot."""
+        return tuple(self._hints())
+
+    def _named(self) -> dict[str, list[GroupFit]]:
+        """Each named group of all models that answered enough of it."""
+        found: dict[str, list[GroupFit]] = {}
+        for group in (group for one in self.models for group in one.groups if group.kind == NAMED):
+            found.setdefault(group.name, []).append(group)
+        return found
+
+    def _hints(self) -> Iterator[str]:
+        few = [one.model_id for one in self.models if one.n_past < FEWEST_PAST]
+        if few:
+            most = max(one.n_past for one in self.models if one.n_past < FEWEST_PAST)
+            yield (
+                f"{shown(few)}: compared with at most {most} models of the bank that answered these items; with fewer "
+                f"than {FEWEST_PAST} none can be called unusual."
+            )
+        named = self._named()
+        for name, groups in named.items():
+            known = [one for one in groups if not math.isnan(one.detectable)]
+            if not known:
+                yield (
+                    f"{name}: too few answers to compare. At least 5 to its items and 10 to the others are needed, and "
+                    "models of the bank that answered them."
+                )
+                continue
+            worst = max(known, key=lambda one: one.detectable)
+            yield (
+                f"{name}: with {worst.n_items} answers beside {worst.n_reference} others a rise of "
+                f"{100.0 * worst.detectable:.0f} points is found nine times in ten; smaller ones can be missed."
+            )
+        if not named:
+            yield ONE_RUN
+        yield SHIFT
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One record a model."""
+        return [one.to_dict() for one in self.models]
+
+    def group_rows(self) -> list[dict[str, Any]]:
+        """One record a model and group."""
+        return [{"model_id": one.model_id, **group.to_dict()} for one in self.models for group in one.groups]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all but the rows."""
+        return {
+            "bank": self.bank_id,
+            "suits": self.suits,
+            "changes": list(self.changes),
+            "verdicts": list(self.verdicts),
+            "hints": list(self.hints),
+        }
+
+
+def _listed(answers: Sequence[SurprisingAnswer]) -> str:
+    return ", ".join(one.item_id for one in answers) or "none"
+
+
+def item_groups(
+    bank: Bank, named: Mapping[str, Sequence[str]], reference: Sequence[str] | None
+) -> tuple[ItemGroup, ...]:
+    """Return the scenarios, the subscenarios and the named groups of a bank's items.
+
+    A scenario is compared with all other items; a named group with the reference where there is one, else with all
+    other items. A reference without a named group is compared with all items outside it. Items of lists that the bank
+    keeps aside are left out, with a `DataWarning`.
+    """
+    trusted = None if reference is None else _marked(bank, reference, "the reference")
+    marked = {name: _marked(bank, ids, f"group {name!r}") for name, ids in named.items()}
+    if trusted is not None and not marked:
+        marked = {OTHERS: ~trusted}
+    _check(bank, marked, trusted)
+    by_hand = [ItemGroup(name, NAMED, one, ~one if trusted is None else trusted) for name, one in marked.items()]
+    return (*_of_table(bank), *by_hand)
+
+
+def _of_table(bank: Bank) -> Iterator[ItemGroup]:
+    """Scenarios, where there are several, and their subscenarios, where they are others."""
+    items = bank.responses.items
+    scenarios = items["scenario"].to_numpy()
+    names = bank.targets.scenarios
+    if len(names) > 1:
+        for name in names:
+            yield ItemGroup(name, "scenario", scenarios == name, scenarios != name)
+    parts = items.select(pl.struct("scenario", "subscenario").alias("part"))["part"]
+    for scenario, part in items.select("scenario", "subscenario").drop_nulls().unique(maintain_order=True).iter_rows():
+        inside = (parts.struct.field("scenario") == scenario) & (parts.struct.field("subscenario") == part)
+        is_member = inside.fill_null(value=False).to_numpy()
+        if 0 < is_member.sum() < np.sum(scenarios == scenario):
+            yield ItemGroup(f"{scenario}/{part}", "subscenario", is_member, ~is_member)
+
+
+def _marked(bank: Bank, item_ids: Sequence[str], source: str) -> BoolArray:
+    """Mark those items of a list that count, (n_items,)."""
+    if isinstance(item_ids, str):
+        raise ParameterError(f"{source} must be a sequence of item ids, got the text {item_ids!r}.")
+    aside = dict.fromkeys(aside_items(bank, item_ids))
+    if aside:
+        warn(
+            f"{len(aside)} of {len(item_ids)} items of {source} count no more in the score of bank {bank.bank_id} and "
+            f"are left out: {shown(list(aside))}.",
+            DataWarning,
+        )
+    counting = pl.Series([item for item in item_ids if item not in aside], dtype=pl.String)
+    result = np.zeros(bank.n_items, dtype=bool)
+    result[bank_positions(bank, counting, source)] = True
+    return result
+
+
+def _check(bank: Bank, marked: Mapping[str, BoolArray], trusted: BoolArray | None) -> None:
+    """Refuse groups that leave nothing to compare."""
+    for name, is_member in marked.items():
+        if not is_member.any() or is_member.all():
+            raise ParameterError(
+                f"group {name!r} must hold some of the {bank.n_items} items of the bank and not all, got "
+                f"{int(is_member.sum())}."
+            )
+        both = [] if trusted is None else np.flatnonzero(is_member & trusted).tolist()
+        if both:
+            ids = [bank.responses.item_ids[position] for position in both]
+            raise ParameterError(
+                f"group {name!r} and the reference ({remedy('reference=', '--reference')}) must share no item, got "
+                f"{len(both)} that are in both: {shown(ids)}."
+            )
+    if trusted is not None and not trusted.any():
+        raise DataError("the reference must hold at least one item, got none.")
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """Models that answered the same items."""
+
+    model_ids: tuple[str, ...]
+    items: IntArray  # (n_observed,): Positions in the bank, in the order of answering where that is known
+    responses: FloatArray  # (n_models, n_observed): Complete
+    is_ordered: bool
+    session: SessionSpec | None = None  # Of the adaptive session that chose the items
+
+
+def model_fits(
+    bank: Bank, answered: Answered, groups: tuple[ItemGroup, ...], *, progress: ProgressCallback
+) -> Iterator[ModelFit]:
+    """Compare models that answered the same items with the bank's own, left out."""
+    factors, items, is_ordered = factor_model_of(bank), answered.items, answered.is_ordered
+    found = statistics_by(bank, items, answered.responses, groups, is_ordered=is_ordered)
+    if answered.session is None:
+        past = past_statistics(bank, items, groups, is_ordered=is_ordered, progress=progress)
+    else:
+        past = past_session_statistics(bank, answered.session, items.size, groups, progress=progress)
+    p_values = fit_p_values(found, past, groups)
+    typicality = PastMisfit.of(past.misfit, past.misfit).typicality_of(found.misfit).typicality
+    residual, variance = item_residuals(factors, items, answered.responses)
+    detectable = detectable_rises(past)
+    n_past = int(np.sum(~np.isnan(past.misfit)))
+    ids = bank.responses.item_ids
+    for row, name in enumerate(answered.model_ids):
+        answers, deviation = answered.responses[row], residual[row] / np.sqrt(variance)
+        expected = np.clip(answers - residual[row], 0.0, 1.0)
+        right, wrong = (
+            tuple(
+                SurprisingAnswer(ids[items[i]], float(answers[i]), float(expected[i]))
+                for i in np.argsort(-sign * deviation, kind="stable")[:N_WORST].tolist()
+                if sign * deviation[i] > LEAST_SURPRISING
+            )
+            for sign in (1.0, -1.0)
+        )
+        of_groups = []
+        for column, group in enumerate(groups):
+            inside = group.is_member[items]
+            is_named, difference = group.kind == NAMED, float(found.difference[row, column])
+            if not is_named and np.isnan(difference):  # too little of it was answered
+                continue
+            mean = float(answers[inside].mean()) if inside.any() else np.nan
+            of_groups.append(
+                GroupFit(
+                    name=group.name,
+                    kind=group.kind,
+                    n_items=int(inside.sum()),
+                    n_reference=int(group.is_reference[items].sum()),
+                    mean=mean,
+                    expected=mean - difference,
+                    p_value=float(p_values.groups[row, column]),
+                    detectable=float(detectable[column]) if is_named else np.nan,
+                )
+            )
+        order = None
+        if is_ordered:
+            sums = cumulative_sums(successive_residuals(factors, items, answers[None]))[:, 0]
+            order = OrderFit(float(np.abs(sums).max()), float(p_values.order[row]), *onset(sums))
+        yield ModelFit(
+            model_id=name,
+            n_items=int(items.size),
+            n_past=n_past,
+            misfit=float(found.misfit[row]),
+            outfit=float(found.outfit[row]),
+            typicality=float(typicality[row]),
+            p_value=float(p_values.overall[row]),
+            groups=tuple(of_groups),
+            right=right,
+            wrong=wrong,
+            order=order,
+        )
 
 
 def check_fit(

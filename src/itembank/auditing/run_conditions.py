@@ -21,13 +21,7 @@ MOST_CONDITIONS, MOST_VALUES, LONGEST_VALUE = 8, 3, 40
 
 
 def with_same_content(bank: Bank, new: ResponseMatrix) -> tuple[ResponseMatrix, tuple[str, ...]]:
-    """Leave out items whose content is not that of the bank's item, and say all that is known to have changed.
-
-    Raises
-    ------
-    DataError
-        When no item has the bank's content.
-    """
+    """Leave out items whose content is not that of the bank's item, and say all that is known to have changed."""
     conditions = tuple(changed_conditions(new, bank.responses))
     changed = other_in(in_both(new.items, bank.responses.items, CONTENT), CONTENT)
     if not changed:
@@ -73,10 +67,7 @@ def changed_conditions(new: ResponseMatrix, bank: ResponseMatrix) -> Iterator[st
 def told_conditions(new: ResponseMatrix) -> dict[str, str]:
     """Sum up what the tables tell of how results were made: prompts, versions and harnesses, as a history keeps it.
 
-    Returns
-    -------
-    mapping of column to its values in order
-        The first three, and how many more there are; of a long one, a system prompt, the beginning of its SHA-256.
+    Of each column the first three values, and how many more there are; of a long value the digest's beginning.
     """
     words = settings_in_words(joined_settings(settings_by_task(new.items).values()))
     found = {"prompts": words} if words else {}

@@ -17,8 +17,8 @@ from itembank.errors import visible
 if TYPE_CHECKING:
     import polars as pl
 
-    from itembank.auditing.differential_results import DifferentialItems
-    from itembank.auditing.item_audit_results import ItemAudit
+    from itembank.auditing.differential_items import DifferentialItems
+    from itembank.auditing.item_audit import ItemAudit
 
 PAGES = (".html", ".htm")
 SUFFIXES = (".csv", ".parquet", *PAGES)

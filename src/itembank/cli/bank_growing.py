@@ -166,7 +166,7 @@ def _read(bank: "Bank", paths: Sequence[Path], *, allow_mixed_prompts: bool) -> 
     """Read results of models, or the answers that journals of sessions hold."""
     from itembank.bank.arguments import as_new_responses  # noqa: PLC0415
     from itembank.bank.bank_lineage import aside_items  # noqa: PLC0415
-    from itembank.sessions.journal_answers import is_journal, journal_responses  # noqa: PLC0415
+    from itembank.sessions.journal_sessions import is_journal, journal_responses  # noqa: PLC0415
 
     journals = [path for path in paths if is_journal(path)]
     if not journals:

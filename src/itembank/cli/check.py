@@ -25,13 +25,13 @@ from itembank.cli.render import note, progress, warnings_as_notes
 from itembank.errors import visible
 
 if TYPE_CHECKING:
-    from itembank.auditing.bank_check_results import BankCheck
-    from itembank.auditing.item_drift_results import ItemDrift
-    from itembank.auditing.person_fit_results import FitCheck
+    from itembank.auditing.bank_check import BankCheck
+    from itembank.auditing.item_drift import ItemDrift
+    from itembank.auditing.person_fit import FitCheck
     from itembank.bank.banks import Bank
     from itembank.progress import ProgressCallback
     from itembank.responses.responses import ResponseMatrix
-    from itembank.sessions.journal_answers import JournalAnswers
+    from itembank.sessions.journal_sessions import JournalAnswers
 
 FIT, DRIFT, ACCURACY = PARTS = ("fit", "drift", "accuracy")
 ENOUGH_FOR_DRIFT = 5
@@ -224,7 +224,7 @@ def _drift(bank: "Bank", matrix: "ResponseMatrix", since: str, report: "Progress
 
 def _bank_of(bank: "Bank", paths: Sequence[Path]) -> "Bank":
     """Return the bank with the score that journals were begun for; say so where it gives another by now."""
-    from itembank.sessions.journal_answers import bank_of_journals, is_journal  # noqa: PLC0415
+    from itembank.sessions.journal_sessions import bank_of_journals, is_journal  # noqa: PLC0415
 
     journals = [path for path in paths if is_journal(path)]
     found = bank_of_journals(bank, journals) if journals else bank
@@ -238,7 +238,7 @@ def _bank_of(bank: "Bank", paths: Sequence[Path]) -> "Bank":
 
 def _read(bank: "Bank", paths: Sequence[Path]) -> "JournalAnswers":
     """Read results, or the answers of sessions with their order."""
-    from itembank.sessions.journal_answers import JournalAnswers, is_journal, journal_responses  # noqa: PLC0415
+    from itembank.sessions.journal_sessions import JournalAnswers, is_journal, journal_responses  # noqa: PLC0415
 
     journals = [path for path in paths if is_journal(path)]
     if not journals:

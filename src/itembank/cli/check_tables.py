@@ -12,9 +12,9 @@ from itembank.cli.render import note, print_object, print_rows
 from itembank.errors import visible
 
 if TYPE_CHECKING:
-    from itembank.auditing.bank_check_results import BankCheck
-    from itembank.auditing.item_drift_results import ItemDrift
-    from itembank.auditing.person_fit_results import FitCheck
+    from itembank.auditing.bank_check import BankCheck
+    from itembank.auditing.item_drift import ItemDrift
+    from itembank.auditing.person_fit import FitCheck
 
 MOST_DRIFTED = 20
 """Drifted items in a table."""

@@ -192,7 +192,7 @@ def end_session(session: "AdaptiveSession") -> None:
 
 def note_untold_prompts(bank: "Bank") -> None:
     """Say which prompts cannot be compared with the bank's."""
-    from itembank.harnesses.protocol import untold_prompts  # noqa: PLC0415
+    from itembank.harnesses.drive import untold_prompts  # noqa: PLC0415
 
     untold = untold_prompts(bank.responses.items)
     if untold:

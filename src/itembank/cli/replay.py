@@ -15,7 +15,7 @@ from itembank.cli.typicality_words import note_flagged, typicality_text
 from itembank.responses.score_names import without_only_scenario
 
 if TYPE_CHECKING:
-    from itembank.sessions.replay_results import ReplayResult
+    from itembank.sessions.replay import ReplayResult
 
 
 @click.command("replay", cls=Command)

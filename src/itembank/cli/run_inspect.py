@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from itembank.bank.banks import Bank
     from itembank.estimation.estimates import ScoreEstimates
     from itembank.harnesses.inspect.command import HarnessCall
-    from itembank.harnesses.inspect.task_items import TaskItems
+    from itembank.harnesses.inspect.samples import TaskItems
 
 BATCH = 8
 ROUTING = "routing.json"
@@ -88,11 +88,10 @@ def command(
         HarnessCall,
         check_arguments,
         check_task,
+        expected_run,
         run_command,
     )
-    from itembank.harnesses.inspect.dry_run import expected_run  # noqa: PLC0415
-    from itembank.harnesses.inspect.releases import check_release  # noqa: PLC0415
-    from itembank.harnesses.inspect.task_items import task_items  # noqa: PLC0415
+    from itembank.harnesses.inspect.samples import check_release, task_items  # noqa: PLC0415
 
     n_stages = 1 if n_chosen is None else int(stages)
     check_items(bank, selection, n_chosen, adaptive=adaptive, has_batches=adaptive, choices=choices)
@@ -152,8 +151,12 @@ def _print(
     from itembank.bank.selections import Selection  # noqa: PLC0415
     from itembank.errors import DataError  # noqa: PLC0415
     from itembank.harnesses.inspect.command import last_run, run_answers  # noqa: PLC0415
-    from itembank.harnesses.inspect.estimates import known_pool, selected_estimates, told_session  # noqa: PLC0415
-    from itembank.harnesses.inspect.stages import stage_of  # noqa: PLC0415
+    from itembank.harnesses.inspect.samples import (  # noqa: PLC0415
+        known_pool,
+        selected_estimates,
+        stage_of,
+        told_session,
+    )
 
     run = last_run(output)
     answers = {} if run is None else run_answers(run, known, call.task_arguments["scorer"] or known.scorer)

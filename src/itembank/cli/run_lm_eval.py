@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from itembank.bank.selections import Selection
     from itembank.estimation.estimates import ScoreEstimates
     from itembank.harnesses.lm_eval.command import HarnessCall
-    from itembank.harnesses.lm_eval.prompts import BankPrompts
+    from itembank.harnesses.lm_eval.documents import BankPrompts
     from itembank.harnesses.lm_eval.rows import RowFile
     from itembank.sessions.answers import Answer
     from itembank.sessions.session import AdaptiveSession
@@ -101,8 +101,8 @@ def command(
     """  # noqa: D301
     from itembank.bank.bank_files import load_bank  # noqa: PLC0415
     from itembank.harnesses.lm_eval.command import HarnessCall, run_command  # noqa: PLC0415
-    from itembank.harnesses.lm_eval.prompts import BankPrompts, arguments_of  # noqa: PLC0415
-    from itembank.harnesses.lm_eval.releases import check_release  # noqa: PLC0415
+    from itembank.harnesses.lm_eval.documents import BankPrompts, arguments_of  # noqa: PLC0415
+    from itembank.harnesses.lm_eval.patches import check_release  # noqa: PLC0415
 
     n_stages = 1 if n_chosen is None else int(stages)
     check_items(bank, selection, n_chosen, adaptive=adaptive, has_batches=True, choices=choices)
@@ -264,9 +264,9 @@ def _print_dry_run(
     output_format: str,
 ) -> None:
     """Count what would be sent, and print it."""
-    from itembank.harnesses.lm_eval.dry_run import dry_run  # noqa: PLC0415
+    from itembank.harnesses.lm_eval.selected import dry_run  # noqa: PLC0415
 
-    counted = dry_run(launch, bank, documents, n_items=most, prompts=prompts).to_dict()
+    counted = dry_run(launch, bank, documents, n_items=most, prompts=prompts)
     print_dry_run({"bank": bank.bank_id, **counted}, output_format)
     if prompts.has_template:
         note("Chat templates are the model's, so the settings of prompts were compared, not the prompts.")

@@ -301,7 +301,7 @@ def export(*, journal: Path, output: Path | None, bank: Path | None, output_form
       itembank session export run.jsonl --format csv > answers.csv
     """  # noqa: D301
     from itembank.responses.response_files import check_response_destination, write_responses  # noqa: PLC0415
-    from itembank.sessions.answer_table import session_responses  # noqa: PLC0415
+    from itembank.sessions.answers import session_responses  # noqa: PLC0415
     from itembank.sessions.journal_sessions import read_session  # noqa: PLC0415
 
     refuse_unused(("output_format", output is None, "printed answers, not with -o"))

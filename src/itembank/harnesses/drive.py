@@ -1,29 +1,102 @@
-"""Drive a session with a function or coroutine that runs one item, several at a time."""
+"""What drives a session: a function that runs one item, several at a time.
+
+Also what all harnesses share: comparing contents and prompts with those of the bank.
+"""
 
 import asyncio
 import signal
 import threading
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from queue import SimpleQueue
 from typing import Any, Final, TypeAlias
 
+import numpy as np
+import polars as pl
+
+from itembank.bank.banks import Bank
 from itembank.checks import check_whole
-from itembank.errors import DataError, RunError, quoted, visible
-from itembank.harnesses.protocol import AfterAnswer, take_answer
-from itembank.sessions.answers import Answer, answer_to
+from itembank.errors import DataError, DataWarning, IntegrityError, RunError, quoted, remedy, shown, visible, warn
+from itembank.responses.prompts import DIFFERS, PROMPT_HASH, PROMPT_SETTINGS, prompt_differences
+from itembank.sessions.answers import Answer, answer_to, tell_all
 from itembank.sessions.session import AdaptiveSession
 
+CONTENT = "content_hash"
+"""Column of a bank's items: a hash of what was asked."""
+
+HashOf: TypeAlias = Callable[[Any], str]
+AfterAnswer: TypeAlias = Callable[[AdaptiveSession, Answer], None]
 Outcome: TypeAlias = float | Answer | Mapping[str, Any]
 """What running an item gives: a response, an answer, or the fields of an answer by name (`costs` among them)."""
-
 MOST_REASON: Final = 200
 """Characters of the reason of a failure that are kept."""
-
 INTERRUPTED: Final = None
 """Stands where an item and its outcome would, when somebody wants to stop."""
+
+
+def take_answer(
+    session: AdaptiveSession, answer: Answer, *, new_units: bool = False, after_answer: AfterAnswer | None = None
+) -> None:
+    """Tell a session one answer, and then whoever wants to know of it."""
+    tell_all(session, [answer], new_units=new_units)
+    if after_answer is not None:
+        after_answer(session, answer)
+
+
+def contents_of(items: Any) -> dict[str, str]:
+    """Content hash of each item of a bank's item table that has one."""
+    if CONTENT not in items.columns:
+        return {}
+    return dict(items.select("item_id", CONTENT).drop_nulls().iter_rows())
+
+
+def untold_prompts(items: pl.DataFrame) -> str:
+    """Say which prompts a bank's items cannot be compared with; empty where all can be."""
+    if not {PROMPT_HASH, PROMPT_SETTINGS} & set(items.columns):
+        return "the bank does not say how its items were asked, so prompts are not compared"
+    hashes = items[PROMPT_HASH] if PROMPT_HASH in items.columns else pl.Series([None] * items.height, dtype=pl.String)
+    n_mixed = int((hashes == DIFFERS).sum())
+    if n_mixed:
+        return f"the bank's models had different prompts for {n_mixed} of {items.height} items: these are not compared"
+    return ""
+
+
+def compare_prompts(asked: pl.DataFrame, items: pl.DataFrame, *, advice: str, is_ignored: bool) -> bool:
+    """Refuse items that are asked otherwise than those of a bank; or warn, and return whether they are, if ignored."""
+    told = prompt_differences(asked, items)
+    if told and not is_ignored:
+        raise IntegrityError(
+            f"{told}. No request was sent. {advice} To go on all the same: "
+            f"{remedy('ignore_prompts=True', '--ignore-prompts')}."
+        )
+    if told:
+        warn(f"{told}. The run goes on with these prompts.", DataWarning)
+    return bool(told)
+
+
+def usual_costs(bank: Bank, item_ids: Iterable[str], n_items: int) -> dict[str, float]:
+    """Return what so many of these items cost the bank's models on average, by each unit that is known."""
+    is_wanted = bank.responses.items["item_id"].is_in(list(item_ids)).to_numpy()
+    costs = {unit: cost[is_wanted] for unit, cost in bank.responses.expected_costs().items()}
+    return {unit: n_items * float(np.nanmean(cost)) for unit, cost in costs.items() if not np.isnan(cost).all()}
+
+
+def check_same_content(
+    task: str,
+    found: Mapping[str, Any],
+    contents: Mapping[str, str],  # As `contents_of` a bank's items
+    hash_of: HashOf,  # Hash of what the harness has, as its logs have it
+) -> None:
+    """Check that the items of a task are what they were when the bank was made; no model has been called yet."""
+    changed = [one for one, asked in found.items() if one in contents and hash_of(asked) != contents[one]]
+    if changed:
+        raise IntegrityError(
+            f"items must be what the bank's models were asked, got {len(changed)} of {len(found)} of task "
+            f"{quoted(task)} with another content: {shown(changed)}. No request was sent. The benchmark changed: run "
+            "the version of the bank, or calibrate a new one."
+        )
 
 
 def drive(

@@ -2,8 +2,8 @@
 
 import polars as pl
 
+from itembank.auditing.item_audit import ItemAudit
 from itembank.auditing.item_audit_names import REASONS, SAME_FOR_ALL
-from itembank.auditing.item_audit_results import ItemAudit
 from itembank.pages.blocks import Column, Data, Table
 from itembank.pages.theme import count
 

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from itembank.auditing.differential_results import DifferentialItems
+from itembank.auditing.differential_items import DifferentialItems
+from itembank.auditing.item_audit import ItemAudit, LabelCheck
 from itembank.auditing.item_audit_names import SAME_FOR_ALL
-from itembank.auditing.item_audit_results import ItemAudit, LabelCheck
 from itembank.pages.audit_blocks import items_table, reasons_table, said
 from itembank.pages.blocks import Answer, Answers, Block, Caution, Chart, Column, Data, Section, Table, Text
 from itembank.pages.charts import Spec, brushed, layer, number_axis, tips

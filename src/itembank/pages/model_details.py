@@ -7,8 +7,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from itembank.auditing.past_fit import why_not_examined
-from itembank.auditing.person_fit import check_fit
-from itembank.auditing.person_fit_results import RARE, GroupFit, ModelFit
+from itembank.auditing.person_fit import RARE, GroupFit, ModelFit, check_fit
 from itembank.auditing.run_conditions import marked_otherwise
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.pages.blocks import Block, Column, Data, Facts, Section, Table, Text

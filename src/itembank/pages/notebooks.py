@@ -5,7 +5,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import Any
 
-from itembank.auditing.item_audit_results import ItemAudit
+from itembank.auditing.item_audit import ItemAudit
 from itembank.bank.banks import Bank
 from itembank.bank.selections import Selection
 from itembank.estimation.estimates import ScoreEstimates

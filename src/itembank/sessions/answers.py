@@ -1,4 +1,4 @@
-"""Answers as an evaluation tool reports them: one JSON object a line, checked together before any is told."""
+"""Answers to items: as an evaluation tool reports them, told to a session, and as responses that all verbs take."""
 
 import json
 from collections import Counter
@@ -6,8 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+import polars as pl
+
+from itembank.bank.answered_how import ADAPTIVE, FIXED, RANDOM
+from itembank.bank.bank_history import ANSWERED_HOW
 from itembank.errors import N_SHOWN, DataError, JournalError, quoted, shown
 from itembank.readers.truth_words import PAIRS, response_of
+from itembank.responses.responses import ResponseMatrix
+from itembank.selection.criteria import MinimumCost, RandomItem, UniformOverScenarios
 from itembank.sessions.events import checked_costs, checked_counts, checked_response
 from itembank.sessions.session import AdaptiveSession
 
@@ -54,30 +61,26 @@ class Answer:
             checked_response(self.response, self.item_id)
 
 
-def parse_answers(text: str, name: str) -> tuple[Answer, ...]:
-    """Read answers from JSON Lines; empty lines mean nothing.
-
-    Parameters
-    ----------
-    text : str
-        ``{"item_id": "q1", "response": 1}``, with ``n_correct`` and ``n_trials`` instead of ``response``, or
-        ``"failed": true`` with ``again`` and ``reason``; ``costs`` by unit.
-    name : str
-        Where it comes from, for messages.
-
-    Raises
-    ------
-    DataError
-        With the first problems and their lines; also when an item stands in two of them, or there is no answer at all.
-    """
+def parse_answers(
+    # ``{"item_id": "q1", "response": 1}``, with ``n_correct`` and ``n_trials`` instead of ``response``, or ``"failed":
+    # true`` with ``again`` and ``reason``; ``costs`` by unit
+    text: str,
+    name: str,  # Where it comes from, for messages
+) -> tuple[Answer, ...]:
+    """Read answers from JSON Lines; empty lines mean nothing."""
     answers, problems = [], []
     for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
             continue
         try:
-            answers.append(_answer(line))
+            record = json.loads(line)
+            if not isinstance(record, dict):
+                raise DataError(f"must be a JSON object, got {line.strip()[:80]!r}.")
+            answers.append(_from_fields(record))
         except DataError as error:
             problems.append(f"line {number}: {error}")
+        except (ValueError, RecursionError) as error:
+            problems.append(f"line {number}: must be a JSON object, got {line.strip()[:80]!r} ({error}).")
     if problems:
         more = f" And {len(problems) - N_SHOWN} more." if len(problems) > N_SHOWN else ""
         raise DataError(f"{name}: {' '.join(problems[:N_SHOWN])}{more} Nothing was told.")
@@ -93,21 +96,19 @@ def parse_answers(text: str, name: str) -> tuple[Answer, ...]:
 
 
 def tell_all(session: AdaptiveSession, answers: Sequence[Answer], *, new_units: bool = False) -> None:
-    """Give answers to a session one after the other, after all of them have been checked.
-
-    Raises
-    ------
-    DataError
-        When an item is not in the bank, or a unit of cost is unknown and not said to be new; nothing is told then.
-    JournalError
-        When the journal cannot be written; the message says which answers were kept before.
-    """
+    """Give answers to a session one after the other, after all of them have been checked."""
     session.check_items([answer.item_id for answer in answers])
     for answer in answers:
         session.check_costs(answer.costs, answer.item_id, new_units=new_units)
     for number, answer in enumerate(answers):
         try:
-            _tell(session, answer, new_units=new_units)
+            item_id, costs, counts = answer.item_id, answer.costs, (answer.n_correct, answer.n_trials)
+            if answer.failed:
+                session.tell_failed(item_id, again=answer.again, reason=answer.reason, costs=costs, new_units=new_units)
+            else:
+                session.tell(
+                    item_id, answer.response, n_correct=counts[0], n_trials=counts[1], costs=costs, new_units=new_units
+                )
         except JournalError as error:
             raise JournalError(
                 f"{error} Of {len(answers)} answers {f'the first {number} are' if number else 'none is'} kept; tell "
@@ -115,39 +116,14 @@ def tell_all(session: AdaptiveSession, answers: Sequence[Answer], *, new_units: 
             ) from error
 
 
-def _tell(session: AdaptiveSession, answer: Answer, *, new_units: bool) -> None:
-    arguments: dict[str, Any] = {"costs": answer.costs, "new_units": new_units}
-    if answer.failed:
-        session.tell_failed(answer.item_id, again=answer.again, reason=answer.reason, **arguments)
-    else:
-        session.tell(answer.item_id, answer.response, n_correct=answer.n_correct, n_trials=answer.n_trials, **arguments)
-
-
 def answer_to(item_id: str, given: object) -> Answer:
-    """Make the answer to an item of what was got for it: a response, the fields of an `Answer` by name, or an `Answer`.
-
-    Raises
-    ------
-    DataError
-        When it is none, or the answer to another item.
-    """
+    """Make the answer to an item of what was got: a response, the fields of an `Answer` by name, or an `Answer`."""
     if isinstance(given, Mapping):
         given = _from_fields({"item_id": item_id, **given})
     answer = given if isinstance(given, Answer) else Answer(item_id, response=given)  # type: ignore[arg-type]
     if answer.item_id != item_id:
         raise DataError(f"the answer must be to item {quoted(item_id)}, got one to {quoted(answer.item_id)}.")
     return answer
-
-
-def _answer(line: str) -> Answer:
-    """Read one line."""
-    try:
-        record: Any = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        raise DataError(f"must be a JSON object, got {line.strip()[:80]!r} ({error}).") from error
-    if not isinstance(record, dict):
-        raise DataError(f"must be a JSON object, got {line.strip()[:80]!r}.")
-    return _from_fields(record)
 
 
 def _from_fields(record: Mapping[str, Any]) -> Answer:
@@ -167,3 +143,40 @@ def _from_fields(record: Mapping[str, Any]) -> Answer:
             f"stand {shown(RIGHT_NAMES, limit=len(RIGHT_NAMES))}."
         )
     return Answer(**record)
+
+
+def session_responses(session: AdaptiveSession) -> ResponseMatrix:
+    """Return the answers of a session as responses of one model to the answered items, in the bank's order.
+
+    The model table says in `answered_how` how the items were chosen, so that no bank calibrates items on answers that
+    chose them.
+
+    Raises
+    ------
+    DataError
+        When it was told nothing yet.
+    """
+    answered = session.told
+    if not answered:
+        raise DataError("a session must have been told an answer before its answers can be written, got none.")
+    items = session.pool.item_table
+    items = items.filter(items["item_id"].is_in(pl.Series(list(answered)).implode()))
+    answers = [answered[item_id] for item_id in items["item_id"]]
+    n_trials = None
+    if any(answer.n_trials is not None for answer in answers):
+        n_trials = np.array([[answer.n_trials or 1 for answer in answers]])
+    units = dict.fromkeys(unit for answer in answers for unit in answer.costs)
+    return ResponseMatrix.create(
+        np.array([[answer.response for answer in answers]]),
+        models=pl.DataFrame({"model_id": [session.model_id], ANSWERED_HOW: [way_of(session.pool.spec.criterion)]}),
+        items=items,
+        n_trials=n_trials,
+        costs={unit: np.array([[answer.costs.get(unit, np.nan) for answer in answers]]) for unit in units},
+    )
+
+
+def way_of(criterion: object) -> str:
+    """How a criterion chooses items, in the words of the model table."""
+    if isinstance(criterion, RandomItem | UniformOverScenarios):
+        return RANDOM
+    return FIXED if isinstance(criterion, MinimumCost) else ADAPTIVE

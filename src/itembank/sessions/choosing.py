@@ -1,68 +1,231 @@
-"""Which items a session asks next."""
+"""Which items a session asks next, what is left of its budget, and why it stops asking.
+
+Reasons are short and stable: 'ability', 'half-width of overall', 'decision: above 0.5', 'decision: below 0.5',
+'decision: better than MODEL', 'decision: not better than MODEL', 'budget: 50 items', 'budget: 2000 tokens',
+'exhausted'.
+"""
+
+import functools
+import math
+from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
-from scipy.special import ndtri
+from scipy.special import ndtr, ndtri
 
+from itembank.bank.costs import INPUT_TOKENS, OUTPUT_TOKENS, TOKENS, CostUnit
+from itembank.errors import DataError, DataWarning, did_you_mean, remedy, shown, warn
+from itembank.estimation.estimates import ScoreEstimates
 from itembank.irt.parameters import AbilityPrior
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+from itembank.readers.reading_specs import COST_COLUMNS
+from itembank.responses.score_names import OVERALL
 from itembank.selection.criteria import uses_chance
 from itembank.selection.design import goal_matrix, updated_covariance
 from itembank.selection.greedy import next_items
-from itembank.sessions.pool import SessionPool
-from itembank.sessions.spending import left_of_budget, own_costs, with_reserve
-from itembank.sessions.state import SessionState
+from itembank.sessions.estimates import SessionEstimate
+from itembank.sessions.events import SessionState, checked_costs
+from itembank.sessions.limits import Decision
+from itembank.sessions.pool import ROUNDING, PriceLevel, SessionPool, cheapest_cost
+from itembank.sessions.session_spec import CUSTOM
 
 _NEVER_USED = np.random.default_rng(0)
+EXHAUSTED = "exhausted"
+
+
+def amount_in(costs: Mapping[str, float], unit: CostUnit) -> float | None:
+    """Convert costs by unit into this unit; None where they do not hold it."""
+    if unit.name in costs:
+        return costs[unit.name]
+    if unit.name != TOKENS or not (OUTPUT_TOKENS in costs or INPUT_TOKENS in costs):
+        return None
+    return costs.get(OUTPUT_TOKENS, 0.0) + unit.input_weight * costs.get(INPUT_TOKENS, 0.0)
+
+
+def fit_costs(pool: SessionPool, costs: Mapping[str, float] | None, owner: str, *, new_units: bool) -> dict[str, float]:
+    """Return costs by unit as numbers from 0 to `MOST_COST`."""
+    checked = checked_costs(costs, owner)
+    if not new_units:
+        known = tuple(dict.fromkeys((*pool.cost_units, TOKENS, *COST_COLUMNS)))
+        unknown = [unit for unit in checked if unit not in known]
+        if unknown and pool.cost_units:
+            raise DataError(
+                f"costs must be in a unit that the bank has or that is usual ({shown(known, len(known))}), got "
+                f"{shown(unknown)} for {owner}.{did_you_mean(unknown, known)} A unit that is meant to be new needs "
+                f"{remedy('new_units=True', '--new-units')}."
+            )
+    return checked
+
+
+def warn_of_silent_costs(pool: SessionPool, costs: Mapping[str, float], owner: str) -> None:
+    """Warn when given costs are not in a unit of the budget, so that the expected cost is counted instead."""
+    silent = [name for name in pool.spec.budget.costs if amount_in(costs, pool.units[name]) is None]
+    if costs and silent:
+        warn(
+            f"the budget is in {shown(silent)}, and the costs told of {owner} are in {shown(list(costs))}: what the "
+            "item was expected to cost is counted. Tell its cost in the unit of the budget.",
+            DataWarning,
+        )
+
+
+def told_costs(state: SessionState) -> dict[str, float]:
+    """Sum the costs of all answers and failed attempts by unit."""
+    amounts: dict[str, list[float]] = {}
+    for costs in (*(answer.costs for answer in state.answers.values()), *state.failed_costs):
+        for unit, amount in costs.items():
+            amounts.setdefault(unit, []).append(amount)
+    return {unit: math.fsum(amounts[unit]) for unit in sorted(amounts)}  # exact, so that order does not matter
+
+
+def price_level(pool: SessionPool, state: SessionState, name: str) -> PriceLevel:
+    """Return how many times the expected costs in a unit of the pool's `prices` the model has cost so far."""
+    unit = pool.units.get(name, CostUnit(name))
+    told = {position: amount_in(answer.costs, unit) for position, answer in state.answers.items()}
+    known = {position: amount for position, amount in told.items() if amount is not None}
+    items = np.array(sorted(known), dtype=np.int64)
+    return pool.prices[name].level(items, np.array([known[item] for item in items.tolist()]))
+
+
+def whole_costs(pool: SessionPool, state: SessionState) -> dict[str, tuple[float, float, float]]:
+    """Return what all items will have cost this model, by unit: what was told, and the others at its price level.
+
+    With the ends of the 95 % interval.
+    """
+    told = told_costs(state)
+    found = {}
+    for name, past in pool.prices.items():
+        unit = pool.units.get(name, CostUnit(name))
+        is_left = np.ones(len(pool.item_ids), dtype=bool)
+        is_left[[item for item, one in state.answers.items() if amount_in(one.costs, unit) is not None]] = False
+        spent = amount_in(told, unit) or 0.0
+        rest = past.cost_of(price_level(pool, state, name), np.flatnonzero(is_left))
+        found[name] = (spent + rest[0], spent + rest[1], spent + rest[2])
+    return found
+
+
+def assumed_costs(pool: SessionPool, state: SessionState) -> dict[str, tuple[int, float]]:
+    """Return how many answers told no cost in each unit of the budget, and what was assumed for all of them."""
+    found = {}
+    for name, unit in pool.units.items():
+        silent = [item for item, answer in state.answers.items() if amount_in(answer.costs, unit) is None]
+        if silent:
+            found[name] = (len(silent), float(np.nan_to_num(own_costs(pool, state)[name][silent]).sum()))
+    return found
+
+
+def own_costs(pool: SessionPool, state: SessionState) -> dict[str, FloatArray]:
+    """Return what each item is expected to cost this model in the units of the budget, (n_items,) each."""
+    return {name: cost * price_level(pool, state, name).value for name, cost in pool.expected_costs.items()}
+
+
+def left_of_budget(pool: SessionPool, state: SessionState, costs: Mapping[str, FloatArray]) -> dict[str, float]:
+    """Return the rest of each cost in the budget, pending items at their expected cost; negative when overspent."""
+    budget = pool.spec.budget.costs
+    return {name: amount - _counted(state, pool.units[name], costs[name]) for name, amount in budget.items()}
+
+
+def affordable(
+    pool: SessionPool, is_open: BoolArray, left: Mapping[str, float], costs: Mapping[str, FloatArray]
+) -> BoolArray:
+    """Open items whose expected cost fits what is left, (n_items,)."""
+    for name, amount in left.items():
+        is_open = is_open & (costs[name] <= amount + _slack(pool, name))
+    return is_open
+
+
+def with_reserve(
+    pool: SessionPool, is_open: BoolArray, counts: IntArray, left: Mapping[str, float], costs: Mapping[str, FloatArray]
+) -> tuple[BoolArray, bool]:
+    """Affordable items that leave enough for the scenarios that lack items, (n_items,), and whether there is enough.
+
+    The reserve R is the cost of the cheapest items that the scenarios lack. An item of a scenario that lacks none may
+    cost at most ``left - R``. An item of a scenario that lacks some replaces one in the reserve, and may cost more by
+    the price of the dearest reserved item of its scenario. Where less than R is left, or no item fits in all units, all
+    affordable items are returned.
+    """
+    lacking = np.maximum(pool.bounds.at_least - counts, 0)
+    result = affordable(pool, is_open, left, costs)
+    if not lacking.any():
+        return result, True
+    index, allowed = pool.items.scenario_index, result
+    for name, amount in left.items():
+        reserve, dearest = cheapest_cost(costs[name], result, index, lacking)
+        slack = _slack(pool, name)
+        if reserve > amount + slack:
+            return result, False
+        allowed = allowed & (costs[name] <= (amount - reserve + dearest + slack)[index])
+    if not allowed.any():  # several units, and the cheapest in one are dear in another
+        return result, False
+    return allowed, True
+
+
+def _slack(pool: SessionPool, name: str) -> float:
+    """Return the rounding allowed for: three items of 0.1 must fit a budget of 0.3."""
+    return ROUNDING * pool.spec.budget.costs[name]
+
+
+def _counted(state: SessionState, unit: CostUnit, expected: FloatArray) -> float:
+    amounts = [float(expected[position]) for position in state.pending]
+    for position, answer in state.answers.items():
+        amount = amount_in(answer.costs, unit)
+        amounts.append(float(np.nan_to_num(expected[position])) if amount is None else amount)
+    amounts.extend(amount_in(costs, unit) or 0.0 for costs in state.failed_costs)
+    return math.fsum(amounts)
 
 
 def choose(
     pool: SessionPool,
     state: SessionState,
-    theta: FloatArray,
-    covariance: FloatArray,
+    theta: FloatArray,  # (n_dims,): Ability from what is answered
+    covariance: FloatArray,  # (n_dims, n_dims)
     *,
-    start: FloatArray,
+    start: FloatArray,  # (n_start, n_dims): Abilities for which the first items are chosen, see `start_abilities`
     n: int,
-    is_precise: bool = False,
+    is_precise: bool = False,  # Whether nothing is wanted any more but items of scenarios that lack some
 ) -> IntArray:
     """Choose the n best items, fewer when no more may be asked: positions in the order of choice.
 
     Pending items count as answered. With a budget of costs, or while the first items cover the range of ability, items
     are chosen one by one, since what may follow depends on each.
-
-    Parameters
-    ----------
-    pool : SessionPool
-    state : SessionState
-    theta, covariance : (n_dims,), (n_dims, n_dims)
-        Ability from what is answered.
-    start : (n_start, n_dims)
-        Abilities for which the first items are chosen, see `start_abilities`.
-    n : int
-    is_precise : bool
-        Whether nothing is wanted any more but items of scenarios that lack some.
     """
-    n_left = _n_left(pool, state)
+    budget = pool.spec.budget
+    n_left = int(state.n_open.sum()) if budget.n_items is None else budget.n_items - state.n_used
     if is_precise:
         n_left = min(n_left, int(np.maximum(pool.bounds.at_least - state.counts, 0).sum()))
-    rng = _chance(pool, state)
+    # where nothing is drawn, one generator for all: to make one takes as long as to choose
+    is_drawn = uses_chance(pool.criterion) or pool.spec.constraints.randomesque > 1
+    best_of = functools.partial(
+        next_items,
+        pool.items,
+        pool.criterion,
+        target_weights=pool.target_weights,
+        bounds=pool.bounds,
+        randomesque=pool.spec.constraints.randomesque,
+        rng=np.random.default_rng([pool.spec.seed, state.n_asks]) if is_drawn else _NEVER_USED,
+        goal=pool.goal,
+    )
     covariance = with_pending(pool, state, theta, covariance)
-    if not pool.spec.budget.costs and state.n_used >= len(start):
-        return _next(pool, theta, covariance, n, is_open=state.is_open, counts=state.counts, n_left=n_left, rng=rng)
-    return _choose_in_turn(pool, state, theta, covariance, start=start, n=min(n, n_left), n_left=n_left, rng=rng)
-
-
-def _n_left(pool: SessionPool, state: SessionState) -> int:
-    """Items that may still be asked, costs apart."""
-    budget = pool.spec.budget
-    return int(state.n_open.sum()) if budget.n_items is None else budget.n_items - state.n_used
-
-
-def _chance(pool: SessionPool, state: SessionState) -> np.random.Generator:
-    """Return the generator of this ask; where nothing is drawn, one for all: to make one takes as long as to choose."""
-    if uses_chance(pool.criterion) or pool.spec.constraints.randomesque > 1:
-        return np.random.default_rng([pool.spec.seed, state.n_asks])
-    return _NEVER_USED
+    if not budget.costs and state.n_used >= len(start):
+        return best_of(theta, covariance, n, is_open=state.is_open, counts=state.counts, n_left=n_left)
+    is_open, counts, costs = state.is_open.copy(), state.counts.copy(), own_costs(pool, state)
+    left = left_of_budget(pool, state, costs)
+    chosen: list[int] = []
+    for step in range(min(n, n_left)):
+        number = state.n_used + step
+        at = start[number] if number < len(start) else theta
+        may, is_enough = with_reserve(pool, is_open, counts, left, costs)
+        # of what cannot be had in full, scenarios that lack items get what is left
+        n_more = n_left - step if is_enough else 1
+        best = best_of(at, covariance, 1, is_open=may, counts=counts, n_left=n_more)
+        if not best.size:
+            break
+        item = int(best[0])
+        chosen.append(item)
+        is_open[item] = False
+        counts[pool.items.scenario_index[item]] += 1
+        left = {name: amount - float(costs[name][item]) for name, amount in left.items()}
+        weight = float(_weights(pool, best, at)[0])
+        covariance = updated_covariance(covariance, pool.items.loadings[item], weight)
+    return np.array(chosen, dtype=np.int64)
 
 
 def start_abilities(pool: SessionPool, prior: AbilityPrior) -> FloatArray:
@@ -97,39 +260,6 @@ def with_pending(pool: SessionPool, state: SessionState, theta: FloatArray, cova
     return result
 
 
-def _choose_in_turn(
-    pool: SessionPool,
-    state: SessionState,
-    theta: FloatArray,
-    covariance: FloatArray,
-    *,
-    start: FloatArray,
-    n: int,
-    n_left: int,
-    rng: np.random.Generator,
-) -> IntArray:
-    is_open, counts, costs = state.is_open.copy(), state.counts.copy(), own_costs(pool, state)
-    left = left_of_budget(pool, state, costs)
-    chosen: list[int] = []
-    for step in range(n):
-        number = state.n_used + step
-        at = start[number] if number < len(start) else theta
-        may, is_enough = with_reserve(pool, is_open, counts, left, costs)
-        # of what cannot be had in full, scenarios that lack items get what is left
-        n_more = n_left - step if is_enough else 1
-        best = _next(pool, at, covariance, 1, is_open=may, counts=counts, n_left=n_more, rng=rng)
-        if not best.size:
-            break
-        item = int(best[0])
-        chosen.append(item)
-        is_open[item] = False
-        counts[pool.items.scenario_index[item]] += 1
-        left = {name: amount - float(costs[name][item]) for name, amount in left.items()}
-        weight = float(_weights(pool, best, at)[0])
-        covariance = updated_covariance(covariance, pool.items.loadings[item], weight)
-    return np.array(chosen, dtype=np.int64)
-
-
 def _weights(pool: SessionPool, positions: IntArray, theta: FloatArray) -> FloatArray:
     """Fisher information in the logit of some items at theta, (n_positions,)."""
     items = pool.items
@@ -137,30 +267,122 @@ def _weights(pool: SessionPool, positions: IntArray, theta: FloatArray) -> Float
     return model.information_weights(items.loadings[positions] @ theta + items.intercept[positions])
 
 
-def _next(
-    pool: SessionPool,
-    theta: FloatArray,
-    covariance: FloatArray,
-    n: int,
-    *,
-    is_open: BoolArray,
-    counts: IntArray,
-    n_left: int,
-    rng: np.random.Generator,
-) -> IntArray:
-    """Choose by the pool's criterion, target and bounds."""
-    return next_items(
-        pool.items,
-        pool.criterion,
-        theta,
-        covariance,
-        n,
-        target_weights=pool.target_weights,
-        is_open=is_open,
-        counts=counts,
-        bounds=pool.bounds,
-        n_left=n_left,
-        randomesque=pool.spec.constraints.randomesque,
-        rng=rng,
-        goal=pool.goal,
-    )
+def rule_that_holds(
+    pool: SessionPool, state: SessionState, covariance: FloatArray, estimate: Callable[[], SessionEstimate]
+) -> str | None:
+    """Return which rule of precision holds, None when none does; none before the first answer or before `min_items`.
+
+    It ends the session unless a scenario `lacks_items`.
+    """
+    rules = pool.spec.stopping
+    if not rules.has_rules or len(state.answers) < max(1, rules.min_items):
+        return None
+    if rules.ability_error is not None and np.all(np.diagonal(covariance) <= rules.ability_error**2):
+        return "ability"
+    if not rules.needs_scores:
+        return None
+    scores, widths = estimate().scores, rules.half_widths
+    columns = [scores.targets.index(name) for name in widths]
+    half = 0.5 * (scores.high - scores.low)[0, columns]
+    if widths and np.all(half <= list(widths.values())):
+        return f"half-width of {', '.join(widths)}"
+    return None if rules.decision is None else _decision_reason(pool, scores, rules.decision)
+
+
+def limit_reason(pool: SessionPool, state: SessionState) -> str | None:
+    """Return which limit keeps another item from being asked, None when none does."""
+    has_room = state.counts < pool.bounds.at_most
+    if not np.any((state.n_open > 0) & has_room):
+        return EXHAUSTED
+    budget = pool.spec.budget
+    if budget.n_items is not None and state.n_used >= budget.n_items:
+        return f"budget: {budget.n_items} items"
+    if not budget.costs:
+        return None
+    is_open = state.is_open if has_room.all() else state.is_open & has_room[pool.items.scenario_index]
+    costs = own_costs(pool, state)
+    left = left_of_budget(pool, state, costs)
+    if affordable(pool, is_open, left, costs).any():
+        return None
+    tight = [name for name, amount in left.items() if not affordable(pool, is_open, {name: amount}, costs).any()]
+    return "budget: " + ", ".join(f"{_number(budget.costs[name])} {name}" for name in tight or left)
+
+
+def conclusion(pool: SessionPool, reason: str, estimate: SessionEstimate, *, is_precise: bool) -> str:
+    """Say in a sentence why a session stopped, and whether the precision that was asked for was reached."""
+    kind, _, rest = reason.partition(": ")
+    if is_precise and kind == "decision":
+        return f"Stopped: it is settled that the score is {rest}."
+    how = f"Stopped by the budget of {rest}" if kind == "budget" else "Stopped"
+    how += ", since no item is left" if reason == EXHAUSTED else ""
+    goals = list(_goals(pool, estimate))
+    if is_precise:
+        met = (f"the goal of {said} was reached, {now}" for name, said, now in goals if name == kind.split()[0])
+        return f"{how}: {', '.join(met)}."
+    if not goals:
+        target = pool.spec.target if isinstance(pool.spec.target, str) else CUSTOM
+        return f"{how}: no precision was asked for, the half-width of {target} is {_half_width(estimate, target):.2g}."
+    return f"{how}: {'; '.join(f'the goal of {said} was not reached, {now}' for _, said, now in goals)}."
+
+
+def _goals(pool: SessionPool, estimate: SessionEstimate) -> Iterator[tuple[str, str, str]]:
+    """Kind of each rule of precision, what it asks for, and what there is."""
+    rules = pool.spec.stopping
+    widths = rules.half_widths
+    if widths:
+        is_plain = list(widths) == [OVERALL]
+        said = " and ".join(f"±{width:g}" if is_plain else f"±{width:g} for {name}" for name, width in widths.items())
+        now = " and ".join(f"{_half_width(estimate, name):.2g}" for name in widths)
+        yield "half-width", said, f"the half-width is {now}" if len(widths) == 1 else f"the half-widths are {now}"
+    if rules.ability_error is not None:
+        largest = float(estimate.standard_errors.max())
+        yield "ability", f"a standard error of ability of {rules.ability_error:g}", f"the largest is {largest:.2g}"
+    if rules.decision is not None:
+        decision = rules.decision
+        column = estimate.scores.targets.index(decision.target)
+        value, error = (float(one[0, column]) for one in (estimate.scores.value, estimate.scores.standard_error))
+        above = probability_above(value, error, pool.threshold)
+        against = f"the score of {decision.model}" if decision.model is not None else _number(pool.threshold)
+        asked = f"{100 * decision.confidence:g} % certainty whether {decision.target} is above {against}"
+        yield "decision", asked, f"it is {'above' if above > 0.5 else 'below'} with {100 * max(above, 1 - above):.0f} %"
+
+
+def _half_width(estimate: SessionEstimate, target: str) -> float:
+    scores = estimate.scores
+    column = scores.targets.index(target)
+    return 0.5 * float(scores.high[0, column] - scores.low[0, column])
+
+
+def lacks_items(pool: SessionPool, state: SessionState) -> bool:
+    """Whether a scenario lacks items that it must have and can still get."""
+    lacking = (state.counts < pool.bounds.at_least) & (state.n_open > 0)
+    budget = pool.spec.budget
+    if not lacking.any() or (budget.n_items is not None and state.n_used >= budget.n_items):
+        return False
+    if not budget.costs:
+        return True
+    costs = own_costs(pool, state)
+    within = affordable(pool, state.is_open, left_of_budget(pool, state, costs), costs)
+    return bool(np.any(within & lacking[pool.items.scenario_index]))
+
+
+def _decision_reason(pool: SessionPool, scores: ScoreEstimates, decision: Decision) -> str | None:
+    column = scores.targets.index(decision.target)
+    above = probability_above(float(scores.value[0, column]), float(scores.standard_error[0, column]), pool.threshold)
+    if max(above, 1.0 - above) < decision.confidence:
+        return None
+    if decision.model is not None:
+        return f"decision: {'better' if above > 0.5 else 'not better'} than {decision.model}"
+    return f"decision: {'above' if above > 0.5 else 'below'} {_number(pool.threshold)}"
+
+
+def probability_above(value: float, standard_error: float, threshold: float) -> float:
+    """Probability that a score lies above a threshold, by its normal posterior; a score that is known settles it."""
+    if standard_error <= 0.0:
+        return float(value > threshold)
+    return float(ndtr((value - threshold) / standard_error))
+
+
+def _number(value: float) -> str:
+    """Write a number without needless digits: 2000, 2.5."""
+    return str(int(value)) if float(value).is_integer() else repr(float(value))

@@ -26,10 +26,9 @@ from itembank.irt.parameters import AbilityPrior
 from itembank.irt.side_by_side import can_stand_side_by_side, map_side_by_side
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.responses.targets import ScoreTargets
-from itembank.sessions.past_session_results import mean_weights
-from itembank.sessions.pool import SessionPool
+from itembank.sessions.events import SessionState
+from itembank.sessions.pool import SessionPool, mean_weights
 from itembank.sessions.session_spec import CALIBRATED, MODEL_BASED
-from itembank.sessions.state import SessionState
 
 BY_ITEM_MODEL, STACKED = "p-irt", "stacked"
 
@@ -74,12 +73,9 @@ def session_ability(pool: SessionPool, state: SessionState, prior: AbilityPrior)
     trial, or as the counts that a beta-binomial model takes. A Beta model takes the mean as a probability, whatever it
     rests on.
     """
-    positions = state.answered
-    answers = [state.answers[position] for position in positions.tolist()]
-    raw = np.array([[answer.response for answer in answers]])
+    positions, trials = state.answered, state.n_trials
     thresholds = pool.thresholds[positions]
-    trials = np.array([[answer.n_trials or 1 for answer in answers]], dtype=np.float64)
-    parameters, responses = pool.basis.parameters.take(positions), apply_thresholds(raw, thresholds)
+    parameters, responses = pool.basis.parameters.take(positions), apply_thresholds(state.responses, thresholds)
     if not np.any(trials != 1.0):
         return map_abilities(parameters, responses, prior)
     if parameters.family != "bernoulli":
@@ -99,10 +95,17 @@ def session_abilities(
     for number, state in enumerate(states):
         by_size.setdefault(_size_if_plain(pool, state), []).append(number)
     by_size.pop(0, None)
+    parameters = pool.basis.parameters
     for numbers in by_size.values():
         if len(numbers) > 1:
-            together = _abilities_side_by_side(
-                pool, [states[number] for number in numbers], [priors[number] for number in numbers]
+            positions = np.stack([states[number].answered for number in numbers])
+            raw = np.concatenate([states[number].responses for number in numbers])
+            together = map_side_by_side(
+                parameters.loadings[positions],
+                parameters.intercept[positions],
+                apply_thresholds(raw, pool.thresholds[positions]),
+                pool.items.model,
+                [priors[number] for number in numbers],
             )
             found.update((number, together.row(row)) for row, number in enumerate(numbers))
     return [
@@ -120,24 +123,6 @@ def _size_if_plain(pool: SessionPool, state: SessionState) -> int:
     return len(state.answers) if pool.basis.parameters.loadings[state.answered].any(axis=1).all() else 0
 
 
-def _abilities_side_by_side(
-    pool: SessionPool, states: Sequence[SessionState], priors: Sequence[AbilityPrior]
-) -> Abilities:
-    """Find the abilities of sessions with as many answers each."""
-    positions = np.stack([state.answered for state in states])
-    raw = np.array(
-        [[state.answers[item].response for item in own] for state, own in zip(states, positions.tolist(), strict=True)]
-    )
-    parameters = pool.basis.parameters
-    return map_side_by_side(
-        parameters.loadings[positions],
-        parameters.intercept[positions],
-        apply_thresholds(raw, pool.thresholds[positions]),
-        pool.items.model,
-        priors,
-    )
-
-
 def session_estimate(
     pool: SessionPool, state: SessionState, abilities: Abilities, *, model_id: str, level: float
 ) -> SessionEstimate:
@@ -147,42 +132,44 @@ def session_estimate(
     expected of any new model.
     """
     positions, summaries, expected = _read(pool, state, abilities)
-    columns = _columns(pool)
+    n_targets = len(pool.basis.targets.names)
+    # among all scores; every target of a custom basis is the last of all
+    columns = [np.arange(n_targets), np.full(n_targets, n_targets)]
     headlines = (pool.headline, None)  # a custom score, the other basis, is a mean of items
-    near = [
-        [] if pool.past is None else pool.past.around(positions.size, own, headline)
-        for own, headline in zip(columns, headlines, strict=False)
-    ]
-    parts = [
-        _scores(
-            basis.targets,
-            summary,
-            None if expected is None else expected.targets(own),
-            known,
-            level=level,
-            headline=headline,
-        )
-        for basis, summary, own, known, headline in zip(pool.bases, summaries, columns, near, headlines, strict=False)
-    ]
-    observed = _observed(pool, state)
+    weights = pool.basis.targets.weights[positions]
+    observed = Observations.of_items(state.responses, positions, weights, is_random=True, n_trials=state.n_trials)
     answered = observed.answered(len(pool.item_ids))
-    of_links = [linking_variance(pool.item_table, basis.targets, answered) for basis in pool.bases]
-    parts = [
-        part if variance is None else widened(part, variance, level=level)
-        for part, variance in zip(parts, of_links, strict=True)
-    ]
-    if pool.past_ratio is not None:
-        chances = [_run_noise(basis, observed, abilities.theta, pool.past_ratio) for basis in pool.bases]
-        parts = [widened(part, variance, level=level) for part, variance in zip(parts, chances, strict=True)]
+    parts, near = [], []
+    for basis, summary, own, headline in zip(pool.bases, summaries, columns, headlines, strict=False):
+        known = [] if pool.past is None else pool.past.around(positions.size, own, headline)
+        of_targets = None if expected is None else expected.targets(own)
+        part = _scores(basis.targets, summary, of_targets, known, level=level, headline=headline)
+        of_links = linking_variance(pool.item_table, basis.targets, answered)
+        if of_links is not None:
+            part = widened(part, of_links, level=level)
+        if pool.past_ratio is not None:
+            part = widened(part, _run_noise(basis, observed, abilities.theta, pool.past_ratio), level=level)
+        parts.append(part)
+        near.append(known)
     # a custom score is the overall one of its own targets
     scores = parts[0] if pool.custom is None else parts[0].with_targets(parts[1].targets(slice(-1, None)))
-    n_items, n_total = _counts(pool, summaries[0], positions)
+    n_items, n_total = (
+        [*summaries[0].n_observed[0].tolist(), positions.size],
+        [*pool.scenario_sizes, len(pool.item_ids)],
+    )
+    if pool.custom is not None:
+        counts = pool.target_weights > 0.0
+        n_items, n_total = [*n_items, counts[positions].sum()], [*n_total, counts.sum()]
+    typicality = Typicality.unknown(1)
+    if expected is not None and near[0] and positions.size:
+        misfit = expected.misfit[:, 0]
+        typicality = _mixed([(past.misfit.typicality_of(misfit), share) for past, share in near[0]])
     estimates = ScoreEstimates(
         model_ids=(model_id,),
         targets=pool.score_names,
         scores=scores,
-        n_items=n_items,
-        n_total=n_total,
+        n_items=np.array([n_items], dtype=np.int64),
+        n_total=np.array(n_total, dtype=np.int64),
         n_missing=np.zeros(1, dtype=np.int64),
         level=level,
         method=STACKED if near[0] and mean_weights(near[0])[1:].any() else BY_ITEM_MODEL,
@@ -193,7 +180,7 @@ def session_estimate(
         sample_share=None,
         abilities=abilities.theta,
         ability_covariance=abilities.covariance,
-        typicality=_typicality(expected, near[0] if positions.size else []),
+        typicality=typicality,
         estimand=pool.spec.estimand,
     )
     is_owed = np.ones(estimates.value.shape, dtype=bool)
@@ -209,31 +196,13 @@ def _read(
     pool: SessionPool, state: SessionState, abilities: Abilities
 ) -> tuple[IntArray, list[ResponseSummary], Expectations | None]:
     """Return the positions of what is answered, and what all models make of the answers."""
-    positions = state.answered
-    responses = np.array([[state.answers[position].response for position in positions.tolist()]])
-    summaries = [_summary(basis, responses, abilities, positions) for basis in pool.bases]
+    positions, responses = state.answered, state.responses
+    summaries = []
+    for basis in pool.bases:
+        weights = basis.targets.weights[positions]
+        observed = Observations.of_items(responses, positions, weights, is_random=True)
+        summaries.append(summary_at(basis, observed, abilities))
     return positions, summaries, _expected(pool, responses, positions, summaries)
-
-
-def _columns(pool: SessionPool) -> list[IntArray]:
-    """Columns of the targets of each basis among all scores; every target of a custom basis is the last of all."""
-    n_targets = len(pool.basis.targets.names)
-    return [np.arange(n_targets), np.full(n_targets, n_targets)][: len(pool.bases)]
-
-
-def _counts(pool: SessionPool, summary: ResponseSummary, positions: IntArray) -> tuple[IntArray, IntArray]:
-    """Items answered of each score, (1, n_scores), and all its items, (n_scores,)."""
-    n_items, n_total = [*summary.n_observed[0].tolist(), positions.size], [*pool.scenario_sizes, len(pool.item_ids)]
-    if pool.custom is not None:
-        counts = pool.target_weights > 0.0
-        n_items, n_total = [*n_items, counts[positions].sum()], [*n_total, counts.sum()]
-    return np.array([n_items], dtype=np.int64), np.array(n_total, dtype=np.int64)
-
-
-def _summary(basis: ScoreBasis, responses: FloatArray, abilities: Abilities, positions: IntArray) -> ResponseSummary:
-    """Summarise one model's responses by the item model."""
-    weights = basis.targets.weights[positions]
-    return summary_at(basis, Observations.of_items(responses, positions, weights, is_random=True), abilities)
 
 
 def _expected(
@@ -274,19 +243,6 @@ def _scores(
     return _mixed(parts)
 
 
-def _observed(pool: SessionPool, state: SessionState) -> Observations:
-    """Return the answers of the session's model with the attempts behind them."""
-    positions = state.answered
-    answers = [state.answers[position] for position in positions.tolist()]
-    return Observations.of_items(
-        np.array([[answer.response for answer in answers]]),
-        positions,
-        pool.basis.targets.weights[positions],
-        is_random=True,
-        n_trials=np.array([[answer.n_trials or 1 for answer in answers]], dtype=np.float64),
-    )
-
-
 def _run_noise(basis: ScoreBasis, answered: Observations, theta: FloatArray, past_ratio: float) -> FloatArray:
     """Find the variance of the score of one run around the expected score for the targets of a basis, (1, n_targets).
 
@@ -297,13 +253,6 @@ def _run_noise(basis: ScoreBasis, answered: Observations, theta: FloatArray, pas
     own, expected = attempt_ratio(items, answered.responses, trials, theta, unlike=UNLIKE)
     ratio = np.where(expected > 0.0, own, past_ratio)
     return run_noise(basis, theta, ratio / usual_attempts(trials, answered.responses))
-
-
-def _typicality(expected: Expectations | None, near: Sequence[tuple[Past, float]]) -> Typicality:
-    """Say how typical the answers are of those of past sessions."""
-    if expected is None or not near:
-        return Typicality.unknown(1)
-    return _mixed([(past.misfit.typicality_of(expected.misfit[:, 0]), share) for past, share in near])
 
 
 def _mixed(parts: Sequence[tuple[Mixed, float]]) -> Mixed:

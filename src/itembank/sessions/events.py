@@ -1,14 +1,18 @@
-"""What can happen in a session: items are asked, answers are told, attempts fail, its budget is raised.
+"""What can happen in a session (items are asked, answers told, attempts fail, the budget is raised), and what it makes.
 
 A session is the list of its events: everything else follows from them, from the bank and from the settings.
 """
 
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, ClassVar, TypeAlias
 
-from itembank.errors import DataError, ItembankError, quoted
+import numpy as np
+
+from itembank.errors import DataError, ItembankError, did_you_mean, quoted, shown
+from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+from itembank.selection.design import DesignItems
 from itembank.sessions.limits import Budget
 
 SINGLE = 1.2e-7
@@ -23,21 +27,31 @@ MOST_COST = 1e15
 """Of one answer in any unit; more is a slip, and sums of it might be no number any more."""
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """Items handed out together, in the order they were chosen."""
+class _Event:
+    """What all events share: they are plain data in a journal, in which numbers survive to the last bit."""
 
-    item_ids: tuple[str, ...]
+    __slots__ = ()
+    kind: ClassVar[str]
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, as `event_from_dict` reads it."""
-        return {"event": "asked", "item_ids": list(self.item_ids)}
+        """Plain data, as `event_from_dict` reads it; without what is not known."""
+        fields: dict[str, Any] = asdict(self)  # type: ignore[call-overload]
+        return {"event": self.kind, **{name: value for name, value in fields.items() if value is not None}}
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class Asked(_Event):
+    """Items handed out together, in the order they were chosen."""
+
+    kind = "asked"
+    item_ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Told(_Event):
     """The answer to an item."""
 
+    kind = "told"
     item_id: str
     response: float  # In [0, 1]; with trials the share of them that were correct
     n_correct: int | None = None  # Of repeated trials; both or neither
@@ -46,62 +60,31 @@ class Told:
     was_asked: bool = True  # False for an answer to an item that the session never asked: it counts all the same
     is_correction: bool = False  # Whether it replaces an earlier answer
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data, as `event_from_dict` reads it; numbers survive JSON to the last bit."""
-        trials = {} if self.n_trials is None else {"n_correct": self.n_correct, "n_trials": self.n_trials}
-        return {
-            "event": "told",
-            "item_id": self.item_id,
-            "response": self.response,
-            **trials,
-            "costs": dict(self.costs),
-            "was_asked": self.was_asked,
-            "is_correction": self.is_correction,
-        }
-
 
 @dataclass(frozen=True, slots=True)
-class Failed:
+class Failed(_Event):
     """An item that could not be answered; an earlier answer to it is taken back."""
 
+    kind = "failed"
     item_id: str
     again: bool = False  # Whether it may be asked again; else it is skipped
     reason: str = ""  # For people
     costs: Mapping[str, float] = field(default_factory=dict)  # What the attempt cost, where that is known
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data, as `event_from_dict` reads it."""
-        return {
-            "event": "failed",
-            "item_id": self.item_id,
-            "again": self.again,
-            "reason": self.reason,
-            "costs": dict(self.costs),
-        }
-
 
 @dataclass(frozen=True, slots=True)
-class Extended:
+class Extended(_Event):
     """The budget was raised: this one holds from here on."""
 
+    kind = EXTENDED
     budget: Budget
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data, as `event_from_dict` reads it."""
-        return {"event": EXTENDED, "budget": {"n_items": self.budget.n_items, "costs": dict(self.budget.costs)}}
 
 
 Event: TypeAlias = Asked | Told | Failed | Extended
 
 
 def event_from_dict(record: Mapping[str, Any]) -> Event:
-    """Make an event of the plain data that its `to_dict` gave.
-
-    Raises
-    ------
-    DataError
-        When the record is not one of an event: another kind, a field too few or too many, a value that may not be.
-    """
+    """Make an event of the plain data that its `to_dict` gave."""
     if not isinstance(record, Mapping):
         raise DataError(f"an event must be an object of named fields, got {record!r}.")
     fields = dict(record)
@@ -110,16 +93,40 @@ def event_from_dict(record: Mapping[str, Any]) -> Event:
         case "asked":
             event: Event = Asked(tuple(_take(fields, kind, "item_ids", _is_texts)))
         case "told":
-            event = _told(fields)
+            item_id = _take(fields, kind, "item_id", _is_text)
+            response = checked_response(fields.pop("response", None), item_id)
+            n_correct, n_trials = fields.pop("n_correct", None), fields.pop("n_trials", None)
+            if n_correct is not None or n_trials is not None:
+                n_correct, n_trials = checked_counts(n_correct, n_trials, item_id)
+                if response != n_correct / n_trials:
+                    raise DataError(
+                        f"response of item {quoted(item_id)} must be n_correct / n_trials = {n_correct} / {n_trials}, "
+                        f"got {response}."
+                    )
+            event = Told(
+                item_id,
+                response,
+                n_correct,
+                n_trials,
+                checked_costs(_take(fields, kind, "costs", Mapping), f"item {quoted(item_id)}"),
+                _take(fields, kind, "was_asked", bool),
+                _take(fields, kind, "is_correction", bool),
+            )
         case "failed":
             event = Failed(
                 _take(fields, kind, "item_id", _is_text),
-                _take(fields, kind, "again", _is_flag),
-                _take(fields, kind, "reason", lambda value: isinstance(value, str)),
-                checked_costs(_take(fields, kind, "costs", _is_mapping), "a failed attempt"),
+                _take(fields, kind, "again", bool),
+                _take(fields, kind, "reason", str),
+                checked_costs(_take(fields, kind, "costs", Mapping), "a failed attempt"),
             )
         case "extended":
-            event = Extended(_budget(_take(fields, kind, "budget", _is_mapping)))
+            plain = _take(fields, kind, "budget", Mapping)
+            try:
+                event = Extended(Budget(**plain))
+            except (TypeError, AttributeError, ItembankError) as error:
+                raise DataError(
+                    f"event 'extended' must have a budget of n_items and costs, got {plain!r}: {error}"
+                ) from error
         case _:
             raise DataError(f"an event must be 'asked', 'told', 'failed' or 'extended', got {kind!r}.")
     if fields:
@@ -183,38 +190,10 @@ def checked_costs(costs: Mapping[str, float] | None, owner: str) -> dict[str, fl
     return result
 
 
-def _told(fields: dict[str, Any]) -> Told:
-    item_id = _take(fields, "told", "item_id", _is_text)
-    response = checked_response(fields.pop("response", None), item_id)
-    n_correct, n_trials = fields.pop("n_correct", None), fields.pop("n_trials", None)
-    if n_correct is not None or n_trials is not None:
-        n_correct, n_trials = checked_counts(n_correct, n_trials, item_id)
-        if response != n_correct / n_trials:
-            raise DataError(
-                f"response of item {quoted(item_id)} must be n_correct / n_trials = {n_correct} / {n_trials}, got "
-                f"{response}."
-            )
-    return Told(
-        item_id,
-        response,
-        n_correct,
-        n_trials,
-        checked_costs(_take(fields, "told", "costs", _is_mapping), f"item {quoted(item_id)}"),
-        _take(fields, "told", "was_asked", _is_flag),
-        _take(fields, "told", "is_correction", _is_flag),
-    )
-
-
-def _budget(plain: Mapping[str, Any]) -> Budget:
-    try:
-        return Budget(**plain)
-    except (TypeError, AttributeError, ItembankError) as error:
-        raise DataError(f"event 'extended' must have a budget of n_items and costs, got {plain!r}: {error}") from error
-
-
-def _take(fields: dict[str, Any], kind: str, name: str, is_fit: Callable[[Any], bool]) -> Any:
-    """Take a field that must be there and fit."""
-    if name not in fields or not is_fit(fields[name]):
+def _take(fields: dict[str, Any], kind: str, name: str, fits: type[Any] | Callable[[Any], bool]) -> Any:
+    """Take a field that must be there and fit: be of a type, or what a function says."""
+    is_fit = isinstance(fields.get(name), fits) if isinstance(fits, type) else fits(fields.get(name))
+    if name not in fields or not is_fit:
         raise DataError(f"event {kind!r} must have a fitting field {name!r}, got {fields.get(name)!r}.")
     return fields.pop(name)
 
@@ -227,16 +206,138 @@ def _is_texts(value: object) -> bool:
     return isinstance(value, list | tuple) and len(value) > 0 and all(map(_is_text, value))
 
 
-def _is_flag(value: object) -> bool:
-    return isinstance(value, bool)
-
-
-def _is_mapping(value: object) -> bool:
-    return isinstance(value, Mapping)
-
-
 def _whole(value: object) -> int | None:
     """Return a whole number as int, None for anything else."""
     if isinstance(value, bool | str) or not hasattr(value, "__index__"):
         return None
     return int(value.__index__())
+
+
+@dataclass(slots=True)
+class SessionState:
+    """Where a session stands; `apply_event` alone changes it, so that the same events make the same state.
+
+    The last word on an item counts: an answer replaces an earlier answer or failure, a failure an earlier answer.
+    """
+
+    is_open: BoolArray  # (n_items,): Items that may be asked: candidates neither pending, answered nor skipped
+    counts: IntArray  # (n_scenarios,): Items of each scenario that are pending or answered
+    n_open: IntArray  # (n_scenarios,): Open items of each scenario
+    answers: dict[int, Told] = field(default_factory=dict)
+    pending: dict[int, None] = field(default_factory=dict)  # In the order of asking
+    skipped: set[int] = field(default_factory=set)  # Failed, and not to be asked again
+    asked: set[int] = field(default_factory=set)  # Asked at any time
+    failed_costs: list[Mapping[str, float]] = field(default_factory=list)  # Of failed attempts
+    n_asks: int = 0  # Times that items were asked for
+    events: list[Event] = field(default_factory=list)
+
+    @property
+    def n_used(self) -> int:
+        """Items that are answered or pending."""
+        return len(self.answers) + len(self.pending)
+
+    @property
+    def answered(self) -> IntArray:
+        """Positions of the answered items in the bank's order, (n_answered,)."""
+        return np.array(sorted(self.answers), dtype=np.int64)
+
+    @property
+    def responses(self) -> FloatArray:
+        """Responses to the answered items, (1, n_answered)."""
+        return np.array([[self.answers[position].response for position in sorted(self.answers)]])
+
+    @property
+    def n_trials(self) -> FloatArray:
+        """Trials behind these responses, (1, n_answered)."""
+        return np.array([[self.answers[one].n_trials or 1 for one in sorted(self.answers)]], dtype=np.float64)
+
+
+def state_after(items: DesignItems, positions: Mapping[str, int], events: Iterable[Event]) -> SessionState:
+    """Return the state after these events."""
+    n_open = np.bincount(items.scenario_index[items.is_candidate], minlength=items.n_scenarios)
+    state = SessionState(items.is_candidate.copy(), np.zeros(items.n_scenarios, dtype=np.int64), n_open)
+    for event in events:
+        check_event(state, event, positions)
+        apply_event(state, event, items, positions)
+    return state
+
+
+def check_event(state: SessionState, event: Event, positions: Mapping[str, int]) -> None:
+    """Raise `DataError` when an event cannot follow on this state."""
+    if isinstance(event, Extended):
+        return
+    item_ids = event.item_ids if isinstance(event, Asked) else (event.item_id,)
+    check_items(item_ids, positions)
+    if isinstance(event, Asked):
+        twice = [item for item in item_ids if positions[item] in state.pending or positions[item] in state.answers]
+        if twice or len(set(item_ids)) < len(item_ids):
+            raise DataError(
+                f"an item must not be asked while it is pending or answered, got {shown(twice or item_ids)}."
+            )
+
+
+def check_items(item_ids: Sequence[str], positions: Mapping[str, int]) -> None:
+    """Raise `DataError` naming the items that are not in the bank."""
+    unknown = [item for item in item_ids if not isinstance(item, str) or item not in positions]
+    if unknown:
+        raise DataError(
+            f"every item must be in the bank, which has {len(positions)}, got {shown(unknown)}."
+            f"{did_you_mean(unknown, positions)} Check the spelling, or take the bank that the session was started "
+            "with."
+        )
+
+
+def apply_event(state: SessionState, event: Event, items: DesignItems, positions: Mapping[str, int]) -> None:
+    """Change the state by an event that `check_event` let pass."""
+    state.events.append(event)
+    match event:
+        case Asked(item_ids):
+            state.n_asks += 1
+            for item in item_ids:
+                position = positions[item]
+                _count(state, items, position)
+                state.asked.add(position)
+                state.pending[position] = None
+        case Told():
+            position = positions[event.item_id]
+            _count(state, items, position)
+            state.pending.pop(position, None)
+            earlier = state.answers.get(position)
+            if earlier is not None and not event.costs:  # a correction that is silent on costs changes none
+                event = replace(event, costs=earlier.costs)
+            state.answers[position] = event
+        case Extended():  # the pool has the budget
+            pass
+        case Failed():
+            _fail(state, event, items, positions[event.item_id])
+
+
+def _count(state: SessionState, items: DesignItems, position: int) -> None:
+    """Count an item as pending or answered."""
+    state.skipped.discard(position)
+    if position in state.pending or position in state.answers:
+        return
+    scenario = items.scenario_index[position]
+    state.counts[scenario] += 1
+    if state.is_open[position]:
+        state.is_open[position] = False
+        state.n_open[scenario] -= 1
+
+
+def _fail(state: SessionState, event: Failed, items: DesignItems, position: int) -> None:
+    scenario = items.scenario_index[position]
+    if position in state.pending or position in state.answers:
+        state.counts[scenario] -= 1
+    state.pending.pop(position, None)
+    taken_back = state.answers.pop(position, None)
+    if taken_back is not None and taken_back.costs:
+        state.failed_costs.append(taken_back.costs)  # it was spent all the same
+    if event.costs:
+        state.failed_costs.append(event.costs)
+    if event.again:
+        state.skipped.discard(position)
+    else:
+        state.skipped.add(position)
+    is_open = event.again and bool(items.is_candidate[position])
+    state.n_open[scenario] += int(is_open) - int(state.is_open[position])
+    state.is_open[position] = is_open

@@ -1,22 +1,141 @@
-"""`Journal`: the file that keeps a session, one line an event, safe on the disk before anyone is told so."""
+"""`Journal`: the file that keeps a session, one line an event, safe on the disk before anyone is told so.
+
+Each line is a JSON object with a checksum that depends on every line before it. The first line is the header: what the
+session is, and all it depends on. Each line after it holds one event.
+
+    {"kind":"itembank session","schema_version":1, ... ,"check":"5f6c..."}
+    {"time":"2025-01-31T12:00:00Z","event":"asked","item_ids":["q17"],"check":"90ab..."}
+
+``check`` is the beginning of the SHA-256 of the check of the line before (nothing for the header) and the bytes of
+this line up to ``,"check"``. So a line that was changed, removed, moved or copied in is found when the journal is read.
+"""
 
 import contextlib
+import hashlib
+import json
 import os
+import re
 import tempfile
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from itembank.errors import DataError, DataWarning, JournalError, warn
+from itembank.errors import DataError, DataWarning, IntegrityError, JournalError, warn
 from itembank.files.atomic import SUFFIX, ordinary_mode, sweep
 from itembank.files.documents import MOST_BYTES, regular_size
-from itembank.sessions.journal_lines import KIND, SCHEMA_VERSION, JournalContent, encode_line, parse_journal
 
+KIND = "itembank session"
+SCHEMA_VERSION = 1
+BEGINNING = b'{"kind":"itembank session"'
+"""First bytes of a journal."""
+N_CHECK = 16
+_ENDING = re.compile(rb',"check":"([0-9a-f]{16})"\}')
+_N_ENDING = len(',"check":""}') + N_CHECK
 POLLED_EVERY = 0.05
 """Seconds between two looks at a lock that is waited for."""
+
+
+@dataclass(frozen=True, slots=True)
+class JournalContent:
+    """What stands in a journal."""
+
+    header: Mapping[str, Any]  # What the session is, less `check`
+    events: tuple[Mapping[str, Any], ...]  # The events, oldest first, less `time` and `check`
+    times: tuple[str, ...]  # When each was written, UTC
+    n_bytes: int  # Length of the whole lines
+    n_torn: int  # Bytes after the last whole line: a line that is being written, or whose writer was killed
+    last_check: str  # Check of the last whole line
+
+
+def encode_line(record: Mapping[str, Any], previous_check: str) -> tuple[bytes, str]:
+    """Return the line of a record, ending in a newline, and its check."""
+    body = _json(record)[:-1]
+    check = _check(previous_check, body)
+    return body + b',"check":"' + check.encode("ascii") + b'"}\n', check
+
+
+def parse_journal(content: bytes, name: str) -> JournalContent:
+    """Read the bytes of a journal called `name`; whatever follows the last newline is left out and counted."""
+    end = content.rfind(b"\n") + 1
+    lines = content[:end].split(b"\n")[:-1]
+    if not lines:
+        again = "Remove it and start the session again"
+        if not content:
+            raise DataError(f"{name} is empty, so it is not the journal of a session. {again}.")
+        raise DataError(
+            f"{name} holds no whole line, so it is not the journal of a session. If it was to be one, no answer was in "
+            f"it: {again[0].lower()}{again[1:]}."
+        )
+    header, check = _parse_header(lines[0], name)
+    events, times = [], []
+    for number, line in enumerate(lines[1:], start=2):
+        record, check = _parse_line(line, check, f"{name}, line {number} of {len(lines)}", number - 1)
+        times.append(str(record.pop("time", "")))
+        events.append(record)
+    return JournalContent(header, tuple(events), tuple(times), end, len(content) - end, check)
+
+
+def _parse_header(line: bytes, name: str) -> tuple[dict[str, Any], str]:
+    """Read the first line; what kind of file it is comes before whether it is whole."""
+    header = _object(line)
+    if header is None and line.startswith(BEGINNING):
+        return _parse_line(line, "", f"{name}, line 1 (the header)", 0)  # which says that it is damaged
+    if header is None or header.get("kind") != KIND:
+        raise DataError(f"{name} is not the journal of a session. Start one with itembank session start.")
+    version = header.get("schema_version")
+    if version != SCHEMA_VERSION:
+        raise DataError(
+            f"{name}: schema_version must be {SCHEMA_VERSION}, got {version!r}. Go on with the release of itembank "
+            f"that wrote it ({header.get('itembank_version', 'unknown')})."
+        )
+    return _parse_line(line, "", f"{name}, line 1 (the header)", 0)
+
+
+def _parse_line(line: bytes, previous_check: str, where: str, n_whole: int) -> tuple[dict[str, Any], str]:
+    """Read one line, and compare its check with what it must be after the line before."""
+    body = line[:-_N_ENDING]
+    ending = _ENDING.fullmatch(line[-_N_ENDING:])
+    check = _check(previous_check, body)
+    record = _object(body + b"}")
+    if record is None or ending is None or ending[1].decode("ascii") != check:
+        rescue = (
+            f"keep its first {n_whole} lines (head -n {n_whole}) as a new journal and tell the later answers again"
+            if n_whole
+            else "start another session and tell it the answers of this one"
+        )
+        raise IntegrityError(
+            f"{where} is not what was written there. Copy the journal again from where it is whole; or {rescue}."
+        )
+    return record, check
+
+
+def _object(text: bytes) -> dict[str, Any] | None:
+    """Read a JSON object; None when it is none."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _json(record: Mapping[str, Any]) -> bytes:
+    """Write compact JSON; numbers come back bit for bit, as Python writes the shortest digits that do."""
+    try:
+        text = json.dumps(record, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    except (TypeError, ValueError) as error:
+        raise DataError(f"what is kept in a journal must be JSON without NaN and infinity: {error}.") from error
+    try:
+        return text.encode("utf-8")
+    except UnicodeEncodeError:  # half a surrogate pair, as undecodable bytes of a command line become
+        return json.dumps(record, allow_nan=False, separators=(",", ":")).encode("ascii")
+
+
+def _check(previous_check: str, body: bytes) -> str:
+    return hashlib.sha256(previous_check.encode("ascii") + body).hexdigest()[:N_CHECK]
 
 
 class Journal:
@@ -48,13 +167,6 @@ class Journal:
         """Make a new journal with this header; `kind`, `schema_version` and the time are added.
 
         It appears at `path` whole or not at all.
-
-        Raises
-        ------
-        DataError
-            When something stands at `path` already.
-        JournalError
-            When it cannot be written.
         """
         path = Path(path)
         record = {"kind": KIND, "schema_version": SCHEMA_VERSION, "time": _now(), **header}
@@ -71,7 +183,14 @@ class Journal:
             _write_all(handle, line, 0)
             os.fsync(handle)
             temporary.chmod(ordinary_mode())  # mkstemp makes it private; a journal is an ordinary file
-            _publish(temporary, path)
+            try:
+                path.hardlink_to(temporary)
+            except FileExistsError as error:
+                raise _taken(path) from error
+            except OSError:  # a file system without hard links
+                if path.exists():
+                    raise _taken(path) from None
+                temporary.rename(path)
             _sync_folder(path.parent)
         except BaseException as error:
             os.close(handle)
@@ -84,15 +203,7 @@ class Journal:
 
     @classmethod
     def open(cls, path: str | Path, *, wait: float = 0.0) -> Self:
-        """Open a journal to go on with it, waiting up to `wait` seconds for another process to close it.
-
-        Raises
-        ------
-        JournalError
-            When another process has it open, or it cannot be read or written.
-        DataError, IntegrityError
-            When it is no journal this release can go on with, or is damaged; see `read_journal`.
-        """
+        """Open a journal to go on with it, waiting up to `wait` seconds for another process to close it."""
         path = Path(path)
         sweep(path)  # a start that was killed at its very end leaves a second name of the journal
         try:
@@ -112,24 +223,8 @@ class Journal:
         warn_of_torn(path, content)
         return cls(path, content, handle)
 
-    @property
-    def header(self) -> Mapping[str, Any]:
-        """What the session is, and all it depends on besides the bank and the events."""
-        return self.content.header
-
-    @property
-    def events(self) -> tuple[Mapping[str, Any], ...]:
-        """The events that stood in it when it was opened, oldest first."""
-        return self.content.events
-
     def append(self, event: Mapping[str, Any]) -> None:
-        """Keep one event; it is on the disk when this returns, and nothing is changed when this raises.
-
-        Raises
-        ------
-        JournalError
-            When it cannot be written (a full disk), or the file was changed or removed meanwhile.
-        """
+        """Keep one event; it is on the disk when this returns, and nothing is changed when this raises."""
         line, check = encode_line({"time": _now(), **event}, self._check)
         handle = self._open_handle()
         try:
@@ -152,7 +247,10 @@ class Journal:
     def close(self) -> None:
         """Let others write; safe to do more than once."""
         if self._handle is not None:
-            _unlock(self._handle)
+            import fcntl  # noqa: PLC0415
+
+            # which processes forked meanwhile would keep
+            fcntl.flock(self._handle, fcntl.LOCK_UN)
             os.close(self._handle)
             self._handle = None
 
@@ -199,17 +297,7 @@ def warn_of_torn(path: Path, content: JournalContent) -> None:
 
 
 def read_journal(path: str | Path) -> JournalContent:
-    """Read a journal without opening it for writing: also while another process writes it.
-
-    Raises
-    ------
-    DataError
-        When there is no journal at `path`, its header is not whole, or it has another schema version.
-    IntegrityError
-        When a line before the end is not what was written.
-    JournalError
-        When it cannot be read.
-    """
+    """Read a journal without opening it for writing: also while another process writes it."""
     path = Path(path)
     try:
         _check_size(path)
@@ -258,13 +346,6 @@ def _lock(handle: int, path: Path, wait: float) -> None:
             return
 
 
-def _unlock(handle: int) -> None:
-    """Let go of the lock, which processes forked meanwhile would keep."""
-    import fcntl  # noqa: PLC0415
-
-    fcntl.flock(handle, fcntl.LOCK_UN)
-
-
 def _write_all(handle: int, content: bytes, offset: int) -> None:
     """Write at a place in the file; a disk that fills up may take a part first."""
     done = 0
@@ -280,18 +361,6 @@ def check_absent(path: str | Path) -> None:
 
 def _taken(path: str | Path) -> DataError:
     return DataError(f"{path} is there already. Go on with it, or give another name.")
-
-
-def _publish(temporary: Path, path: Path) -> None:
-    """Give a file its name, unless something has it."""
-    try:
-        path.hardlink_to(temporary)
-    except FileExistsError as error:
-        raise _taken(path) from error
-    except OSError:  # a file system without hard links
-        if path.exists():
-            raise _taken(path) from None
-        temporary.rename(path)
 
 
 def _sync_folder(folder: Path) -> None:

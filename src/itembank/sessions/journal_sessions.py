@@ -1,23 +1,29 @@
-"""Sessions that are kept in a journal: starting one, going on with it, looking at it."""
+"""Sessions that are kept in a journal: starting one, going on with it, looking at it, taking its answers."""
 
 import importlib.metadata
 import math
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
 
 from itembank.bank.arguments import GivenBank, as_bank
+from itembank.bank.bank_history import ANSWERED_HOW
 from itembank.bank.bank_lineage import bank_for
 from itembank.bank.bank_records import RECORD
+from itembank.bank.bank_views import whole_bank
 from itembank.bank.banks import Bank
-from itembank.errors import BankError, DataError, DataWarning, ParameterError, quoted, visible, warn
+from itembank.errors import BankError, DataError, DataWarning, ParameterError, quoted, shown, visible, warn
 from itembank.files.hub_names import is_hub_name
 from itembank.progress import ProgressCallback, silent
-from itembank.sessions.events import EXTENDED, MOST_COST, Event, Extended, event_from_dict
-from itembank.sessions.journal import Journal, check_absent, read_journal, warn_of_torn
-from itembank.sessions.journal_lines import JournalContent
+from itembank.responses.responses import ResponseMatrix
+from itembank.sessions.answers import way_of
+from itembank.sessions.events import EXTENDED, MOST_COST, Event, Extended, Failed, Told, event_from_dict
+from itembank.sessions.journal import BEGINNING, Journal, JournalContent, check_absent, read_journal, warn_of_torn
 from itembank.sessions.limits import Budget
 from itembank.sessions.pool import SessionPool
 from itembank.sessions.preparation import prepare_sessions, ready_pool
@@ -72,12 +78,14 @@ def start_session(
     check_absent(path)
     pool = prepare_sessions(bank, spec, progress=progress)  # whatever is wrong is said before there is a file
     place = bank.cache.source or (bank_path if bank_path is not None else bank.cache.folder)
+    if place is not None and not (is_hub_name(place) or Path(place).is_absolute()):
+        place = os.path.relpath(os.path.realpath(place), os.path.realpath(Path(path).parent))
     header = {
         "itembank_version": importlib.metadata.version("itembank"),
         "bank_id": bank.bank_id,
         "target": bank.target_id,
         "target_digest": bank.target_digest,
-        "bank_path": None if place is None else _kept_path(place, Path(path).parent),
+        "bank_path": None if place is None else str(place),
         MODEL_ID: check_model_id(model_id),
         "settings": {**pool.spec.to_dict(), MODEL_ID: model_id},
     }
@@ -125,31 +133,15 @@ def open_session(
 
 
 def extend_session(
-    path: str | Path,
+    path: str | Path,  # As of `open_session`
     bank: GivenBank | None = None,
     *,
-    n_items: int | None = None,
-    costs: Mapping[str, float] | None = None,
+    n_items: int | None = None,  # Answers at most, those so far among them
+    costs: Mapping[str, float] | None = None,  # Costs at most, what is spent among it, in units of the budget
     wait: float = 0.0,
     progress: ProgressCallback = silent,
 ) -> Budget:
     """Raise the budget of a session, also of one that is over, and return the new one; it goes on from there.
-
-    Parameters
-    ----------
-    path, bank, wait, progress
-        As of `open_session`.
-    n_items : int, optional
-        Answers at most, those so far among them.
-    costs : mapping of unit to amount, optional
-        Costs at most, what is spent among it, in units of the budget.
-
-    Raises
-    ------
-    DataError, IntegrityError, JournalError, BankError
-        As `open_session`.
-    ParameterError
-        When a limit is not raised, or is none of the session's budget; the journal stays as it is then.
 
     Examples
     --------
@@ -203,13 +195,7 @@ def read_session(
 
 
 def bank_of_session(path: str | Path, bank: GivenBank | None = None) -> Bank:
-    """Load the bank of a journal's session, from where the journal says or from where it lies now.
-
-    Raises
-    ------
-    DataError, IntegrityError, JournalError, BankError
-        As `open_session`.
-    """
+    """Load the bank of a journal's session, from where the journal says or from where it lies now."""
     path = Path(path)
     return _bank_of(read_journal(path), path, bank)
 
@@ -217,7 +203,10 @@ def bank_of_session(path: str | Path, bank: GivenBank | None = None) -> Bank:
 def _bank_of(content: JournalContent, path: Path, bank: GivenBank | None) -> Bank:
     """Load the bank where none is given, and check that it is the session's."""
     if bank is None:
-        place = _place_of_bank(content, path)
+        kept = content.header.get("bank_path")
+        if not isinstance(kept, str):
+            raise BankError(f"{path} does not say where its bank lies. Give the bank (bank=, --bank).")
+        place = Path(kept) if is_hub_name(kept) else path.parent / kept
         if not (is_hub_name(place) or (place / RECORD).is_file()):
             raise BankError(f"the bank of {path} is not at {place} any more. Say where it is now (bank=, --bank).")
         bank = place
@@ -231,14 +220,6 @@ def _bank_of(content: JournalContent, path: Path, bank: GivenBank | None) -> Ban
             "one."
         )
     return fitting
-
-
-def _place_of_bank(content: JournalContent, path: Path) -> Path:
-    """Return where a journal says its bank lies."""
-    kept = content.header.get("bank_path")
-    if not isinstance(kept, str):
-        raise BankError(f"{path} does not say where its bank lies. Give the bank (bank=, --bank).")
-    return Path(kept) if is_hub_name(kept) else path.parent / kept
 
 
 def _pool_of(bank: Bank, content: JournalContent, path: Path, progress: ProgressCallback) -> SessionPool:
@@ -256,13 +237,7 @@ def _resumed(pool: SessionPool, content: JournalContent, path: Path, journal: Jo
 
 
 def events_of(content: JournalContent, path: Path) -> Iterator[Event]:
-    """Yield the events of a journal; costs above `MOST_COST`, which earlier releases took, are left out with a warning.
-
-    Raises
-    ------
-    DataError
-        When a line holds no event.
-    """
+    """Yield the events of a journal; costs above `MOST_COST`, which earlier releases took, are left out with a word."""
     for line, record in enumerate(content.events, start=2):  # the header is the first
         costs = record.get("costs")
         if not isinstance(costs, Mapping):
@@ -307,7 +282,74 @@ def _named(path: Path) -> Iterator[None]:
         raise DataError(f"{path}: {error}") from error
 
 
-def _kept_path(place: str | Path, folder: Path) -> str:
-    """Return a path as a journal in `folder` keeps it; the name of a bank of the Hub stays."""
-    is_fixed = is_hub_name(place) or Path(place).is_absolute()
-    return str(place) if is_fixed else os.path.relpath(os.path.realpath(place), os.path.realpath(folder))
+class JournalAnswers(NamedTuple):
+    """Answers of sessions."""
+
+    responses: ResponseMatrix  # One model a journal, over all items that any was asked
+    order: dict[str, list[str]]  # In the order of answering
+    sessions: dict[str, SessionSpec]
+
+
+def is_journal(path: Path) -> bool:
+    """Whether a file is a session's journal, by its first bytes."""
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return file.read(len(BEGINNING)) == BEGINNING
+
+
+def journal_responses(bank: Bank, paths: Sequence[Path]) -> JournalAnswers:
+    """Read the answers of sessions with this bank, also to items that it keeps aside by now.
+
+    The last word on an item counts, in the place of the first answer to it.
+    """
+    answers, specs = zip(*map(_answers, paths), strict=True)
+    names = [name for name, _ in answers]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise DataError(f"each journal must be of another model, got several of {shown(twice)}. Give one at a time.")
+    told = {item for _, found in answers for item in found}
+    whole = whole_bank(bank).responses
+    asked = [item for item in whole.item_ids if item in told]
+    unknown = sorted(told - set(asked))
+    if unknown:
+        raise DataError(
+            f"every item of a session must be in bank {bank.bank_id}, got {len(unknown)} that are not: "
+            f"{shown(unknown)}. Take the bank that the sessions were started with."
+        )
+    values = np.array([[found.get(item, np.nan) for item in asked] for _, found in answers])
+    items = whole.items[whole.item_indices(asked)]
+    models = pl.DataFrame({"model_id": names, ANSWERED_HOW: [way_of(spec.criterion) for spec in specs]})
+    matrix = ResponseMatrix.create(values, items=items, models=models)
+    order = {name: list(found) for name, found in answers}
+    return JournalAnswers(matrix, order, dict(zip(names, specs, strict=True)))
+
+
+def bank_of_journals(bank: Bank, paths: Sequence[Path]) -> Bank:
+    """Return the bank with the score that sessions were begun for where it can still give that, else the bank."""
+    headers = [read_journal(path).header for path in paths]
+    made_for = {(str(one.get("bank_id")), str(one.get("target_digest", ""))) for one in headers}
+    found = {one.target_digest: one for pair in made_for if (one := bank_for(bank, *pair)) is not None}
+    if len(found) > 1:
+        raise DataError(
+            f"sessions that are examined together must have been begun for one score, got several: "
+            f"{shown(sorted(one.target_id for one in found.values()))}. Give one at a time."
+        )
+    return next(iter(found.values()), bank)
+
+
+def _answers(path: Path) -> tuple[tuple[str, dict[str, float]], SessionSpec]:
+    """Model and answers of one journal, in the order of answering, and the settings."""
+    content = read_journal(path)
+    warn_of_torn(path, content)
+    settings = settings_of(content, path)
+    name = settings.get(MODEL_ID)
+    found: dict[str, float] = {}
+    for event in events_of(content, path):
+        if isinstance(event, Told):
+            found[event.item_id] = event.response
+        elif isinstance(event, Failed):
+            found.pop(event.item_id, None)
+    if not found or not isinstance(name, str):
+        raise DataError(f"{path}: a session must name its model and have been told an answer to be examined.")
+    return (name, found), spec_of_settings(settings)

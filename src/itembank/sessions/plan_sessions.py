@@ -1,7 +1,6 @@
 """The verb `plan_sessions`: whether to ask a model one item at a time, by trials on the bank."""
 
 import shlex
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
@@ -28,7 +27,7 @@ from itembank.progress import ProgressCallback, part_of, silent
 from itembank.responses.score_names import OVERALL
 from itembank.selection.recipes import read_recipe, stages_of
 from itembank.sessions.limits import Budget, Stopping
-from itembank.sessions.past_sessions import MOST_ITEMS, past_sessions
+from itembank.sessions.preparation import MOST_ITEMS, past_sessions
 from itembank.sessions.session_spec import SessionSpec
 from itembank.tabular import Tabular
 
@@ -40,20 +39,14 @@ SEED = 0
 class TriedDesign:
     """A way to ask n items, and the errors of estimates from them on calibration models left out."""
 
-    name: str  # 'at once', 'one by one',
-    # (n_models,): Estimate less truth of the target; NaN for models that some design was not tried on.
-    signed_errors: FloatArray
+    name: str  # 'at once', 'in two stages', 'one by one'
+    signed_errors: FloatArray  # (n_models,): Of the target; NaN for models that some design was not tried on
     command: str  # How to begin, for people
 
     @property
     def errors(self) -> FloatArray:
         """Absolute errors, (n_models,)."""
         return np.abs(self.signed_errors)
-
-    @property
-    def error(self) -> float:
-        """Mean absolute error; infinite where none is known."""
-        return _mean(self.errors)[0]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -83,36 +76,30 @@ class SessionPlan(Tabular):
     @property
     def message(self) -> str:
         """What to take, in a sentence."""
-        first = self.designs[0]
-        if self.best is not first:
-            return f"Ask {self.best.name}: {_points(first.errors - self.best.errors)} closer than {first.name}."
-        other = min(self.designs[1:], key=lambda design: design.error)
-        if other.error >= first.error:
+        first, best = self.designs[0], self.best
+        other = min(self.designs[1:], key=lambda design: _mean(design.errors)[0]) if best is first else best
+        gain, doubt = _mean(first.errors - other.errors)
+        closer = f"{100.0 * gain:.2f} ± {100.0 * doubt:.2f} points closer"
+        if best is not first:
+            return f"Ask {best.name}: {closer} than {first.name}."
+        if _mean(other.errors)[0] >= _mean(first.errors)[0]:
             return f"Ask {first.name}: no other way has smaller errors, and one run is the least work."
         return (
-            f"Ask {first.name}: {other.name} comes {_points(first.errors - other.errors)} closer, too little to "
-            "be sure of, and one run is the least work."
+            f"Ask {first.name}: {other.name} comes {closer}, too little to be sure of, and one run is the least work."
         )
 
     def rows(self) -> list[dict[str, Any]]:
         """One record for each way of asking; errors of scores from 0 to 1."""
-        return [self._row(design) for design in self.designs]
-
-    def _row(self, design: TriedDesign) -> dict[str, Any]:
-        error, doubt = _mean(design.errors)
-        gain, doubt_of_gain = _mean(self.designs[0].errors - design.errors)
-        known = design.signed_errors[~np.isnan(design.signed_errors)]
-        return {
-            "design": design.name,
-            "n_items": self.n_items,
-            "mean_absolute_error": error,
-            "standard_error": doubt,
-            "gain": gain,
-            "standard_error_of_gain": doubt_of_gain,
-            "half_width": expected_half_width(known, level=self.level),
-            "is_taken": design is self.best,
-            "command": design.command,
-        }
+        rows = []
+        for design in self.designs:
+            error, doubt = _mean(design.errors)
+            gain, doubt_of_gain = _mean(self.designs[0].errors - design.errors)
+            known = design.signed_errors[~np.isnan(design.signed_errors)]
+            row = {"design": design.name, "n_items": self.n_items, "mean_absolute_error": error}
+            row |= {"standard_error": doubt, "gain": gain, "standard_error_of_gain": doubt_of_gain}
+            row |= {"half_width": expected_half_width(known, level=self.level), "is_taken": design is self.best}
+            rows.append({**row, "command": design.command})
+        return rows
 
     def to_dict(self) -> dict[str, Any]:
         """Return the answer without the table."""
@@ -128,44 +115,12 @@ class SessionPlan(Tabular):
         }
 
 
-def _points(gains: FloatArray) -> str:
-    """Write a mean with its standard error, in points."""
-    gain, doubt = _mean(gains)
-    return f"{100.0 * gain:.2f} ± {100.0 * doubt:.2f} points"
-
-
 def _mean(values: FloatArray) -> tuple[float, float]:
     """Mean of the values that are known, and its standard error; infinite where none is."""
     known = values[~np.isnan(values)]
     if known.size == 0:
         return np.inf, np.inf
     return float(known.mean()), float(np.std(known, ddof=1) / np.sqrt(known.size)) if known.size > 1 else np.inf
-
-
-@dataclass(frozen=True, slots=True)
-class Question:
-    """What every design is tried on: so many items of a bank, the score that is wanted, and how sessions go."""
-
-    bank: Bank
-    n_items: int
-    target: str
-    spec: SessionSpec
-
-    @property
-    def column(self) -> int:
-        """Which of the bank's targets it is."""
-        return self.bank.targets.names.index(self.target)
-
-
-@dataclass(frozen=True, slots=True)
-class Design:
-    """A way to ask n items."""
-
-    name: str
-    # Estimate less truth of the target for each calibration model, left out; NaN where unknown, None where so many
-    # items cannot be asked so.
-    errors: Callable[[Question, ProgressCallback], FloatArray | None]
-    command: str  # How to begin, with {n_items} and {target}
 
 
 def plan_sessions(
@@ -216,82 +171,6 @@ def plan_sessions(
     bank = asked_for(as_bank(bank), target)
     if (n_items is None) == (half_width is None):
         raise ParameterError(f"give one of n_items and half_width, got n_items={n_items!r}, half_width={half_width!r}.")
-    _check(bank, target, level, progress)
-    if n_items is None:
-        n_items = plan(
-            bank, half_width=half_width, target=target, spec=PlanSpec(level), progress=part_of(progress, 0.0, 0.4)
-        ).n_items
-    question = Question(bank, _checked_size(n_items), target, spec or SessionSpec())
-    ends = np.linspace(0.4, 1.0, len(DESIGNS) + 1).tolist()
-    found = [
-        (design, design.errors(question, part_of(progress, *share)))
-        for design, share in zip(DESIGNS, pairwise(ends), strict=True)
-    ]
-    designs = [design for design, own in found if own is not None]
-    # what was tried now and what was kept must give the same digits
-    errors = np.round([own for _, own in found if own is not None], 12)
-    errors[:, np.isnan(errors).any(axis=0)] = np.nan  # all ways are compared on the same models
-    tried = [
-        TriedDesign(design.name, own, design.command.format(n_items=question.n_items, target=shlex.quote(target)))
-        for design, own in zip(designs, errors, strict=True)
-    ]
-    best = tried[clearly_best([design.errors for design in tried])]
-    progress("done", 1.0)
-    return SessionPlan(question.n_items, target, level, tuple(tried), best, bank.bank_id)
-
-
-@one_blas_thread()
-def at_once(question: Question, progress: ProgressCallback) -> FloatArray:
-    """Errors of `estimate` on the items that `select` chooses in every fold anew."""
-    bank, stacked = question.bank, Stacked()
-    chosen = choose_selection(bank, question.n_items, per_scenario=False, excluded=(), seed=SEED, progress=progress)
-    members = try_methods(bank, sample_of(bank, chosen), chosen, stacked.members)
-    errors: FloatArray = members.stacked(stacked).error[:, question.column]
-    return errors
-
-
-def in_stages(question: Question, progress: ProgressCallback) -> FloatArray | None:
-    """Errors of `estimate` after a routing stage of a third of the items and a stage for each model."""
-    bank = question.bank
-    try:
-        routing = select(bank, question.n_items, stages=2, rng=SEED)
-    except ParameterError:  # too few items for two stages, or more than the bank has for them
-        return None
-    recipe = read_recipe(routing)
-    if recipe is None:
-        return None
-    sizes, _ = stages_of(routing)
-    members = try_stages(bank, replace(recipe, stages=sizes), IN_STAGES.members, progress=progress)
-    errors: FloatArray = members.stacked(IN_STAGES).error[:, question.column]
-    return errors
-
-
-def one_by_one(question: Question, progress: ProgressCallback) -> FloatArray:
-    """Errors of sessions over the banks of the folds."""
-    spec = replace(question.spec, target=question.target, budget=Budget(question.n_items), stopping=Stopping())
-    past = past_sessions(question.bank, spec, progress=progress)
-    if past is None or past.n_answered[-1] != question.n_items:
-        raise ParameterError(
-            f"n_items must be what sessions can ask without any fold of the models, got {question.n_items}. Ask for "
-            "fewer."
-        )
-    errors: FloatArray = (past.value[-1] - past.truth)[:, question.column]
-    return errors
-
-
-DESIGNS = (
-    Design("at once", at_once, "itembank select BANK -n {n_items} -o selection.json"),
-    Design("in two stages", in_stages, "itembank select BANK -n {n_items} --stages 2 -o stage1.json"),
-    Design(
-        "one by one",
-        one_by_one,
-        "itembank session start BANK -o run.jsonl --model-id NAME --max-items {n_items} --target {target}",
-    ),
-)
-"""What is tried. The first is the least work, and is taken unless another is clearly better."""
-
-
-def _check(bank: Bank, target: str, level: float, progress: ProgressCallback) -> None:
     bank.check_responses("A plan needs")
     check_fraction("level", level)
     names = bank.targets.names
@@ -303,13 +182,75 @@ def _check(bank: Bank, target: str, level: float, progress: ProgressCallback) ->
             f"has {bank.distinct_models.size} whose full scores are known and that are no copies. Add per-item results "
             "of more models."
         )
-
-
-def _checked_size(n_items: int | None) -> int:
+    if n_items is None:
+        share = part_of(progress, 0.0, 0.4)
+        n_items = plan(bank, half_width=half_width, target=target, spec=PlanSpec(level), progress=share).n_items
     check_whole("n_items", n_items, least=1)
     if n_items is None or n_items > MOST_ITEMS:
         raise ParameterError(
             f"n_items must be at most {MOST_ITEMS}, the longest sessions that are tried, got {n_items}. Ask for fewer, "
             f"or see {remedy('plan', 'itembank plan')} for what is asked at once."
         )
-    return int(n_items)
+    asked = replace(spec or SessionSpec(), target=target, budget=Budget(int(n_items)), stopping=Stopping())
+    column, ends = names.index(target), np.linspace(0.4, 1.0, len(DESIGNS) + 1).tolist()
+    shares = [part_of(progress, *share) for share in pairwise(ends)]
+    found = [errors(bank, asked, share) for (_, errors, _), share in zip(DESIGNS, shares, strict=True)]
+    # what was tried now and what was kept must give the same digits
+    errors = np.round([own[:, column] for own in found if own is not None], 12)
+    errors[:, np.isnan(errors).any(axis=0)] = np.nan  # all ways are compared on the same models
+    designs = [design for design, own in zip(DESIGNS, found, strict=True) if own is not None]
+    tried = [
+        TriedDesign(name, own, command.format(n_items=n_items, target=shlex.quote(target)))
+        for (name, _, command), own in zip(designs, errors, strict=True)
+    ]
+    best = tried[clearly_best([design.errors for design in tried])]
+    progress("done", 1.0)
+    return SessionPlan(int(n_items), target, level, tuple(tried), best, bank.bank_id)
+
+
+@one_blas_thread()
+def at_once(bank: Bank, spec: SessionSpec, progress: ProgressCallback) -> FloatArray:
+    """Errors of `estimate` on the items that `select` chooses in every fold anew, (n_models, n_targets)."""
+    n_items, stacked = spec.budget.n_items or 0, Stacked()
+    chosen = choose_selection(bank, n_items, per_scenario=False, excluded=(), seed=SEED, progress=progress)
+    return try_methods(bank, sample_of(bank, chosen), chosen, stacked.members).stacked(stacked).error
+
+
+def in_stages(bank: Bank, spec: SessionSpec, progress: ProgressCallback) -> FloatArray | None:
+    """Errors of `estimate` after a routing stage of a third of the items and a stage for each model."""
+    try:
+        routing = select(bank, spec.budget.n_items or 0, stages=2, rng=SEED)
+    except ParameterError:  # too few items for two stages, or more than the bank has for them
+        return None
+    recipe = read_recipe(routing)
+    if recipe is None:
+        return None
+    sizes, _ = stages_of(routing)
+    return (
+        try_stages(bank, replace(recipe, stages=sizes), IN_STAGES.members, progress=progress).stacked(IN_STAGES).error
+    )
+
+
+def one_by_one(bank: Bank, spec: SessionSpec, progress: ProgressCallback) -> FloatArray:
+    """Errors of sessions over the banks of the folds."""
+    past = past_sessions(bank, spec, progress=progress)
+    if past is None or past.n_answered[-1] != spec.budget.n_items:
+        raise ParameterError(
+            f"n_items must be what sessions can ask without any fold of the models, got {spec.budget.n_items}. Ask for "
+            "fewer."
+        )
+    errors: FloatArray = past.value[-1] - past.truth
+    return errors
+
+
+DESIGNS = (
+    ("at once", at_once, "itembank select BANK -n {n_items} -o selection.json"),
+    ("in two stages", in_stages, "itembank select BANK -n {n_items} --stages 2 -o stage1.json"),
+    (
+        "one by one",
+        one_by_one,
+        "itembank session start BANK -o run.jsonl --model-id NAME --max-items {n_items} --target {target}",
+    ),
+)
+"""What is tried: name, errors (none where so many items cannot be asked so), and how to begin. The first is the least
+work, and is taken unless another is clearly better."""

@@ -1,7 +1,8 @@
-"""`SessionPool`: data that sessions over one bank share, made once and small enough to send to workers."""
+"""`SessionPool`: what sessions over one bank share, made once; with the prices and errors of past models."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from typing import Any, Self
 
 import numpy as np
@@ -15,24 +16,209 @@ from itembank.estimation.basis import ScoreBasis
 from itembank.estimation.estimand_names import RUN
 from itembank.estimation.estimands import past_ratio
 from itembank.estimation.expectations import FactorModels
+from itembank.estimation.headlines import reader_of
+from itembank.estimation.members_out_of_fold import Past
+from itembank.estimation.out_of_fold import OutOfFold
 from itembank.estimation.point import target_weights, weighted_means
-from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.estimation.typicality import PastMisfit
+from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.responses.score_names import OVERALL
 from itembank.responses.targets import ScoreTargets
 from itembank.selection.criteria import CRITERIA, Criterion, VOptimality, check_criterion, uses_cost
 from itembank.selection.design import DesignItems, check_goal, goal_matrix
 from itembank.selection.greedy import Bounds
 from itembank.sessions.limits import Decision
-from itembank.sessions.past_session_results import PastSessions
-from itembank.sessions.prices import PastPrices
 from itembank.sessions.priors import KnownModels, ability_prior
-from itembank.sessions.reserves import cheapest_cost
 from itembank.sessions.session_spec import CUSTOM, SessionSpec
 from itembank.tabular import Compact
 
+P_IRT_ALONE = np.array([[1.0], [0.0], [0.0]])
+"""Weights of the methods where no factor model has a say."""
+LEAST_MODELS = 3
+"""Past models from which it is learnt how far prices lie apart."""
+SPREAD, NOISE = 1.0, 1.0
+"""Taken where there are fewer: one model in three then costs more than 2.7 times, or less than a third of, another."""
+LEAST_SPREAD, LEAST_NOISE = 0.04, 0.04
+"""A new model, and each of its answers, may cost a fifth more or less, even where all past models cost the same."""
+LEAST_RATIO = 1e-3
+"""Of costs to expected costs; answers that cost nothing do not make all others free."""
+NORMAL_95 = 1.959964
 NO_LIMIT = np.iinfo(np.int64).max
 ROUNDING = 1e-9
 """Share of a budget that sums of costs may be off by rounding."""
+
+
+@dataclass(frozen=True, slots=True)
+class PastSessions:
+    """Estimates of calibration models after some numbers of answers, from banks that had not seen them."""
+
+    n_answered: FloatArray  # (n_checkpoints,): Rising
+    # (n_models, n_targets): The targets are every scenario and the overall score; a custom target is the last.
+    truth: FloatArray
+    # (n_checkpoints, n_models, n_targets): Estimates, their errors by the item model, and the expected size of their
+    # errors up to a factor, as in `OutOfFold`; NaN where a session ended before.
+    value: FloatArray
+    standard_error: FloatArray  # (n_checkpoints, n_models, n_targets)
+    scale: FloatArray  # (n_checkpoints, n_models, n_targets)
+    # (n_checkpoints, 3, n_targets): Of p-IRT and of both factor models, from all models that were tried; 1, 0, 0 where
+    # p-IRT serves best.
+    weights: FloatArray
+    misfit: FloatArray  # (n_checkpoints, n_models)
+    tail: FloatArray  # (n_checkpoints, n_targets): Misfit from which errors grow faster; NaN where they do not
+    # (n_checkpoints, n_targets): 1 where the scale is the item model's standard errors (`Past`), else 0.
+    follows_item_model: FloatArray
+
+    @classmethod
+    def create(cls, n_answered: FloatArray, truth: FloatArray) -> Self:
+        """Return those of which nothing but the truth is known yet, to be filled in by `put`."""
+        n_checkpoints, (n_models, n_scores) = n_answered.size, truth.shape
+        of_models, of_scores = (n_checkpoints, n_models, n_scores), (n_checkpoints, n_scores)
+        shapes = (of_models,) * 3 + ((n_checkpoints, 3, n_scores), of_models[:2], of_scores, of_scores)
+        return cls(n_answered, truth, *(np.full(shape, np.nan) for shape in shapes))
+
+    def put(self, checkpoint: int, models: IntArray, columns: IntArray, past: Past) -> None:
+        """Write what was found for some models and targets at a checkpoint, in place."""
+        cells = np.ix_(models, columns)
+        for name in ("value", "standard_error", "scale"):
+            getattr(self, name)[checkpoint][cells] = getattr(past.estimates, name)
+        self.weights[checkpoint][:, columns] = P_IRT_ALONE if past.weights is None else past.weights
+        self.tail[checkpoint, columns] = past.tail if np.isfinite(past.tail) else np.nan
+        self.follows_item_model[checkpoint, columns] = past.follows_item_model
+
+    @property
+    def n_models(self) -> int:
+        """Number of calibration models."""
+        return int(self.truth.shape[0])
+
+    @property
+    def arrays(self) -> dict[str, FloatArray]:
+        """All arrays by name, as the bank's cache keeps them."""
+        return {one.name: getattr(self, one.name) for one in fields(self)}
+
+    def around(
+        self,
+        n: int,
+        # (n_columns,): Targets to take, in this order; the last one's errors say what unusual models' errors were
+        columns: IntArray,
+        headline: Headline | None = None,  # The score that the last of them is, where it is not the overall one
+    ) -> list[tuple[Past, float]]:
+        """Return what is known at the checkpoints around n answers, with shares linear in the logarithm of n.
+
+        Before the first and after the last checkpoint that of the nearest counts alone.
+        """
+        last = len(self.n_answered) - 1
+        after = int(np.searchsorted(self.n_answered, n))
+        if after == 0:
+            return [(self._at(0, columns, headline), 1.0)]
+        if after > last:
+            return [(self._at(last, columns, headline), 1.0)]
+        low, high = np.log(self.n_answered[after - 1 : after + 1])
+        fraction = float((np.log(n) - low) / (high - low))
+        if fraction == 1.0:
+            return [(self._at(after, columns, headline), 1.0)]
+        ends = ((after - 1, 1.0 - fraction), (after, fraction))
+        return [(self._at(checkpoint, columns, headline), share) for checkpoint, share in ends]
+
+    def _at(self, checkpoint: int, columns: IntArray, headline: Headline | None) -> Past:
+        arrays = (array[checkpoint][:, columns] for array in (self.value, self.standard_error, self.scale))
+        estimates = OutOfFold(self.truth[:, columns], *arrays)
+        misfit = PastMisfit.of(self.misfit[checkpoint], estimates.error[:, -1])
+        tail, follows = (float(array[checkpoint, columns[-1]]) for array in (self.tail, self.follows_item_model))
+        weights = self.weights[checkpoint][:, columns]
+        reader = None if headline is None else reader_of(headline, estimates)
+        return Past(estimates, weights, misfit, np.inf if np.isnan(tail) else tail, follows > 0.0, reader)
+
+
+def mean_weights(near: Sequence[tuple[Past, float]]) -> FloatArray:
+    """Return the weights of the methods between checkpoints, (3, n_targets)."""
+    result: FloatArray = np.sum([share * past.weights for past, share in near if past.weights is not None], axis=0)
+    return result
+
+
+@dataclass(frozen=True, slots=True)
+class PriceLevel:
+    """How many times the expected costs a model costs: lognormal, by its answers and the past models."""
+
+    value: float  # Mean; 1 before the first answer
+    variance: float  # Of its logarithm
+
+
+@dataclass(frozen=True, slots=True)
+class PastPrices:
+    """What past models paid in one unit: ``cost = level of the model * expected cost of the item * noise``."""
+
+    expected: FloatArray  # (n_items,): Mean over past models; where none is known, the mean of the other items
+    spread: float  # Variance over models of the logarithm of the level
+    noise: float  # Variance of the noise, whose mean is 1
+
+    @classmethod
+    def of_costs(cls, costs: FloatArray) -> "PastPrices":
+        """Learn from costs (n_models, n_items), NaN where unknown, each model beside the mean of all others."""
+        known = np.isfinite(costs)
+        n_known, total = known.sum(axis=0), np.where(known, costs, 0.0).sum(axis=0)
+        mean = np.divide(total, n_known, out=np.full(n_known.shape, np.nan), where=n_known > 0)
+        expected = np.where(n_known > 0, mean, mean[n_known > 0].mean() if n_known.any() else np.nan)
+        logs, errors, sizes = [], 0.0, 0.0
+        for own, has_own in zip(costs, known, strict=True):
+            shared = has_own & (n_known > 1)
+            others = (total[shared] - own[shared]) / (n_known[shared] - 1)
+            if not own[shared].sum() > 0.0 or not others.sum() > 0.0:
+                continue
+            level = own[shared].sum() / others.sum()
+            logs.append(math.log(level))
+            errors += float(((own[shared] / level - others) ** 2).sum())
+            sizes += float((others**2).sum())
+        if len(logs) < LEAST_MODELS:
+            return cls(expected, SPREAD, NOISE)
+        return cls(expected, max(float(np.var(logs, ddof=1)), LEAST_SPREAD), max(errors / sizes, LEAST_NOISE))
+
+    def level(
+        self,
+        items: IntArray,  # (n_told,)
+        amounts: FloatArray,  # (n_told,)
+    ) -> PriceLevel:
+        """Return a model's price level, given what some items cost it.
+
+        The ratio of the sums, spent to expected, is lognormal around the level with ``v = log(1 + noise * sum(e^2) /
+        sum(e)^2)``; the level is lognormal over models with mean 1. Both are multiplied.
+        """
+        expected = self.expected[items]
+        if not expected.sum() > 0.0:
+            return PriceLevel(1.0, self.spread)
+        doubt = self._doubt(expected)
+        seen = math.log(max(float(amounts.sum() / expected.sum()), LEAST_RATIO)) + 0.5 * doubt
+        variance = 1.0 / (1.0 / doubt + 1.0 / self.spread)
+        mean = variance * (seen / doubt - 0.5)
+        return PriceLevel(math.exp(mean + 0.5 * variance), variance)
+
+    def cost_of(self, level: PriceLevel, items: IntArray) -> tuple[float, float, float]:
+        """Return what some items will cost together, and the ends of the 95 % interval."""
+        expected = self.expected[items]
+        if not expected.sum() > 0.0:
+            return 0.0, 0.0, 0.0
+        value, variance = level.value * float(expected.sum()), level.variance + self._doubt(expected)
+        ends = (math.exp(-0.5 * variance + sign * NORMAL_95 * math.sqrt(variance)) for sign in (-1.0, 1.0))
+        low, high = (value * end for end in ends)
+        return value, low, high
+
+    def _doubt(self, expected: FloatArray) -> float:
+        """Variance of the logarithm of the cost of these items together at a known level."""
+        return math.log1p(self.noise * float((expected**2).sum()) / float(expected.sum()) ** 2)
+
+
+def cheapest_cost(
+    costs: FloatArray,  # (n_items,)
+    is_open: BoolArray,  # (n_items,)
+    scenario_index: IntArray,  # (n_items,)
+    lacking: IntArray,  # (n_scenarios,): Items each scenario lacks
+) -> tuple[float, FloatArray]:  # Total, and the dearest of them in each scenario, 0 where there is none
+    """Cost of the cheapest open items that fill what each scenario lacks, or all it has where these are too few."""
+    total, dearest = 0.0, np.zeros(lacking.shape)
+    for scenario in np.flatnonzero(lacking):
+        cheapest = np.sort(costs[is_open & (scenario_index == scenario)])[: lacking[scenario]]
+        total += float(cheapest.sum())
+        dearest[scenario] = cheapest[-1] if cheapest.size else 0.0
+    return total, dearest
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -134,7 +320,17 @@ class SessionPool(Compact):
         custom = _custom_targets(spec.target, bank, positions)
         weights = (custom or bank.targets).target(OVERALL if custom else str(spec.target)).weights
         check_goal(items, criterion, weights)
-        units = {name: _budget_unit(name, cost) for name in spec.budget.costs}
+        units = {name: CostUnit(name) for name in spec.budget.costs}
+        if cost is not None and cost.name in units and cost.name == TOKENS:
+            units[TOKENS] = cost  # a budget's tokens are counted as the criterion does
+        names = dict.fromkeys([*known_units(bank.responses), *units])
+        costs = {name: response_costs(bank.responses, units.get(name, name)) for name in names}
+        goal = None
+        if isinstance(criterion, VOptimality) and criterion.of == "logits":
+            goal = goal_matrix(items, weights, np.zeros(items.n_dims), of=criterion.of)
+        # a scenario that may be asked in full has no limit, whatever else applies
+        bounds = spec.constraints.bounds(bank.targets, items.is_candidate, spec.budget.n_items)
+        available = np.bincount(items.scenario_index[items.is_candidate], minlength=items.n_scenarios)
         pool = cls(
             spec,
             criterion,
@@ -147,13 +343,13 @@ class SessionPool(Compact):
             basis,
             None if custom is None else ScoreBasis.of_bank(bank, custom),
             KnownModels.of_bank(bank),
-            _bounds(spec, bank, items),
+            Bounds(bounds.at_least, np.where(bounds.at_most >= available, NO_LIMIT, bounds.at_most)),
             weights,
-            _fixed_goal(criterion, items, weights),
+            goal,
             basis.thresholds[bank.targets.scenario_index],
             units,
             {name: expected_cost(bank, one, needed=items.is_candidate) for name, one in units.items()},
-            _prices(bank, units),
+            {name: PastPrices.of_costs(cost) for name, cost in costs.items() if np.isfinite(cost).any()},
             _decision_threshold(spec.stopping.decision, bank, custom),
             bank.targets.scenario_sizes,
             known_units(bank.responses),
@@ -161,7 +357,13 @@ class SessionPool(Compact):
         )
         if spec.estimand != RUN:
             pool = replace(pool, past_ratio=past_ratio(bank))  # a session that begins has no attempts of its own
-        _check_scores(spec, pool.score_names)
+        decision, scores = spec.stopping.decision, pool.score_names
+        wanted = [*spec.stopping.half_widths, *([] if decision is None else [decision.target])]
+        unknown = [name for name in wanted if name not in scores]
+        if unknown:
+            raise ParameterError(
+                f"a rule must name a score among {shown(scores)}, got {shown(unknown)}.{did_you_mean(unknown, scores)}"
+            )
         _check_budget(pool)
         ability_prior(pool.known, spec.prior)
         return pool
@@ -209,31 +411,6 @@ def _custom_targets(target: str | Mapping[str, float], bank: Bank, positions: Ma
     mass = np.bincount(index, weights=weights, minlength=bank.targets.n_scenarios)
     within = np.divide(weights, mass[index], out=np.zeros(weights.shape), where=mass[index] > 0.0)
     return ScoreTargets(bank.targets.scenarios, index, within, mass / mass.sum(), "custom", "items")
-
-
-def _budget_unit(name: str, cost: CostUnit | None) -> CostUnit:
-    """Count a budget's tokens as the criterion does."""
-    return cost if cost is not None and cost.name == name == TOKENS else CostUnit(name)
-
-
-def _prices(bank: Bank, units: Mapping[str, CostUnit]) -> dict[str, PastPrices]:
-    """Learn from past models' costs in each unit, as the budget counts it where it does."""
-    names = dict.fromkeys([*known_units(bank.responses), *units])
-    costs = {name: response_costs(bank.responses, units.get(name, name)) for name in names}
-    return {name: PastPrices.of_costs(cost) for name, cost in costs.items() if np.isfinite(cost).any()}
-
-
-def _bounds(spec: SessionSpec, bank: Bank, items: DesignItems) -> Bounds:
-    """Turn the constraints into bounds; a scenario that may be asked in full has no limit, whatever else applies."""
-    bounds = spec.constraints.bounds(bank.targets, items.is_candidate, spec.budget.n_items)
-    available = np.bincount(items.scenario_index[items.is_candidate], minlength=items.n_scenarios)
-    return Bounds(bounds.at_least, np.where(bounds.at_most >= available, NO_LIMIT, bounds.at_most))
-
-
-def _fixed_goal(criterion: Criterion, items: DesignItems, weights: FloatArray) -> FloatArray | None:
-    if not isinstance(criterion, VOptimality) or criterion.of != "logits":
-        return None
-    return goal_matrix(items, weights, np.zeros(items.n_dims), of=criterion.of)
 
 
 def _decision_threshold(decision: Decision | None, bank: Bank, custom: ScoreTargets | None) -> float:
@@ -294,13 +471,3 @@ def _check_budget(pool: SessionPool) -> None:
 
 def _amounts(costs: Mapping[str, float]) -> str:
     return ", ".join(f"{amount:g} {name}" for name, amount in costs.items())
-
-
-def _check_scores(spec: SessionSpec, names: tuple[str, ...]) -> None:
-    decision = spec.stopping.decision
-    wanted = [*spec.stopping.half_widths, *([] if decision is None else [decision.target])]
-    unknown = [name for name in wanted if name not in names]
-    if unknown:
-        raise ParameterError(
-            f"a rule must name a score among {shown(names)}, got {shown(unknown)}.{did_you_mean(unknown, names)}"
-        )

@@ -1,20 +1,107 @@
 """The ability prior of a session: of all calibration models, of a group of them, or by regression on what is known."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Self
+from dataclasses import dataclass, field
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 import polars as pl
 
 from itembank.bank.banks import Bank
-from itembank.errors import DataError, DataWarning, shown, warn
+from itembank.checks import check_positive
+from itembank.errors import DataError, DataWarning, ParameterError, shown, warn
 from itembank.irt.parameters import AbilityPrior
+from itembank.methods import MethodTable
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.responses.model_features import ModelFeatures, model_column
-from itembank.sessions.prior_specs import GroupPrior, Known, PriorSpec, RegressionPrior, checked_prior
 
+BANK = "bank"
+
+Known: TypeAlias = str | int | float | bool
+"""A value of a column of the model table."""
 TABLE = "the bank's model table"
+
+
+@dataclass(frozen=True, slots=True)
+class GroupPrior:
+    """The calibration models of one group: those that have a value in a column of the bank's model table.
+
+    Attributes
+    ----------
+    column : str
+    value : text or number
+    bank_models : float
+        How many models' worth the bank's own prior counts for, so that a group of few does not say too much.
+    """
+
+    column: str
+    value: Known
+    bank_models: float = 5.0
+
+    def __post_init__(self) -> None:
+        """Check the choices."""
+        object.__setattr__(self, "value", _plain(self.value))
+        check_positive("bank_models", self.bank_models)
+
+
+@dataclass(frozen=True, slots=True)
+class RegressionPrior:
+    """Prediction from columns of the bank's model table, by ridge regression of the calibration models' abilities.
+
+    Attributes
+    ----------
+    columns : tuple of column names
+        Dates count in days, sizes by their logarithm (positive numbers that span a factor of 20 and are less skewed
+        so), other numbers as they are, text and truth values as categories.
+    known : mapping of column to value
+        The new model's. A column it lacks counts as average.
+    penalty : float
+        On the squared coefficients of standardised columns.
+    bank_models : float
+        How many models' worth the bank's own covariance counts for in that of the residuals.
+    """
+
+    columns: tuple[str, ...]
+    known: Mapping[str, Known] = field(default_factory=dict)
+    penalty: float = 1.0
+    bank_models: float = 5.0
+
+    def __post_init__(self) -> None:
+        """Check the choices."""
+        columns: object = self.columns
+        if not columns or isinstance(columns, str):
+            raise ParameterError(f"columns must name one column or more, got {columns!r}.")
+        object.__setattr__(self, "columns", tuple(self.columns))
+        object.__setattr__(self, "known", {name: _plain(value) for name, value in self.known.items()})
+        unknown = [name for name in self.known if name not in self.columns]
+        if unknown:
+            raise ParameterError(f"known must be of the columns {self.columns}, got {unknown} besides.")
+        check_positive("penalty", self.penalty)
+        check_positive("bank_models", self.bank_models)
+
+
+PriorSpec: TypeAlias = str | GroupPrior | RegressionPrior
+"""'bank' (the calibration models' distribution), or a spec."""
+
+
+PRIORS: MethodTable[GroupPrior | RegressionPrior] = MethodTable(
+    "prior", {"group": GroupPrior, "regression": RegressionPrior}
+)
+
+
+def checked_prior(prior: PriorSpec) -> PriorSpec:
+    """Return the spec, or raise `ParameterError` for anything else."""
+    if prior == BANK or isinstance(prior, GroupPrior | RegressionPrior):
+        return prior
+    raise ParameterError(f"prior must be 'bank', a GroupPrior or a RegressionPrior, got {prior!r}.")
+
+
+def _plain(value: Any) -> Known:
+    """Return a value as JSON can keep it: a number of numpy's as Python's."""
+    plain = value.item() if hasattr(value, "item") else value
+    if isinstance(plain, str | int | float):
+        return plain
+    raise ParameterError(f"what is known of a model must be text, a number or a truth value, got {value!r}.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,13 +122,7 @@ class KnownModels:
 
 
 def ability_prior(known: KnownModels, spec: PriorSpec) -> AbilityPrior:
-    """Find the prior that a spec stands for.
-
-    Raises
-    ------
-    DataError
-        When a column is not in the model table, or no model has the group's value.
-    """
+    """Find the prior that a spec stands for."""
     match checked_prior(spec):
         case GroupPrior() as group:
             rows = group_rows(known.models, group)
@@ -55,12 +136,13 @@ def ability_prior(known: KnownModels, spec: PriorSpec) -> AbilityPrior:
                 known.abilities[rows], known.ability_covariance[rows], known.prior, bank_models=group.bank_models
             )
         case RegressionPrior() as regression:
-            features, new = _features(known.models, regression.columns, regression.known)
+            features = ModelFeatures.fit(known.models, regression.columns)
+            new = pl.DataFrame({name: pl.Series(name, [regression.known.get(name)]) for name in regression.columns})
             return regression_prior(
                 known.abilities,
                 known.ability_covariance,
-                features,
-                new,
+                features.of(known.models),
+                features.of(new)[0],
                 known.prior,
                 penalty=regression.penalty,
                 bank_models=regression.bank_models,
@@ -90,7 +172,11 @@ def group_rows(models: pl.DataFrame, group: GroupPrior) -> IntArray:
 
 
 def group_prior(
-    abilities: FloatArray, ability_covariance: FloatArray, bank: AbilityPrior, *, bank_models: float
+    abilities: FloatArray,  # (n_models, n_dims): m_l
+    ability_covariance: FloatArray,  # (n_models, n_dims, n_dims): C_l
+    bank: AbilityPrior,
+    *,
+    bank_models: float,  # s
 ) -> AbilityPrior:
     """Mean and covariance of a group's abilities, shrunk to the bank's prior.
 
@@ -99,16 +185,6 @@ def group_prior(
 
         mean       = (s mu + sum_l m_l) / (s + n)
         covariance = [s (Sigma + d d') + sum_l C_l + (m_l - mean)(m_l - mean)'] / (s + n),   d = mu - mean
-
-    Parameters
-    ----------
-    abilities : (n_models, n_dims)
-        m_l.
-    ability_covariance : (n_models, n_dims, n_dims)
-        C_l.
-    bank : AbilityPrior
-    bank_models : float
-        s.
     """
     total = bank_models + abilities.shape[0]
     mean = (bank_models * bank.mean + abilities.sum(axis=0)) / total
@@ -121,13 +197,13 @@ def group_prior(
 
 
 def regression_prior(
-    abilities: FloatArray,
-    ability_covariance: FloatArray,
-    features: FloatArray,
-    new: FloatArray,
+    abilities: FloatArray,  # (n_models, n_dims)
+    ability_covariance: FloatArray,  # (n_models, n_dims, n_dims): C_l
+    features: FloatArray,  # (n_models, n_features): X
+    new: FloatArray,  # (n_features,): x, the new model's
     bank: AbilityPrior,
     *,
-    penalty: float,
+    penalty: float,  # The latter is s
     bank_models: float,
 ) -> AbilityPrior:
     """Predict the ability of a model by ridge regression on features of mean zero.
@@ -139,19 +215,6 @@ def regression_prior(
 
     the residuals' covariance drawn to the bank's Sigma as by s models, times what the uncertain mean and coefficients
     add (Bayesian linear regression with coefficients of variance 1 / penalty in units of the residuals').
-
-    Parameters
-    ----------
-    abilities : (n_models, n_dims)
-    ability_covariance : (n_models, n_dims, n_dims)
-        C_l.
-    features : (n_models, n_features)
-        X.
-    new : (n_features,)
-        x, the new model's.
-    bank : AbilityPrior
-    penalty, bank_models : float
-        The latter is s.
     """
     n_models, n_features = features.shape
     centre = abilities.mean(axis=0)
@@ -165,28 +228,15 @@ def regression_prior(
     return AbilityPrior(centre + new @ coefficients, spread / freedom * wider)
 
 
-def _features(
-    models: pl.DataFrame, columns: tuple[str, ...], known: Mapping[str, Known]
-) -> tuple[FloatArray, FloatArray]:
-    """Turn columns into features of mean zero: (n_models, n_features), and the new model's (n_features,)."""
-    features = ModelFeatures.fit(models, columns)
-    new = pl.DataFrame({name: pl.Series(name, [known.get(name)]) for name in columns})
-    return features.of(models), features.of(new)[0]
-
-
 def _matches(column: pl.Series, value: Known) -> pl.Series:
     """Where a column has a value; a null is no value."""
     if column.dtype.is_numeric():
-        return (column.cast(pl.Float64) == _number(value, column.name)).fill_null(False)
+        try:
+            number = float(value)
+        except ValueError:
+            number = np.nan
+        if not np.isfinite(number):
+            raise DataError(f"column {column.name!r} holds numbers, so that its value must be one too, got {value!r}.")
+        return (column.cast(pl.Float64) == number).fill_null(False)
     text = str(value).lower() if isinstance(value, bool) else str(value)
     return (column.cast(pl.String) == text).fill_null(False)
-
-
-def _number(value: Known, name: str) -> float:
-    try:
-        number = float(value)
-    except ValueError:
-        number = np.nan
-    if not np.isfinite(number):
-        raise DataError(f"column {name!r} holds numbers, so that its value must be one too, got {value!r}.")
-    return number

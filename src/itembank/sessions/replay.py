@@ -1,27 +1,148 @@
-"""`replay`: recorded models through adaptive sessions, in one process or several."""
+"""`replay`: recorded models through adaptive sessions, in one process or several, and how they ended."""
 
-from collections.abc import Sequence
-from dataclasses import replace
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import polars as pl
 
 from itembank.bank.arguments import GivenBank, GivenResponses, as_bank, as_new_responses
 from itembank.bank.costs import TOKENS, CostUnit
 from itembank.checks import check_whole
 from itembank.errors import warned_once
 from itembank.estimation.estimate import warn_of_shift
+from itembank.estimation.estimates import ScoreEstimates
+from itembank.estimation.scores import Scores
+from itembank.estimation.typicality import Typicality
+from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.numerics.parallel import in_parallel
 from itembank.numerics.threads import check_jobs
 from itembank.progress import ProgressCallback, part_of, silent
+from itembank.sessions.choosing import amount_in
 from itembank.sessions.events import Asked, Told
 from itembank.sessions.pool import SessionPool
-from itembank.sessions.preparation import prepare_sessions
-from itembank.sessions.recorded import Recorded, answer_from_record
-from itembank.sessions.replay_results import AskedItem, ReplayResult, SessionEnd, joined_sessions
+from itembank.sessions.preparation import Recorded, answer_from_record, prepare_sessions
 from itembank.sessions.session import AdaptiveSession
 from itembank.sessions.session_spec import SessionSpec
-from itembank.sessions.spending import amount_in
+from itembank.tabular import Tabular
 
+PER_MODEL = ("n_items", "n_missing", "abilities", "ability_covariance")
 MOST_PARTS = 64
 """Parts that the models are dealt out to."""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionEnd:
+    """Summary of a session that asks no more."""
+
+    estimates: ScoreEstimates  # Of one model
+    n_answered: int
+    costs: Mapping[str, float]
+    reason_stopped: str
+    is_precise: bool
+    asked: Sequence[tuple[str, Told | None]]  # Items in the order of asking, with the answer; None where it failed
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class ReplayResult(Tabular):
+    """Sessions of n_models recorded models, in the order of their responses.
+
+    Attributes
+    ----------
+    estimates : ScoreEstimates
+        Of all models; each what a session of the model, driven by hand, ends with.
+    n_answered : (n_models,)
+        Items that were asked and answered.
+    n_failed : (n_models,)
+        Items that were asked and that the record has no response to.
+    costs : mapping of unit to (n_models,)
+        Sum of what the record says that the answers cost; NaN where it does not say. 'tokens' is output tokens plus
+        half the input tokens (or the weight of the session's cost unit).
+    reason_stopped : tuple of n_models texts
+        See `itembank.sessions.choosing`.
+    is_precise : (n_models,)
+        Whether a rule of precision holds at the end.
+    asked : table
+        One row an item asked: `model_id`, `step` (from 1), `item_id`, `response` (null where there is none), and the
+        costs told.
+    """
+
+    estimates: ScoreEstimates
+    n_answered: IntArray
+    n_failed: IntArray
+    costs: Mapping[str, FloatArray]
+    reason_stopped: tuple[str, ...]
+    is_precise: BoolArray
+    asked: pl.DataFrame
+
+    @property
+    def n_models(self) -> int:
+        """Number of models."""
+        return self.estimates.n_models
+
+    def rows(self, unit: str | None = None) -> list[dict[str, Any]]:
+        """One record for each model and target: the rows of the estimates, and how the model's session went.
+
+        Parameters
+        ----------
+        unit : str, optional
+            Of `cost`, which is None without it or where no cost is known in it.
+        """
+        ends = [self._end(model, unit) for model in range(self.n_models)]
+        n_targets = len(self.estimates.targets)
+        return [{**row, **ends[index // n_targets]} for index, row in enumerate(self.estimates.rows())]
+
+    def _end(self, model: int, unit: str | None) -> dict[str, Any]:
+        amounts = None if unit is None else self.costs.get(unit)
+        return {
+            "n_answered": int(self.n_answered[model]),
+            "n_failed": int(self.n_failed[model]),
+            "cost": None if amounts is None else float(amounts[model]),
+            "cost_unit": unit,
+            "reason_stopped": self.reason_stopped[model],
+            "is_precise": bool(self.is_precise[model]),
+        }
+
+
+def joined_sessions(ends: Sequence[SessionEnd]) -> ReplayResult:
+    """Put the sessions of several models together, in their order."""
+    units = sorted({unit for end in ends for unit in end.costs})
+    return ReplayResult(
+        estimates=joined_estimates([end.estimates for end in ends]),
+        n_answered=np.array([end.n_answered for end in ends]),
+        n_failed=np.array([sum(told is None for _, told in end.asked) for end in ends]),
+        costs={
+            unit: np.array([end.costs.get(unit, np.nan if end.n_answered else 0.0) for end in ends]) for unit in units
+        },
+        reason_stopped=tuple(end.reason_stopped for end in ends),
+        is_precise=np.array([end.is_precise for end in ends]),
+        asked=_asked_table(ends),
+    )
+
+
+def joined_estimates(estimates: Sequence[ScoreEstimates]) -> ScoreEstimates:
+    """Put a session's estimates of different models together; they are of one bank, by one method."""
+    stacked: dict[str, Any] = {
+        name: np.concatenate([getattr(estimate, name) for estimate in estimates]) for name in PER_MODEL
+    }
+    model_ids = tuple(model for estimate in estimates for model in estimate.model_ids)
+    scores = Scores.joined([estimate.scores for estimate in estimates])
+    typicality = Typicality.joined([estimate.typicality for estimate in estimates])
+    return dataclasses.replace(estimates[0], model_ids=model_ids, scores=scores, typicality=typicality, **stacked)
+
+
+def _asked_table(ends: Sequence[SessionEnd]) -> pl.DataFrame:
+    """One row an item asked, model after model."""
+    rows: list[dict[str, Any]] = []
+    schema: dict[str, Any] = {"model_id": pl.String, "step": pl.Int64, "item_id": pl.String, "response": pl.Float64}
+    for end in ends:
+        for step, (item_id, told) in enumerate(end.asked, start=1):
+            known = {} if told is None else {"response": told.response, **told.costs}
+            rows.append({"model_id": end.estimates.model_ids[0], "step": step, "item_id": item_id, **known})
+            schema |= {unit: pl.Float64 for unit in known if unit not in schema}
+    return pl.DataFrame(rows, schema=schema)
 
 
 def replay(
@@ -92,13 +213,12 @@ def replay(
 
 def _replay_models(pool: SessionPool, recorded: Recorded, batch: int) -> list[SessionEnd]:
     """Run the session of each model to its end."""
-    return [_replay_one(pool, recorded, row, batch) for row in range(len(recorded.model_ids))]
-
-
-def _replay_one(pool: SessionPool, recorded: Recorded, row: int, batch: int) -> SessionEnd:
-    session = AdaptiveSession(pool, model_id=recorded.model_ids[row])
-    answer_from_record(session, recorded, row, batch=batch)
-    return session_end(session, pool.spec.cost_unit)
+    ends = []
+    for row, name in enumerate(recorded.model_ids):
+        session = AdaptiveSession(pool, model_id=name)
+        answer_from_record(session, recorded, row, batch=batch)
+        ends.append(session_end(session, pool.spec.cost_unit))
+    return ends
 
 
 def session_end(session: AdaptiveSession, unit: CostUnit | None) -> SessionEnd:
@@ -107,18 +227,13 @@ def session_end(session: AdaptiveSession, unit: CostUnit | None) -> SessionEnd:
     tokens = amount_in(costs, unit if unit is not None and unit.name == TOKENS else CostUnit())
     if tokens is not None:
         costs = {**costs, TOKENS: tokens}
+    answers = {event.item_id: event for event in session.history if isinstance(event, Told)}
+    order = [item_id for event in session.history if isinstance(event, Asked) for item_id in event.item_ids]
     return SessionEnd(
         estimates=session.estimate().scores,
         n_answered=session.n_items,
         costs=costs,
         reason_stopped=session.reason_stopped or "",
         is_precise=session.is_precise,
-        asked=_asked(session),
+        asked=[(item_id, answers.get(item_id)) for item_id in order],
     )
-
-
-def _asked(session: AdaptiveSession) -> Sequence[AskedItem]:
-    """Items in the order of asking, with the last answer to each."""
-    answers = {event.item_id: event for event in session.history if isinstance(event, Told)}
-    order = [item_id for event in session.history if isinstance(event, Asked) for item_id in event.item_ids]
-    return [AskedItem(item_id, answers.get(item_id)) for item_id in order]

@@ -8,8 +8,21 @@ from itembank.errors import DataError, ParameterError, quoted
 from itembank.estimation.expectations import Expectations
 from itembank.irt.abilities import Abilities
 from itembank.numerics.threads import one_blas_thread
-from itembank.sessions import state as states
-from itembank.sessions.choosing import choose, start_abilities
+from itembank.sessions.choosing import (
+    assumed_costs,
+    choose,
+    conclusion,
+    fit_costs,
+    lacks_items,
+    left_of_budget,
+    limit_reason,
+    own_costs,
+    rule_that_holds,
+    start_abilities,
+    told_costs,
+    warn_of_silent_costs,
+    whole_costs,
+)
 from itembank.sessions.estimates import (
     SessionEstimate,
     session_abilities,
@@ -17,20 +30,20 @@ from itembank.sessions.estimates import (
     session_estimate,
     session_expectations,
 )
-from itembank.sessions.events import Asked, Event, Failed, Told, checked_counts, checked_response
-from itembank.sessions.pool import ROUNDING, SessionPool
-from itembank.sessions.prior_specs import PriorSpec
-from itembank.sessions.priors import ability_prior
-from itembank.sessions.spending import (
-    assumed_costs,
-    fit_costs,
-    left_of_budget,
-    own_costs,
-    told_costs,
-    warn_of_silent_costs,
-    whole_costs,
+from itembank.sessions.events import (
+    Asked,
+    Event,
+    Failed,
+    Told,
+    apply_event,
+    check_event,
+    check_items,
+    checked_counts,
+    checked_response,
+    state_after,
 )
-from itembank.sessions.stopping import conclusion, lacks_items, limit_reason, rule_that_holds
+from itembank.sessions.pool import ROUNDING, SessionPool
+from itembank.sessions.priors import PriorSpec, ability_prior
 
 
 class EventLog(Protocol):
@@ -97,10 +110,15 @@ class AdaptiveSession:
         given = {"seed": seed, "prior": prior}
         changes = {name: value for name, value in given.items() if value is not None}
         self._model_id = check_model_id(model_id)
-        self._pool = _checked_pool(pool).with_spec(**changes) if changes else _checked_pool(pool)
+        if not isinstance(pool, SessionPool):
+            raise ParameterError(
+                f"a session needs what prepare_sessions returns, got {type(pool).__name__}: "
+                "AdaptiveSession(prepare_sessions(bank, SessionSpec(...)), model_id=...)."
+            )
+        self._pool = pool.with_spec(**changes) if changes else pool
         self._prior = ability_prior(self._pool.known, self._pool.spec.prior)
         self._start = start_abilities(self._pool, self._prior)
-        self._state = states.fold(self._pool.items, self._pool.positions, events)
+        self._state = state_after(self._pool.items, self._pool.positions, events)
         self._journal = journal
         self._forget()
 
@@ -235,7 +253,7 @@ class AdaptiveSession:
 
     def check_items(self, item_ids: Iterable[str]) -> None:
         """Raise `DataError` naming the items that are not in the bank."""
-        states.check_items(list(item_ids), self._pool.positions)
+        check_items(list(item_ids), self._pool.positions)
 
     def estimate(self) -> SessionEstimate:
         """Estimate ability and all scores from the answers so far; without any, they are the prior's."""
@@ -243,11 +261,7 @@ class AdaptiveSession:
             pool, abilities = self._pool, self._ability()
             with one_blas_thread():
                 self._estimate = session_estimate(
-                    pool,
-                    self._state,
-                    abilities,
-                    model_id=self._model_id,
-                    level=pool.spec.stopping.level,
+                    pool, self._state, abilities, model_id=self._model_id, level=pool.spec.stopping.level
                 )
         return self._estimate
 
@@ -300,7 +314,8 @@ class AdaptiveSession:
     @property
     def passed(self) -> dict[str, float]:
         """By how much each cost in the budget was passed, where it was: the last items may cost more than expected."""
-        return {name: -amount for name, amount in self._rest().items() if amount < -ROUNDING * self._budget(name)}
+        budget = self._pool.spec.budget.costs
+        return {name: -amount for name, amount in self._rest().items() if amount < -ROUNDING * budget[name]}
 
     @property
     def whole_costs(self) -> dict[str, tuple[float, float, float]]:
@@ -318,7 +333,7 @@ class AdaptiveSession:
 
     @property
     def reason_stopped(self) -> str | None:
-        """Why no more items are asked, None while they are; see `itembank.sessions.stopping` for the texts."""
+        """Why no more items are asked, None while they are; see `itembank.sessions.choosing` for the texts."""
         return self._precision_reason() or limit_reason(self._pool, self._state)
 
     @property
@@ -339,15 +354,12 @@ class AdaptiveSession:
     def _rest(self) -> dict[str, float]:
         return left_of_budget(self._pool, self._state, own_costs(self._pool, self._state))
 
-    def _budget(self, name: str) -> float:
-        return self._pool.spec.budget.costs[name]
-
     def _record(self, event: Event) -> None:
         """Let an event happen: checked, kept, applied, in this order, so that an error changes nothing."""
-        states.check(self._state, event, self._pool.positions)
+        check_event(self._state, event, self._pool.positions)
         if self._journal is not None:
             self._journal.append(event.to_dict())
-        states.apply(self._state, event, self._pool.items, self._pool.positions)
+        apply_event(self._state, event, self._pool.items, self._pool.positions)
         if not isinstance(event, Asked):
             self._forget()
 
@@ -392,12 +404,3 @@ def check_model_id(model_id: str) -> str:
     if not isinstance(model_id, str) or not model_id:
         raise ParameterError(f"model_id must be text and not empty, got {model_id!r}.")
     return model_id
-
-
-def _checked_pool(pool: SessionPool) -> SessionPool:
-    if isinstance(pool, SessionPool):
-        return pool
-    raise ParameterError(
-        f"a session needs what prepare_sessions returns, got {type(pool).__name__}: "
-        "AdaptiveSession(prepare_sessions(bank, SessionSpec(...)), model_id=...)."
-    )

@@ -15,13 +15,14 @@ from itembank.responses.score_names import OVERALL
 from itembank.selection.constraints import Constraints
 from itembank.selection.criteria import CRITERIA, Criterion, criterion_by_name
 from itembank.sessions.limits import Budget, SessionInterval, Stopping
-from itembank.sessions.prior_specs import BANK, PRIORS, PriorSpec, checked_prior
+from itembank.sessions.priors import BANK, PRIORS, PriorSpec, checked_prior
 
 CALIBRATED: Final = "calibrated"
 MODEL_BASED: Final = "model-based"
 
 CUSTOM = "custom"
 """Name of the score of a session whose target is given as item weights."""
+_NAMED: Named = {"criterion": (CRITERIA, "name"), "prior": (PRIORS, "kind")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +89,18 @@ class SessionSpec:
         check_one_of("interval", self.interval, get_args(SessionInterval))
         check_one_of("estimand", self.estimand, ESTIMANDS)
         if not isinstance(self.target, str):
-            object.__setattr__(self, "target", _checked_weights(self.target))
+            weights = {str(item): float(weight) for item, weight in self.target.items()}
+            bad = [item for item, weight in weights.items() if not 0.0 <= weight < math.inf]
+            if bad or not sum(weights.values()) > 0.0:
+                got = (
+                    f"another for {len(bad)} items: {shown(bad)}"
+                    if bad
+                    else f"{len(weights)} items and none above zero"
+                )
+                raise ParameterError(
+                    f"weights of a target must be finite numbers >= 0 with one above zero at least, got {got}."
+                )
+            object.__setattr__(self, "target", weights)
 
     @property
     def cost_unit(self) -> CostUnit | None:
@@ -121,21 +133,6 @@ class SessionSpec:
             return cls(**fields_of(plain, cls, _NAMED))
         except (TypeError, KeyError, AttributeError, ValueError) as error:
             raise DataError(f"settings of a session must be those of this release: {error}") from error
-
-
-def _checked_weights(target: Mapping[str, float]) -> dict[str, float]:
-    """Return the weights of a custom target as finite numbers >= 0 that are not all zero."""
-    weights = {str(item): float(weight) for item, weight in target.items()}
-    bad = [item for item, weight in weights.items() if not 0.0 <= weight < math.inf]
-    if bad or not sum(weights.values()) > 0.0:
-        raise ParameterError(
-            "weights of a target must be finite numbers >= 0 with one above zero at least, got "
-            + (f"another for {len(bad)} items: {shown(bad)}." if bad else f"{len(weights)} items and none above zero.")
-        )
-    return weights
-
-
-_NAMED: Named = {"criterion": (CRITERIA, "name"), "prior": (PRIORS, "kind")}
 
 
 def read_session_fields(path: Path) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from itembank.publishing import without_responses
 from itembank.selection.constraints import Constraints
 from itembank.selection.criteria import DOptimality, VOptimality
 from itembank.sessions.limits import Budget, Decision, Stopping
-from itembank.sessions.prior_specs import GroupPrior, RegressionPrior
+from itembank.sessions.priors import GroupPrior, RegressionPrior
 from itembank.sessions.session_spec import SessionSpec
 from tests.bank.banks import make_bank
 from tests.cli.session.loops import FAST, LIMIT, ids, session_file, settings_of
@@ -143,7 +143,7 @@ def test_files_that_do_not_fit_leave_no_journal(run, bank_folder, tmp_path, cont
 def test_calibrated_intervals_are_found_when_the_session_starts(run, bank_folder, tmp_path, monkeypatch):
     journal = tmp_path / "j"
     assert run("session", "start", bank_folder, "-o", journal, "--model-id", "m", "--half-width", 0.1).code == 0
-    monkeypatch.setattr("itembank.sessions.past_sessions._sessions", None)  # what was found then is kept
+    monkeypatch.setattr("itembank.sessions.preparation._sessions", None)  # what was found then is kept
     run("session", "tell", journal, "math/0", "--response", 1)
     assert len(ids(run, journal)) == 1
     rows = json.loads(run("session", "status", journal, "--format", "json").out)["scores"]

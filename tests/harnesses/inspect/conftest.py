@@ -8,7 +8,7 @@ import pytest
 
 from itembank.bank.bank_files import save_bank
 from itembank.calibration.build import build_bank
-from itembank.harnesses.inspect.task_items import hash_of
+from itembank.harnesses.inspect.samples import hash_of
 from itembank.responses.responses import ResponseMatrix
 
 

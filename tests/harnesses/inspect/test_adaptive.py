@@ -9,7 +9,7 @@ import inspect_ai
 
 from itembank.bank.bank_files import load_bank
 from itembank.errors import DataWarning, IntegrityError, ParameterError
-from itembank.harnesses.inspect.estimates import estimated_metrics
+from itembank.harnesses.inspect.samples import estimated_metrics
 from itembank.harnesses.inspect.tasks import adaptive
 from itembank.readers.read import read_inspect
 from itembank.readers.reading_specs import ReadingSpec
@@ -108,11 +108,7 @@ def test_metrics_of_no_scores_are_the_prior(bank_path):
     ("arguments", "error", "message"),
     [
         ({"max_items": 4, "task_args": {"size": 20}}, IntegrityError, r"4 of 24 that are none: 'toy/21', 'toy/22'"),
-        (
-            {"max_items": 4, "task_args": {"changed": 2}},
-            IntegrityError,
-            r"with another content: 'toy/1'",
-        ),
+        ({"max_items": 4, "task_args": {"changed": 2}}, IntegrityError, r"with another content: 'toy/1'"),
         ({}, ParameterError, "half_width or max_items must be given"),
     ],
 )

@@ -14,7 +14,7 @@ from inspect_ai.dataset import Sample
 
 from itembank.bank.bank_files import load_bank, save_bank
 from itembank.bank.selections import Selection
-from itembank.harnesses.inspect.task_items import hash_of
+from itembank.harnesses.inspect.samples import hash_of
 from itembank.planning.select import select
 from itembank.publishing import without_responses
 from itembank.readers.inspect_files import read_log

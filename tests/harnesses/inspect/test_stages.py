@@ -10,9 +10,9 @@ import inspect_ai
 
 from itembank.bank.bank_files import load_bank
 from itembank.bank.selections import Selection
-from itembank.errors import DataError, DataWarning
+from itembank.errors import DataWarning
 from itembank.estimation.estimate import estimate
-from itembank.harnesses.inspect.estimates import estimated_metrics
+from itembank.harnesses.inspect.samples import estimated_metrics
 from itembank.harnesses.inspect.tasks import stages
 from itembank.planning.next_stage import next_stage
 from itembank.planning.select import select
@@ -109,15 +109,3 @@ def test_nothing_follows_where_no_sample_has_a_score(whole, bank_path, routing, 
     assert not Calls.made
     unknown = estimated_metrics([], bank=str(bank_path), task="toy", routing=routing)
     assert unknown["n_items"] == 0
-
-
-def test_a_selection_without_a_next_stage_is_refused(whole, bank_path, routing, tmp_path):
-    Calls.reset()
-    batch, last = tmp_path / "batch.json", tmp_path / "last.json"
-    select(load_bank(bank_path), 5).save(batch)
-    first = Selection.load(routing)
-    next_stage(bank_path, first, answers_to(first, read(whole[0].location))).save(last)
-    for path in (batch, last):
-        with pytest.raises(DataError, match="needs the selection of a first stage"):
-            stages("toy", str(bank_path), str(path))
-    assert not Calls.made

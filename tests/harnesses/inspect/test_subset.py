@@ -12,9 +12,8 @@ from inspect_ai import score
 from itembank.bank.bank_files import load_bank, save_bank
 from itembank.errors import DataError, DataWarning, IntegrityError
 from itembank.estimation.estimate import estimate
-from itembank.harnesses.inspect.estimates import estimated_metrics
-from itembank.harnesses.inspect.scoring import estimating
-from itembank.harnesses.inspect.tasks import subset
+from itembank.harnesses.inspect.samples import estimated_metrics
+from itembank.harnesses.inspect.tasks import estimating, subset
 from itembank.planning.select import select
 from itembank.readers.read import read_inspect
 from itembank.responses.prompts import PROMPT_SETTINGS, TASK_NAME, settings_text

@@ -194,26 +194,29 @@ def test_an_exported_task_that_was_renamed_is_loaded_by_its_own_name(run, place,
 STAGES = ("-n", 15, "--stages", 2, "--batch", 4, "--import", "simulated_lm", "-o", "out", "--format", "json")
 
 
-def test_stages_are_run_in_one_command_and_go_on_after_a_kill(run, place, full, monkeypatch, simulated):
-    """Killed in the second stage, after five and four answers; then only the six others are asked."""
-    words, arguments = ("run", "lm-eval", "bank", *STAGES), ("--", *ARGS, "--include_path", "tasks")
-    from itembank.harnesses.lm_eval import hooks  # noqa: PLC0415
+def stopped_after(monkeypatch, n_items):
+    """Stop a run once, when so many items were run; return the list of those that were, also later."""
+    from itembank.harnesses.lm_eval import run as hooks  # noqa: PLC0415
 
-    ran, keep = [], hooks.ItemsByAndBy.run_missing
+    ran, stops, keep = [], [n_items], hooks.ItemsByAndBy.run_missing
 
-    def until_killed(self, items, *rest):
-        if len(ran) == 9:
+    def run_missing(self, items, *rest):
+        if stops == [len(ran)]:
+            stops.clear()
             raise KeyboardInterrupt
         ran.extend(items)
         keep(self, items, *rest)
 
-    with monkeypatch.context() as patched:
-        patched.setattr(hooks.ItemsByAndBy, "run_missing", until_killed)
-        assert run(*words, *arguments).code != 0
+    monkeypatch.setattr(hooks.ItemsByAndBy, "run_missing", run_missing)
+    return ran
+
+
+def test_stages_are_run_in_one_command_and_go_on_after_a_kill(run, place, full, monkeypatch, simulated):
+    """Killed in the second stage, after five and four answers; then only the six others are asked."""
+    words, arguments = ("run", "lm-eval", "bank", *STAGES), ("--", *ARGS, "--include_path", "tasks")
+    ran = stopped_after(monkeypatch, 9)
+    assert run(*words, *arguments).code != 0
     first = set(ran)
-    monkeypatch.setattr(
-        hooks.ItemsByAndBy, "run_missing", lambda self, items, *rest: (ran.extend(items), keep(self, items, *rest))
-    )
     done = run(*words, *arguments)
     assert done.code == 0, done.err
     assert "9 items are answered" in done.err
@@ -233,25 +236,14 @@ def test_stages_are_run_in_one_command_and_go_on_after_a_kill(run, place, full, 
     ]
 
 
-def test_a_selection_goes_on_after_a_stop_and_asks_nothing_twice(run, place, full):
+def test_a_selection_goes_on_after_a_stop_and_asks_nothing_twice(run, place, full, monkeypatch):
     """Stopped after two batches; then with another batch size and device, in another order."""
     words = ("-n", 12, "--batch", 4, "-o", "out", "--import", "simulated_lm", "--format", "json")
     words = ("run", "lm-eval", "bank", *words)
     model = "skill=0.6,seed=99,model=new,calls=calls.txt"
     arguments = ("--", "--model", "simulated", "--model_args", model, "--include_path", "tasks")
-    from itembank.harnesses.lm_eval import hooks  # noqa: PLC0415
-
-    ran, keep = [], hooks.ItemsByAndBy.run_missing
-
-    def until_stopped(self, items, *rest):
-        if len(ran) == 8:
-            raise KeyboardInterrupt
-        ran.extend(items)
-        keep(self, items, *rest)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(hooks.ItemsByAndBy, "run_missing", until_stopped)
-        stopped = run(*words, *arguments)
+    stopped_after(monkeypatch, 8)
+    stopped = run(*words, *arguments)
     assert stopped.code == 1
     assert "The same command goes on from here" in stopped.err
     before = (place / "calls.txt").read_text().splitlines()
@@ -374,11 +366,7 @@ def test_logs_of_exported_tasks_are_imported_as_those_of_the_originals(run, plac
 
 
 @pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (("--name", "a b"), "name must be letters"),
-        (("-o", "tasks"), "must be new or empty"),
-    ],
+    ("words", "message"), [(("--name", "a b"), "name must be letters"), (("-o", "tasks"), "must be new or empty")]
 )
 def test_an_export_that_cannot_work_is_refused(run, place, words, message):
     run("select", "bank", "-n", 3, "-o", "selection.json")

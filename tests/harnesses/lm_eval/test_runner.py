@@ -14,7 +14,7 @@ from itembank.bank.bank_files import load_bank
 from itembank.bank.selections import Selection
 from itembank.errors import DataError, DataWarning, IntegrityError
 from itembank.harnesses.lm_eval import Runner
-from itembank.harnesses.lm_eval.releases import HarnessError
+from itembank.harnesses.lm_eval.patches import HarnessError
 from itembank.planning.select import select
 from itembank.sessions.journal_sessions import read_session
 from itembank.sessions.limits import Budget, Stopping
@@ -129,7 +129,7 @@ def test_several_ranks_are_refused_in_a_session(runner, new_model, tmp_path):
 
 def test_a_changed_document_is_refused_before_a_session_s_first_request(runner, new_model, tmp_path, monkeypatch):
     from itembank.errors import IntegrityError  # noqa: PLC0415
-    from itembank.harnesses.lm_eval import hooks  # noqa: PLC0415
+    from itembank.harnesses.lm_eval import run as hooks  # noqa: PLC0415
 
     new_model.calls = tmp_path / "calls"
     monkeypatch.setattr(hooks, "contents_of", lambda items: {"products/11": "another"})
@@ -150,7 +150,7 @@ sys.path.insert(0, sys.argv[1])
 import simulated_lm
 from itembank.sessions.limits import Budget
 from itembank.sessions.session_spec import SessionSpec
-from itembank.harnesses.lm_eval import Runner, hooks, rows
+from itembank.harnesses.lm_eval import Runner, run as hooks, rows
 from lm_eval.tasks import TaskManager
 
 _, _, tasks, bank, folder, place, count = sys.argv

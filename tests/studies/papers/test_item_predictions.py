@@ -10,17 +10,17 @@ from itembank.irt.bernoulli import probability
 from itembank.readers.compute import training_compute
 from itembank.studies.papers.item_predictions import item_predictions
 from itembank.studies.papers.law_predictions import law_predictions
-from tests.auditing import fit_world
+from tests.auditing import panels
 from tests.scaling.simulated_suite import simulated_suite
 
 
 @pytest.fixture(scope="module")
 def found():
-    return item_predictions(fit_world.bank(), rng=5)
+    return item_predictions(panels.bank(), rng=5)
 
 
 def test_predictions_are_those_of_fits_and_abilities_that_know_nothing_of_the_response(found):
-    bank = fit_world.bank()
+    bank = panels.bank()
     half = np.random.default_rng(5).permutation(bank.n_items) % 2
     asked = np.flatnonzero(half == 0)
     expected, seen = [], []
@@ -48,13 +48,13 @@ def test_predictions_of_the_right_item_model_are_right(found):
 
 
 def test_a_row_a_scenario_and_one_for_all(found):
-    assert [row["scenario"] for row in found.rows()] == [*fit_world.bank().targets.scenarios, "all items"]
+    assert [row["scenario"] for row in found.rows()] == [*panels.bank().targets.scenarios, "all items"]
     assert sum(row["n_cells"] for row in found.bin_rows()) == 2 * found.scenarios[-1].predicted.size
     assert sum(row["n_items"] for row in found.rows()[:-1]) == found.rows()[-1]["n_items"]
 
 
 def test_few_models_cannot_be_left_out():
-    bank = fit_world.bank()
+    bank = panels.bank()
     few = dataclasses.replace(bank, responses=bank.responses.take(models=np.arange(8)))
     with pytest.raises(DataError, match=r"takes at least 10, and bank .* has 8"):
         item_predictions(few)

@@ -1,4 +1,4 @@
-"""A run of Inspect's own command with chosen items: what it is given, and what it left behind."""
+"""A run of Inspect's own command with chosen items: what it is given, would cost, and left behind."""
 
 import json
 import subprocess
@@ -9,14 +9,15 @@ from pathlib import Path
 from typing import Any
 
 from itembank.bank.banks import Bank
+from itembank.bank.selections import Selection
 from itembank.errors import DataError, ParameterError, shown
 from itembank.files.atomic import write_text
-from itembank.harnesses.inspect.answers import response_of
-from itembank.harnesses.inspect.estimates import answers_of
-from itembank.harnesses.inspect.task_items import TaskItems
+from itembank.harnesses.drive import usual_costs
+from itembank.harnesses.inspect.samples import TaskItems, answers_of, response_of
 from itembank.readers.inspect_files import inspect_files, read_log
 from itembank.readers.inspect_runs import InspectRun, run_of, together
 from itembank.readers.reading_specs import ReadingSpec
+from itembank.selection.recipes import stages_of
 
 IGNORE_PROMPTS = "ignore_prompts"
 """Argument of our tasks; absent where prompts count."""
@@ -54,27 +55,16 @@ def check_task(call: HarnessCall, bank: Bank, known: TaskItems) -> None:
     """Make the task, and so compare it with the bank, and its solvers with those of the bank's runs.
 
     No model is called.
-
-    Raises
-    ------
-    DataError, IntegrityError, ParameterError
-        As the tasks `adaptive`, `stages` and `subset`.
     """
-    from itembank.harnesses.inspect import prompts, tasks  # noqa: PLC0415 (import Inspect)
+    from itembank.harnesses.inspect import tasks  # noqa: PLC0415 (import Inspect)
 
     made = getattr(tasks, call.task)(**call.task_arguments)
     is_ignored = bool(call.task_arguments.get(IGNORE_PROMPTS))
-    prompts.check_prompts(bank, known, prompts.solvers_told(made, call.arguments), is_ignored=is_ignored)
+    tasks.check_prompts(bank, known, tasks.solvers_told(made, call.arguments), is_ignored=is_ignored)
 
 
 def run_command(call: HarnessCall, folder: Path) -> None:
-    """Run Inspect's command, or go on where an earlier one of the same arguments ended; its output goes to stderr.
-
-    Raises
-    ------
-    DataError
-        When the folder holds a run of other items, or the run fails.
-    """
+    """Run Inspect's command, or go on where an earlier one of the same arguments ended; its output goes to stderr."""
     text = json.dumps(call.task_arguments, indent=1, ensure_ascii=False) + "\n"
     kept = folder / TASK_FILE
     if kept.is_file() and kept.read_text(encoding="utf-8") != text:
@@ -88,7 +78,16 @@ def run_command(call: HarnessCall, folder: Path) -> None:
         words = ["eval", f"itembank/{call.task}", "--task-config", str(kept), "--log-buffer", "1", *call.arguments]
     else:
         words = ["eval-retry", str(run.path), "--log-buffer", "1"]
-    _launch([*words, "--log-dir", str(folder)])
+    words = [sys.executable, "-m", "inspect_ai", *words, "--log-dir", str(folder)]
+    with subprocess.Popen(words, stdout=sys.stderr.fileno()) as inspect:  # noqa: S603 (its output is not ours)
+        try:
+            inspect.wait()
+        except KeyboardInterrupt:
+            try:
+                inspect.wait(PATIENCE)  # Inspect heard the same Ctrl-C, and ends its log
+            except subprocess.TimeoutExpired:
+                inspect.terminate()
+            raise
     run = last_run(folder)
     if run is None or not (run.samples or run.is_finished):
         raise DataError(
@@ -102,19 +101,6 @@ def run_command(call: HarnessCall, folder: Path) -> None:
         )
 
 
-def _launch(words: Sequence[str]) -> None:
-    # Of another process, whose standard output is not ours.
-    with subprocess.Popen([sys.executable, "-m", "inspect_ai", *words], stdout=sys.stderr.fileno()) as inspect:  # noqa: S603
-        try:
-            inspect.wait()
-        except KeyboardInterrupt:
-            try:
-                inspect.wait(PATIENCE)  # Inspect heard the same Ctrl-C, and ends its log
-            except subprocess.TimeoutExpired:
-                inspect.terminate()
-            raise
-
-
 def last_run(folder: Path) -> InspectRun | None:
     """Return the latest run of a folder with its retries, None where there is none."""
     spec = ReadingSpec()
@@ -126,3 +112,18 @@ def last_run(folder: Path) -> InspectRun | None:
 def run_answers(run: InspectRun, known: TaskItems, scorer: str | None) -> dict[str, list[float]]:
     """Return the scores of each item of a run, one an epoch."""
     return answers_of(known, [(one.id, response_of(one, known.task, scorer)) for one in run.samples.values()])
+
+
+def expected_run(bank: Bank, known: TaskItems, call: HarnessCall) -> dict[str, Any]:
+    """Return the items of a run at most, and its expected cost in each unit that the bank records."""
+    arguments, own = call.task_arguments, list(known.items.values())
+    wanted, most = own, None  # any item may be asked
+    if call.task == "subset":
+        wanted = [item_id for item_id in Selection.load(arguments["selection"]).item_ids if item_id in set(own)]
+    elif call.task == "stages":
+        most = sum(stages_of(Selection.load(arguments["selection"]))[0])
+    else:
+        most = arguments["session"]["budget"]["n_items"]
+    n_items = len(wanted) if most is None else min(most, len(wanted))
+    costs = usual_costs(bank, wanted, n_items)
+    return {"bank": bank.bank_id, "task": known.task, "n_items": n_items, "n_items_full": len(set(own)), **costs}

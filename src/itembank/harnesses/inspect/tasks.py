@@ -1,36 +1,330 @@
-"""Tasks of Inspect that run chosen samples of another task; loaded by Inspect only."""
+"""Tasks of Inspect that run chosen samples of another task, with their feed, checks of prompts, scorer and metric."""
 
 import json
+import math
 import os
-from collections.abc import Mapping
+from abc import ABC, abstractmethod
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
+import click
+import polars as pl
 from inspect_ai import SampleSource, Task, task, task_with
-from inspect_ai._eval.loader import load_tasks
+from inspect_ai._eval.loader import load_tasks, resolve_task_args, solver_from_spec
+from inspect_ai._eval.task.constants import TASK_ALL_PARAMS_ATTR
+from inspect_ai._eval.task.log import plan_to_eval_plan
+from inspect_ai._eval.task.run import resolve_plan
+from inspect_ai._util.json import to_json_safe
+from inspect_ai._util.registry import registry_info
 from inspect_ai.dataset import MemoryDataset
+from inspect_ai.scorer import Metric, SampleScore, Score, Scorer, Target, metric, scorer
+from inspect_ai.scorer._scorer import SCORER_METRICS, scorer_register
+from inspect_ai.solver import SolverSpec, TaskState
 
 from itembank.bank.banks import Bank
 from itembank.bank.selections import Selection
 from itembank.errors import DataError, ParameterError, shown
 from itembank.files.digests import RECORD_KEY, with_digest
 from itembank.files.hub_names import is_hub_name
-from itembank.harnesses.inspect.answers import MODEL
-from itembank.harnesses.inspect.estimates import known_bank, known_pool
-from itembank.harnesses.inspect.feed import SessionFeed, StagesFeed
-from itembank.harnesses.inspect.prompts import arguments_told, check_prompts
-from itembank.harnesses.inspect.scoring import estimating
-from itembank.harnesses.inspect.stages import check_routing
-from itembank.harnesses.inspect.task_items import TaskItems, samples_by_item, task_items
-from itembank.readers.inspect_scores import OWN_SCORER
+from itembank.harnesses.drive import compare_prompts
+from itembank.harnesses.inspect.samples import (
+    MODEL,
+    TaskItems,
+    answer_of,
+    check_routing,
+    estimated_metrics,
+    known_bank,
+    known_pool,
+    logged_sample,
+    response_of,
+    samples_by_item,
+    stage_after,
+    task_items,
+)
+from itembank.planning.next_stage import has_next_stage
+from itembank.readers.inspect_files import LogFile
+from itembank.readers.inspect_runs import run_of
+from itembank.readers.inspect_samples import Sample
+from itembank.readers.inspect_scores import OWN_SCORER, choose_scorer, flat_scores, score_value
+from itembank.readers.reading_specs import ReadingSpec
+from itembank.responses.prompts import PROMPT_SETTINGS, settings_text
 from itembank.responses.score_names import OVERALL
 from itembank.selection.recipes import stages_of
+from itembank.sessions.answers import tell_all
 from itembank.sessions.limits import Budget, Stopping
 from itembank.sessions.session import AdaptiveSession
 from itembank.sessions.session_spec import SessionSpec
 
+ADVICE = (
+    "Give the arguments of the task (--task-arg NAME=VALUE), the solver and the system message that the bank's runs "
+    "had. The bank knows a digest of long texts only."
+)
 BATCH = 8
+
+
+@dataclass(frozen=True, slots=True)
+class _Loaded:
+    """The task that is to be run, the bank, and the items that they share."""
+
+    inner: Task
+    known: TaskItems
+    bank: Bank
+    place: str  # Where the bank lies
+    scorer: str | None  # Whose scores are the responses
+
+    @classmethod
+    def of(
+        cls, name: str, arguments: Mapping[str, Any] | None, bank: str, scorer: str | None, *, ignore_prompts: bool
+    ) -> Self:
+        """Load the task, find its items in the bank, and compare its arguments with those of the bank's runs."""
+        # Inspect takes no absolute path that has no @NAME.
+        name = os.path.relpath(name) if Path(name).is_absolute() and "@" not in name else name
+        found = load_tasks([name], dict(arguments or {}))
+        if len(found) != 1:
+            raise DataError(
+                f"task must name one task, got {len(found)} for {name!r}: {shown([one.name for one in found])}. Write "
+                "FILE@NAME, or PACKAGE/NAME."
+            )
+        if not found[0].scorer:
+            raise DataError(f"the task {name!r} must have a scorer, got none.")
+        place = _place(bank)
+        loaded = known_bank(place, "")
+        known = task_items(loaded, found[0].name)
+        check_prompts(loaded, known, arguments_told(found[0]), is_ignored=ignore_prompts)
+        return cls(found[0], known, loaded, place, scorer or known.scorer)
+
+    def samples(self, wanted: Sequence[str] | None = None) -> dict[str, Any]:
+        """Return the samples of these items, by default of all that the task shares with the bank."""
+        wanted = list(self.known.items.values()) if wanted is None else wanted
+        return samples_by_item(self.bank, self.known, self.inner.dataset, wanted)
+
+    def check_items(self, selection: Selection) -> None:
+        """Refuse a selection whose items are not in the bank."""
+        known_ids = set(self.bank.responses.item_ids)
+        foreign = [item_id for item_id in selection.item_ids if item_id not in known_ids]
+        if foreign:
+            raise DataError(
+                f"every item of the selection must be in the bank, got {len(foreign)} that are not: {shown(foreign)}."
+            )
+
+    def with_estimate(self, dataset: Any, about: Mapping[str, Any], **chosen: str) -> Task:
+        """Return the task with other samples, with a scorer more, and with what they are in its metadata."""
+        bank_id = self.bank.bank_id
+        ours = {"task": self.known.task, "bank": bank_id, "n_items_full": len(self.known.items), **about}
+        own = estimating(bank=self.place, task=self.known.task, scorer_name=self.scorer, bank_id=bank_id, **chosen)
+        metadata = {**(self.inner.metadata or {}), OWN_SCORER: ours}
+        return task_with(self.inner, dataset=dataset, scorer=[*self.inner.scorer, own], metadata=metadata)
+
+
+class Feed(ABC):
+    """Gives Inspect the samples of items that are asked, and takes what became of them.
+
+    Inspect asks for further samples when none is in flight. Only then answers are looked at, in the order in which the
+    items were asked, so that nothing depends on the order in which samples were completed. A retry begins anew, asks
+    the same items again and finds them answered in the log.
+    """
+
+    def __init__(self, loaded: _Loaded) -> None:
+        self._loaded, self._samples = loaded, loaded.samples()
+        self._items = {str(sample.id): item_id for item_id, sample in self._samples.items()}
+        self._epochs: dict[str, list[Sample]] = defaultdict(list)
+
+    @property
+    def source(self) -> SampleSource:
+        """What Inspect takes samples from."""
+        return SampleSource.from_samples(self._asked(), next_samples=self._next, sample_complete=self._complete)
+
+    @abstractmethod
+    def ask(self) -> Sequence[str]:
+        """Return the items to run now; none at the end."""
+
+    @abstractmethod
+    def tell(self) -> None:
+        """Take the outcomes of the items that were asked."""
+
+    def outcome(self, item_id: str) -> tuple[list[Sample], list[float]]:
+        """Return the epochs of an item in their order, and their scores, NaN where there is none."""
+        epochs = sorted(self._epochs.pop(item_id, []), key=lambda one: one.epoch)
+        return epochs, [response_of(one, self._loaded.known.task, self._loaded.scorer) for one in epochs]
+
+    def _asked(self) -> list[Any]:
+        return [self._samples[item_id] for item_id in self.ask()]
+
+    async def _next(self) -> list[Any] | None:
+        self.tell()
+        return self._asked() or None
+
+    async def _complete(self, sample: Any) -> None:
+        """Take a sample that was run, in one of its epochs, or taken over from an earlier attempt."""
+        logged = logged_sample(sample)
+        self._epochs[self._items[str(logged.id)]].append(logged)
+
+
+class SessionFeed(Feed):
+    """Asks what a session asks, and keeps the estimate after each batch in `trace`."""
+
+    def __init__(self, loaded: _Loaded, session: AdaptiveSession, batch: int) -> None:
+        super().__init__(loaded)
+        self._session, self._batch = session, batch
+        self.trace: list[dict[str, float]] = []
+
+    def ask(self) -> Sequence[str]:
+        """Return the next batch of the session."""
+        return self._session.ask(self._batch)
+
+    def tell(self) -> None:
+        """Tell the session the outcome of every item that it waits for; one that was cancelled before it ran failed."""
+        pending = self._session.pending
+        for item_id in pending:
+            epochs, responses = self.outcome(item_id)
+            tell_all(self._session, [answer_of(item_id, epochs, responses)])
+        if pending:
+            estimate = self._session.estimate()
+            row = next(row for row in estimate.scores.rows() if row["target"] == estimate.scores.main_target)
+            known = {"n_items": self._session.n_items, **{name: row[name] for name in ("estimate", "low", "high")}}
+            abilities = {f"ability_{number}": value for number, value in enumerate(estimate.theta.tolist(), 1)}
+            self.trace.append({**known, **abilities})
+
+
+class StagesFeed(Feed):
+    """Asks stage after stage of a multistage test, each chosen from what was answered before."""
+
+    def __init__(self, loaded: _Loaded, routing: Selection) -> None:
+        super().__init__(loaded)
+        self._stage: Selection | None = routing
+        self._answers: dict[str, list[float]] = {}
+
+    def ask(self) -> Sequence[str]:
+        """Return the items of the stage; none after the last."""
+        return () if self._stage is None else self._stage.item_ids
+
+    def tell(self) -> None:
+        """Go on to the next stage; to none after the last, and where no sample has a score."""
+        if self._stage is None:
+            return
+        for item_id in self._stage.item_ids:
+            known = [response for response in self.outcome(item_id)[1] if not math.isnan(response)]
+            if known:
+                self._answers[item_id] = known
+        goes_on = self._answers and has_next_stage(self._stage)
+        self._stage = stage_after(self._loaded.bank, self._stage, self._answers) if goes_on else None
+
+
+def check_prompts(
+    bank: Bank,
+    known: TaskItems,
+    settings: Mapping[str, Any],  # As `itembank.responses.prompts` names them
+    *,
+    is_ignored: bool = False,  # Say that they differ, and go on
+) -> None:
+    """Compare how a task asks with how the bank's models were asked; no model has been called yet."""
+    ids = pl.Series("item_id", list(known.items.values()), dtype=pl.String)
+    asked = ids.to_frame().with_columns(pl.lit(settings_text(settings), dtype=pl.String).alias(PROMPT_SETTINGS))
+    compare_prompts(asked, bank.responses.items, advice=ADVICE, is_ignored=is_ignored)
+
+
+def arguments_told(task: Task) -> dict[str, Any]:
+    """Return version and arguments of a task, which no option of Inspect's command can change."""
+    return {name: value for name, value in _told(task).items() if name in {"version", "task_args"}}
+
+
+def solvers_told(task: Task, arguments: Sequence[str]) -> dict[str, Any]:
+    """Return solvers and system prompts of a task that is run with these arguments of Inspect's command.
+
+    They are unknown where a file says them.
+    """
+    given = _given(arguments)
+    if given["solver_config"] or given["run_config"] or given["generate_config"]:
+        return {}
+    config = {} if given["system_message"] is None else {"system_message": given["system_message"]}
+    solver = None
+    if given["solver"] is not None:
+        values: dict[str, Any] = {}
+        for name, _, value in (pair.partition("=") for pair in given["solver_args"]):
+            try:
+                values[name] = json.loads(value)
+            except ValueError:
+                values[name] = value
+        solver = solver_from_spec(SolverSpec(given["solver"], values))
+    told = _told(task, {"model_generate_config": config}, solver)
+    return {name: value for name, value in told.items() if name not in {"version", "task_args"}}
+
+
+def _told(task: Task, about: Mapping[str, Any] | None = None, solver: Any = None) -> dict[str, Any]:
+    """Return the settings that the reader of logs would find in the log of a task."""
+    about = about or {}
+    arguments = getattr(task, TASK_ALL_PARAMS_ATTR, resolve_task_args(task))
+    own = {"task": "task", "model": "none", "task_version": task.version, "task_args": arguments}
+    plan = plan_to_eval_plan(resolve_plan(task, solver), task.config)
+    header = json.loads(to_json_safe({"eval": {**own, **about}, "plan": plan}))  # as Inspect writes logs
+    header["plan"]["config"] = {**(header["plan"].get("config") or {}), **about.get("model_generate_config", {})}
+    return dict(run_of(LogFile(Path("task"), header, []), ReadingSpec()).settings)
+
+
+def _given(arguments: Sequence[str]) -> dict[str, Any]:
+    """Read the options of Inspect's command that make prompts."""
+    names = ("--solver", "--solver-config", "--run-config", "--generate-config", "--system-message")
+    command = click.Command(
+        "eval",
+        params=[*(click.Option([name]) for name in names), click.Option(["-S", "solver_args"], multiple=True)],
+        context_settings={"ignore_unknown_options": True, "allow_extra_args": True},
+        add_help_option=False,
+    )
+    return command.make_context("eval", list(arguments)).params
+
+
+@metric(name="full_benchmark", scores="unreduced")
+def full_benchmark(
+    bank: str, task: str, *, bank_id: str = "", session: str = "", selection: str = "", routing: str = ""
+) -> Metric:
+    """Estimate the score on the full benchmark; the arguments are those of `estimated_metrics`.
+
+    It depends on them and on the samples' ids and scores alone, so that it holds in retries and in `inspect score`.
+    """
+
+    def estimated(scores: list[SampleScore]) -> dict[str, float]:
+        values = [(one.sample_id, one.score.as_float()) for one in scores]
+        chosen = {"session": session, "selection": selection, "routing": routing}
+        return estimated_metrics(values, bank=bank, task=task, bank_id=bank_id, **chosen)
+
+    return estimated
+
+
+@scorer(metrics=[], name=OWN_SCORER)
+def _copied(bank: str, task: str, scorer_name: str | None = None, **_known: str) -> Scorer:  # noqa: ARG001 (for logs)
+    """Give the score of another scorer of the task as a number."""
+
+    async def score(state: TaskState, _target: Target) -> Score:
+        found = flat_scores({name: one.model_dump() for name, one in (state.scores or {}).items()})
+        if not found:
+            return Score(value=math.nan)
+        name = choose_scorer(task, list(found), [scorer_name] if scorer_name else [], [])
+        return Score(value=score_value(found[name]), metadata={"scorer": name})
+
+    return score
+
+
+def estimating(bank: str, task: str, scorer_name: str | None = None, **known: str) -> Scorer:
+    """Make the scorer whose metric is the estimate.
+
+    Parameters
+    ----------
+    bank, task : str
+    scorer_name : str, optional
+        Whose scores are the responses; the task's first scorer by default.
+    **known
+        Further arguments of `full_benchmark`.
+    """
+    made = _copied(bank, task, scorer_name, **known)
+    # Inspect's decorator knows no metrics that depend on the scorer's own arguments.
+    registry_info(made).metadata[SCORER_METRICS] = [full_benchmark(bank=bank, task=task, **known)]
+    return made
+
+
+scorer_register(estimating, registry_info(_copied).name, {SCORER_METRICS: []})
 
 
 @task
@@ -75,20 +369,10 @@ def adaptive(
     loaded = _Loaded.of(task, task_args, bank, scorer, ignore_prompts=ignore_prompts)
     known = loaded.known
     spec = _spec(known, half_width, max_items, seed) if session is None else SessionSpec.from_dict(session)
-    samples = samples_by_item(loaded.bank, known, loaded.inner.dataset, list(known.items.values()))
     text = json.dumps(spec.to_dict(), sort_keys=True)
-    trace: list[dict[str, float]] = []
-    feed = SessionFeed(
-        AdaptiveSession(known_pool(loaded.place, "", known.task, text), model_id=MODEL),
-        samples,
-        task=known.task,
-        scorer=loaded.scorer,
-        batch=batch,
-        trace=trace,
-    )
-    source = SampleSource.from_samples(feed.initial(), next_samples=feed.next, sample_complete=feed.complete)
-    about = {"session": spec.to_dict(), "trace": trace}
-    return loaded.with_estimate(source, about, session=text)
+    asking = AdaptiveSession(known_pool(loaded.place, "", known.task, text), model_id=MODEL)
+    feed = SessionFeed(loaded, asking, batch)
+    return loaded.with_estimate(feed.source, {"session": spec.to_dict(), "trace": feed.trace}, session=text)
 
 
 @task
@@ -117,8 +401,7 @@ def subset(
     if not wanted:
         raise DataError(f"the selection must hold items of the task {loaded.known.task!r}, got none: {selection}.")
     every = loaded.inner.dataset
-    samples = samples_by_item(loaded.bank, loaded.known, every, wanted)
-    dataset = MemoryDataset(list(samples.values()), name=every.name, location=every.location)
+    dataset = MemoryDataset(list(loaded.samples(wanted).values()), name=every.name, location=every.location)
     return loaded.with_estimate(
         dataset, {**_about(selection, chosen), "n_items": len(wanted)}, selection=_place(selection)
     )
@@ -144,69 +427,17 @@ def stages(
         File of the first stage (`itembank select --stages 2`).
     """
     loaded = _Loaded.of(task, task_args, bank, scorer, ignore_prompts=ignore_prompts)
-    known, routing = loaded.known, Selection.load(selection)
-    check_routing(routing, known)
+    routing = Selection.load(selection)
+    check_routing(routing, loaded.known)
     loaded.check_items(routing)
-    samples = samples_by_item(loaded.bank, known, loaded.inner.dataset, list(known.items.values()))
-    feed = StagesFeed(loaded.bank, routing, samples, task=known.task, scorer=loaded.scorer)
-    source = SampleSource.from_samples(feed.initial(), next_samples=feed.next, sample_complete=feed.complete)
     sizes, _ = stages_of(routing)
     about = {**_about(selection, routing), "n_items": sum(sizes), "stages": list(sizes)}
-    return loaded.with_estimate(source, about, routing=_place(selection))
+    return loaded.with_estimate(StagesFeed(loaded, routing).source, about, routing=_place(selection))
 
 
 def _about(path: str, selection: Selection) -> dict[str, Any]:
     """Say in the log which selection was run."""
     return {"selection": path, "selection_digest": with_digest(selection.to_dict())[RECORD_KEY]}
-
-
-@dataclass(frozen=True, slots=True)
-class _Loaded:
-    """The task that is to be run, the bank, and the items that they share."""
-
-    inner: Task
-    known: TaskItems
-    bank: Bank
-    place: str  # Where the bank lies
-    scorer: str | None  # Whose scores are the responses
-
-    @classmethod
-    def of(
-        cls, name: str, arguments: Mapping[str, Any] | None, bank: str, scorer: str | None, *, ignore_prompts: bool
-    ) -> Self:
-        """Load the task, find its items in the bank, and compare its arguments with those of the bank's runs."""
-        # Inspect takes no absolute path that has no @NAME.
-        name = os.path.relpath(name) if Path(name).is_absolute() and "@" not in name else name
-        found = load_tasks([name], dict(arguments or {}))
-        if len(found) != 1:
-            raise DataError(
-                f"task must name one task, got {len(found)} for {name!r}: {shown([one.name for one in found])}. Write "
-                "FILE@NAME, or PACKAGE/NAME."
-            )
-        if not found[0].scorer:
-            raise DataError(f"the task {name!r} must have a scorer, got none.")
-        place = _place(bank)
-        loaded = known_bank(place, "")
-        known = task_items(loaded, found[0].name)
-        check_prompts(loaded, known, arguments_told(found[0]), is_ignored=ignore_prompts)
-        return cls(found[0], known, loaded, place, scorer or known.scorer)
-
-    def check_items(self, selection: Selection) -> None:
-        """Refuse a selection whose items are not in the bank."""
-        known_ids = set(self.bank.responses.item_ids)
-        foreign = [item_id for item_id in selection.item_ids if item_id not in known_ids]
-        if foreign:
-            raise DataError(
-                f"every item of the selection must be in the bank, got {len(foreign)} that are not: {shown(foreign)}."
-            )
-
-    def with_estimate(self, dataset: Any, about: Mapping[str, Any], **chosen: str) -> Task:
-        """Return the task with other samples, with a scorer more, and with what they are in its metadata."""
-        bank_id = self.bank.bank_id
-        ours = {"task": self.known.task, "bank": bank_id, "n_items_full": len(self.known.items), **about}
-        own = estimating(bank=self.place, task=self.known.task, scorer_name=self.scorer, bank_id=bank_id, **chosen)
-        metadata = {**(self.inner.metadata or {}), OWN_SCORER: ours}
-        return task_with(self.inner, dataset=dataset, scorer=[*self.inner.scorer, own], metadata=metadata)
 
 
 def _place(path: str) -> str:

@@ -36,14 +36,8 @@ HOW_IT_RUNS = frozenset(
         *("max_memory_per_gpu", "max_cpu_memory", "gpus", "cache_dir", "token", "base_url", "num_concurrent"),
         *("max_retries", "timeout", "header", "verify_certificate", "ca_cert_path", "tensor_parallel_size"),
         *("data_parallel_size", "pipeline_parallel_size", "gpu_memory_utilization", "swap_space", "max_num_seqs"),
-        *(
-            "max_num_batched_tokens",
-            "enforce_eager",
-            "tp_size",
-            "dp_size",
-            "mem_fraction_static",
-            "distributed_executor_backend",
-        ),
+        *("max_num_batched_tokens", "enforce_eager", "tp_size", "dp_size", "mem_fraction_static"),
+        "distributed_executor_backend",
     )
 )
 """Of --model_args: where and how fast a model runs. What it answers depends on the others."""
@@ -58,13 +52,7 @@ class HarnessCall:
 
     @classmethod
     def of(cls, arguments: Sequence[str]) -> Self:
-        """Check what stands after the two dashes.
-
-        Raises
-        ------
-        ParameterError
-            For another command than ``run``, or an argument that the run decides.
-        """
+        """Check what stands after the two dashes."""
         given = list(arguments)
         if given[:1] == ["run"]:
             given = given[1:]
@@ -76,18 +64,22 @@ class HarnessCall:
                 raise ParameterError(f"{owned} must be left out after the two dashes (--): {OWNED[owned]}.")
         return cls(tuple(given))
 
+    def _by_owner(self) -> Iterator[tuple[str, str]]:
+        """Each word of the call with the argument that it is, or is a value of."""
+        owner = ""
+        for word in self.arguments:
+            if word.startswith("-") and not _is_number(word):
+                owner = word.partition("=")[0]
+                owner = SHORT_OTHERS.get(owner, owner)
+            yield owner, word
+
     def values(self, name: str) -> list[str]:
         """Return what was given for an argument; nothing where it is absent or alone."""
         found: list[str] = []
-        is_inside = False
-        for argument in self.arguments:
-            if argument.startswith("-") and not _is_number(argument):
-                word, equals, value = argument.partition("=")
-                is_inside = SHORT_OTHERS.get(word, word) == name
-                if is_inside and equals:
-                    found.append(value)
-            elif is_inside:
-                found.append(argument)
+        for word in (word for owner, word in self._by_owner() if owner == name):
+            start, equals, value = word.partition("=")
+            is_name = start == name or SHORT_OTHERS.get(start) == name
+            found += [word] if not is_name else [value] if equals else []
         return found
 
     def has(self, name: str) -> bool:
@@ -97,15 +89,7 @@ class HarnessCall:
 
     def without(self, *names: str) -> Self:
         """Return the call without these arguments and their values."""
-        kept: list[str] = []
-        is_inside = False
-        for argument in self.arguments:
-            if argument.startswith("-") and not _is_number(argument):
-                word = argument.partition("=")[0]
-                is_inside = SHORT_OTHERS.get(word, word) in names
-            if not is_inside:
-                kept.append(argument)
-        return type(self)(tuple(kept))
+        return type(self)(tuple(word for owner, word in self._by_owner() if owner not in names))
 
     def with_more(self, *arguments: str) -> Self:
         """Return the call with more arguments."""
@@ -159,22 +143,13 @@ class HarnessCall:
         return {str(name): str(value) for name, value in named.items()} if isinstance(named, dict) else {}
 
 
-def run_command(call: HarnessCall, *, output: Path | None, plugin: str | None = None) -> None:
-    """Run the harness's command in this process; what it prints on standard output goes to standard error.
-
-    Parameters
-    ----------
-    call : HarnessCall
-    output : path or None
-        Where it writes its logs; None writes none.
-    plugin : str or None
-        A module to import first, which registers a model; or its file.
-
-    Raises
-    ------
-    SystemExit
-        Where the harness ends so: 2 for arguments that it does not know.
-    """
+def run_command(
+    call: HarnessCall,
+    *,
+    output: Path | None,  # Where it writes its logs; None writes none
+    plugin: str | None = None,  # A module to import first, which registers a model; or its file
+) -> None:
+    """Run the harness's command in this process; what it prints on standard output goes to standard error."""
     from lm_eval.__main__ import cli_evaluate  # noqa: PLC0415
 
     if plugin is not None:

@@ -16,12 +16,10 @@ from itembank.bank.bank_files import load_bank
 from itembank.bank.banks import Bank
 from itembank.bank.selections import Selection
 from itembank.estimation.estimate import estimate
-from itembank.harnesses.lm_eval.documents import Documents, chosen_documents, item_id
-from itembank.harnesses.lm_eval.patches import Original
-from itembank.harnesses.lm_eval.prompts import BankPrompts
-from itembank.harnesses.lm_eval.releases import check_release
+from itembank.harnesses.drive import contents_of
+from itembank.harnesses.lm_eval.documents import BankPrompts, Documents, chosen_documents, item_id
+from itembank.harnesses.lm_eval.patches import Original, check_release
 from itembank.harnesses.lm_eval.selected import ChosenItems
-from itembank.harnesses.protocol import contents_of
 from itembank.readers.lm_eval_files import OF_BANK, ORIGINAL
 from itembank.readers.lm_eval_samples import ESTIMATES
 from itembank.responses.prompts import names_in_harness
@@ -33,21 +31,13 @@ Scored: TypeAlias = tuple[str, float]
 """Id of an item and its response."""
 
 
-def exported_task(config: Mapping[str, Any], folder: Path) -> Any:
+def exported_task(
+    config: Mapping[str, Any],  # Of the exported task; ``metadata`` says which task it is a part of
+    folder: Path,  # The exported folder
+) -> Any:
     """Load the original of an exported task and narrow this one object to the chosen documents.
 
-    Parameters
-    ----------
-    config : mapping
-        Of the exported task; ``metadata`` says which task it is a part of.
-    folder : Path
-        The exported folder.
-
-    Returns
-    -------
-    lm_eval.api.task.Task
-        Of the original's class, with its own prompts, and `est_full`, `est_low` and `est_high` among its metrics where
-        the task is a scenario of the bank.
+    `est_full`, `est_low` and `est_high` are among its metrics where the task is a scenario of the bank.
     """
     check_release()
     original = str(config["metadata"][ORIGINAL])
@@ -57,7 +47,9 @@ def exported_task(config: Mapping[str, Any], folder: Path) -> Any:
     task.config.metadata = {**own, **{name: config["metadata"][name] for name in (ORIGINAL, OF_BANK)}}
     hooks = _OneTask(original, {original: chosen_documents(selection)[original]}, bank)
     hooks.of_bank.set_shots({original: task})
-    _replace_methods(task, hooks)
+    kind = type(task)
+    task.build_all_requests = lambda **arguments: hooks.build(kind.build_all_requests, task, arguments)
+    task.doc_iterator = lambda **arguments: hooks.documents(kind.doc_iterator, task, arguments)
     if original in bank.targets.scenarios:
         _add_estimates(task, hooks, bank, _of_scenario(selection, original))
     return task
@@ -97,13 +89,6 @@ class _OneTask(ChosenItems):
         return str(names[min(self.n_walks, len(names)) - 1])
 
 
-def _replace_methods(task: Any, hooks: _OneTask) -> None:
-    """Put the hooks into this one task, beside whose class others go on as they are."""
-    kind = type(task)
-    task.build_all_requests = lambda **arguments: hooks.build(kind.build_all_requests, task, arguments)
-    task.doc_iterator = lambda **arguments: hooks.documents(kind.doc_iterator, task, arguments)
-
-
 def _add_estimates(task: Any, hooks: _OneTask, bank: Bank, selection: Selection) -> None:
     """Add the estimate and its interval to the metrics of a task, of the bank's metric and filter."""
     row = bank.responses.items.filter(bank.responses.items["item_id"] == selection.item_ids[0]).to_dicts()[0]
@@ -117,41 +102,24 @@ def _add_estimates(task: Any, hooks: _OneTask, bank: Bank, selection: Selection)
             scores.update(dict.fromkeys(ESTIMATES, scored))
         return scores
 
-    ends = {name: _estimate_of(bank, selection, end) for end, name in enumerate(ESTIMATES)}
-    task.process_results = process_results
-    task.aggregation = lambda: {**aggregation(), **ends}
-    task.higher_is_better = lambda: {**higher_is_better(), **dict.fromkeys(ESTIMATES, True)}
-
-
-def _estimate_of(bank: Bank, selection: Selection, end: int) -> Callable[[Sequence[Scored]], float]:
-    """Return what turns the scored items into the estimate, or an end of its interval."""
-
-    def aggregate(scored: Sequence[Scored]) -> float:
-        return _estimated(bank, selection, tuple((str(item), float(value)) for item, value in scored))[end]
-
-    return aggregate
-
-
-def _estimated(bank: Bank, selection: Selection, scored: tuple[Scored, ...]) -> tuple[float, float, float]:
-    """Estimate, and both ends of its interval, of the scenario that all these items belong to."""
-    key = (bank.bank_id, scored)
-    if key not in _known:
-        values = dict(scored)
-        items = bank.responses.items
+    @lru_cache(maxsize=4)  # the harness asks for the three numbers of one estimate one after the other
+    def estimated(scored: tuple[Scored, ...]) -> tuple[float, ...]:
+        values, items = dict(scored), bank.responses.items
         items = items.filter(items["item_id"].is_in(list(values)))
-        responses = ResponseMatrix.create(
-            np.array([[values[item] for item in items["item_id"]]]), model_ids=["model"], items=items
-        )
+        answers = np.array([[values[item] for item in items["item_id"]]])
+        responses = ResponseMatrix.create(answers, model_ids=["model"], items=items)
         estimates = estimate(bank, responses, selection=selection)
         (scenario,) = set(selection.scenarios)
         column = estimates.targets.index(scenario)
-        ends = estimates.value, estimates.low, estimates.high
-        _known[key] = tuple(float(one[0, column]) for one in ends)  # type: ignore[assignment]
-    return _known[key]
+        return tuple(float(one[0, column]) for one in (estimates.value, estimates.low, estimates.high))
 
+    def end_of(number: int) -> Callable[[Sequence[Scored]], float]:
+        return lambda scored: estimated(tuple((str(item), float(value)) for item, value in scored))[number]
 
-_known: dict[tuple[str, tuple[Scored, ...]], tuple[float, float, float]] = {}
-"""Estimates that were made: the harness asks for the three numbers of one one after the other."""
+    ends = {name: end_of(number) for number, name in enumerate(ESTIMATES)}
+    task.process_results = process_results
+    task.aggregation = lambda: {**aggregation(), **ends}
+    task.higher_is_better = lambda: {**higher_is_better(), **dict.fromkeys(ESTIMATES, True)}
 
 
 def _of_scenario(selection: Selection, scenario: str) -> Selection:

@@ -1,4 +1,4 @@
-"""What runs of the harness returned: its samples by item, and what it says of its tasks, safe on the disk."""
+"""What runs of the harness returned: its samples by item, safe on the disk, as responses and as answers."""
 
 import json
 import os
@@ -7,15 +7,24 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from itembank.bank.banks import Bank
+from itembank.bank.costs import INPUT_TOKENS, OUTPUT_TOKENS
 from itembank.errors import DataError
 from itembank.harnesses.lm_eval.command import HarnessCall
 from itembank.harnesses.lm_eval.documents import item_id
+from itembank.readers.agreement import check_same_content, spec_like
+from itembank.readers.lm_eval import lm_eval_record_rows
+from itembank.readers.matrix import to_matrix
+from itembank.readers.reading_specs import ReadingSpec
+from itembank.responses.responses import ResponseMatrix
+from itembank.sessions.answers import Answer
 
 Row = dict[str, Any]
 """One sample of the harness: of one document and one filter."""
 SAMPLES, RESULTS, GROUPS = "samples", "results", "groups"
 KIND = "itembank.lm_eval.rows"
 NO_CALL = HarnessCall(())
+NO_VALUE = "the harness logged no value of the metric"
 
 
 @dataclass(slots=True)
@@ -55,24 +64,18 @@ class RowFile(Rows):
     """Such rows that are in a file before they count; a line that was torn by a crash is left out.
 
     The file is made with the first rows.
-
-    Parameters
-    ----------
-    path : Path
-    call : HarnessCall
-        What the harness is called with; `is_of_same_words` says whether the file was begun with the very same words.
-        A run goes on where this says the same of the model and of how it answers;
-        whether prompts are the same is seen when they are built (`check_kept_prompts`).
-
-    Raises
-    ------
-    DataError
-        When the file holds something else, or rows of another model.
     """
 
     __slots__ = ("_header", "is_of_same_words", "path")
 
-    def __init__(self, path: Path, call: HarnessCall = NO_CALL) -> None:
+    def __init__(
+        self,
+        path: Path,
+        # What the harness is called with; `is_of_same_words` says whether the file was begun with the very same words.
+        # A run goes on where this says the same of the model and of how it answers; whether prompts are the same is
+        # seen when they are built (`check_kept_prompts`)
+        call: HarnessCall = NO_CALL,
+    ) -> None:
         Rows.__init__(self)
         self.path = path
         self._header: list[dict[str, Any]] = [{"kind": KIND, "arguments": list(call.arguments)}]
@@ -95,25 +98,21 @@ class RowFile(Rows):
                 f"{kept.get(name, '')!r}, got {call.answering.get(name, '')!r}. Repeat that, or take another folder."
             )
         for line in lines:
-            self._take(line)
+            if "about" in line:
+                self.about = _merged(self.about, line["about"])
+            else:
+                self.by_item[line["item_id"]] = (line["task"], line["rows"])
 
     def add(self, results: Mapping[str, Any]) -> None:
         """Take what an evaluation returned, when it is on the disk."""
-        plain = json.loads(_dumped({"about": _about(results), SAMPLES: results[SAMPLES]}))
+        plain = json.loads(_dumped({**_about(results), SAMPLES: results[SAMPLES]}))
+        about = _about(plain)
+        lines: list[dict[str, Any]] = [] if _merged(self.about, about) == self.about else [{"about": about}]
         items = _by_item(plain[SAMPLES])
-        is_known = _merged(self.about, plain["about"]) == self.about
-        lines: list[dict[str, Any]] = [] if is_known else [{"about": plain["about"]}]
         lines += [{"item_id": name, "task": task, "rows": rows} for name, (task, rows) in items.items()]
         self._append([*self._header, *lines])
         self._header = []
-        for line in lines:
-            self._take(line)
-
-    def _take(self, line: Mapping[str, Any]) -> None:
-        if "about" in line:
-            self.about = _merged(self.about, line["about"])
-        else:
-            self.by_item[line["item_id"]] = (line["task"], line["rows"])
+        super().add(plain)
 
     def _append(self, lines: Sequence[Mapping[str, Any]]) -> None:
         self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -169,3 +168,70 @@ def _whole_lines(path: Path) -> Iterator[dict[str, Any]]:
         if not isinstance(record, dict):
             raise DataError(f"{path}: line {number} must be one JSON object. Take another folder.")
         yield record
+
+
+def responses_of(rows: Rows, bank: Bank, model_id: str, item_ids: Iterable[str] | None = None) -> ResponseMatrix:
+    """Read samples of these items as the bank's items were read: the same metric and filter."""
+    spec = ReadingSpec(repeats="error" if bank.responses.n_trials is None else "count", empty="keep")
+    spec = spec_like(bank.responses.items, spec)
+    samples = {task: _as_logged(records) for task, records in rows.of_tasks(item_ids).items()}
+    matrix = to_matrix(lm_eval_record_rows(samples, rows.about, model_id, spec), spec)
+    check_same_content(matrix.items, bank.responses.items)
+    return matrix
+
+
+def answers_of(responses: ResponseMatrix, costs: Mapping[str, Mapping[str, float]]) -> Iterator[Answer]:
+    """Give the answer to each item; one without a value is a failure."""
+    trials = responses.n_trials
+    for position, item in enumerate(responses.items["item_id"]):
+        value, own = float(responses.responses[0, position]), costs.get(item, {})
+        if value != value:  # noqa: PLR0124 (NaN)
+            yield Answer(item, failed=True, reason=NO_VALUE, costs=own)
+        elif trials is None:
+            yield Answer(item, value, costs=own)
+        else:
+            n_trials = int(trials[0, position])
+            yield Answer(item, n_correct=round(value * n_trials), n_trials=n_trials, costs=own)
+
+
+def token_costs(lm: Any, samples: list[Row]) -> dict[str, float]:
+    """Count the tokens of one document's requests; nothing where the model does not show its tokens.
+
+    Input tokens are those of every text sent, with its continuation where a log-likelihood was asked for; output
+    tokens those of every text generated.
+    """
+    from lm_eval.api.model import CachingLM, TemplateLM  # noqa: PLC0415
+
+    model = lm.lm if isinstance(lm, CachingLM) else lm
+    encode = model.tok_encode if isinstance(model, TemplateLM) else None
+    n_input = n_output = 0
+    for sent, received in zip(samples[0]["arguments"], samples[0]["resps"], strict=True):
+        text = "".join(part for part in sent if isinstance(part, str))
+        replies = [reply for reply in received if isinstance(reply, str)]
+        counts = [_n_tokens(encode, one) for one in (text, *replies)]
+        if None in counts or not text:
+            return {}
+        n_input += (counts[0] or 0) * max(len(received), 1)
+        n_output += sum(count or 0 for count in counts[1:])
+    return {INPUT_TOKENS: float(n_input), OUTPUT_TOKENS: float(n_output)}
+
+
+def _n_tokens(encode: Any, text: str) -> int | None:
+    """Tokens of a text; None where the model gives none (some that are reached over a network give the text back)."""
+    if encode is None:
+        return None
+    try:
+        tokens = encode(text)
+    except Exception:  # noqa: BLE001 (whatever a model's tokenizer raises: its costs are unknown then)
+        return None
+    is_tokens = isinstance(tokens, list | tuple) and all(isinstance(one, int) for one in tokens)
+    return len(tokens) if is_tokens else None
+
+
+def _as_logged(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return samples as they stand in the harness's files: JSON, the target as text."""
+    from lm_eval.utils import handle_non_serializable  # noqa: PLC0415
+
+    kept = [{**{k: v for k, v in record.items() if k != "doc"}, "target": str(record["target"])} for record in records]
+    plain: list[dict[str, Any]] = json.loads(json.dumps(kept, default=handle_non_serializable))
+    return plain

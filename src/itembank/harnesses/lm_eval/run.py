@@ -9,18 +9,26 @@ from typing import Any
 from itembank.bank.arguments import GivenBank, as_bank, as_selection
 from itembank.bank.banks import Bank
 from itembank.bank.selections import Selection
-from itembank.errors import DataError, ItembankError
+from itembank.checks import check_whole
+from itembank.errors import DataError, ItembankError, shown
 from itembank.estimation.estimate import estimate
 from itembank.estimation.estimates import ScoreEstimates
+from itembank.harnesses.drive import AfterAnswer, contents_of, take_answer
 from itembank.harnesses.lm_eval.command import USUAL_SEED
-from itembank.harnesses.lm_eval.documents import Documents, chosen_documents
-from itembank.harnesses.lm_eval.hooks import SessionItems, StagedItems
-from itembank.harnesses.lm_eval.patches import hooked
-from itembank.harnesses.lm_eval.prompts import BankPrompts, arguments_of
-from itembank.harnesses.lm_eval.responses import responses_of
-from itembank.harnesses.lm_eval.rows import RowFile, Rows
-from itembank.harnesses.protocol import AfterAnswer
+from itembank.harnesses.lm_eval.documents import (
+    BankPrompts,
+    Documents,
+    Prepared,
+    arguments_of,
+    chosen_documents,
+    prompt_hashes,
+)
+from itembank.harnesses.lm_eval.patches import HarnessError, Original, hooked
+from itembank.harnesses.lm_eval.rows import RowFile, Rows, answers_of, responses_of, token_costs
+from itembank.harnesses.lm_eval.selected import ChosenItems
+from itembank.planning.next_stage import has_next_stage, next_stage
 from itembank.progress import ProgressCallback, silent
+from itembank.responses.prompts import PROMPT_HASH
 from itembank.responses.responses import ResponseMatrix
 from itembank.sessions.estimates import SessionEstimate
 from itembank.sessions.journal import read_journal
@@ -34,8 +42,139 @@ from itembank.sessions.journal_sessions import (
 from itembank.sessions.session import AdaptiveSession
 from itembank.sessions.session_spec import SessionSpec
 
+LEAST_BATCH = 8
+LEAST_BATCH_OF_STAGES = 64
+"""More than of sessions: which items are run does not depend on the batch, only what is lost where a run is killed."""
 Launch = Callable[[], Any]
 """Calls the harness once, in this process; it may load a model, write logs, and print what it likes."""
+
+
+class ItemsByAndBy(ChosenItems):
+    """Hooks that evaluate items as they are asked for, inside one evaluation of the harness."""
+
+    depends_on_answers = True
+
+    def __init__(
+        self,
+        bank: Bank,
+        rows: Rows,  # Samples of earlier runs among them: these items are not run again
+        askable: Documents,  # All that may be asked, compared with the bank before the first request
+        *,
+        batch: int | None = None,  # Items run at once; by default the model's own batch, or more
+        prompts: BankPrompts | None = None,  # What prompts must be
+    ) -> None:
+        super().__init__({}, contents_of(bank.responses.items), askable, prompts)
+        if batch is not None:
+            check_whole("batch", batch, least=1)
+        self.bank, self.rows, self.batch = bank, rows, batch
+        self.has_results = True
+
+    def begin(self, original: Original, arguments: dict[str, Any], least: int = LEAST_BATCH) -> int:
+        """Make all that may be asked ready; return how many items to run at once."""
+        lm = arguments["lm"]
+        if lm.world_size > 1 and self.depends_on_answers:
+            raise HarnessError(
+                f"a run whose items depend on answers must be one process of the harness, got {lm.world_size} ranks. "
+                "Use one process (tensor parallel and served models are one), or run a selection."
+            )
+        self.prepare_all(original, arguments)
+        check_kept_prompts(self.rows, self.prepared)
+        own = getattr(lm, "batch_size", None)  # which may be 'auto'
+        return self.batch or max(least, own if isinstance(own, int) else 1)
+
+    def run_missing(self, items: Sequence[str], original: Original, arguments: dict[str, Any]) -> None:
+        """Run those of the items that have no samples yet, and keep their samples (ranks but the first get none)."""
+        missing = [item for item in items if item not in self.rows.by_item]
+        if missing:
+            self.chosen = chosen_documents(missing)
+            results = super().evaluate(original, {**arguments, "log_samples": True, "bootstrap_iters": 0})
+            self.has_results = results is not None
+            if results is not None:
+                self.rows.add(results)
+
+
+class SessionItems(ItemsByAndBy):
+    """Hooks that drive a session to its end inside one evaluation of the harness."""
+
+    def __init__(
+        self,
+        session: AdaptiveSession,
+        bank: Bank,  # As of `ItemsByAndBy`
+        rows: Rows,
+        askable: Documents,
+        *,
+        batch: int | None = None,
+        prompts: BankPrompts | None = None,
+        after_answer: AfterAnswer | None = None,
+    ) -> None:
+        super().__init__(bank, rows, askable, batch=batch, prompts=prompts)
+        self.session, self.after_answer = session, after_answer
+
+    def evaluate(self, original: Original, arguments: dict[str, Any]) -> Any:
+        """Run what the session asks for until it asks no more; return all samples as one evaluation."""
+        session, batch = self.session, self.begin(original, arguments)
+        while items := session.pending[:batch] or session.ask(batch):
+            self.run_missing(items, original, arguments)
+            costs = {item: token_costs(arguments["lm"], self.rows.by_item[item][1]) for item in items}
+            for answer in answers_of(responses_of(self.rows, self.bank, session.model_id, items), costs):
+                take_answer(session, answer, after_answer=self.after_answer)
+        return self.rows.as_results()
+
+
+class StagedItems(ItemsByAndBy):
+    """Hooks that run all stages of a multistage test, or one selection, inside one evaluation of the harness."""
+
+    def __init__(
+        self,
+        selection: Selection,  # The first stage, or the only one
+        model_id: str,
+        bank: Bank,  # As of `ItemsByAndBy`
+        rows: Rows,
+        *,
+        has_stages: bool,  # Whether further stages are run after the first
+        batch: int | None = None,
+        prompts: BankPrompts | None = None,
+    ) -> None:
+        askable = chosen_documents(bank.responses.items["item_id"] if has_stages else selection)
+        super().__init__(bank, rows, askable, batch=batch, prompts=prompts)
+        self.stage, self.model_id, self.depends_on_answers = selection, model_id, has_stages
+
+    @property
+    def item_ids(self) -> Sequence[str]:
+        """Items of the selection, or of all stages so far."""
+        return (self.stage.whole if self.depends_on_answers else self.stage).item_ids
+
+    def advance(self) -> Sequence[str]:
+        """Go on to the first stage that was not run to its end, or to the last; return what is left of it to run."""
+        while True:
+            missing = [item for item in self.stage.item_ids if item not in self.rows.by_item]
+            if missing or not (self.depends_on_answers and has_next_stage(self.stage)):
+                return missing
+            answers = responses_of(self.rows, self.bank, self.model_id, self.item_ids)
+            self.stage = next_stage(self.bank, self.stage, answers)
+
+    def evaluate(self, original: Original, arguments: dict[str, Any]) -> Any:
+        """Run stage after stage; return all samples as one evaluation (on the first rank; others get nothing)."""
+        batch = self.begin(original, arguments, LEAST_BATCH_OF_STAGES)
+        while self.has_results and (missing := self.advance()):
+            n = len(missing) if arguments["lm"].world_size > 1 else batch
+            self.run_missing(missing[:n], original, arguments)
+        return self.rows.as_results(self.item_ids) if self.has_results else None
+
+
+def check_kept_prompts(rows: Rows, prepared: Mapping[str, Prepared]) -> None:
+    """Check that items with samples had the prompts that the harness has built now."""
+    if not rows.by_item:
+        return
+    built = prompt_hashes(prepared)
+    kept = {name: samples[0].get(PROMPT_HASH) for name, (_, samples) in rows.by_item.items() if name in built}
+    unlike = [name for name, prompt in kept.items() if prompt is not None and prompt != built[name]]
+    if unlike:
+        raise DataError(
+            f"a run goes on with the prompts that it was started with, and {len(unlike)} of {len(kept)} answered items "
+            f"have others now: {shown(unlike)}. No request was sent. Give the arguments of lm_eval that make prompts "
+            "(shots, seed, templates, system instruction) as before, or take another folder."
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,45 +304,18 @@ def rows_path(journal: str | Path) -> Path:
 def run_selection(
     launch: Launch,
     bank: Bank,
-    selection: Selection,
-    rows: Rows,
+    selection: Selection,  # With stages, the first of them
+    rows: Rows,  # Items that have samples here are not run again
     *,
     model_id: str,
-    has_stages: bool = False,
+    has_stages: bool = False,  # Whether the further stages are chosen from the answers, and run
     level: float = 0.95,
-    batch: int | None = None,
-    prompts: BankPrompts | None = None,
+    batch: int | None = None,  # Items run at once: what is lost where a run is killed
+    prompts: BankPrompts | None = None,  # What prompts must be, compared before the first request
+    # Whether the harness has written its logs: where all items have samples, nothing is launched then
     is_logged: bool = False,
-) -> tuple[HarnessRun, Selection] | None:
-    """Run a selection, or all stages of a multistage test, by whatever `launch` calls, and estimate the full scores.
-
-    Parameters
-    ----------
-    launch : function
-    bank : Bank
-    selection : Selection
-        With stages, the first of them.
-    rows : Rows
-        Items that have samples here are not run again.
-    model_id : str
-    has_stages : bool
-        Whether the further stages are chosen from the answers, and run.
-    level : float
-    batch : int or None
-        Items run at once: what is lost where a run is killed.
-    prompts : BankPrompts or None
-        What prompts must be, compared before the first request.
-    is_logged : bool
-        Whether the harness has written its logs: where all items have samples, nothing is launched then.
-
-    Returns
-    -------
-    HarnessRun
-    Selection
-        What was run; the last stage, with those before it.
-
-    None on ranks that the harness gives no results to.
-    """
+) -> tuple[HarnessRun, Selection] | None:  # And the selection that was run; None on ranks without results
+    """Run a selection, or all stages of a multistage test, by whatever `launch` calls, and estimate the full scores."""
     hooks = StagedItems(selection, model_id, bank, rows, has_stages=has_stages, batch=batch, prompts=prompts)
     if hooks.advance() or not is_logged:
         with hooked(hooks):
@@ -220,15 +332,7 @@ def run_selection(
 def session_at(
     journal: str | Path, bank: Bank, spec: SessionSpec, *, model_id: str, progress: ProgressCallback = silent
 ) -> Iterator[AdaptiveSession]:
-    """Start a session, or go on with the one that the journal holds; its budget may be raised.
-
-    Raises
-    ------
-    DataError
-        When that is of another spec or model.
-    ParameterError
-        When the budget is another one and not larger.
-    """
+    """Start a session, or go on with the one that the journal holds; its budget may be raised."""
     if not Path(journal).exists():
         with start_session(journal, bank, spec, model_id=model_id, progress=progress) as session:
             try:

@@ -1,19 +1,38 @@
-"""`selected`: whatever calls the harness inside the block runs the chosen items, with the prompts of the full run."""
+"""`selected`: whatever calls the harness inside the block runs the chosen items, with the prompts of the full run.
 
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+And what such a run would send, without a model (`dry_run`).
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from itembank.bank.banks import Bank
+from itembank.bank.costs import INPUT_TOKENS, OUTPUT_TOKENS
 from itembank.bank.selections import Selection
 from itembank.errors import ParameterError, shown
-from itembank.harnesses.lm_eval.documents import Documents, Prepared, check_contents, chosen_documents
-from itembank.harnesses.lm_eval.narrowing import narrowed, renamed, task_names
-from itembank.harnesses.lm_eval.patches import Original, hooked, is_overridden
-from itembank.harnesses.lm_eval.prompts import BankPrompts
-from itembank.harnesses.lm_eval.releases import HarnessError
-from itembank.harnesses.protocol import contents_of
+from itembank.harnesses.drive import contents_of, usual_costs
+from itembank.harnesses.lm_eval.documents import (
+    BankPrompts,
+    Documents,
+    Prepared,
+    check_contents,
+    chosen_documents,
+    item_id,
+)
+from itembank.harnesses.lm_eval.patches import (
+    HarnessError,
+    Original,
+    hooked,
+    is_overridden,
+    narrowed,
+    renamed,
+    task_names,
+)
 from itembank.responses.prompts import names_in_harness
+
+CHARACTERS_A_TOKEN = 4.0
+"""Of English text, about; for a bank whose responses recorded no tokens."""
 
 
 @contextmanager
@@ -69,26 +88,15 @@ class _AllPreparedError(Exception):
 
 
 class ChosenItems:
-    """Hooks that evaluate some documents of each task, with the requests of all.
-
-    Parameters
-    ----------
-    chosen : documents by task
-        May be changed between evaluations.
-    contents : mapping of item id to content hash
-        What documents must be.
-    checked : documents by task, optional
-        Which documents are compared with `contents` when a task is made ready; by default the chosen ones.
-    prompts : BankPrompts, optional
-        What the prompts of these documents must be.
-    """
+    """Hooks that evaluate some documents of each task, with the requests of all."""
 
     def __init__(
         self,
-        chosen: Documents,
-        contents: Mapping[str, str],
+        chosen: Documents,  # May be changed between evaluations
+        contents: Mapping[str, str],  # What documents must be
+        # Which documents are compared with `contents` when a task is made ready; by default the chosen ones
         checked: Documents | None = None,
-        prompts: BankPrompts | None = None,
+        prompts: BankPrompts | None = None,  # What the prompts of these documents must be
     ) -> None:
         self.chosen = chosen
         self.prompts = prompts
@@ -118,7 +126,13 @@ class ChosenItems:
                 "more items, run on fewer ranks, or leave the task out."
             )
         if self._tasks.get(name) is not task:
-            self._prepare(original, task, arguments)
+            self._is_building = True
+            try:
+                original(task, **{**arguments, "rank": 0, "world_size": 1})
+            finally:
+                self._is_building = False
+            self.prepared[name], self._tasks[name] = Prepared.of(task), task
+            check_contents(name, self.prepared[name], self.checked.get(name, ()), self.contents)
             if self.prompts is not None and set(self.checked) <= set(self.prepared):
                 self.prompts.check(self.prepared, self._tasks, self.checked, arguments)
         mine = numbers[int(arguments.get("rank", 0)) :: world_size]
@@ -175,19 +189,51 @@ class ChosenItems:
         finally:
             self.chosen, self._waits_for = chosen, set()
 
-    def _prepare(self, original: Original, task: Any, arguments: dict[str, Any]) -> None:
-        name = self.name_of(task)
-        self._is_building = True
-        try:
-            original(task, **{**arguments, "rank": 0, "world_size": 1})
-        finally:
-            self._is_building = False
-        self.prepared[name], self._tasks[name] = Prepared.of(task), task
-        check_contents(name, self.prepared[name], self.checked.get(name, ()), self.contents)
-
 
 def _refuse_parts(arguments: Mapping[str, Any]) -> None:
     """Refuse what would run a part of the chosen items."""
     given = [name for name in ("limit", "samples") if arguments.get(name) is not None]
     if given:
         raise ParameterError(f"the selection says which items are run, got {given[0]} too. Leave {given[0]} out.")
+
+
+class _Counting(ChosenItems):
+    """Hooks that build and check requests, and end the evaluation there."""
+
+    def evaluate(self, original: Original, arguments: dict[str, Any]) -> Any:
+        """Build the requests of all chosen documents."""
+        self.prepare_all(original, arguments)
+        raise _AllPreparedError
+
+
+def dry_run(
+    launch: Callable[[], Any],  # Calls the harness, with a model that asks for nothing
+    bank: Bank,
+    documents: Documents,  # Those that may be run
+    *,
+    # Run so many of them; their requests and tokens are then those of a mean item times as many
+    n_items: int | None = None,
+    prompts: BankPrompts | None = None,  # What prompts must be
+) -> dict[str, Any]:
+    """Compare documents and prompts with the bank's and count what would be sent.
+
+    Tokens are those that the bank's models needed, else input tokens as the length of prompts suggests; None where
+    unknown.
+    """
+    hooks = _Counting(documents, contents_of(bank.responses.items), prompts=prompts)
+    with hooked(hooks), suppress(_AllPreparedError):
+        launch()
+    places = [(task, number) for task, numbers in documents.items() for number in numbers]
+    n_run = len(places) if n_items is None else min(n_items, len(places))
+    share = n_run / len(places)
+    requests = [request for task, number in places for request in hooks.prepared[task].requests[number]]
+    counts = [request.repeats or 1 for request in requests]
+    lengths = (sum(len(part) for part in request.args if isinstance(part, str)) for request in requests)
+    costs = usual_costs(bank, [item_id(*place) for place in places], n_run)
+    tokens, basis = {unit: costs[unit] for unit in (INPUT_TOKENS, OUTPUT_TOKENS) if unit in costs}, "the bank's models"
+    if not tokens:
+        n_characters = sum(n * length for n, length in zip(counts, lengths, strict=True))
+        tokens = {INPUT_TOKENS: n_characters / CHARACTERS_A_TOKEN * share}
+        basis = f"the length of prompts, at {CHARACTERS_A_TOKEN:g} characters a token"
+    rounded = {unit: round(tokens[unit]) if unit in tokens else None for unit in (INPUT_TOKENS, OUTPUT_TOKENS)}
+    return {"n_items": n_run, "n_requests": round(sum(counts) * share), **rounded, "tokens_from": basis}

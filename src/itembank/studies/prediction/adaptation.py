@@ -11,7 +11,7 @@ from itembank.selection.constraints import Constraints
 from itembank.sessions.events import Told
 from itembank.sessions.limits import Budget
 from itembank.sessions.pool import SessionPool
-from itembank.sessions.recorded import Recorded, answer_from_record
+from itembank.sessions.preparation import Recorded, answer_from_record
 from itembank.sessions.session import AdaptiveSession
 from itembank.sessions.session_spec import SessionSpec
 from itembank.studies.prediction.assessors import Assessor

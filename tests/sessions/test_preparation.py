@@ -17,11 +17,21 @@ from itembank.responses.responses import ResponseMatrix
 from itembank.selection.constraints import Constraints
 from itembank.sessions.events import Told
 from itembank.sessions.limits import Budget, Decision, Stopping
-from itembank.sessions.past_session_results import PastSessions, mean_weights
-from itembank.sessions.past_sessions import STACKED, _method, past_expectations, past_orders, past_sessions
-from itembank.sessions.prior_specs import GroupPrior, RegressionPrior
+from itembank.sessions.pool import PastSessions, SessionPool, mean_weights
+from itembank.sessions.preparation import (
+    STACKED,
+    Recorded,
+    _method,
+    answer_from_record,
+    answer_side_by_side,
+    past_expectations,
+    past_orders,
+    past_sessions,
+)
+from itembank.sessions.priors import GroupPrior, RegressionPrior
+from itembank.sessions.session import AdaptiveSession, expectations_of
 from itembank.sessions.session_spec import SessionSpec
-from tests.sessions.simulated import begin, forget_past_sessions, run, session_bank
+from tests.sessions.simulated import begin, forget_past_sessions, run, session_bank, true_answers
 
 BANK = session_bank(n_items=40)
 BUDGET = Budget(n_items=9)
@@ -117,7 +127,7 @@ def test_factor_models_have_a_say_where_they_clearly_served_past_sessions():
 
 def test_where_p_irt_serves_best_it_is_the_estimate(monkeypatch):
     forget_past_sessions(BANK)
-    monkeypatch.setattr("itembank.sessions.past_sessions._method", lambda _: PIRT())
+    monkeypatch.setattr("itembank.sessions.preparation._method", lambda _: PIRT())
     spec = SessionSpec(budget=BUDGET)
     _, expected = past_expectations(BANK, spec)
     found = past_sessions(BANK, spec)
@@ -134,23 +144,26 @@ def test_misfit_that_is_not_known_to_matter_has_no_tail():
 
 
 @pytest.mark.usefixtures("stacked")
-@pytest.mark.parametrize(("n_models", "most"), [(12, 5)])
-def test_models_beyond_those_that_are_tried_take_no_method_away(monkeypatch, n_models, most):
+def test_models_beyond_those_that_are_tried_take_no_method_away(monkeypatch):
     """With most models untried, their absent errors must not count as a method's failures."""
-    monkeypatch.setattr("itembank.sessions.past_sessions.MOST_MODELS", most)
+    monkeypatch.setattr("itembank.sessions.preparation.MOST_MODELS", 5)
     spec = SessionSpec(budget=Budget(n_items=4))
     _, expected = past_expectations(BANK, spec)
     tried = ~np.isnan(expected[0, -1, :, -1])
-    assert tried.sum() == most < n_models / 2
+    assert tried.sum() == 5
     errors = expected[[0, 2, 4], -1][:, tried, -1] - past_sessions(BANK, spec).truth[tried, -1]
     np.testing.assert_allclose(past_sessions(BANK, spec).weights[-1, :, -1], stack_weights(errors.T, prior_models=20.0))
 
 
-def test_the_truth_of_a_custom_score_is_its_weighted_mean():
+def test_the_truth_of_a_custom_score_is_its_weighted_mean_over_what_was_answered():
     weights = {BANK.item_ids[3]: 1.0, BANK.item_ids[20]: 3.0}
-    found = past_sessions(BANK, SessionSpec(budget=BUDGET, target=weights))
-    responses = BANK.responses.responses
-    np.testing.assert_allclose(found.truth[:, -1], 0.25 * responses[:, 3] + 0.75 * responses[:, 20])
+    responses = BANK.responses.responses.copy()
+    responses[0, 3], responses[1, [3, 20]] = np.nan, np.nan
+    bank = dataclasses.replace(BANK, responses=dataclasses.replace(BANK.responses, responses=responses))
+    found = past_sessions(bank, SessionSpec(budget=Budget(n_items=2), target=weights)).truth[:, -1]
+    np.testing.assert_allclose(found[2:], 0.25 * responses[2:, 3] + 0.75 * responses[2:, 20])
+    assert found[0] == responses[0, 20]
+    assert np.isnan(found[1])
 
 
 def test_rules_seeds_and_names_change_no_past_error():
@@ -206,13 +219,13 @@ def test_a_group_is_the_one_that_its_prior_is_of(monkeypatch):
 
 
 def test_items_that_must_be_asked_have_room_beyond_the_usual_number(monkeypatch):
-    monkeypatch.setattr("itembank.sessions.past_sessions.USUAL_ITEMS", 8)
+    monkeypatch.setattr("itembank.sessions.preparation.USUAL_ITEMS", 8)
     settings = SessionSpec(constraints=Constraints(at_least=5))
     assert past_sessions(BANK, settings).n_answered[-1] == 15
 
 
 def test_more_items_than_a_tried_session_may_take_are_not_asked_for(monkeypatch):
-    monkeypatch.setattr("itembank.sessions.past_sessions.MOST_ITEMS", 8)
+    monkeypatch.setattr("itembank.sessions.preparation.MOST_ITEMS", 8)
     budget = Budget(n_items=30)
     found = past_sessions(BANK, SessionSpec(budget=budget, constraints=Constraints(at_least=4)))
     assert found.n_answered.tolist() == [1, 2, 4, 8]
@@ -228,17 +241,6 @@ def test_numbers_of_answers_that_hardly_any_session_reaches_are_left_out():
     found = past_sessions(bank, SessionSpec())
     assert found.n_answered.tolist() == [1, 2, 4, 8, 16, 32]
     assert not np.isnan(found.value).all(axis=2).any()
-
-
-def test_the_truth_of_a_custom_score_is_over_what_was_answered():
-    weights = {BANK.item_ids[3]: 1.0, BANK.item_ids[20]: 3.0}
-    responses = BANK.responses.responses.copy()
-    responses[0, 3], responses[1, [3, 20]] = np.nan, np.nan
-    changed = dataclasses.replace(BANK.responses, responses=responses)
-    bank = dataclasses.replace(BANK, responses=changed)
-    found = past_sessions(bank, SessionSpec(budget=Budget(n_items=2), target=weights))
-    assert found.truth[0, -1] == responses[0, 20]
-    assert np.isnan(found.truth[1, -1])
 
 
 def test_too_few_models_leave_the_item_models_intervals():
@@ -296,3 +298,54 @@ def test_intervals_hold_where_the_item_model_is_wrong():
         covered[kind] = np.mean(held)
     assert covered["calibrated"] >= 0.9
     assert covered["model-based"] < 0.87
+
+
+def new_models(bank, *, with_gaps=False, with_trials=False):
+    """Five models that answered the bank's items, some of them not, or several times."""
+    values = np.array([list(true_answers(bank, seed=seed).values()) for seed in range(5)])
+    rng = np.random.default_rng(4)
+    if with_gaps:
+        values[rng.random(values.shape) < 0.3] = np.nan
+    trials = None
+    if with_trials:
+        trials = np.ones(values.shape, dtype=np.int64)
+        trials[:3, ::2] = 2
+    matrix = ResponseMatrix.create(
+        values, item_ids=bank.item_ids, scenarios=bank.responses.items["scenario"].to_list(), n_trials=trials
+    )
+    return Recorded.of_responses(bank, matrix)
+
+
+@pytest.mark.parametrize(
+    ("of_bank", "of_models"),
+    [({}, {}), ({}, {"with_gaps": True}), ({}, {"with_trials": True}), ({"lower": 0.2}, {})],
+    ids=["complete", "gaps", "trials", "guessing"],
+)
+def test_sessions_side_by_side_go_as_each_does_alone(of_bank, of_models):
+    bank = session_bank(n_items=40, **of_bank)
+    recorded, rows = new_models(bank, **of_models), [0, 1, 2, 4]
+    choices = {"interval": "model-based", "budget": Budget(n_items=30)}
+    together, alone = ([begin(bank, **choices) for _ in rows] for _ in range(2))
+    answer_side_by_side(together, recorded, rows, n_answers=12)
+    for session, row, other in zip(together, rows, alone, strict=True):
+        answer_from_record(other, recorded, row, n_answers=12)
+        assert session.history == other.history
+        np.testing.assert_allclose(session.estimate().theta, other.estimate().theta, rtol=1e-12, atol=1e-14)
+        np.testing.assert_allclose(session.estimate().scores.value, other.estimate().scores.value, rtol=1e-12)
+
+
+def test_sessions_that_may_ask_no_more_end_while_others_go_on():
+    bank = session_bank(n_items=40)
+    recorded = new_models(bank)
+    long, short = (begin(bank, interval="model-based", budget=Budget(n_items=size)) for size in (9, 4))
+    answer_side_by_side([long, short], recorded, [0, 1], n_answers=8)
+    assert (long.n_items, short.n_items) == (8, 4)
+
+
+def test_what_is_expected_alone_is_what_the_estimate_holds():
+    bank = session_bank(n_items=40)
+    pool = SessionPool.create(bank, SessionSpec(budget=Budget(n_items=9))).with_factors(bank)
+    session = AdaptiveSession(pool)
+    answer_from_record(session, new_models(bank), 0, n_answers=3)
+    expected = session.estimate().expected
+    np.testing.assert_array_equal(np.stack(expectations_of(session)), np.stack(expected))

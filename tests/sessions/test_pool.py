@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from itembank.sessions.prices import LEAST_NOISE, LEAST_SPREAD, NOISE, SPREAD, PastPrices
+from itembank.sessions.pool import LEAST_NOISE, LEAST_SPREAD, NOISE, SPREAD, PastPrices
 
 
 def simulated(rng, *, spread, noise, n_models, n_items=200):

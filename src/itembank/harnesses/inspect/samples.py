@@ -1,0 +1,325 @@
+"""Items of a bank as samples of a task of Inspect: which they are, their answers, stages and estimates."""
+
+import json
+import math
+import re
+import warnings
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from itembank.bank.bank_files import load_bank
+from itembank.bank.banks import Bank
+from itembank.bank.selections import Selection
+from itembank.errors import (
+    DataError,
+    DataWarning,
+    IntegrityError,
+    MissingDependencyError,
+    did_you_mean,
+    missing_package,
+    quoted,
+    shown,
+)
+from itembank.estimation.estimate import estimate
+from itembank.estimation.estimates import ScoreEstimates
+from itembank.harnesses.drive import check_same_content, contents_of
+from itembank.planning.next_stage import has_next_stage, next_stage
+from itembank.readers.inspect_samples import Sample, content_hash, sample_of
+from itembank.readers.inspect_scores import choose_scorer, score_value
+from itembank.responses.prompts import names_in_harness
+from itembank.responses.responses import ResponseMatrix
+from itembank.responses.score_names import OVERALL
+from itembank.selection.recipes import read_recipe
+from itembank.sessions.answers import Answer
+from itembank.sessions.pool import SessionPool
+from itembank.sessions.preparation import prepare_sessions
+from itembank.sessions.session import AdaptiveSession
+from itembank.sessions.session_spec import SessionSpec
+
+MODEL = "model"
+"""What a model is called where nobody sees its name."""
+LOGGED = {"id", "epoch", "scores", "error", "limit", "model_usage", "working_time", "total_time"}
+"""What is looked at of a sample that Inspect has logged."""
+OLDEST = (0, 3, 250)
+"""The first release whose tasks can be fed samples while they run."""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskItems:
+    """The items of one task."""
+
+    task: str  # As the bank names it
+    items: Mapping[str, str]  # Sample ids as text, as logs tell them; in the bank's order
+    scorer: str | None  # Whose scores the bank's responses are
+    scenarios: tuple[str, ...]  # Of these items
+    others: tuple[str, ...]  # Items of the bank's other tasks
+
+
+def task_items(bank: Bank, task: str) -> TaskItems:
+    """Find the items of a task in a bank, by the task's name, with or without its package, or its name of before."""
+    table = bank.responses.items
+    if not {"task", "sample_id"} <= set(table.columns):
+        raise DataError(
+            "the bank must be made from logs of Inspect, so that it knows task and sample_id of each item (itembank "
+            f"import); its items have the columns {shown(table.columns, 20)}."
+        )
+    named = [one for one in table["task"].unique(maintain_order=True).to_list() if one is not None]
+    unqualified = [one for one in named if _bare(one) == _bare(task)]
+    if not unqualified:
+        unqualified = [name for name, own in names_in_harness(table).items() if _bare(own) == _bare(task)]
+    if task not in named and len(unqualified) != 1:
+        raise DataError(
+            f"the bank must hold items of the task {quoted(task)}, got the tasks {shown(named)}."
+            f"{did_you_mean(task, named)}"
+        )
+    name = task if task in named else unqualified[0]
+    own = table.filter(pl.col("task") == name)
+    scorers = own["metric"].unique().to_list() if "metric" in own.columns else [None]
+    return TaskItems(
+        name,
+        dict(zip(own["sample_id"].to_list(), own["item_id"].to_list(), strict=True)),
+        scorers[0] if len(scorers) == 1 else None,
+        tuple(own["scenario"].unique(maintain_order=True).to_list()),
+        tuple(table.filter(pl.col("task").ne_missing(name))["item_id"].to_list()),
+    )
+
+
+def _bare(task: str) -> str:
+    return task.rpartition("/")[2]
+
+
+def samples_by_item(
+    bank: Bank,
+    known: TaskItems,
+    # The whole data set of the task. Samples without an id are numbered from 1, as Inspect does
+    samples: Iterable[Any],
+    wanted: Sequence[str],
+) -> dict[str, Any]:
+    """Return the sample of each wanted item, with the id that logs will tell."""
+    found: dict[str, Any] = {}
+    for number, sample in enumerate(samples, start=1):
+        sample.id = number if sample.id is None else sample.id
+        item_id = known.items.get(str(sample.id))
+        if item_id is not None:
+            found[item_id] = sample
+    absent = [item_id for item_id in wanted if item_id not in found]
+    if absent:
+        raise IntegrityError(
+            f"every item must be a sample of the task {quoted(known.task)}, got {len(absent)} of {len(wanted)} that "
+            f"are none: {shown(absent)}. Was the task given other arguments, or a limit, when the bank's models ran it?"
+        )
+    asked = {item_id: found[item_id] for item_id in wanted}
+    check_same_content(known.task, asked, contents_of(bank.responses.items), hash_of)
+    return asked
+
+
+def hash_of(sample: Any) -> str:
+    """Return the content hash of one of Inspect's samples."""
+    asked = sample.input if isinstance(sample.input, str) else [one.model_dump() for one in sample.input]
+    return content_hash(asked, sample.target)
+
+
+def logged_sample(sample: Any) -> Sample:
+    """Read one of Inspect's own logged samples as the reader of logs does."""
+    return sample_of(sample.model_dump(include=LOGGED))
+
+
+def response_of(sample: Sample, task: str, scorer: str | None) -> float:
+    """Return the score of a sample, NaN where it has none."""
+    if not sample.is_scored:
+        return math.nan
+    return score_value(sample.scores[choose_scorer(task, list(sample.scores), [scorer] if scorer else [], [])])
+
+
+def answer_of(item_id: str, epochs: Sequence[Sample], responses: Sequence[float]) -> Answer:
+    """Make the answer to an item of all its epochs: trials where each is right or wrong, else their mean.
+
+    Costs are of all epochs together. Epochs without a score do not count; an item with none failed.
+    """
+    costs = total_costs(epochs)
+    known = [response for response in responses if not math.isnan(response)]
+    if not known:
+        reasons = sorted({one.failure or "no score" for one in epochs})
+        return Answer(item_id, costs=costs, failed=True, reason=", ".join(reasons) or "not run")
+    return Answer(item_id, costs=costs, **counted(known))
+
+
+def counted(known: Sequence[float]) -> dict[str, Any]:
+    """Return the response of one epoch, the counts of several that are right or wrong, or the mean of several."""
+    if len(known) == 1:
+        return {"response": known[0]}
+    if all(one in {0.0, 1.0} for one in known):
+        return {"n_correct": int(sum(known)), "n_trials": len(known)}
+    return {"response": sum(known) / len(known)}
+
+
+def total_costs(epochs: Sequence[Sample]) -> Mapping[str, float]:
+    """Sum costs by unit; a unit that some epoch does not tell is unknown."""
+    units = set.intersection(*(set(one.costs) for one in epochs)) if epochs else set()
+    return {unit: sum(one.costs[unit] for one in epochs) for unit in sorted(units)}
+
+
+def answers_to(item_ids: Collection[str], answers: Mapping[str, list[float]]) -> dict[str, list[float]]:
+    """Return the answers to these items."""
+    wanted = set(item_ids)
+    return {item_id: responses for item_id, responses in answers.items() if item_id in wanted}
+
+
+def matrix_of(bank: Bank, answers: Mapping[str, Sequence[float]], model_id: str) -> ResponseMatrix:
+    """Make a response matrix of one model's answers; several epochs that are right or wrong are trials."""
+    trials = [counted(responses).get("n_trials", 1) for responses in answers.values()]
+    return ResponseMatrix.create(
+        np.array([[sum(responses) / len(responses) for responses in answers.values()]]),
+        model_ids=[model_id],
+        items=bank.responses.items[bank.responses.item_indices(list(answers))],
+        n_trials=np.array([trials]) if max(trials) > 1 else None,
+    )
+
+
+def stage_after(bank: Bank, stage: Selection, answers: Mapping[str, list[float]], model_id: str = MODEL) -> Selection:
+    """Choose the next stage from the answers to this one and those before it."""
+    told = matrix_of(bank, answers_to(stage.whole.item_ids, answers), model_id)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataWarning)  # Inspect itself says which samples have no score
+        return next_stage(bank, stage, told)
+
+
+def stage_of(bank: Bank, routing: Selection, answers: Mapping[str, list[float]], model_id: str = MODEL) -> Selection:
+    """Find the stage that these answers have come to, from the first stage on.
+
+    A stage is over when an item that it does not hold was answered: the next one was chosen from all of it then.
+    """
+    stage = routing
+    while has_next_stage(stage):
+        told = answers_to(stage.whole.item_ids, answers)
+        if not told or len(told) == len(answers):
+            return stage
+        stage = stage_after(bank, stage, told, model_id)
+    return stage
+
+
+def check_routing(routing: Selection, known: TaskItems) -> None:
+    """Refuse a selection that is no first stage, or one whose stages may ask items of other tasks."""
+    recipe = read_recipe(routing)
+    if recipe is None or routing.earlier is not None or not has_next_stage(routing):
+        raise DataError(
+            f"a run in stages needs the selection of a first stage, got one of {routing.n_items} items that no stage "
+            "follows. Choose it with itembank select --stages 2."
+        )
+    open_ones = sorted(set(known.others) - set(recipe.excluded))
+    if open_ones:
+        raise DataError(
+            f"a run in stages is of one task, {known.task!r}, but its stages may ask {len(open_ones)} items of others: "
+            f"{shown(open_ones)}. Choose the first stage with those excluded, as itembank run inspect -n does."
+        )
+
+
+@lru_cache(maxsize=4)
+def known_bank(path: str, bank_id: str) -> Bank:
+    """Load a bank once a process; it must be the one that the run was made with."""
+    bank = load_bank(path)
+    if bank_id and bank.bank_id != bank_id:
+        raise DataError(
+            f"{path} must be the bank that the run was made with, {bank_id}, got {bank.bank_id}. Put that bank there."
+        )
+    return bank
+
+
+@lru_cache(maxsize=4)
+def known_pool(path: str, bank_id: str, task: str, session: str) -> SessionPool:
+    """Make a bank ready for sessions on one task once a process; `session` is the spec's JSON."""
+    bank = known_bank(path, bank_id)
+    spec = SessionSpec.from_dict(json.loads(session))
+    excluded = (*spec.constraints.excluded, *task_items(bank, task).others)
+    return prepare_sessions(bank, replace(spec, constraints=replace(spec.constraints, excluded=excluded)))
+
+
+def estimated_metrics(
+    scores: Iterable[tuple[str | int | None, float]],  # One a sample and epoch; NaN where there is none
+    *,
+    bank: str,  # Path of the bank, and its id
+    task: str,
+    bank_id: str = "",
+    session: str = "",  # JSON of the `SessionSpec` for items that a session asked
+    selection: str = "",  # Path of the `Selection` for items that were chosen before
+    routing: str = "",  # Path of the first stage's `Selection` for items that were chosen in stages
+) -> dict[str, float]:  # Without any score a session's are those of the prior, others NaN
+    """Estimate scores from scored samples: ``name``, ``name_low`` and ``name_high`` for each, and ``n_items``.
+
+    The scores are those of the task's scenarios, and the overall score.
+    """
+    known = task_items(known_bank(bank, bank_id), task)
+    answers = answers_of(known, scores)
+    if session:
+        pool = known_pool(bank, bank_id, task, session)
+        estimates: ScoreEstimates | None = told_session(pool, answers, model_id=MODEL).estimate().scores
+    else:
+        known_one = known_bank(bank, bank_id)
+        first = _selection(routing)
+        chosen = _selection(selection) if first is None else stage_of(known_one, first, answers)
+        estimates = selected_estimates(known_one, answers, chosen, model_id=MODEL)
+    rows = {row["target"]: row for row in estimates.rows()} if estimates else {}
+    unknown = {"estimate": math.nan, "low": math.nan, "high": math.nan}
+    metrics = {"n_items": float(len(answers))}
+    for name in (*known.scenarios, OVERALL):
+        row = rows.get(name, unknown)
+        metrics |= {name: row["estimate"], f"{name}_low": row["low"], f"{name}_high": row["high"]}
+    return metrics
+
+
+def answers_of(known: TaskItems, scores: Iterable[tuple[str | int | None, float]]) -> dict[str, list[float]]:
+    """Return the scores of each item that has any, one an epoch."""
+    answers: dict[str, list[float]] = defaultdict(list)
+    for sample_id, score in scores:
+        if str(sample_id) in known.items and not math.isnan(score):
+            answers[known.items[str(sample_id)]].append(score)
+    return dict(answers)
+
+
+def told_session(pool: SessionPool, answers: Mapping[str, list[float]], *, model_id: str) -> AdaptiveSession:
+    """Return the session that has these answers, whoever asked for them."""
+    session = AdaptiveSession(pool, model_id=model_id)
+    for item_id, responses in answers.items():
+        session.tell(item_id, **counted(responses))
+    return session
+
+
+def selected_estimates(
+    bank: Bank, answers: Mapping[str, list[float]], selection: Selection | None, *, model_id: str, level: float = 0.95
+) -> ScoreEstimates | None:
+    """Estimate scores from chosen items; None without any answer."""
+    if selection is not None:
+        answers = answers_to(selection.whole.item_ids, answers)
+    if not answers:
+        return None
+    matrix = matrix_of(bank, answers, model_id)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataWarning)  # Inspect computes metrics while items are still missing
+        return estimate(bank, matrix, selection=selection, level=level)
+
+
+@lru_cache(maxsize=4)
+def _selection(path: str) -> Selection | None:
+    return Selection.load(path) if path else None
+
+
+def check_release() -> None:
+    """Raise `MissingDependencyError` unless an Inspect is installed that the harness can run in."""
+    try:
+        import inspect_ai  # noqa: F401, PLC0415
+    except ModuleNotFoundError as error:
+        raise missing_package("runs inside Inspect need inspect_ai", "inspect_ai", error) from error
+    installed = version("inspect_ai")
+    if tuple(int(part) for part in re.findall(r"\d+", installed)[:3]) < OLDEST:
+        oldest = ".".join(map(str, OLDEST))
+        raise MissingDependencyError(
+            f"runs inside Inspect need inspect_ai {oldest} or newer, got {installed}: pip install -U inspect_ai. Logs "
+            "of any release can be read: itembank import."
+        )

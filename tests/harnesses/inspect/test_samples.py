@@ -1,0 +1,167 @@
+"""Items of a task in a bank, their samples, stages and estimates, and which Inspect fits; these tests need none."""
+
+import sys
+from dataclasses import replace
+from types import ModuleType, SimpleNamespace
+
+import polars as pl
+import pytest
+
+from itembank.errors import DataError, IntegrityError, MissingDependencyError
+from itembank.harnesses.inspect import samples as module
+from itembank.harnesses.inspect.samples import (
+    answer_of,
+    answers_to,
+    check_release,
+    check_routing,
+    matrix_of,
+    samples_by_item,
+    selected_estimates,
+    stage_of,
+    task_items,
+)
+from itembank.planning.next_stage import next_stage
+from itembank.planning.select import select
+from itembank.readers.inspect_samples import Sample, content_hash
+from itembank.responses.prompts import PROMPT_SETTINGS, TASK_NAME, settings_text
+from tests.harnesses.inspect.conftest import simulated_bank
+
+
+@pytest.fixture(scope="module")
+def bank(few_folds):
+    return simulated_bank([content_hash(f"Question {number}", "x") for number in range(1, 13)])
+
+
+def samples(n_samples=12, text="Question"):
+    return [SimpleNamespace(id=None, input=f"{text} {number}", target="x") for number in range(1, n_samples + 1)]
+
+
+def test_a_task_is_found_with_and_without_its_package(bank):
+    assert task_items(bank, "toy").items["3"] == "toy/3"
+    assert task_items(bank, "pack/toy").task == "toy"
+    with pytest.raises(DataError, match=r"must hold items of the task 'toys', got the tasks 'toy'.*Did you mean 'toy'"):
+        task_items(bank, "toys")
+
+
+def test_a_task_that_was_renamed_at_import_is_found_by_its_own_name(bank):
+    names = pl.lit(settings_text({TASK_NAME: "pack/old"})).alias(PROMPT_SETTINGS)
+    responses = replace(bank.responses, items=bank.responses.items.with_columns(names))
+    renamed = replace(bank, responses=responses)
+    assert task_items(renamed, "old").task == task_items(renamed, "pack/old").task == "toy"
+
+
+def test_samples_without_ids_are_numbered_as_inspect_does(bank):
+    known = task_items(bank, "toy")
+    found = samples_by_item(bank, known, samples(), ["toy/2", "toy/12"])
+    assert [(item, one.id) for item, one in found.items()] == [("toy/2", 2), ("toy/12", 12)]
+    with pytest.raises(IntegrityError, match="1 of 2 that are none: 'toy/12'"):
+        samples_by_item(bank, known, samples(11), ["toy/2", "toy/12"])
+    with pytest.raises(IntegrityError, match="1 of 1 of task 'toy' with another content: 'toy/2'"):
+        samples_by_item(bank, known, samples(text="Query"), ["toy/2"])
+
+
+def epoch(failure="", **costs):
+    return Sample(1, 1, {}, None, failure, costs)
+
+
+@pytest.mark.parametrize(
+    ("responses", "expected"),
+    [
+        ([0.4], (0.4, None, None, False)),
+        ([1.0, 0.0, 1.0], (None, 2, 3, False)),
+        ([1.0, 0.5], (0.75, None, None, False)),
+        ([float("nan"), 1.0], (1.0, None, None, False)),
+        ([float("nan")], (None, None, None, True)),
+        ([], (None, None, None, True)),
+    ],
+)
+def test_epochs_make_one_answer(responses, expected):
+    answer = answer_of("toy/1", [epoch("error") for _ in responses], responses)
+    assert (answer.response, answer.n_correct, answer.n_trials, answer.failed) == expected
+
+
+def test_costs_are_those_of_all_epochs_and_unknown_where_one_is():
+    answer = answer_of("toy/1", [epoch(output_tokens=5.0, seconds=1.0), epoch(output_tokens=7.0)], [1.0, 0.0])
+    assert answer.costs == {"output_tokens": 12.0}
+
+
+@pytest.fixture(scope="module")
+def long_bank(few_folds):
+    return simulated_bank([f"content {number}" for number in range(30)])
+
+
+@pytest.fixture(scope="module")
+def routing(long_bank):
+    return select(long_bank, 9, stages=3)
+
+
+@pytest.fixture(scope="module")
+def tested(long_bank, routing):
+    """All stages of a model that answers the easier half right, and its answers."""
+    answers = {f"toy/{number}": [float(number <= 15)] for number in range(1, 31)}
+    found, told = [routing], dict(answers_to(routing.item_ids, answers))
+    while len(found) < 3:
+        found.append(next_stage(long_bank, found[-1], matrix_of(long_bank, told, "m")))
+        told |= answers_to(found[-1].item_ids, answers)
+    return found, told
+
+
+@pytest.mark.parametrize("number", [0, 1, 2])
+def test_answers_tell_their_stage(long_bank, routing, tested, number):
+    stages, told = tested
+    answered = answers_to(stages[number].whole.item_ids, told)
+    part = dict(list(answered.items())[: len(answered) - (number > 0)])  # one of the stage is under way
+    for some in (answered, part):
+        assert stage_of(long_bank, routing, some, "m").whole.item_ids == stages[number].whole.item_ids
+
+
+def test_no_answer_is_the_first_stage(long_bank, routing):
+    assert stage_of(long_bank, routing, {}) is routing
+
+
+def test_estimates_take_the_answers_of_all_stages(long_bank, tested):
+    stages, told = tested
+    estimates = selected_estimates(long_bank, told, stages[-1], model_id="m")
+    assert estimates is not None
+    assert {row["n_items"] for row in estimates.rows()} == {9}
+
+
+def test_epochs_are_counts_of_trials(long_bank):
+    matrix = matrix_of(long_bank, {"toy/1": [1.0, 0.0, 1.0], "toy/2": [0.0]}, "m")
+    assert matrix.n_trials.tolist() == [[3, 1]]
+    assert matrix.responses[0] == pytest.approx([2 / 3, 0.0])
+
+
+def test_a_first_stage_whose_modules_may_ask_other_tasks_is_refused(long_bank, routing):
+    known = task_items(long_bank, "toy")
+    check_routing(routing, known)
+    check_routing(select(long_bank, 9, stages=2, excluded=["toy/30"]), replace(known, others=("toy/30",)))
+    with pytest.raises(DataError, match=r"one task, 'toy', but its stages may ask 1 items of others: 'toy/30'"):
+        check_routing(routing, replace(known, others=("toy/30",)))
+
+
+def test_a_later_stage_or_a_batch_is_no_first_stage(long_bank, tested):
+    known = task_items(long_bank, "toy")
+    for other in (tested[0][1], select(long_bank, 9)):
+        with pytest.raises(DataError, match="needs the selection of a first stage"):
+            check_routing(other, known)
+
+
+def test_the_package_is_named_where_inspect_is_not_installed(monkeypatch):
+    monkeypatch.setitem(sys.modules, "inspect_ai", None)
+    with pytest.raises(MissingDependencyError, match=r"pip install inspect_ai$"):
+        check_release()
+
+
+@pytest.mark.parametrize(
+    ("version", "is_fit"),
+    [("0.3.249", False), ("0.3.250", True), ("0.3.285.dev4+gabc", True), ("0.4.0", True), ("0.2.999", False)],
+)
+def test_a_release_that_cannot_be_fed_samples_is_refused(monkeypatch, version, is_fit):
+    monkeypatch.setitem(sys.modules, "inspect_ai", ModuleType("inspect_ai"))
+    monkeypatch.setattr(module, "version", lambda _name: version)
+    if is_fit:
+        check_release()
+    else:
+        with pytest.raises(MissingDependencyError, match=rf"0\.3\.250 or newer, got {version}.*itembank import"):
+            check_release()
