@@ -5,8 +5,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from itembank.cli.option_types import WholeNumbers
-from itembank.cli.spec_options import spec_option, typed
+from itembank.cli.options import WholeNumbers, spec_option, typed
 
 Size = Literal["small", "large"]
 

@@ -9,7 +9,7 @@ from itembank.auditing.item_audit_names import ORDERS, REASONS, SAME_FOR_ALL
 from itembank.cli.command import Command
 from itembank.cli.main import EXIT_FAILED
 from itembank.cli.new_results import read_results
-from itembank.cli.options import FILE, BankPath, format_option, ids_of_file, refuse_unused
+from itembank.cli.options import ANY_PATH, COUNT, FILE, BankPath, format_option, ids_of_file, option, refuse_unused
 from itembank.cli.render import note, print_record, print_rows, progress, warnings_as_notes
 from itembank.cli.report_options import checked_report_path, typed_command, write_report
 from itembank.errors import visible
@@ -43,55 +43,36 @@ def _check_output(ctx: click.Context, parameter: click.Parameter, path: Path | N
 
 @click.command("audit", cls=Command)
 @click.argument("source", metavar="BANK|RESPONSES", nargs=-1, required=True, type=BankPath(file_okay=True))
-@click.option(
+@option(
     "--known",
-    type=FILE,
-    help="Items known to be bad (ids one a line, or a table with a column item_id): learn from them what a fault "
-    "looks like, and say how well they are found.",
+    "Items known to be bad (ids one a line, or a table with a column item_id): learn from them what a fault looks"
+    " like, and say how well they are found.",
+    FILE,
 )
-@click.option("--choices", type=FILE, help="Table of the answers given: model_id, item_id, choice.")
-@click.option(
-    "--by",
-    metavar="COLUMN",
-    help="Also find items that differ between models: family, size, date, ...: a column of the model table.",
+@option("--choices", "Table of the answers given: model_id, item_id, choice.", FILE)
+@option(
+    "--by COLUMN", "Also find items that differ between models: family, size, date, ...: a column of the model table."
 )
-@click.option("--clusters", metavar="COLUMN", help="--by: models with the same value here, a base model, count as one.")
-@click.option("--no-duplicates", is_flag=True, help="Do not look for duplicates, which takes longest.")
-@click.option(
-    "--sort",
-    "order",
-    type=click.Choice(list(ORDERS)),
-    default="probability",
-    show_default=True,
-    help="Which come first: those most probably defective; those on which the best models fail though not on others "
+@option("--clusters COLUMN", "--by: models with the same value here, a base model, count as one.")
+@option("--no-duplicates", "Do not look for duplicates, which takes longest.", bool)
+@option(
+    "--sort order",
+    "Which come first: those most probably defective; those on which the best models fail though not on others "
     "like them; or those whose answers another key explains best.",
+    list(ORDERS),
+    default="probability",
 )
-@click.option(
-    "--reason",
-    "reasons",
-    type=click.Choice(list(REASONS)),
-    multiple=True,
-    help="Print the items with this reason. Repeatable.",
-)
-@click.option(
-    "-n", "--rows", "n_rows", type=click.IntRange(min=1), default=20, show_default=True, help="Flagged items to print."
-)
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path),
+@option("--reason reasons", "Print the items with this reason. Repeatable.", list(REASONS), many=True)
+@option("-n --rows n_rows", "Flagged items to print.", COUNT, default=20)
+@option(
+    "-o --output FILE",
+    "Write all items to this file: .csv, .parquet, or a page to look at and to send, .html.",
+    ANY_PATH,
     callback=_check_output,
-    metavar="FILE",
-    help="Write all items to this file: .csv, .parquet, or a page to look at and to send, .html.",
 )
-@click.option(
-    "--fail-on",
-    type=click.Choice(list(REASONS)),
-    multiple=True,
-    help="Exit with code 1 when an item has this reason. Repeatable.",
-)
+@option("--fail-on", "Exit with code 1 when an item has this reason. Repeatable.", list(REASONS), many=True)
 @format_option
-def command(
+def audit_command(
     *,
     source: tuple[Path, ...],
     known: Path | None,

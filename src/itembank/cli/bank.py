@@ -11,7 +11,7 @@ import click
 from itembank.cli.bank_growing import add_items, add_models, link, recalibrate
 from itembank.cli.bank_writing import loaded_for_change, write_bank, writing
 from itembank.cli.command import Group
-from itembank.cli.options import FILE, BankPath, bank_argument, format_option, ids_of_file
+from itembank.cli.options import FILE, BankPath, bank_argument, format_option, ids_of_file, option
 from itembank.cli.render import note, print_record, print_rows, warnings_as_notes
 from itembank.errors import shown, visible
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @click.group("bank", cls=Group)
-def command() -> None:
+def bank_command() -> None:
     """Change a bank, or see how it changed. Every change writes a new bank; the old one stays as it is.
 
     \b
@@ -33,24 +33,23 @@ def command() -> None:
 
 
 for _one in (link, add_items, add_models, recalibrate):
-    command.add_command(_one)
+    bank_command.add_command(_one)
 
 _ITEMS = click.argument("items", nargs=-1, required=True, metavar="ITEMS...")
-_REASON = click.option("--reason", required=True, metavar="TEXT", help="Why; the bank's history keeps it.")
+_REASON = option("--reason TEXT", "Why; the bank's history keeps it.", required=True)
 
 
-@command.command("retire")
+@bank_command.command("retire")
 @bank_argument
 @_ITEMS
 @_REASON
-@click.option(
+@option(
     "--status",
-    type=click.Choice(["retired", "suspect", "field-test"]),
+    "suspect: still counts; field-test: not in the score yet.",
+    ["retired", "suspect", "field-test"],
     default="retired",
-    show_default=True,
-    help="suspect: still counts; field-test: not in the score yet.",
 )
-@click.option("--label", default="", metavar="WORD", help="Ends the new target's id: clean makes NAME@1-clean.")
+@option("--label WORD", "Ends the new target's id: clean makes NAME@1-clean.", default="")
 @writing
 def retire(*, bank: Path, items: tuple[str, ...], force: bool, output: Path, output_format: str, **asked: str) -> None:
     """Take ITEMS out of a bank's score: ids, or files of ids (text, one a line; a table; a selection).
@@ -72,7 +71,7 @@ def retire(*, bank: Path, items: tuple[str, ...], force: bool, output: Path, out
     write_bank(changed, output, output_format, force=force)
 
 
-@command.command("restore")
+@bank_command.command("restore")
 @bank_argument
 @_ITEMS
 @_REASON
@@ -93,10 +92,10 @@ def restore(*, bank: Path, items: tuple[str, ...], reason: str, force: bool, out
     write_bank(changed, output, output_format, force=force)
 
 
-@command.command("merge")
+@bank_command.command("merge")
 @bank_argument
 @click.argument("other", type=BankPath())
-@click.option("--note", "text", default="", metavar="TEXT", help="Why; the bank's history keeps it.")
+@option("--note TEXT text", "Why; the bank's history keeps it.", default="")
 @writing
 def merge(*, bank: Path, other: Path, text: str, force: bool, output: Path, output_format: str) -> None:
     """Merge BANK and OTHER, which stand on one scale, into a bank of the items and models of both.
@@ -116,10 +115,10 @@ def merge(*, bank: Path, other: Path, text: str, force: bool, output: Path, outp
     write_bank(changed, output, output_format, force=force)
 
 
-@command.command("note")
+@bank_command.command("note")
 @bank_argument
 @click.argument("text")
-@click.option("--name", default="", metavar="NAME", help="The benchmark's name: its scores are NAME@1, NAME@2, ...")
+@option("--name NAME", "The benchmark's name: its scores are NAME@1, NAME@2, ...", default="")
 @writing
 def note_command(*, bank: Path, text: str, name: str, force: bool, output: Path, output_format: str) -> None:
     """Write TEXT into a bank's history, and name the bank.
@@ -133,13 +132,11 @@ def note_command(*, bank: Path, text: str, name: str, force: bool, output: Path,
     write_bank(note_bank(loaded, text, name=name), output, output_format, force=force)
 
 
-@command.command("add-scores")
+@bank_command.command("add-scores")
 @bank_argument
 @click.argument("scores", type=FILE)
-@click.option(
-    "--score", "names", multiple=True, required=True, metavar="COLUMN", help="A column of SCORES to keep. Repeatable."
-)
-@click.option("--note", "text", default="", metavar="TEXT", help="Why; the bank's history keeps it.")
+@option("--score COLUMN names", "A column of SCORES to keep. Repeatable.", many=True, required=True)
+@option("--note TEXT text", "Why; the bank's history keeps it.", default="")
 @writing
 def add_scores(
     *, bank: Path, scores: Path, names: tuple[str, ...], text: str, force: bool, output: Path, output_format: str
@@ -161,7 +158,7 @@ def add_scores(
     write_bank(changed, output, output_format, force=force)
 
 
-@command.command("diff")
+@bank_command.command("diff")
 @bank_argument
 @click.argument("other", type=BankPath())
 @format_option
@@ -184,7 +181,7 @@ def diff(*, bank: Path, other: Path, output_format: str) -> None:
     )
 
 
-@command.command("log")
+@bank_command.command("log")
 @bank_argument
 @format_option
 def log(*, bank: Path, output_format: str) -> None:

@@ -8,7 +8,7 @@ import click
 
 from itembank.cli.bank_writing import loaded_for_change, write_bank, writing
 from itembank.cli.new_results import mixed_prompts_option
-from itembank.cli.options import FILE, bank_argument, format_option, refuse_unused, responses_argument
+from itembank.cli.options import FILE, bank_argument, format_option, option, refuse_unused, responses_argument
 from itembank.cli.render import note, print_record, progress, warnings_as_notes
 from itembank.errors import shown, visible
 
@@ -17,22 +17,14 @@ if TYPE_CHECKING:
     from itembank.living.linked_items import LinkedItems
     from itembank.responses.responses import ResponseMatrix
 
-_HOW = click.option(
+_HOW = option(
     "--how",
-    type=click.Choice(["complete", "random", "fixed", "adaptive"]),
-    help="How each model's items were chosen, where its file does not say.",
+    "How each model's items were chosen, where its file does not say.",
+    ["complete", "random", "fixed", "adaptive"],
 )
-_SELECTION = click.option(
-    "--selection", type=FILE, help="The items that the models were asked, in place of --how: random or fixed."
-)
-_NOTE = click.option("--note", "text", default="", metavar="TEXT", help="Why; the bank's history keeps it.")
-_METHOD = click.option(
-    "--method",
-    type=click.Choice(["fixed", "stocking-lord"]),
-    default="fixed",
-    show_default=True,
-    help="How new items come onto the bank's scale.",
-)
+_SELECTION = option("--selection", "The items that the models were asked, in place of --how: random or fixed.", FILE)
+_NOTE = option("--note TEXT text", "Why; the bank's history keeps it.", default="")
+_METHOD = option("--method", "How new items come onto the bank's scale.", ["fixed", "stocking-lord"], default="fixed")
 
 
 @click.command("link")
@@ -71,13 +63,7 @@ def link(
 @bank_argument
 @responses_argument
 @_METHOD
-@click.option(
-    "--status",
-    type=click.Choice(["active", "suspect", "field-test"]),
-    default="active",
-    show_default=True,
-    help="field-test: not in the score yet.",
-)
+@option("--status", "field-test: not in the score yet.", ["active", "suspect", "field-test"], default="active")
 @_HOW
 @mixed_prompts_option
 @_NOTE
@@ -199,12 +185,11 @@ def _way(how: str | None, selection: Path | None) -> str | None:
 @click.command("recalibrate")
 @bank_argument
 @click.argument("responses", nargs=-1, type=click.Path(exists=True, path_type=Path))
-@click.option(
+@option(
     "--parameters",
-    type=click.Choice(["difficulties", "all"]),
+    "all: also slopes, on a new scale, from models whose items were not chosen by their own answers.",
+    ["difficulties", "all"],
     default="difficulties",
-    show_default=True,
-    help="all: also slopes, on a new scale, from models whose items were not chosen by their own answers.",
 )
 @_HOW
 @mixed_prompts_option

@@ -3,10 +3,8 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-
 from itembank.cli.command import Function
-from itembank.cli.options import format_option, output_option
+from itembank.cli.options import format_option, option, output_option
 from itembank.cli.render import note, print_rows
 
 if TYPE_CHECKING:
@@ -15,12 +13,12 @@ if TYPE_CHECKING:
 
 def writing(function: Function) -> Function:
     """Add what commands take that write a new bank: `-o`, `--force`, `--format`."""
-    for option in (
+    for one in (
         format_option,
-        click.option("--force", is_flag=True, help="Replace the bank that stands at -o."),
+        option("--force", "Replace the bank that stands at -o.", bool),
         output_option("the new bank"),
     ):
-        function = option(function)
+        function = one(function)
     return function
 
 

@@ -13,19 +13,23 @@ from itembank.cli.calibrate_each import COLUMNS, BankWork, calibrate_each
 from itembank.cli.command import Command, gathered, headed
 from itembank.cli.external_scores import check_external_options, external_options, with_scores
 from itembank.cli.new_results import read_results
-from itembank.cli.option_types import MethodName, NumberOrWord
 from itembank.cli.options import (
+    MethodName,
+    NumberOrWord,
+    file_choices,
     format_option,
     method_option,
+    option,
     output_option,
     parallel_option,
     refuse_unused,
     responses_argument,
     score_options,
     seed_option,
+    spec_file_option,
+    typed,
 )
 from itembank.cli.render import note, print_rows, progress, warnings_as_notes
-from itembank.cli.spec_options import file_choices, spec_file_option, spec_option, typed
 from itembank.responses.score_names import Across, Within
 
 if TYPE_CHECKING:
@@ -43,19 +47,19 @@ Nested: WILD takes 3. One specific ability more is our choice: it gains where ta
 
 _ITEM_MODEL = headed(
     "Item model",
-    spec_option(
-        JointMAP,
-        "item_model",
+    option(
+        "--item-model",
         "One slope for all items (1pl), one each (2pl), several abilities (mirt), a general and specific ones "
         "(nested), one a scenario (bifactor, map only).  [default: by --dims]",
+        JointMAP,
         default=None,
         show_default=False,
     ),
-    spec_option(
+    option(
+        "--family",
+        "Right or wrong; counts; probabilities (beta); counts that agree more than chance; a few levels (graded: with"
+        " --method mml); auto: by known trials.",
         Variational,
-        "family",
-        "Right or wrong; counts; probabilities (beta); counts that agree more than chance; a few levels (graded: with "
-        "--method mml); auto: by known trials.",
     ),
 )
 
@@ -63,36 +67,33 @@ _ITEM_MODEL = headed(
 @click.command("calibrate", cls=Command)
 @responses_argument
 @output_option("the bank folder")
-@click.option("--force", is_flag=True, help="Replace the bank that stands at -o.")
-@click.option(
+@option("--force", "Replace the bank that stands at -o.", bool)
+@option(
     "--each",
-    is_flag=True,
-    help="Make a bank of each of RESPONSES in the folder -o, but for those that stand there, --jobs at a time.",
+    "Make a bank of each of RESPONSES in the folder -o, but for those that stand there, --jobs at a time.",
+    bool,
 )
 @method_option(
     MethodName(METHODS),
     "Variational Bayes, joint MAP, or marginal ML (1 ability).",
     default="variational",
 )
-@click.option(
+@option(
     "--dims",
-    type=NumberOrWord(int, "auto"),
-    help="How many abilities; auto tries several.  [default: by --item-model, else auto]",
+    "How many abilities; auto tries several.  [default: by --item-model, else auto]",
+    NumberOrWord(int, "auto"),
 )
 @spec_file_option("the spec of --method", "known_guessing, by_task or precision")
 @gathered("choices", _ITEM_MODEL)
 @score_options
 @external_options
-@click.option(
-    "--folds/--no-folds",
-    default=True,
-    show_default=True,
-    help="Also fit folds of models, as itembank prepare does.",
+@option(
+    "--folds/--no-folds", "Also fit folds of models, as itembank prepare does.", bool, default=True, show_default=True
 )
 @parallel_option
 @seed_option
 @format_option
-def command(
+def calibrate_command(
     *,
     responses: tuple[Path, ...],
     output: Path,

@@ -12,11 +12,13 @@ from itembank.cli.command import Command, headed
 from itembank.cli.main import EXIT_IMPRECISE
 from itembank.cli.new_results import ignore_unknown_option, note_known_models, note_overall, read_new_results
 from itembank.cli.options import (
+    COUNT,
     FILE,
     bank_argument,
     format_option,
     ids_of_file,
     level_option,
+    option,
     refuse_unused,
     responses_argument,
     seed_option,
@@ -39,15 +41,10 @@ ENOUGH_FOR_DRIFT = 5
 
 _accuracy_options = headed(
     "Accuracy, on models that ran everything",
-    click.option(
-        "-n",
-        "--n-items",
-        "sizes",
-        type=click.IntRange(min=1),
-        multiple=True,
-        help="Number of items to choose. Repeatable.  [default: 30, 100 and 300]",
+    option(
+        "-n --n-items sizes", "Number of items to choose. Repeatable.  [default: 30, 100 and 300]", COUNT, many=True
     ),
-    click.option("--selection", type=FILE, help="Check these chosen items instead."),
+    option("--selection", "Check these chosen items instead.", FILE),
     level_option,
     seed_option,
 )
@@ -56,28 +53,18 @@ _accuracy_options = headed(
 @click.command("check", cls=Command)
 @bank_argument
 @responses_argument
-@click.option(
-    "--only",
-    "parts",
-    type=click.Choice(PARTS),
-    multiple=True,
-    help="Examine this alone. Repeatable.  [default: all that RESPONSES allow]",
+@option("--only parts", "Examine this alone. Repeatable.  [default: all that RESPONSES allow]", PARTS, many=True)
+@option(
+    "--group NAME=FILE groups",
+    "Items that are suspected of having leaked: one id a line, a table or a selection. Repeatable.",
+    many=True,
 )
-@click.option(
-    "--group",
-    "groups",
-    multiple=True,
-    metavar="NAME=FILE",
-    help="Items that are suspected of having leaked: one id a line, a table or a selection. Repeatable.",
-)
-@click.option("--reference", type=FILE, help="Items that cannot have leaked; the others are compared with these.")
-@click.option(
-    "--since", metavar="[COLUMN=]DATE", help="Look for drifted items over the models of this day (2025-01-31) or later."
-)
+@option("--reference", "Items that cannot have leaked; the others are compared with these.", FILE)
+@option("--since [COLUMN=]DATE", "Look for drifted items over the models of this day (2025-01-31) or later.")
 @ignore_unknown_option
 @_accuracy_options
 @format_option
-def command(
+def check_command(
     *,
     bank: Path,
     responses: tuple[Path, ...],

@@ -12,26 +12,26 @@ from itembank.cli.command import Command
 from itembank.cli.new_results import (
     ignore_unknown_option,
     mixed_prompts_option,
+    note_flagged,
     note_known_models,
     read_new_results,
     selection_option,
     why_not_calibrated,
 )
-from itembank.cli.option_types import MethodName
 from itembank.cli.options import (
+    MethodName,
     bank_argument,
     estimand_option,
     format_option,
     level_option,
     method_option,
+    option,
     refuse_unused,
     responses_argument,
     seed_option,
 )
 from itembank.cli.render import note, print_rows, progress, refuse_empty, warnings_as_notes
 from itembank.cli.report_options import report_option, report_result
-from itembank.cli.spec_options import spec_option
-from itembank.cli.typicality_words import note_flagged
 from itembank.comparison.comparison_spec import ComparisonSpec
 from itembank.estimation.estimand_names import ESTIMANDS_IN_WORDS, RUN, Estimand
 from itembank.estimation.estimator_specs import METHODS
@@ -47,12 +47,10 @@ if TYPE_CHECKING:
 @click.command("compare", cls=Command)
 @bank_argument
 @responses_argument
-@click.option(
-    "--model",
-    "models",
-    multiple=True,
-    metavar="MODEL_ID",
-    help="Compare these models only, in this order. Repeatable.  [default: all models of the files]",
+@option(
+    "--model MODEL_ID models",
+    "Compare these models only, in this order. Repeatable.  [default: all models of the files]",
+    many=True,
 )
 @selection_option
 @ignore_unknown_option
@@ -62,20 +60,20 @@ if TYPE_CHECKING:
 )
 @estimand_option
 @level_option
-@spec_option(ComparisonSpec, "power", "Power of the smallest detectable difference, between 0 and 1.")
-@click.option(
+@option("--power", "Power of the smallest detectable difference, between 0 and 1.", ComparisonSpec)
+@option(
     "--target",
-    multiple=True,
+    "Score to compare: 'overall', a scenario, or 'all'; mean_win_rate or an external score. Repeatable.",
+    many=True,
     default=("overall",),
     show_default="overall",
-    help="Score to compare: 'overall', a scenario, or 'all'; mean_win_rate or an external score. Repeatable.",
 )
-@click.option("--ranking", is_flag=True, help="Print the models in order with tied groups instead of the pairs.")
+@option("--ranking", "Print the models in order with tied groups instead of the pairs.", bool)
 @report_option
 @mixed_prompts_option
 @seed_option
 @format_option
-def command(
+def compare_command(
     *,
     bank: Path,
     responses: tuple[Path, ...],

@@ -1,7 +1,7 @@
 """`itembank estimate`: full-benchmark scores from some responses."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -9,24 +9,26 @@ from itembank.cli.command import Command
 from itembank.cli.new_results import (
     ignore_unknown_option,
     mixed_prompts_option,
+    note_flagged,
     note_known_models,
     note_overall,
     read_new_results,
     selection_option,
+    typicality_text,
     why_not_calibrated,
 )
-from itembank.cli.option_types import MethodName
 from itembank.cli.options import (
+    MethodName,
     bank_argument,
     estimand_option,
     format_option,
     level_option,
     method_option,
     models_option,
+    option,
 )
 from itembank.cli.render import note, print_rows, progress, refuse_empty, warnings_as_notes
 from itembank.cli.report_options import note_report, report_option, typed_command, write_report
-from itembank.cli.typicality_words import note_flagged, typicality_text
 from itembank.errors import visible
 from itembank.estimation.estimand_names import ESTIMANDS_IN_WORDS, RUN, Estimand
 from itembank.estimation.estimator_specs import METHODS, IntervalKind
@@ -52,35 +54,31 @@ TITLES = {
 @selection_option
 @ignore_unknown_option
 @method_option(MethodName(METHODS), "How the score is estimated.")
-@click.option(
+@option(
     "--interval",
-    type=click.Choice(get_args(IntervalKind)),
-    default="calibrated",
-    show_default=True,
-    help="Where the width of intervals comes from: errors made on bank models left out (calibrated), the item model, "
+    "Where the width of intervals comes from: errors made on bank models left out (calibrated), the item model, "
     "or how items were drawn (design).",
+    IntervalKind,
+    default="calibrated",
 )
 @estimand_option
 @level_option
-@click.option(
-    "--covariate",
-    "covariates",
-    multiple=True,
-    metavar="COLUMN",
-    help="What else is known of models, such as date or size: a column of the bank's model table and of --models. "
+@option(
+    "--covariate COLUMN covariates",
+    "What else is known of models, such as date or size: a column of the bank's model table and of --models. "
     "Repeatable.",
+    many=True,
 )
-@click.option(
-    "--target",
-    metavar="ID",
-    help="Score in place of the overall one: mean_win_rate, against the bank's models, or an external score that the "
+@option(
+    "--target ID",
+    "Score in place of the overall one: mean_win_rate, against the bank's models, or an external score that the "
     "bank keeps. Or NAME@1, the score that it gave before items were retired.",
 )
 @models_option
 @report_option
 @mixed_prompts_option
 @format_option
-def command(
+def estimate_command(
     *,
     bank: Path,
     responses: tuple[Path, ...],

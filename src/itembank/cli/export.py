@@ -2,13 +2,13 @@
 
 import click
 
-from itembank.cli import export_eee
 from itembank.cli.command import Group
-from itembank.cli.export_lm_eval import command as export_lm_eval
+from itembank.cli.export_eee import export_eee_command
+from itembank.cli.export_lm_eval import export_lm_eval_command
 
 
 @click.group("export", cls=Group)
-def command() -> None:
+def export_command() -> None:
     """Write chosen items or estimates in the form that another tool reads.
 
     \b
@@ -16,5 +16,5 @@ def command() -> None:
     """  # noqa: D301 (click's \b keeps the block's lines)
 
 
-command.add_command(export_lm_eval)
-command.add_command(export_eee.command)
+export_command.add_command(export_lm_eval_command)
+export_command.add_command(export_eee_command)

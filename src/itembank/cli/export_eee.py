@@ -6,25 +6,21 @@ from typing import Any
 import click
 
 from itembank.cli.command import Command
-from itembank.cli.options import FILE, format_option, output_option
+from itembank.cli.options import FILE, format_option, option, output_option
 from itembank.cli.render import note, print_rows
-from itembank.cli.spec_options import spec_option
 from itembank.publishing.every_eval_ever import ExportSpec
 
 
 @click.command("eee", cls=Command)
 @click.argument("estimates", type=FILE)
 @output_option("the records: a folder, one file a model")
-@click.option("--organization", required=True, metavar="NAME", help="Who ran the items and estimated.")
-@spec_option(ExportSpec, "relationship", "Between these and the developers of the models.")
-@click.option(
-    "--timestamp",
-    type=click.IntRange(min=0),
-    metavar="SECONDS",
-    help="When the estimates were made, in seconds since 1970.  [default: now]",
+@option("--organization NAME", "Who ran the items and estimated.", required=True)
+@option("--relationship", "Between these and the developers of the models.", ExportSpec)
+@option(
+    "--timestamp SECONDS", "When the estimates were made, in seconds since 1970.  [default: now]", click.IntRange(min=0)
 )
 @format_option
-def command(*, estimates: Path, output: Path, output_format: str, **choices: Any) -> None:
+def export_eee_command(*, estimates: Path, output: Path, output_format: str, **choices: Any) -> None:
     """Write estimates as records of Every Eval Ever, with their intervals and the items behind them.
 
     ESTIMATES is what itembank estimate --format json printed.

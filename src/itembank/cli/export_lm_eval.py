@@ -5,31 +5,23 @@ from pathlib import Path
 import click
 
 from itembank.cli.command import Command
-from itembank.cli.options import FILE, bank_argument, refuse_unused
+from itembank.cli.options import ANY_PATH, EXISTING_FOLDER, FILE, bank_argument, option, refuse_unused
 from itembank.cli.publishing_options import include_data_option, note_columns, note_files, note_tasks
 from itembank.cli.render import note, progress, warnings_as_notes
 
 
 @click.command("lm-eval-tasks", cls=Command)
 @bank_argument
-@click.option("--selection", type=FILE, required=True, help="The items to export.")
-@click.option(
-    "-o",
-    "--output",
-    required=True,
-    type=click.Path(path_type=Path),
-    metavar="DIR",
-    help="The folder to make; it must be new or empty.",
-)
-@click.option("--name", default="tiny", show_default=True, help="Name of the group of tasks.")
-@click.option(
-    "--include-path",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    metavar="DIR",
-    help="Folder of the original tasks, where lm_eval does not bring them. What the chosen tasks need of it is copied.",
+@option("--selection", "The items to export.", FILE, required=True)
+@option("-o --output DIR", "The folder to make; it must be new or empty.", ANY_PATH, required=True)
+@option("--name", "Name of the group of tasks.", default="tiny")
+@option(
+    "--include-path DIR",
+    "Folder of the original tasks, where lm_eval does not bring them. What the chosen tasks need of it is copied.",
+    EXISTING_FOLDER,
 )
 @include_data_option
-def command(
+def export_lm_eval_command(
     *, bank: Path, selection: Path, output: Path, name: str, include_path: Path | None, include_data: bool
 ) -> None:
     """Write chosen items as tasks that lm_eval runs by itself, with the estimate among its metrics.

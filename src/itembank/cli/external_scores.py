@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from itembank.cli.command import headed
-from itembank.cli.options import FILE
+from itembank.cli.options import FILE, option
 
 if TYPE_CHECKING:
     import polars as pl
@@ -16,10 +16,8 @@ if TYPE_CHECKING:
 
 external_options = headed(
     "External scores",
-    click.option("--scores", type=FILE, help="Scores of models that their items do not make, by model_id."),
-    click.option(
-        "--score", "external", multiple=True, metavar="COLUMN", help="A column of --scores to keep. Repeatable."
-    ),
+    option("--scores", "Scores of models that their items do not make, by model_id.", FILE),
+    option("--score COLUMN external", "A column of --scores to keep. Repeatable.", many=True),
 )
 """Scores that `--target COLUMN` of later commands estimates."""
 

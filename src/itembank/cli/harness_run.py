@@ -10,11 +10,11 @@ import click
 
 from itembank.cli.command import SESSION, Decorator, headed, together
 from itembank.cli.estimate import print_estimates
-from itembank.cli.options import FILE, format_option, refuse_unused, seed_option
+from itembank.cli.new_results import note_flagged
+from itembank.cli.options import COUNT, FILE, FOLDER, format_option, option, refuse_unused, seed_option
 from itembank.cli.render import note, print_object, print_rows, progress
 from itembank.cli.session_options import session_options
 from itembank.cli.session_record import exit_if_imprecise
-from itembank.cli.typicality_words import note_flagged
 
 if TYPE_CHECKING:
     from itembank.bank.banks import Bank
@@ -29,39 +29,24 @@ SELECTION = "selection.json"
 def run_options(*own: Decorator, batch: str) -> Decorator:
     """Make the options of a run, those of one harness among them; `batch` is the help of `--batch`."""
     return together(
-        click.option(
-            "-o",
-            "--output",
-            required=True,
-            type=click.Path(file_okay=False, path_type=Path),
-            metavar="DIR",
-            help="Folder of the harness's logs and of what the run keeps.",
-        ),
-        click.option(
+        option("-o --output DIR", "Folder of the harness's logs and of what the run keeps.", FOLDER, required=True),
+        option(
             "--selection",
-            type=FILE,
-            help="Run the items of this selection.  [default: those that the bank was published with, if any]",
+            "Run the items of this selection.  [default: those that the bank was published with, if any]",
+            FILE,
         ),
-        click.option(
-            "-n", "--n-items", "n_chosen", type=click.IntRange(min=1), help="Choose so many items and run them."
-        ),
-        click.option("--adaptive", is_flag=True, help="Run a session: the next items depend on the answers so far."),
-        click.option(
-            "--batch",
-            type=click.IntRange(min=1),
-            metavar="N",
-            help=batch,
-        ),
-        click.option(
+        option("-n --n-items n_chosen", "Choose so many items and run them.", COUNT),
+        option("--adaptive", "Run a session: the next items depend on the answers so far.", bool),
+        option("--batch N", batch, COUNT),
+        option(
             "--stages",
-            type=click.Choice(["1", "2", "3"]),
+            "-n: multistage testing. After the first stage, each next one is chosen from the model's answers.",
+            ["1", "2", "3"],
             default="1",
-            show_default=True,
-            help="-n: multistage testing. After the first stage, each next one is chosen from the model's answers.",
         ),
         *own,
-        click.option("--dry-run", is_flag=True, help="Compare the items with the bank's and count them; run nothing."),
-        click.option("--ignore-prompts", is_flag=True, help="Run also with other prompts than the bank's runs had."),
+        option("--dry-run", "Compare the items with the bank's and count them; run nothing.", bool),
+        option("--ignore-prompts", "Run also with other prompts than the bank's runs had.", bool),
         headed(SESSION, session_options),
         seed_option,
         format_option,

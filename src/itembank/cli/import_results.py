@@ -8,13 +8,24 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from itembank.cli.command import Command, gathered, headed
-from itembank.cli.options import FILE, format_option, models_option, output_option, parallel_option, refuse_unused
+from itembank.cli.options import (
+    ANY_PATH,
+    FILE,
+    FOLDER,
+    format_option,
+    models_option,
+    option,
+    output_option,
+    parallel_option,
+    refuse_unused,
+    typed,
+)
 from itembank.cli.render import note, print_rows, progress, warnings_as_notes
-from itembank.cli.spec_options import spec_option
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.readers.sources import SOURCES
 
 if TYPE_CHECKING:
+    from itembank.readers.public.published import PublishedCheck
     from itembank.readers.rows import ResponseRows
     from itembank.responses.responses import ResponseMatrix
 
@@ -53,124 +64,86 @@ def _mapping(pairs: Sequence[str], form: str, option: str) -> dict[str, str]:
     return {one: other for one, _, other in split}
 
 
-items_option = click.option("--items", type=FILE, help="What is known of each item, by item_id.")
-metric_option = spec_option(
-    ReadingSpec,
-    "metric",
+items_option = option("--items", "What is known of each item, by item_id.", FILE)
+metric_option = option(
+    "--metric [TASK=]NAME",
     "The metric (or scorer) to take as response. Repeat it for an order of preference.",
-    metavar="[TASK=]NAME",
+    ReadingSpec,
 )
-errors_option = spec_option(ReadingSpec, "errors", "What an item is whose run or grading failed.")
-skip_option = spec_option(ReadingSpec, "skip_unusable", "Leave out what cannot be read, and say what and why.")
-drop_option = click.option("--drop-empty", is_flag=True, help="Leave out models and items without any response.")
+errors_option = option("--errors", "What an item is whose run or grading failed.", ReadingSpec)
+skip_option = option("--skip-unusable", "Leave out what cannot be read, and say what and why.", ReadingSpec)
+drop_option = option("--drop-empty", "Leave out models and items without any response.", bool)
 
 _WHICH = headed(
     "Which results, and of which models",
-    spec_option(ReadingSpec, "tasks", "Read only these tasks: 'mmlu_*'. Repeatable.", "--task", metavar="PATTERN"),
-    spec_option(
-        ReadingSpec,
-        "exclude_tasks",
-        "Leave out these tasks: 'mmlu_*'. Repeatable.",
-        "--exclude-task",
-        metavar="PATTERN",
-    ),
-    spec_option(
-        ReadingSpec,
-        "exclude_files",
+    option("--task PATTERN tasks", "Read only these tasks: 'mmlu_*'. Repeatable.", ReadingSpec),
+    option("--exclude-task PATTERN exclude_tasks", "Leave out these tasks: 'mmlu_*'. Repeatable.", ReadingSpec),
+    option(
+        "--exclude-file PATTERN exclude_files",
         "Leave out files and folders whose path ends so: '*.bak', 'old'. Repeatable.",
-        "--exclude-file",
-        metavar="PATTERN",
-    ),
-    click.option(
-        "--rename",
-        "task_names",
-        multiple=True,
-        callback=_renamed,
-        metavar="OLD=NEW",
-        help="Take a task of logs under another name. Repeatable.",
-    ),
-    spec_option(ReadingSpec, "model_id", "Id of the model, for results of one model that do not name it."),
-    spec_option(
         ReadingSpec,
-        "model_id_from",
-        "What tells models of lm-eval and Inspect apart.",
     ),
-    click.option(
-        "--names",
-        type=FILE,
-        help="Models with two names: the edited table of itembank match-names.",
+    option(
+        "--rename OLD=NEW task_names",
+        "Take a task of logs under another name. Repeatable.",
+        many=True,
+        callback=_renamed,
     ),
-    spec_option(ReadingSpec, "allow_mixed_prompts", "Join models that were asked with different prompts."),
-    spec_option(ReadingSpec, "ignore_content", "Take items whose content differs between runs as the same."),
+    option("--model-id", "Id of the model, for results of one model that do not name it.", ReadingSpec),
+    option("--model-id-from", "What tells models of lm-eval and Inspect apart.", ReadingSpec),
+    option("--names", "Models with two names: the edited table of itembank match-names.", FILE),
+    option("--allow-mixed-prompts", "Join models that were asked with different prompts.", ReadingSpec),
+    option("--ignore-content", "Take items whose content differs between runs as the same.", ReadingSpec),
     skip_option,
     drop_option,
-    click.option("--complete", is_flag=True, help="Refuse missing responses."),
+    option("--complete", "Refuse missing responses.", bool),
 )
 _RESPONSE = headed(
     "What the response is",
     metric_option,
-    spec_option(
+    option("--filter [TASK=]NAME filter_name", "lm-eval: the filter to take. Repeatable.", ReadingSpec),
+    option(
+        "--response",
+        "lm-eval: a logged metric, or, by the log-likelihoods of the options, whether the most likely is right, or "
+        "how probable the right one is.",
         ReadingSpec,
-        "filter_name",
-        "lm-eval: the filter to take. Repeatable.",
-        "--filter",
-        metavar="[TASK=]NAME",
     ),
-    spec_option(
-        ReadingSpec,
-        "response",
-        "lm-eval: a logged metric, or, by the log-likelihoods of the options, whether the most likely is right, or how "
-        "probable the right one is.",
-    ),
-    spec_option(
-        ReadingSpec,
-        "true_value",
-        "The response that is right, where they are unusual words.",
-        metavar="VALUE",
-    ),
-    spec_option(ReadingSpec, "max_response", "Divide responses by this: 100 for percentages."),
-    spec_option(
-        ReadingSpec,
-        "repeats",
+    option("--true-value VALUE", "The response that is right, where they are unusual words.", ReadingSpec),
+    option("--max-response", "Divide responses by this: 100 for percentages.", ReadingSpec),
+    option(
+        "--repeats",
         "Several responses to an item: refuse, count right ones and trials, average, or take the last.",
+        ReadingSpec,
     ),
     errors_option,
 )
 _COLUMNS = headed(
     "Tables, JSON and scenarios",
-    click.option(
-        "--column",
-        "columns",
-        multiple=True,
-        metavar="OURS=THEIRS",
-        help="What a table calls a column, or its path in JSON: model_id=llm. Repeatable.",
+    option(
+        "--column OURS=THEIRS columns",
+        "What a table calls a column, or its path in JSON: model_id=llm. Repeatable.",
+        many=True,
     ),
-    click.option(
-        "--rows",
+    option(
+        "--rows PATH",
+        "--as json: path of the rows in a record.  [default: each record is one]",
         default="",
-        metavar="PATH",
-        help="--as json: path of the rows in a record.  [default: each record is one]",
     ),
-    spec_option(ReadingSpec, "scenario", "Scenario of the items that have none.  [default: all]"),
-    spec_option(ReadingSpec, "prefix_scenario", "Tables: make item ids 'scenario/item_id'."),
-    spec_option(
-        ReadingSpec,
-        "use_groups",
+    option("--scenario", "Scenario of the items that have none.  [default: all]", ReadingSpec),
+    option("--prefix-scenario", "Tables: make item ids 'scenario/item_id'.", ReadingSpec),
+    option(
+        "--groups use_groups",
         "lm-eval: a task's outermost group is the scenario, the task the subscenario.",
-        "--groups",
+        ReadingSpec,
     ),
 )
-_CHOICE_SCORES = click.option(
-    "--choice-scores",
-    type=click.Path(path_type=Path),
-    metavar="PATH",
-    help="lm-eval: also write a table (.parquet, .csv) of all scores of the answer options.",
+_CHOICE_SCORES = option(
+    "--choice-scores PATH",
+    "lm-eval: also write a table (.parquet, .csv) of all scores of the answer options.",
+    ANY_PATH,
 )
-_MEMORY = click.option(
-    "--max-memory",
-    callback=_bytes,
-    metavar="SIZE",
-    help="Let reading take so much (8GB).  [default: half of the machine's]",
+_MEMORY = option(
+    "--max-memory SIZE", "Let reading take so much (8GB).  [default: half of the machine's]", callback=_bytes
 )
 
 
@@ -212,20 +185,14 @@ READERS: Mapping[str, tuple[frozenset[str], str]] = {
 @click.command("import", cls=Command)
 @click.argument("paths", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path), metavar="PATH...")
 @output_option("the response file (its name must end in .parquet)")
-@click.option(
-    "--as",
-    "form",
-    type=click.Choice(FORMATS),
-    metavar="FORMAT",
-    help=f"What files are that do not tell: {', '.join(FORMATS)}.",
-)
+@option("--as FORMAT form", f"What files are that do not tell: {', '.join(FORMATS)}.", FORMATS)
 @models_option
 @items_option
 @gathered("reading", _WHICH, _RESPONSE, _COLUMNS, _MEMORY)
 @_CHOICE_SCORES
 @parallel_option
 @format_option
-def command(*, choice_scores: Path | None, form: str | None, reading: dict[str, Any], **given: Any) -> None:
+def import_command(*, choice_scores: Path | None, form: str | None, reading: dict[str, Any], **given: Any) -> None:
     """Turn per-item results into a response file, whatever wrote them.
 
     \b
@@ -390,3 +357,155 @@ def about_responses(responses: "ResponseMatrix", path: Path) -> dict[str, Any]:
         "n_trials": found.n_trials,
         "costs": ", ".join(responses.costs) or None,
     }
+
+
+@click.command("download", cls=Command)
+@click.argument("name", required=False)
+@output_option("the response file (its name must end in .parquet)", required=False)
+@option("--list is_list", "List the stores, and stop.", bool)
+@option("--from DIR folder", "Read the store's files in this folder, and fetch nothing.", FOLDER)
+@option("--into DIR", "Where to put what is fetched.  [default: the user's cache]", FOLDER)
+@option("--model ID models_wanted", "Model to fetch, where each has its own repository.", many=True)
+@option("--only PATTERN", "Fetch only files whose names match. Repeatable.", many=True)
+@models_option
+@items_option
+@gathered("reading", metric_option, errors_option, skip_option, drop_option)
+@format_option
+def download_command(*, is_list: bool, **given: Any) -> None:
+    """Fetch a public store of results, and turn it into a response file: SWE-bench, Open LLM Leaderboard, BFCL, ...
+
+    \b
+      itembank download --list
+      itembank download alpaca-eval -o responses.parquet
+      itembank download open-llm-leaderboard-v2 --model org/a --model org/b -o responses.parquet
+      itembank download swebench-verified --from verified/ --items verified.csv -o responses.parquet
+
+    An interrupted download goes on. What was read is compared with the scores that the store states; models whose score
+    differs are named. Mind the licence of a store (--list): some allow no commercial use. Other choices of reading:
+    itembank import on the folder of the files.
+    """  # noqa: D301
+    if is_list:
+        _list_sources(given["output_format"])
+        return
+    folder = _folder(given)
+    finish_import(given, lambda **known: _read(given, folder, known))
+
+
+def _list_sources(output_format: str) -> None:
+    """Print the table of sources."""
+    from itembank.readers.public.sources import GIGABYTE, SOURCES  # noqa: PLC0415
+
+    rows = [
+        {
+            "name": one.name,
+            "holds": one.holds,
+            "n_models": one.n_models,
+            "n_items": one.n_items,
+            "licence": one.licence,
+            "checked_against": one.checked,
+            "can_download": one.download is not None,
+            "version": None if one.download is None else one.download.version,
+            "most_gigabytes": None if one.download is None else one.download.most_bytes // GIGABYTE,
+            "address": one.address,
+        }
+        for one in SOURCES.values()
+    ]
+    if output_format != "table":
+        print_rows(rows, output_format)
+        return
+    for row in rows:
+        row["can_download"] = "yes" if row["can_download"] else "no, get it by hand"
+    where = ("version", "most_gigabytes", "address")
+    print_rows(rows, output_format, title="Public sources", columns=[name for name in rows[0] if name not in where])
+    print_rows(rows, output_format, title="Where they are", columns=("name", *where))
+    note(
+        "No commit is pinned: a download takes the newest one of the branch. Sizes are not known before it; "
+        "most_gigabytes is where it is refused."
+    )
+
+
+def _folder(given: dict[str, Any]) -> Path:
+    """Check the call, fetch what is to be fetched, and return where it is."""
+    from itembank.cli.render import progress, warnings_as_notes  # noqa: PLC0415
+    from itembank.readers.public.fetch import fetch_public  # noqa: PLC0415
+    from itembank.readers.public.sources import public_source  # noqa: PLC0415
+
+    if not given["name"] or given["output"] is None:
+        raise click.UsageError("needs a NAME (see --list) and -o/--output.")
+    source = public_source(given["name"])
+    refuse_unused(
+        ("metric", "metric" in source.takes, "sources that have several: " + _that_take("metric")),
+        ("errors", "errors" in source.takes, "sources that tell errors: " + _that_take("errors")),
+    )
+    if given["folder"] is not None:
+        fetched = "results that are fetched, not with --from"
+        refuse_unused(*((name, False, fetched) for name in ("into", "models_wanted", "only")))
+        return Path(given["folder"])
+    with warnings_as_notes(), progress("download") as report:
+        return fetch_public(
+            given["name"], given["into"], models=given["models_wanted"], only=given["only"], progress=report
+        )
+
+
+def _that_take(choice: str) -> str:
+    """Names of the sources that an option has a say in."""
+    from itembank.readers.public.sources import SOURCES  # noqa: PLC0415
+
+    return ", ".join(name for name, one in SOURCES.items() if choice in one.takes)
+
+
+def _read(given: dict[str, Any], folder: Path, known: dict[str, Any]) -> Any:
+    """Read, and say how the scores compare with the published ones."""
+    from itembank.readers.public.read_public import read_public  # noqa: PLC0415
+    from itembank.readers.public.sources import public_source  # noqa: PLC0415
+
+    chosen = {**given["reading"], **public_source(given["name"]).choices, **typed(given["reading"])}
+    empty: Any = "drop" if chosen.pop("drop_empty") else "error"
+    found = read_public(given["name"], folder, spec=ReadingSpec(**chosen, empty=empty), **known)
+    if found.check is not None:
+        note(_words(found.check))
+    return found.responses
+
+
+def _words(check: "PublishedCheck") -> str:
+    """Say in a line what the comparison found."""
+    if not check.n_compared:
+        return "The folder holds no published scores to compare with."
+    return (
+        f"Published scores: {check.n_compared} compared, {len(check.differing)} differ; largest difference "
+        f"{check.largest:.2g}."
+    )
+
+
+@click.command("match-names", cls=Command)
+@click.argument("paths", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path), metavar="PATH PATH...")
+@output_option("the table of proposals (.csv)")
+@option("--least", "Smallest likeness of two names that are proposed, above 0 and at most 1.", float, default=0.6)
+@format_option
+def match_names_command(paths: tuple[Path, ...], output: Path, least: float, output_format: str) -> None:
+    """Propose which models of several files are the same one under different names.
+
+    \b
+      itembank match-names a.parquet b.parquet -o names.csv
+      itembank import a.parquet b.parquet --names names.csv -o joined.parquet
+
+    Case, punctuation, order of words, the maker before the name, and how a date is written do not matter. The column
+    'same' says yes where names differ in nothing else. Other pairs that are alike have it empty, with the words that
+    differ: write yes or no. Only rows that say yes join models, and nothing is joined before the second command.
+    """  # noqa: D301
+    from itembank.files.atomic import check_destination, replacing_file  # noqa: PLC0415
+    from itembank.readers.read import read_responses  # noqa: PLC0415
+    from itembank.spreadsheets import write_guarded_csv  # noqa: PLC0415
+    from itembank.studies.same_models import match_models  # noqa: PLC0415
+
+    check_destination(output)
+    with warnings_as_notes(), progress("match names") as report:
+        sets = {str(path): read_responses(path, progress=report).model_ids for path in paths}
+    found = match_models(sets, least=least)
+    with replacing_file(output) as temporary:
+        write_guarded_csv(found, temporary)
+    print_rows(found.rows(named=True), output_format, title="Models that may be the same")
+    note(
+        f"Edit the column 'same' of {output}, and then: itembank import {' '.join(map(str, paths))} "
+        f"--names {output} -o joined.parquet"
+    )

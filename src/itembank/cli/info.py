@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from itembank.cli.command import Command
-from itembank.cli.options import FILE, BankPath, format_option, refuse_unused
+from itembank.cli.options import FILE, BankPath, format_option, option, refuse_unused
 from itembank.cli.render import note, print_record, warnings_as_notes
 from itembank.cli.report_options import figure_option, write_figure
 
@@ -27,9 +27,9 @@ WORDS = {
 @click.command("info", cls=Command)
 @click.argument("bank", type=BankPath(file_okay=True))
 @figure_option("where on the ability scale the items tell models apart")
-@click.option("--selection", type=FILE, help="--figure: draw it for these chosen items too.")
+@option("--selection", "--figure: draw it for these chosen items too.", FILE)
 @format_option
-def command(*, bank: Path, figure: Path | None, selection: Path | None, output_format: str) -> None:
+def info_command(*, bank: Path, figure: Path | None, selection: Path | None, output_format: str) -> None:
     """Show what a bank holds: models, items, item model, scores by scenario.
 
     In its place a file of responses may stand: models, items, share answered, kind of responses. JSON is one object

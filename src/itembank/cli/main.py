@@ -9,15 +9,14 @@ import sys
 import click
 from click.shell_completion import CompletionItem
 
-from itembank.cli.command import Group, write_sections
-from itembank.cli.every_command import prepare, shared_options
+from itembank.cli.command import Group, name_variables, shared_options, to_the_front, write_sections
 from itembank.errors import command_line_words
 
 SECTIONS = {
     "From past results to scores": {
         "import": ("itembank.cli.import_results", "Turn per-item results into a response file."),
-        "download": ("itembank.cli.download", "Fetch and read public stores of results, by name."),
-        "match-names": ("itembank.cli.match_names", "Propose which models are the same under different names."),
+        "download": ("itembank.cli.import_results", "Fetch and read public stores of results, by name."),
+        "match-names": ("itembank.cli.import_results", "Propose which models are the same under different names."),
         "start": ("itembank.cli.start", "Begin a bank without past results, or with few."),
         "calibrate": ("itembank.cli.calibrate", "Fit item parameters and write a bank."),
         "info": ("itembank.cli.info", "Show what a bank, or a file of responses, holds."),
@@ -65,6 +64,10 @@ EXIT_INTEGRITY = 4
 class LazyGroup(Group):
     """A group that knows its commands' names and one-line helps without importing them."""
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the options of the whole program, wherever they stand."""
+        return super().parse_args(ctx, to_the_front(args))
+
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 (click's signature)
         """Names in the order of the work."""
         return list(COMMANDS)
@@ -73,8 +76,9 @@ class LazyGroup(Group):
         """Import the module of one command."""
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = importlib.import_module(COMMANDS[cmd_name][0]).command
-        prepare(command, f"ITEMBANK_{cmd_name}")
+        module = importlib.import_module(COMMANDS[cmd_name][0])
+        command: click.Command = getattr(module, f"{cmd_name.replace('-', '_')}_command")
+        name_variables(command, f"ITEMBANK_{cmd_name}")
         return command
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
@@ -90,6 +94,7 @@ class LazyGroup(Group):
 @click.group(
     cls=LazyGroup,
     params=shared_options(),
+    epilog=None,
     context_settings={
         "auto_envvar_prefix": "ITEMBANK",
         "help_option_names": ["-h", "--help"],

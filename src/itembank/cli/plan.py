@@ -7,19 +7,20 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from itembank.cli.command import Command
-from itembank.cli.option_types import MethodName
 from itembank.cli.options import (
+    COUNT,
+    MethodName,
     bank_argument,
     estimand_option,
     format_option,
     level_option,
     method_option,
+    option,
     parallel_option,
     refuse_unused,
     seed_option,
 )
 from itembank.cli.render import note, print_record, progress, warnings_as_notes
-from itembank.cli.spec_options import spec_option
 from itembank.estimation.estimand_names import Estimand
 from itembank.estimation.estimator_specs import METHODS
 from itembank.planning.plan_spec import PlanSpec
@@ -33,43 +34,30 @@ DEFAULT_SESSION = ""
 
 @click.command("plan", cls=Command)
 @bank_argument
-@click.option("--half-width", type=float, help="Wanted half-width of the interval of a model's score, between 0 and 1.")
-@click.option(
+@option("--half-width", "Wanted half-width of the interval of a model's score, between 0 and 1.", float)
+@option(
     "--difference",
-    type=float,
-    help="Or: difference between two models on the same items that must show as significant, between 0 and 1.",
+    "Or: difference between two models on the same items that must show as significant, between 0 and 1.",
+    float,
 )
-@click.option(
-    "--target",
-    default="overall",
-    show_default=True,
-    help="Score to plan for: 'overall', a scenario, mean_win_rate, or an external score.",
-)
+@option("--target", "Score to plan for: 'overall', a scenario, mean_win_rate, or an external score.", default="overall")
 @estimand_option
 @level_option
-@spec_option(PlanSpec, "power", "Probability of finding --difference to be significant, between 0 and 1.")
-@click.option(
-    "--selector",
-    type=MethodName(SELECTORS, "auto"),
-    default="auto",
-    show_default=True,
-    help="How items will be chosen.",
-)
+@option("--power", "Probability of finding --difference to be significant, between 0 and 1.", PlanSpec)
+@option("--selector", "How items will be chosen.", MethodName(SELECTORS, "auto"), default="auto")
 @method_option(MethodName(METHODS), "How scores will be estimated.")
-@click.option("--max-items", type=click.IntRange(min=1), help="Plan for no more items than these.")
-@click.option(
-    "--session",
-    "session_file",
+@option("--max-items", "Plan for no more items than these.", COUNT)
+@option(
+    "--session [FILE.toml] session_file",
+    "Compare asking at once, in two stages and one by one: in a default session, or in that of the file.",
     is_flag=False,
     flag_value=DEFAULT_SESSION,
-    metavar="[FILE.toml]",
-    help="Compare asking at once, in two stages and one by one: in a default session, or in that of the file.",
 )
-@click.option("-n", "--n-items", type=click.IntRange(min=1), help="--session: items to ask, in place of --half-width.")
+@option("-n --n-items", "--session: items to ask, in place of --half-width.", COUNT)
 @parallel_option
 @seed_option
 @format_option
-def command(
+def plan_command(
     *,
     bank: Path,
     half_width: float | None,

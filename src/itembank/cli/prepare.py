@@ -13,7 +13,7 @@ from itembank.cli.render import note, print_rows, progress, warnings_as_notes
 @bank_argument
 @parallel_option
 @format_option
-def command(*, bank: Path, output_format: str) -> None:
+def prepare_command(*, bank: Path, output_format: str) -> None:
     """Get a bank ready for calibrated estimates, and keep that in its folder.
 
     Calibrated intervals rest on fits of the items without each tenth (fifth) of the bank's models. Commands that need

@@ -6,7 +6,16 @@ from typing import TYPE_CHECKING
 import click
 
 from itembank.cli.command import Command
-from itembank.cli.options import FILE, bank_argument, format_option, refuse_unused
+from itembank.cli.options import (
+    COUNT,
+    EXISTING_FOLDER,
+    FILE,
+    FOLDER,
+    bank_argument,
+    format_option,
+    option,
+    refuse_unused,
+)
 from itembank.cli.publishing_options import (
     column_options,
     include_data_option,
@@ -25,30 +34,23 @@ if TYPE_CHECKING:
 
 @click.command("publish-tiny", cls=Command)
 @bank_argument
-@click.option(
-    "-n", "--n-items", type=click.IntRange(min=1), default=100, show_default=True, help="How many items to choose."
-)
-@click.option("--selection", type=FILE, help="Publish these items.  [default: choose them]")
-@click.option(
-    "-o", "--output", required=True, type=click.Path(file_okay=False, path_type=Path), help="Folder to publish."
-)
-@click.option("--name", default="", help="What it is called.  [default: as the folder]")
+@option("-n --n-items", "How many items to choose.", COUNT, default=100)
+@option("--selection", "Publish these items.  [default: choose them]", FILE)
+@option("-o --output", "Folder to publish.", FOLDER, required=True)
+@option("--name", "What it is called.  [default: as the folder]", default="")
 @license_option
 @column_options
-@click.option(
-    "--tasks", "has_tasks", is_flag=True, help="Also write tasks of lm-evaluation-harness that run the items."
-)
-@click.option(
-    "--include-path",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    metavar="DIR",
-    help="--tasks: folder of the original tasks, where lm_eval does not bring them. What the chosen tasks need of "
-    "it is copied.",
+@option("--tasks has_tasks", "Also write tasks of lm-evaluation-harness that run the items.", bool)
+@option(
+    "--include-path DIR",
+    "--tasks: folder of the original tasks, where lm_eval does not bring them. What the chosen tasks need of it "
+    "is copied.",
+    EXISTING_FOLDER,
 )
 @include_data_option
-@click.option("--force", is_flag=True, help="Replace what was published there before.")
+@option("--force", "Replace what was published there before.", bool)
 @format_option
-def command(
+def publish_tiny_command(
     *,
     bank: Path,
     n_items: int,

@@ -3,34 +3,21 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
-import click
-
+from itembank.cli.options import option
 from itembank.cli.render import note
 from itembank.errors import visible
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-license_option = click.option(
-    "--license", "license_name", metavar="NAME", default="", help="License, as the Hub has it: cc-by-4.0."
+license_option = option("--license NAME license_name", "License, as the Hub has it: cc-by-4.0.", default="")
+_include = option(
+    "--include-column NAME include_columns",
+    "A column of items that may be published although it looks like questions or answers, or one of models beside"
+    " those that are known to be needed. Repeatable.",
+    many=True,
 )
-_include = click.option(
-    "--include-column",
-    "include_columns",
-    multiple=True,
-    metavar="NAME",
-    help="A column of items that may be published although it looks like questions or answers, or one of models beside "
-    "those that are known to be needed. Repeatable.",
-)
-_drop = click.option(
-    "--drop-column",
-    "drop_columns",
-    multiple=True,
-    metavar="NAME",
-    help="A column of items or models to leave out. Repeatable.",
-)
-include_data_option = click.option(
-    "--include-data", is_flag=True, help="Let the data files of tasks go: questions and answers, mostly."
-)
+_drop = option("--drop-column NAME drop_columns", "A column of items or models to leave out. Repeatable.", many=True)
+include_data_option = option("--include-data", "Let the data files of tasks go: questions and answers, mostly.", bool)
 MOST_LISTED = 40
 
 

@@ -5,18 +5,16 @@ from pathlib import Path
 import click
 
 from itembank.cli.command import Command
-from itembank.cli.options import format_option
+from itembank.cli.options import FOLDER, format_option, option
 from itembank.cli.render import is_quiet, note, print_rows
 
 
 @click.command("pull", cls=Command)
 @click.argument("place", metavar="HF:OWNER/NAME[@REVISION]")
-@click.option(
-    "-o", "--output", required=True, type=click.Path(file_okay=False, path_type=Path), help="Folder of the bank."
-)
-@click.option("--force", is_flag=True, help="Replace the bank that is there.")
+@option("-o --output", "Folder of the bank.", FOLDER, required=True)
+@option("--force", "Replace the bank that is there.", bool)
 @format_option
-def command(*, place: str, output: Path, force: bool, output_format: str) -> None:
+def pull_command(*, place: str, output: Path, force: bool, output_format: str) -> None:
     """Copy a bank of the Hugging Face Hub into a folder of yours, after its files were checked.
 
     Every command takes hf:owner/name in the place of a bank, too: then it is downloaded once, and found again without

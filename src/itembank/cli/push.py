@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from itembank.cli.command import Command
-from itembank.cli.options import bank_argument, format_option
+from itembank.cli.options import bank_argument, format_option, option
 from itembank.cli.publishing_options import (
     column_options,
     include_data_option,
@@ -19,16 +19,14 @@ from itembank.cli.render import is_quiet, note, print_rows, progress, warnings_a
 @click.command("push", cls=Command)
 @bank_argument
 @click.argument("place", metavar="HF:OWNER/NAME")
-@click.option("--private", is_flag=True, help="Make the repository private, where it is new.")
-@click.option(
-    "--no-responses", is_flag=True, help="Leave out past models and their responses. The card says what needs them."
-)
+@option("--private", "Make the repository private, where it is new.", bool)
+@option("--no-responses", "Leave out past models and their responses. The card says what needs them.", bool)
 @license_option
 @column_options
 @include_data_option
-@click.option("--message", default="Push a bank of itembank", show_default=True, help="Message of the commit.")
+@option("--message", "Message of the commit.", default="Push a bank of itembank")
 @format_option
-def command(
+def push_command(
     *,
     bank: Path,
     place: str,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from itembank.cli.command import Command
-from itembank.cli.options import folder_option, format_option, seed_option
+from itembank.cli.options import COUNT, folder_option, format_option, option, seed_option
 from itembank.cli.render import note, print_rows, progress, warnings_as_notes
 from itembank.cli.report_options import typed_command, write_report
 
@@ -16,17 +16,11 @@ if TYPE_CHECKING:
 
 @click.command("quickstart", cls=Command)
 @folder_option("quickstart", "bank, selection, estimates, figure and report")
-@click.option("-n", "--n-items", type=click.IntRange(min=1), default=100, show_default=True, help="Items in all.")
-@click.option(
-    "--repeats",
-    type=click.IntRange(min=1),
-    default=3,
-    show_default=True,
-    help="Times to split, calibrate and choose again; errors are over all of them.",
-)
+@option("-n --n-items", "Items in all.", COUNT, default=100)
+@option("--repeats", "Times to split, calibrate and choose again; errors are over all of them.", COUNT, default=3)
 @seed_option
 @format_option
-def command(*, output: Path, n_items: int, repeats: int, seed: int, output_format: str) -> None:
+def quickstart_command(*, output: Path, n_items: int, repeats: int, seed: int, output_format: str) -> None:
     """Run the whole job on built-in data, in about a minute.
 
     Takes the answers of 280 language models to 1,820 questions in 16 tasks. The models are tiny and our own: five

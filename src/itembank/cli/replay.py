@@ -7,11 +7,25 @@ import click
 
 from itembank.cli.command import SESSION, Command, headed
 from itembank.cli.main import EXIT_IMPRECISE
-from itembank.cli.new_results import mixed_prompts_option, note_known_models, read_new_results
-from itembank.cli.options import bank_argument, format_option, jobs_option, responses_argument, seed_option
+from itembank.cli.new_results import (
+    mixed_prompts_option,
+    note_flagged,
+    note_known_models,
+    read_new_results,
+    typicality_text,
+)
+from itembank.cli.options import (
+    COUNT,
+    NEW_FILE,
+    bank_argument,
+    format_option,
+    jobs_option,
+    option,
+    responses_argument,
+    seed_option,
+)
 from itembank.cli.render import note, print_rows, progress, warnings_as_notes
 from itembank.cli.session_options import session_options, session_spec
-from itembank.cli.typicality_words import note_flagged, typicality_text
 from itembank.responses.score_names import without_only_scenario
 
 if TYPE_CHECKING:
@@ -22,19 +36,13 @@ if TYPE_CHECKING:
 @bank_argument
 @responses_argument
 @headed(SESSION, session_options)
-@click.option("--batch", type=click.IntRange(min=1), default=1, show_default=True, help="Ask this many items at once.")
+@option("--batch", "Ask this many items at once.", COUNT, default=1)
 @jobs_option(1)
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="PATH",
-    help="Also write every item asked, one row each, to this .csv or .parquet file.",
-)
+@option("-o --output PATH", "Also write every item asked, one row each, to this .csv or .parquet file.", NEW_FILE)
 @mixed_prompts_option
 @seed_option
 @format_option
-def command(
+def replay_command(
     *,
     bank: Path,
     responses: tuple[Path, ...],

@@ -8,7 +8,7 @@ import click
 
 from itembank.cli.command import Command
 from itembank.cli.new_results import mixed_prompts_option, note_known_models, read_new_results, selection_option
-from itembank.cli.options import BankPath, refuse_unused
+from itembank.cli.options import NEW_FILE, BankPath, option, refuse_unused
 from itembank.cli.render import note, progress, warnings_as_notes
 from itembank.cli.report_options import checked_report_path, typed_command, write_report
 from itembank.cli.session_record import bank_option, loaded_bank
@@ -22,34 +22,27 @@ if TYPE_CHECKING:
 @click.command("report", cls=Command)
 @click.argument("source", metavar="BANK|JOURNAL|STUDY", type=BankPath(file_okay=True))
 @click.argument("results", nargs=-1, type=click.Path(exists=True, path_type=Path))
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(dir_okay=False, path_type=Path),
-    callback=checked_report_path,
-    required=True,
-    metavar="FILE",
-    help="The page; its name must end in .html.",
+@option(
+    "-o --output FILE", "The page; its name must end in .html.", NEW_FILE, callback=checked_report_path, required=True
 )
-@click.option("--title", default="", help="What stands above the page.  [default: the name of what it is about]")
-@click.option(
+@option("--title", "What stands above the page.  [default: the name of what it is about]", default="")
+@option(
     "--accuracy/--no-accuracy",
+    "Of a bank: measure how good estimates from 10 to 500 items are, which takes minutes for a large bank, once: "
+    "it is kept. Without, the page has it only where it was measured before.",
+    bool,
     default=True,
     show_default=True,
-    help="Of a bank: measure how good estimates from 10 to 500 items are, which takes minutes for a large bank, once: "
-    "it is kept. Without, the page has it only where it was measured before.",
 )
 @selection_option
-@click.option(
-    "--model",
-    "models",
-    multiple=True,
-    metavar="MODEL_ID",
-    help="Show these models only, in this order. Repeatable.  [default: all models of RESULTS]",
+@option(
+    "--model MODEL_ID models",
+    "Show these models only, in this order. Repeatable.  [default: all models of RESULTS]",
+    many=True,
 )
 @bank_option
 @mixed_prompts_option
-def command(
+def report_command(
     *, source: Path, results: tuple[Path, ...], output: Path, title: str, accuracy: bool, **choices: Any
 ) -> None:
     """Write a page about a bank, new models, an adaptive session or a study: one HTML file that opens anywhere.

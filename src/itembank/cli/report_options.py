@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from itembank.cli.command import Decorator
+from itembank.cli.options import NEW_FILE, option
 from itembank.cli.render import note
 
 if TYPE_CHECKING:
@@ -20,13 +21,12 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 def figure_option(what: str = "it", *, required: bool = False) -> Decorator:
     """Make `--figure`; a name that no figure can have is refused before any work."""
-    return click.option(
-        "--figure",
-        type=click.Path(dir_okay=False, path_type=Path),
+    return option(
+        "--figure FILE",
+        f"{'Draw' if required else 'Also draw'} {what}: a PNG, SVG or PDF file.",
+        NEW_FILE,
         callback=_checked_figure,
         required=required,
-        metavar="FILE",
-        help=f"{'Draw' if required else 'Also draw'} {what}: a PNG, SVG or PDF file.",
     )
 
 
@@ -47,12 +47,11 @@ def write_figure(chart: "Chart", path: Path) -> None:
 
 def report_option(function: Function) -> Function:
     """Add `--report`; a name that no page can have is refused before any work."""
-    return click.option(
-        "--report",
-        type=click.Path(dir_okay=False, path_type=Path),
+    return option(
+        "--report FILE",
+        "Also write a page to look at and to send: one HTML file.",
+        NEW_FILE,
         callback=checked_report_path,
-        metavar="FILE",
-        help="Also write a page to look at and to send: one HTML file.",
     )(function)
 
 

@@ -3,12 +3,12 @@
 import click
 
 from itembank.cli.command import Group
-from itembank.cli.run_inspect import command as run_inspect
-from itembank.cli.run_lm_eval import command as run_lm_eval
+from itembank.cli.run_inspect import run_inspect_command
+from itembank.cli.run_lm_eval import run_lm_eval_command
 
 
 @click.group("run", cls=Group)
-def command() -> None:
+def run_command() -> None:
     """Run chosen items inside an evaluation harness, and estimate the full-benchmark score.
 
     \b
@@ -17,5 +17,5 @@ def command() -> None:
     """  # noqa: D301 (click's \b keeps the block's lines)
 
 
-command.add_command(run_lm_eval)
-command.add_command(run_inspect)
+run_command.add_command(run_lm_eval_command)
+run_command.add_command(run_inspect_command)

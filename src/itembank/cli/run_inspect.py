@@ -22,7 +22,7 @@ from itembank.cli.harness_run import (
     says_how_to_go_on,
 )
 from itembank.cli.new_results import note_known_models
-from itembank.cli.options import bank_argument
+from itembank.cli.options import bank_argument, option
 from itembank.cli.render import note, warnings_as_notes
 from itembank.cli.session_options import session_spec
 from itembank.errors import visible
@@ -43,11 +43,11 @@ ROUTING = "routing.json"
 @click.argument("task")
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="-- INSPECT_ARGUMENTS...")
 @run_options(
-    click.option("--scorer", metavar="NAME", help="Whose scores are the responses.  [default: the bank's]"),
-    click.option("--task-arg", multiple=True, metavar="NAME=VALUE", help="Argument of the task. Repeatable."),
+    option("--scorer NAME", "Whose scores are the responses.  [default: the bank's]"),
+    option("--task-arg NAME=VALUE", "Argument of the task. Repeatable.", many=True),
     batch=f"--adaptive: items asked for and run at once.  [default: {BATCH}]",
 )
-def command(
+def run_inspect_command(
     *,
     bank: Path,
     task: str,

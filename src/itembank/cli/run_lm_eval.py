@@ -24,7 +24,7 @@ from itembank.cli.harness_run import (
     says_how_to_go_on,
 )
 from itembank.cli.new_results import note_known_models
-from itembank.cli.options import bank_argument
+from itembank.cli.options import bank_argument, option
 from itembank.cli.render import note, progress, warnings_as_notes
 from itembank.cli.session_options import session_spec
 from itembank.errors import visible
@@ -53,16 +53,14 @@ MACRO_AND_GROUPS = (
 @bank_argument
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="-- LM_EVAL_ARGUMENTS...")
 @run_options(
-    click.option("--model-id", help="Id of the model.  [default: the model's name in --model_args]"),
-    click.option(
-        "--import",
-        "plugin",
-        metavar="MODULE",
-        help="Import this module (its name, or FILE.py) first: one that registers a model of your own.",
+    option("--model-id", "Id of the model.  [default: the model's name in --model_args]"),
+    option(
+        "--import MODULE plugin",
+        "Import this module (its name, or FILE.py) first: one that registers a model of your own.",
     ),
     batch="Items run at once: what a stop may lose.  [default: the model's batch size; 64 at least, 8 with --adaptive]",
 )
-def command(
+def run_lm_eval_command(
     *,
     bank: Path,
     arguments: tuple[str, ...],

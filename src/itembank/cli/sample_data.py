@@ -12,7 +12,7 @@ from itembank.cli.render import note, print_rows
 @click.command("sample-data", cls=Command)
 @folder_option("sample", "the two files")
 @format_option
-def command(*, output: Path, output_format: str) -> None:
+def sample_data_command(*, output: Path, output_format: str) -> None:
     """Write example results of past models and of a new one, to try the commands on.
 
     past.csv holds the answers of 110 small language models to 680 questions of five tasks, new-model.csv those of

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from itembank.cli.command import Command
-from itembank.cli.options import FILE, format_option, refuse_unused, seed_option
+from itembank.cli.options import COUNT, FILE, format_option, option, refuse_unused, seed_option
 from itembank.cli.render import print_object, print_rows, progress, warnings_as_notes
 from itembank.cli.report_options import figure_option, write_figure
 from itembank.cli.scaling_options import read_responses_or_builtin, responses_or_builtin
 from itembank.cli.scaling_pretrain import read_compute, read_loss
-from itembank.cli.spec_options import spec_option
 from itembank.scaling.pretraining.method_specs import PretrainingSettings
 
 if TYPE_CHECKING:
@@ -28,46 +27,19 @@ FIRST_SIZES, BUDGET = 2, 50
 
 @click.command("decisions", cls=Command)
 @responses_or_builtin
-@click.option(
-    "--accuracy",
-    type=FILE,
-    help="Right or wrong of the same models and items: then the truth, and fitted to, too.",
-)
-@click.option("--loss", type=FILE, help="For traditional: table of model_id, item_id and loss or bits_per_byte.")
-@click.option("--recipe-column", help="Column of MODELS that tells recipes apart.  [default: recipe, mixture, family]")
-@click.option("--drop-unknown", is_flag=True, help="Leave out models of unknown compute.")
-@click.option(
-    "--method", "methods", multiple=True, type=click.Choice(METHODS), help="Show this one. Repeatable.  [default: all]"
-)
-@click.option(
-    "--splits", type=click.IntRange(min=1), default=5, show_default=True, help="Random choices of calibrating recipes."
-)
-@click.option(
-    "--calibrating",
-    type=click.IntRange(min=1),
-    default=2,
-    show_default=True,
-    metavar="N",
-    help="Recipes that calibrate the items of a split; the others are ordered.",
-)
-@spec_option(
-    PretrainingSettings,
-    "n_items",
-    f"Test every model on N items a scenario only.  [default: {BUDGET}]",
-    "--budget",
-    metavar="N",
-)
-@click.option(
-    "--show",
-    type=click.Choice(["mean", "scenarios"]),
-    default="mean",
-    show_default=True,
-    help="Mean of all scenarios, or each; JSON has both.",
-)
+@option("--accuracy", "Right or wrong of the same models and items: then the truth, and fitted to, too.", FILE)
+@option("--loss", "For traditional: table of model_id, item_id and loss or bits_per_byte.", FILE)
+@option("--recipe-column", "Column of MODELS that tells recipes apart.  [default: recipe, mixture, family]")
+@option("--drop-unknown", "Leave out models of unknown compute.", bool)
+@option("--method methods", "Show this one. Repeatable.  [default: all]", METHODS, many=True)
+@option("--splits", "Random choices of calibrating recipes.", COUNT, default=5)
+@option("--calibrating N", "Recipes that calibrate the items of a split; the others are ordered.", COUNT, default=2)
+@option("--budget N n_items", f"Test every model on N items a scenario only.  [default: {BUDGET}]", PretrainingSettings)
+@option("--show", "Mean of all scenarios, or each; JSON has both.", ["mean", "scenarios"], default="mean")
 @figure_option()
 @seed_option
 @format_option
-def command(
+def decisions_command(
     *,
     responses: tuple[Path, ...],
     builtin: str | None,

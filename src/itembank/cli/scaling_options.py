@@ -8,8 +8,7 @@ import click
 
 from itembank.cli.command import Function
 from itembank.cli.new_results import read_results
-from itembank.cli.options import BankPath
-from itembank.cli.spec_options import spec_option
+from itembank.cli.options import BankPath, option
 from itembank.scaling.pretraining.method_specs import ItemResponseLaw
 
 if TYPE_CHECKING:
@@ -19,23 +18,16 @@ if TYPE_CHECKING:
 CALIBRATED_HERE = "items that are calibrated here, not with --bank"
 """What options of the item model go with."""
 
-bank_option = click.option(
-    "--bank",
-    type=BankPath(),
-    help="Bank of past models with calibrated items.  [default: calibrate RESPONSES]",
-)
-item_model_option = spec_option(ItemResponseLaw, "item_model", "Without a bank: parameters an item.")
-model_option = click.option(
-    "--model", "models", multiple=True, metavar="MODEL_ID", help="Report this model only. Repeatable."
-)
+bank_option = option("--bank", "Bank of past models with calibrated items.  [default: calibrate RESPONSES]", BankPath())
+item_model_option = option("--item-model", "Without a bank: parameters an item.", ItemResponseLaw)
+model_option = option("--model MODEL_ID models", "Report this model only. Repeatable.", many=True)
 
 
 def responses_or_builtin(function: Function) -> Function:
     """Make the argument RESPONSES, and `--builtin`."""
-    builtin = click.option(
-        "--builtin",
-        metavar="NAME[:KIND]",
-        help="Take a data set of the package instead, and of it correct, probability or probability_per_byte: "
+    builtin = option(
+        "--builtin NAME[:KIND]",
+        "Take a data set of the package instead, and of it correct, probability or probability_per_byte: "
         "bytelms:correct.",
     )
     return click.argument("responses", nargs=-1, type=click.Path(exists=True, path_type=Path))(builtin(function))

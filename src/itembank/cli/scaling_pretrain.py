@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from itembank.cli.command import Command, gathered, headed
-from itembank.cli.options import FILE, format_option, level_option, refuse_unused, seed_option
+from itembank.cli.options import (
+    FILE,
+    file_choices,
+    format_option,
+    level_option,
+    option,
+    refuse_unused,
+    seed_option,
+    spec_file_option,
+    typed,
+)
 from itembank.cli.render import note, print_object, print_rows, progress, warnings_as_notes
 from itembank.cli.report_options import figure_option, report_option, report_result, write_figure
 from itembank.cli.scaling_options import (
@@ -16,7 +26,6 @@ from itembank.cli.scaling_options import (
     read_responses_or_builtin,
     responses_or_builtin,
 )
-from itembank.cli.spec_options import file_choices, spec_file_option, spec_option, typed
 from itembank.scaling.pretraining.method_specs import DEFAULT_LAWS, LAWS, PretrainingSettings
 
 if TYPE_CHECKING:
@@ -41,65 +50,41 @@ PARTS = ("summary", "all", "forecasts", "comparison", "decisions", "held-out", "
 
 _LAWS = headed(
     "Laws",
-    click.option(
-        "--law",
-        "laws",
-        multiple=True,
-        type=click.Choice((AUTO, *LAWS.builtin_names)),
-        default=(AUTO,),
-        show_default=True,
-        help="auto: fit irsl, two-step, sigmoid and trend, show irsl unless another was clearly closer; else show the "
+    option(
+        "--law laws",
+        "auto: fit irsl, two-step, sigmoid and trend, show irsl unless another was clearly closer; else show the "
         "first. Repeatable.",
+        (AUTO, *LAWS.builtin_names),
+        many=True,
+        default=(AUTO,),
     ),
-    spec_option(
-        PretrainingSettings,
-        "n_items",
-        "Test every model on N items a scenario only.",
-        "--budget",
-        metavar="N",
-    ),
-    spec_option(
-        PretrainingSettings,
-        "n_checked",
-        "Largest sizes to hold out.",
-        "--checked",
-        metavar="N",
-    ),
+    option("--budget N n_items", "Test every model on N items a scenario only.", PretrainingSettings),
+    option("--checked N n_checked", "Largest sizes to hold out.", PretrainingSettings),
     level_option,
 )
 
 
 @click.command("pretrain", cls=Command)
 @responses_or_builtin
-@click.option("--target-flops", type=float, help="Training compute to forecast for.  [default: 10 x the largest]")
+@option("--target-flops", "Training compute to forecast for.  [default: 10 x the largest]", float)
 @bank_option
-@click.option(
-    "--loss",
-    type=FILE,
-    help="For two-step: table of model_id, item_id and loss or bits_per_byte.",
-)
-@click.option("--recipe-column", help="Column of MODELS that tells recipes apart.  [default: recipe, mixture, family]")
-@click.option("--drop-unknown", is_flag=True, help="Leave out models of unknown compute.")
-@click.option(
-    "--show",
-    type=click.Choice(PARTS),
-    default="summary",
-    show_default=True,
-    help="One law and the comparison of laws, all laws, or one table.",
-)
+@option("--loss", "For two-step: table of model_id, item_id and loss or bits_per_byte.", FILE)
+@option("--recipe-column", "Column of MODELS that tells recipes apart.  [default: recipe, mixture, family]")
+@option("--drop-unknown", "Leave out models of unknown compute.", bool)
+@option("--show", "One law and the comparison of laws, all laws, or one table.", PARTS, default="summary")
 @spec_file_option("PretrainingSettings", "calibration_recipes, and the choices of each law")
 @gathered("choices", _LAWS)
 @headed(
     "Figure",
     figure_option(),
-    click.option("--kind", type=click.Choice(KINDS), default="scores", show_default=True, help="What to draw."),
-    click.option("--recipe", help="Recipe in colour.  [default: the best, or the first]"),
-    click.option("--item", "item_ids", multiple=True, metavar="ITEM_ID", help="Item of --kind items. Repeatable."),
+    option("--kind", "What to draw.", KINDS, default="scores"),
+    option("--recipe", "Recipe in colour.  [default: the best, or the first]"),
+    option("--item ITEM_ID item_ids", "Item of --kind items. Repeatable.", many=True),
 )
 @report_option
 @seed_option
 @format_option
-def command(
+def pretrain_command(
     *,
     responses: tuple[Path, ...],
     builtin: str | None,

@@ -11,8 +11,16 @@ import click
 
 from itembank.calibration.calibration_specs import Variational
 from itembank.cli.command import Command, gathered, headed
-from itembank.cli.option_types import WholeNumbers
-from itembank.cli.options import format_option, level_option, refuse_unused, seed_option
+from itembank.cli.options import (
+    COUNT,
+    WholeNumbers,
+    format_option,
+    level_option,
+    option,
+    refuse_unused,
+    seed_option,
+    typed,
+)
 from itembank.cli.render import note, print_object, print_rows, progress, warnings_as_notes
 from itembank.cli.report_options import figure_option, report_option, report_result, write_figure
 from itembank.cli.scaling_options import (
@@ -23,7 +31,6 @@ from itembank.cli.scaling_options import (
     read_responses_or_builtin,
     responses_or_builtin,
 )
-from itembank.cli.spec_options import spec_option, typed
 from itembank.scaling.sampling.pass_at_k_specs import METHODS, NEED_ITEM_MODEL, PassAtKSpec
 
 if TYPE_CHECKING:
@@ -41,53 +48,34 @@ _OPTIONS = (
     bank_option,
     item_model_option,
     model_option,
-    click.option(
-        "--k",
-        type=WholeNumbers(),
-        help="Numbers of samples; may be more than there are.  [default: 1, 2, 5, ... 10000]",
-    ),
-    click.option("--method", "methods", multiple=True, type=click.Choice(METHODS), help="Repeatable.  [default: all]"),
-    spec_option(
-        PassAtKSpec,
-        "budget",
-        "Use only N samples of each item, drawn by chance, and compare with all.",
-        metavar="N",
-    ),
-    spec_option(
-        PassAtKSpec,
-        "minimum_pass_rate",
+    option("--k", "Numbers of samples; may be more than there are.  [default: 1, 2, 5, ... 10000]", WholeNumbers()),
+    option("--method methods", "Repeatable.  [default: all]", METHODS, many=True),
+    option("--budget N", "Use only N samples of each item, drawn by chance, and compare with all.", PassAtKSpec),
+    option(
+        "--minimum-pass-rate",
         "Report all again without the items whose pass rate is below this, as published curves do: 0.005.",
-    ),
-    spec_option(PassAtKSpec, "include_unsampled", "Count items without samples too, by irsl only."),
-    level_option,
-    spec_option(
         PassAtKSpec,
-        "interval",
-        "Width by errors for models of known pass@k, or by the item model.",
     ),
+    option("--include-unsampled", "Count items without samples too, by irsl only.", PassAtKSpec),
+    level_option,
+    option("--interval", "Width by errors for models of known pass@k, or by the item model.", PassAtKSpec),
 )
 _PLAN = headed(
     "Plan of further samples",
-    click.option("--half-width", type=float, help="Plan which items to sample until the interval is this narrow."),
-    click.option(
-        "--plan-k", type=click.IntRange(min=1), help="The k whose interval is planned.  [default: largest --k]"
-    ),
+    option("--half-width", "Plan which items to sample until the interval is this narrow.", float),
+    option("--plan-k", "The k whose interval is planned.  [default: largest --k]", COUNT),
 )
 
 
 @click.command("test-time", cls=Command)
 @responses_or_builtin
 @gathered("choices", *_OPTIONS, _PLAN)
-@click.option(
-    "--show",
-    type=click.Choice(PARTS),
-    help="Which table: errors with --budget, plan with --half-width.  [default: curves; JSON has all]",
-)
+@option("--show", "Which table: errors with --budget, plan with --half-width.  [default: curves; JSON has all]", PARTS)
 @figure_option()
 @report_option
 @seed_option
 @format_option
-def command(
+def test_time_command(
     *,
     responses: tuple[Path, ...],
     builtin: str | None,

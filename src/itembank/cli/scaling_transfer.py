@@ -10,12 +10,21 @@ import click
 
 from itembank.calibration.calibration_specs import METHODS as CALIBRATIONS
 from itembank.cli.command import Command, gathered
-from itembank.cli.option_types import WholeNumbers
-from itembank.cli.options import BankPath, format_option, level_option, refuse_unused, seed_option
+from itembank.cli.options import (
+    BankPath,
+    WholeNumbers,
+    file_choices,
+    format_option,
+    level_option,
+    option,
+    refuse_unused,
+    seed_option,
+    spec_file_option,
+    typed,
+)
 from itembank.cli.render import print_object, print_record, print_rows, progress, warnings_as_notes
 from itembank.cli.report_options import figure_option, report_option, report_result, write_figure
 from itembank.cli.scaling_options import read_responses_or_builtin, responses_or_builtin
-from itembank.cli.spec_options import file_choices, spec_file_option, spec_option, typed
 from itembank.scaling.transfers.transfer_specs import METHODS, TransferSpec
 
 if TYPE_CHECKING:
@@ -35,62 +44,49 @@ LEAST = {
 """Columns of each table that give way in a narrow terminal, the least needed first."""
 KINDS = ("observed", "disattenuated", "beyond_compute")
 
-_group_option = click.option(
-    "--group",
-    metavar="COLUMN",
-    help="Column of the model table: its models are relatives (recipe, family, run) and stay together.",
+_group_option = option(
+    "--group COLUMN", "Column of the model table: its models are relatives (recipe, family, run) and stay together."
 )
 _SPEC = (
-    spec_option(
-        TransferSpec,
-        "methods",
+    option(
+        "--method methods",
         "The first predicts, others stand beside it. Repeatable.",
-        "--method",
+        TransferSpec,
         type=click.Choice(METHODS.builtin_names),
         show_default=True,
     ),
-    spec_option(
-        TransferSpec,
-        "k",
+    option(
+        "--k",
         "1 is the score; more are pass@k of counts.",
+        TransferSpec,
         type=WholeNumbers(),
         multiple=False,
         default="1",
         show_default=True,
     ),
     level_option,
-    spec_option(TransferSpec, "is_forced", "Transfer also where no correlation is shown.", "--force"),
+    option("--force is_forced", "Transfer also where no correlation is shown.", TransferSpec),
 )
 
 
 @click.command("transfer", cls=Command)
 @responses_or_builtin
-@click.option(
-    "--source", metavar="SCENARIO", help="Whose ability is used.  [default: the easy items of every scenario]"
-)
-@click.option("--target", metavar="SCENARIO", help="What is predicted.  [default: the source's hard items]")
-@click.option(
+@option("--source SCENARIO", "Whose ability is used.  [default: the easy items of every scenario]")
+@option("--target SCENARIO", "What is predicted.  [default: the source's hard items]")
+@option(
     "--bank",
-    type=BankPath(),
-    help="Past models that calibrate; RESPONSES are of new models.  [default: leave out parts of RESPONSES]",
+    "Past models that calibrate; RESPONSES are of new models.  [default: leave out parts of RESPONSES]",
+    BankPath(),
 )
-@click.option(
-    "--calibration-model",
-    "calibration_models",
-    multiple=True,
-    metavar="MODEL_ID",
-    help="Calibrate on these models, predict all others. Repeatable.",
+@option(
+    "--calibration-model MODEL_ID calibration_models",
+    "Calibrate on these models, predict all others. Repeatable.",
+    many=True,
 )
 @_group_option
 @spec_file_option("TransferSpec", "easy_fraction, n_folds or warn_below")
 @gathered("choices", *_SPEC)
-@click.option(
-    "--show",
-    type=click.Choice(["methods", "models"]),
-    default="methods",
-    show_default=True,
-    help="Which table; JSON has both.",
-)
+@option("--show", "Which table; JSON has both.", ["methods", "models"], default="methods")
 @figure_option()
 @report_option
 @seed_option
@@ -205,13 +201,8 @@ def _print(found: "list[Transfer]", show: str, output_format: str, *, is_single:
 @_group_option
 @level_option
 @figure_option()
-@click.option("--kind", type=click.Choice(KINDS), default="observed", show_default=True, help="What to draw.")
-@click.option(
-    "--pair",
-    nargs=2,
-    metavar="SCENARIO SCENARIO",
-    help="--figure: draw the models' abilities on these two instead.",
-)
+@option("--kind", "What to draw.", KINDS, default="observed")
+@option("--pair SCENARIO SCENARIO", "--figure: draw the models' abilities on these two instead.", nargs=2)
 @report_option
 @seed_option
 @format_option

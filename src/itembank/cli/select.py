@@ -8,17 +8,23 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from itembank.cli.command import Command
-from itembank.cli.option_types import MethodName
 from itembank.cli.options import (
+    COUNT,
+    EXISTING,
     FILE,
+    NEW_FILE,
+    MethodName,
     bank_argument,
+    file_choices,
     format_option,
     ids_of_file,
     listed_ids,
     method_option,
+    option,
     parallel_option,
     refuse_unused,
     seed_option,
+    spec_file_option,
 )
 from itembank.cli.render import (
     check_one_a_line,
@@ -29,7 +35,6 @@ from itembank.cli.render import (
     progress,
     warnings_as_notes,
 )
-from itembank.cli.spec_options import file_choices, spec_file_option
 from itembank.errors import visible
 from itembank.selection.selector_specs import METHODS
 
@@ -41,58 +46,51 @@ if TYPE_CHECKING:
 
 @click.command("select", cls=Command)
 @bank_argument
-@click.option(
-    "-n", "--n-items", type=click.IntRange(min=1), help="Number of items in all, spread over scenarios; of all stages."
-)
-@click.option(
+@option("-n --n-items", "Number of items in all, spread over scenarios; of all stages.", COUNT)
+@option(
     "--stages",
-    type=click.Choice(["1", "2", "3", "auto"]),
+    "Multistage testing: choose the routing stage, a third of -n. A model's answers to it decide what it is asked"
+    " next (--after). auto: two stages where past models say that they pay.",
+    ["1", "2", "3", "auto"],
     default="1",
-    show_default=True,
-    help="Multistage testing: choose the routing stage, a third of -n. A model's answers to it decide what it is asked "
-    "next (--after). auto: two stages where past models say that they pay.",
 )
-@click.option(
-    "--later-scenarios",
-    type=click.IntRange(min=1),
-    metavar="K",
-    help="--stages: let each later stage ask of at most K scenarios, those that are least sure for the model.",
+@option(
+    "--later-scenarios K",
+    "--stages: let each later stage ask of at most K scenarios, those that are least sure for the model.",
+    COUNT,
 )
-@click.option(
-    "--after",
-    multiple=True,
-    type=click.Path(exists=True, path_type=Path),
-    metavar="RESPONSES",
-    help="Choose the next stage for the model that gave these responses to --selection and to the stages before it.",
+@option(
+    "--after RESPONSES",
+    "Choose the next stage for the model that gave these responses to --selection and to the stages before it.",
+    EXISTING,
+    many=True,
 )
-@click.option("--selection", type=FILE, help="--after: the selection of the stage that the model answered.")
-@click.option("--per-scenario", is_flag=True, help="Make -n the number for each scenario.")
-@click.option(
-    "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Write the selection to this JSON file."
-)
+@option("--selection", "--after: the selection of the stage that the model answered.", FILE)
+@option("--per-scenario", "Make -n the number for each scenario.", bool)
+@option("-o --output", "Write the selection to this JSON file.", NEW_FILE)
 @method_option(MethodName(METHODS, "auto"), "How the items are chosen.")
-@click.option(
+@option(
     "--target",
-    help="The wanted score: mean_win_rate or an external score, which --method auto aims at; with --method v-optimal "
+    "The wanted score: mean_win_rate or an external score, which --method auto aims at; with --method v-optimal "
     "and optimal-design, overall or a scenario.",
 )
 @spec_file_option("the spec of --method", "the criterion of optimal-design, constraints or costs")
-@click.option("--exclude", type=FILE, help="File of ids never to choose, one a line.")
-@click.option(
+@option("--exclude", "File of ids never to choose, one a line.", FILE)
+@option(
     "--must-include",
-    type=FILE,
-    help="Items that are always chosen, among the -n: ids one a line, a table with a column item_id, or a selection.",
+    "Items that are always chosen, among the -n: ids one a line, a table with a column item_id, or a selection.",
+    FILE,
 )
-@click.option(
+@option(
     "--emit",
-    type=click.Choice(["lm-eval", "ids"]),
-    help="Print the documents of each task as lm_eval --samples takes them, or plain ids, instead of a table. With "
+    "Print the documents of each task as lm_eval --samples takes them, or plain ids, instead of a table. With "
     "--samples, lm_eval draws other few-shot examples than in a full run: itembank run lm-eval does not.",
+    ["lm-eval", "ids"],
 )
 @parallel_option
 @seed_option
 @format_option
-def command(
+def select_command(
     *,
     bank: Path,
     n_items: int | None,

@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from itembank.cli.command import Group
-from itembank.cli.options import bank_argument, format_option, parallel_option, refuse_unused, seed_option
+from itembank.cli.options import (
+    ANY_PATH,
+    COUNT,
+    NEW_FILE,
+    bank_argument,
+    format_option,
+    option,
+    parallel_option,
+    refuse_unused,
+    seed_option,
+)
 from itembank.cli.render import (
     note,
     print_ids,
@@ -42,7 +52,7 @@ if TYPE_CHECKING:
 
 
 @click.group("session", cls=Group)
-def command() -> None:
+def session_command() -> None:
     """Test a model adaptively: the next items depend on its answers so far.
 
     A session lives in a journal, a file that holds every question and answer. Ask it which items to run next, run them
@@ -58,17 +68,10 @@ def command() -> None:
     """  # noqa: D301 (click's \b keeps the block's lines)
 
 
-@command.command("start")
+@session_command.command("start")
 @bank_argument
-@click.option(
-    "-o",
-    "--output",
-    required=True,
-    type=click.Path(path_type=Path),
-    metavar="JOURNAL",
-    help="The journal to make; nothing may stand there.",
-)
-@click.option("--model-id", required=True, help="Id of the model that is tested.")
+@option("-o --output JOURNAL", "The journal to make; nothing may stand there.", ANY_PATH, required=True)
+@option("--model-id", "Id of the model that is tested.", required=True)
 @session_options
 @parallel_option
 @seed_option
@@ -113,24 +116,17 @@ def start(*, bank: Path, output: Path, model_id: str, choices: Mapping[str, Any]
     note(f"      or, with a loop of your own: itembank session ask {output}")
 
 
-@command.command("ask")
+@session_command.command("ask")
 @journal_argument
-@click.option("-n", "--n-items", type=click.IntRange(min=1), default=1, show_default=True, help="Items at most.")
-@click.option(
-    "--new",
-    "only_new",
-    is_flag=True,
-    help="Leave out items that were asked before and not answered yet: another worker has them.",
-)
+@option("-n --n-items", "Items at most.", COUNT, default=1)
+@option("--new only_new", "Leave out items that were asked before and not answered yet: another worker has them.", bool)
 @bank_option
 @wait_option
-@click.option(
-    "--format",
-    "output_format",
-    type=click.Choice(["json", "ids", "table"]),
+@option(
+    "--format output_format",
+    "One JSON object; the ids, one a line; or a table.",
+    ["json", "ids", "table"],
     default="json",
-    show_default=True,
-    help="One JSON object; the ids, one a line; or a table.",
 )
 def ask(*, journal: Path, n_items: int, only_new: bool, bank: Path | None, wait: float, output_format: str) -> None:
     """Print the items to run next.
@@ -164,27 +160,20 @@ def ask(*, journal: Path, n_items: int, only_new: bool, bank: Path | None, wait:
         exit_if_imprecise(session)
 
 
-@command.command("tell")
+@session_command.command("tell")
 @journal_argument
 @click.argument("item", required=False)
-@click.option("--response", type=float, help="The outcome, between 0 and 1.")
-@click.option("--correct", "n_correct", type=int, metavar="C", help="Correct trials; with --trials.")
-@click.option("--trials", "n_trials", type=int, metavar="N", help="Trials in all.")
-@click.option("--cost", "costs", multiple=True, metavar="UNIT=AMOUNT", help="What the answer cost. Repeatable.")
-@click.option("--new-units", is_flag=True, help="Take costs in units that neither the bank has nor are usual.")
-@click.option("--failed", is_flag=True, help="There is no answer: skip the item.")
-@click.option("--again", is_flag=True, help="With --failed: the item may be asked again.")
-@click.option("--reason", default="", help="With --failed: why, for people.")
+@option("--response", "The outcome, between 0 and 1.", float)
+@option("--correct C n_correct", "Correct trials; with --trials.", int)
+@option("--trials N n_trials", "Trials in all.", int)
+@option("--cost UNIT=AMOUNT costs", "What the answer cost. Repeatable.", many=True)
+@option("--new-units", "Take costs in units that neither the bank has nor are usual.", bool)
+@option("--failed", "There is no answer: skip the item.", bool)
+@option("--again", "With --failed: the item may be asked again.", bool)
+@option("--reason", "With --failed: why, for people.", default="")
 @bank_option
 @wait_option
-@click.option(
-    "--format",
-    "output_format",
-    type=click.Choice(["json", "table"]),
-    default="json",
-    show_default=True,
-    help="How to print where the session stands.",
-)
+@option("--format output_format", "How to print where the session stands.", ["json", "table"], default="json")
 def tell(
     *,
     journal: Path,
@@ -234,7 +223,7 @@ def tell(
         print_rows([{"fact": name, "value": value} for name, value in in_words(told).items()], "table")
 
 
-@command.command("extend")
+@session_command.command("extend")
 @journal_argument
 @limit_options
 @bank_option
@@ -260,7 +249,7 @@ def extend(*, journal: Path, limits: Mapping[str, Any], bank: Path | None, wait:
     note(f"The budget is {' and '.join(parts)} now. Next: itembank session ask {journal}")
 
 
-@command.command("status")
+@session_command.command("status")
 @journal_argument
 @bank_option
 @report_option
@@ -278,15 +267,9 @@ def status(*, journal: Path, bank: Path | None, report: Path | None, output_form
     print_session(journal, loaded_bank(bank), output_format, report)
 
 
-@command.command("export")
+@session_command.command("export")
 @journal_argument
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="PATH",
-    help="Write a response file (its name must end in .parquet) instead of printing.",
-)
+@option("-o --output PATH", "Write a response file (its name must end in .parquet) instead of printing.", NEW_FILE)
 @bank_option
 @format_option
 def export(*, journal: Path, output: Path | None, bank: Path | None, output_format: str) -> None:
@@ -360,5 +343,5 @@ def _answer_rows(responses: "ResponseMatrix") -> list[dict[str, Any]]:
     return [{"model_id": responses.model_ids[0], **row} for row in table.to_dicts()]
 
 
-command.add_command(run)
-command.add_command(serve)
+session_command.add_command(run)
+session_command.add_command(serve)

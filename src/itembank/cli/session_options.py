@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from itembank.cli.command import gathered, headed
-from itembank.cli.options import FILE, level_option, refuse_unused
+from itembank.cli.options import FILE, level_option, option, refuse_unused, typed
 from itembank.cli.render import note
-from itembank.cli.spec_options import spec_option, typed
 from itembank.responses.score_names import OVERALL
 from itembank.sessions.limits import Budget, Decision, Stopping
 
@@ -17,56 +16,39 @@ if TYPE_CHECKING:
     from itembank.bank.banks import Bank
     from itembank.sessions.session_spec import SessionSpec
 
-session_file_option = click.option(
-    "--session",
-    "session_file",
-    type=FILE,
-    metavar="FILE.toml",
-    help="Rarer choices, such as the criterion, constraints and what is known of the model: fields of SessionSpec. "
-    "An option takes the place of the same field.",
+session_file_option = option(
+    "--session FILE.toml session_file",
+    "Rarer choices, such as the criterion, constraints and what is known of the model: fields of SessionSpec. An "
+    "option takes the place of the same field.",
+    FILE,
 )
-cost_option = click.option(
-    "--cost", metavar="UNIT", help="Divide what an item tells by its cost: tokens, cost_usd, seconds, ..."
-)
+cost_option = option("--cost UNIT", "Divide what an item tells by its cost: tokens, cost_usd, seconds, ...")
 
 _CHOOSING = headed(
     "Choosing items",
     session_file_option,
-    click.option(
-        "--target",
-        default=OVERALL,
-        show_default=True,
-        help="The wanted score, mean_win_rate, or an external one.",
-    ),
+    option("--target", "The wanted score, mean_win_rate, or an external one.", default=OVERALL),
     cost_option,
 )
 _LIMITS = headed(
     "Limits",
-    spec_option(Budget, "n_items", "Answers at most.", "--max-items", metavar="N"),
-    click.option(
-        "--max-cost",
-        multiple=True,
-        metavar="UNIT=AMOUNT",
-        help="Cost at most: --max-cost cost_usd=2.50. No item "
-        "is asked that is expected to cost more than is left; the last one may cost more than expected. Repeatable.",
+    option("--max-items N n_items", "Answers at most.", Budget),
+    option(
+        "--max-cost UNIT=AMOUNT",
+        "Cost at most: --max-cost cost_usd=2.50. No item is asked that is expected to cost more than is left; the "
+        "last one may cost more than expected. Repeatable.",
+        many=True,
     ),
 )
 _STOPPING = headed(
     "When to stop",
-    click.option(
-        "--half-width",
-        multiple=True,
-        metavar="[SCORE=]W",
-        help="Stop when the interval of the target, or of SCORE, is ±W. Repeatable: all must be.",
+    option(
+        "--half-width [SCORE=]W",
+        "Stop when the interval of the target, or of SCORE, is ±W. Repeatable: all must be.",
+        many=True,
     ),
-    spec_option(Decision, "threshold", "Is the target above T? Stop when sure.", metavar="T"),
-    spec_option(
-        Decision,
-        "model",
-        "Is MODEL's score beaten? Stop when sure.",
-        "--better-than",
-        metavar="MODEL",
-    ),
+    option("--threshold T", "Is the target above T? Stop when sure.", Decision),
+    option("--better-than MODEL model", "Is MODEL's score beaten? Stop when sure.", Decision),
     level_option,
 )
 

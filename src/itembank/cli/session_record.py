@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from itembank.cli.main import EXIT_IMPRECISE
-from itembank.cli.options import BankPath
+from itembank.cli.new_results import note_flagged
+from itembank.cli.options import BankPath, option
 from itembank.cli.render import print_record, progress, warnings_as_notes
 from itembank.cli.report_options import note_report, typed_command, write_report
-from itembank.cli.typicality_words import note_flagged
 from itembank.responses.score_names import without_only_scenario
 
 if TYPE_CHECKING:
@@ -18,18 +18,12 @@ if TYPE_CHECKING:
     from itembank.sessions.session import AdaptiveSession
 
 journal_argument = click.argument("journal", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-bank_option = click.option(
-    "--bank",
-    type=BankPath(),
-    help="Where the bank lies now.  [default: where the journal says]",
-)
-wait_option = click.option(
-    "--wait",
-    type=click.FloatRange(min=0.0),
+bank_option = option("--bank", "Where the bank lies now.  [default: where the journal says]", BankPath())
+wait_option = option(
+    "--wait SECONDS",
+    "How long to wait for another command that has the journal open.",
+    click.FloatRange(min=0.0),
     default=60.0,
-    show_default=True,
-    metavar="SECONDS",
-    help="How long to wait for another command that has the journal open.",
 )
 
 

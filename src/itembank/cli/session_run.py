@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from itembank.cli.command import Command, gathered, headed
-from itembank.cli.options import format_option
+from itembank.cli.options import COUNT, FOLDER, format_option, option
 from itembank.cli.render import note, progress, warnings_as_notes
 from itembank.cli.report_options import report_option
 from itembank.cli.session_record import bank_option, cost_words, journal_argument, print_session, wait_option
@@ -24,49 +24,30 @@ _COMMAND = gathered(
     "how",
     headed(
         "The command",
-        click.option(
-            "--command",
+        option(
+            "--command COMMAND",
+            "The program to run for each item, and its arguments. {item_id}, {scenario}, {subscenario} and other columns "
+            "of the item table in braces are replaced.",
             required=True,
-            metavar="COMMAND",
-            help="The program to run for each item, and its arguments. {item_id}, {scenario}, {subscenario} and other "
-            "columns of the item table in braces are replaced.",
         ),
-        click.option("--shell", "uses_shell", is_flag=True, help="Let a shell read the command: pipes, variables."),
-        click.option("--pattern", metavar="REGEX", help="The answer is the last number that REGEX finds."),
-        click.option("--exit-code", "uses_exit_status", is_flag=True, help="Exit code 0 is right, 1 wrong."),
-        click.option(
-            "--timeout", type=float, default=600.0, show_default=True, metavar="SECONDS", help="For each item."
-        ),
-        click.option(
-            "--logs",
-            type=click.Path(file_okay=False, path_type=Path),
-            metavar="DIR",
-            help="Keep what the programs print, one file an item.",
-        ),
+        option("--shell uses_shell", "Let a shell read the command: pipes, variables.", bool),
+        option("--pattern REGEX", "The answer is the last number that REGEX finds."),
+        option("--exit-code uses_exit_status", "Exit code 0 is right, 1 wrong.", bool),
+        option("--timeout SECONDS", "For each item.", float, default=600.0),
+        option("--logs DIR", "Keep what the programs print, one file an item.", FOLDER),
     ),
 )
 _RUNNING = gathered(
     "running",
-    click.option(
-        "--jobs", "n_jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Items run side by side."
-    ),
-    click.option(
-        "--retries",
-        type=click.IntRange(min=0),
+    option("--jobs n_jobs", "Items run side by side.", COUNT, default=1),
+    option(
+        "--retries N",
+        "How often an item that failed may be asked again before it is skipped.",
+        click.IntRange(min=0),
         default=2,
-        show_default=True,
-        metavar="N",
-        help="How often an item that failed may be asked again before it is skipped.",
     ),
-    click.option(
-        "--max-failures",
-        type=click.IntRange(min=1),
-        default=10,
-        show_default=True,
-        metavar="N",
-        help="Stop after so many failures in a row.",
-    ),
-    click.option("--new-units", is_flag=True, help="Take costs in units that neither the bank has nor are usual."),
+    option("--max-failures N", "Stop after so many failures in a row.", COUNT, default=10),
+    option("--new-units", "Take costs in units that neither the bank has nor are usual.", bool),
 )
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from itembank.cli.command import Command
+from itembank.cli.options import option
 from itembank.cli.render import note, progress, warnings_as_notes
 from itembank.cli.session_record import (
     bank_option,
@@ -36,7 +37,7 @@ MOST_DEPTH = 100
 
 @click.command("serve", cls=Command)
 @journal_argument
-@click.option("--new-units", is_flag=True, help="Take costs in units that neither the bank has nor are usual.")
+@option("--new-units", "Take costs in units that neither the bank has nor are usual.", bool)
 @bank_option
 @wait_option
 def serve(*, journal: Path, new_units: bool, bank: Path | None, wait: float) -> None:

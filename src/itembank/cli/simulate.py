@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from itembank.cli.command import Command, gathered
-from itembank.cli.options import format_option, output_option, seed_option
+from itembank.cli.options import format_option, option, output_option, seed_option
 from itembank.cli.render import note, print_rows, warnings_as_notes
-from itembank.cli.spec_options import spec_option
 from itembank.studies.simulation.simulation_specs import SimulationSpec
 
 if TYPE_CHECKING:
@@ -20,17 +19,17 @@ if TYPE_CHECKING:
 @output_option("the response file (its name must end in .parquet); the truth stands beside it")
 @gathered(
     "shape",
-    spec_option(SimulationSpec, "n_models", "Number of models.", "--models"),
-    spec_option(SimulationSpec, "n_items", "Number of items, of all tasks together.", "--items"),
-    spec_option(SimulationSpec, "n_tasks", "Number of tasks; each is a scenario.", "--tasks"),
-    spec_option(SimulationSpec, "n_dims", "Specific abilities beside the general one.", "--dims"),
-    spec_option(SimulationSpec, "guessing", "Chance of guessing an item right."),
-    spec_option(SimulationSpec, "missing", "Share of responses that are missing."),
-    spec_option(SimulationSpec, "has_costs", "Give each response its tokens.", "--costs/--no-costs", show_default=True),
+    option("--models n_models", "Number of models.", SimulationSpec),
+    option("--items n_items", "Number of items, of all tasks together.", SimulationSpec),
+    option("--tasks n_tasks", "Number of tasks; each is a scenario.", SimulationSpec),
+    option("--dims n_dims", "Specific abilities beside the general one.", SimulationSpec),
+    option("--guessing", "Chance of guessing an item right.", SimulationSpec),
+    option("--missing", "Share of responses that are missing.", SimulationSpec),
+    option("--costs/--no-costs has_costs", "Give each response its tokens.", SimulationSpec, show_default=True),
 )
 @seed_option
 @format_option
-def command(*, output: Path, shape: Mapping[str, Any], seed: int, output_format: str) -> None:
+def simulate_command(*, output: Path, shape: Mapping[str, Any], seed: int, output_format: str) -> None:
     """Simulate responses whose true parameters are known.
 
     \b

@@ -7,7 +7,7 @@ import click
 
 from itembank.cli.command import Command
 from itembank.cli.new_results import importing_first
-from itembank.cli.options import FILE, format_option, output_option, score_options, seed_option
+from itembank.cli.options import COUNT, FILE, NEW_FILE, format_option, option, output_option, score_options, seed_option
 from itembank.cli.render import note, print_rows, progress, warnings_as_notes
 from itembank.responses.score_names import Across, Within
 
@@ -20,19 +20,13 @@ if TYPE_CHECKING:
 @click.argument("items", type=FILE)
 @click.argument("responses", nargs=-1, type=click.Path(exists=True, path_type=Path))
 @output_option("the bank folder")
-@click.option("--force", is_flag=True, help="Replace the bank that stands at -o.")
-@click.option(
-    "-n", "--n-items", type=click.IntRange(min=1), help="Also choose this many items for the next model: --selection."
-)
-@click.option(
-    "--selection",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Where to write the chosen items.",
-)
+@option("--force", "Replace the bank that stands at -o.", bool)
+@option("-n --n-items", "Also choose this many items for the next model: --selection.", COUNT)
+@option("--selection", "Where to write the chosen items.", NEW_FILE)
 @score_options
 @seed_option
 @format_option
-def command(
+def start_command(
     *,
     items: Path,
     responses: tuple[Path, ...],

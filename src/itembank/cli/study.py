@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from itembank.cli.command import Function, Group, headed
-from itembank.cli.options import FILE, format_option, jobs_option, refuse_unused
+from itembank.cli.options import ANY_PATH, FILE, format_option, jobs_option, option, refuse_unused
 from itembank.cli.render import note, print_rows, progress, warnings_as_notes
 from itembank.cli.report_options import figure_option, report_option, report_result, write_figure
 from itembank.cli.study_papers import COMMANDS
@@ -37,31 +37,24 @@ POINTS = ("mae", "p95", "worst", "bias", "rmse", "half_width")
 """Metrics on the scale of a score: tables show them in points, as everybody does."""
 
 STUDY_ARGUMENT = click.argument("study", type=click.Path(exists=True, file_okay=False, path_type=Path), metavar="DIR")
-TARGET_OPTION = click.option("--target", default="overall", show_default=True, help="The score that is estimated.")
+TARGET_OPTION = option("--target", "The score that is estimated.", default="overall")
 
 
 def _running(function: Function) -> Function:
     """Add what running a study of either kind takes."""
-    for option in (
+    for one in (
         report_option,
-        click.option("--no-resume", is_flag=True, help="Refuse to go on with a study that stands at -o."),
+        option("--no-resume", "Refuse to go on with a study that stands at -o.", bool),
         jobs_option(-1),
-        click.option(
-            "-o",
-            "--output",
-            required=True,
-            type=click.Path(path_type=Path),
-            metavar="DIR",
-            help="Folder of the results.",
-        ),
+        option("-o --output DIR", "Folder of the results.", ANY_PATH, required=True),
         click.argument("study", type=FILE, metavar="STUDY.toml"),
     ):
-        function = option(function)
+        function = one(function)
     return function
 
 
 @click.group("study", cls=Group)
-def command() -> None:
+def study_command() -> None:
     """Compare ways to select and to estimate, on models left out, and examine the benchmark itself.
 
     A study calibrates on some models and estimates the others from a few of their items, by every selection and
@@ -82,7 +75,7 @@ def command() -> None:
     """  # noqa: D301
 
 
-@command.command("run")
+@study_command.command("run")
 @_running
 def run(*, study: Path, output: Path, jobs: int, no_resume: bool, report: Path | None) -> None:
     """Run a study written as a TOML file.
@@ -101,7 +94,7 @@ def run(*, study: Path, output: Path, jobs: int, no_resume: bool, report: Path |
     _show(report, output)
 
 
-@command.command("predict")
+@study_command.command("predict")
 @_running
 def predict(*, study: Path, output: Path, jobs: int, no_resume: bool, report: Path | None) -> None:
     """Run a prediction study written as a TOML file.
@@ -143,33 +136,27 @@ def _ran(
             return run_spec(spec, output, n_jobs=jobs, progress=report, resume=not no_resume)
 
 
-@command.command("table")
+@study_command.command("table")
 @STUDY_ARGUMENT
-@click.option(
-    "--metric",
-    "metrics",
-    multiple=True,
-    metavar="NAME",
-    help="mae, p95, worst, bias, rmse, spearman, kendall, pair_accuracy, coverage, half_width, ...  [default: mae]",
+@option(
+    "--metric NAME metrics",
+    "mae, p95, worst, bias, rmse, spearman, kendall, pair_accuracy, coverage, half_width, ...  [default: mae]",
+    many=True,
 )
-@click.option(
-    "--against",
-    nargs=2,
-    metavar="SELECTOR ESTIMATOR",
-    help="Print mean absolute errors over those of this method instead of metrics.",
+@option(
+    "--against SELECTOR ESTIMATOR", "Print mean absolute errors over those of this method instead of metrics.", nargs=2
 )
 @TARGET_OPTION
 @headed(
     "Prediction studies",
     prediction_options,
-    click.option(
-        "--show",
-        "parts",
-        type=click.Choice(PARTS),
-        multiple=True,
-        help="Tables to print; at-cost: errors at a cost; reach: what errors cost. Repeatable.  [default: all]",
+    option(
+        "--show parts",
+        "Tables to print; at-cost: errors at a cost; reach: what errors cost. Repeatable.  [default: all]",
+        PARTS,
+        many=True,
     ),
-    click.option("--against-assessor", metavar="NAME", help="Print differences of errors to those of this assessor."),
+    option("--against-assessor NAME", "Print differences of errors to those of this assessor."),
 )
 @format_option
 def table(
@@ -252,39 +239,36 @@ def _print_ratios(result: "StudyResult", against: tuple[str, str], target: str, 
     print_rows(means.to_dicts(), "table", title="geometric mean over splits and sizes")
 
 
-@command.command("plot")
+@study_command.command("plot")
 @STUDY_ARGUMENT
-@click.option(
+@option(
     "--kind",
-    type=click.Choice([*COMPARISON_KINDS, *PREDICTION_KINDS]),
+    "Error, rank correlation, coverage or width against the number of items; errors against true scores. "
+    "Prediction: error against items or cost; differences of two assessors by task or model; items chosen by "
+    "task; change of the error with the number of abilities.",
+    [*COMPARISON_KINDS, *PREDICTION_KINDS],
     required=True,
-    help="Error, rank correlation, coverage or width against the number of items; errors against true scores. "
-    "Prediction: error against items or cost; differences of two assessors by task or model; items chosen by task; "
-    "change of the error with the number of abilities.",
 )
 @figure_option("the study", required=True)
 @TARGET_OPTION
-@click.option("--split", "splits", multiple=True, help="Draw only these splits. Repeatable.")
-@click.option("--selector", "selectors", multiple=True, help="Draw only these selectors. Repeatable.")
-@click.option("--estimator", "estimators", multiple=True, help="Draw only these estimators. Repeatable.")
-@click.option(
-    "-n",
-    "size",
-    type=float,
-    help="Spread, tasks, models, choices: items or amount of cost.  [default: that nearest to 100 items, or the "
-    "middle one]",
+@option("--split splits", "Draw only these splits. Repeatable.", many=True)
+@option("--selector selectors", "Draw only these selectors. Repeatable.", many=True)
+@option("--estimator estimators", "Draw only these estimators. Repeatable.", many=True)
+@option(
+    "-n size",
+    "Spread, tasks, models, choices: items or amount of cost.  [default: that nearest to 100 items, or the middle one]",
+    float,
 )
 @headed(
     "Prediction studies",
     prediction_options,
-    click.option(
-        "--assessor",
-        "assessors",
-        multiple=True,
-        help="Draw only these; tasks, models: two to compare; dims: one of each number of abilities. Repeatable.",
+    option(
+        "--assessor assessors",
+        "Draw only these; tasks, models: two to compare; dims: one of each number of abilities. Repeatable.",
+        many=True,
     ),
 )
-@click.option("--force", is_flag=True, help="Replace the file that stands at --figure.")
+@option("--force", "Replace the file that stands at --figure.", bool)
 def plot(
     *,
     study: Path,
@@ -363,4 +347,4 @@ def _by_size(result: "StudyResult", table: "pl.DataFrame", metric: str) -> list[
 
 
 for one in COMMANDS:
-    command.add_command(one)
+    study_command.add_command(one)

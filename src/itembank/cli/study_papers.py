@@ -8,14 +8,17 @@ import click
 from itembank.calibration.calibration_specs import METHODS
 from itembank.cli.command import Command
 from itembank.cli.new_results import read_results
-from itembank.cli.option_types import MethodName, WholeNumbers
 from itembank.cli.options import (
+    COUNT,
     FILE,
     BankPath,
+    MethodName,
+    WholeNumbers,
     bank_argument,
     format_option,
     level_option,
     method_option,
+    option,
     refuse_unused,
     responses_argument,
     seed_option,
@@ -26,13 +29,7 @@ from itembank.cli.report_options import figure_option, write_figure
 
 @click.command("dimensions", cls=Command)
 @responses_argument
-@click.option(
-    "--dims",
-    default="1,2,3,4,5,8",
-    show_default=True,
-    type=WholeNumbers(),
-    help="Numbers of dimensions to try on models left out.",
-)
+@option("--dims", "Numbers of dimensions to try on models left out.", WholeNumbers(), default="1,2,3,4,5,8")
 @method_option(MethodName(METHODS), "How they are calibrated, as for itembank calibrate.", default="variational")
 @figure_option()
 @seed_option
@@ -89,15 +86,9 @@ HOMOGENEITY_COLUMNS = (
 
 @click.command("homogeneity", cls=Command)
 @click.argument("source", metavar="BANK|RESPONSES", nargs=-1, required=True, type=BankPath(file_okay=True))
-@click.option(
-    "--budget",
-    type=click.IntRange(min=1),
-    default=50,
-    show_default=True,
-    help="Number of items that a law would be fitted to.",
-)
+@option("--budget", "Number of items that a law would be fitted to.", COUNT, default=50)
 @figure_option()
-@click.option("--scenario", "scenarios", multiple=True, help="--figure: draw this one; at most eight. Repeatable.")
+@option("--scenario scenarios", "--figure: draw this one; at most eight. Repeatable.", many=True)
 @seed_option
 @format_option
 def homogeneity_command(
@@ -160,15 +151,14 @@ PREDICTIONS_LEAST = (
 
 @click.command("predictions", cls=Command)
 @bank_argument
-@click.option(
+@option(
     "--show",
-    type=click.Choice(["scenarios", "bins"]),
+    "One row a scenario, or mean responses by predicted value; JSON has both.",
+    ["scenarios", "bins"],
     default="scenarios",
-    show_default=True,
-    help="One row a scenario, or mean responses by predicted value; JSON has both.",
 )
 @figure_option()
-@click.option("--scenario", "scenarios", multiple=True, help="--figure: draw this one; at most 16. Repeatable.")
+@option("--scenario scenarios", "--figure: draw this one; at most 16. Repeatable.", many=True)
 @seed_option
 @format_option
 def predictions_command(
@@ -258,34 +248,20 @@ def weights_command(*, bank: Path, selections: tuple[Path, ...], figure: Path | 
 
 @click.command("tasks", cls=Command)
 @responses_argument
-@click.option(
-    "--by",
-    default="scenario",
-    show_default=True,
-    metavar="COLUMN",
-    help="Column of the item table that says which task an item belongs to.",
-)
-@click.option(
-    "--cost",
-    metavar="NAME",
-    help="Also say what tasks cost: tokens, or any cost of the responses.  [default with --kind costs: tokens, or the "
+@option("--by COLUMN", "Column of the item table that says which task an item belongs to.", default="scenario")
+@option(
+    "--cost NAME",
+    "Also say what tasks cost: tokens, or any cost of the responses.  [default with --kind costs: tokens, or the "
     "only one]",
 )
 @level_option
-@click.option(
-    "--show",
-    type=click.Choice(["tasks", "correlations"]),
-    default="tasks",
-    show_default=True,
-    help="Which table; JSON has both.",
-)
+@option("--show", "Which table; JSON has both.", ["tasks", "correlations"], default="tasks")
 @figure_option()
-@click.option(
+@option(
     "--kind",
-    type=click.Choice(["costs", "correlations"]),
+    "--figure: costs and scores side by side, or a heatmap of all correlations.",
+    ["costs", "correlations"],
     default="correlations",
-    show_default=True,
-    help="--figure: costs and scores side by side, or a heatmap of all correlations.",
 )
 @format_option
 def tasks_command(

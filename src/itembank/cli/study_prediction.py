@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from itembank.cli.options import option
 from itembank.cli.render import print_rows
 from itembank.cli.report_options import write_figure
 from itembank.cli.study_tables import Row, number, wide
@@ -27,12 +28,8 @@ PARTS = ("tasks", "errors", "cost", "at-cost", "reach")
 
 def prediction_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options that say which part of a prediction study is meant."""
-    number = click.option(
-        "--tasks", "n_tasks", type=int, multiple=True, help="Numbers of calibration tasks. Repeatable."
-    )
-    which = click.option(
-        "--set", "sets", type=click.Choice(SETS), multiple=True, help="Tasks that were asked, or others. Repeatable."
-    )
+    number = option("--tasks n_tasks", "Numbers of calibration tasks. Repeatable.", int, many=True)
+    which = option("--set sets", "Tasks that were asked, or others. Repeatable.", SETS, many=True)
     return which(number(function))
 
 
@@ -170,9 +167,9 @@ LAYOUTS: Mapping[str, Callable[["pl.DataFrame"], list[Row]]] = {
 
 def _check_one(kind: str, given: Mapping[str, Sequence[object]]) -> None:
     """Refuse several values where a figure shows one."""
-    for option, values in given.items():
+    for name, values in given.items():
         if kind in {"tasks", "models", "choices"} and len(values) > 1:
-            raise click.UsageError(f"{option} is given once with --kind {kind}, got {len(values)} values.")
+            raise click.UsageError(f"{name} is given once with --kind {kind}, got {len(values)} values.")
 
 
 def plot_prediction(
