@@ -5,7 +5,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from itembank.cli.options import WholeNumbers, spec_option, typed
+from itembank.cli.options import WholeNumbers, option, typed
 
 Size = Literal["small", "large"]
 
@@ -29,14 +29,14 @@ def given(*words):
     found = {}
 
     @click.command()
-    @spec_option(Spec, "count", "A count.")
-    @spec_option(Spec, "weight", "A weight.")
-    @spec_option(Spec, "size", "A size.")
-    @spec_option(Spec, "scale", "A scale.")
-    @spec_option(Spec, "tags", "A tag.", "--tag")
-    @spec_option(Spec, "has_costs", "Costs.", "--costs/--no-costs")
-    @spec_option(Spec, "is_forced", "Force.", "--force")
-    @spec_option(Spec, "k", "Samples.", type=WholeNumbers(), multiple=False, default="1")
+    @option("--count", "A count.", Spec)
+    @option("--weight", "A weight.", Spec)
+    @option("--size", "A size.", Spec)
+    @option("--scale", "A scale.", Spec)
+    @option("--tag tags", "A tag.", Spec)
+    @option("--costs/--no-costs has_costs", "Costs.", Spec)
+    @option("--force is_forced", "Force.", Spec)
+    @option("--k", "Samples.", Spec, type=WholeNumbers(), multiple=False, default="1")
     def command(**choices):
         found.update(all=choices, typed=typed(choices))
 

@@ -101,7 +101,7 @@ def audit_command(
 
     refuse_unused(("clusters", by is not None, "--by COLUMN"))
     with warnings_as_notes():
-        given = _read(source)
+        given = _bank_or_responses(source)
         with progress("audit") as report:
             audit = audit_items(
                 given,
@@ -115,8 +115,8 @@ def audit_command(
             )
     chosen = audit.having(reasons) if reasons else audit.flagged
     if output is not None:
-        _write(audit, output)
-    _print(audit, chosen.head(n_rows), output_format)
+        _write_items(audit, output)
+    _print_audit(audit, chosen.head(n_rows), output_format)
     if chosen.is_empty():
         note(f"No item is {' or '.join(dict.fromkeys(reasons)) or 'flagged'}.")
     if chosen.height > n_rows:
@@ -129,7 +129,7 @@ def audit_command(
         click.get_current_context().exit(EXIT_FAILED)
 
 
-def _read(source: tuple[Path, ...]) -> Any:
+def _bank_or_responses(source: tuple[Path, ...]) -> Any:
     """Load the bank, or read the responses."""
     from itembank.bank.bank_files import load_bank  # noqa: PLC0415
     from itembank.files.hub_names import is_hub_name  # noqa: PLC0415
@@ -138,7 +138,7 @@ def _read(source: tuple[Path, ...]) -> Any:
     return load_bank(source[0]) if is_bank else read_results(source)
 
 
-def _write(audit: "ItemAudit", output: Path) -> None:
+def _write_items(audit: "ItemAudit", output: Path) -> None:
     """Write all items, whole or not at all."""
     from itembank.files.atomic import replacing_file  # noqa: PLC0415
     from itembank.pages.audit_page import audit_page  # noqa: PLC0415
@@ -153,7 +153,7 @@ def _write(audit: "ItemAudit", output: Path) -> None:
         note(f"{audit.table.height} items written to {output}.")
 
 
-def _print(audit: "ItemAudit", chosen: "pl.DataFrame", output_format: str) -> None:
+def _print_audit(audit: "ItemAudit", chosen: "pl.DataFrame", output_format: str) -> None:
     """Print the facts and the items."""
     facts, columns = audit.to_dict(), COLUMNS if "text" in chosen.columns else COLUMNS[:-1]
     if output_format != "table":
@@ -164,7 +164,7 @@ def _print(audit: "ItemAudit", chosen: "pl.DataFrame", output_format: str) -> No
     print_record(
         told | _known_words(audit),
         "items",
-        [_row(row) for row in chosen.to_dicts()],
+        [_audit_row(row) for row in chosen.to_dicts()],
         "table",
         title="Item audit",
         heading=f"Items by {audit.order}",
@@ -190,7 +190,7 @@ def _known_words(audit: "ItemAudit") -> dict[str, str]:
     return {"known to be bad": f"{audit.labels.n_bad}: AUC {audit.labels.area:.3f}{first}"}
 
 
-def _row(row: dict[str, Any]) -> dict[str, Any]:
+def _audit_row(row: dict[str, Any]) -> dict[str, Any]:
     """Make a row as a terminal shows it."""
     text = row.get("text")
     return {

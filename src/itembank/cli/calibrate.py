@@ -1,7 +1,8 @@
 """`itembank calibrate`: fit item parameters and write a bank."""
 
-from collections.abc import Mapping
-from dataclasses import fields
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,13 +10,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from itembank.calibration.calibration_specs import METHODS, JointMAP, Variational
-from itembank.cli.calibrate_each import COLUMNS, BankWork, calibrate_each
 from itembank.cli.command import Command, gathered, headed
-from itembank.cli.external_scores import check_external_options, external_options, with_scores
-from itembank.cli.new_results import read_results
+from itembank.cli.new_results import importing_first, read_results
 from itembank.cli.options import (
+    COUNT,
+    FILE,
+    NEW_FILE,
     MethodName,
     NumberOrWord,
+    bank_argument,
     file_choices,
     format_option,
     method_option,
@@ -30,11 +33,15 @@ from itembank.cli.options import (
     typed,
 )
 from itembank.cli.render import note, print_rows, progress, warnings_as_notes
+from itembank.errors import ItembankWarning, ParameterError, command_line_words, shown, visible
 from itembank.responses.score_names import Across, Within
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from itembank.bank.banks import Bank
     from itembank.calibration.calibration_specs import CalibrationSpec
+    from itembank.planning.more_models import MoreModels
     from itembank.responses.responses import ResponseMatrix
 
 OWN_DIMS = {"1pl": 1, "2pl": 1, "nested": 4, "bifactor": 1}
@@ -62,6 +69,14 @@ _ITEM_MODEL = headed(
         Variational,
     ),
 )
+
+
+external_options = headed(
+    "External scores",
+    option("--scores", "Scores of models that their items do not make, by model_id.", FILE),
+    option("--score COLUMN external", "A column of --scores to keep. Repeatable.", many=True),
+)
+"""Scores that `--target COLUMN` of later commands estimates."""
 
 
 @click.command("calibrate", cls=Command)
@@ -265,3 +280,259 @@ def _summary(bank: "Bank") -> dict[str, Any]:
         "n_iterations": calibration.n_iterations,
         "n_degenerate_items": int(calibration.is_degenerate.sum()),
     }
+
+
+Made = tuple[dict[str, Any], str, list[str]]
+"""The row of a bank, what ended it (empty where nothing did), and what it warned of."""
+
+COLUMNS = ("name", "status", "bank", "n_models", "n_items", "n_scenarios", "n_dims", "converged")
+"""Of the table; JSON and CSV have all."""
+
+
+@dataclass(frozen=True, slots=True)
+class BankWork:
+    """How one bank is made."""
+
+    # function of (paths,) and a destination: Makes a bank and writes it whole.
+    make: Callable[[tuple[Path, ...], Path], "Bank"]
+    finish: Callable[[Path], "Bank"]  # Loads a bank that stands there already, and does what may be left to do
+    summary: Callable[["Bank"], dict[str, Any]]  # What a row says of it
+    force: bool  # Make those anew that stand there already
+
+
+def calibrate_each(sources: Sequence[Path], output: Path, work: BankWork) -> list[dict[str, Any]]:
+    """Make a bank of each of the results in a folder; one that fails does not stop the others.
+
+    Rows come in the order of the results, with `name`, `status` ('made', 'kept' or 'failed') and `error`.
+    """
+    from itembank.numerics.parallel import in_parallel  # noqa: PLC0415
+
+    names = names_of(sources)
+    check_folder(output)
+    parts = [(source, output / name, work) for source, name in zip(sources, names, strict=True)]
+    rows: dict[int, dict[str, Any]] = {}
+    with progress("calibrate") as report:
+        for number, (row, failure, said) in in_parallel(_made_quietly, parts):
+            rows[number] = row
+            for message in dict.fromkeys(said):
+                click.echo(f"Warning: {names[number]}: {visible(message)}", err=True)
+            if failure:
+                click.echo(f"Error: {names[number]}: {visible(failure)}", err=True)
+            report(f"{len(rows)} of {len(parts)} done", len(rows) / len(parts))
+    n_kept = sum(row["status"] == "kept" for row in rows.values())
+    if n_kept:
+        note(f"{n_kept} of {len(rows)} banks stood there already and were kept; --force makes them anew.")
+    known = dict.fromkeys(name for row in sorted(rows.values(), key=len, reverse=True) for name in row)
+    return [{**known, **rows[number]} for number in range(len(parts))]
+
+
+def names_of(sources: Sequence[Path]) -> list[str]:
+    """Return the name of each bank: that of its file without endings, or of its folder.
+
+    Raises
+    ------
+    ParameterError
+        When two would have one name.
+    """
+    names = [source.name.split(".")[0] if source.is_file() else source.resolve().name for source in sources]
+    twice = [str(source) for source, name in zip(sources, names, strict=True) if names.count(name) > 1 or not name]
+    if twice:
+        raise ParameterError(
+            "with --each every bank is named after its results, so their names must differ and not be empty, got "
+            f"{shown(twice)}. Rename them, or calibrate these one by one."
+        )
+    return names
+
+
+def check_folder(output: Path) -> None:
+    """Raise `ParameterError` where no folder of banks can be."""
+    from itembank.bank.bank_records import RECORD  # noqa: PLC0415
+    from itembank.files.atomic import check_destination  # noqa: PLC0415
+
+    check_destination(output, is_folder=True)
+    if (output / RECORD).is_file():
+        raise ParameterError(
+            f"{output} is a bank; with --each, -o must name a folder for several. Choose another place."
+        )
+
+
+def _made_quietly(source: Path, destination: Path, work: BankWork) -> Made:
+    """Make one bank without a word: banks that are made at once would write over each other's bars."""
+    from itembank.bank.bank_files import check_bank_destination  # noqa: PLC0415
+    from itembank.bank.bank_records import RECORD  # noqa: PLC0415
+
+    with (
+        command_line_words(),
+        click.Context(click.Command(destination.name), obj={"quiet": True}).scope(),
+        warnings.catch_warnings(record=True) as caught,
+    ):
+        warnings.simplefilter("always", ItembankWarning)
+        is_there = (destination / RECORD).is_file() and not work.force
+        status, failure, facts = "kept" if is_there else "made", "", {}
+        try:
+            if not is_there:
+                check_bank_destination(destination, overwrite=work.force)  # before the long work
+            facts = work.summary(work.finish(destination) if is_there else work.make((source,), destination))
+        except click.ClickException as error:
+            status, failure = "failed", error.format_message()
+        except Exception as error:  # noqa: BLE001 (whatever ends a bank is told as its failure)
+            status, failure = "failed", str(error) or type(error).__name__
+    said = [str(one.message) for one in caught if issubclass(one.category, ItembankWarning)]
+    return {"name": destination.name, "status": status, **facts, "error": failure or None}, failure, said
+
+
+@click.command("prepare", cls=Command)
+@bank_argument
+@parallel_option
+@format_option
+def prepare_command(*, bank: Path, output_format: str) -> None:
+    """Get a bank ready for calibrated estimates, and keep that in its folder.
+
+    Calibrated intervals rest on fits of the items without each tenth (fifth) of the bank's models. Commands that need
+    these fits make them, and keep them in your cache folder ($ITEMBANK_CACHE). This command keeps them in the bank's
+    own folder, so that they go wherever the bank goes. itembank calibrate does the same unless --no-folds is given.
+
+    \b
+      itembank prepare bank
+    """  # noqa: D301
+    from itembank.estimation.folds import folds  # noqa: PLC0415
+    from itembank.sessions.preparation import prepare  # noqa: PLC0415
+
+    with warnings_as_notes(), progress("prepare") as report:
+        loaded = prepare(bank, keep_in_bank=True, progress=report)
+    n_fits = len(folds(loaded))
+    row = {"bank": loaded.bank_id, "models": loaded.n_models, "fits": n_fits}
+    print_rows([row], output_format, title=f"Bank {bank}")
+    if not n_fits:
+        note("The bank has too few models to leave some out, so its intervals are those of the item model.")
+
+
+def check_external_options(scores: Path | None, external: Sequence[str]) -> None:
+    """Refuse one of the two options without the other."""
+    if (scores is None) != (not external):
+        raise click.UsageError("--scores FILE and --score COLUMN go together. Give both, or leave both out.")
+
+
+def external_table(scores: Path) -> "pl.DataFrame":
+    """Read a file of external scores."""
+    from itembank.readers.known import read_known  # noqa: PLC0415
+
+    return read_known(scores, "model_id")[0]
+
+
+def with_scores(
+    responses: "ResponseMatrix", scores: Path | None, external: Sequence[str], scenarios: Sequence[str]
+) -> "ResponseMatrix":
+    """Keep the external scores of models beside their responses."""
+    if scores is None:
+        return responses
+    from itembank.bank.headlines import check_external_names, with_external_scores  # noqa: PLC0415
+
+    check_external_names(external, scenarios)
+    return responses.with_tables(models=with_external_scores(responses.models, external_table(scores), external))
+
+
+@click.command("start", cls=Command)
+@click.argument("items", type=FILE)
+@click.argument("responses", nargs=-1, type=click.Path(exists=True, path_type=Path))
+@output_option("the bank folder")
+@option("--force", "Replace the bank that stands at -o.", bool)
+@option("-n --n-items", "Also choose this many items for the next model: --selection.", COUNT)
+@option("--selection", "Where to write the chosen items.", NEW_FILE)
+@score_options
+@seed_option
+@format_option
+def start_command(
+    *,
+    items: Path,
+    responses: tuple[Path, ...],
+    output: Path,
+    force: bool,
+    n_items: int | None,
+    selection: Path | None,
+    within: Within,
+    across: Across,
+    seed: int,
+    output_format: str,
+) -> None:
+    """Begin a bank without past results, or with those of a few models.
+
+    ITEMS is a table of the benchmark's items: a column item_id, and where known scenario, subscenario, weight and
+    difficulty_prior (in logits, for an average model). RESPONSES are past results, if there are any.
+
+    With fewer than ten past models, items are drawn at random and intervals rest on the draw alone: they hold whatever
+    the items are like. From ten models on an item model is fitted. Begin again with more results as they come.
+
+    \b
+      itembank start items.csv -o bank -n 100 --selection selection.json
+      itembank estimate bank first-model.csv --selection selection.json
+      itembank start items.csv first-model-full.csv -o bank --force
+    """  # noqa: D301
+    from itembank.bank.bank_files import check_bank_destination, save_bank  # noqa: PLC0415
+    from itembank.files.atomic import check_destination  # noqa: PLC0415
+    from itembank.living.starting import start  # noqa: PLC0415
+    from itembank.planning.more_models import plan_models  # noqa: PLC0415
+    from itembank.planning.select import select  # noqa: PLC0415
+    from itembank.readers.agreement import read_new_responses  # noqa: PLC0415
+    from itembank.readers.known import read_known  # noqa: PLC0415
+
+    if (n_items is None) != (selection is None):
+        raise click.UsageError("Say how many items to choose and where to write them: -n N --selection FILE, or none.")
+    check_bank_destination(output, overwrite=force)
+    if selection is not None:
+        check_destination(selection)
+    with warnings_as_notes():
+        table, _ = read_known(items, "item_id")
+        matrix = None
+        if responses:
+            with importing_first(responses):
+                matrix = read_new_responses(responses, table)
+        with progress("start") as report:
+            bank = start(table, matrix, within=within, across=across, rng=seed, progress=report)
+        chosen = None if n_items is None else select(bank, n_items, rng=seed)
+    if chosen is not None and selection is not None:
+        chosen.save(selection)  # first: a command that is killed between the two is then simply given again
+    save_bank(bank, output, overwrite=force)
+    if chosen is not None:
+        note(f"{chosen.n_items} of {bank.n_items} items by {chosen.method} written to {selection}.")
+    plan = None if bank.calibration.is_fitted else plan_models(bank, min(n_items or 100, bank.n_items))
+    print_rows([_about_start(bank, plan)], output_format, title=f"Bank {output}")
+    if plan is not None:
+        _say_what_to_expect(bank, plan)
+    if selection is None:
+        note(f"Next: itembank select {output} -n {min(100, bank.n_items)} -o selection.json")
+    else:
+        note(f"Next: run these items, then itembank estimate {output} RESULTS --selection {selection}")
+
+
+def _about_start(bank: "Bank", plan: "MoreModels | None") -> dict[str, Any]:
+    """One row on the bank, and how wide intervals will be where they rest on the draw of items."""
+    row = {
+        "bank": bank.bank_id,
+        "n_models": bank.n_models,
+        "n_items": bank.n_items,
+        "n_scenarios": bank.targets.n_scenarios,
+        "method": bank.calibration.method,
+    }
+    if plan is None:
+        return row
+    now, *later = plan.rows()
+    widths = {f"half_width_{one['n_models']}_models": one["half_width"] for one in later}
+    return {**row, "n_items_to_run": plan.n_items, "half_width": now["half_width"], **widths}
+
+
+def _say_what_to_expect(bank: "Bank", plan: "MoreModels") -> None:
+    """Say how wide intervals will be, and what more past models would do."""
+    if plan.n_items == bank.n_items:
+        note(f"A model that runs all {bank.n_items} items needs no interval; what fewer give: -n N --selection FILE.")
+        return
+    now, *later = plan.rows()
+    note(
+        f"Expect {100.0 * plan.level:g} % intervals of +-{100.0 * now['half_width']:.1f} points for the overall score "
+        f"from {plan.n_items} items drawn at random."
+    )
+    how = "this bank's models" if plan.is_measured else "models usually do"
+    widths = " or ".join(
+        f"+-{100.0 * row['half_width']:.1f} with {row['n_models'] - bank.n_models} more" for row in later
+    )
+    note(f"More models that run all items narrow this to {widths}, if they answer as much alike as {how}.")

@@ -1,17 +1,20 @@
 """`itembank quickstart`: the whole job on built-in data."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from itembank.cli.command import Command
-from itembank.cli.options import COUNT, folder_option, format_option, option, seed_option
+from itembank.cli.command import Command, gathered
+from itembank.cli.options import COUNT, folder_option, format_option, option, output_option, seed_option
 from itembank.cli.render import note, print_rows, progress, warnings_as_notes
 from itembank.cli.report_options import typed_command, write_report
+from itembank.studies.simulation.simulation_specs import SimulationSpec
 
 if TYPE_CHECKING:
     from itembank.pages.quickstart import QuickstartResult
+    from itembank.studies.simulation.simulation_results import Simulated
 
 
 @click.command("quickstart", cls=Command)
@@ -36,11 +39,11 @@ def quickstart_command(*, output: Path, n_items: int, repeats: int, seed: int, o
 
     with warnings_as_notes(), progress("quickstart") as advance:
         result = run_quickstart(output, n_items=n_items, n_repeats=repeats, rng=seed, progress=advance)
-    _print(result, n_items, output_format)
+    _print_quickstart(result, n_items, output_format)
     _write_page(result, output / "report.html")
 
 
-def _print(result: "QuickstartResult", n_items: int, output_format: str) -> None:
+def _print_quickstart(result: "QuickstartResult", n_items: int, output_format: str) -> None:
     """Print the errors of each strategy, then where the files are and what to try next."""
     rows = [one.row() for one in result.errors]
     if output_format == "table":
@@ -94,3 +97,87 @@ def _table_row(row: dict[str, Any]) -> dict[str, Any]:
 def _asked_and_used(asked: str, used: str) -> str:
     """Say what 'auto' came to."""
     return f"{asked}: {used}" if asked == "auto" else asked
+
+
+@click.command("sample-data", cls=Command)
+@folder_option("sample", "the two files")
+@format_option
+def sample_data_command(*, output: Path, output_format: str) -> None:
+    """Write example results of past models and of a new one, to try the commands on.
+
+    past.csv holds the answers of 110 small language models to 680 questions of five tasks, new-model.csv those of
+    another model. The models are tiny, and this project trained them. The columns are those that itembank reads from
+    your own results: model_id, item_id, scenario, response.
+
+    \b
+      itembank sample-data
+      itembank import sample/past.csv -o responses.parquet
+    """  # noqa: D301
+    from itembank.readers.sample_data import NEW, PAST, write_sample_data  # noqa: PLC0415
+
+    past, new = write_sample_data(output)
+    rows = [
+        {"file": str(output / name), "models": responses.n_models, "items": responses.n_items}
+        for name, responses in ((PAST, past), (NEW, new))
+    ]
+    print_rows(rows, output_format, title="Sample data")
+    note(f"Next: itembank import {output / PAST} -o responses.parquet")
+
+
+@click.command("simulate", cls=Command)
+@output_option("the response file (its name must end in .parquet); the truth stands beside it")
+@gathered(
+    "shape",
+    option("--models n_models", "Number of models.", SimulationSpec),
+    option("--items n_items", "Number of items, of all tasks together.", SimulationSpec),
+    option("--tasks n_tasks", "Number of tasks; each is a scenario.", SimulationSpec),
+    option("--dims n_dims", "Specific abilities beside the general one.", SimulationSpec),
+    option("--guessing", "Chance of guessing an item right.", SimulationSpec),
+    option("--missing", "Share of responses that are missing.", SimulationSpec),
+    option("--costs/--no-costs has_costs", "Give each response its tokens.", SimulationSpec, show_default=True),
+)
+@seed_option
+@format_option
+def simulate_command(*, output: Path, shape: Mapping[str, Any], seed: int, output_format: str) -> None:
+    """Simulate responses whose true parameters are known.
+
+    \b
+      itembank simulate -o responses.parquet
+      itembank simulate -o small.parquet --models 100 --items 2000 --tasks 8 --dims 2
+      itembank simulate -o gaps.parquet --missing 0.3 --no-costs
+
+    The item model is nested: one general ability, which every item asks for, and specific ones that tasks ask for more
+    or less. By default the data are of the shape of a published collection of 65 models, 163 tasks and 109,564 items,
+    whose tasks differ 60-fold in tokens. True parameters, abilities and task scores stand beside the response file:
+    responses.parquet has responses.truth.safetensors.
+    """  # noqa: D301
+    from itembank.files.atomic import check_destination  # noqa: PLC0415
+    from itembank.responses.response_files import check_response_destination, write_responses  # noqa: PLC0415
+    from itembank.studies.simulation.simulate import simulate  # noqa: PLC0415
+    from itembank.studies.simulation.truth_files import save_truth, truth_path  # noqa: PLC0415
+
+    check_response_destination(output)
+    check_destination(truth_path(output))
+    spec = SimulationSpec(**shape)
+    with warnings_as_notes():
+        made = simulate(spec, seed)
+        write_responses(made.responses, output)
+    save_truth(made.truth, truth_path(output))
+    print_rows([_summary(output, truth_path(output), made)], output_format)
+    note(f"Next: itembank calibrate {output} -o bank")
+
+
+def _summary(output: Path, truth: Path, made: "Simulated") -> dict[str, Any]:
+    """Say in one row what was made."""
+    responses = made.responses
+    return {
+        "file": str(output),
+        "truth": str(truth),
+        "n_models": responses.n_models,
+        "n_items": responses.n_items,
+        "n_tasks": len(made.truth.task_names),
+        "n_dims": made.truth.parameters.n_dims,
+        "n_missing": int((~responses.observed).sum()),
+        "mean_task_score": float(made.truth.task_scores.mean()),
+        "costs": sorted(responses.costs),
+    }

@@ -6,8 +6,7 @@ Each law has its file; the modules imported here load click alone, the libraries
 import click
 
 from itembank.cli.command import Group
-from itembank.cli.scaling_decisions import decisions_command
-from itembank.cli.scaling_pretrain import pretrain_command
+from itembank.cli.scaling_pretrain import decisions_command, pretrain_command
 from itembank.cli.scaling_test_time import test_time_command
 from itembank.cli.scaling_transfer import transfer_command, validity_command
 

@@ -9,6 +9,7 @@ import click
 
 from itembank.cli.command import Command, gathered, headed
 from itembank.cli.options import (
+    COUNT,
     FILE,
     file_choices,
     format_option,
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from itembank.pages.render import Page
     from itembank.readers.compute import TrainingCompute
     from itembank.responses.responses import ResponseMatrix
+    from itembank.scaling.pretraining.decision_study import DecisionMethod
     from itembank.scaling.pretraining.law_results import PretrainingLaw
 
 AUTO = "auto"
@@ -322,3 +324,116 @@ def _short(law: "PretrainingLaw") -> list[dict[str, Any]]:
         kept = {name: row[name] for name in ("scenario", "recipe", "law", "score", "low", "high", "n_sizes")}
         rows.append({**kept, "beyond": f"{row['beyond']:.3g} x", **({"note": row["note"]} if has_notes else {})})
     return rows
+
+
+DECISION_METHODS = ("traditional", "1PL", "2PL", "2PL with gap", "2PL pooled")
+FIRST_SIZES, BUDGET = 2, 50
+"""Sizes of the first fit, and items a scenario, as in IRSL."""
+
+
+@click.command("decisions", cls=Command)
+@responses_or_builtin
+@option("--accuracy", "Right or wrong of the same models and items: then the truth, and fitted to, too.", FILE)
+@option("--loss", "For traditional: table of model_id, item_id and loss or bits_per_byte.", FILE)
+@option("--recipe-column", "Column of MODELS that tells recipes apart.  [default: recipe, mixture, family]")
+@option("--drop-unknown", "Leave out models of unknown compute.", bool)
+@option("--method methods", "Show this one. Repeatable.  [default: all]", DECISION_METHODS, many=True)
+@option("--splits", "Random choices of calibrating recipes.", COUNT, default=5)
+@option("--calibrating N", "Recipes that calibrate the items of a split; the others are ordered.", COUNT, default=2)
+@option("--budget N n_items", f"Test every model on N items a scenario only.  [default: {BUDGET}]", PretrainingSettings)
+@option("--show", "Mean of all scenarios, or each; JSON has both.", ["mean", "scenarios"], default="mean")
+@figure_option()
+@seed_option
+@format_option
+def decisions_command(
+    *,
+    responses: tuple[Path, ...],
+    builtin: str | None,
+    accuracy: Path | None,
+    loss: Path | None,
+    recipe_column: str | None,
+    drop_unknown: bool,
+    methods: tuple[str, ...],
+    splits: int,
+    calibrating: int,
+    n_items: int | None,
+    show: str,
+    figure: Path | None,
+    seed: int,
+    output_format: str,
+) -> None:
+    """Say how often laws of small models order two training recipes as the largest size does.
+
+    Some recipes, drawn at random, calibrate the items. Laws of the others are fitted up to each size in turn, on a
+    budget of items: the traditional two-step law, item response laws (1PL, 2PL), and these with lines that lean on each
+    other (2PL pooled). Every method is fitted to RESPONSES, and to right or wrong where --accuracy gives them.
+
+    \b
+      itembank scaling decisions --builtin bytelms --figure decisions.png
+      itembank scaling decisions probabilities.parquet --accuracy right.parquet
+    """  # noqa: D301
+    from itembank.pages.pretraining_charts import decision_chart  # noqa: PLC0415
+    from itembank.scaling.pretraining.decision_means import mean_decisions, mean_over_splits  # noqa: PLC0415
+    from itembank.scaling.pretraining.decision_study import decision_curves  # noqa: PLC0415
+
+    refuse_unused(
+        ("loss", not methods or "traditional" in methods, "--method traditional"),
+        ("accuracy", builtin is None, "RESPONSES, not with --builtin, which has them"),
+    )
+    with warnings_as_notes():
+        matrix = read_responses_or_builtin(responses, builtin, prefers="probability")
+        refuse_unused(("accuracy", not matrix.is_binary, "RESPONSES that are probabilities"))
+        compute = read_compute(matrix, recipe_column, drop_unknown=drop_unknown)
+        matrix = matrix.take(models=matrix.model_indices(compute.model_ids))
+        metrics = _metrics_of(matrix, builtin, accuracy)
+        settings = PretrainingSettings(fewest_sizes=FIRST_SIZES, n_items=n_items or BUDGET, n_checked=0)
+        with progress("decisions") as report:
+            curves = decision_curves(
+                metrics,
+                compute,
+                methods=_methods_by_label(metrics, methods),
+                loss=read_loss(loss, matrix, builtin),
+                actual=next(iter(metrics)),
+                n_splits=splits,
+                n_calibration=calibrating,
+                settings=settings,
+                rng=seed,
+                progress=report,
+            )
+        by_scenario = mean_over_splits(curves)
+        if figure is not None:
+            write_figure(decision_chart(by_scenario), figure)
+    _print_decisions(mean_decisions(by_scenario), by_scenario, show, output_format)
+
+
+def _metrics_of(matrix: "ResponseMatrix", builtin: str | None, accuracy: Path | None) -> "dict[str, ResponseMatrix]":
+    """Responses by metric; the first is the truth."""
+    from itembank.readers.builtin import load_builtin  # noqa: PLC0415
+    from itembank.readers.read import read_responses  # noqa: PLC0415
+    from itembank.scaling.pretraining.decision_study import ACCURACY, PROBABILITY  # noqa: PLC0415
+
+    if matrix.is_binary:
+        return {ACCURACY: matrix}
+    if builtin is None and accuracy is None:
+        return {PROBABILITY: matrix}
+    right = load_builtin(str(builtin).partition(":")[0]) if accuracy is None else read_responses([accuracy])
+    right = right.take(models=right.model_indices(matrix.model_ids), items=right.item_indices(matrix.item_ids))
+    return {ACCURACY: right, PROBABILITY: matrix}
+
+
+def _methods_by_label(metrics: Mapping[str, Any], names: tuple[str, ...]) -> "dict[str, DecisionMethod]":
+    """Methods by label, a name and the metric that it is fitted to."""
+    from itembank.scaling.pretraining.decision_study import EVERY_METHOD  # noqa: PLC0415
+
+    wanted = [f"{name} {metric}" for metric in metrics for name in dict.fromkeys(names or DECISION_METHODS)]
+    return {label: EVERY_METHOD[label] for label in wanted}
+
+
+def _print_decisions(mean: "pl.DataFrame", by_scenario: "pl.DataFrame", show: str, output_format: str) -> None:
+    """Print both tables as one object, or one of them."""
+    over_scenarios = mean.rename({"share": "share_of_target", "mean": "decision_accuracy"}).drop("place", "n")
+    parts = {"mean": over_scenarios.to_dicts(), "scenarios": by_scenario.to_dicts()}
+    if output_format == "json":
+        print_object(parts)
+    else:
+        print_rows(parts[show], output_format, title="Pairs of recipes ordered rightly, from 0 to 1")

@@ -28,21 +28,25 @@ from itembank.cli.render import (
     warnings_as_notes,
 )
 from itembank.cli.report_options import report_option
-from itembank.cli.session_options import amounts, budget_of, limit_options, of_published, session_options, session_spec
-from itembank.cli.session_record import (
+from itembank.cli.session_options import (
+    amounts,
     bank_option,
+    budget_of,
     exit_if_imprecise,
     in_words,
     item_rows,
     journal_argument,
+    limit_options,
     loaded_bank,
     next_items,
+    of_published,
     print_session,
     session_facts,
+    session_options,
+    session_spec,
     wait_option,
 )
-from itembank.cli.session_run import run
-from itembank.cli.session_serve import serve
+from itembank.cli.session_run import run, serve
 from itembank.errors import visible
 
 if TYPE_CHECKING:

@@ -17,15 +17,17 @@ from itembank.cli.study_prediction import (
     COMPARISON_KINDS,
     PARTS,
     PREDICTION_KINDS,
+    Row,
     check_kind,
     is_prediction,
+    number,
     plot_prediction,
     prediction_options,
     print_differences,
     print_prediction,
     refuse_options,
+    wide,
 )
-from itembank.cli.study_tables import Row, number, wide
 
 if TYPE_CHECKING:
     import polars as pl
