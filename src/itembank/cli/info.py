@@ -1,19 +1,22 @@
 """`itembank info`: what a bank, or a file of responses, holds."""
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+import itembank as ib
 from itembank.cli.command import Command
-from itembank.cli.new_results import mixed_prompts_option, note_known_models, read_new_results, selection_option
 from itembank.cli.options import FILE, NEW_FILE, BankPath, format_option, option, refuse_unused
-from itembank.cli.render import note, print_record, progress, warnings_as_notes
+from itembank.cli.render import note, print_record, print_rows, progress, warnings_as_notes
 from itembank.cli.report_options import checked_report_path, figure_option, typed_command, write_figure, write_report
 from itembank.cli.session_options import bank_option, loaded_bank
+from itembank.errors import shown, visible
 
 if TYPE_CHECKING:
+    from itembank.bank.bank_history import Change
     from itembank.bank.banks import Bank
     from itembank.numerics.arrays import FloatArray
     from itembank.pages.render import Page
@@ -30,28 +33,46 @@ WORDS = {
 
 @click.command("info", cls=Command)
 @click.argument("bank", type=BankPath(file_okay=True))
+@click.argument("other", type=BankPath(), required=False)
 @figure_option("where on the ability scale the items tell models apart")
 @option("--selection", "--figure: draw it for these chosen items too.", FILE)
+@option("--log", "Show the bank's history: every change, the newest last.", bool)
 @format_option
-def info_command(*, bank: Path, figure: Path | None, selection: Path | None, output_format: str) -> None:
+def info_command(
+    *, bank: Path, other: Path | None, figure: Path | None, selection: Path | None, log: bool, output_format: str
+) -> None:
     """Show what a bank holds: models, items, item model, scores by scenario.
 
     In its place a file of responses may stand: models, items, share answered, kind of responses. JSON is one object
-    with a list 'scenarios'; CSV holds the scenarios alone.
+    with a list 'scenarios'; CSV holds the scenarios alone. With OTHER, another bank: what differs in it, by score,
+    scale, items and models.
 
     \b
       itembank info bank
       itembank info responses.parquet
-      itembank info bank --format json
       itembank info bank --figure information.png --selection selection.json
+      itembank info bank-2 --log
+      itembank info bank bank-2
     """  # noqa: D301
-    from itembank.bank.bank_files import load_bank  # noqa: PLC0415
-
-    refuse_unused(("selection", figure is not None, "--figure FILE"), ("figure", not bank.is_file(), "a bank"))
-    if bank.is_file():
+    whole = "what a bank holds, not with OTHER or --log"
+    refuse_unused(
+        ("log", other is None and not bank.is_file(), "one bank"),
+        ("figure", not bank.is_file() and other is None and not log, "a bank" if bank.is_file() else whole),
+        ("selection", figure is not None, "--figure FILE"),
+    )
+    if other is not None:
+        _show_differences(bank, other, output_format)
+    elif bank.is_file():
         _show_responses(bank, output_format)
-        return
-    loaded = load_bank(bank)
+    elif log:
+        _show_history(ib.load_bank(bank), output_format)
+    else:
+        _show_bank(bank, figure, selection, output_format)
+
+
+def _show_bank(bank: Path, figure: Path | None, selection: Path | None, output_format: str) -> None:
+    """Print what a bank holds."""
+    loaded = ib.load_bank(bank)
     if figure is not None:
         _draw(loaded, selection, figure)
     about = _about(loaded)
@@ -67,6 +88,58 @@ def info_command(*, bank: Path, figure: Path | None, selection: Path | None, out
     )
     if output_format == "table":
         note(f"To see more as a page: itembank report {bank} -o bank.html")
+
+
+def _show_differences(bank: Path, other: Path, output_format: str) -> None:
+    """Print what differs between two banks; JSON lists every id, CSV the differences alone."""
+    found = ib.banks.diff(bank, other)
+    rows = found.rows()
+    if output_format == "table":
+        rows = [{**row, "ids": shown(row["ids"])} for row in rows]
+    print_record(
+        found.to_dict(), "differences", rows, output_format, title=f"{bank} and {other}", heading="Differences"
+    )
+
+
+def _show_history(bank: "Bank", output_format: str) -> None:
+    """Print every change of a bank."""
+    changes = () if bank.history is None else bank.history.changes
+    rows = [_in_words(change) if output_format == "table" else asdict(change) for change in changes]
+    if not rows:
+        note(f"Bank {bank.bank_id} has no history: it is as it was calibrated.")
+    title = f"{visible(bank.name) or 'Bank'} {bank.version}, bank {bank.bank_id}, score {bank.target_id}"
+    print_rows(rows, output_format, title=title, least=("by", "bank", "link", "run with", "models"))
+
+
+def _in_words(change: "Change") -> dict[str, Any]:
+    """One change as a line of a table."""
+    counts = {"+": change.items_added, "-": change.items_dropped, "changed ": change.items_changed}
+    models = {"+": change.models_added, "-": change.models_dropped}
+    run_with = _run_with(change)
+    return {
+        "version": change.version,
+        "at": change.at,
+        "operation": change.operation,
+        "items": _counted(counts),
+        "models": _counted(models),
+        "target_id": change.target_id,
+        "note": change.note,
+        **({"run with": run_with} if run_with else {}),
+        "link": None if change.link is None else change.link.method,
+        "bank": change.bank,
+        "by": change.by,
+    }
+
+
+def _run_with(change: "Change") -> str:
+    """Say which prompts, versions and harnesses the results that came had; a stranger's file may hold anything."""
+    told = change.arguments.get("run_with")
+    return "; ".join(f"{name} {value}" for name, value in told.items()) if isinstance(told, dict) else ""
+
+
+def _counted(counts: dict[str, Any]) -> str:
+    """Say how many ids came, went and changed: '+3 -1'."""
+    return " ".join(f"{sign}{ids.n}" for sign, ids in counts.items() if ids.n)
 
 
 def _show_responses(path: Path, output_format: str) -> None:
@@ -249,43 +322,36 @@ def _scenario_rows(bank: "Bank") -> list[dict[str, Any]]:
 
 @click.command("report", cls=Command)
 @click.argument("source", metavar="BANK|JOURNAL|STUDY", type=BankPath(file_okay=True))
-@click.argument("results", nargs=-1, type=click.Path(exists=True, path_type=Path))
 @option(
-    "-o --output FILE", "The page; its name must end in .html.", NEW_FILE, callback=checked_report_path, required=True
+    "-o --output FILE",
+    "The page; its name must end in .html.",
+    NEW_FILE,
+    callback=checked_report_path,
+    required=True,
 )
 @option("--title", "What stands above the page.  [default: the name of what it is about]", default="")
 @option(
     "--accuracy/--no-accuracy",
-    "Of a bank: measure how good estimates from 10 to 500 items are, which takes minutes for a large bank, once: "
-    "it is kept. Without, the page has it only where it was measured before.",
+    "Of a bank: measure how good estimates from 10 to 500 items are, which takes minutes for a large bank, once: it is "
+    "kept. Without, the page has it only where it was measured before.",
     bool,
     default=True,
     show_default=True,
 )
-@selection_option
-@option(
-    "--model MODEL_ID models",
-    "Show these models only, in this order. Repeatable.  [default: all models of RESULTS]",
-    many=True,
-)
 @bank_option
-@mixed_prompts_option
-def report_command(
-    *, source: Path, results: tuple[Path, ...], output: Path, title: str, accuracy: bool, **choices: Any
-) -> None:
-    """Write a page about a bank, new models, an adaptive session or a study: one HTML file that opens anywhere.
+def report_command(*, source: Path, output: Path, title: str, accuracy: bool, bank: Path | None) -> None:
+    """Write a page about a bank, an adaptive session or a study: one HTML file that opens anywhere.
 
     Of a bank it says how good estimates from a few of the items are, what the bank holds, how past models score, where
-    its items lie, what its abilities are, which items may be wrong and what a run costs. With RESULTS of new models it
-    estimates their scores as itembank estimate does unasked, and shows up to three models with every answer. Of a
-    session's JOURNAL it shows the estimate after each answer, of a STUDY's folder which method came closest. The file
-    loads nothing and sends nothing: mail it, or put it on a web server.
+    its items lie, what its abilities are, which items may be wrong and what a run costs. Of a session's JOURNAL it
+    shows the estimate after each answer, of a STUDY's folder which method came closest. The file loads nothing and
+    sends nothing: mail it, or put it on a web server. Results of new models, comparisons and forecasts have --report.
 
     \b
       itembank report bank -o bank.html
-      itembank report bank new-model.csv --selection selection.json -o new-model.html
       itembank report run.jsonl -o session.html
       itembank report study -o study.html
+      itembank estimate bank new-model.csv --selection selection.json --report new-model.html
 
     Dates, sizes and makers of models are found by the names of the model table's columns (release_date, params, org,
     family, ...), texts of items from the item table: itembank import --models FILE --items FILE.
@@ -295,24 +361,17 @@ def report_command(
 
     is_session, is_study = source.is_file() and is_journal(source), is_study_folder(source)
     if source.is_file() and not is_session:
-        raise click.UsageError(f"{source} must be a bank's folder or the journal of a session. Name the bank first.")
-    if (is_session or is_study) and results:
-        raise click.UsageError(
-            f"A {'journal' if is_session else 'study'} is shown alone. Leave out what stands behind it."
-        )
+        raise click.UsageError(f"{source} must be a bank's folder or the journal of a session.")
     refuse_unused(
-        *((name, bool(results), "RESULTS of new models") for name in ("selection", "models", "allow_mixed_prompts")),
         ("bank", is_session, "a journal of a session"),
-        ("accuracy", not is_session and not is_study and not results, "a bank alone"),
+        ("accuracy", not is_session and not is_study, "a bank"),
     )
     known = {"title": title, "command": typed_command()}
     with warnings_as_notes():
         if is_study:
             page = _of_study(source, known)
         elif is_session:
-            page = _of_session(source, choices["bank"], known)
-        elif results:
-            page = _of_results(source, results, choices, known)
+            page = _of_session(source, bank, known)
         else:
             page = _of_bank(source, known, measures=accuracy)
     write_report(page, output)
@@ -325,17 +384,15 @@ def _of_study(folder: Path, known: Mapping[str, str]) -> "Page":
 
 
 def _of_bank(path: Path, known: Mapping[str, str], *, measures: bool) -> "Page":
-    from itembank.bank.bank_files import load_bank  # noqa: PLC0415
-    from itembank.pages.bank_page import bank_page  # noqa: PLC0415
     from itembank.planning.accuracy import kept_accuracy  # noqa: PLC0415
 
-    bank = load_bank(path)
+    bank = ib.load_bank(path)
     found, missing = kept_accuracy(bank), "--no-accuracy was given."
     if found is None and measures:
         found, missing = _measured(bank)
     if found is None:
         note(f"Without how good estimates are: {missing}")
-    return bank_page(bank, accuracy=found, **known)
+    return ib.pages.bank_page(bank, accuracy=found, **known)
 
 
 def _measured(bank: "Bank") -> "tuple[Accuracy | None, str]":
@@ -352,28 +409,10 @@ def _measured(bank: "Bank") -> "tuple[Accuracy | None, str]":
         return None, str(error)
 
 
-def _of_results(path: Path, results: tuple[Path, ...], choices: Mapping[str, Any], known: Mapping[str, str]) -> "Page":
-    from itembank.bank.bank_files import load_bank  # noqa: PLC0415
-    from itembank.bank.selections import Selection  # noqa: PLC0415
-    from itembank.estimation.estimate import estimate  # noqa: PLC0415
-    from itembank.pages.estimates_page import estimates_page  # noqa: PLC0415
-
-    bank = load_bank(path)
-    selection = None if choices["selection"] is None else Selection.load(choices["selection"]).whole
-    matrix = read_new_results(bank, results, selection, allow_mixed_prompts=choices["allow_mixed_prompts"])
-    if choices["models"]:
-        matrix = matrix.take(models=matrix.model_indices(choices["models"]))
-    note_known_models(bank, matrix.model_ids)
-    with progress("report") as advance:
-        estimates = estimate(bank, matrix, selection=selection, progress=advance)
-    return estimates_page(bank, matrix, estimates, selection, **known)
-
-
 def _of_session(journal: Path, bank: Path | None, known: Mapping[str, str]) -> "Page":
-    from itembank.pages.session_page import session_page  # noqa: PLC0415
-    from itembank.sessions.journal_sessions import bank_of_session, read_session  # noqa: PLC0415
+    from itembank.sessions.journal_sessions import bank_of_session  # noqa: PLC0415
 
     loaded = bank_of_session(journal, loaded_bank(bank))
     with progress("report") as advance:
-        session = read_session(journal, loaded, progress=advance)
-        return session_page(session, loaded, **known)
+        session = ib.read_session(journal, loaded, progress=advance)
+        return ib.pages.session_page(session, loaded, **known)

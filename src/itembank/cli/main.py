@@ -25,7 +25,7 @@ SECTIONS = {
         "select": ("itembank.cli.select", "Choose the items to run on a new model."),
         "run": ("itembank.cli.run", "Run chosen items inside an evaluation harness."),
         "estimate": ("itembank.cli.estimate", "Estimate full-benchmark scores from some responses."),
-        "check": ("itembank.cli.check", "Check a bank on models that ran everything."),
+        "check": ("itembank.cli.check", "Find what is wrong: with items, or with new models."),
         "compare": ("itembank.cli.compare", "Compare models that ran the same items."),
         "plan": ("itembank.cli.plan", "Find how many items a question needs."),
     },
@@ -34,7 +34,6 @@ SECTIONS = {
         "replay": ("itembank.cli.replay", "Run recorded models through adaptive sessions."),
     },
     "The benchmark and larger models": {
-        "audit": ("itembank.cli.audit", "Find items that may be wrong."),
         "study": ("itembank.cli.study", "Compare ways to select and to estimate; examine a benchmark."),
         "simulate": ("itembank.cli.quickstart", "Simulate responses whose true parameters are known."),
         "scaling": ("itembank.cli.scaling", "Forecast scores with more training compute or more samples."),

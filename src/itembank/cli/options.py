@@ -232,6 +232,13 @@ class BankPath(click.Path):
         return super().convert(value, param, ctx)
 
 
+def is_bank(path: Path) -> bool:
+    """Whether a path is that of a bank, or a bank's name on the Hub, and no responses."""
+    from itembank.files.hub_names import is_hub_name  # noqa: PLC0415
+
+    return is_hub_name(path) or (path / "bank.json").is_file()
+
+
 def bank_argument(function: Function) -> Function:
     """Add the argument BANK."""
     return click.argument("bank", type=BankPath())(function)

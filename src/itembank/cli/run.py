@@ -159,7 +159,7 @@ def print_run(scores: "ScoreEstimates", bank: "Bank", output: Path, output_forma
     if (output / SELECTION).is_file():
         chosen = shlex.quote(str(output / SELECTION))
         folder = shlex.quote(str(output))
-        note(f"To see this as a page: itembank report BANK {folder} --selection {chosen} -o FILE.html")
+        note(f"To see this as a page: itembank estimate BANK {folder} --selection {chosen} --report FILE.html")
 
 
 _MEANING_OF_OVERALL = {

@@ -11,11 +11,9 @@ from itembank.cli.command import Group
 from itembank.cli.options import (
     ANY_PATH,
     COUNT,
-    NEW_FILE,
     bank_argument,
     format_option,
     option,
-    parallel_option,
     refuse_unused,
     seed_option,
 )
@@ -27,8 +25,8 @@ from itembank.cli.render import (
     progress,
     warnings_as_notes,
 )
-from itembank.cli.report_options import report_option
 from itembank.cli.session_options import (
+    WAIT,
     amounts,
     bank_option,
     budget_of,
@@ -50,7 +48,6 @@ from itembank.cli.session_run import run, serve
 from itembank.errors import visible
 
 if TYPE_CHECKING:
-    from itembank.responses.responses import ResponseMatrix
     from itembank.sessions.answers import Answer
     from itembank.sessions.session import AdaptiveSession
 
@@ -77,7 +74,6 @@ def session_command() -> None:
 @option("-o --output JOURNAL", "The journal to make; nothing may stand there.", ANY_PATH, required=True)
 @option("--model-id", "Id of the model that is tested.", required=True)
 @session_options
-@parallel_option
 @seed_option
 def start(*, bank: Path, output: Path, model_id: str, choices: Mapping[str, Any], seed: int) -> None:
     """Start a session: choose how items are picked and when to stop.
@@ -231,8 +227,7 @@ def tell(
 @journal_argument
 @limit_options
 @bank_option
-@wait_option
-def extend(*, journal: Path, limits: Mapping[str, Any], bank: Path | None, wait: float) -> None:
+def extend(*, journal: Path, limits: Mapping[str, Any], bank: Path | None) -> None:
     """Raise the budget of a session, also of one that is over; it goes on from there.
 
     Limits are of the whole session: what was answered and spent so far counts.
@@ -246,7 +241,7 @@ def extend(*, journal: Path, limits: Mapping[str, Any], bank: Path | None, wait:
     given = budget_of(limits)
     with warnings_as_notes(), progress("session extend") as report:
         budget = extend_session(
-            journal, loaded_bank(bank), n_items=given.n_items, costs=given.costs, wait=wait, progress=report
+            journal, loaded_bank(bank), n_items=given.n_items, costs=given.costs, wait=WAIT, progress=report
         )
     parts = [] if budget.n_items is None else [f"{budget.n_items} items"]
     parts += [f"{amount:g} {unit}" for unit, amount in budget.costs.items()]
@@ -256,9 +251,8 @@ def extend(*, journal: Path, limits: Mapping[str, Any], bank: Path | None, wait:
 @session_command.command("status")
 @journal_argument
 @bank_option
-@report_option
 @format_option
-def status(*, journal: Path, bank: Path | None, report: Path | None, output_format: str) -> None:
+def status(*, journal: Path, bank: Path | None, output_format: str) -> None:
     """Show where a session stands: estimated scores with their intervals, items, costs, and why it stopped.
 
     It never waits and changes nothing: look at a session while it runs. The exit code is 3 when the session has
@@ -266,43 +260,9 @@ def status(*, journal: Path, bank: Path | None, report: Path | None, output_form
 
     \b
       itembank session status run.jsonl
-      itembank session status run.jsonl --report session.html
+      itembank report run.jsonl -o session.html
     """  # noqa: D301
-    print_session(journal, loaded_bank(bank), output_format, report)
-
-
-@session_command.command("export")
-@journal_argument
-@option("-o --output PATH", "Write a response file (its name must end in .parquet) instead of printing.", NEW_FILE)
-@bank_option
-@format_option
-def export(*, journal: Path, output: Path | None, bank: Path | None, output_format: str) -> None:
-    """Print or write the answers of a session as responses.
-
-    The items were chosen by the model's own answers, so they are not a random sample of the benchmark. itembank session
-    status estimates from them best; elsewhere take --method p-irt. Never calibrate on them.
-
-    \b
-      itembank session export run.jsonl -o answers.parquet
-      itembank estimate bank answers.parquet --method p-irt
-      itembank session export run.jsonl --format csv > answers.csv
-    """  # noqa: D301
-    from itembank.responses.response_files import check_response_destination, write_responses  # noqa: PLC0415
-    from itembank.sessions.answer_table import session_responses  # noqa: PLC0415
-    from itembank.sessions.journal_sessions import read_session  # noqa: PLC0415
-
-    refuse_unused(("output_format", output is None, "printed answers, not with -o"))
-    if output is not None:
-        check_response_destination(output)
-    with warnings_as_notes(), progress("session export") as report:
-        session = read_session(journal, loaded_bank(bank), progress=report)
-        responses = session_responses(session)
-    if output is None:
-        title = f"Answers of {session.model_id}"
-        print_rows(_answer_rows(responses), output_format, title=title, is_read_back=True)
-        return
-    write_responses(responses, output)
-    note(f"{responses.n_items} answers of {visible(session.model_id)} written to {output}.")
+    print_session(journal, loaded_bank(bank), output_format)
 
 
 def _answer(item: str | None, given: Mapping[str, Any]) -> "Answer":
@@ -335,16 +295,6 @@ def _say_why_none(session: "AdaptiveSession") -> None:
         note(visible(session.conclusion))
     else:
         note(f"No further item while {len(session.pending)} are pending.")
-
-
-def _answer_rows(responses: "ResponseMatrix") -> list[dict[str, Any]]:
-    """One row an answer."""
-    columns: dict[str, Any] = {"response": responses.responses[0]}
-    if responses.n_trials is not None:
-        columns["n_trials"] = responses.n_trials[0]
-    columns |= {name: cost[0] for name, cost in responses.costs.items()}
-    table = responses.items.select("item_id", "scenario", "subscenario").with_columns(**columns)
-    return [{"model_id": responses.model_ids[0], **row} for row in table.to_dicts()]
 
 
 session_command.add_command(run)

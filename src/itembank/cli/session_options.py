@@ -12,7 +12,6 @@ from itembank.cli.main import EXIT_IMPRECISE
 from itembank.cli.new_results import note_flagged
 from itembank.cli.options import FILE, BankPath, level_option, option, refuse_unused, typed
 from itembank.cli.render import note, print_record, progress, warnings_as_notes
-from itembank.cli.report_options import note_report, typed_command, write_report
 from itembank.responses.score_names import OVERALL, without_only_scenario
 from itembank.sessions.limits import Budget, Decision, Stopping
 
@@ -168,11 +167,13 @@ def _number(text: str) -> float | None:
 
 journal_argument = click.argument("journal", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 bank_option = option("--bank", "Where the bank lies now.  [default: where the journal says]", BankPath())
+WAIT = 60.0
+"""Seconds to wait for another command that has the journal open."""
 wait_option = option(
     "--wait SECONDS",
     "How long to wait for another command that has the journal open.",
     click.FloatRange(min=0.0),
-    default=60.0,
+    default=WAIT,
 )
 
 
@@ -183,8 +184,8 @@ def loaded_bank(bank: Path | None) -> "Bank | None":
     return None if bank is None else load_bank(bank)
 
 
-def print_session(journal: Path, bank: "Bank | None", output_format: str, report: Path | None) -> None:
-    """Print where a journal's session stands, write its page, and exit 3 when it ended imprecisely."""
+def print_session(journal: Path, bank: "Bank | None", output_format: str) -> None:
+    """Print where a journal's session stands, and exit 3 when it ended imprecisely."""
     from itembank.sessions.journal import read_journal  # noqa: PLC0415
     from itembank.sessions.journal_sessions import bank_of_session, read_session  # noqa: PLC0415
 
@@ -210,12 +211,8 @@ def print_session(journal: Path, bank: "Bank | None", output_format: str, report
     print_record(facts, "scores", rows, output_format, title=str(journal))
     if session.pool.past is not None:
         note_flagged(estimate.scores, session.pool.past.n_models)
-    if report is not None:
-        from itembank.pages.session_page import session_page  # noqa: PLC0415
-
-        write_report(session_page(session, known, command=typed_command()), report)
-    elif output_format == "table":
-        note_report(report)
+    if output_format == "table":
+        note(f"To see this as a page: itembank report {journal} -o session.html")
     exit_if_imprecise(session)
 
 

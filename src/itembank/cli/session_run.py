@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+import itembank as ib
 from itembank.cli.command import Command, gathered, headed
 from itembank.cli.options import COUNT, FOLDER, format_option, option
 from itembank.cli.render import note, progress, warnings_as_notes
-from itembank.cli.report_options import report_option
 from itembank.cli.session_options import (
+    WAIT,
     bank_option,
     cost_words,
     exit_if_imprecise,
@@ -27,7 +28,6 @@ from itembank.cli.session_options import (
     next_items,
     print_session,
     session_facts,
-    wait_option,
 )
 from itembank.errors import visible, warned_once
 from itembank.tables import plain
@@ -72,8 +72,6 @@ _RUNNING = gathered(
 @_COMMAND
 @_RUNNING
 @bank_option
-@wait_option
-@report_option
 @format_option
 def run(
     *,
@@ -81,8 +79,6 @@ def run(
     how: Mapping[str, Any],
     running: Mapping[str, Any],
     bank: Path | None,
-    wait: float,
-    report: Path | None,
     output_format: str,
 ) -> None:
     """Run the items of a session by a command, one process an item, until the session is over.
@@ -102,7 +98,7 @@ def run(
     """  # noqa: D301
     from itembank.harnesses.commands import CommandItems, CommandSpec  # noqa: PLC0415
     from itembank.harnesses.drive import drive  # noqa: PLC0415
-    from itembank.sessions.journal_sessions import bank_of_session, open_session  # noqa: PLC0415
+    from itembank.sessions.journal_sessions import bank_of_session  # noqa: PLC0415
 
     spec = CommandSpec(**how)
     loaded = bank_of_session(journal, bank)
@@ -110,7 +106,7 @@ def run(
     with (
         warnings_as_notes(),
         progress("session run") as advance,
-        open_session(journal, loaded, wait=wait, progress=advance) as session,
+        ib.open_session(journal, loaded, wait=WAIT, progress=advance) as session,
         _ends_like_ctrl_c(),
     ):
         try:
@@ -119,7 +115,7 @@ def run(
         except KeyboardInterrupt:
             note(f"Stopped with {session.n_items} answers, all kept. The same command goes on from here.")
             raise
-    print_session(journal, loaded, output_format, report)
+    print_session(journal, loaded, output_format)
 
 
 def _teller() -> Callable[["AdaptiveSession", "Answer"], None]:
@@ -171,8 +167,7 @@ MOST_DEPTH = 100
 @journal_argument
 @option("--new-units", "Take costs in units that neither the bank has nor are usual.", bool)
 @bank_option
-@wait_option
-def serve(*, journal: Path, new_units: bool, bank: Path | None, wait: float) -> None:
+def serve(*, journal: Path, new_units: bool, bank: Path | None) -> None:
     """Answer requests for items and scores on standard input, one JSON object a line.
 
     A harness in any language starts this once and keeps it open: a step takes milliseconds, where each itembank session
@@ -193,11 +188,9 @@ def serve(*, journal: Path, new_units: bool, bank: Path | None, wait: float) -> 
       itembank session serve run.jsonl
       my-harness | itembank session serve run.jsonl > replies.jsonl
     """  # noqa: D301
-    from itembank.sessions.journal_sessions import open_session  # noqa: PLC0415
-
     with ExitStack() as held:
         with warnings_as_notes(), progress("session serve") as report:
-            session = held.enter_context(open_session(journal, loaded_bank(bank), wait=wait, progress=report))
+            session = held.enter_context(ib.open_session(journal, loaded_bank(bank), wait=WAIT, progress=report))
         note('Ready for one JSON object a line, such as {"request": "ask"}.')
         for reply in replies(session, sys.stdin.buffer, new_units=new_units):
             sys.stdout.write(f"{json.dumps(plain(reply))}\n")

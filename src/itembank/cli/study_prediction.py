@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from itembank.cli.options import option
 from itembank.cli.render import print_rows
 from itembank.cli.report_options import write_figure
 
@@ -50,25 +49,11 @@ PARTS = ("tasks", "errors", "cost", "at-cost", "reach")
 """Tables of a prediction study."""
 
 
-def prediction_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that say which part of a prediction study is meant."""
-    number = option("--tasks n_tasks", "Numbers of calibration tasks. Repeatable.", int, many=True)
-    which = option("--set sets", "Tasks that were asked, or others. Repeatable.", SETS, many=True)
-    return which(number(function))
-
-
 def is_prediction(folder: Path) -> bool:
     """Whether a study's folder is that of a prediction study."""
     from itembank.studies.manifests import read_manifest  # noqa: PLC0415
 
     return read_manifest(folder).kind == "prediction"
-
-
-def refuse_options(options: Mapping[str, object], kind: str) -> None:
-    """Refuse options that a study of this kind has no use for."""
-    given = [name for name, value in options.items() if value]
-    if given:
-        raise click.UsageError(f"{', '.join(given)} cannot go with a {kind} study; leave it out.")
 
 
 def check_kind(kind: str, known: tuple[str, ...]) -> None:
