@@ -1,4 +1,4 @@
-"""`itembank calibrate`: fit item parameters and write a bank."""
+"""`itembank calibrate`: fit item parameters and write a bank, of each of many results, or without past results."""
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -9,16 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+import itembank as ib
 from itembank.calibration.calibration_specs import METHODS, JointMAP, Variational
 from itembank.cli.command import Command, gathered, headed
 from itembank.cli.new_results import importing_first, read_results
 from itembank.cli.options import (
-    COUNT,
+    EXISTING,
     FILE,
-    NEW_FILE,
     MethodName,
     NumberOrWord,
-    bank_argument,
     file_choices,
     format_option,
     method_option,
@@ -26,7 +25,6 @@ from itembank.cli.options import (
     output_option,
     parallel_option,
     refuse_unused,
-    responses_argument,
     score_options,
     seed_option,
     spec_file_option,
@@ -37,8 +35,6 @@ from itembank.errors import ItembankWarning, ParameterError, command_line_words,
 from itembank.responses.score_names import Across, Within
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from itembank.bank.banks import Bank
     from itembank.calibration.calibration_specs import CalibrationSpec
     from itembank.planning.more_models import MoreModels
@@ -80,13 +76,19 @@ external_options = headed(
 
 
 @click.command("calibrate", cls=Command)
-@responses_argument
+@click.argument("responses", nargs=-1, type=EXISTING)
 @output_option("the bank folder")
 @option("--force", "Replace the bank that stands at -o.", bool)
 @option(
     "--each",
     "Make a bank of each of RESPONSES in the folder -o, but for those that stand there, --jobs at a time.",
     bool,
+)
+@option(
+    "--items",
+    "Begin a bank of all items of this table, without RESPONSES or with few: item_id, and where known scenario, "
+    "subscenario, weight and difficulty_prior (in logits, for an average model).",
+    FILE,
 )
 @method_option(
     MethodName(METHODS),
@@ -103,7 +105,11 @@ external_options = headed(
 @score_options
 @external_options
 @option(
-    "--folds/--no-folds", "Also fit folds of models, as itembank prepare does.", bool, default=True, show_default=True
+    "--folds/--no-folds",
+    "Also fit folds of models, which calibrated intervals rest on; else the first command that needs them does.",
+    bool,
+    default=True,
+    show_default=True,
 )
 @parallel_option
 @seed_option
@@ -114,6 +120,7 @@ def calibrate_command(
     output: Path,
     force: bool,
     each: bool,
+    items: Path | None,
     method: str,
     dims: int | str | None,
     spec_file: Path | None,
@@ -139,9 +146,25 @@ def calibrate_command(
       itembank calibrate results/*.parquet -o banks --each --jobs 4
 
     where guessing.toml has the line known_guessing = true.
+
+    With --items and fewer than ten past models, items are drawn at random and intervals rest on the draw alone: they
+    hold whatever the items are like. From ten models on an item model is fitted. Begin again with more results as they
+    come.
+
+    \b
+      itembank calibrate --items items.csv -o bank
+      itembank calibrate first-model-full.csv --items items.csv -o bank --force
     """  # noqa: D301
     from itembank.bank.bank_files import check_bank_destination  # noqa: PLC0415
 
+    if items is not None:
+        fitted = ("each", "method", "dims", "spec_file", *choices, "scores", "external", "folds")
+        refuse_unused(*((name, False, "past results that are many, not with --items") for name in fitted))
+        check_bank_destination(output, overwrite=force)
+        _start(items, responses, output, {"within": within, "across": across, "rng": seed}, output_format, force=force)
+        return
+    if not responses:
+        raise click.UsageError("Missing argument 'RESPONSES...'. A bank without past results needs --items ITEMS.csv.")
     check_external_options(scores, external)
     given = file_choices(spec_file, METHODS.kinds[method]) | _given(method, choices)
     own_dims = given.pop("n_dims", None)
@@ -165,6 +188,27 @@ def calibrate_command(
     note(f"Next: itembank select {output} -n {n_items} -o selection.json")
 
 
+def check_external_options(scores: Path | None, external: Sequence[str]) -> None:
+    """Refuse one of the two options without the other."""
+    if (scores is None) != (not external):
+        raise click.UsageError("--scores FILE and --score COLUMN go together. Give both, or leave both out.")
+
+
+def with_scores(
+    responses: "ResponseMatrix", scores: Path | None, external: Sequence[str], scenarios: Sequence[str]
+) -> "ResponseMatrix":
+    """Keep the external scores of models beside their responses."""
+    if scores is None:
+        return responses
+    from itembank.bank.headlines import check_external_names, with_external_scores  # noqa: PLC0415
+    from itembank.readers.known import read_known  # noqa: PLC0415
+
+    check_external_names(external, scenarios)
+    return responses.with_tables(
+        models=with_external_scores(responses.models, read_known(scores, "model_id")[0], external)
+    )
+
+
 def _make(
     responses: tuple[Path, ...],
     output: Path,
@@ -181,8 +225,6 @@ def _make(
     force: bool,
 ) -> "Bank":
     """Read responses, fit items, write the bank whole, and then its folds."""
-    from itembank.bank.bank_files import save_bank  # noqa: PLC0415
-    from itembank.calibration.build import build_bank  # noqa: PLC0415
     from itembank.responses.targets import ScoreTargets  # noqa: PLC0415
 
     matrix = read_results(responses)
@@ -191,8 +233,8 @@ def _make(
     matrix = with_scores(matrix, scores, external, targets.scenarios)
     spec = _spec(matrix, method, dims, given)
     with progress("calibrate") as report:
-        bank = build_bank(matrix, spec, within=within, across=across, rng=seed, progress=report)
-    save_bank(bank, output, overwrite=force)
+        bank = ib.build_bank(matrix, spec, within=within, across=across, rng=seed, progress=report)
+    ib.save_bank(bank, output, overwrite=force)
     if folds:
         _finish(output, folds=True)
     return bank
@@ -200,13 +242,10 @@ def _make(
 
 def _finish(output: Path, *, folds: bool) -> "Bank":
     """Load the bank that was written, and fit the folds that it has not."""
-    from itembank.bank.bank_files import load_bank  # noqa: PLC0415
-    from itembank.sessions.preparation import prepare  # noqa: PLC0415
-
-    bank = load_bank(output)
+    bank = ib.load_bank(output)
     if folds:
         with progress("calibrate") as report:
-            prepare(bank, keep_in_bank=True, progress=report)
+            ib.prepare(bank, keep_in_bank=True, progress=report)
     return bank
 
 
@@ -381,128 +420,35 @@ def _made_quietly(source: Path, destination: Path, work: BankWork) -> Made:
     return {"name": destination.name, "status": status, **facts, "error": failure or None}, failure, said
 
 
-@click.command("prepare", cls=Command)
-@bank_argument
-@parallel_option
-@format_option
-def prepare_command(*, bank: Path, output_format: str) -> None:
-    """Get a bank ready for calibrated estimates, and keep that in its folder.
-
-    Calibrated intervals rest on fits of the items without each tenth (fifth) of the bank's models. Commands that need
-    these fits make them, and keep them in your cache folder ($ITEMBANK_CACHE). This command keeps them in the bank's
-    own folder, so that they go wherever the bank goes. itembank calibrate does the same unless --no-folds is given.
-
-    \b
-      itembank prepare bank
-    """  # noqa: D301
-    from itembank.estimation.folds import folds  # noqa: PLC0415
-    from itembank.sessions.preparation import prepare  # noqa: PLC0415
-
-    with warnings_as_notes(), progress("prepare") as report:
-        loaded = prepare(bank, keep_in_bank=True, progress=report)
-    n_fits = len(folds(loaded))
-    row = {"bank": loaded.bank_id, "models": loaded.n_models, "fits": n_fits}
-    print_rows([row], output_format, title=f"Bank {bank}")
-    if not n_fits:
-        note("The bank has too few models to leave some out, so its intervals are those of the item model.")
-
-
-def check_external_options(scores: Path | None, external: Sequence[str]) -> None:
-    """Refuse one of the two options without the other."""
-    if (scores is None) != (not external):
-        raise click.UsageError("--scores FILE and --score COLUMN go together. Give both, or leave both out.")
-
-
-def external_table(scores: Path) -> "pl.DataFrame":
-    """Read a file of external scores."""
-    from itembank.readers.known import read_known  # noqa: PLC0415
-
-    return read_known(scores, "model_id")[0]
-
-
-def with_scores(
-    responses: "ResponseMatrix", scores: Path | None, external: Sequence[str], scenarios: Sequence[str]
-) -> "ResponseMatrix":
-    """Keep the external scores of models beside their responses."""
-    if scores is None:
-        return responses
-    from itembank.bank.headlines import check_external_names, with_external_scores  # noqa: PLC0415
-
-    check_external_names(external, scenarios)
-    return responses.with_tables(models=with_external_scores(responses.models, external_table(scores), external))
-
-
-@click.command("start", cls=Command)
-@click.argument("items", type=FILE)
-@click.argument("responses", nargs=-1, type=click.Path(exists=True, path_type=Path))
-@output_option("the bank folder")
-@option("--force", "Replace the bank that stands at -o.", bool)
-@option("-n --n-items", "Also choose this many items for the next model: --selection.", COUNT)
-@option("--selection", "Where to write the chosen items.", NEW_FILE)
-@score_options
-@seed_option
-@format_option
-def start_command(
-    *,
+def _start(
     items: Path,
     responses: tuple[Path, ...],
     output: Path,
-    force: bool,
-    n_items: int | None,
-    selection: Path | None,
-    within: Within,
-    across: Across,
-    seed: int,
+    choices: Mapping[str, Any],
     output_format: str,
+    *,
+    force: bool,
 ) -> None:
-    """Begin a bank without past results, or with those of a few models.
-
-    ITEMS is a table of the benchmark's items: a column item_id, and where known scenario, subscenario, weight and
-    difficulty_prior (in logits, for an average model). RESPONSES are past results, if there are any.
-
-    With fewer than ten past models, items are drawn at random and intervals rest on the draw alone: they hold whatever
-    the items are like. From ten models on an item model is fitted. Begin again with more results as they come.
-
-    \b
-      itembank start items.csv -o bank -n 100 --selection selection.json
-      itembank estimate bank first-model.csv --selection selection.json
-      itembank start items.csv first-model-full.csv -o bank --force
-    """  # noqa: D301
-    from itembank.bank.bank_files import check_bank_destination, save_bank  # noqa: PLC0415
-    from itembank.files.atomic import check_destination  # noqa: PLC0415
-    from itembank.living.starting import start  # noqa: PLC0415
+    """Begin a bank without past results, or with those of a few models."""
     from itembank.planning.more_models import plan_models  # noqa: PLC0415
-    from itembank.planning.select import select  # noqa: PLC0415
     from itembank.readers.agreement import read_new_responses  # noqa: PLC0415
     from itembank.readers.known import read_known  # noqa: PLC0415
 
-    if (n_items is None) != (selection is None):
-        raise click.UsageError("Say how many items to choose and where to write them: -n N --selection FILE, or none.")
-    check_bank_destination(output, overwrite=force)
-    if selection is not None:
-        check_destination(selection)
     with warnings_as_notes():
         table, _ = read_known(items, "item_id")
         matrix = None
         if responses:
             with importing_first(responses):
                 matrix = read_new_responses(responses, table)
-        with progress("start") as report:
-            bank = start(table, matrix, within=within, across=across, rng=seed, progress=report)
-        chosen = None if n_items is None else select(bank, n_items, rng=seed)
-    if chosen is not None and selection is not None:
-        chosen.save(selection)  # first: a command that is killed between the two is then simply given again
-    save_bank(bank, output, overwrite=force)
-    if chosen is not None:
-        note(f"{chosen.n_items} of {bank.n_items} items by {chosen.method} written to {selection}.")
-    plan = None if bank.calibration.is_fitted else plan_models(bank, min(n_items or 100, bank.n_items))
+        with progress("calibrate") as report:
+            bank = ib.banks.start(table, matrix, progress=report, **choices)
+    ib.save_bank(bank, output, overwrite=force)
+    n_items = min(100, bank.n_items)
+    plan = None if bank.calibration.is_fitted else plan_models(bank, n_items)
     print_rows([_about_start(bank, plan)], output_format, title=f"Bank {output}")
     if plan is not None:
         _say_what_to_expect(bank, plan)
-    if selection is None:
-        note(f"Next: itembank select {output} -n {min(100, bank.n_items)} -o selection.json")
-    else:
-        note(f"Next: run these items, then itembank estimate {output} RESULTS --selection {selection}")
+    note(f"Next: itembank select {output} -n {n_items} -o selection.json")
 
 
 def _about_start(bank: "Bank", plan: "MoreModels | None") -> dict[str, Any]:
@@ -524,7 +470,7 @@ def _about_start(bank: "Bank", plan: "MoreModels | None") -> dict[str, Any]:
 def _say_what_to_expect(bank: "Bank", plan: "MoreModels") -> None:
     """Say how wide intervals will be, and what more past models would do."""
     if plan.n_items == bank.n_items:
-        note(f"A model that runs all {bank.n_items} items needs no interval; what fewer give: -n N --selection FILE.")
+        note(f"A model that runs all {bank.n_items} items needs no interval; few give an interval.")
         return
     now, *later = plan.rows()
     note(

@@ -288,7 +288,7 @@ def about_responses(responses: "ResponseMatrix", path: Path) -> dict[str, Any]:
 @option("--from DIR folder", "Read the store's files in this folder, and fetch nothing.", FOLDER)
 @option("--into DIR", "Where to put what is fetched.  [default: the user's cache]", FOLDER)
 @option("--model ID models_wanted", "Model to fetch, where each has its own repository.", many=True)
-@option("--only PATTERN", "Fetch only files whose names match. Repeatable.", many=True)
+@option("--file PATTERN only", "Fetch only files whose names match. Repeatable.", many=True)
 @models_option
 @items_option
 @_SPEC

@@ -128,10 +128,10 @@ def sample_data_command(*, output: Path, output_format: str) -> None:
 @output_option("the response file (its name must end in .parquet); the truth stands beside it")
 @gathered(
     "shape",
-    option("--models n_models", "Number of models.", SimulationSpec),
-    option("--items n_items", "Number of items, of all tasks together.", SimulationSpec),
-    option("--tasks n_tasks", "Number of tasks; each is a scenario.", SimulationSpec),
-    option("--dims n_dims", "Specific abilities beside the general one.", SimulationSpec),
+    option("--n-models N", "Number of models.", SimulationSpec),
+    option("--n-items N", "Number of items, of all tasks together.", SimulationSpec),
+    option("--n-tasks N", "Number of tasks; each is a scenario.", SimulationSpec),
+    option("--n-dims N", "Specific abilities beside the general one.", SimulationSpec),
     option("--guessing", "Chance of guessing an item right.", SimulationSpec),
     option("--missing", "Share of responses that are missing.", SimulationSpec),
     option("--costs/--no-costs has_costs", "Give each response its tokens.", SimulationSpec, show_default=True),
@@ -143,7 +143,7 @@ def simulate_command(*, output: Path, shape: Mapping[str, Any], seed: int, outpu
 
     \b
       itembank simulate -o responses.parquet
-      itembank simulate -o small.parquet --models 100 --items 2000 --tasks 8 --dims 2
+      itembank simulate -o small.parquet --n-models 100 --n-items 2000 --n-tasks 8 --n-dims 2
       itembank simulate -o gaps.parquet --missing 0.3 --no-costs
 
     The item model is nested: one general ability, which every item asks for, and specific ones that tasks ask for more

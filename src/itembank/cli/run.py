@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from itembank.cli.command import SESSION, Command, Decorator, Group, headed, together
+from itembank.cli.command import Command, Decorator, Group, together
 from itembank.cli.estimate import interval_text, print_estimates
 from itembank.cli.new_results import note_flagged, note_known_models
 from itembank.cli.options import COUNT, FILE, FOLDER, bank_argument, format_option, option, refuse_unused, seed_option
 from itembank.cli.render import note, print_object, print_rows, progress, warnings_as_notes
-from itembank.cli.session_options import exit_if_imprecise, session_options, session_spec
+from itembank.cli.session_options import exit_if_imprecise, session_spec, short_session_options
 from itembank.errors import visible
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def run_options(*own: Decorator, batch: str) -> Decorator:
         *own,
         option("--dry-run", "Compare the items with the bank's and count them; run nothing.", bool),
         option("--ignore-prompts", "Run also with other prompts than the bank's runs had.", bool),
-        headed(SESSION, session_options),
+        short_session_options,
         seed_option,
         format_option,
     )

@@ -8,7 +8,7 @@ import click
 from itembank.cli.command import Group
 from itembank.cli.scaling_pretrain import decisions_command, pretrain_command
 from itembank.cli.scaling_test_time import test_time_command
-from itembank.cli.scaling_transfer import transfer_command, validity_command
+from itembank.cli.scaling_transfer import transfer_command
 
 
 @click.group("scaling", cls=Group)
@@ -19,7 +19,6 @@ def scaling_command() -> None:
       itembank scaling pretrain responses.parquet --target-flops 1e21
       itembank scaling decisions probabilities.parquet --accuracy right.parquet
       itembank scaling test-time samples.parquet --k 1,10,100,1000
-      itembank scaling validity responses.parquet
       itembank scaling transfer responses.parquet --source arc_easy --target arc_challenge
     """  # noqa: D301
 
@@ -28,4 +27,3 @@ scaling_command.add_command(pretrain_command)
 scaling_command.add_command(decisions_command)
 scaling_command.add_command(test_time_command)
 scaling_command.add_command(transfer_command)
-scaling_command.add_command(validity_command)

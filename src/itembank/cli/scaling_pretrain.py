@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from itembank.scaling.pretraining.law_results import PretrainingLaw
 
 AUTO = "auto"
-KINDS = ("scores", "laws", "abilities", "decisions", "items")
+KINDS = ("scores", "laws", "abilities", "decisions")
 LEAST = {
     "forecasts": ("note", "n_sizes", "beyond", "law"),
     "comparison": ("residual", "widening", "n_forecasts", "width", "mean_error"),
@@ -60,8 +60,7 @@ _LAWS = headed(
         many=True,
         default=(AUTO,),
     ),
-    option("--budget N n_items", "Test every model on N items a scenario only.", PretrainingSettings),
-    option("--checked N n_checked", "Largest sizes to hold out.", PretrainingSettings),
+    option("-n --n-items N", "Test every model on N items a scenario only.", PretrainingSettings),
     level_option,
 )
 
@@ -74,14 +73,13 @@ _LAWS = headed(
 @option("--recipe-column", "Column of MODELS that tells recipes apart.  [default: recipe, mixture, family]")
 @option("--drop-unknown", "Leave out models of unknown compute.", bool)
 @option("--show", "One law and the comparison of laws, all laws, or one table.", PARTS, default="summary")
-@spec_file_option("PretrainingSettings", "calibration_recipes, and the choices of each law")
+@spec_file_option("PretrainingSettings", "n_checked, calibration_recipes, and the choices of each law")
 @gathered("choices", _LAWS)
 @headed(
     "Figure",
     figure_option(),
     option("--kind", "What to draw.", KINDS, default="scores"),
     option("--recipe", "Recipe in colour.  [default: the best, or the first]"),
-    option("--item ITEM_ID item_ids", "Item of --kind items. Repeatable.", many=True),
 )
 @report_option
 @seed_option
@@ -101,7 +99,6 @@ def pretrain_command(
     figure: Path | None,
     kind: str,
     recipe: str | None,
-    item_ids: tuple[str, ...],
     report: Path | None,
     seed: int,
     output_format: str,
@@ -116,7 +113,7 @@ def pretrain_command(
     \b
       itembank scaling pretrain --builtin bytelms --target-flops 1e14
       itembank scaling pretrain responses.parquet --target-flops 1e21 --report forecast.html
-      itembank scaling pretrain responses.parquet --bank bank --budget 50
+      itembank scaling pretrain responses.parquet --bank bank -n 50
       itembank scaling pretrain responses.parquet --spec published.toml
 
     where published.toml says how, for example the law as it was published:
@@ -134,13 +131,13 @@ def pretrain_command(
 
     settings, is_auto = _settings(choices, spec_file)
     refuse_unused(
-        *((name, figure is not None, "--figure FILE") for name in ("kind", "recipe", "item_ids")),
-        ("recipe", kind not in {"decisions", "items"}, "--kind scores, laws or abilities"),
+        *((name, figure is not None, "--figure FILE") for name in ("kind", "recipe")),
+        ("recipe", kind != "decisions", "--kind scores, laws or abilities"),
         ("loss", "two-step" in settings.names, "--law two-step"),
         ("bank", "irsl" in settings.names, "--law irsl"),
     )
     if figure is not None:
-        _check_kind(kind, settings, item_ids)
+        _check_kind(kind, settings)
     _check_show(show, settings)
     with warnings_as_notes():
         matrix = read_responses_or_builtin(responses, builtin, prefers="probability")
@@ -149,7 +146,6 @@ def pretrain_command(
             raise click.UsageError(
                 f"--recipe must be one of {shown(list(dict.fromkeys(compute.recipes)))}, got {recipe!r}."
             )
-        matrix.item_indices(item_ids)  # names those that are not there before the long work
         matrix = matrix.take(models=matrix.model_indices(compute.model_ids))
         with progress("pretrain") as said:
             law = pretraining_law(
@@ -164,7 +160,7 @@ def pretrain_command(
             )
         shown_law = law.best if is_auto else law.names[0]
         if figure is not None:
-            write_figure(_chart(law, kind, shown_law, recipe or "", (matrix, item_ids)), figure)
+            write_figure(_chart(law, kind, shown_law, recipe or ""), figure)
     for text in (law.message, law.best_reason, law.closer_by_hand(shown_law)):
         if text:
             note(f"Note: {text}")
@@ -178,20 +174,22 @@ def _page(law: "PretrainingLaw", shown_law: str, typed: str) -> "Page":
     return pretraining_page(law, name=shown_law, command=typed)
 
 
-def _check_kind(kind: str, settings: PretrainingSettings, item_ids: tuple[str, ...]) -> None:
+def _check_kind(kind: str, settings: PretrainingSettings) -> None:
     """Refuse a figure of what was not asked for, before the long work."""
-    if (kind == "items") != bool(item_ids):
-        raise click.UsageError("--kind items and --item go together: name the items whose curves to draw.")
     if kind == "decisions" and settings.n_checked == 0:
-        raise click.UsageError("--kind decisions draws sizes that were held out: leave --checked 0 out.")
-    if kind in {"abilities", "items"} and "irsl" not in settings.names:
+        raise click.UsageError(
+            "--kind decisions draws sizes that were held out: leave n_checked = 0 out of the file of --spec."
+        )
+    if kind == "abilities" and "irsl" not in settings.names:
         raise click.UsageError(f"--kind {kind} draws the law irsl: add --law irsl.")
 
 
 def _check_show(show: str, settings: PretrainingSettings) -> None:
     """Refuse a table of what was not asked for."""
     if show in {"comparison", "decisions", "held-out"} and settings.n_checked == 0:
-        raise click.UsageError(f"--show {show} needs sizes that are held out: leave --checked 0 out.")
+        raise click.UsageError(
+            f"--show {show} needs sizes that are held out: leave n_checked = 0 out of the file of --spec."
+        )
 
 
 def _settings(choices: Mapping[str, Any], spec_file: Path | None) -> tuple[PretrainingSettings, bool]:
@@ -247,14 +245,10 @@ def read_loss(path: Path | None, matrix: "ResponseMatrix", builtin: str | None) 
     return read_losses(path, matrix)
 
 
-def _chart(
-    law: "PretrainingLaw", kind: str, shown_law: str, recipe: str, items: "tuple[ResponseMatrix, tuple[str, ...]]"
-) -> "Chart":
-    """Draw what was asked for; `items` are those of --kind items, with the responses."""
+def _chart(law: "PretrainingLaw", kind: str, shown_law: str, recipe: str) -> "Chart":
+    """Draw what was asked for."""
     from itembank.pages import pretraining_charts as charts  # noqa: PLC0415
 
-    if kind == "items":
-        return charts.item_curves_chart(law, *items)
     if kind == "laws":
         return charts.laws_chart(law, recipe)
     if kind == "abilities":
@@ -340,7 +334,7 @@ FIRST_SIZES, BUDGET = 2, 50
 @option("--method methods", "Show this one. Repeatable.  [default: all]", DECISION_METHODS, many=True)
 @option("--splits", "Random choices of calibrating recipes.", COUNT, default=5)
 @option("--calibrating N", "Recipes that calibrate the items of a split; the others are ordered.", COUNT, default=2)
-@option("--budget N n_items", f"Test every model on N items a scenario only.  [default: {BUDGET}]", PretrainingSettings)
+@option("-n --n-items N", f"Test every model on N items a scenario only.  [default: {BUDGET}]", PretrainingSettings)
 @option("--show", "Mean of all scenarios, or each; JSON has both.", ["mean", "scenarios"], default="mean")
 @figure_option()
 @seed_option

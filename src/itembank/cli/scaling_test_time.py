@@ -14,11 +14,13 @@ from itembank.cli.command import Command, gathered, headed
 from itembank.cli.options import (
     COUNT,
     WholeNumbers,
+    file_choices,
     format_option,
     level_option,
     option,
     refuse_unused,
     seed_option,
+    spec_file_option,
     typed,
 )
 from itembank.cli.render import note, print_object, print_rows, progress, warnings_as_notes
@@ -51,14 +53,8 @@ _OPTIONS = (
     option("--k", "Numbers of samples; may be more than there are.  [default: 1, 2, 5, ... 10000]", WholeNumbers()),
     option("--method methods", "Repeatable.  [default: all]", METHODS, many=True),
     option("--budget N", "Use only N samples of each item, drawn by chance, and compare with all.", PassAtKSpec),
-    option(
-        "--minimum-pass-rate",
-        "Report all again without the items whose pass rate is below this, as published curves do: 0.005.",
-        PassAtKSpec,
-    ),
-    option("--include-unsampled", "Count items without samples too, by irsl only.", PassAtKSpec),
     level_option,
-    option("--interval", "Width by errors for models of known pass@k, or by the item model.", PassAtKSpec),
+    spec_file_option("PassAtKSpec", "minimum_pass_rate, include_unsampled or interval"),
 )
 _PLAN = headed(
     "Plan of further samples",
@@ -134,7 +130,6 @@ def _refuse_unused(choices: Mapping[str, Any], *, is_plan_shown: bool) -> None:
         ("item_model", choices["bank"] is None, CALIBRATED_HERE),
         ("item_model", has_item_model, "--method irsl, --method irsl-plug-in or --half-width"),
         ("level", is_planned or "irsl" in methods, "--method irsl or --half-width"),
-        ("interval", "irsl" in methods, "--method irsl"),
         ("plan_k", is_planned, "--half-width"),
         ("half_width", is_plan_shown, "--show plan, --format json or --report"),
     )
@@ -153,7 +148,9 @@ def _spec(choices: Mapping[str, Any]) -> PassAtKSpec:
     """Make the spec of what was given."""
     names = {one.name for one in fields(PassAtKSpec)}
     given = {name: value for name, value in typed(choices).items() if name in names}
-    return PassAtKSpec(**{**given, "item_model": _item_model(choices)})
+    return PassAtKSpec(
+        **{**file_choices(choices["spec_file"], PassAtKSpec), **given, "item_model": _item_model(choices)}
+    )
 
 
 def _item_model(choices: Mapping[str, Any]) -> Variational:

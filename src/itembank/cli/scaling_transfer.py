@@ -1,13 +1,14 @@
-"""`itembank scaling transfer` and `itembank scaling validity`: what some items say of others, and whether they may."""
+"""`itembank scaling transfer`: what some items say of others, and whether they may."""
 
 import math
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any
 
 import click
 
+import itembank as ib
 from itembank.calibration.calibration_specs import METHODS as CALIBRATIONS
 from itembank.cli.command import Command, gathered
 from itembank.cli.options import (
@@ -42,10 +43,10 @@ LEAST = {
     ),
 }
 """Columns of each table that give way in a narrow terminal, the least needed first."""
-KINDS = ("observed", "disattenuated", "beyond_compute")
 
 _group_option = option(
-    "--group COLUMN", "Column of the model table: its models are relatives (recipe, family, run) and stay together."
+    "--clusters COLUMN group",
+    "Column of the model table: its models are relatives (recipe, family, run) and stay together.",
 )
 _SPEC = (
     option(
@@ -65,7 +66,6 @@ _SPEC = (
         show_default=True,
     ),
     level_option,
-    option("--force is_forced", "Transfer also where no correlation is shown.", TransferSpec),
 )
 
 
@@ -84,9 +84,14 @@ _SPEC = (
     many=True,
 )
 @_group_option
-@spec_file_option("TransferSpec", "easy_fraction, n_folds or warn_below")
+@spec_file_option("TransferSpec", "easy_fraction, n_folds, warn_below or is_forced")
 @gathered("choices", *_SPEC)
-@option("--show", "Which table; JSON has both.", ["methods", "models"], default="methods")
+@option(
+    "--show",
+    "Which table; JSON has both of the first. validity: correlations of all scenarios' abilities, without a transfer.",
+    ["methods", "models", "validity"],
+    default="methods",
+)
 @figure_option()
 @report_option
 @seed_option
@@ -114,10 +119,16 @@ def transfer_command(
     sign of it the transfer is refused, a weak one is warned of. Without --source, every scenario's easy items predict
     its hard ones. Training compute in the table of models (flops) is put beside each prediction.
 
+    With --show validity: the correlations of all scenarios' abilities. Intervals are by Fisher's z over models, or with
+    --clusters by drawing whole groups anew. Disattenuated correlations are those of the abilities without the errors of
+    their estimates; the correlation beyond compute is that of what compute does not tell.
+
     \b
       itembank scaling transfer responses.parquet --report easy-to-hard.html
-      itembank scaling transfer responses.parquet --source arc_easy --target arc_challenge --group recipe
-      itembank scaling transfer samples.parquet --source gsm8k --k 1,10,100 --group family
+      itembank scaling transfer responses.parquet --source arc_easy --target arc_challenge --clusters recipe
+      itembank scaling transfer samples.parquet --source gsm8k --k 1,10,100 --clusters family
+      itembank scaling transfer responses.parquet --show validity --report validity.html
+      itembank scaling transfer responses.parquet --show validity --source a --target b --figure f.png
     """  # noqa: D301
     from itembank.pages.transfer_page import agreement_chart, transfer_curves_chart, transfer_errors_chart  # noqa: PLC0415
 
@@ -125,10 +136,27 @@ def transfer_command(
         raise click.UsageError("--target needs --source.")
     if bank is not None and calibration_models:
         raise click.UsageError("give --bank or --calibration-model, one of the two.")
-    options: dict[str, Any] = {"spec": _spec(spec_file, choices), "rng": seed}
+    is_transfer, has_pair = show != "validity", figure is not None and source is not None and target is not None
+    refuse_unused(
+        *(
+            (name, is_transfer, "a transfer, not with --show validity")
+            for name in ("bank", "calibration_models", "spec_file", "methods", "k")
+        ),
+        *(
+            (name, is_transfer or has_pair, "--show validity where a --figure is of --source and --target")
+            for name in ("source", "target")
+        ),
+    )
+    options: dict[str, Any] = {"rng": seed}
     with warnings_as_notes():
         matrix = read_responses_or_builtin(responses, builtin)
-        options |= {**_known_of_models(matrix, group), "calibration": _calibration(bank, calibration_models)}
+        options |= {"groups": _groups(matrix, group), "compute": _compute(matrix)}
+        if not is_transfer:
+            options["interval"] = ib.scaling.CorrelationInterval(level=choices["level"])
+            pair = (source, target) if source is not None and target is not None else None
+            _show_validity(matrix, pair, options, {"figure": figure, "report": report}, output_format)
+            return
+        options |= {"spec": _spec(spec_file, choices), "calibration": _calibration(bank, calibration_models)}
         with progress("transfer") as said:
             found = _transfers(matrix, source, target, {**options, "progress": said})
         if figure is not None:
@@ -196,56 +224,20 @@ def _print(found: "list[Transfer]", show: str, output_format: str, *, is_single:
         print_rows(rows, output_format, title="Easy to hard; scores from 0 to 1", least=LEAST[show])
 
 
-@click.command("validity", cls=Command)
-@responses_or_builtin
-@_group_option
-@level_option
-@figure_option()
-@option("--kind", "What to draw.", KINDS, default="observed")
-@option("--pair SCENARIO SCENARIO", "--figure: draw the models' abilities on these two instead.", nargs=2)
-@report_option
-@seed_option
-@format_option
-def validity_command(
-    *,
-    responses: tuple[Path, ...],
-    builtin: str | None,
-    group: str | None,
-    level: float,
-    figure: Path | None,
-    kind: str,
+def _show_validity(
+    matrix: "ResponseMatrix",
     pair: tuple[str, str] | None,
-    report: Path | None,
-    seed: int,
+    choices: Mapping[str, Any],
+    drawn: Mapping[str, Any],
     output_format: str,
 ) -> None:
-    """Correlate the abilities that each scenario's own items give (convergent validity).
-
-    Intervals are by Fisher's z over models, or with --group by drawing whole groups anew. Disattenuated correlations
-    are those of the abilities without the errors of their estimates. With training compute in the table of models
-    (flops), the correlation beyond compute is that of what compute does not tell.
-
-    \b
-      itembank scaling validity responses.parquet --report validity.html
-      itembank scaling validity responses.parquet --figure f.png --kind beyond_compute
-      itembank scaling validity responses.parquet --figure pair.png --pair arc_easy arc_challenge
-    """  # noqa: D301
+    """Correlate the abilities that each scenario's own items give; draw all scenarios, or the models on two."""
     from itembank.pages.validity_page import ability_pair_chart, validity_chart  # noqa: PLC0415
-    from itembank.scaling.transfers.convergent import CorrelationInterval, convergent_validity  # noqa: PLC0415
 
-    refuse_unused(
-        *((name, figure is not None, "--figure FILE") for name in ("kind", "pair")),
-        ("kind", pair is None, "correlations of all scenarios, not with --pair"),
-    )
-    interval = CorrelationInterval(level=level)
-    with warnings_as_notes():
-        matrix = read_responses_or_builtin(responses, builtin)
-        known = _known_of_models(matrix, group)
-        with progress("validity") as said:
-            found = convergent_validity(matrix, interval=interval, rng=seed, progress=said, **known)
-        if figure is not None:
-            drawn = validity_chart(found, table=kind) if pair is None else ability_pair_chart(found, *pair)
-            write_figure(drawn, figure)
+    with progress("validity") as said:
+        found = ib.scaling.convergent_validity(matrix, progress=said, **choices)
+    if drawn["figure"] is not None:
+        write_figure(validity_chart(found) if pair is None else ability_pair_chart(found, *pair), drawn["figure"])
     rows = found.rows()
     print_record(
         found.to_dict(),
@@ -255,7 +247,7 @@ def validity_command(
         title="Convergent validity",
         least=("disattenuated_interval", "disattenuated", "n_models", "beyond_compute_interval", "beyond_compute"),
     )
-    report_result(report, output_format, partial(_validity_page, found))
+    report_result(drawn["report"], output_format, partial(_validity_page, found))
 
 
 def _validity_page(found: "ConvergentValidity", typed: str) -> "Page":
@@ -277,18 +269,6 @@ def _with_intervals(row: Mapping[str, Any]) -> dict[str, Any]:
     return short
 
 
-class KnownOfModels(TypedDict):
-    """What is known of the models: their groups, and their training compute."""
-
-    groups: list[str] | None
-    compute: "TrainingCompute | None"
-
-
-def _known_of_models(matrix: "ResponseMatrix", group: str | None) -> KnownOfModels:
-    """Take groups and training compute from the table of models."""
-    return {"groups": _groups(matrix, group), "compute": _compute(matrix)}
-
-
 def _groups(matrix: "ResponseMatrix", column: str | None) -> list[str] | None:
     """Values of a column of the model table; a model without one is a group of its own."""
     from itembank.errors import DataError, shown  # noqa: PLC0415
@@ -296,7 +276,7 @@ def _groups(matrix: "ResponseMatrix", column: str | None) -> list[str] | None:
     if column is None:
         return None
     if column not in matrix.models.columns:
-        raise DataError(f"--group must be a column of the model table, got {column!r}; it has "
+        raise DataError(f"--clusters must be a column of the model table, got {column!r}; it has "
                         f"{shown(matrix.models.columns)}. Give the table to itembank import --models.")  # fmt: skip
     names = zip(matrix.models[column].to_list(), matrix.model_ids, strict=True)
     return [f"model {model_id}" if name is None else str(name) for name, model_id in names]

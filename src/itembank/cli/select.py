@@ -1,6 +1,5 @@
 """`itembank select`: choose the items to run on a new model."""
 
-import json
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,11 +11,11 @@ from itembank.cli.options import (
     COUNT,
     EXISTING,
     FILE,
+    FORMATS,
     NEW_FILE,
     MethodName,
     bank_argument,
     file_choices,
-    format_option,
     ids_of_file,
     listed_ids,
     method_option,
@@ -55,11 +54,6 @@ if TYPE_CHECKING:
     default="1",
 )
 @option(
-    "--later-scenarios K",
-    "--stages: let each later stage ask of at most K scenarios, those that are least sure for the model.",
-    COUNT,
-)
-@option(
     "--after RESPONSES",
     "Choose the next stage for the model that gave these responses to --selection and to the stages before it.",
     EXISTING,
@@ -81,21 +75,19 @@ if TYPE_CHECKING:
     "Items that are always chosen, among the -n: ids one a line, a table with a column item_id, or a selection.",
     FILE,
 )
-@option(
-    "--emit",
-    "Print the documents of each task as lm_eval --samples takes them, or plain ids, instead of a table. With "
-    "--samples, lm_eval draws other few-shot examples than in a full run: itembank run lm-eval does not.",
-    ["lm-eval", "ids"],
-)
 @parallel_option
 @seed_option
-@format_option
+@option(
+    "--format output_format",
+    "How to print the result; ids: the ids alone, one a line.",
+    [*FORMATS, "ids"],
+    default="table",
+)
 def select_command(
     *,
     bank: Path,
     n_items: int | None,
     stages: str,
-    later_scenarios: int | None,
     after: tuple[Path, ...],
     selection: Path | None,
     per_scenario: bool,
@@ -105,7 +97,6 @@ def select_command(
     spec_file: Path | None,
     exclude: Path | None,
     must_include: Path | None,
-    emit: str | None,
     seed: int,
     output_format: str,
 ) -> None:
@@ -116,7 +107,7 @@ def select_command(
     \b
       itembank select bank -n 100 -o selection.json
       itembank run lm-eval bank --selection selection.json -o runs/m1 -- --model hf ...
-      itembank select bank -n 100 -o selection.json --emit ids > items.txt
+      itembank select bank -n 100 -o selection.json --format ids > items.txt
       itembank select bank -n 90 --stages 2 -o stage1.json
       itembank select bank --after runs/m1 --selection stage1.json -o stage2.json
       itembank select bank -n 100 -o selection.json --method optimal-design --spec design.toml
@@ -134,12 +125,8 @@ def select_command(
     from itembank.files.atomic import check_destination  # noqa: PLC0415
     from itembank.files.digests import with_digest  # noqa: PLC0415
     from itembank.planning.next_stage import next_stage  # noqa: PLC0415
-    from itembank.selection.emit import as_lm_eval_samples  # noqa: PLC0415
 
     _check_stage(n_items, after, selection)
-    refuse_unused(("later_scenarios", stages != "1", "--stages"))
-    later_scenarios = None if stages == "1" else later_scenarios
-    refuse_unused(("output_format", emit is None, "a printed selection, not with --emit"))
     if output is not None:
         check_destination(output)
     spec = _method(method, spec_file, target)
@@ -152,7 +139,6 @@ def select_command(
                 loaded,
                 int(n_items or 0),
                 stages="auto" if stages == "auto" else int(stages),
-                later_scenarios=later_scenarios,
                 method=spec,
                 per_scenario=per_scenario,
                 exclude=exclude,
@@ -161,17 +147,13 @@ def select_command(
             )
     if chosen.explanation:
         note(f"Chosen by {visible(chosen.explanation)}")
-    # The samples are made before the file is written: a bank they cannot be made from leaves nothing behind.
-    samples = as_lm_eval_samples(chosen) if emit == "lm-eval" else None
-    if emit == "ids":
+    if output_format == "ids":
         check_one_a_line(chosen.item_ids)
     if output is not None:
         chosen.save(output)
         note(f"{chosen.n_items} of {loaded.n_items} items by {chosen.method} written to {output}.")
         _say_next(chosen, output)
-    if samples is not None:
-        click.echo(json.dumps(samples, ensure_ascii=False))
-    elif emit == "ids":
+    if output_format == "ids":
         print_ids(chosen.item_ids)
     elif output_format == "json":
         print_object(with_digest(chosen.to_dict()))
@@ -248,7 +230,6 @@ def _check_stage(n_items: int | None, after: tuple[Path, ...], selection: Path |
     first = (
         "n_items",
         "stages",
-        "later_scenarios",
         "per_scenario",
         "method",
         "target",

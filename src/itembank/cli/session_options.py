@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from itembank.cli.command import gathered, headed
+from itembank.cli.command import SESSION, gathered, headed
 from itembank.cli.main import EXIT_IMPRECISE
 from itembank.cli.new_results import note_flagged
 from itembank.cli.options import FILE, BankPath, level_option, option, refuse_unused, typed
@@ -28,39 +28,52 @@ session_file_option = option(
 )
 cost_option = option("--cost UNIT", "Divide what an item tells by its cost: tokens, cost_usd, seconds, ...")
 
-_CHOOSING = headed(
-    "Choosing items",
-    session_file_option,
+_FILE_AND_TARGET = (
+    option(
+        "--session FILE.toml session_file",
+        "Rarer choices, such as the criterion, costs, constraints and what is known of the model: fields of "
+        "SessionSpec. An option takes the place of the same field.",
+        FILE,
+    ),
     option("--target", "The wanted score, mean_win_rate, or an external one.", default=OVERALL),
-    cost_option,
 )
 _LIMITS = headed(
     "Limits",
     option("--max-items N n_items", "Answers at most.", Budget),
     option(
         "--max-cost UNIT=AMOUNT",
-        "Cost at most: --max-cost cost_usd=2.50. No item is asked that is expected to cost more than is left; the "
-        "last one may cost more than expected. Repeatable.",
+        "Cost at most: --max-cost cost_usd=2.50. No item is asked that is expected to cost more than is left; the last "
+        "one may cost more than expected. Repeatable.",
         many=True,
     ),
 )
-_STOPPING = headed(
-    "When to stop",
+_PRECISION = (
     option(
         "--half-width [SCORE=]W",
         "Stop when the interval of the target, or of SCORE, is ±W. Repeatable: all must be.",
         many=True,
     ),
+    level_option,
+)
+_COST = option("--cost UNIT", "Divide what an item tells by its cost: tokens, cost_usd, seconds, ...")
+_QUESTION = (
     option("--threshold T", "Is the target above T? Stop when sure.", Decision),
     option("--better-than MODEL model", "Is MODEL's score beaten? Stop when sure.", Decision),
-    level_option,
 )
 
 limit_options = gathered("limits", _LIMITS)
 """Adds the limits alone; the command gets one mapping, `limits`."""
 
-session_options = gathered("choices", _CHOOSING, _LIMITS, _STOPPING)
+session_options = gathered(
+    "choices",
+    headed("Choosing items", *_FILE_AND_TARGET, _COST),
+    _LIMITS,
+    headed("When to stop", *_PRECISION, *_QUESTION),
+)
 """Adds how items are asked and when to stop; the command gets one mapping, `choices`."""
+
+short_session_options = gathered("choices", headed(SESSION, *_FILE_AND_TARGET, _LIMITS, *_PRECISION))
+"""Adds those of a session that is begun and run at once; costs and questions stand in the file of `--session`."""
 
 
 def session_spec(choices: Mapping[str, Any], seed: int) -> "SessionSpec":

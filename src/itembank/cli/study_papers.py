@@ -86,7 +86,7 @@ HOMOGENEITY_COLUMNS = (
 
 @click.command("homogeneity", cls=Command)
 @click.argument("source", metavar="BANK|RESPONSES", nargs=-1, required=True, type=BankPath(file_okay=True))
-@option("--budget", "Number of items that a law would be fitted to.", COUNT, default=50)
+@option("-n --n-items budget", "Number of items that a law would be fitted to.", COUNT, default=50)
 @figure_option()
 @option("--scenario scenarios", "--figure: draw this one; at most eight. Repeatable.", many=True)
 @seed_option
@@ -103,12 +103,12 @@ def homogeneity_command(
     """Find scenarios whose items are too much alike, or tell too little, for a scaling law.
 
     Every scenario is calibrated by itself. Spreads of difficulty and discrimination are in standard deviations of the
-    models' abilities. Reliability is the share of the variance of ability that --budget items explain, over the middle
+    models' abilities. Reliability is the share of the variance of ability that -n items explain, over the middle
     90 % of the models.
 
     \b
       itembank study homogeneity bank --figure homogeneity.png
-      itembank study homogeneity responses.parquet --budget 100 --format csv
+      itembank study homogeneity responses.parquet -n 100 --format csv
     """  # noqa: D301
     from itembank.bank.bank_files import load_bank  # noqa: PLC0415
     from itembank.files.hub_names import is_hub_name  # noqa: PLC0415
