@@ -63,7 +63,7 @@ def replay_command(
     \b
       itembank replay bank models.parquet --max-items 50
       itembank replay bank models.parquet --half-width 0.03 --max-items 200 --format json
-      itembank replay bank models.parquet --max-cost tokens=20000 --jobs 2
+      itembank replay bank models.parquet --cost tokens --max-cost tokens=20000 --jobs 2
 
     Ends with exit code 3 when a precision was asked for and some model's session ended without it.
     """  # noqa: D301

@@ -31,7 +31,7 @@ cost_option = option("--cost UNIT", "Divide what an item tells by its cost: toke
 _FILE_AND_TARGET = (
     option(
         "--session FILE.toml session_file",
-        "Rarer choices, such as the criterion, costs, constraints and what is known of the model: fields of "
+        "Rarer choices, such as the criterion, constraints and what is known of the model: fields of "
         "SessionSpec. An option takes the place of the same field.",
         FILE,
     ),
@@ -72,8 +72,8 @@ session_options = gathered(
 )
 """Adds how items are asked and when to stop; the command gets one mapping, `choices`."""
 
-short_session_options = gathered("choices", headed(SESSION, *_FILE_AND_TARGET, _LIMITS, *_PRECISION))
-"""Adds those of a session that is begun and run at once; costs and questions stand in the file of `--session`."""
+short_session_options = gathered("choices", headed(SESSION, *_FILE_AND_TARGET, _COST, _LIMITS, *_PRECISION))
+"""Adds those of a session that is begun and run at once; questions stand in the file of `--session`."""
 
 
 def session_spec(choices: Mapping[str, Any], seed: int) -> "SessionSpec":

@@ -31,8 +31,6 @@ FILES = {
     "without-rare": 'interval = "model-based"\nminimum_pass_rate = 0.3\n',
     "reading": "prefix_scenario = true\n",
     "errors": 'errors = "missing"\n',
-    "by-tokens": f'{_FAST}criterion = "d-optimal"\ncost = "tokens"\n',
-    "sure": f"{_FAST}stopping.decision = {{threshold = 0.3}}\n",
     "guessing": "known_guessing = true\n",
 }
 

@@ -58,7 +58,7 @@ CALLS = {
         "bank past.csv --ranking --method p-irt",
     ],
     "plan": ["bank --selector random --method mean --max-items 15 --half-width 0.2", "bank-2 --session -n 6"],
-    "replay": ["bank-2 new.parquet --max-items 4 --session by-tokens.toml"],
+    "replay": ["bank-2 new.parquet --max-items 4 --session fast.toml --cost tokens"],
     "session ask": ["asked.jsonl --format table"],
     "session tell": ["asked.jsonl math/0 --response 1 --format table"],
     "session run": ["run.jsonl --command 'echo 1'"],

@@ -3,9 +3,11 @@
 from tests.cli.contract.case import Case, Mode, options
 from tests.cli.contract.cases.reading import ALLOWED, COMMON, MIXED, no_chance, settled
 
-SHORT = options("--session rare.toml --target law --max-items 2 --max-cost seconds=6 --half-width 0.05 --level 0.8")
+SHORT = options(
+    "--session rare.toml --cost output_tokens --target law --max-items 2 --max-cost seconds=6 --half-width 0.05 --level 0.8"
+)
 """Options of sessions that are begun and run at once."""
-SESSION = {**SHORT, **options("--cost output_tokens --threshold 0.2 --better-than m5")}
+SESSION = {**SHORT, **options("--threshold 0.2 --better-than m5")}
 _FAST = "--max-items 4 --session fast.toml"
 _LONG = "--max-items 12 --session fast.toml"
 _MODES = {
@@ -178,7 +180,7 @@ CASES = {
         modes={
             "table": Mode(f"bank-2 one.csv {_FAST} --format csv"),
             **{name: _replay(_MODES[name]) for name in _REPLAYED},
-            "by tokens": _replay("--max-items 4 --session by-tokens.toml", about=("--session",)),
+            "d-optimal": _replay(_MODES["d-optimal"], about=("--session", "--cost")),
         },
         values={**SHORT, **ALLOWED, **COMMON, **options("--batch 2 --jobs 2 --output out/asked.csv")},
         no_effect={
