@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from itembank.cli.command import Command
+from itembank.cli.command import SESSION, Command, headed
 from itembank.cli.main import EXIT_IMPRECISE
 from itembank.cli.new_results import (
     mixed_prompts_option,
@@ -25,7 +25,7 @@ from itembank.cli.options import (
     seed_option,
 )
 from itembank.cli.render import note, print_rows, progress, warnings_as_notes
-from itembank.cli.session_options import session_spec, short_session_options
+from itembank.cli.session_options import session_options, session_spec
 from itembank.responses.score_names import without_only_scenario
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 @click.command("replay", cls=Command)
 @bank_argument
 @responses_argument
-@short_session_options
+@headed(SESSION, session_options)
 @option("--batch", "Ask this many items at once.", COUNT, default=1)
 @jobs_option(1)
 @option("-o --output PATH", "Also write every item asked, one row each, to this .csv or .parquet file.", NEW_FILE)

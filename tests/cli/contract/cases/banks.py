@@ -59,6 +59,7 @@ _CALIBRATE = Case(
     },
     no_effect={
         ("map", "--force"): "nothing stands there",
+        ("items alone", "--items"): "it is this table already",
     },
     never={
         "--jobs": "numbers do not depend on the number of processes",
@@ -78,6 +79,7 @@ _INFO = Case(
         "figure": Mode("bank --figure out/bank.png"),
     },
     values=options("--figure out/other.png --selection selection.json --log --format json"),
+    no_effect={("history", "--log"): "it is on already"},
 )
 
 

@@ -132,7 +132,7 @@ _TRANSFER = Case(
         ),
         "validity of groups": Mode("two.parquet --show validity --clusters recipe --format csv", about=("--seed",)),
         "validity of a pair": Mode(
-            "two.parquet --show validity --source s0 --target s1 --figure out/f.png", about=("--source", "--figure")
+            "two.parquet --show validity --source s0 --target s1 --figure out/g.png", about=("--source", "--figure")
         ),
     },
     values={

@@ -4,7 +4,8 @@ from tests.cli.contract.case import Case, Mode, options
 from tests.cli.contract.cases.reading import ALLOWED, COMMON, MIXED, no_chance, settled
 
 SHORT = options(
-    "--session rare.toml --cost output_tokens --target law --max-items 2 --max-cost seconds=6 --half-width 0.05 --level 0.8"
+    "--session rare.toml --cost output_tokens --target law --max-items 2 --max-cost seconds=6 --half-width 0.05 "
+    "--level 0.8"
 )
 """Options of sessions that are begun and run at once."""
 SESSION = {**SHORT, **options("--threshold 0.2 --better-than m5")}
@@ -37,7 +38,7 @@ def _start(words, **more):
     return Mode(f"bank-2 -o out/run.jsonl --model-id new {words}", then=_LATER, unseen=("run.jsonl",), **more)
 
 
-def _replay(words, about=(*SHORT, "--seed")):
+def _replay(words, about=(*SESSION, "--seed")):
     """Two recorded models, who answered a part of the items."""
     return Mode(f"bank-2 new.parquet {words} -o out/a.csv --format csv", codes=(0, 3), about=about)
 
@@ -182,7 +183,7 @@ CASES = {
             **{name: _replay(_MODES[name]) for name in _REPLAYED},
             "d-optimal": _replay(_MODES["d-optimal"], about=("--session", "--cost")),
         },
-        values={**SHORT, **ALLOWED, **COMMON, **options("--batch 2 --jobs 2 --output out/asked.csv")},
+        values={**SESSION, **ALLOWED, **COMMON, **options("--batch 2 --jobs 2 --output out/asked.csv")},
         no_effect={
             **no_chance("table", *(name for name in _REPLAYED if name in _SURE)),
             **_alike("threshold", "--target", "--max-items", "--max-cost", "--half-width"),
