@@ -193,7 +193,7 @@ TARGETS = {
     ),
     "bank of a page, signed": Target(
         "bank/arrays.safetensors",
-        (("report", "bank", "new.csv", "--selection", "selection.json", *PAGE),),
+        ((*ESTIMATE, "--selection", "selection.json", "--report", "page.html"),),
         ("bank", "new.csv", "selection.json"),
         ("page.html",),
         sign=sign_bank,

@@ -68,7 +68,7 @@ def test_leaves_out_items_that_the_bank_does_not_hold_when_asked(run, bank_folde
 def test_exits_with_3_where_the_bank_does_not_suit(run, bank_folder, full_run, monkeypatch, held, code):
     low = 0.45 if held else 0.55
     score = CheckedScore("new\x1b", "overall", 12, 12, 30, 0.5, 0.6, low, 0.7, 0.02)
-    monkeypatch.setattr(bank_check, "check_bank", lambda *args, **more: BankCheck("b", 0.95, (score,), ("a hint",)))
+    monkeypatch.setattr("itembank.diagnostics.check_bank", lambda *args, **more: BankCheck("b", 0.95, (score,), ("a hint",)))
     outcome = run("check", bank_folder, full_run, "--only", "accuracy")
     assert outcome.code == code
     assert f"new\\x1b, 12 items: the error of 10.0 points is {'within' if held else 'outside'}" in outcome.out
@@ -165,8 +165,7 @@ def test_journals_are_examined_in_the_order_of_their_answers(run, bank_folder, n
         (("--only", "fit", "--since", "2025-01-01"), "--since"),
         (("--only", "drift", "--reference", "here"), "--reference"),
         (("--only", "fit", "-n", 12), "-n"),
-        (("--only", "fit", "--level", 0.9), "--level"),
-        (("--level", 0.9), "--level goes with models that ran everything"),
+        (("--seed", 3), "--seed goes with models that ran everything"),
     ],
 )
 def test_options_of_what_is_not_examined_are_refused(run, bank_folder, new_run, tmp_path, words, named):

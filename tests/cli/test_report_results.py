@@ -44,18 +44,6 @@ def words(path):
     return re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", path.read_text(encoding="utf-8")))
 
 
-def test_results_beside_a_bank_make_a_page_of_estimates(run, fitted_bank, new, tmp_path):
-    page = tmp_path / "page.html"
-    outcome = run("report", fitted_bank, new, "-o", page)
-    assert (outcome.code, outcome.out) == (0, "")
-    assert f"Report: {page}" in outcome.err
-    assert "new/a" in words(page)
-    assert "new/b" in words(page)
-    assert run("report", fitted_bank, new, "--model", "new/b", "--title", "Ours", "-o", page).code == 0
-    assert "new/a" not in words(page)
-    assert "Ours" in words(page)
-
-
 def test_an_estimate_writes_the_same_numbers_into_its_page(run, fitted_bank, new, tmp_path):
     page = tmp_path / "page.html"
     estimate = ("estimate", fitted_bank, new, "--method", "p-irt", "--interval", "model-based")
@@ -72,26 +60,20 @@ def test_an_estimate_writes_the_same_numbers_into_its_page(run, fitted_bank, new
     assert f"itembank estimate {fitted_bank} {new}" in words(page)
 
 
-def test_a_journal_makes_a_page_and_so_does_its_status(run, journal, tmp_path):
-    first, second = tmp_path / "first.html", tmp_path / "second.html"
-    assert run("report", journal, "-o", first).code == 0
-    assert "Going on" in words(first)
-    outcome = run("session", "status", journal, "--report", second)
-    assert outcome.code == 0
-    assert f"Report: {second}" in outcome.err
-    assert "new/model" in words(second)
-    assert "--report FILE.html" in run("session", "status", journal).err
+def test_a_journal_makes_a_page(run, journal, tmp_path):
+    page = tmp_path / "page.html"
+    assert run("report", journal, "-o", page, "--title", "Ours").code == 0
+    assert "Going on" in words(page)
+    assert "Ours" in words(page)
+    assert "new/model" in words(page)
+    assert f"itembank report {journal} -o session.html" in run("session", "status", journal).err
 
 
 @pytest.mark.parametrize(
     ("words_given", "reason"),
     [
-        (("{bank}", "--selection", "{new}"), "--selection goes with RESULTS of new models"),
-        (("{bank}", "--model", "x"), "--model goes with RESULTS of new models"),
         (("{bank}", "--bank", "{bank}"), "--bank goes with a journal of a session"),
-        (("{journal}", "--no-accuracy"), "--accuracy goes with a bank alone"),
-        (("{bank}", "{new}", "--no-accuracy"), "--accuracy goes with a bank alone"),
-        (("{journal}", "{new}"), "A journal is shown alone"),
+        (("{journal}", "--no-accuracy"), "--accuracy goes with a bank"),
         (("{new}",), "must be a bank's folder or the journal of a session"),
     ],
 )
@@ -101,9 +83,3 @@ def test_what_does_not_go_together_is_refused(run, fitted_bank, new, journal, tm
     assert outcome.code == 2
     assert reason in outcome.err
     assert not (tmp_path / "page.html").exists()
-
-
-def test_an_unknown_model_is_named(run, fitted_bank, new, tmp_path):
-    outcome = run("report", fitted_bank, new, "--model", "new/c", "-o", tmp_path / "page.html")
-    assert outcome.code == 1
-    assert "new/c" in outcome.err

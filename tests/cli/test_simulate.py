@@ -8,7 +8,7 @@ from itembank.studies.simulation.simulation_specs import SimulationSpec
 from itembank.studies.simulation.truth_files import load_truth
 from tests.cli.conftest import spec_file
 
-SHAPE = ("--models", 6, "--items", 80, "--tasks", 3, "--dims", 2)
+SHAPE = ("--n-models", 6, "--n-items", 80, "--n-tasks", 3, "--n-dims", 2)
 
 
 def test_responses_and_truth_are_those_of_the_library(run, tmp_path):
@@ -61,7 +61,7 @@ def test_mistakes_leave_nothing_behind(run, tmp_path):
     outcome = run("simulate", "-o", tmp_path / "r.csv", *SHAPE)
     assert outcome.code == 2
     assert "must end in .parquet" in outcome.err
-    outcome = run("simulate", "-o", tmp_path / "r.parquet", "--items", 3, "--tasks", 4)
+    outcome = run("simulate", "-o", tmp_path / "r.parquet", "--n-items", 3, "--n-tasks", 4)
     assert outcome.code == 2
     assert "n_items must be at least n_tasks = 4, got 3" in outcome.err
     outcome = run("simulate", "-o", tmp_path / "r.parquet", *SHAPE, "--missing", 1.5)
