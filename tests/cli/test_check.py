@@ -7,7 +7,6 @@ import numpy as np
 import polars as pl
 import pytest
 
-from itembank.auditing import bank_check
 from itembank.auditing.bank_check_results import BankCheck, CheckedScore
 from itembank.bank.bank_files import load_bank, save_bank
 from itembank.readers.read import read_responses
@@ -68,7 +67,9 @@ def test_leaves_out_items_that_the_bank_does_not_hold_when_asked(run, bank_folde
 def test_exits_with_3_where_the_bank_does_not_suit(run, bank_folder, full_run, monkeypatch, held, code):
     low = 0.45 if held else 0.55
     score = CheckedScore("new\x1b", "overall", 12, 12, 30, 0.5, 0.6, low, 0.7, 0.02)
-    monkeypatch.setattr("itembank.diagnostics.check_bank", lambda *args, **more: BankCheck("b", 0.95, (score,), ("a hint",)))
+    monkeypatch.setattr(
+        "itembank.diagnostics.check_bank", lambda *args, **more: BankCheck("b", 0.95, (score,), ("a hint",))
+    )
     outcome = run("check", bank_folder, full_run, "--only", "accuracy")
     assert outcome.code == code
     assert f"new\\x1b, 12 items: the error of 10.0 points is {'within' if held else 'outside'}" in outcome.out

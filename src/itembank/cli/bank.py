@@ -135,7 +135,16 @@ def add_items(
     if dry_run:
         nothing = "a bank that is written, not with --dry-run"
         refuse_unused(*((name, False, nothing) for name in ("output", "force", "status", "how", "note")))
-        _show_link(bank, _read(bank, responses, allow_mixed_prompts), asked["method"], output_format, progress)
+        linked = ib.banks.link_items(
+            bank, _read(bank, responses, allow_mixed_prompts), method=asked["method"], progress=progress
+        )
+        print_record(
+            _facts(linked), "items", linked.rows(), output_format, least=("scenario", "n_answers", "mean_response")
+        )
+        if linked.further_models:
+            note(
+                f"To know more, run these models of the bank on the new items: {visible(shown(linked.further_models))}."
+            )
         return None
     changed = ib.banks.add_items(bank, _read(bank, responses, allow_mixed_prompts), progress=progress, **asked)
     made = None if changed.history is None else changed.history.changes[-1].link
@@ -145,18 +154,6 @@ def add_items(
             f"{100 * made.linking_error:.2f} points to scores."
         )
     return changed
-
-
-def _show_link(
-    bank: "Bank", responses: "ResponseMatrix", method: Any, output_format: str, progress: "ProgressCallback"
-) -> None:
-    """Show how new items would be linked."""
-    linked = ib.banks.link_items(bank, responses, method=method, progress=progress)
-    print_record(
-        _facts(linked), "items", linked.rows(), output_format, least=("scenario", "n_answers", "mean_response")
-    )
-    if linked.further_models:
-        note(f"To know more, run these models of the bank on the new items: {visible(shown(linked.further_models))}.")
 
 
 def _facts(linked: "LinkedItems") -> dict[str, Any]:
@@ -338,20 +335,17 @@ def _read(bank: "Bank", paths: Sequence[Path], allow_mixed_prompts: bool) -> "Re
 def _way(how: str | None, selection: Path | None) -> str | None:
     """Say how items were chosen, as it was given or as the selection that was run says."""
     from itembank.bank.answered_how import FIXED, RANDOM  # noqa: PLC0415
-    from itembank.bank.selections import Selection  # noqa: PLC0415
 
     if selection is None:
         return how
     if how is not None:
         raise click.UsageError("--selection says how the items were chosen. Leave --how out.")
-    return RANDOM if Selection.load(selection).is_random else FIXED
+    return RANDOM if ib.Selection.load(selection).is_random else FIXED
 
 
 def item_ids(bank: "Bank", given: Sequence[str]) -> tuple[str, ...]:
     """Return the items that arguments name: ids, or files of ids. A name that the bank knows is an id."""
-    from itembank.bank.bank_views import whole_bank  # noqa: PLC0415
-
-    known = set(whole_bank(bank).item_ids)
+    known = set(ib.banks.whole_bank(bank).item_ids)
     found: dict[str, None] = {}
     for one in given:
         is_file = one not in known and os.path.isfile(one)  # noqa: PTH113 (no path at all is no file)

@@ -1,7 +1,6 @@
 """`itembank check`: which items are wrong, do new models fit a bank, did items drift, how good are estimates."""
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -41,7 +40,6 @@ if TYPE_CHECKING:
     from itembank.auditing.differential_results import DifferentialItems
     from itembank.auditing.item_audit_results import ItemAudit
     from itembank.bank.banks import Bank
-    from itembank.pages.render import Page
     from itembank.progress import ProgressCallback
     from itembank.responses.responses import ResponseMatrix
     from itembank.sessions.journal_answers import JournalAnswers
@@ -173,34 +171,23 @@ def _check_items(sources: tuple[Path, ...], asked: Mapping[str, Any], output_for
             )
     chosen = audit.having(reasons) if reasons else audit.flagged
     if output is not None:
-        _write_items(audit, output)
+        from itembank.files.atomic import replacing_file  # noqa: PLC0415
+        from itembank.spreadsheets import write_guarded_csv  # noqa: PLC0415
+
+        is_csv = output.suffix.lower() == ".csv"
+        with replacing_file(output) as temporary:
+            write_guarded_csv(audit.table, temporary) if is_csv else audit.table.write_parquet(temporary)
+        note(f"{audit.table.height} items written to {output}.")
     _print_audit(audit, chosen.head(asked["n_rows"]), output_format)
     if chosen.is_empty():
         note(f"No item is {' or '.join(dict.fromkeys(reasons)) or 'flagged'}.")
     if chosen.height > asked["n_rows"]:
         note(f"{asked['n_rows']} of {chosen.height} shown: --most N for more, -o FILE for all.")
-    report_result(asked["report"], output_format, partial(_audit_page, audit))
+    report_result(asked["report"], output_format, lambda typed: ib.pages.audit_page(audit, command=typed))
     found = [f"{audit.counts[reason]} {reason}" for reason in dict.fromkeys(fail_on) if audit.counts[reason]]
     if found:
         click.echo(f"Failed: there are items flagged {', '.join(found)} (--fail-on).", err=True)
         click.get_current_context().exit(EXIT_FAILED)
-
-
-def _audit_page(audit: "ItemAudit", typed: str) -> "Page":
-    from itembank.pages.audit_page import audit_page  # noqa: PLC0415
-
-    return audit_page(audit, command=typed)
-
-
-def _write_items(audit: "ItemAudit", output: Path) -> None:
-    """Write all items, whole or not at all."""
-    from itembank.files.atomic import replacing_file  # noqa: PLC0415
-    from itembank.spreadsheets import write_guarded_csv  # noqa: PLC0415
-
-    is_csv = output.suffix.lower() == ".csv"
-    with replacing_file(output) as temporary:
-        write_guarded_csv(audit.table, temporary) if is_csv else audit.table.write_parquet(temporary)
-    note(f"{audit.table.height} items written to {output}.")
 
 
 def _print_audit(audit: "ItemAudit", chosen: "pl.DataFrame", output_format: str) -> None:
@@ -276,7 +263,13 @@ def _check_models(bank: Path, responses: tuple[Path, ...], asked: Mapping[str, A
     from itembank.auditing.run_conditions import with_same_content  # noqa: PLC0415
     from itembank.estimation.observations import known_items  # noqa: PLC0415
 
-    _refuse_idle(asked)
+    is_chosen = asked["selection"] is None
+    refuse_unused(
+        *((name, is_chosen, "items that are to be chosen, not with --selection") for name in ("sizes", "seed")),
+        *((name, _wants(asked, ACCURACY), "--only accuracy") for name in ("sizes", "selection", "seed")),
+        *((name, _wants(asked, FIT), "--only fit") for name in ("groups", "reference")),
+        ("since", _wants(asked, DRIFT), "--only drift"),
+    )
     loaded = ib.load_bank(bank)
     with warnings_as_notes(), progress("check") as report:
         loaded = _bank_of(loaded, responses)
@@ -307,17 +300,6 @@ def _asks(asked: Mapping[str, Any], part: str) -> bool:
     return part in asked["parts"] or bool(others[part])
 
 
-def _refuse_idle(asked: Mapping[str, Any]) -> None:
-    """Refuse options of what is not to be examined."""
-    is_chosen = asked["selection"] is None
-    refuse_unused(
-        *((name, is_chosen, "items that are to be chosen, not with --selection") for name in ("sizes", "seed")),
-        *((name, _wants(asked, ACCURACY), "--only accuracy") for name in ("sizes", "selection", "seed")),
-        *((name, _wants(asked, FIT), "--only fit") for name in ("groups", "reference")),
-        ("since", _wants(asked, DRIFT), "--only drift"),
-    )
-
-
 def _examined(
     bank: "Bank",
     answers: "JournalAnswers",
@@ -327,8 +309,6 @@ def _examined(
 ) -> Checks:
     """Examine what is asked for, and what the results allow."""
     from itembank.auditing.bank_check import ran_all_of_a_scenario  # noqa: PLC0415
-    from itembank.auditing.item_drift import item_drift  # noqa: PLC0415
-    from itembank.auditing.person_fit import check_fit  # noqa: PLC0415
 
     matrix, named = answers.responses, _named(asked["groups"])
     if answers.sessions and _asks(asked, DRIFT):
@@ -342,7 +322,7 @@ def _examined(
     fit = drift = scores = None
     if _asks(asked, FIT) or (_wants(asked, FIT) and _can_examine(bank, matrix, report)):
         reference = None if asked["reference"] is None else ids_of_file(asked["reference"])
-        fit = check_fit(
+        fit = ib.diagnostics.check_fit(
             bank,
             matrix,
             groups=named,
@@ -354,7 +334,7 @@ def _examined(
     is_enough = fit is not None and not answers.sessions and matrix.n_models >= ENOUGH_FOR_DRIFT
     if _asks(asked, DRIFT) or (_wants(asked, DRIFT) and is_enough):
         column, _, day = (asked["since"] or "").rpartition("=")
-        drift = item_drift(bank, matrix, since=day or None, date_column=column or None, progress=report)
+        drift = ib.diagnostics.item_drift(bank, matrix, since=day or None, date_column=column or None, progress=report)
     if _asks(asked, ACCURACY) or (_wants(asked, ACCURACY) and has_full_runs):
         path = asked["selection"]
         scores = ib.diagnostics.check_bank(

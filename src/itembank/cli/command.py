@@ -36,7 +36,14 @@ class Command(click.Command):
         try:
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:
-            words = _belongs_behind(self, error.option_name) or _belongs_to_import(self, ctx, error.option_name)
+            option = error.option_name
+            harness = next((one.metavar for one in self.params if one.type is click.UNPROCESSED and one.metavar), "")
+            name = harness.removeprefix("-- ").partition("_ARGUMENTS")[0].lower()
+            words = (
+                f"No such option {option}. Arguments of {name} stand last, after two dashes: -- {option} ..."
+                if name
+                else ""
+            ) or _belongs_to_import(self, ctx, error.option_name)
             if not words:
                 raise
             raise click.UsageError(words, ctx) from error
@@ -103,13 +110,6 @@ def under_headings(command: click.Command, ctx: click.Context) -> dict[str, list
             found.setdefault(getattr(one, HEADING, OPTIONS), []).append(one)
     last = {heading: found.pop(heading) for heading in EXPLAINED_BY if heading in found}
     return {**found, **last}
-
-
-def _belongs_behind(command: click.Command, option: str) -> str:
-    """Say that an option which is not ours stands behind two dashes, where a command hands such options on."""
-    harness = next((one.metavar for one in command.params if one.type is click.UNPROCESSED and one.metavar), "")
-    name = harness.removeprefix("-- ").partition("_ARGUMENTS")[0].lower()
-    return f"No such option {option}. Arguments of {name} stand last, after two dashes: -- {option} ..." if name else ""
 
 
 def _belongs_to_import(command: click.Command, ctx: click.Context, option: str) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+import itembank as ib
 from itembank.cli.command import Command
 from itembank.cli.new_results import (
     ignore_unknown_option,
@@ -33,7 +34,7 @@ from itembank.cli.options import (
 from itembank.cli.render import note, print_rows, progress, refuse_empty, warnings_as_notes
 from itembank.cli.report_options import report_option, report_result
 from itembank.comparison.comparison_spec import ComparisonSpec
-from itembank.estimation.estimand_names import ESTIMANDS_IN_WORDS, RUN, Estimand
+from itembank.estimation.estimand_names import ESTIMANDS_IN_WORDS, RUN
 from itembank.estimation.estimator_specs import METHODS
 from itembank.responses.score_names import without_only_scenario
 
@@ -81,15 +82,12 @@ def compare_command(
     selection: Path | None,
     ignore_unknown: bool,
     method: str,
-    estimand: Estimand,
-    level: float,
-    power: float,
     target: tuple[str, ...],
     ranking: bool,
     report: Path | None,
     allow_mixed_prompts: bool,
-    seed: int,
     output_format: str,
+    **spec: Any,
 ) -> None:
     """Compare models that ran the same items.
 
@@ -101,39 +99,34 @@ def compare_command(
       itembank compare bank results.parquet --model old --model new --target all
       itembank compare bank results.parquet --ranking --report ranking.html
     """  # noqa: D301
-    from itembank.bank.bank_files import load_bank  # noqa: PLC0415
-    from itembank.bank.selections import Selection  # noqa: PLC0415
     from itembank.comparison.checks import bank_and_targets  # noqa: PLC0415
-    from itembank.comparison.compare import compare  # noqa: PLC0415
 
     refuse_unused(("power", not ranking, "pairs of models, not with --ranking"))
-    loaded, wanted = bank_and_targets(load_bank(bank), "all" if "all" in target else target)
-    chosen = None if selection is None else Selection.load(selection)
+    loaded, wanted = bank_and_targets(ib.load_bank(bank), "all" if "all" in target else target)
+    chosen = None if selection is None else ib.Selection.load(selection)
     with warnings_as_notes():
         matrix = read_new_results(loaded, responses, chosen, allow_mixed_prompts=allow_mixed_prompts)
         note_known_models(loaded, models or matrix.model_ids)
         compared = partial(
-            compare,
+            ib.compare,
             loaded,
             matrix,
             models=models or None,
             selection=chosen,
             ignore_unknown=ignore_unknown,
-            spec=ComparisonSpec(level, power, seed=seed, estimand=estimand),
+            spec=ComparisonSpec(**spec),
         )
         with progress("compare") as said:
             comparison = compared(method=method, target=wanted, progress=said)
     _print(comparison, output_format, why_not_calibrated(loaded), is_ranking=ranking)
     note_flagged(comparison, loaded.n_compared_models)
-    if estimand != RUN:
-        note(f"Differences are of {ESTIMANDS_IN_WORDS[estimand]}.")
+    if spec["estimand"] != RUN:
+        note(f"Differences are of {ESTIMANDS_IN_WORDS[spec['estimand']]}.")
     refuse_empty(comparison.rows(), "difference", ("model_a", "model_b", "target"))
 
     def page(typed: str) -> "Page":
-        from itembank.pages.comparison_page import comparison_page  # noqa: PLC0415
-
         every = _on_every_score(compared, comparison)
-        return comparison_page(comparison, loaded, matrix, selection=chosen, by_scenario=every, command=typed)
+        return ib.pages.comparison_page(comparison, loaded, matrix, selection=chosen, by_scenario=every, command=typed)
 
     report_result(report, output_format, page)
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+import itembank as ib
 from itembank.cli.command import Command
 from itembank.cli.new_results import (
     ignore_unknown_option,
@@ -30,7 +31,7 @@ from itembank.cli.options import (
 from itembank.cli.render import note, print_rows, progress, refuse_empty, warnings_as_notes
 from itembank.cli.report_options import note_report, report_option, typed_command, write_report
 from itembank.errors import visible
-from itembank.estimation.estimand_names import ESTIMANDS_IN_WORDS, RUN, Estimand
+from itembank.estimation.estimand_names import ESTIMANDS_IN_WORDS, RUN
 from itembank.estimation.estimator_specs import METHODS, IntervalKind
 from itembank.estimation.interval_words import MEANING
 from itembank.responses.score_names import without_only_scenario
@@ -83,17 +84,12 @@ def estimate_command(
     bank: Path,
     responses: tuple[Path, ...],
     selection: Path | None,
-    ignore_unknown: bool,
-    method: str,
-    interval: IntervalKind,
-    estimand: Estimand,
-    level: float,
-    covariates: tuple[str, ...],
     target: str | None,
     models: Path | None,
     report: Path | None,
     allow_mixed_prompts: bool,
     output_format: str,
+    **choices: Any,
 ) -> None:
     """Estimate what new models would score on the full benchmark.
 
@@ -106,35 +102,19 @@ def estimate_command(
       itembank estimate bank new-model.csv --selection random.json --interval design
       itembank estimate bank new-model.csv --models models.csv --covariate date
     """  # noqa: D301
-    from itembank.bank.bank_files import load_bank  # noqa: PLC0415
-    from itembank.bank.bank_views import with_target  # noqa: PLC0415
-    from itembank.bank.selections import Selection  # noqa: PLC0415
-    from itembank.estimation.estimate import estimate  # noqa: PLC0415
-
-    if models and not covariates:
+    if models and not choices["covariates"]:
         raise click.UsageError("--models goes with --covariate. Leave it out.")
-    loaded = load_bank(bank) if target is None else with_target(load_bank(bank), target)
-    chosen = None if selection is None else Selection.load(selection).whole
+    loaded = ib.load_bank(bank) if target is None else ib.banks.with_target(ib.load_bank(bank), target)
+    chosen = None if selection is None else ib.Selection.load(selection).whole
     with warnings_as_notes():
         matrix = _new_results(loaded, responses, chosen, models, allow_mixed_prompts=allow_mixed_prompts)
         note_known_models(loaded, matrix.model_ids)
         with progress("estimate") as advance:
-            estimates = estimate(
-                loaded,
-                matrix,
-                selection=chosen,
-                ignore_unknown=ignore_unknown,
-                method=method,
-                level=level,
-                interval=interval,
-                estimand=estimand,
-                covariates=covariates,
-                progress=advance,
-            )
+            estimates = ib.estimate(loaded, matrix, selection=chosen, progress=advance, **choices)
     if estimates.explanation:
         note(f"Estimated by {estimates.explanation}")
     print_estimates(estimates, output_format)
-    if interval == "calibrated" and estimates.interval_kind != "calibrated":
+    if choices["interval"] == "calibrated" and estimates.interval_kind != "calibrated":
         note(why_not_calibrated(loaded))
     note(MEANING[estimates.interval_kind])
     if estimates.estimand != RUN:

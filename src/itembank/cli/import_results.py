@@ -203,7 +203,12 @@ def _import(given: dict[str, Any], spec: ReadingSpec) -> None:
     are_told = len(found.paths) > 1 or any(path.is_dir() for path in given["paths"])
 
     def read(**known: Any) -> "ResponseMatrix":
-        _say_unknown(found.unknown if found.paths else ())
+        unknown = found.unknown if found.paths else ()
+        from itembank.errors import shown, visible  # noqa: PLC0415
+
+        if unknown:
+            names = visible(shown([str(path) for path in unknown]))
+            note(f"{len(unknown)} files hold no results that itembank knows, and are left out: {names}.")
         responses = read_coded(found, spec, told=_say_found if are_told else None, **known)
         warn_of_partial_runs(responses.models)
         return responses
@@ -218,15 +223,6 @@ def _say_found(rows: "ResponseRows") -> None:
     table = rows.item_table
     tasks = next((table[name].n_unique() for name in ("task", "scenario") if name in table.columns), 1)
     note(f"Found {visible(rows.source)}: {rows.models.n_names} models, {tasks} tasks, {rows.n_rows} responses.")
-
-
-def _say_unknown(unknown: Sequence[Path]) -> None:
-    """Name the files below folders that no reader knows."""
-    from itembank.errors import shown, visible  # noqa: PLC0415
-
-    if unknown:
-        names = visible(shown([str(path) for path in unknown]))
-        note(f"{len(unknown)} files hold no results that itembank knows, and are left out: {names}.")
 
 
 def finish_import(given: dict[str, Any], read: Callable[..., "ResponseMatrix"]) -> None:
@@ -404,14 +400,12 @@ def match_names_command(paths: tuple[Path, ...], output: Path, least: float, out
     differ: write yes or no. Only rows that say yes join models, and nothing is joined before the second command.
     """  # noqa: D301
     from itembank.files.atomic import check_destination, replacing_file  # noqa: PLC0415
-    from itembank.readers.read import read_responses  # noqa: PLC0415
     from itembank.spreadsheets import write_guarded_csv  # noqa: PLC0415
-    from itembank.studies.same_models import match_models  # noqa: PLC0415
 
     check_destination(output)
     with warnings_as_notes(), progress("match names") as report:
-        sets = {str(path): read_responses(path, progress=report).model_ids for path in paths}
-    found = match_models(sets, least=least)
+        sets = {str(path): ib.read_responses(path, progress=report).model_ids for path in paths}
+    found = ib.studies.match_models(sets, least=least)
     with replacing_file(output) as temporary:
         write_guarded_csv(found, temporary)
     print_rows(found.rows(named=True), output_format, title="Models that may be the same")

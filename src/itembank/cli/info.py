@@ -61,7 +61,13 @@ def info_command(
         ("selection", figure is not None, "--figure FILE"),
     )
     if other is not None:
-        _show_differences(bank, other, output_format)
+        found = ib.banks.diff(bank, other)
+        rows = found.rows()
+        if output_format == "table":
+            rows = [{**row, "ids": shown(row["ids"])} for row in rows]
+        print_record(
+            found.to_dict(), "differences", rows, output_format, title=f"{bank} and {other}", heading="Differences"
+        )
     elif bank.is_file():
         _show_responses(bank, output_format)
     elif log:
@@ -74,7 +80,10 @@ def _show_bank(bank: Path, figure: Path | None, selection: Path | None, output_f
     """Print what a bank holds."""
     loaded = ib.load_bank(bank)
     if figure is not None:
-        _draw(loaded, selection, figure)
+        from itembank.pages.bank_items import information_chart  # noqa: PLC0415
+
+        chosen = None if selection is None else ib.Selection.load(selection)
+        write_figure(information_chart(loaded, selection=chosen), figure)
     about = _about(loaded)
     print_record(
         _explained(about) if output_format == "table" else about,
@@ -88,17 +97,6 @@ def _show_bank(bank: Path, figure: Path | None, selection: Path | None, output_f
     )
     if output_format == "table":
         note(f"To see more as a page: itembank report {bank} -o bank.html")
-
-
-def _show_differences(bank: Path, other: Path, output_format: str) -> None:
-    """Print what differs between two banks; JSON lists every id, CSV the differences alone."""
-    found = ib.banks.diff(bank, other)
-    rows = found.rows()
-    if output_format == "table":
-        rows = [{**row, "ids": shown(row["ids"])} for row in rows]
-    print_record(
-        found.to_dict(), "differences", rows, output_format, title=f"{bank} and {other}", heading="Differences"
-    )
 
 
 def _show_history(bank: "Bank", output_format: str) -> None:
@@ -115,7 +113,8 @@ def _in_words(change: "Change") -> dict[str, Any]:
     """One change as a line of a table."""
     counts = {"+": change.items_added, "-": change.items_dropped, "changed ": change.items_changed}
     models = {"+": change.models_added, "-": change.models_dropped}
-    run_with = _run_with(change)
+    told = change.arguments.get("run_with")  # a stranger's file may hold anything
+    run_with = "; ".join(f"{name} {value}" for name, value in told.items()) if isinstance(told, dict) else ""
     return {
         "version": change.version,
         "at": change.at,
@@ -131,12 +130,6 @@ def _in_words(change: "Change") -> dict[str, Any]:
     }
 
 
-def _run_with(change: "Change") -> str:
-    """Say which prompts, versions and harnesses the results that came had; a stranger's file may hold anything."""
-    told = change.arguments.get("run_with")
-    return "; ".join(f"{name} {value}" for name, value in told.items()) if isinstance(told, dict) else ""
-
-
 def _counted(counts: dict[str, Any]) -> str:
     """Say how many ids came, went and changed: '+3 -1'."""
     return " ".join(f"{sign}{ids.n}" for sign, ids in counts.items() if ids.n)
@@ -145,10 +138,9 @@ def _counted(counts: dict[str, Any]) -> str:
 def _show_responses(path: Path, output_format: str) -> None:
     """Print what a file of responses holds."""
     from itembank.cli.import_results import about_responses  # noqa: PLC0415
-    from itembank.readers.read import read_responses  # noqa: PLC0415
 
     with warnings_as_notes():
-        responses = read_responses(path)
+        responses = ib.read_responses(path)
     about = about_responses(responses, path)
     about["responses"] = _kind(responses, is_binary=about.pop("is_binary"))
     print_record(
@@ -194,15 +186,6 @@ def _response_rows(responses: "ResponseMatrix") -> list[dict[str, Any]]:
         }
         for number, name in enumerate(names)
     ]
-
-
-def _draw(bank: "Bank", selection: Path | None, path: Path) -> None:
-    """Write the test information figure."""
-    from itembank.bank.selections import Selection  # noqa: PLC0415
-    from itembank.pages.bank_items import information_chart  # noqa: PLC0415
-
-    chosen = None if selection is None else Selection.load(selection)
-    write_figure(information_chart(bank, selection=chosen), path)
 
 
 def _about(bank: "Bank") -> dict[str, Any]:
@@ -369,18 +352,14 @@ def report_command(*, source: Path, output: Path, title: str, accuracy: bool, ba
     known = {"title": title, "command": typed_command()}
     with warnings_as_notes():
         if is_study:
-            page = _of_study(source, known)
+            from itembank.pages.study_folder import study_folder_page  # noqa: PLC0415
+
+            page = study_folder_page(source, **known)
         elif is_session:
             page = _of_session(source, bank, known)
         else:
             page = _of_bank(source, known, measures=accuracy)
     write_report(page, output)
-
-
-def _of_study(folder: Path, known: Mapping[str, str]) -> "Page":
-    from itembank.pages.study_folder import study_folder_page  # noqa: PLC0415
-
-    return study_folder_page(folder, **known)
 
 
 def _of_bank(path: Path, known: Mapping[str, str], *, measures: bool) -> "Page":

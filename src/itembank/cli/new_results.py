@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import itembank as ib
 from itembank.cli.options import FILE, option
 from itembank.cli.render import note
 from itembank.errors import DataError, visible
@@ -48,10 +49,8 @@ def importing_first(paths: Sequence[Path]) -> Iterator[None]:
 
 def read_results(paths: Sequence[Path]) -> "ResponseMatrix":
     """Read results as they are."""
-    from itembank.readers.read import read_responses  # noqa: PLC0415
-
     with importing_first(paths):
-        return read_responses(paths)
+        return ib.read_responses(paths)
 
 
 def read_new_results(

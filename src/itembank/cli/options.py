@@ -11,6 +11,7 @@ from typing import Any, TypeAlias, TypeVar, get_args, get_origin, get_type_hints
 import click
 from click.core import ParameterSource
 
+import itembank as ib
 from itembank.cli.command import Decorator, headed
 from itembank.cli.render import is_quiet, note
 from itembank.errors import did_you_mean
@@ -294,13 +295,12 @@ def refuse_unused(*rules: tuple[str, bool, str]) -> None:
 
 def ids_of_file(path: Path) -> tuple[str, ...]:
     """Read item ids from a selection (.json), a table with a column `item_id`, or a text file, one a line."""
-    from itembank.bank.selections import Selection  # noqa: PLC0415
     from itembank.readers.known import read_known  # noqa: PLC0415
     from itembank.spreadsheets import unguarded  # noqa: PLC0415
 
     kinds = {one.casefold() for one in path.suffixes}
     if ".json" in kinds:
-        return Selection.load(path).item_ids
+        return ib.Selection.load(path).item_ids
     if kinds & {".parquet", ".csv", ".tsv", ".jsonl", ".ndjson"}:
         ids = read_known(path, "item_id")[0]["item_id"].to_list()
         return tuple(unguarded(one) for one in ids) if ".csv" in kinds else tuple(ids)

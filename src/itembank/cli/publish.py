@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+import itembank as ib
 from itembank.cli.command import Command, Group
 from itembank.cli.options import (
     ANY_PATH,
@@ -118,14 +119,13 @@ def publish_tiny_command(
       lm_eval --include_path tiny/tasks --tasks tiny --model ... --log_samples --output_path out
     """  # noqa: D301
     from itembank.publishing.task_files import file_sizes  # noqa: PLC0415
-    from itembank.publishing.tiny import TinySpec, publish_tiny  # noqa: PLC0415
 
     refuse_unused(
         ("n_items", selection is None, "items that are chosen here, not with --selection FILE"),
         ("include_path", has_tasks, "--tasks"),
         ("include_data", include_path is not None, "--include-path"),
     )
-    spec = TinySpec(name, license_name, include_columns, drop_columns, include_data)
+    spec = ib.publishing.TinySpec(name, license_name, include_columns, drop_columns, include_data)
     exported: list[ExportedTasks] = []
 
     def write_tasks(folder: Path, bank: "Bank", selection: "Selection") -> None:
@@ -136,7 +136,7 @@ def publish_tiny_command(
         exported.append(done)
 
     with warnings_as_notes(), progress("publish-tiny") as report:
-        tiny = publish_tiny(
+        tiny = ib.publishing.publish_tiny(
             bank,
             output,
             n_items,
@@ -176,14 +176,10 @@ def push_command(
     *,
     bank: Path,
     place: str,
-    private: bool,
     no_responses: bool,
     license_name: str,
-    include_columns: tuple[str, ...],
-    drop_columns: tuple[str, ...],
-    include_data: bool,
-    message: str,
     output_format: str,
+    **choices: Any,
 ) -> None:
     """Push a bank to the Hugging Face Hub, with a card that says what it holds and how exact it is.
 
@@ -195,21 +191,12 @@ def push_command(
       itembank push bank hf:me/bank --private --no-responses
     """  # noqa: D301
     from itembank.files.hub_client import quieten  # noqa: PLC0415
-    from itembank.publishing.push import PushSpec, push  # noqa: PLC0415
 
     if is_quiet():
         quieten()
-    spec = PushSpec(
-        private=private,
-        with_responses=not no_responses,
-        license=license_name,
-        include_columns=include_columns,
-        drop_columns=drop_columns,
-        include_data=include_data,
-        message=message,
-    )
+    spec = ib.publishing.PushSpec(with_responses=not no_responses, license=license_name, **choices)
     with warnings_as_notes(), progress("push") as report:
-        done = push(bank, place, spec, progress=report)
+        done = ib.publishing.push(bank, place, spec, progress=report)
     row = {"bank": done.bank_id, "name": done.name, "files": len(done.files)}
     print_rows([row], output_format, title=f"Pushed {bank}")
     note_files(done.files)
@@ -233,11 +220,10 @@ def pull_command(*, place: str, output: Path, force: bool, output_format: str) -
       itembank pull hf:me/bank@v1.0 -o bank
     """  # noqa: D301
     from itembank.files.hub_client import quieten  # noqa: PLC0415
-    from itembank.publishing.pull import pull_bank  # noqa: PLC0415
 
     if is_quiet():
         quieten()
-    bank = pull_bank(place, output, overwrite=force)
+    bank = ib.publishing.pull_bank(place, output, overwrite=force)
     row = {"bank": bank.bank_id, "name": bank.cache.source, "models": bank.n_models, "items": bank.n_items}
     print_rows([row], output_format, title=f"Bank {output}")
     if bank.published is not None and bank.published.subset is not None:
@@ -312,15 +298,13 @@ def export_lm_eval_command(
       lm_eval --model hf --model_args pretrained=... --include_path tasks --tasks tiny --log_samples --output_path out
       itembank estimate bank out --selection selection.json
     """  # noqa: D301
-    from itembank.bank.bank_files import load_bank  # noqa: PLC0415
-    from itembank.bank.selections import Selection  # noqa: PLC0415
     from itembank.harnesses.lm_eval.export import export_tasks  # noqa: PLC0415
 
-    chosen = Selection.load(selection)
+    chosen = ib.Selection.load(selection)
     refuse_unused(("include_data", include_path is not None, "--include-path"))
     with warnings_as_notes(), progress("export") as report:
         done = export_tasks(
-            load_bank(bank),
+            ib.load_bank(bank),
             chosen,
             output,
             name=name,

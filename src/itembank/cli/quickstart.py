@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+import itembank as ib
 from itembank.cli.command import Command, gathered
 from itembank.cli.options import COUNT, folder_option, format_option, option, output_option, seed_option
 from itembank.cli.render import note, print_rows, progress, warnings_as_notes
@@ -73,10 +74,9 @@ def _print_quickstart(result: "QuickstartResult", n_items: int, output_format: s
 def _write_page(result: "QuickstartResult", path: Path) -> None:
     """Write the page and say where it is; without what it needs, say so."""
     from itembank.errors import MissingDependencyError  # noqa: PLC0415
-    from itembank.pages.quickstart_page import quickstart_page  # noqa: PLC0415
 
     try:
-        write_report(quickstart_page(result, command=typed_command()), path)
+        write_report(ib.pages.quickstart_page(result, command=typed_command()), path)
     except MissingDependencyError as error:
         note(f"The report was left out: {error}")
 
@@ -152,16 +152,15 @@ def simulate_command(*, output: Path, shape: Mapping[str, Any], seed: int, outpu
     responses.parquet has responses.truth.safetensors.
     """  # noqa: D301
     from itembank.files.atomic import check_destination  # noqa: PLC0415
-    from itembank.responses.response_files import check_response_destination, write_responses  # noqa: PLC0415
-    from itembank.studies.simulation.simulate import simulate  # noqa: PLC0415
+    from itembank.responses.response_files import check_response_destination  # noqa: PLC0415
     from itembank.studies.simulation.truth_files import save_truth, truth_path  # noqa: PLC0415
 
     check_response_destination(output)
     check_destination(truth_path(output))
     spec = SimulationSpec(**shape)
     with warnings_as_notes():
-        made = simulate(spec, seed)
-        write_responses(made.responses, output)
+        made = ib.simulate(spec, seed)
+        ib.write_responses(made.responses, output)
     save_truth(made.truth, truth_path(output))
     print_rows([_summary(output, truth_path(output), made)], output_format)
     note(f"Next: itembank calibrate {output} -o bank")

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+import itembank as ib
 from itembank.cli.command import SESSION, Command, headed
 from itembank.cli.main import EXIT_IMPRECISE
 from itembank.cli.new_results import (
@@ -67,19 +68,22 @@ def replay_command(
 
     Ends with exit code 3 when a precision was asked for and some model's session ended without it.
     """  # noqa: D301
-    from itembank.bank.bank_files import load_bank  # noqa: PLC0415
-    from itembank.sessions.replay import replay  # noqa: PLC0415
-
     _check_output(output)
-    loaded = load_bank(bank)
+    loaded = ib.load_bank(bank)
     spec = session_spec(choices, seed)
     with warnings_as_notes():
         matrix = read_new_results(loaded, responses, allow_mixed_prompts=allow_mixed_prompts)
         note_known_models(loaded, matrix.model_ids)
         with progress("replay") as report:
-            result = replay(loaded, matrix, spec, batch=batch, n_jobs=jobs, progress=report)
+            result = ib.replay(loaded, matrix, spec, batch=batch, n_jobs=jobs, progress=report)
     if output is not None:
-        _write(result, output)
+        from itembank.files.atomic import replacing_file  # noqa: PLC0415
+
+        with replacing_file(output) as temporary:
+            if output.suffix.lower() == ".csv":
+                result.asked.write_csv(temporary)
+            else:
+                result.asked.write_parquet(temporary)
     _print(result, None if spec.cost_unit is None else spec.cost_unit.name, output_format)
     note_flagged(result.estimates, loaded.n_compared_models)
     if spec.stopping.has_rules and not result.is_precise.all():
@@ -96,17 +100,6 @@ def _check_output(output: Path | None) -> None:
     if output.suffix.lower() not in {".csv", ".parquet"}:
         raise click.BadParameter(f"must end in .csv or .parquet, got {output.name!r}.", param_hint="--output")
     check_destination(output)
-
-
-def _write(result: "ReplayResult", output: Path) -> None:
-    """Write the items asked, whole or not at all."""
-    from itembank.files.atomic import replacing_file  # noqa: PLC0415
-
-    with replacing_file(output) as temporary:
-        if output.suffix.lower() == ".csv":
-            result.asked.write_csv(temporary)
-        else:
-            result.asked.write_parquet(temporary)
 
 
 def _print(result: "ReplayResult", unit: str | None, output_format: str) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+import itembank as ib
 from itembank.cli.command import Command, Decorator, Group, together
 from itembank.cli.estimate import interval_text, print_estimates
 from itembank.cli.new_results import note_flagged, note_known_models
@@ -106,17 +107,14 @@ def chosen_items(
 
     Without a path or a number, these are the items that the bank was published with.
     """
-    from itembank.bank.selections import Selection  # noqa: PLC0415
-    from itembank.planning.select import select  # noqa: PLC0415
-
     if path is not None:
-        return Selection.load(path)
+        return ib.Selection.load(path)
     own = _own_items(bank) if n_items is None else None
     if own is not None:
         note(f"Taken are the {own.n_items} items that the bank was published with.")
         return own
     with progress("select") as report:
-        selection = select(bank, int(n_items or 0), excluded=excluded, stages=stages, rng=seed, progress=report)
+        selection = ib.select(bank, int(n_items or 0), excluded=excluded, stages=stages, rng=seed, progress=report)
     note(f"Chosen by {selection.explanation}" if selection.explanation else f"Chosen by {selection.method}.")
     return selection
 
@@ -256,7 +254,6 @@ def run_lm_eval_command(
     finished is run again. The exit code is 3 when an adaptive run ends without the precision that was asked for, and 4
     when documents or prompts are not those of the bank.
     """  # noqa: D301
-    from itembank.bank.bank_files import load_bank  # noqa: PLC0415
     from itembank.harnesses.lm_eval.command import HarnessCall, run_command  # noqa: PLC0415
     from itembank.harnesses.lm_eval.prompts import BankPrompts, arguments_of  # noqa: PLC0415
     from itembank.harnesses.lm_eval.releases import check_release  # noqa: PLC0415
@@ -269,12 +266,18 @@ def run_lm_eval_command(
         raise click.UsageError("Say what the model is called: --model-id NAME, since --model_args does not tell.")
     spec = session_spec(choices, seed) if adaptive else None
     check_release()
-    loaded = load_bank(bank)
+    loaded = ib.load_bank(bank)
     with warnings_as_notes():
         note_known_models(loaded, [name])
         chosen = None if adaptive else chosen_items(loaded, selection, n_chosen, seed=seed, stages=n_stages)
         documents = _documents(loaded, None if n_stages > 1 else chosen, spec)
-        call = _with_tasks(call, loaded, documents).as_of(arguments_of(loaded.responses.items, documents))
+        from itembank.responses.prompts import names_in_harness  # noqa: PLC0415
+
+        own = names_in_harness(loaded.responses.items)
+        names = ",".join(own.get(task, task) for task in documents)
+        call = (call if call.has("--tasks") or call.has("--config") else call.with_more("--tasks", names)).as_of(
+            arguments_of(loaded.responses.items, documents)
+        )
         note_untold_prompts(loaded)
         prompts = BankPrompts(
             loaded.responses.items,
@@ -286,7 +289,12 @@ def run_lm_eval_command(
         if dry_run:
             launch = partial(run_command, call.without_model(), output=None, plugin=plugin)
             most = spec.budget.n_items if spec is not None else n_chosen if n_stages > 1 else None
-            _print_dry_run(launch, loaded, documents, prompts, most=most, output_format=output_format)
+            from itembank.harnesses.lm_eval.dry_run import dry_run  # noqa: PLC0415
+
+            counted = dry_run(launch, loaded, documents, n_items=most, prompts=prompts).to_dict()
+            print_dry_run({"bank": loaded.bank_id, **counted}, output_format)
+            if prompts.has_template:
+                note("Chat templates are the model's, so the settings of prompts were compared, not the prompts.")
             return
         launch = partial(run_command, call, output=output, plugin=plugin)
         if chosen is not None:
@@ -310,15 +318,6 @@ def _documents(bank: "Bank", selection: "Selection | None", spec: "SessionSpec |
         return chosen_documents(selection)
     excluded = set() if spec is None else set(spec.constraints.excluded)
     return chosen_documents(item for item in bank.responses.items["item_id"] if item not in excluded)
-
-
-def _with_tasks(call: "HarnessCall", bank: "Bank", documents: Mapping[str, Any]) -> "HarnessCall":
-    """Name the tasks where the arguments do not, as the harness does."""
-    from itembank.responses.prompts import names_in_harness  # noqa: PLC0415
-
-    own = names_in_harness(bank.responses.items)
-    names = ",".join(own.get(task, task) for task in documents)
-    return call if call.has("--tasks") or call.has("--config") else call.with_more("--tasks", names)
 
 
 def _run_selection(
@@ -411,24 +410,6 @@ def _print(scores: "ScoreEstimates", bank: "Bank", output: Path, output_format: 
         note(MACRO_AND_GROUPS)
 
 
-def _print_dry_run(
-    launch: Callable[[], Any],
-    bank: "Bank",
-    documents: Mapping[str, Any],
-    prompts: "BankPrompts",
-    *,
-    most: int | None,
-    output_format: str,
-) -> None:
-    """Count what would be sent, and print it."""
-    from itembank.harnesses.lm_eval.dry_run import dry_run  # noqa: PLC0415
-
-    counted = dry_run(launch, bank, documents, n_items=most, prompts=prompts).to_dict()
-    print_dry_run({"bank": bank.bank_id, **counted}, output_format)
-    if prompts.has_template:
-        note("Chat templates are the model's, so the settings of prompts were compared, not the prompts.")
-
-
 BATCH = 8
 ROUTING = "routing.json"
 """Of the folder of a run in stages: the items of the first stage."""
@@ -477,7 +458,6 @@ def run_inspect_command(
     code is 3 when an adaptive run ends without the precision that was asked for, and 4 when a sample is not the one of
     the bank.
     """  # noqa: D301
-    from itembank.bank.bank_files import load_bank  # noqa: PLC0415
     from itembank.files.hub_names import is_hub_name  # noqa: PLC0415
     from itembank.harnesses.inspect.command import (  # noqa: PLC0415
         IGNORE_PROMPTS,
@@ -497,7 +477,7 @@ def run_inspect_command(
     given |= {"task": task, "bank": place, "scorer": scorer, "task_args": _task_arguments(task_arg)}
     check_arguments(arguments)
     check_release()
-    loaded = load_bank(bank)
+    loaded = ib.load_bank(bank)
     with warnings_as_notes():
         known = task_items(loaded, _task_name(loaded, task))
         if adaptive:
@@ -545,7 +525,6 @@ def _print_harness_run(
     bank: "Bank", known: "TaskItems", call: "InspectCall", output: Path, *, level: float, output_format: str
 ) -> None:
     """Print the estimates of a run that came to its end."""
-    from itembank.bank.selections import Selection  # noqa: PLC0415
     from itembank.errors import DataError  # noqa: PLC0415
     from itembank.harnesses.inspect.command import last_run, run_answers  # noqa: PLC0415
     from itembank.harnesses.inspect.estimates import known_pool, selected_estimates, told_session  # noqa: PLC0415
@@ -563,7 +542,7 @@ def _print_harness_run(
         session = told_session(pool, answers, model_id=run.model_id)
         scores: ScoreEstimates | None = session.estimate().scores
     else:
-        chosen = Selection.load(call.task_arguments["selection"])
+        chosen = ib.Selection.load(call.task_arguments["selection"])
         if call.task == "stages":
             chosen = stage_of(bank, chosen, answers, run.model_id)
             keep_selection(chosen, output)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, cast
 
 import click
 
+import itembank as ib
 from itembank.cli.command import Function
 from itembank.cli.new_results import read_results
 from itembank.cli.options import BankPath, option
@@ -50,7 +51,7 @@ def read_responses_or_builtin(
     click.UsageError
         Unless exactly one of `responses` and `builtin` was given.
     """
-    from itembank.readers.builtin import BUILTIN_RESPONSES, load_builtin  # noqa: PLC0415
+    from itembank.readers.builtin import BUILTIN_RESPONSES  # noqa: PLC0415
 
     if bool(responses) == (builtin is not None):
         raise click.UsageError("give RESPONSES or --builtin NAME, one of the two.")
@@ -58,4 +59,4 @@ def read_responses_or_builtin(
         return read_results(responses)
     name, _, kind = builtin.partition(":")
     unasked = prefers if prefers in BUILTIN_RESPONSES.get(name, ()) else "correct"
-    return load_builtin(name, response=cast("BuiltinResponse", kind or unasked))
+    return ib.load_builtin(name, response=cast("BuiltinResponse", kind or unasked))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+import itembank as ib
 from itembank.cli.command import Command, gathered, headed
 from itembank.cli.options import (
     COUNT,
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     from itembank.pages.render import Page
     from itembank.readers.compute import TrainingCompute
     from itembank.responses.responses import ResponseMatrix
-    from itembank.scaling.pretraining.decision_study import DecisionMethod
     from itembank.scaling.pretraining.law_results import PretrainingLaw
 
 AUTO = "auto"
@@ -127,7 +127,6 @@ def pretrain_command(
       gap = "none"
     """  # noqa: D301
     from itembank.errors import shown  # noqa: PLC0415
-    from itembank.scaling.pretraining.pretraining_law import pretraining_law  # noqa: PLC0415
 
     settings, is_auto = _settings(choices, spec_file)
     refuse_unused(
@@ -137,8 +136,16 @@ def pretrain_command(
         ("bank", "irsl" in settings.names, "--law irsl"),
     )
     if figure is not None:
-        _check_kind(kind, settings)
-    _check_show(show, settings)
+        if kind == "decisions" and settings.n_checked == 0:
+            raise click.UsageError(
+                "--kind decisions draws sizes that were held out: leave n_checked = 0 out of the file of --spec."
+            )
+        if kind == "abilities" and "irsl" not in settings.names:
+            raise click.UsageError(f"--kind {kind} draws the law irsl: add --law irsl.")
+    if show in {"comparison", "decisions", "held-out"} and settings.n_checked == 0:
+        raise click.UsageError(
+            f"--show {show} needs sizes that are held out: leave n_checked = 0 out of the file of --spec."
+        )
     with warnings_as_notes():
         matrix = read_responses_or_builtin(responses, builtin, prefers="probability")
         compute = read_compute(matrix, recipe_column, drop_unknown=drop_unknown)
@@ -148,11 +155,11 @@ def pretrain_command(
             )
         matrix = matrix.take(models=matrix.model_indices(compute.model_ids))
         with progress("pretrain") as said:
-            law = pretraining_law(
+            law = ib.scaling.pretraining_law(
                 matrix,
                 compute,
                 target_flops=target_flops,
-                bank=None if bank is None else _bank(bank),
+                bank=None if bank is None else ib.load_bank(bank),
                 loss=read_loss(loss, matrix, builtin),
                 settings=settings,
                 rng=seed,
@@ -169,27 +176,7 @@ def pretrain_command(
 
 
 def _page(law: "PretrainingLaw", shown_law: str, typed: str) -> "Page":
-    from itembank.pages.pretraining_page import pretraining_page  # noqa: PLC0415
-
-    return pretraining_page(law, name=shown_law, command=typed)
-
-
-def _check_kind(kind: str, settings: PretrainingSettings) -> None:
-    """Refuse a figure of what was not asked for, before the long work."""
-    if kind == "decisions" and settings.n_checked == 0:
-        raise click.UsageError(
-            "--kind decisions draws sizes that were held out: leave n_checked = 0 out of the file of --spec."
-        )
-    if kind == "abilities" and "irsl" not in settings.names:
-        raise click.UsageError(f"--kind {kind} draws the law irsl: add --law irsl.")
-
-
-def _check_show(show: str, settings: PretrainingSettings) -> None:
-    """Refuse a table of what was not asked for."""
-    if show in {"comparison", "decisions", "held-out"} and settings.n_checked == 0:
-        raise click.UsageError(
-            f"--show {show} needs sizes that are held out: leave n_checked = 0 out of the file of --spec."
-        )
+    return ib.pages.pretraining_page(law, name=shown_law, command=typed)
 
 
 def _settings(choices: Mapping[str, Any], spec_file: Path | None) -> tuple[PretrainingSettings, bool]:
@@ -217,19 +204,13 @@ def read_compute(
     click.UsageError
         When nothing is known of them.
     """
-    from itembank.readers.compute import training_compute  # noqa: PLC0415
-
     if matrix.models.width == 1:
         raise click.UsageError(
             "nothing is known of the models: give the table of their training compute to itembank import --models FILE."
         )
-    return training_compute(matrix.models, matrix.model_ids, recipe_column=recipe_column, drop_unknown=drop_unknown)
-
-
-def _bank(path: Path) -> Any:
-    from itembank.bank.bank_files import load_bank  # noqa: PLC0415
-
-    return load_bank(path)
+    return ib.scaling.training_compute(
+        matrix.models, matrix.model_ids, recipe_column=recipe_column, drop_unknown=drop_unknown
+    )
 
 
 def read_loss(path: Path | None, matrix: "ResponseMatrix", builtin: str | None) -> Any:
@@ -240,9 +221,8 @@ def read_loss(path: Path | None, matrix: "ResponseMatrix", builtin: str | None) 
         return builtin_bits_per_byte()
     if path is None:
         return None
-    from itembank.readers.losses import read_losses  # noqa: PLC0415
 
-    return read_losses(path, matrix)
+    return ib.scaling.read_losses(path, matrix)
 
 
 def _chart(law: "PretrainingLaw", kind: str, shown_law: str, recipe: str) -> "Chart":
@@ -291,7 +271,14 @@ def _print_tables(law: "PretrainingLaw", shown_law: str, comparison: list[dict[s
     rows = _short(law)
     others = [name for name in law.names if name != shown_law]
     if is_summary:
-        rows = _of_one_law(rows, shown_law)
+        laws: dict[str, list[str]] = {}
+        for row in rows:
+            laws.setdefault(row["scenario"], []).append(row["law"])
+        rows = [
+            row
+            for row in rows
+            if row["law"] == (shown_law if shown_law in laws[row["scenario"]] else laws[row["scenario"]][0])
+        ]
     title = f"Scores, from 0 to 1, at {law.target_flops:.3g} FLOP"
     print_rows(rows, "table", title=title, least=("n_sizes", "beyond"))
     if comparison:
@@ -300,14 +287,6 @@ def _print_tables(law: "PretrainingLaw", shown_law: str, comparison: list[dict[s
     if is_summary and others:
         *most, last = others
         note(f"Forecasts of {', '.join(most)}{' and ' if most else ''}{last}: --show all.")
-
-
-def _of_one_law(rows: list[dict[str, Any]], name: str) -> list[dict[str, Any]]:
-    """Keep the rows of one law; of a scenario that it could not be fitted to, those of the first law there."""
-    laws: dict[str, list[str]] = {}
-    for row in rows:
-        laws.setdefault(row["scenario"], []).append(row["law"])
-    return [row for row in rows if row["law"] == (name if name in laws[row["scenario"]] else laws[row["scenario"]][0])]
 
 
 def _short(law: "PretrainingLaw") -> list[dict[str, Any]]:
@@ -368,7 +347,6 @@ def decisions_command(
     """  # noqa: D301
     from itembank.pages.pretraining_charts import decision_chart  # noqa: PLC0415
     from itembank.scaling.pretraining.decision_means import mean_decisions, mean_over_splits  # noqa: PLC0415
-    from itembank.scaling.pretraining.decision_study import decision_curves  # noqa: PLC0415
 
     refuse_unused(
         ("loss", not methods or "traditional" in methods, "--method traditional"),
@@ -382,10 +360,13 @@ def decisions_command(
         metrics = _metrics_of(matrix, builtin, accuracy)
         settings = PretrainingSettings(fewest_sizes=FIRST_SIZES, n_items=n_items or BUDGET, n_checked=0)
         with progress("decisions") as report:
-            curves = decision_curves(
+            from itembank.scaling.pretraining.decision_study import EVERY_METHOD  # noqa: PLC0415
+
+            wanted = [f"{name} {metric}" for metric in metrics for name in dict.fromkeys(methods or DECISION_METHODS)]
+            curves = ib.scaling.decision_curves(
                 metrics,
                 compute,
-                methods=_methods_by_label(metrics, methods),
+                methods={label: EVERY_METHOD[label] for label in wanted},
                 loss=read_loss(loss, matrix, builtin),
                 actual=next(iter(metrics)),
                 n_splits=splits,
@@ -397,37 +378,24 @@ def decisions_command(
         by_scenario = mean_over_splits(curves)
         if figure is not None:
             write_figure(decision_chart(by_scenario), figure)
-    _print_decisions(mean_decisions(by_scenario), by_scenario, show, output_format)
+    over_scenarios = (
+        mean_decisions(by_scenario).rename({"share": "share_of_target", "mean": "decision_accuracy"}).drop("place", "n")
+    )
+    parts = {"mean": over_scenarios.to_dicts(), "scenarios": by_scenario.to_dicts()}
+    if output_format == "json":
+        print_object(parts)
+    else:
+        print_rows(parts[show], output_format, title="Pairs of recipes ordered rightly, from 0 to 1")
 
 
 def _metrics_of(matrix: "ResponseMatrix", builtin: str | None, accuracy: Path | None) -> "dict[str, ResponseMatrix]":
     """Responses by metric; the first is the truth."""
-    from itembank.readers.builtin import load_builtin  # noqa: PLC0415
-    from itembank.readers.read import read_responses  # noqa: PLC0415
     from itembank.scaling.pretraining.decision_study import ACCURACY, PROBABILITY  # noqa: PLC0415
 
     if matrix.is_binary:
         return {ACCURACY: matrix}
     if builtin is None and accuracy is None:
         return {PROBABILITY: matrix}
-    right = load_builtin(str(builtin).partition(":")[0]) if accuracy is None else read_responses([accuracy])
+    right = ib.load_builtin(str(builtin).partition(":")[0]) if accuracy is None else ib.read_responses([accuracy])
     right = right.take(models=right.model_indices(matrix.model_ids), items=right.item_indices(matrix.item_ids))
     return {ACCURACY: right, PROBABILITY: matrix}
-
-
-def _methods_by_label(metrics: Mapping[str, Any], names: tuple[str, ...]) -> "dict[str, DecisionMethod]":
-    """Methods by label, a name and the metric that it is fitted to."""
-    from itembank.scaling.pretraining.decision_study import EVERY_METHOD  # noqa: PLC0415
-
-    wanted = [f"{name} {metric}" for metric in metrics for name in dict.fromkeys(names or DECISION_METHODS)]
-    return {label: EVERY_METHOD[label] for label in wanted}
-
-
-def _print_decisions(mean: "pl.DataFrame", by_scenario: "pl.DataFrame", show: str, output_format: str) -> None:
-    """Print both tables as one object, or one of them."""
-    over_scenarios = mean.rename({"share": "share_of_target", "mean": "decision_accuracy"}).drop("place", "n")
-    parts = {"mean": over_scenarios.to_dicts(), "scenarios": by_scenario.to_dicts()}
-    if output_format == "json":
-        print_object(parts)
-    else:
-        print_rows(parts[show], output_format, title="Pairs of recipes ordered rightly, from 0 to 1")

@@ -3,12 +3,12 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+import itembank as ib
 from itembank.calibration.calibration_specs import Variational
 from itembank.cli.command import Command, gathered, headed
 from itembank.cli.options import (
@@ -37,7 +37,6 @@ from itembank.scaling.sampling.pass_at_k_specs import METHODS, NEED_ITEM_MODEL, 
 
 if TYPE_CHECKING:
     from itembank.bank.banks import Bank
-    from itembank.pages.render import Page
     from itembank.responses.responses import ResponseMatrix
     from itembank.scaling.sampling.pass_at_k_results import PassAtKLaw
     from itembank.scaling.sampling.sampling_plan_results import SamplingPlan
@@ -94,17 +93,23 @@ def test_time_command(
       itembank scaling test-time samples.parquet --budget 50 --show errors
       itembank scaling test-time new-model.csv --bank bank --half-width 0.02 --show plan
     """  # noqa: D301
-    from itembank.scaling.sampling.pass_at_k_law import pass_at_k_law  # noqa: PLC0415
-
     _refuse_unused(choices, is_plan_shown=show == "plan" or output_format == "json" or report is not None)
-    _check_show(show, choices)
-    spec = _spec(choices)
+    needed = {"errors": "budget", "plan": "half_width"}.get(show or "")
+    if needed is not None and choices[needed] is None:
+        raise click.UsageError(f"--show {show} needs --{needed.replace('_', '-')}.")
+    if choices["half_width"] is not None and choices["budget"] is not None:
+        raise click.UsageError("--half-width plans beyond all samples there are: leave --budget out.")
+    names = {one.name for one in fields(PassAtKSpec)}
+    given = {name: value for name, value in typed(choices).items() if name in names}
+    spec = PassAtKSpec(
+        **{**file_choices(choices["spec_file"], PassAtKSpec), **given, "item_model": _item_model(choices)}
+    )
     with warnings_as_notes():
         matrix = read_responses_or_builtin(responses, builtin)
         bank = _bank(choices["bank"], matrix)
         models = choices["models"] or None
         with progress("test-time") as said:
-            law = pass_at_k_law(matrix, spec, bank=bank, models=models, rng=seed, progress=said)
+            law = ib.scaling.pass_at_k_law(matrix, spec, bank=bank, models=models, rng=seed, progress=said)
             plan = None if choices["half_width"] is None else _plan(matrix, bank, choices, spec.k, seed)
         if figure is not None:
             from itembank.pages.pass_at_k_page import pass_at_k_chart  # noqa: PLC0415
@@ -113,13 +118,7 @@ def test_time_command(
     for text in law.notes:
         note(f"Note: {text}.")
     _print(law, plan, show or "curves", output_format)
-    report_result(report, output_format, partial(_page, law, plan))
-
-
-def _page(law: "PassAtKLaw", plan: "SamplingPlan | None", typed: str) -> "Page":
-    from itembank.pages.pass_at_k_page import pass_at_k_page  # noqa: PLC0415
-
-    return pass_at_k_page(law, plan, command=typed)
+    report_result(report, output_format, lambda typed: ib.pages.pass_at_k_page(law, plan, command=typed))
 
 
 def _refuse_unused(choices: Mapping[str, Any], *, is_plan_shown: bool) -> None:
@@ -135,24 +134,6 @@ def _refuse_unused(choices: Mapping[str, Any], *, is_plan_shown: bool) -> None:
     )
 
 
-def _check_show(show: str | None, choices: Mapping[str, Any]) -> None:
-    """Refuse a table that nothing was asked for, and a plan from part of the samples."""
-    needed = {"errors": "budget", "plan": "half_width"}.get(show or "")
-    if needed is not None and choices[needed] is None:
-        raise click.UsageError(f"--show {show} needs --{needed.replace('_', '-')}.")
-    if choices["half_width"] is not None and choices["budget"] is not None:
-        raise click.UsageError("--half-width plans beyond all samples there are: leave --budget out.")
-
-
-def _spec(choices: Mapping[str, Any]) -> PassAtKSpec:
-    """Make the spec of what was given."""
-    names = {one.name for one in fields(PassAtKSpec)}
-    given = {name: value for name, value in typed(choices).items() if name in names}
-    return PassAtKSpec(
-        **{**file_choices(choices["spec_file"], PassAtKSpec), **given, "item_model": _item_model(choices)}
-    )
-
-
 def _item_model(choices: Mapping[str, Any]) -> Variational:
     """Return how items are calibrated where no bank is given."""
     return Variational(item_model=choices["item_model"], family="beta-binomial")
@@ -160,12 +141,11 @@ def _item_model(choices: Mapping[str, Any]) -> Variational:
 
 def _bank(path: Path | None, matrix: "ResponseMatrix") -> "Bank | None":
     """Load the bank, and tell of models that it was calibrated on."""
-    from itembank.bank.bank_files import load_bank  # noqa: PLC0415
     from itembank.cli.new_results import note_known_models  # noqa: PLC0415
 
     if path is None:
         return None
-    bank = load_bank(path)
+    bank = ib.load_bank(path)
     note_known_models(bank, matrix.model_ids)
     return bank
 
@@ -174,15 +154,13 @@ def _plan(
     matrix: "ResponseMatrix", bank: "Bank | None", choices: Mapping[str, Any], k: Sequence[int], seed: int
 ) -> "SamplingPlan":
     """Plan further samples."""
-    from itembank.scaling.sampling.sampling_plan import SamplingPlanSpec, sampling_plan  # noqa: PLC0415
-
-    spec = SamplingPlanSpec(
+    spec = ib.scaling.SamplingPlanSpec(
         k=choices["plan_k"] or max(k),
         half_width=choices["half_width"],
         level=choices["level"],
         item_model=_item_model(choices),
     )
-    return sampling_plan(matrix, spec, bank=bank, models=choices["models"] or None, rng=seed)
+    return ib.scaling.sampling_plan(matrix, spec, bank=bank, models=choices["models"] or None, rng=seed)
 
 
 def _print(law: "PassAtKLaw", plan: "SamplingPlan | None", show: str, output_format: str) -> None:

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Mapping
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,10 +28,8 @@ from itembank.cli.scaling_options import read_responses_or_builtin, responses_or
 from itembank.scaling.transfers.transfer_specs import METHODS, TransferSpec
 
 if TYPE_CHECKING:
-    from itembank.pages.render import Page
     from itembank.readers.compute import TrainingCompute
     from itembank.responses.responses import ResponseMatrix
-    from itembank.scaling.transfers.convergent_results import ConvergentValidity
     from itembank.scaling.transfers.transfer_results import Transfer
 
 LEAST = {
@@ -156,14 +153,17 @@ def transfer_command(
             pair = (source, target) if source is not None and target is not None else None
             _show_validity(matrix, pair, options, {"figure": figure, "report": report}, output_format)
             return
-        options |= {"spec": _spec(spec_file, choices), "calibration": _calibration(bank, calibration_models)}
+        options |= {
+            "spec": _spec(spec_file, choices),
+            "calibration": (calibration_models or None if bank is None else ib.load_bank(bank)),
+        }
         with progress("transfer") as said:
             found = _transfers(matrix, source, target, {**options, "progress": said})
         if figure is not None:
             one = transfer_curves_chart if len(found[0].k) > 1 else agreement_chart
             write_figure((transfer_errors_chart if source is None else one)(found), figure)
     _print(found, show, output_format, is_single=source is not None)
-    report_result(report, output_format, partial(_transfer_page, found))
+    report_result(report, output_format, lambda typed: ib.pages.transfer_page(found, command=typed))
 
 
 def _spec(spec_file: Path | None, choices: Mapping[str, Any]) -> TransferSpec:
@@ -172,32 +172,18 @@ def _spec(spec_file: Path | None, choices: Mapping[str, Any]) -> TransferSpec:
     return TransferSpec(**{**found, **typed(choices)})
 
 
-def _transfer_page(found: "list[Transfer]", typed: str) -> "Page":
-    from itembank.pages.transfer_page import transfer_page  # noqa: PLC0415
-
-    return transfer_page(found, command=typed)
-
-
-def _calibration(bank: Path | None, models: tuple[str, ...]) -> Any:
-    """Return what calibrates: a bank, some of the models, or None for all but those left out in turn."""
-    from itembank.bank.bank_files import load_bank  # noqa: PLC0415
-
-    return models or None if bank is None else load_bank(bank)
-
-
 def _transfers(
     matrix: "ResponseMatrix", source: str | None, target: str | None, options: Mapping[str, Any]
 ) -> "list[Transfer]":
     """One transfer, or one within every scenario; those that cannot be made are left out with a warning."""
     from itembank.errors import DataError, DataWarning, warn  # noqa: PLC0415
-    from itembank.scaling.transfers.transfers import transfer  # noqa: PLC0415
 
     if source is not None:
-        return [transfer(matrix, source, target, **options)]
+        return [ib.scaling.transfer(matrix, source, target, **options)]
     found = []
     for scenario in dict.fromkeys(matrix.items["scenario"].to_list()):
         try:
-            found.append(transfer(matrix, scenario, **options))
+            found.append(ib.scaling.transfer(matrix, scenario, **options))
         except DataError as error:
             warn(f"scenario {scenario!r} is left out: {error}", DataWarning)
     if not found:
@@ -247,13 +233,7 @@ def _show_validity(
         title="Convergent validity",
         least=("disattenuated_interval", "disattenuated", "n_models", "beyond_compute_interval", "beyond_compute"),
     )
-    report_result(drawn["report"], output_format, partial(_validity_page, found))
-
-
-def _validity_page(found: "ConvergentValidity", typed: str) -> "Page":
-    from itembank.pages.validity_page import validity_page  # noqa: PLC0415
-
-    return validity_page(found, command=typed)
+    report_result(drawn["report"], output_format, lambda typed: ib.pages.validity_page(found, command=typed))
 
 
 def _with_intervals(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -284,8 +264,6 @@ def _groups(matrix: "ResponseMatrix", column: str | None) -> list[str] | None:
 
 def _compute(matrix: "ResponseMatrix") -> "TrainingCompute | None":
     """Training compute, where the table of models has it for every model."""
-    from itembank.readers.compute import training_compute  # noqa: PLC0415
-
     if "flops" not in matrix.models.columns or matrix.models["flops"].null_count():
         return None
-    return training_compute(matrix.models, matrix.model_ids)
+    return ib.scaling.training_compute(matrix.models, matrix.model_ids)

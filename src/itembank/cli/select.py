@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+import itembank as ib
 from itembank.cli.command import Command
 from itembank.cli.options import (
     COUNT,
@@ -87,18 +88,14 @@ def select_command(
     *,
     bank: Path,
     n_items: int | None,
-    stages: str,
     after: tuple[Path, ...],
     selection: Path | None,
-    per_scenario: bool,
     output: Path | None,
     method: str,
     target: str | None,
     spec_file: Path | None,
-    exclude: Path | None,
-    must_include: Path | None,
-    seed: int,
     output_format: str,
+    **choices: Any,
 ) -> None:
     """Choose the items to run on a new model.
 
@@ -120,8 +117,6 @@ def select_command(
       cost = "tokens"
       at_most = 20
     """  # noqa: D301
-    from itembank.bank.bank_files import load_bank  # noqa: PLC0415
-    from itembank.bank.selections import Selection  # noqa: PLC0415
     from itembank.files.atomic import check_destination  # noqa: PLC0415
     from itembank.files.digests import with_digest  # noqa: PLC0415
     from itembank.planning.next_stage import next_stage  # noqa: PLC0415
@@ -130,21 +125,12 @@ def select_command(
     if output is not None:
         check_destination(output)
     spec = _method(method, spec_file, target)
-    loaded = _asked_for(load_bank(bank), method, target)
+    loaded = _asked_for(ib.load_bank(bank), method, target)
     with warnings_as_notes():
         if after and selection is not None:
-            chosen = next_stage(loaded, Selection.load(selection), list(after))
+            chosen = next_stage(loaded, ib.Selection.load(selection), list(after))
         else:
-            chosen = _first(
-                loaded,
-                int(n_items or 0),
-                stages="auto" if stages == "auto" else int(stages),
-                method=spec,
-                per_scenario=per_scenario,
-                exclude=exclude,
-                must_include=must_include,
-                seed=seed,
-            )
+            chosen = _first(loaded, int(n_items or 0), method=spec, **choices)
     if chosen.explanation:
         note(f"Chosen by {visible(chosen.explanation)}")
     if output_format == "ids":
@@ -192,18 +178,20 @@ def _first(
     bank: "Bank",
     n_items: int,
     *,
+    stages: str,
     exclude: Path | None,
     must_include: Path | None,
     seed: int,
     **choices: Any,
 ) -> "Selection":
     """Choose all items, or those of the first stage."""
-    from itembank.planning.select import select  # noqa: PLC0415
-
     excluded = () if exclude is None else listed_ids(exclude)
     included = () if must_include is None else ids_of_file(must_include)
+    number: Any = "auto" if stages == "auto" else int(stages)
     with progress("select") as report:
-        return select(bank, n_items, excluded=excluded, included=included, rng=seed, progress=report, **choices)
+        return ib.select(
+            bank, n_items, stages=number, excluded=excluded, included=included, rng=seed, progress=report, **choices
+        )
 
 
 def _say_next(selection: "Selection", path: Path) -> None:

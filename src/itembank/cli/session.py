@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+import itembank as ib
 from itembank.cli.command import Group
 from itembank.cli.options import (
     ANY_PATH,
@@ -49,7 +50,6 @@ from itembank.errors import visible
 
 if TYPE_CHECKING:
     from itembank.sessions.answers import Answer
-    from itembank.sessions.session import AdaptiveSession
 
 
 @click.group("session", cls=Group)
@@ -100,16 +100,14 @@ def start(*, bank: Path, output: Path, model_id: str, choices: Mapping[str, Any]
       column = "family"
       value = "llama"
     """  # noqa: D301
-    from itembank.bank.bank_files import load_bank  # noqa: PLC0415
     from itembank.selection.criteria import CRITERIA, uses_chance  # noqa: PLC0415
-    from itembank.sessions.journal_sessions import start_session  # noqa: PLC0415
 
     spec = session_spec(choices, seed)
     refuse_unused(("cost", not uses_chance(CRITERIA.resolve(spec.criterion)), "a criterion that looks at costs"))
     with warnings_as_notes(), progress("session start") as report:
-        loaded = load_bank(bank)
+        loaded = ib.load_bank(bank)
         spec = of_published(loaded, spec, choices)
-        with start_session(output, loaded, spec, model_id=model_id, bank_path=bank, progress=report):
+        with ib.start_session(output, loaded, spec, model_id=model_id, bank_path=bank, progress=report):
             pass
     note(f"Session of {visible(model_id)} over the {loaded.n_items} items of bank {loaded.bank_id} in {output}.")
     note(f"Next: itembank session run {output} --command 'PROGRAM {{item_id}}'")
@@ -140,12 +138,10 @@ def ask(*, journal: Path, n_items: int, only_new: bool, bank: Path | None, wait:
       itembank session ask run.jsonl
       itembank session ask run.jsonl -n 8 --new --format ids
     """  # noqa: D301
-    from itembank.sessions.journal_sessions import open_session  # noqa: PLC0415
-
     with (
         warnings_as_notes(),
         progress("session ask") as report,
-        open_session(journal, loaded_bank(bank), wait=wait, progress=report) as session,
+        ib.open_session(journal, loaded_bank(bank), wait=wait, progress=report) as session,
     ):
         items, is_new = next_items(session, n_items, only_new=only_new)
     rows = item_rows(session, items, is_new=is_new)
@@ -156,7 +152,10 @@ def ask(*, journal: Path, n_items: int, only_new: bool, bank: Path | None, wait:
     elif rows:
         print_rows(rows, "table", title=f"Next items for {session.model_id}")
     if not items:
-        _say_why_none(session)
+        if session.reason_stopped:
+            note(visible(session.conclusion))
+        else:
+            note(f"No further item while {len(session.pending)} are pending.")
         exit_if_imprecise(session)
 
 
@@ -203,7 +202,6 @@ def tell(
     An id that begins with a dash stands last, after two dashes (--).
     """  # noqa: D301
     from itembank.sessions.answers import parse_answers, tell_all  # noqa: PLC0415
-    from itembank.sessions.journal_sessions import open_session  # noqa: PLC0415
 
     if item == "-":
         refuse_unused(*((name, False, "an ITEM; with - the answers stand on standard input") for name in given))
@@ -213,7 +211,7 @@ def tell(
     with (
         warnings_as_notes(),
         progress("session tell") as report,
-        open_session(journal, loaded_bank(bank), wait=wait, progress=report) as session,
+        ib.open_session(journal, loaded_bank(bank), wait=wait, progress=report) as session,
     ):
         tell_all(session, answers, new_units=new_units)
     told = {"told": [answer.item_id for answer in answers], **session_facts(session)}
@@ -288,13 +286,6 @@ def _standard_input() -> str:
         return sys.stdin.buffer.read().decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise DataError(f"standard input must be UTF-8, one JSON object a line: {error}. Nothing was told.") from error
-
-
-def _say_why_none(session: "AdaptiveSession") -> None:
-    if session.reason_stopped:
-        note(visible(session.conclusion))
-    else:
-        note(f"No further item while {len(session.pending)} are pending.")
 
 
 session_command.add_command(run)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+import itembank as ib
 from itembank.cli.command import SESSION, gathered, headed
 from itembank.cli.main import EXIT_IMPRECISE
 from itembank.cli.new_results import note_flagged
@@ -78,19 +79,33 @@ short_session_options = gathered("choices", headed(SESSION, *_FILE_AND_TARGET, _
 
 def session_spec(choices: Mapping[str, Any], seed: int) -> "SessionSpec":
     """Make the spec that `session_options` and `--seed` stand for: the file's, and over it what options say."""
-    from itembank.sessions.session_spec import SessionSpec, read_session_fields  # noqa: PLC0415
+    from itembank.sessions.session_spec import read_session_fields  # noqa: PLC0415
 
     given = typed({**choices, "seed": seed})
     path = choices["session_file"]
     found = {} if path is None else read_session_fields(path)
     found |= {name: given[name] for name in ("target", "seed") if name in given}
     if "cost" in given:
-        found |= _per_cost(found, given["cost"])
+        from itembank.bank.costs import as_cost_unit  # noqa: PLC0415
+        from itembank.selection.criteria import criterion_of, uses_information  # noqa: PLC0415
+
+        criterion = found.get("criterion", "v-optimal")
+        if not isinstance(criterion, str) and uses_information(criterion):
+            criterion = criterion_of(criterion, per_cost=True)
+        found |= {
+            "criterion": criterion,
+            "cost": replace(as_cost_unit(found.get("cost", ib.CostUnit())), name=given["cost"]),
+        }
     budget, limits = found.get("budget", Budget()), budget_of(choices)
     found["budget"] = Budget(limits.n_items or budget.n_items, limits.costs or budget.costs)
     found["stopping"] = _stopping(found, given)
-    spec = SessionSpec(**found)
-    _refuse_unused_target(spec, choices)
+    spec = ib.SessionSpec(**found)
+    from itembank.selection.criteria import VOptimality  # noqa: PLC0415
+
+    # a target that steers nothing is refused
+    names_no_score = any("=" not in width for width in choices["half_width"])
+    is_used = isinstance(spec.criterion, VOptimality) or spec.stopping.decision is not None or names_no_score
+    refuse_unused(("target", is_used, "criterion v-optimal, --half-width W, --threshold or --better-than"))
     return spec
 
 
@@ -110,26 +125,6 @@ def of_published(bank: "Bank", spec: "SessionSpec", choices: Mapping[str, Any]) 
         "of --session, which may be empty, among all others, too."
     )
     return replace(spec, constraints=replace(spec.constraints, excluded=others))
-
-
-def _refuse_unused_target(spec: "SessionSpec", choices: Mapping[str, Any]) -> None:
-    """Refuse a target that steers nothing."""
-    from itembank.selection.criteria import VOptimality  # noqa: PLC0415
-
-    names_no_score = any("=" not in width for width in choices["half_width"])
-    is_used = isinstance(spec.criterion, VOptimality) or spec.stopping.decision is not None or names_no_score
-    refuse_unused(("target", is_used, "criterion v-optimal, --half-width W, --threshold or --better-than"))
-
-
-def _per_cost(found: Mapping[str, Any], unit: str) -> dict[str, Any]:
-    """Return the unit, and a criterion that is given with its choices divided by it where it is one of information."""
-    from itembank.bank.costs import CostUnit, as_cost_unit  # noqa: PLC0415
-    from itembank.selection.criteria import criterion_of, uses_information  # noqa: PLC0415
-
-    criterion = found.get("criterion", "v-optimal")
-    if not isinstance(criterion, str) and uses_information(criterion):
-        criterion = criterion_of(criterion, per_cost=True)
-    return {"criterion": criterion, "cost": replace(as_cost_unit(found.get("cost", CostUnit())), name=unit)}
 
 
 def budget_of(choices: Mapping[str, Any]) -> Budget:
@@ -192,19 +187,17 @@ wait_option = option(
 
 def loaded_bank(bank: Path | None) -> "Bank | None":
     """Load the bank that was named, if one was."""
-    from itembank.bank.bank_files import load_bank  # noqa: PLC0415
-
-    return None if bank is None else load_bank(bank)
+    return None if bank is None else ib.load_bank(bank)
 
 
 def print_session(journal: Path, bank: "Bank | None", output_format: str) -> None:
     """Print where a journal's session stands, and exit 3 when it ended imprecisely."""
     from itembank.sessions.journal import read_journal  # noqa: PLC0415
-    from itembank.sessions.journal_sessions import bank_of_session, read_session  # noqa: PLC0415
+    from itembank.sessions.journal_sessions import bank_of_session  # noqa: PLC0415
 
     known = bank_of_session(journal, bank)
     with warnings_as_notes(), progress("session status") as advance:
-        session = read_session(journal, known, progress=advance)
+        session = ib.read_session(journal, known, progress=advance)
         estimate = session.estimate()
     times = read_journal(journal).times
     facts = {

@@ -6,7 +6,7 @@ import signal
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -97,7 +97,6 @@ def run(
     Ctrl-C asks the programs to end and waits three seconds for them; a second Ctrl-C kills them.
     """  # noqa: D301
     from itembank.harnesses.commands import CommandItems, CommandSpec  # noqa: PLC0415
-    from itembank.harnesses.drive import drive  # noqa: PLC0415
     from itembank.sessions.journal_sessions import bank_of_session  # noqa: PLC0415
 
     spec = CommandSpec(**how)
@@ -111,7 +110,7 @@ def run(
     ):
         try:
             with warned_once():
-                drive(session, items, **running, after_answer=_teller(), on_interrupt=items.interrupt)
+                ib.harnesses.drive(session, items, **running, after_answer=_teller(), on_interrupt=items.interrupt)
         except KeyboardInterrupt:
             note(f"Stopped with {session.n_items} answers, all kept. The same command goes on from here.")
             raise
@@ -126,20 +125,19 @@ def _teller() -> Callable[["AdaptiveSession", "Answer"], None]:
             more = "it may be asked again" if answer.again else "skipped"
             note(f"{visible(answer.item_id)} failed, {more}: {answer.reason}")
             return
-        parts = [f"{session.n_items} answered", _score(session), *cost_words(session)]
+        from itembank.sessions.session_spec import CUSTOM  # noqa: PLC0415
+
+        target = session.pool.spec.target
+        name = target if isinstance(target, str) else CUSTOM
+        row = next(row for row in session.estimate().scores.rows() if row["target"] == name)
+        parts = [
+            f"{session.n_items} answered",
+            f"{name} {row['estimate']:.3f} ({row['low']:.3f} to {row['high']:.3f})",
+            *cost_words(session),
+        ]
         note("  ".join(parts))
 
     return tell
-
-
-def _score(session: "AdaptiveSession") -> str:
-    """Write the score that is wanted, with its interval."""
-    from itembank.sessions.session_spec import CUSTOM  # noqa: PLC0415
-
-    target = session.pool.spec.target
-    name = target if isinstance(target, str) else CUSTOM
-    row = next(row for row in session.estimate().scores.rows() if row["target"] == name)
-    return f"{name} {row['estimate']:.3f} ({row['low']:.3f} to {row['high']:.3f})"
 
 
 @contextlib.contextmanager
@@ -256,7 +254,13 @@ def _found(session: "AdaptiveSession", request: Mapping[str, Any], *, new_units:
     if request["request"] == "ask":
         return {"items": _asked(session, request)}
     if request["request"] == "tell":
-        answers = _answers(request)
+        from itembank.errors import DataError  # noqa: PLC0415
+        from itembank.sessions.answers import parse_answers  # noqa: PLC0415
+
+        given = request.get("answers")
+        if not isinstance(given, list):
+            raise DataError(f"answers must be a list of objects, got {given!r}.")
+        answers = parse_answers("\n".join(json.dumps(one) for one in given), "answers")
         tell_all(session, answers, new_units=new_units)
         return {"told": [answer.item_id for answer in answers]}
     return {"scores": session.estimate().scores.rows()}
@@ -273,14 +277,3 @@ def _asked(session: "AdaptiveSession", request: Mapping[str, Any]) -> list[dict[
         raise DataError(f"only_new must be true or false, got {only_new!r}.")
     items, is_new = next_items(session, n, only_new=only_new)
     return item_rows(session, items, is_new=is_new)
-
-
-def _answers(request: Mapping[str, Any]) -> "Sequence[Answer]":
-    """Read the answers of a request, as `itembank session tell JOURNAL -` reads lines."""
-    from itembank.errors import DataError  # noqa: PLC0415
-    from itembank.sessions.answers import parse_answers  # noqa: PLC0415
-
-    given = request.get("answers")
-    if not isinstance(given, list):
-        raise DataError(f"answers must be a list of objects, got {given!r}.")
-    return parse_answers("\n".join(json.dumps(one) for one in given), "answers")

@@ -5,6 +5,7 @@ from typing import Any
 
 import click
 
+import itembank as ib
 from itembank.calibration.calibration_specs import METHODS
 from itembank.cli.command import Command
 from itembank.cli.new_results import read_results
@@ -53,28 +54,27 @@ def dimensions_command(
       itembank study dimensions responses.parquet --dims 1,2,4,8 --format json
     """  # noqa: D301
     from itembank.pages.paper_charts import dimensionality_chart  # noqa: PLC0415
-    from itembank.studies.papers.dimensions import dimensionality  # noqa: PLC0415
 
     with warnings_as_notes():
         matrix = read_results(responses)
         with progress("study") as report:
-            found = dimensionality(matrix, method, candidates=dims, rng=seed, progress=report)
+            found = ib.diagnostics.dimensionality(matrix, method, candidates=dims, rng=seed, progress=report)
         if figure is not None:
             write_figure(dimensionality_chart(found), figure)
     print_record(
         found.to_dict(),
         "held_out",
-        [_in_points(row) for row in found.rows()] if output_format == "table" else found.rows(),
+        [
+            {name: 100.0 * value if "error" in name and "log" not in name else value for name, value in row.items()}
+            for row in found.rows()
+        ]
+        if output_format == "table"
+        else found.rows(),
         output_format,
         title="Dimensions",
         heading="Errors for models left out, in points",
         least=("log_likelihood_standard_error", "relative_standard_error", "log_likelihood"),
     )
-
-
-def _in_points(row: dict[str, Any]) -> dict[str, Any]:
-    """Errors in the unit in which the message speaks of them."""
-    return {name: 100.0 * value if "error" in name and "log" not in name else value for name, value in row.items()}
 
 
 HOMOGENEITY_COLUMNS = (
@@ -110,17 +110,15 @@ def homogeneity_command(
       itembank study homogeneity bank --figure homogeneity.png
       itembank study homogeneity responses.parquet -n 100 --format csv
     """  # noqa: D301
-    from itembank.bank.bank_files import load_bank  # noqa: PLC0415
     from itembank.files.hub_names import is_hub_name  # noqa: PLC0415
     from itembank.pages.paper_charts import homogeneity_chart  # noqa: PLC0415
-    from itembank.studies.papers.scenario_homogeneity import homogeneity  # noqa: PLC0415
 
     is_bank = len(source) == 1 and (is_hub_name(source[0]) or (source[0] / "bank.json").is_file())
     refuse_unused(("scenarios", figure is not None, "--figure FILE"))
     with warnings_as_notes():
-        past: Any = load_bank(source[0]) if is_bank else read_results(source)
+        past: Any = ib.load_bank(source[0]) if is_bank else read_results(source)
         with progress("study") as report:
-            found = homogeneity(past, budget=budget, rng=seed, progress=report)
+            found = ib.diagnostics.homogeneity(past, budget=budget, rng=seed, progress=report)
         if figure is not None:
             write_figure(homogeneity_chart(found, scenarios=scenarios), figure)
     print_record(
@@ -180,15 +178,13 @@ def predictions_command(
       itembank study predictions bank --figure predictions.png
       itembank study predictions bank --show bins --format csv
     """  # noqa: D301
-    from itembank.bank.bank_files import load_bank  # noqa: PLC0415
     from itembank.pages.paper_charts import item_predictions_chart  # noqa: PLC0415
-    from itembank.studies.papers.item_predictions import item_predictions  # noqa: PLC0415
 
     refuse_unused(("scenarios", figure is not None, "--figure FILE"))
-    loaded = load_bank(bank)
+    loaded = ib.load_bank(bank)
     with warnings_as_notes():
         with progress("study") as report:
-            found = item_predictions(loaded, rng=seed, progress=report)
+            found = ib.diagnostics.item_predictions(loaded, rng=seed, progress=report)
         if figure is not None:
             write_figure(item_predictions_chart(found, scenarios=scenarios), figure)
     parts = {"scenarios": found.rows(), "bins": found.bin_rows()}
@@ -223,13 +219,12 @@ def weights_command(*, bank: Path, selections: tuple[Path, ...], figure: Path | 
       itembank study weights bank selection.json --format csv
     """  # noqa: D301
     from itembank.pages.paper_charts import selection_weights_chart  # noqa: PLC0415
-    from itembank.studies.papers.selection_weights import selection_weights  # noqa: PLC0415
 
     stems = [path.stem for path in selections]
     names = [path.stem if stems.count(path.stem) == 1 else str(path) for path in selections]
     if len(set(names)) < len(names):
         raise click.UsageError("Name every selection once.")
-    found = selection_weights(bank, dict(zip(names, selections, strict=True)))
+    found = ib.diagnostics.selection_weights(bank, dict(zip(names, selections, strict=True)))
     if figure is not None:
         write_figure(selection_weights_chart(found), figure)
     about = found.to_dict()
@@ -287,7 +282,6 @@ def tasks_command(
     """  # noqa: D301
     from itembank.bank.costs import unit_unasked  # noqa: PLC0415
     from itembank.pages.paper_charts import task_correlations_chart, task_costs_chart  # noqa: PLC0415
-    from itembank.studies.papers.task_overview import task_overview  # noqa: PLC0415
 
     refuse_unused(
         ("kind", figure is not None, "--figure FILE"),
@@ -298,7 +292,7 @@ def tasks_command(
         matrix = read_results(responses)
         if kind == "costs" and cost is None:
             cost = unit_unasked(matrix)
-        found = task_overview(matrix, by=by, cost=cost, level=level)
+        found = ib.diagnostics.task_overview(matrix, by=by, cost=cost, level=level)
         if figure is not None:
             draw = task_costs_chart if kind == "costs" else task_correlations_chart
             write_figure(draw(found), figure)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+import itembank as ib
 from itembank.cli.render import print_rows
 from itembank.cli.report_options import write_figure
 
@@ -112,9 +113,7 @@ def print_differences(
 
 def _loaded(folder: Path, n_tasks: tuple[int, ...]) -> "PredictionResult":
     """Read a prediction study; refuse numbers of calibration tasks that it does not have."""
-    from itembank.studies.results import PredictionResult  # noqa: PLC0415
-
-    result = PredictionResult.load(folder)
+    result = ib.studies.PredictionResult.load(folder)
     known = result.curves["n_calibration_tasks"].unique().sort().to_list()
     unknown = [n for n in n_tasks if n not in known]
     if unknown:
@@ -174,13 +173,6 @@ LAYOUTS: Mapping[str, Callable[["pl.DataFrame"], list[Row]]] = {
 """How the tables of errors and costs are laid out."""
 
 
-def _check_one(kind: str, given: Mapping[str, Sequence[object]]) -> None:
-    """Refuse several values where a figure shows one."""
-    for name, values in given.items():
-        if kind in {"tasks", "models", "choices"} and len(values) > 1:
-            raise click.UsageError(f"{name} is given once with --kind {kind}, got {len(values)} values.")
-
-
 def plot_prediction(
     folder: Path,
     kind: str,
@@ -195,6 +187,9 @@ def plot_prediction(
     from itembank.pages.prediction_charts import prediction_chart  # noqa: PLC0415
 
     result = _loaded(folder, n_tasks)
-    _check_one(kind, {"--tasks": n_tasks, "--set": sets})
+    given = {"--tasks": n_tasks, "--set": sets}
+    for name, values in given.items():
+        if kind in {"tasks", "models", "choices"} and len(values) > 1:
+            raise click.UsageError(f"{name} is given once with --kind {kind}, got {len(values)} values.")
     chart = prediction_chart(result, kind, sets=sets, n_tasks=n_tasks, assessors=assessors, budget=budget)
     write_figure(chart, output)
