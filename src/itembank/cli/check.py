@@ -28,10 +28,11 @@ from itembank.cli.options import (
     is_bank,
     option,
     refuse_unused,
+    report_option,
+    report_result,
     seed_option,
 )
 from itembank.cli.render import note, print_record, print_rows, progress, warnings_as_notes
-from itembank.cli.report_options import report_option, report_result
 from itembank.errors import visible
 
 if TYPE_CHECKING:

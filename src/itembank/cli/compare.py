@@ -28,11 +28,12 @@ from itembank.cli.options import (
     method_option,
     option,
     refuse_unused,
+    report_option,
+    report_result,
     responses_argument,
     seed_option,
 )
 from itembank.cli.render import note, print_rows, progress, refuse_empty, warnings_as_notes
-from itembank.cli.report_options import report_option, report_result
 from itembank.comparison.comparison_spec import ComparisonSpec
 from itembank.estimation.estimand_names import ESTIMANDS_IN_WORDS, RUN
 from itembank.estimation.estimator_specs import METHODS

@@ -26,10 +26,13 @@ from itembank.cli.options import (
     level_option,
     method_option,
     models_option,
+    note_report,
     option,
+    report_option,
+    typed_command,
+    write_report,
 )
 from itembank.cli.render import note, print_rows, progress, refuse_empty, warnings_as_notes
-from itembank.cli.report_options import note_report, report_option, typed_command, write_report
 from itembank.errors import visible
 from itembank.estimation.estimand_names import ESTIMANDS_IN_WORDS, RUN
 from itembank.estimation.estimator_specs import METHODS, IntervalKind

@@ -9,9 +9,20 @@ import click
 
 import itembank as ib
 from itembank.cli.command import Command
-from itembank.cli.options import FILE, NEW_FILE, BankPath, format_option, option, refuse_unused
+from itembank.cli.options import (
+    FILE,
+    NEW_FILE,
+    BankPath,
+    checked_report_path,
+    figure_option,
+    format_option,
+    option,
+    refuse_unused,
+    typed_command,
+    write_figure,
+    write_report,
+)
 from itembank.cli.render import note, print_record, print_rows, progress, warnings_as_notes
-from itembank.cli.report_options import checked_report_path, figure_option, typed_command, write_figure, write_report
 from itembank.cli.session_options import bank_option, loaded_bank
 from itembank.errors import shown, visible
 

@@ -2,11 +2,13 @@
 
 import functools
 import math
+import shlex
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from pathlib import Path
 from types import NoneType
-from typing import Any, TypeAlias, TypeVar, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, get_args, get_origin, get_type_hints
 
 import click
 from click.core import ParameterSource
@@ -19,6 +21,10 @@ from itembank.estimation.estimand_names import ESTIMANDS, RUN
 from itembank.files.spec_files import Named, members_of, read_choices
 from itembank.methods import MethodTable
 from itembank.responses.score_names import Across, Within
+
+if TYPE_CHECKING:
+    from itembank.pages.blocks import Chart
+    from itembank.pages.render import Page
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -330,3 +336,76 @@ def typed(choices: Mapping[str, Any]) -> dict[str, Any]:
     return {
         name: value for name, value in choices.items() if context.get_parameter_source(name) != ParameterSource.DEFAULT
     }
+
+
+def figure_option(what: str = "it", *, required: bool = False) -> Decorator:
+    """Make `--figure`; a name that no figure can have is refused before any work."""
+    return option(
+        "--figure FILE",
+        f"{'Draw' if required else 'Also draw'} {what}: a PNG, SVG or PDF file.",
+        NEW_FILE,
+        callback=_checked_figure,
+        required=required,
+    )
+
+
+def _checked_figure(ctx: click.Context, _parameter: click.Parameter, path: Path | None) -> Path | None:
+    if path is not None and not ctx.resilient_parsing:
+        from itembank.pages.pictures import check_picture_destination  # noqa: PLC0415
+        from itembank.pages.runtime import check_drawing_library  # noqa: PLC0415
+
+        check_picture_destination(path)
+        check_drawing_library()
+    return path
+
+
+def write_figure(chart: "Chart", path: Path) -> None:
+    """Write a chart as a picture, and say where it is."""
+    note(f"Figure: {chart.save(path)}")
+
+
+def checked_report_path(ctx: click.Context, _parameter: click.Parameter, path: Path | None) -> Path | None:
+    """Refuse what no page could be written to."""
+    if path is not None and not ctx.resilient_parsing:
+        from itembank.pages.render import check_page_destination  # noqa: PLC0415
+        from itembank.pages.runtime import check_libraries  # noqa: PLC0415
+
+        check_page_destination(path)
+        check_libraries()
+    return path
+
+
+report_option = option(
+    "--report FILE",
+    "Also write a page to look at and to send: one HTML file.",
+    NEW_FILE,
+    callback=checked_report_path,
+)
+"""A name that no page can have is refused before any work."""
+
+
+def write_report(page: "Page", path: Path) -> None:
+    """Write a page and say where it is."""
+    note(f"Report: {page.save(path)}")
+
+
+def note_report(path: Path | None) -> None:
+    """Say how to see a result as a page, where no page was asked for."""
+    if path is None:
+        note("To see this as a page: --report FILE.html")
+
+
+def report_result(path: Path | None, output_format: str, page: "Callable[[str], Page]") -> None:
+    """Write the page of a result where one was asked for; else say below a table how to see it.
+
+    `page` makes the page from the command as it was typed.
+    """
+    if path is not None:
+        write_report(page(typed_command()), path)
+    elif output_format == "table":
+        note_report(path)
+
+
+def typed_command() -> str:
+    """Return the command as it was typed, for the page that it writes."""
+    return shlex.join(["itembank", *sys.argv[1:]])

@@ -1,13 +1,13 @@
 """Options of the commands that publish, and how they say what goes and what stays."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
 import itembank as ib
-from itembank.cli.command import Command, Group
+from itembank.cli.command import Command, Group, together
 from itembank.cli.options import (
     ANY_PATH,
     COUNT,
@@ -29,23 +29,19 @@ if TYPE_CHECKING:
     from itembank.bank.selections import Selection
     from itembank.harnesses.lm_eval.export import ExportedTasks
 
-Function = TypeVar("Function", bound=Callable[..., Any])
 
 license_option = option("--license NAME license_name", "License, as the Hub has it: cc-by-4.0.", default="")
-_include = option(
-    "--include-column NAME include_columns",
-    "A column of items that may be published although it looks like questions or answers, or one of models beside"
-    " those that are known to be needed. Repeatable.",
-    many=True,
+column_options = together(
+    option(
+        "--include-column NAME include_columns",
+        "A column of items that may be published although it looks like questions or answers, or one of models beside "
+        "those that are known to be needed. Repeatable.",
+        many=True,
+    ),
+    option("--drop-column NAME drop_columns", "A column of items or models to leave out. Repeatable.", many=True),
 )
-_drop = option("--drop-column NAME drop_columns", "A column of items or models to leave out. Repeatable.", many=True)
 include_data_option = option("--include-data", "Let the data files of tasks go: questions and answers, mostly.", bool)
 MOST_LISTED = 40
-
-
-def column_options(function: Function) -> Function:
-    """Add `--include-column` and `--drop-column`."""
-    return _include(_drop(function))
 
 
 def note_files(files: Mapping[str, int]) -> None:

@@ -8,9 +8,17 @@ import click
 
 import itembank as ib
 from itembank.cli.command import Command, gathered
-from itembank.cli.options import COUNT, folder_option, format_option, option, output_option, seed_option
+from itembank.cli.options import (
+    COUNT,
+    folder_option,
+    format_option,
+    option,
+    output_option,
+    seed_option,
+    typed_command,
+    write_report,
+)
 from itembank.cli.render import note, print_rows, progress, warnings_as_notes
-from itembank.cli.report_options import typed_command, write_report
 from itembank.studies.simulation.simulation_specs import SimulationSpec
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, cast
 import click
 
 import itembank as ib
-from itembank.cli.command import Function
+from itembank.cli.command import together
 from itembank.cli.new_results import read_results
-from itembank.cli.options import BankPath, option
+from itembank.cli.options import EXISTING, BankPath, option
 from itembank.scaling.pretraining.method_specs import ItemResponseLaw
 
 if TYPE_CHECKING:
@@ -24,14 +24,15 @@ item_model_option = option("--item-model", "Without a bank: parameters an item."
 model_option = option("--model MODEL_ID models", "Report this model only. Repeatable.", many=True)
 
 
-def responses_or_builtin(function: Function) -> Function:
-    """Make the argument RESPONSES, and `--builtin`."""
-    builtin = option(
+responses_or_builtin = together(
+    click.argument("responses", nargs=-1, type=EXISTING),
+    option(
         "--builtin NAME[:KIND]",
         "Take a data set of the package instead, and of it correct, probability or probability_per_byte: "
         "bytelms:correct.",
-    )
-    return click.argument("responses", nargs=-1, type=click.Path(exists=True, path_type=Path))(builtin(function))
+    ),
+)
+"""The argument RESPONSES, and `--builtin`."""
 
 
 def read_responses_or_builtin(

@@ -14,17 +14,20 @@ from itembank.cli.command import Command, gathered, headed
 from itembank.cli.options import (
     COUNT,
     WholeNumbers,
+    figure_option,
     file_choices,
     format_option,
     level_option,
     option,
     refuse_unused,
+    report_option,
+    report_result,
     seed_option,
     spec_file_option,
     typed,
+    write_figure,
 )
 from itembank.cli.render import note, print_object, print_rows, progress, warnings_as_notes
-from itembank.cli.report_options import figure_option, report_option, report_result, write_figure
 from itembank.cli.scaling_options import (
     CALIBRATED_HERE,
     bank_option,

@@ -13,17 +13,20 @@ from itembank.cli.command import Command, gathered
 from itembank.cli.options import (
     BankPath,
     WholeNumbers,
+    figure_option,
     file_choices,
     format_option,
     level_option,
     option,
     refuse_unused,
+    report_option,
+    report_result,
     seed_option,
     spec_file_option,
     typed,
+    write_figure,
 )
 from itembank.cli.render import print_object, print_record, print_rows, progress, warnings_as_notes
-from itembank.cli.report_options import figure_option, report_option, report_result, write_figure
 from itembank.cli.scaling_options import read_responses_or_builtin, responses_or_builtin
 from itembank.scaling.transfers.transfer_specs import METHODS, TransferSpec
 

@@ -10,9 +10,18 @@ import click
 
 import itembank as ib
 from itembank.cli.command import Group, gathered, headed
-from itembank.cli.options import ANY_PATH, EXISTING_FOLDER, FILE, format_option, jobs_option, option, refuse_unused
+from itembank.cli.options import (
+    ANY_PATH,
+    EXISTING_FOLDER,
+    FILE,
+    figure_option,
+    format_option,
+    jobs_option,
+    option,
+    refuse_unused,
+    write_figure,
+)
 from itembank.cli.render import note, print_rows, progress, warnings_as_notes
-from itembank.cli.report_options import figure_option, write_figure
 from itembank.cli.study_papers import COMMANDS
 from itembank.cli.study_prediction import (
     COMPARISON_KINDS,

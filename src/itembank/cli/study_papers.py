@@ -16,6 +16,7 @@ from itembank.cli.options import (
     MethodName,
     WholeNumbers,
     bank_argument,
+    figure_option,
     format_option,
     level_option,
     method_option,
@@ -23,9 +24,9 @@ from itembank.cli.options import (
     refuse_unused,
     responses_argument,
     seed_option,
+    write_figure,
 )
 from itembank.cli.render import print_object, print_record, print_rows, progress, warnings_as_notes
-from itembank.cli.report_options import figure_option, write_figure
 
 
 @click.command("dimensions", cls=Command)

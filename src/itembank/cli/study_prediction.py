@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import itembank as ib
+from itembank.cli.options import write_figure
 from itembank.cli.render import print_rows
-from itembank.cli.report_options import write_figure
 
 if TYPE_CHECKING:
     import polars as pl
