@@ -79,5 +79,5 @@ def test_a_path_that_finds_nothing_ends_with_the_keys_that_are_there(folder, run
     columns = ("--column", "item_id=testIdx", "--column", "response=success", "--model-id", "m")
     outcome = run(*words, *columns)
     assert outcome.code == 1
-    assert "--rows must lead to the rows, but 'result' finds none" in outcome.err
+    assert "--column rows=PATH must lead to the rows, but 'result' finds none" in outcome.err
     assert "Did you mean 'results'?" in outcome.err

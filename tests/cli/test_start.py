@@ -8,26 +8,32 @@ import pytest
 
 @pytest.fixture
 def items(tmp_path):
-    path = tmp_path / "items.csv"
-    path.write_text("item_id,scenario\n" + "".join(f"q{number},{'ab'[number % 2]}\n" for number in range(80)))
+    return table(tmp_path / "items.csv")
+
+
+def table(path, n_items=80):
+    rows = [f"q{number},{'ab'[number % 2]}\n" for number in range(n_items)]
+    path.write_text("item_id,scenario\n" + "".join(rows))
     return path
 
 
-def results(path, models, rng):
-    rows = [f"{model},q{number},{int(rng.random() < 0.6)}\n" for model in models for number in range(80)]
+def results(path, models, rng, n_items=80):
+    rows = [f"{model},q{number},{int(rng.random() < 0.6)}\n" for model in models for number in range(n_items)]
     path.write_text("model_id,item_id,response\n" + "".join(rows))
     return path
 
 
-def test_from_items_alone_to_an_estimate(run, tmp_path, items, rng):
-    outcome = run("calibrate", "--items", items, "-o", tmp_path / "bank", "--format", "json")
+def test_from_items_alone_to_an_estimate(run, tmp_path, rng):
+    outcome = run(
+        "calibrate", "--items", table(tmp_path / "items.csv", 240), "-o", tmp_path / "bank", "--format", "json"
+    )
     assert outcome.code == 0
     row = json.loads(outcome.out)[0]
-    assert (row["n_models"], row["n_items"], row["method"]) == (0, 80, "few-models")
+    assert (row["n_models"], row["n_items"], row["method"]) == (0, 240, "few-models")
     assert row["half_width"] > row["half_width_3_models"] > row["half_width_10_models"]
     assert "More models that run all items narrow this to" in outcome.err
     assert run("select", tmp_path / "bank", "-n", 40, "-o", tmp_path / "s.json").code == 0
-    new = results(tmp_path / "new.csv", ["new"], rng)
+    new = results(tmp_path / "new.csv", ["new"], rng, 240)
     outcome = run("estimate", tmp_path / "bank", new, "--selection", tmp_path / "s.json", "--format", "json")
     assert outcome.code == 0
     assert {row["interval"] for row in json.loads(outcome.out)} == {"design"}
