@@ -212,9 +212,9 @@ TARGETS = {
         is_standard_input=True,
     ),
     "results to audit": Target(
-        "past.csv", (("audit", "past.csv", *JSON), ("audit", "past.csv", *PAGE)), (), ("page.html",)
+        "past.csv", (("check", "past.csv", *JSON), ("check", "past.csv", "--report", "page.html")), (), ("page.html",)
     ),
-    "chosen options": Target("choices.csv", (("audit", "past.csv", "--choices", "choices.csv", *JSON),), ("past.csv",)),
+    "chosen options": Target("choices.csv", (("check", "past.csv", "--choices", "choices.csv", *JSON),), ("past.csv",)),
     "items to begin with": Target(
         "begin.csv",
         (("start", "begin.csv", "-o", "begun", "-n", "6", "--selection", "begun.json", *JSON),),

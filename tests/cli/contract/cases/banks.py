@@ -160,7 +160,7 @@ _CHECK = Case(
         **PAGES,
         "--ignore-unknown": "no full run here has more items; tests/cli/test_check.py has one",
         "--since": "no results here have dates; tests/cli/test_check.py has some",
-        "--fail-on": "it ends the command with code 1: tests/cli/test_check_items.py",
+        "--fail-on": "it ends the command with code 1: tests/cli/test_check.py",
     },
     stops={
         ("items", "--by"): "the models must have a column 'family'",
