@@ -98,7 +98,7 @@ def plan_command(
         path = None if session_file == DEFAULT_SESSION else Path(session_file)
         from itembank.sessions.session_spec import read_session_fields  # noqa: PLC0415
 
-        choices = {
+        choices: dict[str, Any] = {
             "half_width": half_width,
             "target": target,
             "level": level,

@@ -289,9 +289,9 @@ def run_lm_eval_command(
         if dry_run:
             launch = partial(run_command, call.without_model(), output=None, plugin=plugin)
             most = spec.budget.n_items if spec is not None else n_chosen if n_stages > 1 else None
-            from itembank.harnesses.lm_eval.dry_run import dry_run  # noqa: PLC0415
+            from itembank.harnesses.lm_eval.dry_run import dry_run as counted_run  # noqa: PLC0415
 
-            counted = dry_run(launch, loaded, documents, n_items=most, prompts=prompts).to_dict()
+            counted = counted_run(launch, loaded, documents, n_items=most, prompts=prompts).to_dict()
             print_dry_run({"bank": loaded.bank_id, **counted}, output_format)
             if prompts.has_template:
                 note("Chat templates are the model's, so the settings of prompts were compared, not the prompts.")
