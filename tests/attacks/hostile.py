@@ -75,21 +75,19 @@ def make_hostile(folder: Path) -> None:
 
 COMMANDS = (
     ("info", "bank"),
-    ("bank", "log", "retired"),
-    ("bank", "diff", "bank", "retired"),
+    ("info", "retired", "--log"),
+    ("info", "bank", "retired"),
     ("select", "bank", "-n", "45", "--method", "random"),
     ("estimate", "bank", "new.jsonl", *FAST),
     ("compare", "bank", "new.jsonl", "--method", "p-irt", "--target", "all"),
     ("session", "status", "run.jsonl"),
-    ("session", "export", "run.jsonl"),
     ("replay", "bank", "new.jsonl", "--max-items", "2", *FAST_SESSION),
     ("study", "homogeneity", "bank"),
     ("study", "weights", "bank", "selection.json"),
 )
 """With every `--format`."""
 MESSAGES = (
-    ("select", "bank", "-n", "45", "--method", "random", "--emit", "ids"),
-    ("select", "bank", "-n", "45", "--method", "random", "--emit", "lm-eval"),
+    ("select", "bank", "-n", "45", "--method", "random", "--format", "ids"),
     ("session", "ask", "run.jsonl", "-n", "9"),
     ("session", "ask", "run.jsonl", "-n", "9", "--format", "table"),
     ("session", "tell", "run.jsonl", "--response", "1", "--", NAMES[0]),

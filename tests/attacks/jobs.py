@@ -91,33 +91,17 @@ def records_but_ids(folder: Path) -> object:
 RETIRE = ("bank", "retire", "bank", "math/0", "--reason", "wrong key")
 CALIBRATE = ("calibrate", "responses.parquet", "-o", "new", "--item-model", "2pl", "--no-folds")
 NOTE = ("bank", "note", "named", "text")
-START = ("start", "begin.csv", "-o", "begun")
+START = ("calibrate", "--items", "begin.csv", "-o", "begun")
 RUN = ("session", "run", "run.jsonl", "--command", "echo 1")
 TINY = ("publish-tiny", "bank", "-n", "6", "-o", "tiny")
 ESTIMATE = ("estimate", "bank", "new.csv", "--selection", "selection.json", "--method", "p-irt", "--format", "csv")
-PLOT = ("study", "plot", "study", "--kind", "error", "--figure", "error.png")
+PLOT = ("study", "table", "study", "--figure", "error.png")
 JOBS = {
     "import": Job(("import", "long.csv", "-o", "out.parquet"), ("long.csv",), ("out.parquet",)),
     "import over another": Job(
         ("import", "long.csv", "-o", "responses.parquet"),
         ("long.csv", "responses.parquet"),
         ("responses.parquet",),
-    ),
-    "import with choice scores": Job(
-        (
-            "import",
-            "logs",
-            "--task",
-            "capitals",
-            "--response",
-            "probability",
-            "--choice-scores",
-            "s.csv",
-            "-o",
-            "out.parquet",
-        ),
-        ("logs",),
-        ("out.parquet", "s.csv"),
     ),
     "calibrate": Job(CALIBRATE, ("responses.parquet",), ("new",), again=(*CALIBRATE, "--force")),
     "calibrate --force": Job(
@@ -149,9 +133,7 @@ JOBS = {
         again=("session", "ask", "new.jsonl"),
         read=without_time,
     ),
-    "session export": Job(
-        ("session", "export", "run.jsonl", "-o", "told.parquet"), ("bank", "run.jsonl"), ("told.parquet",)
-    ),
+    "import of a journal": Job(("import", "run.jsonl", "-o", "told.parquet"), ("bank", "run.jsonl"), ("told.parquet",)),
     "study run": Job(
         ("study", "run", "study.toml", "-o", "study", "--jobs", "1"),
         ("study.toml", "study-data.parquet"),
@@ -160,13 +142,13 @@ JOBS = {
         goes_on=True,
     ),
     "study predict": Job(
-        ("study", "predict", "prediction.toml", "-o", "prediction", "--jobs", "1"),
+        ("study", "run", "prediction.toml", "-o", "prediction", "--jobs", "1"),
         ("prediction.toml", "prediction-data.parquet"),
         ("prediction",),
         read=numbers_of_study,
         goes_on=True,
     ),
-    "study plot": Job(PLOT, ("study",), ("error.png",), again=(*PLOT, "--force")),
+    "study table --figure": Job(PLOT, ("study",), ("error.png",)),
     "scaling": Job(
         (
             "scaling",
@@ -174,12 +156,12 @@ JOBS = {
             "suite.parquet",
             "--law",
             "sigmoid",
-            "--checked",
-            "0",
+            "--spec",
+            "unchecked.toml",
             "--figure",
             "scores.png",
         ),
-        ("suite.parquet",),
+        ("suite.parquet", "unchecked.toml"),
         ("scores.png",),
     ),
     "simulate": Job(
@@ -187,13 +169,13 @@ JOBS = {
             "simulate",
             "-o",
             "made.parquet",
-            "--models",
+            "--n-models",
             "6",
-            "--items",
+            "--n-items",
             "12",
-            "--tasks",
+            "--n-tasks",
             "2",
-            "--dims",
+            "--n-dims",
             "1",
             "--seed",
             "7",
@@ -210,7 +192,7 @@ JOBS = {
         (*RETIRE, "-o", "new"), ("bank",), ("new",), again=(*RETIRE, "-o", "new", "--force"), read=dateless
     ),
     "bank restore --force": Job(
-        ("bank", "restore", "retired", "math/0", "--reason", "right", "-o", "named", "--force"),
+        ("bank", "retire", "retired", "math/0", "--status", "active", "--reason", "right", "-o", "named", "--force"),
         ("retired", "named"),
         ("named",),
         read=dateless,
@@ -227,12 +209,7 @@ JOBS = {
             (("bank", "recalibrate", "bank", "new.csv", "--how", "random"), ("bank", "new.csv")),
         )
     },
-    "start": Job(
-        (*START, "-n", "6", "--selection", "begun.json"),
-        ("begin.csv",),
-        ("begun", "begun.json"),
-        again=(*START, "-n", "6", "--selection", "begun.json", "--force"),
-    ),
+    "calibrate --items": Job(START, ("begin.csv",), ("begun",), again=(*START, "--force")),
     "session run": Job(
         (*RUN, "--logs", "logs-of-run"),
         ("bank", "run.jsonl"),
@@ -241,15 +218,11 @@ JOBS = {
         read=answers_of_session,
         goes_on=True,
     ),
-    "report": Job(
-        ("report", "bank", "new.csv", "--selection", "selection.json", "-o", "page.html"),
-        ("bank", "new.csv", "selection.json"),
-        ("page.html",),
-    ),
+    "report": Job(("report", "run.jsonl", "-o", "page.html"), ("bank", "run.jsonl"), ("page.html",)),
     "estimate --report": Job(
         (*ESTIMATE, "--report", "page.html"), ("bank", "new.csv", "selection.json"), ("bank", "page.html")
     ),
-    "audit": Job(("audit", "past.csv", "-o", "audit.html"), ("past.csv",), ("audit.html",)),
+    "check": Job(("check", "past.csv", "--report", "audit.html"), ("past.csv",), ("audit.html",)),
     "publish-tiny": Job(TINY, ("bank",), ("tiny",), again=(*TINY, "--force")),
     "export eee": Job(
         ("export", "eee", "estimates.json", "-o", "records", "--organization", "us"),
@@ -257,7 +230,6 @@ JOBS = {
         ("records",),
         read=records_but_ids,
     ),
-    "prepare": Job(("prepare", "bank"), ("bank",), ("bank",)),
     "sample-data": Job(("sample-data", "-o", "sample"), (), ("sample/past.csv", "sample/new-model.csv")),
     "quickstart": Job(("quickstart", "-n", "30", "--repeats", "1", "-o", "quickstart"), (), ("quickstart",)),
 }

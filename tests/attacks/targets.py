@@ -15,7 +15,7 @@ READ = ("import",)
 TO = ("-o", "out.parquet", *JSON)
 LOG = "logs/org__one"
 DATE = "2025-03-01T10-00-00.000001"
-LAW = ("scaling", "pretrain", "suite.parquet", "--law", "sigmoid", "--checked", "0", *JSON)
+LAW = ("scaling", "pretrain", "suite.parquet", "--law", "sigmoid", "--spec", "unchecked.toml", *JSON)
 STUDY = ("study.toml", "-o", "study", "--jobs", "1")
 PREDICTION = ("prediction.toml", "-o", "prediction", "--jobs", "1")
 
@@ -80,20 +80,20 @@ BANK = (
     ("info", "bank", *JSON),
     ESTIMATE,
     ("select", "bank", "-n", "6", "--method", "anchor-irt", *JSON),
-    ("audit", "bank", *JSON),
+    ("check", "bank", *JSON),
 )
 CHANGED_BANK = (
-    ("bank", "log", "retired", *JSON),
+    ("info", "retired", "--log", *JSON),
     ("estimate", "retired", "new.csv", "--target", "quiz@1", *FAST, *JSON),
-    ("bank", "restore", "retired", "math/0", "--reason", "right", "-o", "back", *JSON),
-    ("bank", "diff", "named", "retired", *JSON),
+    ("bank", "retire", "retired", "math/0", "--status", "active", "--reason", "right", "-o", "back", *JSON),
+    ("info", "named", "retired", *JSON),
     ("bank", "merge", "retired", "named", "-o", "back", "--force", *JSON),
 )
 SESSION = (
     ("session", "status", "run.jsonl", *JSON),
     ("session", "ask", "run.jsonl"),
     ("session", "tell", "run.jsonl", "math/15", "--response", "1"),
-    ("session", "export", "run.jsonl", *JSON),
+    ("import", "run.jsonl", "-o", "told.parquet", *JSON),
     ("check", "bank", "run.jsonl", *JSON),
     ("report", "run.jsonl", *PAGE),
 )
@@ -138,7 +138,7 @@ def _of_other_tools() -> dict[str, Target]:
         for tool, file in OF_OTHER_TOOLS.items()
     }
     return targets | {
-        "JSON": Target("deep.json", (("import", "deep.json", "--as", "json", "--rows", "rows", *columns, *TO),))
+        "JSON": Target("deep.json", (("import", "deep.json", "--as", "json", "--column", "rows=rows", *columns, *TO),))
     }
 
 
@@ -157,12 +157,11 @@ TARGETS = {
         f"{LOG}/samples_capitals_{DATE}.jsonl",
         (
             (
-                *("import", "logs", "--task", "capitals", "--response", "probability"),
-                *("--choice-scores", "scores.csv", *TO),
+                *("import", "logs", "--task", "capitals", "--spec", "probability.toml"),
+                *TO,
             ),
         ),
-        ("logs",),
-        ("out.parquet", "scores.csv"),
+        ("logs", "probability.toml"),
     ),
     "lm-eval results": Target(f"{LOG}/results_{DATE}.json", (("import", "logs", *TO),), ("logs",)),
     "model table": Target("models.csv", ((*READ, "long.csv", "--models", "models.csv", *TO),), ("long.csv",)),
@@ -173,12 +172,12 @@ TARGETS = {
     "losses, CSV": Target(
         "losses.csv",
         ((*LAW, "--law", "two-step", "--loss", "losses.csv"),),
-        ("suite.parquet",),
+        ("suite.parquet", "unchecked.toml"),
     ),
     "losses, Parquet": Target(
         "losses.parquet",
         ((*LAW, "--law", "two-step", "--loss", "losses.parquet"),),
-        ("suite.parquet",),
+        ("suite.parquet", "unchecked.toml"),
     ),
     "response file": Target(
         "responses.parquet",
@@ -194,7 +193,7 @@ TARGETS = {
     ),
     "bank of a page, signed": Target(
         "bank/arrays.safetensors",
-        (("report", "bank", "new.csv", "--selection", "selection.json", *PAGE),),
+        ((*ESTIMATE, "--selection", "selection.json", "--report", "page.html"),),
         ("bank", "new.csv", "selection.json"),
         ("page.html",),
         sign=sign_bank,
@@ -203,8 +202,8 @@ TARGETS = {
     "selection, unsigned": Target(
         "selection.json", (*SELECTION, PUBLISH), ("bank", "new.csv", "other.csv"), ("tiny",), sign=sign_selection
     ),
-    "journal": Target("run.jsonl", SESSION, ("bank",), ("page.html",)),
-    "journal, signed": Target("run.jsonl", SESSION, ("bank",), ("page.html",), sign=sign_journal),
+    "journal": Target("run.jsonl", SESSION, ("bank",), ("page.html", "told.parquet")),
+    "journal, signed": Target("run.jsonl", SESSION, ("bank",), ("page.html", "told.parquet"), sign=sign_journal),
     "answers": Target(
         "answers.jsonl",
         (("session", "tell", "run.jsonl", "-"),),
@@ -213,9 +212,9 @@ TARGETS = {
         is_standard_input=True,
     ),
     "results to audit": Target(
-        "past.csv", (("audit", "past.csv", *JSON), ("audit", "past.csv", *PAGE)), (), ("page.html",)
+        "past.csv", (("check", "past.csv", *JSON), ("check", "past.csv", "--report", "page.html")), (), ("page.html",)
     ),
-    "chosen options": Target("choices.csv", (("audit", "past.csv", "--choices", "choices.csv", *JSON),), ("past.csv",)),
+    "chosen options": Target("choices.csv", (("check", "past.csv", "--choices", "choices.csv", *JSON),), ("past.csv",)),
     "items to begin with": Target(
         "begin.csv",
         (("start", "begin.csv", "-o", "begun", "-n", "6", "--selection", "begun.json", *JSON),),
@@ -277,14 +276,14 @@ TARGETS = {
         ("page.html",),
     ),
     "prediction file": Target(
-        "prediction.toml", (("study", "predict", *PREDICTION),), ("prediction-data.parquet",), ("prediction",)
+        "prediction.toml", (("study", "run", *PREDICTION),), ("prediction-data.parquet",), ("prediction",)
     ),
     "prediction manifest": Target(
         "prediction/manifest.json", (("study", "table", "prediction", *JSON),), ("prediction",)
     ),
     "prediction part": Target(
         "prediction/parts/00000/predictions.parquet",
-        (("study", "predict", *PREDICTION), ("study", "table", "prediction", *JSON)),
+        (("study", "run", *PREDICTION), ("study", "table", "prediction", *JSON)),
         ("prediction", "prediction.toml", "prediction-data.parquet"),
         ("prediction",),
     ),

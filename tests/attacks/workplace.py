@@ -176,8 +176,10 @@ def _studies(folder: Path) -> None:
     write_responses(data, folder / "prediction-data.parquet")
     write_toml(folder / "study.toml", STUDY | A_STUDY)
     write_toml(folder / "prediction.toml", PREDICTION | A_PREDICTION)
+    write_toml(folder / "unchecked.toml", {"n_checked": 0})
+    write_toml(folder / "probability.toml", {"response": "probability"})
     _run("study", "run", folder / "study.toml", "-o", folder / "study", "--jobs", 1)
-    _run("study", "predict", folder / "prediction.toml", "-o", folder / "prediction", "--jobs", 1)
+    _run("study", "run", folder / "prediction.toml", "-o", folder / "prediction", "--jobs", 1)
 
 
 def _compute(folder: Path) -> None:

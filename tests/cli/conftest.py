@@ -37,9 +37,9 @@ def bank_folder(fitted_bank, tmp_path):
 
 
 @pytest.fixture(scope="module")
-def made(request, workplace):
+def made(workplace):
     """What the command that made the study of a module's workplace printed."""
-    words = ["study", request.module.VERB, str(workplace / "study.toml"), "-o", str(workplace / "done"), "--jobs", "1"]
+    words = ["study", "run", str(workplace / "study.toml"), "-o", str(workplace / "done"), "--jobs", "1"]
     result = CliRunner().invoke(cli, words)
     assert result.exit_code == 0, result.output
     return result

@@ -45,9 +45,9 @@ def test_a_bank_may_take_the_place_of_the_one_before(run, folder):
 def test_the_log_says_who_did_what_when_and_why(run, folder, monkeypatch):
     monkeypatch.setenv("COLUMNS", "160")
     run("bank", "retire", "bank", "bad.txt", "--reason", "wrong key", "--label", "clean", "-o", "new")
-    outcome = run("bank", "log", "new")
+    outcome = run("info", "new", "--log")
     assert "quiz 2.0.0" in outcome.out
-    first, last = json.loads(run("bank", "log", "new", "--format", "json").out)
+    first, last = json.loads(run("info", "new", "--log", "--format", "json").out)
     assert (first["operation"], first["note"]) == ("note", "as it was")
     assert (last["operation"], last["note"], last["target_id"]) == ("retire", "wrong key", "quiz@1-clean")
     assert last["items_dropped"]["first"] == ["code/1", "math/0"]
@@ -85,7 +85,7 @@ def test_both_scores_are_estimated_with_their_intervals(run, folder):
 
 def test_banks_are_compared_and_merged(run, folder):
     run("bank", "retire", "bank", "bad.txt", "--reason", "wrong key", "-o", "new")
-    found = json.loads(run("bank", "diff", "bank", "new", "--format", "json").out)
+    found = json.loads(run("info", "bank", "new", "--format", "json").out)
     assert found["is_same_score"] is False
     assert [row["what"] for row in found["differences"]] == ["items with another status"]
     outcome = run("bank", "merge", "new", "bank", "--note", "both", "-o", "both")
@@ -97,6 +97,6 @@ def test_banks_are_compared_and_merged(run, folder):
 
 
 def test_a_bank_that_never_changed_has_no_history(run, bank_folder):
-    outcome = run("bank", "log", bank_folder)
+    outcome = run("info", bank_folder, "--log")
     assert (outcome.code, outcome.out.split(",")[0]) == (0, "Bank 1.0.0")
     assert "has no history" in outcome.err

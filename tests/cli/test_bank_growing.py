@@ -1,4 +1,4 @@
-"""`itembank bank link | add-items | add-models | recalibrate`; what they do with models and items, see tests/banks."""
+"""`itembank bank add-items | add-models | recalibrate`; what they do with models and items, see tests/banks."""
 
 import json
 
@@ -28,7 +28,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def test_a_link_is_shown_and_nothing_written(folder, run):
-    shown = run("bank", "link", "bank", "late.parquet", "--format", "json")
+    shown = run("bank", "add-items", "bank", "late.parquet", "--dry-run", "--format", "json")
     found = json.loads(shown.out)
     assert (found["linking_models"], len(found["items"])) == (6, 12)
     assert found["linking_error"] > 0.0
@@ -43,7 +43,7 @@ def test_items_and_models_join_and_the_bank_learns(folder, run):
     assert "points to scores" in made.err
     assert run("bank", "add-models", "bank-2", "models.parquet", "--how", "random", "-o", "bank-3").code == 0
     assert run("bank", "recalibrate", "bank-3", "-o", "bank-4").code == 0
-    log = pl.DataFrame(json.loads(run("bank", "log", "bank-4", "--format", "json").out))
+    log = pl.DataFrame(json.loads(run("info", "bank-4", "--log", "--format", "json").out))
     assert log["operation"].to_list() == ["note", "add-items", "add-models", "recalibrate"]
     assert load_bank("bank-4").n_models == 34
 
@@ -85,8 +85,8 @@ def test_the_log_shows_what_new_results_were_run_with(folder, run):
     (folder / "about.csv").write_text("model_id,harness_version\n" + "".join(f"late-{k},7.1\n" for k in range(8)))
     assert run("import", "models.parquet", "--models", "about.csv", "-o", "told.parquet").code == 0
     assert run("bank", "add-models", "bank", "told.parquet", "-o", "bank-2").code == 0
-    assert "harness_version 7.1" in run("bank", "log", "bank-2").out
-    assert "run with" not in run("bank", "log", "bank").out
+    assert "harness_version 7.1" in run("info", "bank-2", "--log").out
+    assert "run with" not in run("info", "bank", "--log").out
 
 
 def test_a_selection_says_how_items_were_chosen(folder, run):

@@ -122,7 +122,7 @@ def test_warnings_say_of_which_bank(run, results, tmp_path, monkeypatch):
         warn("something is odd", DataWarning)
         return build_bank(*arguments, **options)
 
-    monkeypatch.setattr("itembank.calibration.build.build_bank", warning_too)
+    monkeypatch.setattr("itembank.build_bank", warning_too)
     outcome = run("calibrate", results / "arc.parquet", results / "mmlu.parquet", "-o", tmp_path / "b", *EACH)
     assert "Warning: arc: something is odd" in outcome.err
     assert "Warning: mmlu: something is odd" in outcome.err

@@ -40,7 +40,7 @@ def select_items(run, bank_folder, path, *options):
 
 
 def test_every_method_and_interval_of_the_library_is_offered():
-    assert offered_methods(estimate.command) == METHODS.builtin_names
+    assert offered_methods(estimate.estimate_command) == METHODS.builtin_names
     assert get_args(IntervalKind) == tuple(MEANING)
 
 

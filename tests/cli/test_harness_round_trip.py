@@ -5,6 +5,8 @@ import json
 import numpy as np
 import pytest
 
+from itembank.bank.selections import Selection
+from itembank.selection.emit import documents_of
 from tests.readers.logs import sample, write_run
 
 pytestmark = pytest.mark.usefixtures("few_folds")
@@ -36,9 +38,8 @@ def bank(run, tmp_path):
 
 
 def test_a_run_of_the_selected_items_is_estimated_with_the_metric_of_the_bank(run, bank, tmp_path):
-    emitted = run("select", bank, "-n", 12, "-o", tmp_path / "selection.json", "--emit", "lm-eval")
-    chosen = json.loads(emitted.out)
-    assert sum(map(len, chosen.values())) == 12
+    assert run("select", bank, "-n", 12, "-o", tmp_path / "selection.json").code == 0
+    chosen = documents_of(Selection.load(tmp_path / "selection.json").item_ids)
     tasks = {task: answers(np.random.default_rng(1), 0.5, task, ids) for task, ids in chosen.items()}
     log = write_run(tmp_path / "new", "org/new", tasks, sizes=N_ITEMS)
     outcome = run(

@@ -12,8 +12,14 @@ import pytest
 
 from itembank.calibration.calibrate import MINIMUM_MODELS
 from itembank.cli.import_results import FEWEST_MODELS
+from itembank.errors import DataError
+from itembank.readers.choice_table import read_choice_scores
 from itembank.readers.read import read_responses
+from itembank.readers.reading_specs import ReadingSpec
 from itembank.responses.prompts import names_in_harness
+from itembank.responses.response_files import write_responses
+from itembank.responses.responses import ResponseMatrix
+from tests.cli.conftest import spec_file
 from tests.readers.bad_files import LONG, WRONG, lines
 from tests.readers.logs import answers, sample, write_run
 
@@ -82,7 +88,7 @@ def test_models_items_and_columns_of_other_names(run, tmp_path, output):
             tmp_path / "models.csv",
             "--items",
             tmp_path / "items.csv",
-            "--prefix-scenario",
+            *spec_file(tmp_path, "prefix_scenario = true"),
             "--scenario",
             "all",
         ),
@@ -105,12 +111,15 @@ def test_models_items_and_columns_of_other_names(run, tmp_path, output):
 def test_repeats_missing_and_empty_choices(run, tmp_path, output):
     (tmp_path / "r.csv").write_text("model_id,item_id,response,seed\na,x,1,0\na,x,0,1\nb,x,,0\n")
     assert run("import", tmp_path / "r.csv", "-o", output, "--repeats", "mean").code == 1
-    outcome = run("import", tmp_path / "r.csv", "-o", output, "--repeats", "mean", "--drop-empty")
+    outcome = run(
+        "import", tmp_path / "r.csv", "-o", output, "--repeats", "mean", *spec_file(tmp_path, 'empty = "drop"')
+    )
     assert outcome.code == 0
     assert "Warning: " in outcome.err
     assert "1 models without any response are left out: 'b'" in outcome.err
     assert read_responses(output).n_trials.tolist() == [[2]]
-    outcome = run("import", tmp_path / "r.csv", "-o", output, "--repeats", "last", "--drop-empty", "--complete")
+    rare = spec_file(tmp_path, 'empty = "drop"\nmissing = "forbid"')
+    outcome = run("import", tmp_path / "r.csv", "-o", output, "--repeats", "last", *rare)
     assert outcome.code == 1
     assert "got 1 missing of 2: 'b' item 'x'" in outcome.err
 
@@ -132,8 +141,8 @@ def test_lm_eval_options(run, tmp_path, output):
     write_run(tmp_path / "logs", "org/a", {"arc": rows, "gsm8k": gsm8k, "left_out": rows}, groups=groups)
     outcome = run(
         *("import", tmp_path / "logs", "-o", output, "--metric", "acc_norm", "--metric", "exact_match"),
-        *("--filter", "gsm8k=flexible", "--filter", "none", "--task", "arc", "--task", "gsm*", "--groups"),
-        *("--model-id-from", "args"),
+        *("--filter", "gsm8k=flexible", "--filter", "none", "--task", "arc", "--task", "gsm*"),
+        *spec_file(tmp_path, 'use_groups = true\nmodel_id_from = "args"'),
     )
     assert outcome.code == 0
     assert "Warning" not in outcome.err
@@ -178,12 +187,10 @@ def test_auto_takes_choices_that_only_other_folders_need(run, tmp_path, output):
 
 def test_a_task_is_renamed(run, tmp_path, output):
     write_run(tmp_path / "logs", "org/a", {"dup": answers(1, 0)})
-    outcome = run("import", tmp_path / "logs", "-o", output, "--rename", "dup=dup_v2")
+    outcome = run("import", tmp_path / "logs", "-o", output, *spec_file(tmp_path, 'task_names = {dup = "dup_v2"}'))
     assert outcome.code == 0
     assert read_responses(output).item_ids == ["dup_v2/0", "dup_v2/1"]
     assert names_in_harness(read_responses(output).items) == {"dup_v2": "dup"}
-    outcome = run("import", tmp_path / "logs", "-o", output, "--rename", "dup")
-    assert (outcome.code, "must be OLD=NEW, got 'dup'" in outcome.err) == (2, True)
 
 
 def test_what_comes_next_fits_what_was_imported(run, tmp_path, output):
@@ -227,7 +234,8 @@ def test_progress_over_many_files_is_a_few_lines(run, tmp_path, output):
 def test_a_wrong_file_ends_with_exit_code_1_a_message_and_no_output(run, wrong, tmp_path, output):
     paths = wrong.write(tmp_path)
     way = () if wrong.command == "table" else ("--as", wrong.command)
-    outcome = run("import", *way, *paths, "-o", output, *wrong.options)
+    rare = spec_file(tmp_path, 'missing = "forbid"') if "missing" in wrong.spec else ()
+    outcome = run("import", *way, *paths, "-o", output, *wrong.options, *rare)
     assert (outcome.code, outcome.out) == (1, "")
     assert "Error: " in outcome.err
     assert "Traceback" not in outcome.err
@@ -281,8 +289,7 @@ def test_a_failed_import_leaves_the_response_file_that_was_there(run, table, tmp
         (("import", "TABLE", "-o", "r.parquet", "--repeats", "median"), "median"),
         (("import", "TABLE", "-o", "r.parquet", "--as", "sheet"), "sheet"),
         (("import", "TABLE", "-o", "r.parquet", "--as", "json"), "--as json needs --column OURS=PATH"),
-        (("import", "TABLE", "-o", "r.parquet", "--groups"), "--groups goes with logs of lm-evaluation-harness"),
-        (("import", "TABLE", "-o", "r.parquet", "--rows", "a"), "--rows goes with --as json"),
+        (("import", "TABLE", "-o", "r.parquet", "--filter", "a"), "--filter goes with logs of lm-evaluation-harness"),
     ],
 )
 def test_wrong_usage_has_exit_code_2(run, table, arguments, message, monkeypatch):
@@ -373,27 +380,24 @@ def test_more_successes_than_trials_are_refused_by_name(run, tmp_path, output):
     assert not output.exists()
 
 
-def test_probabilities_and_losses_come_from_log_likelihoods(run, tmp_path, output):
-    choices = ("import", LM_EVAL_LOG, "--response", "probability", "--task", "digits", "-o", output)
-    outcome = run(*choices, "--choice-scores", tmp_path / "scores.csv", "--format", "json")
-    assert outcome.code == 0
+def test_probabilities_come_from_log_likelihoods(run, tmp_path, output):
+    rare = spec_file(tmp_path, 'response = "probability"')
+    assert run("import", LM_EVAL_LOG, *rare, "--task", "digits", "-o", output).code == 0
+    scores = read_choice_scores(LM_EVAL_LOG, spec=ReadingSpec(tasks=("digits",)))
     matrix = read_responses(output)
-    scores = pl.read_csv(tmp_path / "scores.csv")
     np.testing.assert_allclose(scores["choice_probability"], matrix.responses[0], rtol=1e-15)
-    assert (scores["bits_per_byte"] > 0).all()
 
 
 @pytest.mark.parametrize(
-    ("options", "code", "message"),
+    ("rare", "options", "code", "message"),
     [
-        (("--response", "probability", "--task", "programs"), 1, "generated text"),
-        (("--response", "probability", "--metric", "acc"), 2, "takes no logged metric"),
-        (("--response", "likelihood"), 2, "Invalid value for '--response'"),
-        (("--task", "digits", "--choice-scores", "scores.json"), 2, "its name must end in .parquet or .csv"),
+        ('response = "probability"', ("--task", "programs"), 1, "generated text"),
+        ('response = "probability"', ("--metric", "acc"), 2, "takes no logged metric"),
+        ('response = "likelihood"', (), 2, "response must be 'metric', 'accuracy'"),
     ],
 )
-def test_choices_of_responses_that_cannot_be(run, output, options, code, message):
-    outcome = run("import", LM_EVAL_LOG, "-o", output, *options)
+def test_choices_of_responses_that_cannot_be(run, tmp_path, output, rare, options, code, message):
+    outcome = run("import", LM_EVAL_LOG, "-o", output, *spec_file(tmp_path, rare), *options)
     assert outcome.code == code
     assert message in re.sub(r"\s+", " ", outcome.err)
     assert not output.exists()
@@ -437,3 +441,52 @@ def test_words_for_right_and_wrong_need_to_be_told_once(run, tmp_path, output):
     assert accepted.code == 0
     assert "read 'accepted' as right and 'rejected' as wrong" in accepted.err
     np.testing.assert_array_equal(read_responses(output).responses, [[1, 0]])
+
+
+ONE, OTHER = ["gpt-4o-2024-05-13", "claude-3-opus-20240229"], ["GPT-4O-20240513", "Claude-3-Opus", "Qwen2-7B"]
+
+
+@pytest.fixture
+def files(tmp_path):
+    rng = np.random.default_rng(0)
+    paths = []
+    for name, models in (("a", ONE), ("b", OTHER)):
+        answers = (rng.random((len(models), 4)) < 0.5).astype(float)
+        items = [f"{name}/{j}" for j in range(4)]
+        paths.append(tmp_path / f"{name}.parquet")
+        write_responses(ResponseMatrix.create(answers, model_ids=models, item_ids=items), paths[-1])
+    return paths
+
+
+def test_proposals_are_edited_and_joined(run, files, tmp_path):
+    names, joined = tmp_path / "names.csv", tmp_path / "joined.parquet"
+    outcome = run("match-names", *files, "-o", names, "--format", "json")
+    assert outcome.code == 0, outcome.err
+    rows = json.loads(outcome.out)
+    assert [(row["same"], row["other_model_id"], row["differs"]) for row in rows] == [
+        ("yes", "GPT-4O-20240513", ""),
+        ("", "Claude-3-Opus", "date"),
+    ]
+    assert "--names" in outcome.err
+    outcome = run("import", *files, "--names", names, "-o", joined)
+    assert outcome.code == 0, outcome.err
+    assert read_responses(joined).model_ids == [*ONE, "Claude-3-Opus", "Qwen2-7B"]
+    names.write_text(names.read_text().replace('\n"",', "\nyes,"))
+    run("import", *files, "--names", names, "-o", joined)
+    whole = read_responses(joined)
+    assert whole.model_ids == [*ONE, "Qwen2-7B"]
+    apart = read_responses(files[1])
+    np.testing.assert_array_equal(whole.responses[0, 4:], apart.responses[0])
+    np.testing.assert_array_equal(whole.responses[1, 4:], apart.responses[1])
+
+
+def test_names_that_would_mix_two_models_of_a_file_are_refused(files):
+    spec = ReadingSpec(model_names={"GPT-4O-20240513": "x", "Claude-3-Opus": "x"})
+    with pytest.raises(DataError, match="models of one file must keep different names, but 'GPT-4O-20240513'"):
+        read_responses(files[1], spec=spec)
+
+
+def test_one_file_has_nothing_to_match(run, files, tmp_path):
+    outcome = run("match-names", files[0], "-o", tmp_path / "names.csv")
+    assert outcome.code == 2
+    assert "two sets or more" in outcome.err

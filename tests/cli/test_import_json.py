@@ -72,12 +72,12 @@ def test_the_examples_of_the_page_work(command, folder, run):
 
 
 def test_a_path_that_finds_nothing_ends_with_the_keys_that_are_there(folder, run):
-    words = ("import", "promptfoo.json", "--as", "json", "--rows", "result", "-o", "o.parquet")
+    words = ("import", "promptfoo.json", "--as", "json", "--column", "rows=result", "-o", "o.parquet")
     outcome = run(*words, "--column", "item_id=a")
     assert outcome.code == 1
     assert "model_id, item_id and response" in outcome.err
     columns = ("--column", "item_id=testIdx", "--column", "response=success", "--model-id", "m")
     outcome = run(*words, *columns)
     assert outcome.code == 1
-    assert "--rows must lead to the rows, but 'result' finds none" in outcome.err
+    assert "--column rows=PATH must lead to the rows, but 'result' finds none" in outcome.err
     assert "Did you mean 'results'?" in outcome.err

@@ -2,6 +2,7 @@ import json
 
 from itembank.readers.public.sources import SOURCES
 from itembank.readers.read import read_responses
+from tests.cli.conftest import spec_file
 from tests.readers.public.stores import write, write_alpaca_eval, write_bfcl
 
 
@@ -52,7 +53,6 @@ def test_what_is_missing_is_said_before_any_work(run, tmp_path):
             ("bfcl", "--from", tmp_path, "--model", "m", "-o", output),
             "--model goes with results that are fetched, not with --from",
         ),
-        (("bfcl", "--from", tmp_path, "--metric", "m", "-o", output), "--metric goes with sources that have several"),
     ):
         outcome = run("download", *given)
         assert outcome.code == 2, given
@@ -68,7 +68,10 @@ def test_swe_bench_says_what_errors_count_as(run, tmp_path):
     output = tmp_path / "r.parquet"
     outcome = run("import", report, "-o", output)
     assert outcome.code == 0, outcome.err
-    assert "have no response (the leaderboard counts them as wrong: --errors wrong)" in " ".join(outcome.err.split())
+    assert (
+        "have no response (the leaderboard counts them as wrong: errors = 'wrong' in the file of --spec)"
+        in " ".join(outcome.err.split())
+    )
     assert read_responses(output).responses.tolist() == [[1.0]]
-    run("import", report, "--errors", "wrong", "-o", output)
+    run("import", report, *spec_file(tmp_path, 'errors = "wrong"'), "-o", output)
     assert read_responses(output).responses.tolist() == [[1.0, 0.0]]

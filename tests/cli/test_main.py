@@ -2,7 +2,6 @@ import click
 import pytest
 from click.shell_completion import BashComplete
 
-from itembank.cli.import_results import _bytes
 from itembank.cli.main import COMMANDS, cli
 
 
@@ -14,8 +13,8 @@ def test_every_command_explains_itself_with_an_example(run, name):
 
 
 def test_help_of_every_command_fits_a_page():
-    """Of 80 lines and columns; a longer text belongs into the documentation. Import has the options of all formats."""
-    assert {name: n for name, n in help_lines(cli, "itembank") if n > (90 if name == "itembank import" else 80)} == {}
+    """Of 80 lines and columns; a longer text belongs into the documentation. Check has the options of two jobs."""
+    assert {name: n for name, n in help_lines(cli, "itembank") if n > (90 if name == "itembank check" else 80)} == {}
 
 
 def help_lines(command, name):
@@ -65,7 +64,7 @@ def test_a_damaged_bank_has_its_own_exit_code(run, bank_folder):
 
 def test_options_come_from_environment_and_file_and_the_command_line_wins(run, bank_folder, tmp_path, monkeypatch):
     config = tmp_path / "itembank.toml"
-    config.write_text("[select]\nn-items = 3\n'emit' = 'ids'\n")
+    config.write_text("[select]\nn-items = 3\nformat = 'ids'\n")
 
     def n_lines(*arguments):
         return len(run(*arguments).out.split())
@@ -131,7 +130,7 @@ def test_too_little_memory_is_said_without_a_traceback(run, bank_folder, monkeyp
     def fail(*_arguments, **_options):
         raise MemoryError
 
-    monkeypatch.setattr("itembank.bank.bank_files.load_bank", fail)
+    monkeypatch.setattr("itembank.load_bank", fail)
     outcome = run("info", bank_folder)
     assert outcome.code == 1
     assert outcome.err.startswith("Error: there is not enough memory for this. Check that model_id and item_id")
@@ -147,17 +146,6 @@ def test_a_bank_that_a_killed_command_left_aside_is_named(run, bank_folder):
     assert outcome.err.endswith(f"Put it back: mv {place / 'old'} {bank_folder}\n")
     (place / "old").rename(bank_folder)
     assert run("info", bank_folder).code == 0
-
-
-@pytest.mark.parametrize(("text", "bytes_"), [("8GB", 8e9), ("512 MiB", 2.0**29), ("1.5k", 1500.0), ("7", 7.0)])
-def test_amounts_of_memory(text, bytes_):
-    assert _bytes(None, None, text) == bytes_
-
-
-@pytest.mark.parametrize("text", ["", "lots", "8 XB", "-1GB", "0", "1e9"])
-def test_what_is_no_amount_of_memory(text):
-    with pytest.raises(click.BadParameter, match="must be an amount of memory"):
-        _bytes(None, None, text)
 
 
 def test_quiet_debug_and_config_may_stand_after_the_command(run, tmp_path):
@@ -222,11 +210,11 @@ def test_every_help_mentions_what_all_commands_have(run):
 @pytest.mark.parametrize(
     ("words", "incomplete", "wanted"),
     [
-        ([], "s", ["start", "select", "session", "study", "simulate", "scaling", "sample-data"]),
+        ([], "s", ["select", "session", "study", "simulate", "scaling", "sample-data"]),
         ([], "--q", ["--quiet"]),
-        (["scaling"], "v", ["validity"]),
-        (["scaling", "validity"], "--ki", ["--kind"]),
-        (["scaling", "validity", "--kind"], "dis", ["disattenuated"]),
+        (["scaling"], "tr", ["transfer"]),
+        (["scaling", "pretrain"], "--ki", ["--kind"]),
+        (["scaling", "pretrain", "--kind"], "dec", ["decisions"]),
         (["estimate", "--method"], "gp", ["gp-irt"]),
     ],
 )

@@ -2,15 +2,22 @@ import csv
 import io
 import json
 from functools import partial
-from importlib import import_module
 
+import numpy as np
+import polars as pl
 import pytest
 
 from itembank.calibration.calibration_specs import Variational
 from itembank.cli.quickstart import _write_page
 from itembank.errors import missing_package
 from itembank.pages import quickstart
+from itembank.readers.read import read_responses
+from itembank.readers.sample_data import NEW_MODEL, sample_data
+from itembank.studies.simulation.simulate import simulate
+from itembank.studies.simulation.simulation_specs import SimulationSpec
+from itembank.studies.simulation.truth_files import load_truth
 from tests.bank.few_items import load_few
+from tests.cli.conftest import spec_file
 
 ARGUMENTS = ("quickstart", "-n", "40", "--repeats", "1", "--seed", "5")
 
@@ -73,10 +80,109 @@ def test_without_what_pages_need_one_line_says_so(monkeypatch, tmp_path, capsys)
     def refuse(*_args, **_known):
         raise missing_package("reports need jinja2", "jinja2", ImportError("no module named 'jinja2'"))
 
-    monkeypatch.setattr(import_module("itembank.pages.quickstart_page"), "quickstart_page", refuse)
+    monkeypatch.setattr("itembank.pages.quickstart_page", refuse)
     _write_page(None, tmp_path / "report.html")
     said = capsys.readouterr().err
     assert said.count("\n") == 1
     assert said.startswith("The report was left out: reports need jinja2")
     assert "pip install jinja2" in said
     assert not (tmp_path / "report.html").exists()
+
+
+def test_the_files_can_be_used_as_they_are(run, tmp_path):
+    outcome = run("sample-data", "-o", tmp_path / "sample", "--format", "json")
+    assert outcome.code == 0
+    assert [row["models"] for row in json.loads(outcome.out)] == [110, 1]
+    for name, n_models in (("past.csv", 110), ("new-model.csv", 1)):
+        table = pl.read_csv(tmp_path / "sample" / name)
+        assert table.columns == ["model_id", "item_id", "scenario", "response"]
+        assert (table["model_id"].n_unique(), table["item_id"].n_unique(), table.height) == (
+            n_models,
+            680,
+            680 * n_models,
+        )
+        assert set(table["response"]) == {0, 1}
+    assert run("import", tmp_path / "sample/past.csv", "-o", tmp_path / "responses.parquet").code == 0
+
+
+def test_no_checkpoint_of_the_new_models_run_is_among_the_past_models():
+    past, new = sample_data()
+    assert new.model_ids == [NEW_MODEL]
+    assert not [model for model in past.model_ids if model.startswith(NEW_MODEL.rpartition("/")[0] + "/")]
+    assert past.item_ids == new.item_ids
+
+
+def test_a_file_that_is_there_is_left_as_it_is(run, tmp_path):
+    (tmp_path / "new-model.csv").write_text("mine", encoding="utf-8")
+    outcome = run("sample-data", "-o", tmp_path)
+    assert (outcome.code, "new-model.csv' must not be there yet" in outcome.err) == (1, True)
+    assert [path.read_text(encoding="utf-8") for path in tmp_path.iterdir()] == ["mine"]
+
+
+def test_the_same_command_again_ends_what_a_killed_one_began(run, tmp_path):
+    assert run("sample-data", "-o", tmp_path).code == 0
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    (tmp_path / "new-model.csv").unlink()
+    assert run("sample-data", "-o", tmp_path).code == 0
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+SHAPE = ("--n-models", 6, "--n-items", 80, "--n-tasks", 3, "--n-dims", 2)
+
+
+def test_responses_and_truth_are_those_of_the_library(run, tmp_path):
+    outcome = run("simulate", "-o", tmp_path / "r.parquet", *SHAPE, "--missing", 0.2, "--seed", 4, "--format", "json")
+    assert outcome.code == 0
+    made = simulate(SimulationSpec(6, 80, 3, 2, missing=0.2), 4)
+    read = read_responses(tmp_path / "r.parquet")
+    np.testing.assert_array_equal(read.responses, made.responses.responses)
+    np.testing.assert_array_equal(read.costs["output_tokens"], made.responses.costs["output_tokens"])
+    assert read.item_ids == made.responses.item_ids
+    truth = load_truth(tmp_path / "r.truth.safetensors")
+    np.testing.assert_array_equal(truth.abilities, made.truth.abilities)
+    assert json.loads(outcome.out) == [
+        {
+            "file": str(tmp_path / "r.parquet"),
+            "truth": str(tmp_path / "r.truth.safetensors"),
+            "n_models": 6,
+            "n_items": 80,
+            "n_tasks": 3,
+            "n_dims": 3,
+            "n_missing": int(np.isnan(made.responses.responses).sum()),
+            "mean_task_score": made.truth.task_scores.mean(),
+            "costs": ["input_tokens", "output_tokens"],
+        }
+    ]
+
+
+def test_the_same_seed_writes_the_same_files(run, tmp_path):
+    for name in ("a", "b"):
+        run("simulate", "-o", tmp_path / f"{name}.parquet", *SHAPE)
+    assert (tmp_path / "a.parquet").read_bytes() == (tmp_path / "b.parquet").read_bytes()
+    assert (tmp_path / "a.truth.safetensors").read_bytes() == (tmp_path / "b.truth.safetensors").read_bytes()
+
+
+def test_what_is_simulated_can_be_calibrated(run, tmp_path):
+    run("simulate", "-o", tmp_path / "r.parquet", *SHAPE, "--no-costs", "--guessing", 0.25)
+    outcome = run(
+        "calibrate",
+        tmp_path / "r.parquet",
+        "-o",
+        tmp_path / "bank",
+        "--dims",
+        1,
+        *spec_file(tmp_path, "known_guessing = true"),
+    )
+    assert outcome.code == 0
+
+
+def test_mistakes_leave_nothing_behind(run, tmp_path):
+    outcome = run("simulate", "-o", tmp_path / "r.csv", *SHAPE)
+    assert outcome.code == 2
+    assert "must end in .parquet" in outcome.err
+    outcome = run("simulate", "-o", tmp_path / "r.parquet", "--n-items", 3, "--n-tasks", 4)
+    assert outcome.code == 2
+    assert "n_items must be at least n_tasks = 4, got 3" in outcome.err
+    outcome = run("simulate", "-o", tmp_path / "r.parquet", *SHAPE, "--missing", 1.5)
+    assert outcome.code == 2
+    assert list(tmp_path.iterdir()) == []

@@ -60,7 +60,7 @@ def test_takes_what_was_measured_before(run, bank_folder, tmp_path):
 
 
 def test_a_name_that_no_page_has_is_refused_before_any_work(run, bank_folder, monkeypatch):
-    monkeypatch.setattr("itembank.bank.bank_files.load_bank", lambda _: pytest.fail("loaded"))
+    monkeypatch.setattr("itembank.load_bank", lambda _: pytest.fail("loaded"))
     outcome = run("report", bank_folder, "-o", "bank.pdf")
     assert outcome.code == 2
     assert "must end in .html" in outcome.err

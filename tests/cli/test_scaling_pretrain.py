@@ -29,6 +29,13 @@ def files(tmp_path_factory):
     return folder
 
 
+def checked(files, n, more=""):
+    """Let the call hold out so many sizes."""
+    path = files / f"checked-{n}{len(more)}.toml"
+    path.write_text(f"n_checked = {n}\n{more}")
+    return "--spec", str(path)
+
+
 def run(files, *options, responses="responses.parquet"):
     return CliRunner().invoke(cli, ["scaling", "pretrain", str(files / responses), *options])
 
@@ -50,11 +57,11 @@ def test_json_has_forecasts_and_what_they_are_worth(files):
 
 
 @pytest.mark.parametrize(
-    ("show", "column", "checked"),
+    ("show", "column", "n_checked"),
     [("forecasts", "slope", 0), ("decisions", "share_of_target", 1), ("curves", "low", 0)],
 )
-def test_csv_has_one_table(files, show, column, checked):
-    result = run_with_bank(files, "--law", "irsl", "--checked", str(checked), "--show", show, "--format", "csv")
+def test_csv_has_one_table(files, show, column, n_checked):
+    result = run_with_bank(files, "--law", "irsl", *checked(files, n_checked), "--show", show, "--format", "csv")
     assert result.exit_code == 0, result.output
     rows = list(csv.DictReader(io.StringIO(result.stdout)))
     assert column in rows[0]
@@ -66,7 +73,7 @@ def test_csv_has_one_table(files, show, column, checked):
 def test_a_table_for_the_terminal_a_figure_and_a_page(files, tmp_path):
     figure, page = tmp_path / "scores.svg", tmp_path / "forecast.html"
     drawn = ("--figure", str(figure), "--kind", "abilities", "--report", str(page))
-    result = run_with_bank(files, "--law", "irsl", "--checked", "0", *drawn)
+    result = run_with_bank(files, "--law", "irsl", *checked(files, 0), *drawn)
     assert result.exit_code == 0, result.output
     assert "recipe-3" in result.stdout
     assert figure.read_text(encoding="utf-8").startswith("<svg")
@@ -76,10 +83,9 @@ def test_a_table_for_the_terminal_a_figure_and_a_page(files, tmp_path):
     assert "The item response law says that" in text
 
 
-def test_items_calibrated_on_recipes_of_the_past_with_a_budget(files, tmp_path):
-    (tmp_path / "spec.toml").write_text('calibration_recipes = ["recipe-0", "recipe-1"]')
-    options = ("--spec", str(tmp_path / "spec.toml"), "--budget", "8")
-    result = run(files, "--law", "irsl", "--checked", "0", "--format", "csv", *options)
+def test_items_calibrated_on_recipes_of_the_past_with_few_items(files):
+    options = (*checked(files, 0, 'calibration_recipes = ["recipe-0", "recipe-1"]'), "-n", "8")
+    result = run(files, "--law", "irsl", "--format", "csv", *options)
     assert result.exit_code == 0, result.output
     rows = list(csv.DictReader(io.StringIO(result.stdout)))
     assert {row["recipe"] for row in rows} == {"recipe-2", "recipe-3"}
@@ -98,8 +104,8 @@ def test_a_figure_that_cannot_be_written_fails_before_the_work(files):
 
 
 def test_the_default_table_has_the_law_named_first_and_all_has_every_law(files):
-    short = run_with_bank(files, "--law", "sigmoid", "--law", "irsl", "--checked", "1")
-    long = run_with_bank(files, "--law", "irsl", "--law", "sigmoid", "--checked", "0", "--show", "all")
+    short = run_with_bank(files, "--law", "sigmoid", "--law", "irsl", *checked(files, 1))
+    long = run_with_bank(files, "--law", "irsl", "--law", "sigmoid", *checked(files, 0), "--show", "all")
     assert short.exit_code == long.exit_code == 0, short.output + long.output
     forecasts = [outcome.stdout.split("Forecasts of the largest sizes")[0] for outcome in (short, long)]
     assert [text.count(" irsl ") for text in forecasts] == [0, 2 * 4]
@@ -112,7 +118,7 @@ def test_the_default_table_has_the_law_named_first_and_all_has_every_law(files):
 @pytest.mark.slow
 def test_auto_shows_the_law_that_was_closest(files):
     """These models were made by the item response law."""
-    result = run(files, "--checked", "1")
+    result = run(files, *checked(files, 1))
     assert [result.stdout.split("held out")[0].count(f" {law} ") for law in ("irsl", "sigmoid")] == [2 * 4, 0]
     assert " on the held-out sizes (" in result.stderr
     assert "Forecasts of two-step, sigmoid and trend: --show all." in result.stderr
@@ -123,14 +129,15 @@ def test_auto_shows_the_law_that_was_closest(files):
     ("options", "text"),
     [
         (("--kind", "laws", "--recipe", "none", "--figure", "x.png"), "--recipe must be one of 'recipe-0'"),
-        (("--kind", "decisions", "--checked", "0", "--figure", "x.png"), "--kind decisions draws sizes"),
+        (("--kind", "decisions", "UNCHECKED", "--figure", "x.png"), "--kind decisions draws sizes"),
         (("--kind", "abilities", "--law", "sigmoid", "--figure", "x.png"), "add --law irsl"),
-        (("--show", "comparison", "--checked", "0"), "--show comparison needs sizes"),
+        (("--show", "comparison", "UNCHECKED"), "--show comparison needs sizes"),
     ],
 )
 def test_what_was_not_asked_for_cannot_be_shown(files, tmp_path, monkeypatch, options, text):
     monkeypatch.chdir(tmp_path)
-    result = run(files, *options)
+    unchecked = checked(files, 0)
+    result = run(files, *(word for one in options for word in (unchecked if one == "UNCHECKED" else (one,))))
     assert result.exit_code == 2
     assert text in result.stderr
     assert not list(tmp_path.iterdir())
@@ -179,16 +186,3 @@ def test_without_a_table_of_models_the_option_is_named(files):
     result = CliRunner().invoke(cli, ["scaling", "pretrain", str(files / "nothing.parquet")])
     assert result.exit_code == 2
     assert "itembank import --models FILE" in result.stderr
-
-
-def test_curves_of_single_items(files, tmp_path):
-    figure, items = tmp_path / "items.svg", ("--kind", "items", "--law", "irsl", "--checked", "0")
-    names = [f"--item={name}" for name in pl.read_parquet(files / "responses.parquet")["item_id"].unique().sort()[:2]]
-    assert run_with_bank(files, *items, *names, "--figure", str(figure)).exit_code == 0
-    assert figure.exists()
-    without = run_with_bank(files, *items, "--figure", str(figure))
-    assert without.exit_code == 2
-    assert "--item" in without.output
-    unknown = run_with_bank(files, *items, "--item", "nowhere", "--figure", str(figure))
-    assert unknown.exit_code == 1
-    assert "nowhere" in str(unknown.exception)

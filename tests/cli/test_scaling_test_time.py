@@ -6,6 +6,7 @@ import pytest
 
 from itembank.bank.bank_files import save_bank
 from itembank.responses.response_files import write_responses
+from tests.cli.conftest import spec_file
 from tests.scaling.samples import known_bank, simulated_samples
 
 QUICK = ("scaling", "test-time")
@@ -48,7 +49,7 @@ def test_json_has_all_and_csv_one_table(run, samples_file, folder):
     assert [row["method"] for row in errors if row["items"] == "all"] == whole["methods"]
     by_method = {row["method"]: float(row["error"]) for row in errors if row["items"] == "all"}
     assert by_method["irsl"] == pytest.approx(whole["errors"][0]["error"])
-    notes = run(*words, "--interval", "model-based").err
+    notes = run(*words, *spec_file(folder, 'interval = "model-based"')).err
     assert "Note: estimates use 20 samples" in notes
     assert "rest on the item model" in notes
     assert any("as wide as the item model says" in text for text in whole["notes"])

@@ -20,7 +20,7 @@ def responses_file(tmp_path_factory):
 def test_transfer_as_json_says_the_validity_first(run, responses_file, tmp_path):
     figure = tmp_path / "transfer.svg"
     outcome = run(
-        "scaling", "transfer", responses_file, "--source", "s0", "--target", "s1", "--group", "recipe",
+        "scaling", "transfer", responses_file, "--source", "s0", "--target", "s1", "--clusters", "recipe",
         "--figure", figure, "--method", "calibrated", "--method", "common-scale", "--format", "json",
     )  # fmt: skip
     assert outcome.code == 0, outcome.err
@@ -64,17 +64,17 @@ def test_calibration_models_are_not_predicted(run, responses_file):
 @pytest.mark.usefixtures("without_library")
 def test_validity_as_json_csv_figure_and_page(run, responses_file, tmp_path):
     figure, page = tmp_path / "validity.svg", tmp_path / "validity.html"
-    words = ("scaling", "validity", responses_file)
-    outcome = run(*words, "--figure", figure, "--kind", "beyond_compute", "--report", page, "--format", "json")
+    words = ("scaling", "transfer", responses_file, "--show", "validity")
+    outcome = run(*words, "--figure", figure, "--report", page, "--format", "json")
     assert outcome.code == 0, outcome.err
     assert "What is left when training compute is taken out" in page.read_text(encoding="utf-8")
     found = json.loads(outcome.out)
     assert found["interval"] == "fisher"
     assert found["pairs"][0]["beyond_compute"] < found["pairs"][0]["correlation"]
     assert figure.read_text(encoding="utf-8").startswith("<svg")
-    assert run(*words, "--figure", figure, "--pair", "s0", "s1").code == 0
+    assert run(*words, "--figure", figure, "--source", "s0", "--target", "s1").code == 0
     assert "Ability on s0" in figure.read_text(encoding="utf-8")
-    grouped = run(*words, "--group", "recipe", "--format", "json")
+    grouped = run(*words, "--clusters", "recipe", "--format", "json")
     assert json.loads(grouped.out)["n_groups"] == 8
     assert run(*words, "--format", "csv").out.startswith("first,second,n_models,correlation,lower,upper")
 
@@ -87,9 +87,9 @@ def test_validity_as_json_csv_figure_and_page(run, responses_file, tmp_path):
         (("transfer", "--source", "s0", "--k", "1,5"), 2, "without repeated samples"),
         (("transfer", "--source", "s0", "--figure", "figure.doc"), 2, "must end in"),
         (("transfer", "--source", "s7"), 1, "got 's7'"),
-        (("transfer", "--source", "s0", "--group", "colour"), 1, "must be a column of the model table"),
-        (("validity", "--level", "1"), 2, "level must be between 0 and 1"),
-        (("validity", "--kind", "other"), 2, "is not one of"),
+        (("transfer", "--source", "s0", "--clusters", "colour"), 1, "must be a column of the model table"),
+        (("transfer", "--show", "validity", "--level", "1"), 2, "level must be between 0 and 1"),
+        (("transfer", "--show", "validity", "--source", "s0"), 2, "--source goes with"),
     ],
 )
 def test_what_cannot_be_done_is_said(run, responses_file, words, code, text):

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.usefixtures("few_folds")
 
 
 def test_every_method_of_the_library_is_offered():
-    assert offered_methods(select_command.command) == ("auto", *METHODS.builtin_names)
+    assert offered_methods(select_command.select_command) == ("auto", *METHODS.builtin_names)
 
 
 def test_chosen_items_are_printed_to_the_letter_for_programs(run, tmp_path):
@@ -69,17 +69,8 @@ def test_per_scenario_counts_for_each(run, bank_folder, tmp_path):
     assert Selection.load(tmp_path / "s.json").n_items == 15
 
 
-def test_emits_what_lm_eval_takes(run, bank_folder):
-    outcome = run("select", bank_folder, "-n", 9, "--emit", "lm-eval")
-    samples = json.loads(outcome.out)
-    assert sorted(samples) == ["code", "law", "math"]
-    for documents in samples.values():
-        assert documents == sorted(set(documents))
-    assert sum(map(len, samples.values())) == 9
-
-
 def test_emits_plain_ids(run, bank_folder):
-    ids = run("select", bank_folder, "-n", 9, "--emit", "ids").out.split()
+    ids = run("select", bank_folder, "-n", 9, "--format", "ids").out.split()
     assert len(ids) == len(set(ids) & set(load_bank(bank_folder).item_ids)) == 9
 
 
@@ -93,7 +84,7 @@ def odd_folder(tmp_path, *ids):
 
 def test_emits_ids_to_the_letter(run, tmp_path):
     folder = odd_folder(tmp_path, "\x1b[31mred\x1b[0m", "-rf", " lead", "line\u2028separator")
-    found = run("select", folder, "-n", 30, "--method", "random", "--emit", "ids").out
+    found = run("select", folder, "-n", 30, "--method", "random", "--format", "ids").out
     assert set(found.removesuffix("\n").split("\n")) == set(load_bank(folder).item_ids)
     (tmp_path / "exclude.txt").write_text(found.replace("-rf\n", ""), encoding="utf-8")
     rest = run(
@@ -104,7 +95,7 @@ def test_emits_ids_to_the_letter(run, tmp_path):
         "--method",
         "optimal-design",
         *spec_file(tmp_path, 'criterion = "random"\nat_least = 0'),
-        "--emit",
+        "--format",
         "ids",
         "--exclude",
         tmp_path / "exclude.txt",
@@ -114,7 +105,7 @@ def test_emits_ids_to_the_letter(run, tmp_path):
 
 def test_ids_that_do_not_fit_on_a_line_leave_nothing_behind(run, tmp_path):
     folder = odd_folder(tmp_path, "new\nline")
-    outcome = run("select", folder, "-n", 30, "--method", "random", "--emit", "ids", "-o", tmp_path / "s.json")
+    outcome = run("select", folder, "-n", 30, "--method", "random", "--format", "ids", "-o", tmp_path / "s.json")
     assert (outcome.code, outcome.out) == (1, "")
     assert "line break" in outcome.err
     assert not (tmp_path / "s.json").exists()
@@ -129,7 +120,7 @@ def test_json_prints_the_items(run, bank_folder):
 def test_excluded_items_are_never_chosen(run, bank_folder, tmp_path):
     ids = load_bank(bank_folder).item_ids
     (tmp_path / "exclude.txt").write_text("\n".join(ids[:12]) + "\r\n\n")
-    chosen = run("select", bank_folder, "-n", 18, "--emit", "ids", "--exclude", tmp_path / "exclude.txt").out.split()
+    chosen = run("select", bank_folder, "-n", 18, "--format", "ids", "--exclude", tmp_path / "exclude.txt").out.split()
     assert sorted(chosen) == sorted(ids[12:])
 
 
@@ -141,7 +132,7 @@ def test_items_that_must_come_are_chosen_whatever_file_names_them(run, bank_fold
     table.write_csv(tmp_path / "ids.csv")
     table.write_parquet(tmp_path / "ids.parquet")
     select(load_bank(bank_folder), 8, method="random", rng=2, included=ids).save(tmp_path / "chosen.json")
-    outcome = run("select", bank_folder, "-n", 12, "--emit", "ids", "--must-include", tmp_path / kind)
+    outcome = run("select", bank_folder, "-n", 12, "--format", "ids", "--must-include", tmp_path / kind)
     chosen = outcome.out.split()
     assert len(chosen) == 12, outcome.err
     assert set(ids) <= set(chosen)
@@ -157,7 +148,7 @@ def test_ids_that_must_come_and_are_not_there_are_named(run, bank_folder, tmp_pa
 
 def test_the_same_seed_chooses_the_same_items(run, bank_folder):
     first, again, other = (
-        run("select", bank_folder, "-n", 9, "--method", "random", "--emit", "ids", "--seed", seed).out
+        run("select", bank_folder, "-n", 9, "--method", "random", "--format", "ids", "--seed", seed).out
         for seed in (1, 1, 2)
     )
     assert first == again != other
@@ -310,7 +301,7 @@ def test_stages_from_the_first_selection_to_the_estimate(run, bank_folder, tmp_p
     assert "Chosen by v-optimal at the ability of new: stage 2 of 2." in outcome.err
     chosen = Selection.load(second)
     assert (chosen.n_items, chosen.whole.n_items) == (10, 15)
-    ids = run("select", bank_folder, "--after", results, "--selection", first, "--emit", "ids").out.split()
+    ids = run("select", bank_folder, "--after", results, "--selection", first, "--format", "ids").out.split()
     assert sorted(ids) == sorted(chosen.item_ids)  # what is left to run, and nothing else
     outcome = run("estimate", bank_folder, results, "--selection", second, "--format", "json")
     assert outcome.code == 0, outcome.err

@@ -9,9 +9,6 @@ from itembank.studies.results import StudyResult
 from tests.studies.files import STUDY, write_toml
 from tests.studies.simulated import make_responses
 
-VERB = "run"
-"""Of `itembank study`, which makes the study of these tests."""
-
 
 @pytest.fixture(scope="module")
 def workplace(tmp_path_factory):
@@ -37,15 +34,12 @@ def test_run_tells_how_far_it_is_and_prints_nothing(made, study):
 
 
 def test_run_says_how_to_see_the_study(made):
-    assert "To see this as a page: --report FILE.html" in made.stderr
+    assert "To see it as a page: itembank report" in made.stderr
 
 
-@pytest.mark.usefixtures("without_library")
-def test_run_goes_on_unless_told_not_to(run, workplace, study, tmp_path):
-    page = tmp_path / "study.html"
-    again = run("study", "run", workplace / "study.toml", "-o", study, "--jobs", 1, "--report", page)
+def test_run_goes_on_unless_told_not_to(run, workplace, study):
+    again = run("study", "run", workplace / "study.toml", "-o", study, "--jobs", 1)
     assert again.code == 0
-    assert "came closest to the true overall scores" in page.read_text(encoding="utf-8")
     assert "3 of 3 folds" in again.err
     refused = run("study", "run", workplace / "study.toml", "-o", study, "--jobs", 1, "--no-resume")
     assert refused.code == 1
@@ -58,6 +52,7 @@ def test_the_page_of_a_study_can_be_written_later(run, study, tmp_path):
     outcome = run("report", study, "-o", page, "--title", "Ours")
     assert outcome.code == 0, outcome.err
     assert "<h1>Ours</h1>" in page.read_text(encoding="utf-8")
+    assert "came closest to the true overall scores" in page.read_text(encoding="utf-8")
     for words in (["--no-accuracy"], [study / "summary.parquet"]):
         refused = run("report", study, *words, "-o", page)
         assert refused.code == 2, refused.err
@@ -88,11 +83,11 @@ def test_json_and_csv_hold_the_summary(run, study):
 
 
 def test_errors_stand_over_those_of_one_method(run, study):
-    outcome = run("study", "table", study, "--against", "anchor-irt", "gp-irt")
+    outcome = run("study", "table", study, "--against", "anchor-irt/gp-irt")
     assert outcome.code == 0, outcome.err
     assert "1.000 ± 0.000" in outcome.out
     assert "geometric mean" in outcome.out
-    rows = json.loads(run("study", "table", study, "--against", "random", "weighted", "--format", "json").out)
+    rows = json.loads(run("study", "table", study, "--against", "random/weighted", "--format", "json").out)
     mae = {
         (row["split"], row["selector"], row["estimator"], row["budget"]): row["mae"]
         for row in StudyResult.load(study).summary.filter(target="overall").to_dicts()
@@ -102,14 +97,11 @@ def test_errors_stand_over_those_of_one_method(run, study):
         assert row["ratio"] == pytest.approx(mae[key] / mae[row["split"], "random", "weighted", row["budget"]])
 
 
-def test_a_figure_is_replaced_only_by_force(run, study, tmp_path):
-    (tmp_path / "figure.png").write_text("mine")
-    refused = run("study", "plot", study, "--kind", "error", "--figure", tmp_path / "figure.png")
-    assert refused.code == 1
-    assert "--force" in refused.err
-    assert (tmp_path / "figure.png").read_text() == "mine"
-    assert run("study", "plot", study, "--kind", "error", "--figure", tmp_path / "figure.png", "--force").code == 0
+def test_a_figure_is_drawn_beside_the_table(run, study, tmp_path):
+    outcome = run("study", "table", study, "--figure", tmp_path / "figure.png", "--selector", "random")
+    assert outcome.code == 0, outcome.err
     assert (tmp_path / "figure.png").read_bytes().startswith(b"\x89PNG")
+    assert "anchor-irt" not in outcome.out
 
 
 @pytest.mark.parametrize(
@@ -117,12 +109,12 @@ def test_a_figure_is_replaced_only_by_force(run, study, tmp_path):
     [
         (("table", "{study}", "--metric", "mse"), "mae, p95"),
         (("table", "{study}", "--target", "maths"), "all, overall"),
-        (("table", "{study}", "--against", "best", "gp-irt"), "'anchor-irt gp-irt'"),
-        (("table", "{study}", "--against", "random", "gp-irt", "--metric", "mae"), "leave --metric out"),
-        (("plot", "{study}", "--kind", "error", "--figure", "{new}.png", "--selector", "best"), "random, anchor-irt"),
-        (("plot", "{study}", "--kind", "spread", "--figure", "{new}.png", "-n", "7"), "6, 12"),
-        (("plot", "{study}", "--kind", "bars", "--figure", "{new}.png"), "spread"),
-        (("plot", "{study}", "--kind", "error", "--figure", "{new}.gif"), "png"),
+        (("table", "{study}", "--against", "best/gp-irt"), "'anchor-irt gp-irt'"),
+        (("table", "{study}", "--against", "random/gp-irt", "--metric", "mae"), "--metric goes with metrics"),
+        (("table", "{study}", "--selector", "best"), "random, anchor-irt"),
+        (("table", "{study}", "--kind", "spread", "--figure", "{new}.png", "-n", "7"), "6, 12"),
+        (("table", "{study}", "--kind", "bars", "--figure", "{new}.png"), "spread"),
+        (("table", "{study}", "--kind", "error", "--figure", "{new}.gif"), "png"),
         (("run", "{file}", "-o", "{new}", "--jobs", "0"), "n_jobs"),
     ],
 )
@@ -135,10 +127,9 @@ def test_wrong_options_are_usage_errors(run, study, workplace, tmp_path, argumen
 
 
 def test_a_folder_that_is_no_study_is_refused(run, tmp_path):
-    for arguments in (("table", tmp_path), ("plot", tmp_path, "--kind", "error", "--figure", tmp_path / "new.png")):
-        outcome = run("study", *arguments)
-        assert outcome.code == 1
-        assert "is not a study" in outcome.err
+    outcome = run("study", "table", tmp_path, "--figure", tmp_path / "new.png")
+    assert outcome.code == 1
+    assert "is not a study" in outcome.err
 
 
 @pytest.mark.parametrize(

@@ -56,7 +56,7 @@ def test_what_cannot_be_done_is_a_usage_error(run, responses_file, words, text):
 
 def test_homogeneity_as_json_with_a_figure(run, responses_file, tmp_path):
     figure = tmp_path / "homogeneity.svg"
-    outcome = run("study", "homogeneity", responses_file, "--budget", "20", "--figure", figure, "--format", "json")
+    outcome = run("study", "homogeneity", responses_file, "-n", "20", "--figure", figure, "--format", "json")
     assert outcome.code == 0, outcome.err
     found = json.loads(outcome.out)
     assert found["budget"] == 20

@@ -7,9 +7,6 @@ from itembank.studies.results import PredictionResult
 from tests.studies.files import PREDICTION, write_toml
 from tests.studies.prediction.simulated import make_responses
 
-VERB = "predict"
-"""Of `itembank study`, which makes the study of these tests."""
-
 
 @pytest.fixture(scope="module")
 def workplace(tmp_path_factory):
@@ -24,15 +21,15 @@ def workplace(tmp_path_factory):
 
 
 @pytest.mark.usefixtures("without_library")
-def test_predict_tells_how_far_it_is_and_goes_on(run, workplace, made, study, tmp_path):
+def test_it_tells_how_far_it_is_and_goes_on(run, workplace, made, study, tmp_path):
     assert made.stdout == ""
     assert "2 of 2 partitions" in made.stderr
     assert "Next: itembank study table" in made.stderr
     page = tmp_path / "prediction.html"
-    shown = run("study", "predict", workplace / "study.toml", "-o", study, "--jobs", 1, "--report", page)
+    shown = run("report", study, "-o", page)
     assert shown.code == 0, shown.err
     assert "tasks that were not asked" in page.read_text(encoding="utf-8")
-    again = run("study", "predict", workplace / "study.toml", "-o", study, "--jobs", 1, "--no-resume")
+    again = run("study", "run", workplace / "study.toml", "-o", study, "--jobs", 1, "--no-resume")
     assert again.code == 1
     assert "is a study already" in again.err
 
@@ -62,17 +59,17 @@ def test_parts_can_be_asked_for(run, study):
 
 
 def test_a_table_has_differences_to_one_assessor(run, study):
-    outcome = run("study", "table", study, "--against-assessor", "2pl, random", "--format", "json")
+    outcome = run("study", "table", study, "--against", "2pl, random", "--format", "json")
     assert outcome.code == 0, outcome.err
     rows = json.loads(outcome.out)
     assert len(rows) == 5 * 2 * 2 * 3
     assert {"difference", "difference_se", "ratio", "ratio_se"} <= set(rows[0])
-    shown = run("study", "table", study, "--against-assessor", "2pl, random")
+    shown = run("study", "table", study, "--against", "2pl, random")
     assert "mean absolute error less that of 2pl, random" in shown.out
 
 
 def test_a_figure_is_drawn(run, study, tmp_path):
-    outcome = run("study", "plot", study, "--kind", "items", "--figure", tmp_path / "items.png")
+    outcome = run("study", "table", study, "--figure", tmp_path / "items.png")
     assert outcome.code == 0, outcome.err
     assert (tmp_path / "items.png").read_bytes().startswith(b"\x89PNG")
 
@@ -80,13 +77,13 @@ def test_a_figure_is_drawn(run, study, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("table", "--metric", "mae"), "--metric cannot go with a prediction study"),
-        (("table", "--show", "reach", "--against-assessor", "x"), "--show cannot go with a table of differences"),
+        (("table", "--metric", "mae"), "--metric goes with a study of whole scores"),
+        (("table", "--show", "reach", "--against", "x"), "--show goes with errors as they are, not with --against"),
         (("table", "--tasks", 2), "must be one of 1, 3, got 2"),
-        (("table", "--against-assessor", "x"), "the reference must be one of"),
-        (("plot", "--kind", "rank", "--figure", "x.png"), "must be one of items, cost, tasks, models, choices"),
-        (("plot", "--kind", "items", "--split", "x", "--figure", "x.png"), "--split cannot go with a prediction study"),
-        (("plot", "--kind", "items", "--assessor", "x", "--figure", "x.png"), "assessors must be among"),
+        (("table", "--against", "x"), "the reference must be one of"),
+        (("table", "--kind", "rank", "--figure", "x.png"), "must be one of items, cost, tasks, models, choices"),
+        (("table", "--split", "x", "--figure", "x.png"), "--split goes with a study of whole scores"),
+        (("table", "--kind", "items", "--assessor", "x", "--figure", "x.png"), "assessors must be among"),
     ],
 )
 def test_what_does_not_fit_is_refused(run, study, arguments, message):

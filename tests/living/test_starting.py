@@ -172,7 +172,9 @@ def test_intervals_hold_for_models_of_every_strength(rng):
     ],
 )
 def test_what_needs_an_item_model_says_how_to_get_one(what, call):
-    with pytest.raises(DataError, match=rf"{what}.*begun with 0 past models.*itembank start ITEMS RESPONSES"):
+    with pytest.raises(
+        DataError, match=rf"{what}.*begun with 0 past models.*itembank calibrate RESPONSES --items ITEMS"
+    ):
         call(start(ITEMS))
 
 

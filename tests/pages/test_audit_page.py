@@ -37,7 +37,7 @@ def audit():
 
 @pytest.fixture(scope="module")
 def page(audit):
-    return audit_page(audit, command="itembank audit responses.parquet")
+    return audit_page(audit, command="itembank check responses.parquet")
 
 
 def test_the_table_holds_flagged_items_and_no_others(audit, page):

@@ -8,6 +8,8 @@ import polars as pl
 
 LONG = "model_id,item_id,response\n"
 
+DROP = "empty = 'drop' in the file"
+
 
 @dataclass(frozen=True)
 class Wrong:
@@ -92,25 +94,29 @@ WRONG = [
         "missing where forbidden",
         {"r.csv": LONG + "a,x,1\na,y,0\nb,x,1\n"},
         ("every model must have a response to every item, got 1 missing of 4: 'b' item 'y'",),
-        options=("--complete",),
         spec={"missing": "forbid"},
     ),
     Wrong(
         "nan where forbidden",
         {"r.csv": "model_id,x,y\na,NaN,1\nb,0,\n"},
         ("got 2 missing of 4: 'a' item 'x', 'b' item 'y'",),
-        options=("--complete",),
         spec={"missing": "forbid"},
     ),
     Wrong(
         "a model without any response",
         {"r.csv": "model_id,x,y\na,,\nb,0,1\n"},
-        ("every model must have at least one response, got none for 1 of 2 models: 'a'", "--drop-empty"),
+        (
+            "every model must have at least one response, got none for 1 of 2 models: 'a'",
+            DROP,
+        ),
     ),
     Wrong(
         "an item without any response",
         {"r.csv": "model_id,x,y\na,,1\nb,,1\n"},
-        ("every item must have at least one response, got none for 1 of 2 items: 'x'", "--drop-empty"),
+        (
+            "every item must have at least one response, got none for 1 of 2 items: 'x'",
+            DROP,
+        ),
     ),
     Wrong("nothing but missing", {"r.csv": "model_id,x\na,\n"}, ("every model must", "every item must")),
     # repeated pairs
@@ -148,7 +154,10 @@ WRONG = [
     Wrong(
         "an item in two scenarios",
         {"r.csv": "model_id,item_id,response,scenario\na,x,1,math\nb,x,1,law\nb,y,1,law\n"},
-        ("belong to one scenario, got more for 1 items: 'x' in 'math' and 'law'", "--prefix-scenario"),
+        (
+            "belong to one scenario, got more for 1 items: 'x' in 'math' and 'law'",
+            "prefix_scenario = true",
+        ),
     ),
     Wrong(
         "an item in two scenarios of two files",

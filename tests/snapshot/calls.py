@@ -25,7 +25,7 @@ _BANKS = {
 }
 ANSWERED = ("digits/clean/1179", "digits/clean/628", "digits/rotation/45")
 _LAWS = "--law irsl --law two-step --law sigmoid"
-_PRETRAIN = "language.parquet --checked 1 --target-flops 1e15"
+_PRETRAIN = "language.parquet --spec one-size.toml --target-flops 1e15"
 _LOSS = "--loss losses.csv"
 _CHOSEN = "--selection v-optimal.json --format json"
 _DESIGN = "--method optimal-design --spec design-"
@@ -68,47 +68,48 @@ CALLS = {
     "session status": "session status run.jsonl --format json",
     "study run": "study run study.toml -o study --jobs 1",
     "study table": "study table study --format json",
-    "study predict": "study predict prediction.toml -o prediction --jobs 1",
+    "study predict": "study run prediction.toml -o prediction --jobs 1",
     "prediction table": "study table prediction --format json",
     "pretrain": f"scaling pretrain {_PRETRAIN} {_LOSS} {_LAWS} --show all --format json",
     "pretrain comparison": f"scaling pretrain {_PRETRAIN} {_LOSS} {_LAWS} --show comparison --format json",
     "pretrain trend": f"scaling pretrain {_PRETRAIN} --law trend --show all --format json",
-    "pretrain correct": "scaling pretrain language-correct.parquet --checked 0 --law irsl --format json",
+    "pretrain correct": "scaling pretrain language-correct.parquet --spec no-size.toml --law irsl --format json",
     "test-time": "scaling test-time samples.parquet --k 1,10,1000 --format json",
     "test-time errors": "scaling test-time samples.parquet --k 1,5 --budget 8 --show errors --format json",
     "test-time plan": "scaling test-time samples.parquet --bank bank-beta-binomial --half-width 0.05 --show plan "
     "--format json",
-    "transfer": "scaling transfer language.parquet --source copying --target reversal --force --format json",
-    "transfer k": "scaling transfer samples.parquet --source copying --target sorting --k 1,10 --group mixture --force "
-    "--format json",
-    "validity": "scaling validity language.parquet --format json",
-    "validity by group": "scaling validity language-correct.parquet --group mixture --format json",
+    "transfer": "scaling transfer language.parquet --source copying --target reversal --spec forced.toml --format json",
+    "transfer k": "scaling transfer samples.parquet --source copying --target sorting --k 1,10 --clusters mixture "
+    "--spec forced.toml --format json",
+    "validity": "scaling transfer language.parquet --show validity --format json",
+    "validity by group": "scaling transfer language-correct.parquet --show validity --clusters mixture --format json",
     "dimensions": "study dimensions past.parquet --dims 1,2 --format json",
     "homogeneity": "study homogeneity past.parquet --format json",
-    "simulate": "simulate -o simulated.parquet --models 12 --items 60 --tasks 3 --dims 1 --missing 0.2 --format json",
+    "simulate": "simulate -o simulated.parquet --n-models 12 --n-items 60 --n-tasks 3 --n-dims 1 "
+    "--missing 0.2 --format json",
     "calibrate base": f"calibrate old.parquet -o base --method map --dims 1 {_SMALL}",
     "calibrate graded": f"calibrate levels.parquet -o bank-graded --method mml --family graded {_SMALL}",
     "calibrate each": "calibrate few.parquet old.parquet -o banks --each --method map --dims 1 --scores scores.csv "
     f"--score final {_SMALL}",
-    "start": "start items.csv -o begun -n 20 --selection begun.json --format json",
-    "start two": "start items.csv two-new.parquet -o begun-two --format json",
-    "start few": "start few-items.csv few.parquet -o begun-few --format json",
+    "start": "calibrate --items items.csv -o begun --format json",
+    "select begun": "select begun -n 20 -o begun.json",
+    "start two": "calibrate two-new.parquet --items items.csv -o begun-two --format json",
+    "start few": "calibrate few.parquet --items few-items.csv -o begun-few --format json",
     "info responses": "info past.parquet --format json",
     "bank note": "bank note base text --name quiz -o named --format json",
     "bank add-models": "bank add-models named new-old.parquet --how random -o added --format json",
     "bank add-items": "bank add-items named new-few.parquet -o grown --format json",
-    "bank link": "bank link named new-few.parquet --format json",
-    "bank link stocking-lord": "bank link named new-few.parquet --method stocking-lord --format json",
+    "bank link": "bank add-items named new-few.parquet --dry-run --format json",
+    "bank link stocking-lord": "bank add-items named new-few.parquet --dry-run --method stocking-lord --format json",
     "bank add-scores": "bank add-scores bank scores.csv --score final -o scored --format json",
     "bank recalibrate": "bank recalibrate added -o refitted --format json",
     "bank recalibrate all": "bank recalibrate named new-old.parquet --how random --parameters all -o refitted-all "
     "--format json",
     "bank retire": "bank retire grown some-ids.txt --reason key -o retired --format json",
-    "bank restore": "bank restore retired some-ids.txt --reason right -o restored --format json",
+    "bank restore": "bank retire retired some-ids.txt --status active --reason right -o restored --format json",
     "bank merge": "bank merge grown named -o merged --format json",
-    "bank diff": "bank diff named retired --format json",
-    "bank log": "bank log restored --format json",
-    "prepare": "prepare base --format json",
+    "bank diff": "info named retired --format json",
+    "bank log": "info restored --log --format json",
     "select win rate": "select bank -n 12 --target mean_win_rate -o by-win-rate.json",
     "select per scenario": "select bank -n 3 --per-scenario --exclude some-ids.txt -o per-scenario.json",
     "select must include": "select bank -n 30 --must-include some-ids.txt -o must-include.json",
@@ -138,34 +139,34 @@ CALLS = {
     "check session": "check bank run.jsonl --format json",
     "session extend": "session extend run.jsonl --max-items 8",
     "session serve": "session serve run.jsonl",
-    "session export": "session export run.jsonl --format json",
-    "audit": "audit few.parquet --choices choices.csv --by training_share -o audit.csv --format json",
-    "audit known": "audit few.parquet --known some-ids.txt --sort suspicion -o audit.html --format json",
+    "session export": "import run.jsonl -o told.parquet --format json",
+    "audit": "check few.parquet --choices choices.csv --by training_share -o audit.csv --format json",
+    "audit known": "check few.parquet --known some-ids.txt --sort suspicion --report audit.html --format json",
     "homogeneity of a bank": "study homogeneity bank-2pl --format json",
     "predictions": "study predictions bank-2pl --format json",
     "weights": "study weights bank v-optimal.json random.json --format json",
     "tasks": "study tasks past.parquet --cost seconds --format json",
-    "decisions": "scaling decisions whole-runs.parquet --splits 1 --budget 2 --method 1PL --format json",
-    "pretrain last": "scaling pretrain language.parquet --checked 1 --law last-score --law last-line --show all "
-    "--format json",
-    "pretrain alone": "scaling pretrain language.parquet --checked 0 --law irsl --spec alone.toml "
+    "decisions": "scaling decisions whole-runs.parquet --splits 1 -n 2 --method 1PL --format json",
+    "pretrain last": "scaling pretrain language.parquet --spec one-size.toml --law last-score --law last-line "
+    "--show all --format json",
+    "pretrain alone": "scaling pretrain language.parquet --law irsl --spec alone.toml "
     "--report pretrain.html --format json",
     "transfer common scale": "scaling transfer language.parquet --source copying --target reversal "
-    "--method common-scale --force --report transfer.html --format json",
-    "validity page": "scaling validity past.parquet --report validity.html --format json",
-    "test-time page": "scaling test-time samples.parquet --bank bank-beta-binomial --k 1,10 --interval model-based "
-    "--report test-time.html --format json",
+    "--method common-scale --spec forced.toml --report transfer.html --format json",
+    "validity page": "scaling transfer past.parquet --show validity --report validity.html --format json",
+    "test-time page": "scaling test-time samples.parquet --bank bank-beta-binomial --k 1,10 "
+    "--spec model-based.toml --report test-time.html --format json",
     "report": "report base -o base.html --no-accuracy",
     "report accuracy": "report named -o named.html --accuracy",
-    "report results": "report bank new.parquet --selection v-optimal.json -o results.html",
+    "report results": "estimate bank new.parquet --report results.html --selection v-optimal.json",
     "report session": "report run.jsonl -o session.html",
     "report study": "report study -o study.html",
     "report prediction": "report prediction -o prediction.html",
     "publish-tiny": "publish-tiny bank -n 20 -o tiny --format json",
     "estimate tiny": "estimate tiny new.parquet --ignore-unknown --format json",
     "export eee": "export eee estimates.json --organization me --timestamp 0 -o records --format json",
-    "simulate guessing": "simulate -o guessing.parquet --models 8 --items 40 --tasks 2 --dims 1 --guessing 0.25 "
-    "--format json",
+    "simulate guessing": "simulate -o guessing.parquet --n-models 8 --n-items 40 --n-tasks 2 --n-dims 1 "
+    "--guessing 0.25 --format json",
     "sample-data": "sample-data --format json",
 }
 """Command lines by a name of the call that stays: a call that is gone is a line less here."""
@@ -186,6 +187,5 @@ NOT_HERE = {
     "quickstart": "it takes a minute, for what other calls do",
     "run inspect": "it needs inspect_ai",
     "run lm-eval": "it needs lm_eval; the calls that select by stages do what it does between runs",
-    "study plot": "it draws what `study table` prints",
 }
 """Commands without a call, and why."""

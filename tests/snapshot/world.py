@@ -74,7 +74,12 @@ RARE = {
     'prior = {kind = "regression", columns = ["training_share"], known = {training_share = 1}}',
     **{f"design-{name}": f'criterion = "{name}"' for name in CRITERIA.builtin_names},
     "design-min-cost": 'criterion = "min-cost"\ncost = "seconds"',
-    "alone": '[[laws]]\nname = "irsl"\nitem_model = "1pl"\npooling = "none"\nshape = "line"\ngap = "none"',
+    "one-size": "n_checked = 1",
+    "no-size": "n_checked = 0",
+    "forced": "is_forced = true",
+    "model-based": 'interval = "model-based"',
+    "alone": "n_checked = 0\n"
+    '[[laws]]\nname = "irsl"\nitem_model = "1pl"\npooling = "none"\nshape = "line"\ngap = "none"',
     "positive": "positive_discrimination = true",
     "known-guessing": "known_guessing = true",
     "by-task": "by_task = true",

@@ -103,8 +103,8 @@ class ItemDrift(Tabular):
             return (f"{found} Marking stops at a fifth, and there are more: the run or the models changed, not items.",)
         if len(self.drifted) > 2.0 * self.by_chance:
             return (
-                f"{found} Look at them (itembank audit), and take them out of the score if they are at fault (itembank "
-                "bank retire).",
+                f"{found} Look at them (itembank check BANK), and take them out of the score if they are at fault "
+                "(itembank bank retire).",
             )
         return (found,)
 

@@ -181,7 +181,7 @@ class Bank(Compact):
             models = "1 past model" if self.n_models == 1 else f"{self.n_models} past models"
             raise DataError(
                 f"{what} an item model, and this bank was begun with {models}, too few to fit "
-                "one. Begin it again with ten or more: itembank start ITEMS RESPONSES."
+                "one. Begin it again with ten or more: itembank calibrate RESPONSES --items ITEMS."
             )
 
     @property

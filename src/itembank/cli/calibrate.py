@@ -1,36 +1,43 @@
-"""`itembank calibrate`: fit item parameters and write a bank."""
+"""`itembank calibrate`: fit item parameters and write a bank, of each of many results, or without past results."""
 
-from collections.abc import Mapping
-from dataclasses import fields
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+import itembank as ib
 from itembank.calibration.calibration_specs import METHODS, JointMAP, Variational
-from itembank.cli.calibrate_each import COLUMNS, BankWork, calibrate_each
 from itembank.cli.command import Command, gathered, headed
-from itembank.cli.external_scores import check_external_options, external_options, with_scores
-from itembank.cli.new_results import read_results
-from itembank.cli.option_types import MethodName, NumberOrWord
+from itembank.cli.new_results import importing_first, read_results
 from itembank.cli.options import (
+    EXISTING,
+    FILE,
+    MethodName,
+    NumberOrWord,
+    file_choices,
     format_option,
     method_option,
+    option,
     output_option,
     parallel_option,
     refuse_unused,
-    responses_argument,
     score_options,
     seed_option,
+    spec_file_option,
+    typed,
 )
 from itembank.cli.render import note, print_rows, progress, warnings_as_notes
-from itembank.cli.spec_options import file_choices, spec_file_option, spec_option, typed
+from itembank.errors import ItembankWarning, ParameterError, command_line_words, shown, visible
 from itembank.responses.score_names import Across, Within
 
 if TYPE_CHECKING:
     from itembank.bank.banks import Bank
     from itembank.calibration.calibration_specs import CalibrationSpec
+    from itembank.planning.more_models import MoreModels
     from itembank.responses.responses import ResponseMatrix
 
 OWN_DIMS = {"1pl": 1, "2pl": 1, "nested": 4, "bifactor": 1}
@@ -43,61 +50,77 @@ Nested: WILD takes 3. One specific ability more is our choice: it gains where ta
 
 _ITEM_MODEL = headed(
     "Item model",
-    spec_option(
-        JointMAP,
-        "item_model",
+    option(
+        "--item-model",
         "One slope for all items (1pl), one each (2pl), several abilities (mirt), a general and specific ones "
         "(nested), one a scenario (bifactor, map only).  [default: by --dims]",
+        JointMAP,
         default=None,
         show_default=False,
     ),
-    spec_option(
+    option(
+        "--family",
+        "Right or wrong; counts; probabilities (beta); counts that agree more than chance; a few levels (graded: with"
+        " --method mml); auto: by known trials.",
         Variational,
-        "family",
-        "Right or wrong; counts; probabilities (beta); counts that agree more than chance; a few levels (graded: with "
-        "--method mml); auto: by known trials.",
     ),
 )
 
 
+external_options = headed(
+    "External scores",
+    option("--scores", "Scores of models that their items do not make, by model_id.", FILE),
+    option("--score COLUMN external", "A column of --scores to keep. Repeatable.", many=True),
+)
+"""Scores that `--target COLUMN` of later commands estimates."""
+
+
 @click.command("calibrate", cls=Command)
-@responses_argument
+@click.argument("responses", nargs=-1, type=EXISTING)
 @output_option("the bank folder")
-@click.option("--force", is_flag=True, help="Replace the bank that stands at -o.")
-@click.option(
+@option("--force", "Replace the bank that stands at -o.", bool)
+@option(
     "--each",
-    is_flag=True,
-    help="Make a bank of each of RESPONSES in the folder -o, but for those that stand there, --jobs at a time.",
+    "Make a bank of each of RESPONSES in the folder -o, but for those that stand there, --jobs at a time.",
+    bool,
+)
+@option(
+    "--items",
+    "Begin a bank of all items of this table, without RESPONSES or with few: item_id, and where known scenario, "
+    "subscenario, weight and difficulty_prior (in logits, for an average model).",
+    FILE,
 )
 @method_option(
     MethodName(METHODS),
     "Variational Bayes, joint MAP, or marginal ML (1 ability).",
     default="variational",
 )
-@click.option(
+@option(
     "--dims",
-    type=NumberOrWord(int, "auto"),
-    help="How many abilities; auto tries several.  [default: by --item-model, else auto]",
+    "How many abilities; auto tries several.  [default: by --item-model, else auto]",
+    NumberOrWord(int, "auto"),
 )
 @spec_file_option("the spec of --method", "known_guessing, by_task or precision")
 @gathered("choices", _ITEM_MODEL)
 @score_options
 @external_options
-@click.option(
+@option(
     "--folds/--no-folds",
+    "Also fit folds of models, which calibrated intervals rest on; else the first command that needs them does.",
+    bool,
     default=True,
     show_default=True,
-    help="Also fit folds of models, as itembank prepare does.",
 )
 @parallel_option
 @seed_option
 @format_option
-def command(
+def calibrate_command(
     *,
     responses: tuple[Path, ...],
     output: Path,
     force: bool,
     each: bool,
+    items: Path | None,
     method: str,
     dims: int | str | None,
     spec_file: Path | None,
@@ -123,9 +146,25 @@ def command(
       itembank calibrate results/*.parquet -o banks --each --jobs 4
 
     where guessing.toml has the line known_guessing = true.
+
+    With --items and fewer than ten past models, items are drawn at random and intervals rest on the draw alone: they
+    hold whatever the items are like. From ten models on an item model is fitted. Begin again with more results as they
+    come.
+
+    \b
+      itembank calibrate --items items.csv -o bank
+      itembank calibrate first-model-full.csv --items items.csv -o bank --force
     """  # noqa: D301
     from itembank.bank.bank_files import check_bank_destination  # noqa: PLC0415
 
+    if items is not None:
+        fitted = ("each", "method", "dims", "spec_file", *choices, "scores", "external", "folds")
+        refuse_unused(*((name, False, "past results that are many, not with --items") for name in fitted))
+        check_bank_destination(output, overwrite=force)
+        _start(items, responses, output, {"within": within, "across": across, "rng": seed}, output_format, force=force)
+        return
+    if not responses:
+        raise click.UsageError("Missing argument 'RESPONSES...'. A bank without past results needs --items ITEMS.csv.")
     check_external_options(scores, external)
     given = file_choices(spec_file, METHODS.kinds[method]) | _given(method, choices)
     own_dims = given.pop("n_dims", None)
@@ -149,6 +188,27 @@ def command(
     note(f"Next: itembank select {output} -n {n_items} -o selection.json")
 
 
+def check_external_options(scores: Path | None, external: Sequence[str]) -> None:
+    """Refuse one of the two options without the other."""
+    if (scores is None) != (not external):
+        raise click.UsageError("--scores FILE and --score COLUMN go together. Give both, or leave both out.")
+
+
+def with_scores(
+    responses: "ResponseMatrix", scores: Path | None, external: Sequence[str], scenarios: Sequence[str]
+) -> "ResponseMatrix":
+    """Keep the external scores of models beside their responses."""
+    if scores is None:
+        return responses
+    from itembank.bank.headlines import check_external_names, with_external_scores  # noqa: PLC0415
+    from itembank.readers.known import read_known  # noqa: PLC0415
+
+    check_external_names(external, scenarios)
+    return responses.with_tables(
+        models=with_external_scores(responses.models, read_known(scores, "model_id")[0], external)
+    )
+
+
 def _make(
     responses: tuple[Path, ...],
     output: Path,
@@ -165,8 +225,6 @@ def _make(
     force: bool,
 ) -> "Bank":
     """Read responses, fit items, write the bank whole, and then its folds."""
-    from itembank.bank.bank_files import save_bank  # noqa: PLC0415
-    from itembank.calibration.build import build_bank  # noqa: PLC0415
     from itembank.responses.targets import ScoreTargets  # noqa: PLC0415
 
     matrix = read_results(responses)
@@ -175,8 +233,8 @@ def _make(
     matrix = with_scores(matrix, scores, external, targets.scenarios)
     spec = _spec(matrix, method, dims, given)
     with progress("calibrate") as report:
-        bank = build_bank(matrix, spec, within=within, across=across, rng=seed, progress=report)
-    save_bank(bank, output, overwrite=force)
+        bank = ib.build_bank(matrix, spec, within=within, across=across, rng=seed, progress=report)
+    ib.save_bank(bank, output, overwrite=force)
     if folds:
         _finish(output, folds=True)
     return bank
@@ -184,13 +242,10 @@ def _make(
 
 def _finish(output: Path, *, folds: bool) -> "Bank":
     """Load the bank that was written, and fit the folds that it has not."""
-    from itembank.bank.bank_files import load_bank  # noqa: PLC0415
-    from itembank.sessions.preparation import prepare  # noqa: PLC0415
-
-    bank = load_bank(output)
+    bank = ib.load_bank(output)
     if folds:
         with progress("calibrate") as report:
-            prepare(bank, keep_in_bank=True, progress=report)
+            ib.prepare(bank, keep_in_bank=True, progress=report)
     return bank
 
 
@@ -264,3 +319,166 @@ def _summary(bank: "Bank") -> dict[str, Any]:
         "n_iterations": calibration.n_iterations,
         "n_degenerate_items": int(calibration.is_degenerate.sum()),
     }
+
+
+Made = tuple[dict[str, Any], str, list[str]]
+"""The row of a bank, what ended it (empty where nothing did), and what it warned of."""
+
+COLUMNS = ("name", "status", "bank", "n_models", "n_items", "n_scenarios", "n_dims", "converged")
+"""Of the table; JSON and CSV have all."""
+
+
+@dataclass(frozen=True, slots=True)
+class BankWork:
+    """How one bank is made."""
+
+    # function of (paths,) and a destination: Makes a bank and writes it whole.
+    make: Callable[[tuple[Path, ...], Path], "Bank"]
+    finish: Callable[[Path], "Bank"]  # Loads a bank that stands there already, and does what may be left to do
+    summary: Callable[["Bank"], dict[str, Any]]  # What a row says of it
+    force: bool  # Make those anew that stand there already
+
+
+def calibrate_each(sources: Sequence[Path], output: Path, work: BankWork) -> list[dict[str, Any]]:
+    """Make a bank of each of the results in a folder; one that fails does not stop the others.
+
+    Rows come in the order of the results, with `name`, `status` ('made', 'kept' or 'failed') and `error`.
+    """
+    from itembank.numerics.parallel import in_parallel  # noqa: PLC0415
+
+    names = names_of(sources)
+    check_folder(output)
+    parts = [(source, output / name, work) for source, name in zip(sources, names, strict=True)]
+    rows: dict[int, dict[str, Any]] = {}
+    with progress("calibrate") as report:
+        for number, (row, failure, said) in in_parallel(_made_quietly, parts):
+            rows[number] = row
+            for message in dict.fromkeys(said):
+                click.echo(f"Warning: {names[number]}: {visible(message)}", err=True)
+            if failure:
+                click.echo(f"Error: {names[number]}: {visible(failure)}", err=True)
+            report(f"{len(rows)} of {len(parts)} done", len(rows) / len(parts))
+    n_kept = sum(row["status"] == "kept" for row in rows.values())
+    if n_kept:
+        note(f"{n_kept} of {len(rows)} banks stood there already and were kept; --force makes them anew.")
+    known = dict.fromkeys(name for row in sorted(rows.values(), key=len, reverse=True) for name in row)
+    return [{**known, **rows[number]} for number in range(len(parts))]
+
+
+def names_of(sources: Sequence[Path]) -> list[str]:
+    """Return the name of each bank: that of its file without endings, or of its folder.
+
+    Raises
+    ------
+    ParameterError
+        When two would have one name.
+    """
+    names = [source.name.split(".")[0] if source.is_file() else source.resolve().name for source in sources]
+    twice = [str(source) for source, name in zip(sources, names, strict=True) if names.count(name) > 1 or not name]
+    if twice:
+        raise ParameterError(
+            "with --each every bank is named after its results, so their names must differ and not be empty, got "
+            f"{shown(twice)}. Rename them, or calibrate these one by one."
+        )
+    return names
+
+
+def check_folder(output: Path) -> None:
+    """Raise `ParameterError` where no folder of banks can be."""
+    from itembank.bank.bank_records import RECORD  # noqa: PLC0415
+    from itembank.files.atomic import check_destination  # noqa: PLC0415
+
+    check_destination(output, is_folder=True)
+    if (output / RECORD).is_file():
+        raise ParameterError(
+            f"{output} is a bank; with --each, -o must name a folder for several. Choose another place."
+        )
+
+
+def _made_quietly(source: Path, destination: Path, work: BankWork) -> Made:
+    """Make one bank without a word: banks that are made at once would write over each other's bars."""
+    from itembank.bank.bank_files import check_bank_destination  # noqa: PLC0415
+    from itembank.bank.bank_records import RECORD  # noqa: PLC0415
+
+    with (
+        command_line_words(),
+        click.Context(click.Command(destination.name), obj={"quiet": True}).scope(),
+        warnings.catch_warnings(record=True) as caught,
+    ):
+        warnings.simplefilter("always", ItembankWarning)
+        is_there = (destination / RECORD).is_file() and not work.force
+        status, failure, facts = "kept" if is_there else "made", "", {}
+        try:
+            if not is_there:
+                check_bank_destination(destination, overwrite=work.force)  # before the long work
+            facts = work.summary(work.finish(destination) if is_there else work.make((source,), destination))
+        except click.ClickException as error:
+            status, failure = "failed", error.format_message()
+        except Exception as error:  # noqa: BLE001 (whatever ends a bank is told as its failure)
+            status, failure = "failed", str(error) or type(error).__name__
+    said = [str(one.message) for one in caught if issubclass(one.category, ItembankWarning)]
+    return {"name": destination.name, "status": status, **facts, "error": failure or None}, failure, said
+
+
+def _start(
+    items: Path,
+    responses: tuple[Path, ...],
+    output: Path,
+    choices: Mapping[str, Any],
+    output_format: str,
+    *,
+    force: bool,
+) -> None:
+    """Begin a bank without past results, or with those of a few models."""
+    from itembank.planning.more_models import plan_models  # noqa: PLC0415
+    from itembank.readers.agreement import read_new_responses  # noqa: PLC0415
+    from itembank.readers.known import read_known  # noqa: PLC0415
+
+    with warnings_as_notes():
+        table, _ = read_known(items, "item_id")
+        matrix = None
+        if responses:
+            with importing_first(responses):
+                matrix = read_new_responses(responses, table)
+        with progress("calibrate") as report:
+            bank = ib.banks.start(table, matrix, progress=report, **choices)
+    ib.save_bank(bank, output, overwrite=force)
+    n_items = min(100, bank.n_items)
+    plan = None if bank.calibration.is_fitted else plan_models(bank, n_items)
+    print_rows([_about_start(bank, plan)], output_format, title=f"Bank {output}")
+    if plan is not None:
+        _say_what_to_expect(bank, plan)
+    note(f"Next: itembank select {output} -n {n_items} -o selection.json")
+
+
+def _about_start(bank: "Bank", plan: "MoreModels | None") -> dict[str, Any]:
+    """One row on the bank, and how wide intervals will be where they rest on the draw of items."""
+    row = {
+        "bank": bank.bank_id,
+        "n_models": bank.n_models,
+        "n_items": bank.n_items,
+        "n_scenarios": bank.targets.n_scenarios,
+        "method": bank.calibration.method,
+    }
+    if plan is None:
+        return row
+    now, *later = plan.rows()
+    widths = {f"half_width_{one['n_models']}_models": one["half_width"] for one in later}
+    return {**row, "n_items_to_run": plan.n_items, "half_width": now["half_width"], **widths}
+
+
+def _say_what_to_expect(bank: "Bank", plan: "MoreModels") -> None:
+    """Say how wide intervals will be, and what more past models would do."""
+    if plan.n_items == bank.n_items:
+        note(f"A model that runs all {bank.n_items} items needs no interval; few give an interval.")
+        return
+    now, *later = plan.rows()
+    note(
+        f"Expect {100.0 * plan.level:g} % intervals of +-{100.0 * now['half_width']:.1f} points for the overall score "
+        f"from {plan.n_items} items drawn at random."
+    )
+    how = "this bank's models" if plan.is_measured else "models usually do"
+    widths = " or ".join(
+        f"+-{100.0 * row['half_width']:.1f} with {row['n_models'] - bank.n_models} more" for row in later
+    )
+    note(f"More models that run all items narrow this to {widths}, if they answer as much alike as {how}.")

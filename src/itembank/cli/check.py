@@ -1,98 +1,135 @@
-"""`itembank check`: do new models fit a bank, did items drift, and how good are estimates of full runs."""
+"""`itembank check`: which items are wrong, do new models fit a bank, did items drift, how good are estimates."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+import itembank as ib
+from itembank.auditing.item_audit_names import ORDERS, REASONS, SAME_FOR_ALL
 from itembank.cli.check_tables import Checks, print_checks
-from itembank.cli.command import Command, headed
-from itembank.cli.main import EXIT_IMPRECISE
-from itembank.cli.new_results import ignore_unknown_option, note_known_models, note_overall, read_new_results
+from itembank.cli.command import Command, gathered, headed
+from itembank.cli.main import EXIT_FAILED, EXIT_IMPRECISE
+from itembank.cli.new_results import (
+    ignore_unknown_option,
+    note_known_models,
+    note_overall,
+    read_new_results,
+    read_results,
+)
 from itembank.cli.options import (
+    ANY_PATH,
+    COUNT,
     FILE,
-    bank_argument,
+    BankPath,
     format_option,
     ids_of_file,
-    level_option,
+    is_bank,
+    option,
     refuse_unused,
-    responses_argument,
+    report_option,
+    report_result,
     seed_option,
 )
-from itembank.cli.render import note, progress, warnings_as_notes
+from itembank.cli.render import note, print_record, print_rows, progress, warnings_as_notes
 from itembank.errors import visible
 
 if TYPE_CHECKING:
-    from itembank.auditing.bank_check import BankCheck
-    from itembank.auditing.item_drift import ItemDrift
-    from itembank.auditing.person_fit import FitCheck
+    import polars as pl
+
+    from itembank.auditing.differential_items import DifferentialItems
+    from itembank.auditing.item_audit import ItemAudit
     from itembank.bank.banks import Bank
     from itembank.progress import ProgressCallback
     from itembank.responses.responses import ResponseMatrix
     from itembank.sessions.journal_sessions import JournalAnswers
 
+COLUMNS = ("item_id", "reason", "P(defect)", "mean", "item-rest", "evidence", "text")
+"""What a terminal has room for; the other formats and the written table have the rest."""
+LONGEST_TEXT = 120
+"""Characters of an item's text that a table shows."""
 FIT, DRIFT, ACCURACY = PARTS = ("fit", "drift", "accuracy")
 ENOUGH_FOR_DRIFT = 5
 """New models from which on items are examined unasked."""
 
-_accuracy_options = headed(
-    "Accuracy, on models that ran everything",
-    click.option(
-        "-n",
-        "--n-items",
-        "sizes",
-        type=click.IntRange(min=1),
-        multiple=True,
-        help="Number of items to choose. Repeatable.  [default: 30, 100 and 300]",
+
+def _check_output(_ctx: click.Context, _parameter: click.Parameter, path: Path | None) -> Path | None:
+    """Refuse before the work what could not be written after it."""
+    if path is not None:
+        from itembank.files.atomic import check_destination  # noqa: PLC0415
+
+        if path.suffix.lower() not in {".csv", ".parquet"}:
+            raise click.BadParameter(f"must end in .csv or .parquet, got {path.name!r}; a page is written by --report.")
+        check_destination(path)
+    return path
+
+
+_ITEMS = headed(
+    "Items: of a bank alone, or of RESPONSES alone",
+    option(
+        "--known",
+        "Items known to be bad (ids one a line, or a table with a column item_id): learn from them what a fault looks "
+        "like, and say how well they are found.",
+        FILE,
     ),
-    click.option("--selection", type=FILE, help="Check these chosen items instead."),
-    level_option,
+    option("--choices", "Table of the answers given: model_id, item_id, choice.", FILE),
+    option(
+        "--by COLUMN",
+        "Also find items that differ between models: family, size, date, ...: a column of the model table.",
+    ),
+    option("--clusters COLUMN", "--by: models with the same value here, a base model, count as one."),
+    option(
+        "--sort order",
+        "Which come first: those most probably defective; those on which the best models fail though not on others "
+        "like them; or those whose answers another key explains best.",
+        list(ORDERS),
+        default="probability",
+    ),
+    option("--reason reasons", "Print the items with this reason. Repeatable.", list(REASONS), many=True),
+    option("--most N n_rows", "Flagged items to print.", COUNT, default=20),
+    option("-o --output FILE", "Write all items to this file: .csv or .parquet.", ANY_PATH, callback=_check_output),
+    option("--fail-on", "Exit with code 1 when an item has this reason. Repeatable.", list(REASONS), many=True),
+    report_option,
+)
+_MODELS = headed(
+    "New models: RESPONSES behind a BANK",
+    option("--only parts", "Examine this alone. Repeatable.  [default: all that RESPONSES allow]", PARTS, many=True),
+    option(
+        "--group NAME=FILE groups",
+        "Items that are suspected of having leaked: one id a line, a table or a selection. Repeatable.",
+        many=True,
+    ),
+    option("--reference", "Items that cannot have leaked; the others are compared with these.", FILE),
+    option("--since [COLUMN=]DATE", "Look for drifted items over the models of this day (2025-01-31) or later."),
+    option(
+        "-n --n-items sizes",
+        "Accuracy, on models that ran everything: number of items to choose. Repeatable.  [default: 30, 100 and 300]",
+        COUNT,
+        many=True,
+    ),
+    option("--selection", "Accuracy: check these chosen items instead.", FILE),
     seed_option,
+    ignore_unknown_option,
 )
 
 
 @click.command("check", cls=Command)
-@bank_argument
-@responses_argument
-@click.option(
-    "--only",
-    "parts",
-    type=click.Choice(PARTS),
-    multiple=True,
-    help="Examine this alone. Repeatable.  [default: all that RESPONSES allow]",
-)
-@click.option(
-    "--group",
-    "groups",
-    multiple=True,
-    metavar="NAME=FILE",
-    help="Items that are suspected of having leaked: one id a line, a table or a selection. Repeatable.",
-)
-@click.option("--reference", type=FILE, help="Items that cannot have leaked; the others are compared with these.")
-@click.option(
-    "--since", metavar="[COLUMN=]DATE", help="Look for drifted items over the models of this day (2025-01-31) or later."
-)
-@ignore_unknown_option
-@_accuracy_options
+@click.argument("sources", metavar="BANK|RESPONSES...", nargs=-1, required=True, type=BankPath(file_okay=True))
+@gathered("items", _ITEMS)
+@gathered("models", _MODELS)
 @format_option
-def command(
-    *,
-    bank: Path,
-    responses: tuple[Path, ...],
-    parts: tuple[str, ...],
-    groups: tuple[str, ...],
-    reference: Path | None,
-    since: str | None,
-    ignore_unknown: bool,
-    output_format: str,
-    **accuracy: Any,
+def check_command(
+    *, sources: tuple[Path, ...], items: dict[str, Any], models: dict[str, Any], output_format: str
 ) -> None:
-    """Check whether new models fit a bank, and how good its estimates are.
+    """Find what is wrong: with the items of a benchmark, or with new models on a bank.
 
-    RESPONSES are results of models that did not help to calibrate the bank, or journals of sessions. First it says what
-    is known of changed prompts, versions and harnesses. Then come, as far as RESPONSES allow:
+    Of a BANK, or of RESPONSES of at least five models, better thirty, the best among them: items with a wrong key,
+    without sense, asked twice, or unlike for some models. What is flagged should be read by a person: answers show
+    that something is odd, not what.
+
+    Of a BANK and RESPONSES of models that did not help to calibrate it, or journals of sessions: what is known of
+    changed prompts, versions and harnesses, and as far as RESPONSES allow:
 
     \b
       fit       Does each model answer like the bank's, overall, on every group of
@@ -101,30 +138,147 @@ def command(
       accuracy  Of models that ran everything: items are chosen as itembank select
                 does, scores estimated from these, and compared with the full run.
 
-    The exit code is 3 when more models misfit, or lie outside their intervals, than chance explains (of a single model,
-    when it does), or when something is known to have changed.
+    The exit code is then 3 when more models misfit, or lie outside their intervals, than chance explains (of a single
+    model, when it does), or when something is known to have changed.
 
     \b
-      itembank check bank new.csv
+      itembank check responses.parquet --report items.html
+      itembank check responses.parquet --reason wrong-key --fail-on wrong-key
+      itembank check bank --by family --format json
       itembank check bank new.csv --group public=leaked.txt --reference private.txt
       itembank check bank this-year.parquet --only drift --since 2025-01-01
       itembank check bank full-run.parquet --only accuracy -n 50 -n 200
-      itembank check bank session.jsonl
     """  # noqa: D301
+    if len(sources) > 1 and is_bank(sources[0]):
+        refuse_unused(*((name, False, "a bank or RESPONSES alone, whose items are examined") for name in items))
+        _check_models(sources[0], sources[1:], models, output_format)
+    else:
+        refuse_unused(*((name, False, "RESPONSES of new models behind a BANK") for name in models))
+        _check_items(sources, items, output_format)
+
+
+def _check_items(sources: tuple[Path, ...], asked: Mapping[str, Any], output_format: str) -> None:
+    """Examine items, by a bank or by responses."""
+    refuse_unused(("clusters", asked["by"] is not None, "--by COLUMN"))
+    reasons, fail_on, output = asked["reasons"], asked["fail_on"], asked["output"]
+    with warnings_as_notes():
+        given = ib.load_bank(sources[0]) if is_bank(sources[0]) else read_results(sources)
+        with progress("check") as report:
+            audit = ib.diagnostics.audit_items(
+                given,
+                known=None if asked["known"] is None else ids_of_file(asked["known"]),
+                **{name: asked[name] for name in ("choices", "by", "clusters", "order")},
+                progress=report,
+            )
+    chosen = audit.having(reasons) if reasons else audit.flagged
+    if output is not None:
+        from itembank.files.atomic import replacing_file  # noqa: PLC0415
+        from itembank.spreadsheets import write_guarded_csv  # noqa: PLC0415
+
+        is_csv = output.suffix.lower() == ".csv"
+        with replacing_file(output) as temporary:
+            write_guarded_csv(audit.table, temporary) if is_csv else audit.table.write_parquet(temporary)
+        note(f"{audit.table.height} items written to {output}.")
+    _print_audit(audit, chosen.head(asked["n_rows"]), output_format)
+    if chosen.is_empty():
+        note(f"No item is {' or '.join(dict.fromkeys(reasons)) or 'flagged'}.")
+    if chosen.height > asked["n_rows"]:
+        note(f"{asked['n_rows']} of {chosen.height} shown: --most N for more, -o FILE for all.")
+    report_result(asked["report"], output_format, lambda typed: ib.pages.audit_page(audit, command=typed))
+    found = [f"{audit.counts[reason]} {reason}" for reason in dict.fromkeys(fail_on) if audit.counts[reason]]
+    if found:
+        click.echo(f"Failed: there are items flagged {', '.join(found)} (--fail-on).", err=True)
+        click.get_current_context().exit(EXIT_FAILED)
+
+
+def _print_audit(audit: "ItemAudit", chosen: "pl.DataFrame", output_format: str) -> None:
+    """Print the facts and the items."""
+    facts, columns = audit.to_dict(), COLUMNS if "text" in chosen.columns else COLUMNS[:-1]
+    if output_format != "table":
+        print_record(facts, "items", chosen.to_dicts(), output_format)
+        return
+    told = {"n_models": facts["n_models"], "flagged": audit.said}
+    told |= {name: f"{count}: {_meaning(name)}" for name, count in audit.counts.items() if count}
+    print_record(
+        told | _known_words(audit),
+        "items",
+        [_audit_row(row) for row in chosen.to_dicts()],
+        "table",
+        title="Item audit",
+        heading=f"Items by {audit.order}",
+        columns=columns if chosen.height else (),
+        least=("text", "item-rest", "mean"),
+    )
+    if audit.differential is not None:
+        _print_groups(audit.differential)
+    for caution in audit.cautions:
+        note(f"Note: {visible(caution)}")
+
+
+def _meaning(reason: str) -> str:
+    """Say what a reason means, and how to see items that are only counted."""
+    return f"{REASONS[reason]}; not flagged: --reason {reason}" if reason in SAME_FOR_ALL else REASONS[reason]
+
+
+def _known_words(audit: "ItemAudit") -> dict[str, str]:
+    """Say how well known bad items are found."""
+    if audit.labels is None:
+        return {}
+    first = "".join(f", {share:.0%} of the first {n} flagged" for n, share in audit.labels.first.items())
+    return {"known to be bad": f"{audit.labels.n_bad}: AUC {audit.labels.area:.3f}{first}"}
+
+
+def _audit_row(row: dict[str, Any]) -> dict[str, Any]:
+    """Make a row as a terminal shows it."""
+    text = row.get("text")
+    return {
+        "item_id": row["item_id"],
+        "reason": row["reasons"],
+        "P(defect)": f"{row['probability']:.2f}",
+        "mean": None if row["mean"] is None else f"{row['mean']:.2f}",
+        "item-rest": f"{row['item_rest']:.2f}",
+        "evidence": row["evidence"],
+        "text": None if text is None else text if len(text) <= LONGEST_TEXT else f"{text[:LONGEST_TEXT]}...",
+    }
+
+
+def _print_groups(differential: "DifferentialItems") -> None:
+    """Print what differing items do to scores."""
+    rows = [
+        {
+            "group": row["group"],
+            "scenario": row["scenario"],
+            "points at equal ability": f"{100.0 * row['score_effect']:+.1f}",
+            "items that differ": f"{row['n_flagged']}/{row['n_items']}",
+            "points by these": f"{100.0 * row['flagged_effect']:+.1f}",
+        }
+        for row in differential.scores.to_dicts()
+    ]
+    print_rows(rows, "table", title=f"Scores by {differential.column}")
+    for one in differential.notes:
+        note(f"Note: {visible(one)}")
+
+
+def _check_models(bank: Path, responses: tuple[Path, ...], asked: Mapping[str, Any], output_format: str) -> None:
+    """Examine how models fit a bank, whether its items drifted, and how good its estimates are."""
     from itembank.auditing.run_conditions import with_same_content  # noqa: PLC0415
-    from itembank.bank.bank_files import load_bank  # noqa: PLC0415
     from itembank.estimation.observations import known_items  # noqa: PLC0415
 
-    choices = _Choices(parts, groups, reference, since, accuracy)
-    _refuse_idle(choices)
-    loaded = load_bank(bank)
+    is_chosen = asked["selection"] is None
+    refuse_unused(
+        *((name, is_chosen, "items that are to be chosen, not with --selection") for name in ("sizes", "seed")),
+        *((name, _wants(asked, ACCURACY), "--only accuracy") for name in ("sizes", "selection", "seed")),
+        *((name, _wants(asked, FIT), "--only fit") for name in ("groups", "reference")),
+        ("since", _wants(asked, DRIFT), "--only drift"),
+    )
+    loaded = ib.load_bank(bank)
     with warnings_as_notes(), progress("check") as report:
         loaded = _bank_of(loaded, responses)
         answers = _read(loaded, responses)
-        known = known_items(loaded, answers.responses, None, ignore_unknown=ignore_unknown)
+        known = known_items(loaded, answers.responses, None, ignore_unknown=asked["ignore_unknown"])
         note_known_models(loaded, known.model_ids)
         same, changes = with_same_content(loaded, known)
-        checks = _examined(loaded, answers._replace(responses=same), choices, changes, report)
+        checks = _examined(loaded, answers._replace(responses=same), asked, changes, report)
     print_checks(checks, output_format)
     if checks.accuracy is not None:
         note_overall(loaded)
@@ -132,94 +286,67 @@ def command(
         click.get_current_context().exit(EXIT_IMPRECISE)
 
 
-@dataclass(frozen=True)
-class _Choices:
-    """What is to be examined, and how."""
-
-    parts: tuple[str, ...]
-    groups: tuple[str, ...]
-    reference: Path | None
-    since: str | None
-    accuracy: dict[str, Any]
-
-    def wants(self, part: str) -> bool:
-        """Whether a part is examined if it can be."""
-        return not self.parts or part in self.parts
-
-    def asks(self, part: str) -> bool:
-        """Whether a part was asked for, and must be examined."""
-        others: dict[str, Any] = {
-            FIT: self.groups or self.reference,
-            DRIFT: self.since is not None,
-            ACCURACY: self.accuracy["sizes"] or self.accuracy["selection"],
-        }
-        return part in self.parts or bool(others[part])
+def _wants(asked: Mapping[str, Any], part: str) -> bool:
+    """Whether a part is examined if it can be."""
+    return not asked["parts"] or part in asked["parts"]
 
 
-def _refuse_idle(choices: _Choices) -> None:
-    """Refuse options of what is not to be examined."""
-    is_chosen = choices.accuracy["selection"] is None
-    refuse_unused(
-        *((name, is_chosen, "items that are to be chosen, not with --selection") for name in ("sizes", "seed")),
-        *((name, choices.wants(ACCURACY), "--only accuracy") for name in choices.accuracy),
-        *((name, choices.wants(FIT), "--only fit") for name in ("groups", "reference")),
-        ("since", choices.wants(DRIFT), "--only drift"),
-    )
+def _asks(asked: Mapping[str, Any], part: str) -> bool:
+    """Whether a part was asked for, and must be examined."""
+    others: dict[str, Any] = {
+        FIT: asked["groups"] or asked["reference"],
+        DRIFT: asked["since"] is not None,
+        ACCURACY: asked["sizes"] or asked["selection"],
+    }
+    return part in asked["parts"] or bool(others[part])
 
 
 def _examined(
-    bank: "Bank", answers: "JournalAnswers", choices: _Choices, changes: tuple[str, ...], report: "ProgressCallback"
+    bank: "Bank",
+    answers: "JournalAnswers",
+    asked: Mapping[str, Any],
+    changes: tuple[str, ...],
+    report: "ProgressCallback",
 ) -> Checks:
     """Examine what is asked for, and what the results allow."""
     from itembank.auditing.bank_check import ran_all_of_a_scenario  # noqa: PLC0415
 
-    named = _named(choices.groups)
-    if answers.sessions and choices.asks(DRIFT):
+    matrix, named = answers.responses, _named(asked["groups"])
+    if answers.sessions and _asks(asked, DRIFT):
         raise click.UsageError(
             "drift is looked for among items that were not chosen by the answers, as those of adaptive sessions were. "
             "Give full runs or runs of a selection."
         )
-    has_full_runs = ran_all_of_a_scenario(bank, answers.responses)
-    if choices.wants(ACCURACY) and not choices.asks(ACCURACY):
-        refuse_unused(*((name, has_full_runs, "models that ran everything") for name in ("level", "seed")))
+    has_full_runs = ran_all_of_a_scenario(bank, matrix)
+    if _wants(asked, ACCURACY) and not _asks(asked, ACCURACY):
+        refuse_unused(("seed", has_full_runs, "models that ran everything"))
     fit = drift = scores = None
-    if choices.asks(FIT) or (choices.wants(FIT) and _can_examine(bank, answers.responses, report)):
-        fit = _fit(bank, answers, named, choices.reference, report)
-    is_enough = fit is not None and not answers.sessions and answers.responses.n_models >= ENOUGH_FOR_DRIFT
-    if choices.asks(DRIFT) or (choices.wants(DRIFT) and is_enough):
-        drift = _drift(bank, answers.responses, choices.since or "", report)
-    if choices.asks(ACCURACY) or (choices.wants(ACCURACY) and has_full_runs):
-        scores = _accuracy(bank, answers.responses, choices.accuracy, report)
+    if _asks(asked, FIT) or (_wants(asked, FIT) and _can_examine(bank, matrix, report)):
+        reference = None if asked["reference"] is None else ids_of_file(asked["reference"])
+        fit = ib.diagnostics.check_fit(
+            bank,
+            matrix,
+            groups=named,
+            reference=reference,
+            order=answers.order,
+            sessions=answers.sessions,
+            progress=report,
+        )
+    is_enough = fit is not None and not answers.sessions and matrix.n_models >= ENOUGH_FOR_DRIFT
+    if _asks(asked, DRIFT) or (_wants(asked, DRIFT) and is_enough):
+        column, _, day = (asked["since"] or "").rpartition("=")
+        drift = ib.diagnostics.item_drift(bank, matrix, since=day or None, date_column=column or None, progress=report)
+    if _asks(asked, ACCURACY) or (_wants(asked, ACCURACY) and has_full_runs):
+        path = asked["selection"]
+        scores = ib.diagnostics.check_bank(
+            bank,
+            matrix,
+            sizes=asked["sizes"],
+            selection=None if path is None else ib.Selection.load(path),
+            rng=asked["seed"],
+            progress=report,
+        )
     return Checks(bank.bank_id, changes, fit, drift, scores)
-
-
-def _fit(
-    bank: "Bank",
-    answers: "JournalAnswers",
-    groups: dict[str, tuple[str, ...]],
-    reference: Path | None,
-    report: "ProgressCallback",
-) -> "FitCheck":
-    """Examine how well models fit."""
-    from itembank.auditing.person_fit import check_fit  # noqa: PLC0415
-
-    return check_fit(
-        bank,
-        answers.responses,
-        groups=groups,
-        reference=None if reference is None else ids_of_file(reference),
-        order=answers.order,
-        sessions=answers.sessions,
-        progress=report,
-    )
-
-
-def _drift(bank: "Bank", matrix: "ResponseMatrix", since: str, report: "ProgressCallback") -> "ItemDrift":
-    """Look for drifted items since a day."""
-    from itembank.auditing.item_drift import item_drift  # noqa: PLC0415
-
-    column, _, day = since.rpartition("=")
-    return item_drift(bank, matrix, since=day or None, date_column=column or None, progress=report)
 
 
 def _bank_of(bank: "Bank", paths: Sequence[Path]) -> "Bank":
@@ -272,22 +399,3 @@ def _named(groups: Sequence[str]) -> dict[str, tuple[str, ...]]:
             raise click.BadParameter(f"must name each group once, got {name!r} twice.", param_hint="--group")
         found[name] = ids_of_file(Path(path))
     return found
-
-
-def _accuracy(
-    bank: "Bank", matrix: "ResponseMatrix", accuracy: dict[str, Any], report: "ProgressCallback"
-) -> "BankCheck":
-    """Compare estimates from few items with full runs."""
-    from itembank.auditing.bank_check import check_bank  # noqa: PLC0415
-    from itembank.bank.selections import Selection  # noqa: PLC0415
-
-    path = accuracy["selection"]
-    return check_bank(
-        bank,
-        matrix,
-        sizes=accuracy["sizes"],
-        selection=None if path is None else Selection.load(path),
-        level=accuracy["level"],
-        rng=accuracy["seed"],
-        progress=report,
-    )

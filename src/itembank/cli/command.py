@@ -1,12 +1,14 @@
-"""Commands whose help lists options under headings."""
+"""Commands whose help lists options under headings, and the options that may stand anywhere in a command line."""
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from itertools import islice
+from pathlib import Path
+from typing import Any, TypeVar, cast
 
 import click
 
-from itembank.errors import did_you_mean
+from itembank.errors import did_you_mean, quoted
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Decorator = Callable[[Any], Any]
@@ -26,12 +28,22 @@ HEADING = "itembank_heading"
 class Command(click.Command):
     """A command with headings in its help."""
 
+    def __init__(self, *arguments: Any, **more: Any) -> None:
+        super().__init__(*arguments, **{"epilog": EPILOG, **more})
+
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read the options, or say where an option that is not ours stands."""
         try:
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:
-            words = _belongs_behind(self, error.option_name) or _belongs_to_import(self, ctx, error.option_name)
+            option = error.option_name
+            harness = next((one.metavar for one in self.params if one.type is click.UNPROCESSED and one.metavar), "")
+            name = harness.removeprefix("-- ").partition("_ARGUMENTS")[0].lower()
+            words = (
+                f"No such option {option}. Arguments of {name} stand last, after two dashes: -- {option} ..."
+                if name
+                else ""
+            ) or _belongs_to_import(self, ctx, error.option_name)
             if not words:
                 raise
             raise click.UsageError(words, ctx) from error
@@ -54,7 +66,7 @@ class Group(click.Group):
     command_class = Command
 
     def __init__(self, *arguments: Any, sections: Sections | None = None, **more: Any) -> None:
-        super().__init__(*arguments, **more)
+        super().__init__(*arguments, **{"epilog": EPILOG, **more})
         self.sections = sections or {}
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -98,13 +110,6 @@ def under_headings(command: click.Command, ctx: click.Context) -> dict[str, list
             found.setdefault(getattr(one, HEADING, OPTIONS), []).append(one)
     last = {heading: found.pop(heading) for heading in EXPLAINED_BY if heading in found}
     return {**found, **last}
-
-
-def _belongs_behind(command: click.Command, option: str) -> str:
-    """Say that an option which is not ours stands behind two dashes, where a command hands such options on."""
-    harness = next((one.metavar for one in command.params if one.type is click.UNPROCESSED and one.metavar), "")
-    name = harness.removeprefix("-- ").partition("_ARGUMENTS")[0].lower()
-    return f"No such option {option}. Arguments of {name} stand last, after two dashes: -- {option} ..." if name else ""
 
 
 def _belongs_to_import(command: click.Command, ctx: click.Context, option: str) -> str:
@@ -163,3 +168,122 @@ def gathered(into: str, *options: Decorator) -> Decorator:
 def _parameters(function: Callable[..., Any]) -> list[click.Parameter]:
     """Options and arguments that decorators have added so far, the last in the help first."""
     return getattr(function, "__click_params__", [])
+
+
+EPILOG = "--config FILE, --debug and --quiet may stand here too: see itembank --help."
+ANYWHERE = {"--debug", "--quiet", "-q"}
+"""Flags that may stand before a command or after it, as --config FILE may."""
+
+
+def to_the_front(args: Sequence[str]) -> list[str]:
+    """Put the options that may stand anywhere first, but for what stands after two dashes."""
+    end = args.index("--") if "--" in args else len(args)
+    front, rest, words = [], [], iter(args[:end])
+    for word in words:
+        if word in ANYWHERE or word.startswith("--config="):
+            front.append(word)
+        elif word == "--config":
+            front += [word, *islice(words, 1)]
+        else:
+            rest.append(word)
+    if sum(word.startswith("--config") for word in front) > 1:
+        raise click.UsageError("--config must be given once, before the command or after it.")
+    return [*front, *rest, *args[end:]]
+
+
+def name_variables(command: click.Command, prefix: str) -> None:
+    """Name the environment's variables of a command and those below it: after the option, not its parameter."""
+    for name, part in command.commands.items() if isinstance(command, click.Group) else ():
+        name_variables(part, f"{prefix}_{name}")
+    for parameter in command.params:
+        longest = max(parameter.opts, key=len)
+        if isinstance(parameter, click.Option) and longest.startswith("--"):
+            parameter.envvar = f"{prefix}{longest[1:]}".replace("-", "_").upper()
+
+
+def shared_options() -> list[click.Option]:
+    """Make the options that may stand before a command or after it."""
+    known: dict[str, Any] = {"expose_value": False, "is_eager": True}
+    config = click.Option(
+        ["--config"],
+        type=click.Path(exists=True, dir_okay=False, path_type=Path),
+        callback=_load_config,
+        help="TOML file of defaults, one table a command: [calibrate] dims = 5. Before the command or after it.",
+        **known,
+    )
+    flags = {
+        "--debug": "Show a traceback when something fails. Before the command or after it.",
+        "-q --quiet": "Show no progress and no notes. Before the command or after it.",
+    }
+    made = (click.Option(one.split(), is_flag=True, callback=_keep, help=text, **known) for one, text in flags.items())
+    return [config, *made]
+
+
+def _keep(ctx: click.Context, parameter: click.Parameter, value: bool) -> None:
+    """Switch a flag on for the whole program."""
+    if value:
+        ctx.ensure_object(dict)[parameter.name] = True
+
+
+def _load_config(ctx: click.Context, _parameter: click.Parameter, value: Path | None) -> None:
+    """Take defaults from a TOML file: one table a command, options with dashes or underscores."""
+    if value is None:
+        return
+    from itembank.errors import DataError  # noqa: PLC0415
+    from itembank.files.documents import read_toml  # noqa: PLC0415
+
+    try:
+        content = read_toml(value)
+    except DataError as error:
+        raise click.BadParameter(str(error)) from error
+    ctx.default_map = _defaults(cast("click.Group", ctx.command), content, str(value))
+
+
+def _defaults(group: click.Group, content: dict[str, Any], where: str) -> dict[str, Any]:
+    """Turn tables named after commands, with keys named after options, into click's defaults."""
+    defaults: dict[str, Any] = {}
+    for name, table in content.items():
+        command = group.get_command(click.Context(group), name)
+        if command is None:
+            known = group.list_commands(click.Context(group))
+            raise click.BadParameter(
+                f"{where}: tables must be named after commands ({', '.join(known)}), got {name!r}."
+                f"{did_you_mean(name, known)}"
+            )
+        if not isinstance(table, dict):
+            raise click.BadParameter(f"{where}: {name} must be a table of options: [{name}].")
+        if isinstance(command, click.Group):
+            defaults[name] = _defaults(command, table, f"{where}: [{name}]")
+        else:
+            defaults[name] = dict(_default(command, key, setting, where) for key, setting in table.items())
+    return defaults
+
+
+def _default(command: click.Command, key: str, setting: Any, where: str) -> tuple[str, Any]:
+    """Find the option a key of the config file stands for."""
+    options = [one for one in command.params if isinstance(one, click.Option) and not one.hidden]
+    for option in options:
+        names = {name.lstrip("-").replace("-", "_") for name in (*option.opts, option.name or "")}
+        if key.replace("-", "_") in names:
+            _check_setting(option, setting, f"{where}: [{command.name}] {key}")
+            is_one_of_many = option.multiple and not isinstance(setting, list)
+            return option.name or key, _as_typed([setting] if is_one_of_many else setting)
+    known = [option.opts[-1].lstrip("-") for option in options]
+    raise click.BadParameter(
+        f"{where}: [{command.name}] has no option {key!r}; it has {', '.join(known)}.{did_you_mean(key, known)}"
+    )
+
+
+def _as_typed(setting: Any) -> Any:
+    """Make numbers text, so that they are read as on the command line: 2.5 is no number of items, and inf neither."""
+    if isinstance(setting, list):
+        return [_as_typed(value) for value in setting]
+    return setting if isinstance(setting, bool | str) else str(setting)
+
+
+def _check_setting(option: click.Option, setting: Any, where: str) -> None:
+    """Refuse what no command line could give: tables, dates, and lists where one value is asked for."""
+    is_list = isinstance(setting, list) and (option.multiple or option.nargs > 1)
+    values = setting if is_list else [setting]
+    if not all(isinstance(value, str | int | float) for value in values):
+        raise click.BadParameter(f"{where} must be a text, a number or true or false, got {quoted(setting)}.")

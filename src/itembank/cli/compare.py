@@ -8,32 +8,34 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+import itembank as ib
 from itembank.cli.command import Command
 from itembank.cli.new_results import (
     ignore_unknown_option,
     mixed_prompts_option,
+    note_flagged,
     note_known_models,
     read_new_results,
     selection_option,
     why_not_calibrated,
 )
-from itembank.cli.option_types import MethodName
 from itembank.cli.options import (
+    MethodName,
     bank_argument,
     estimand_option,
     format_option,
     level_option,
     method_option,
+    option,
     refuse_unused,
+    report_option,
+    report_result,
     responses_argument,
     seed_option,
 )
 from itembank.cli.render import note, print_rows, progress, refuse_empty, warnings_as_notes
-from itembank.cli.report_options import report_option, report_result
-from itembank.cli.spec_options import spec_option
-from itembank.cli.typicality_words import note_flagged
 from itembank.comparison.comparison_spec import ComparisonSpec
-from itembank.estimation.estimand_names import ESTIMANDS_IN_WORDS, RUN, Estimand
+from itembank.estimation.estimand_names import ESTIMANDS_IN_WORDS, RUN
 from itembank.estimation.estimator_specs import METHODS
 from itembank.responses.score_names import without_only_scenario
 
@@ -47,12 +49,10 @@ if TYPE_CHECKING:
 @click.command("compare", cls=Command)
 @bank_argument
 @responses_argument
-@click.option(
-    "--model",
-    "models",
-    multiple=True,
-    metavar="MODEL_ID",
-    help="Compare these models only, in this order. Repeatable.  [default: all models of the files]",
+@option(
+    "--model MODEL_ID models",
+    "Compare these models only, in this order. Repeatable.  [default: all models of the files]",
+    many=True,
 )
 @selection_option
 @ignore_unknown_option
@@ -62,20 +62,20 @@ if TYPE_CHECKING:
 )
 @estimand_option
 @level_option
-@spec_option(ComparisonSpec, "power", "Power of the smallest detectable difference, between 0 and 1.")
-@click.option(
+@option("--power", "Power of the smallest detectable difference, between 0 and 1.", ComparisonSpec)
+@option(
     "--target",
-    multiple=True,
+    "Score to compare: 'overall', a scenario, or 'all'; mean_win_rate or an external score. Repeatable.",
+    many=True,
     default=("overall",),
     show_default="overall",
-    help="Score to compare: 'overall', a scenario, or 'all'; mean_win_rate or an external score. Repeatable.",
 )
-@click.option("--ranking", is_flag=True, help="Print the models in order with tied groups instead of the pairs.")
+@option("--ranking", "Print the models in order with tied groups instead of the pairs.", bool)
 @report_option
 @mixed_prompts_option
 @seed_option
 @format_option
-def command(
+def compare_command(
     *,
     bank: Path,
     responses: tuple[Path, ...],
@@ -83,15 +83,12 @@ def command(
     selection: Path | None,
     ignore_unknown: bool,
     method: str,
-    estimand: Estimand,
-    level: float,
-    power: float,
     target: tuple[str, ...],
     ranking: bool,
     report: Path | None,
     allow_mixed_prompts: bool,
-    seed: int,
     output_format: str,
+    **spec: Any,
 ) -> None:
     """Compare models that ran the same items.
 
@@ -103,39 +100,34 @@ def command(
       itembank compare bank results.parquet --model old --model new --target all
       itembank compare bank results.parquet --ranking --report ranking.html
     """  # noqa: D301
-    from itembank.bank.bank_files import load_bank  # noqa: PLC0415
-    from itembank.bank.selections import Selection  # noqa: PLC0415
     from itembank.comparison.checks import bank_and_targets  # noqa: PLC0415
-    from itembank.comparison.compare import compare  # noqa: PLC0415
 
     refuse_unused(("power", not ranking, "pairs of models, not with --ranking"))
-    loaded, wanted = bank_and_targets(load_bank(bank), "all" if "all" in target else target)
-    chosen = None if selection is None else Selection.load(selection)
+    loaded, wanted = bank_and_targets(ib.load_bank(bank), "all" if "all" in target else target)
+    chosen = None if selection is None else ib.Selection.load(selection)
     with warnings_as_notes():
         matrix = read_new_results(loaded, responses, chosen, allow_mixed_prompts=allow_mixed_prompts)
         note_known_models(loaded, models or matrix.model_ids)
         compared = partial(
-            compare,
+            ib.compare,
             loaded,
             matrix,
             models=models or None,
             selection=chosen,
             ignore_unknown=ignore_unknown,
-            spec=ComparisonSpec(level, power, seed=seed, estimand=estimand),
+            spec=ComparisonSpec(**spec),
         )
         with progress("compare") as said:
             comparison = compared(method=method, target=wanted, progress=said)
     _print(comparison, output_format, why_not_calibrated(loaded), is_ranking=ranking)
     note_flagged(comparison, loaded.n_compared_models)
-    if estimand != RUN:
-        note(f"Differences are of {ESTIMANDS_IN_WORDS[estimand]}.")
+    if spec["estimand"] != RUN:
+        note(f"Differences are of {ESTIMANDS_IN_WORDS[spec['estimand']]}.")
     refuse_empty(comparison.rows(), "difference", ("model_a", "model_b", "target"))
 
     def page(typed: str) -> "Page":
-        from itembank.pages.comparison_page import comparison_page  # noqa: PLC0415
-
         every = _on_every_score(compared, comparison)
-        return comparison_page(comparison, loaded, matrix, selection=chosen, by_scenario=every, command=typed)
+        return ib.pages.comparison_page(comparison, loaded, matrix, selection=chosen, by_scenario=every, command=typed)
 
     report_result(report, output_format, page)
 

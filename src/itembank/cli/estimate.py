@@ -1,34 +1,40 @@
 """`itembank estimate`: full-benchmark scores from some responses."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
 import click
 
+import itembank as ib
 from itembank.cli.command import Command
 from itembank.cli.new_results import (
     ignore_unknown_option,
     mixed_prompts_option,
+    note_flagged,
     note_known_models,
     note_overall,
     read_new_results,
     selection_option,
+    typicality_text,
     why_not_calibrated,
 )
-from itembank.cli.option_types import MethodName
 from itembank.cli.options import (
+    MethodName,
     bank_argument,
     estimand_option,
     format_option,
     level_option,
     method_option,
     models_option,
+    note_report,
+    option,
+    report_option,
+    typed_command,
+    write_report,
 )
 from itembank.cli.render import note, print_rows, progress, refuse_empty, warnings_as_notes
-from itembank.cli.report_options import note_report, report_option, typed_command, write_report
-from itembank.cli.typicality_words import note_flagged, typicality_text
 from itembank.errors import visible
-from itembank.estimation.estimand_names import ESTIMANDS_IN_WORDS, RUN, Estimand
+from itembank.estimation.estimand_names import ESTIMANDS_IN_WORDS, RUN
 from itembank.estimation.estimator_specs import METHODS, IntervalKind
 from itembank.estimation.interval_words import MEANING
 from itembank.responses.score_names import without_only_scenario
@@ -52,50 +58,41 @@ TITLES = {
 @selection_option
 @ignore_unknown_option
 @method_option(MethodName(METHODS), "How the score is estimated.")
-@click.option(
+@option(
     "--interval",
-    type=click.Choice(get_args(IntervalKind)),
-    default="calibrated",
-    show_default=True,
-    help="Where the width of intervals comes from: errors made on bank models left out (calibrated), the item model, "
+    "Where the width of intervals comes from: errors made on bank models left out (calibrated), the item model, "
     "or how items were drawn (design).",
+    IntervalKind,
+    default="calibrated",
 )
 @estimand_option
 @level_option
-@click.option(
-    "--covariate",
-    "covariates",
-    multiple=True,
-    metavar="COLUMN",
-    help="What else is known of models, such as date or size: a column of the bank's model table and of --models. "
+@option(
+    "--covariate COLUMN covariates",
+    "What else is known of models, such as date or size: a column of the bank's model table and of --models. "
     "Repeatable.",
+    many=True,
 )
-@click.option(
-    "--target",
-    metavar="ID",
-    help="Score in place of the overall one: mean_win_rate, against the bank's models, or an external score that the "
+@option(
+    "--target ID",
+    "Score in place of the overall one: mean_win_rate, against the bank's models, or an external score that the "
     "bank keeps. Or NAME@1, the score that it gave before items were retired.",
 )
 @models_option
 @report_option
 @mixed_prompts_option
 @format_option
-def command(
+def estimate_command(
     *,
     bank: Path,
     responses: tuple[Path, ...],
     selection: Path | None,
-    ignore_unknown: bool,
-    method: str,
-    interval: IntervalKind,
-    estimand: Estimand,
-    level: float,
-    covariates: tuple[str, ...],
     target: str | None,
     models: Path | None,
     report: Path | None,
     allow_mixed_prompts: bool,
     output_format: str,
+    **choices: Any,
 ) -> None:
     """Estimate what new models would score on the full benchmark.
 
@@ -108,35 +105,19 @@ def command(
       itembank estimate bank new-model.csv --selection random.json --interval design
       itembank estimate bank new-model.csv --models models.csv --covariate date
     """  # noqa: D301
-    from itembank.bank.bank_files import load_bank  # noqa: PLC0415
-    from itembank.bank.bank_views import with_target  # noqa: PLC0415
-    from itembank.bank.selections import Selection  # noqa: PLC0415
-    from itembank.estimation.estimate import estimate  # noqa: PLC0415
-
-    if models and not covariates:
+    if models and not choices["covariates"]:
         raise click.UsageError("--models goes with --covariate. Leave it out.")
-    loaded = load_bank(bank) if target is None else with_target(load_bank(bank), target)
-    chosen = None if selection is None else Selection.load(selection).whole
+    loaded = ib.load_bank(bank) if target is None else ib.banks.with_target(ib.load_bank(bank), target)
+    chosen = None if selection is None else ib.Selection.load(selection).whole
     with warnings_as_notes():
         matrix = _new_results(loaded, responses, chosen, models, allow_mixed_prompts=allow_mixed_prompts)
         note_known_models(loaded, matrix.model_ids)
         with progress("estimate") as advance:
-            estimates = estimate(
-                loaded,
-                matrix,
-                selection=chosen,
-                ignore_unknown=ignore_unknown,
-                method=method,
-                level=level,
-                interval=interval,
-                estimand=estimand,
-                covariates=covariates,
-                progress=advance,
-            )
+            estimates = ib.estimate(loaded, matrix, selection=chosen, progress=advance, **choices)
     if estimates.explanation:
         note(f"Estimated by {estimates.explanation}")
     print_estimates(estimates, output_format)
-    if interval == "calibrated" and estimates.interval_kind != "calibrated":
+    if choices["interval"] == "calibrated" and estimates.interval_kind != "calibrated":
         note(why_not_calibrated(loaded))
     note(MEANING[estimates.interval_kind])
     if estimates.estimand != RUN:

@@ -1,20 +1,34 @@
 """`itembank import`: turn per-item results into a response file."""
 
-import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+import itembank as ib
 from itembank.cli.command import Command, gathered, headed
-from itembank.cli.options import FILE, format_option, models_option, output_option, parallel_option, refuse_unused
+from itembank.cli.options import (
+    EXISTING,
+    FILE,
+    FOLDER,
+    file_choices,
+    format_option,
+    models_option,
+    option,
+    output_option,
+    refuse_unused,
+    spec_file_option,
+    typed,
+)
 from itembank.cli.render import note, print_rows, progress, warnings_as_notes
-from itembank.cli.spec_options import spec_option
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.readers.sources import SOURCES
 
 if TYPE_CHECKING:
+    from itembank.progress import ProgressCallback
+    from itembank.readers.public.published import PublishedCheck
     from itembank.readers.rows import ResponseRows
     from itembank.responses.responses import ResponseMatrix
 
@@ -25,153 +39,54 @@ FEWEST_MODELS = 3
 """A calibration refuses fewer (`itembank.calibration.calibrate`, which takes longer to load than a small import)."""
 
 
-def _bytes(_ctx: click.Context, _parameter: click.Parameter, value: str | None) -> float | None:
-    """Turn an amount of memory (8GB, 512 MiB, or a plain number) into bytes."""
-    if value is None:
-        return None
-    found = re.fullmatch(r"([0-9]*\.?[0-9]+) *([kmgt]?)(i?)b?", value.strip().lower())
-    if found is None or float(found[1]) == 0.0:
-        raise click.BadParameter(f"must be an amount of memory such as 8GB, got {value!r}.")
-    return float(found[1]) * (1024.0 if found[3] else 1000.0) ** " kmgt".index(found[2] or " ")
-
-
-def _renamed(_ctx: click.Context, _parameter: click.Parameter, pairs: Sequence[str]) -> dict[str, str]:
-    """Turn OLD=NEW into a mapping."""
-    return _mapping(pairs, "OLD=NEW", "--rename")
-
-
 def column_mapping(pairs: Sequence[str]) -> dict[str, str]:
     """Turn OURS=THEIRS into a mapping."""
-    return _mapping(pairs, "OURS=THEIRS", "--column")
-
-
-def _mapping(pairs: Sequence[str], form: str, option: str) -> dict[str, str]:
     split = [pair.partition("=") for pair in pairs]
     bad = [pair for pair, (one, equals, other) in zip(pairs, split, strict=True) if not (one and equals and other)]
     if bad:
-        raise click.BadParameter(f"must be {form}, got {bad[0]!r}.", param_hint=option)
+        raise click.BadParameter(f"must be OURS=THEIRS, got {bad[0]!r}.", param_hint="--column")
     return {one: other for one, _, other in split}
 
 
-items_option = click.option("--items", type=FILE, help="What is known of each item, by item_id.")
-metric_option = spec_option(
-    ReadingSpec,
-    "metric",
-    "The metric (or scorer) to take as response. Repeat it for an order of preference.",
-    metavar="[TASK=]NAME",
-)
-errors_option = spec_option(ReadingSpec, "errors", "What an item is whose run or grading failed.")
-skip_option = spec_option(ReadingSpec, "skip_unusable", "Leave out what cannot be read, and say what and why.")
-drop_option = click.option("--drop-empty", is_flag=True, help="Leave out models and items without any response.")
-
+items_option = option("--items", "What is known of each item, by item_id.", FILE)
 _WHICH = headed(
     "Which results, and of which models",
-    spec_option(ReadingSpec, "tasks", "Read only these tasks: 'mmlu_*'. Repeatable.", "--task", metavar="PATTERN"),
-    spec_option(
-        ReadingSpec,
-        "exclude_tasks",
-        "Leave out these tasks: 'mmlu_*'. Repeatable.",
-        "--exclude-task",
-        metavar="PATTERN",
-    ),
-    spec_option(
-        ReadingSpec,
-        "exclude_files",
+    option("--task PATTERN tasks", "Read only these tasks: 'mmlu_*'. Repeatable.", ReadingSpec),
+    option("--exclude-task PATTERN exclude_tasks", "Leave out these tasks: 'mmlu_*'. Repeatable.", ReadingSpec),
+    option(
+        "--exclude-file PATTERN exclude_files",
         "Leave out files and folders whose path ends so: '*.bak', 'old'. Repeatable.",
-        "--exclude-file",
-        metavar="PATTERN",
-    ),
-    click.option(
-        "--rename",
-        "task_names",
-        multiple=True,
-        callback=_renamed,
-        metavar="OLD=NEW",
-        help="Take a task of logs under another name. Repeatable.",
-    ),
-    spec_option(ReadingSpec, "model_id", "Id of the model, for results of one model that do not name it."),
-    spec_option(
         ReadingSpec,
-        "model_id_from",
-        "What tells models of lm-eval and Inspect apart.",
     ),
-    click.option(
-        "--names",
-        type=FILE,
-        help="Models with two names: the edited table of itembank match-names.",
-    ),
-    spec_option(ReadingSpec, "allow_mixed_prompts", "Join models that were asked with different prompts."),
-    spec_option(ReadingSpec, "ignore_content", "Take items whose content differs between runs as the same."),
-    skip_option,
-    drop_option,
-    click.option("--complete", is_flag=True, help="Refuse missing responses."),
+    option("--model-id", "Id of the model, for results of one model that do not name it.", ReadingSpec),
+    option("--names", "Models with two names: the edited table of itembank match-names.", FILE),
+    option("--allow-mixed-prompts", "Join models that were asked with different prompts.", ReadingSpec),
+    option("--skip-unusable", "Leave out what cannot be read, and say what and why.", ReadingSpec),
 )
 _RESPONSE = headed(
-    "What the response is",
-    metric_option,
-    spec_option(
+    "What the response is, and what tables call things",
+    option(
+        "--metric [TASK=]NAME",
+        "The metric (or scorer) to take as response. Repeat it for an order of preference.",
         ReadingSpec,
-        "filter_name",
-        "lm-eval: the filter to take. Repeatable.",
-        "--filter",
-        metavar="[TASK=]NAME",
     ),
-    spec_option(
-        ReadingSpec,
-        "response",
-        "lm-eval: a logged metric, or, by the log-likelihoods of the options, whether the most likely is right, or how "
-        "probable the right one is.",
-    ),
-    spec_option(
-        ReadingSpec,
-        "true_value",
-        "The response that is right, where they are unusual words.",
-        metavar="VALUE",
-    ),
-    spec_option(ReadingSpec, "max_response", "Divide responses by this: 100 for percentages."),
-    spec_option(
-        ReadingSpec,
-        "repeats",
+    option("--filter [TASK=]NAME filter_name", "lm-eval: the filter to take. Repeatable.", ReadingSpec),
+    option("--true-value VALUE", "The response that is right, where they are unusual words.", ReadingSpec),
+    option("--max-response", "Divide responses by this: 100 for percentages.", ReadingSpec),
+    option(
+        "--repeats",
         "Several responses to an item: refuse, count right ones and trials, average, or take the last.",
-    ),
-    errors_option,
-)
-_COLUMNS = headed(
-    "Tables, JSON and scenarios",
-    click.option(
-        "--column",
-        "columns",
-        multiple=True,
-        metavar="OURS=THEIRS",
-        help="What a table calls a column, or its path in JSON: model_id=llm. Repeatable.",
-    ),
-    click.option(
-        "--rows",
-        default="",
-        metavar="PATH",
-        help="--as json: path of the rows in a record.  [default: each record is one]",
-    ),
-    spec_option(ReadingSpec, "scenario", "Scenario of the items that have none.  [default: all]"),
-    spec_option(ReadingSpec, "prefix_scenario", "Tables: make item ids 'scenario/item_id'."),
-    spec_option(
         ReadingSpec,
-        "use_groups",
-        "lm-eval: a task's outermost group is the scenario, the task the subscenario.",
-        "--groups",
     ),
+    option(
+        "--column OURS=THEIRS columns",
+        "What a table calls a column, or its path in JSON: model_id=llm. rows=PATH says where the rows of JSON are. "
+        "Repeatable.",
+        many=True,
+    ),
+    option("--scenario", "Scenario of the items that have none.  [default: all]", ReadingSpec),
 )
-_CHOICE_SCORES = click.option(
-    "--choice-scores",
-    type=click.Path(path_type=Path),
-    metavar="PATH",
-    help="lm-eval: also write a table (.parquet, .csv) of all scores of the answer options.",
-)
-_MEMORY = click.option(
-    "--max-memory",
-    callback=_bytes,
-    metavar="SIZE",
-    help="Let reading take so much (8GB).  [default: half of the machine's]",
-)
+_SPEC = spec_file_option("ReadingSpec", "task_names, prefix_scenario, use_groups, ignore_content, errors or empty")
 
 
 def _taking(choice: str, what: str, *others: str) -> tuple[frozenset[str], str]:
@@ -180,52 +95,35 @@ def _taking(choice: str, what: str, *others: str) -> tuple[frozenset[str], str]:
 
 
 _LM_EVAL = (frozenset({"lm-eval"}), "logs of lm-evaluation-harness")
-_TABLES = (frozenset({"table"}), "tables")
 _BY_COLUMNS = (frozenset({"table", JSON}), "tables and JSON of any shape")
 _HARNESS = "logs of evaluation harnesses"
 READERS: Mapping[str, tuple[frozenset[str], str]] = {
     "metric": _taking("metric", _HARNESS),
     "filter_name": _LM_EVAL,
-    "response": _LM_EVAL,
-    "use_groups": _LM_EVAL,
-    "choice_scores": _LM_EVAL,
-    "task_names": _taking("task_names", _HARNESS),
-    "ignore_content": _taking("ignore_content", _HARNESS),
-    "model_id_from": (frozenset({"lm-eval", "inspect"}), "logs of lm-evaluation-harness and Inspect"),
     "allow_mixed_prompts": (
         frozenset({"lm-eval", "inspect", "responses"}),
         "logs of lm-evaluation-harness and Inspect, and response files of them",
     ),
-    "errors": _taking("errors", "results that tell errors from wrong answers, as SWE-bench's do"),
     "names": (frozenset({"table", "responses"}), "tables and response files"),
     "true_value": _BY_COLUMNS,
     "columns": _BY_COLUMNS,
-    "rows": (frozenset({JSON}), "--as json"),
     "tasks": (frozenset({"table", "responses", *SOURCES}), "results that are no JSON of any shape"),
     "exclude_tasks": (frozenset({"table", "responses", *SOURCES}), "results that are no JSON of any shape"),
-    "prefix_scenario": _TABLES,
     "max_response": _taking("max_response", "files that itembank import has not read yet", "table", JSON),
 }
 """Options that are for some kinds of results only: the kinds, and what they are called."""
 
 
 @click.command("import", cls=Command)
-@click.argument("paths", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path), metavar="PATH...")
+@click.argument("paths", nargs=-1, required=True, type=EXISTING, metavar="PATH...")
 @output_option("the response file (its name must end in .parquet)")
-@click.option(
-    "--as",
-    "form",
-    type=click.Choice(FORMATS),
-    metavar="FORMAT",
-    help=f"What files are that do not tell: {', '.join(FORMATS)}.",
-)
+@option("--as FORMAT form", f"What files are that do not tell: {', '.join(FORMATS)}.", FORMATS)
 @models_option
 @items_option
-@gathered("reading", _WHICH, _RESPONSE, _COLUMNS, _MEMORY)
-@_CHOICE_SCORES
-@parallel_option
+@gathered("reading", _WHICH, _RESPONSE)
+@_SPEC
 @format_option
-def command(*, choice_scores: Path | None, form: str | None, reading: dict[str, Any], **given: Any) -> None:
+def import_command(*, form: str | None, reading: dict[str, Any], spec_file: Path | None, **given: Any) -> None:
     """Turn per-item results into a response file, whatever wrote them.
 
     \b
@@ -233,37 +131,45 @@ def command(*, choice_scores: Path | None, form: str | None, reading: dict[str, 
       itembank import output/ --metric acc_norm --metric acc -o responses.parquet
       itembank import scores.csv --as wide-items --max-response 100 -o responses.parquet
       itembank import a.parquet b.parquet --items items.csv -o joined.parquet
+      itembank import run.jsonl -o answers.parquet
 
     Files are told by name and content: tables (CSV, Parquet, JSON Lines; long or wide), response files, logs of
-    harnesses, results of leaderboards. Folders are walked. docs/data.md says what of each format becomes model, item,
-    scenario and response.
+    harnesses, results of leaderboards; or the journal of a session. Folders are walked. docs/data.md says what of each
+    format becomes model, item, scenario and response, and what the file of --spec may hold.
     """  # noqa: D301 (click's \b keeps the block's lines)
-    names, rows = reading.pop("names"), reading.pop("rows")
-    spec = _spec(form, names, reading)
+    from itembank.sessions.journal_sessions import is_journal  # noqa: PLC0415
+
+    paths = given["paths"]
+    if len(paths) == 1 and paths[0].is_file() and is_journal(paths[0]):
+        refuse_unused(*((name, False, "other results than journals of sessions") for name in (*reading, "form")))
+        finish_import(given, partial(_answers_of_session, paths[0]))
+        return
+    spec = _spec(form, reading, spec_file)
     if form == JSON:
-        _import_json(given, spec, rows)
+        _import_json(given, spec)
     else:
-        _import(given, spec, choice_scores)
+        _import(given, spec)
 
 
-def _spec(form: str | None, names: Path | None, reading: dict[str, Any]) -> ReadingSpec:
-    """Make the spec of the options."""
-    model_names = {}
-    if names is not None:
-        from itembank.studies.same_models import read_model_names  # noqa: PLC0415 (takes longer than a small import)
+def _answers_of_session(journal: Path, *, progress: "ProgressCallback", **known: Path | None) -> "ResponseMatrix":
+    """Return the answers that a session was told."""
+    if any(known.values()):
+        raise click.UsageError("--models and --items go with other results than journals of sessions. Leave them out.")
+    return ib.session_responses(ib.read_session(journal, progress=progress))
 
-        model_names = read_model_names(names)
-    missing = "forbid" if reading.pop("complete") else "allow"
-    empty = "drop" if reading.pop("drop_empty") else "error"
-    columns = {} if form == JSON else column_mapping(reading["columns"])
-    kind = "auto" if form in {None, JSON} else form
-    return ReadingSpec(
-        **{**reading, "columns": columns},
-        format=str(kind),
-        missing=missing,  # type: ignore[arg-type]
-        empty=empty,  # type: ignore[arg-type]
-        model_names=model_names,
-    )
+
+def _spec(form: str | None, reading: dict[str, Any], spec_file: Path | None) -> ReadingSpec:
+    """Make the spec of the options and the file."""
+    found = file_choices(spec_file, ReadingSpec) | typed(reading)
+    if found.pop("names", None) is not None:
+        from itembank.studies.same_models import read_model_names  # noqa: PLC0415 (longer than a small import)
+
+        found["model_names"] = read_model_names(reading["names"])
+    if reading["columns"]:
+        found["columns"] = {} if form == JSON else column_mapping(reading["columns"])
+    if form not in {None, JSON}:
+        found["format"] = form
+    return ReadingSpec(**found)
 
 
 def _refuse_unread(kinds: set[str]) -> None:
@@ -272,48 +178,42 @@ def _refuse_unread(kinds: set[str]) -> None:
         refuse_unused(*((name, not of.isdisjoint(kinds), words) for name, (of, words) in READERS.items()))
 
 
-def _import_json(given: dict[str, Any], spec: ReadingSpec, rows: str) -> None:
+def _import_json(given: dict[str, Any], spec: ReadingSpec) -> None:
     """Read JSON by paths."""
     from itembank.readers.json_import import JsonMapping, read_json_results  # noqa: PLC0415
 
     _refuse_unread({JSON})
     columns = column_mapping(click.get_current_context().params["columns"])
+    rows = columns.pop("rows", "")
     if not columns:
         raise click.UsageError("--as json needs --column OURS=PATH: where item_id, response, ... stand.")
-    mapping = JsonMapping(columns, rows)
-    finish_import(given, lambda **known: read_json_results(given["paths"], mapping, spec=spec, **known))
+    finish_import(given, partial(read_json_results, given["paths"], JsonMapping(columns, rows), spec=spec))
 
 
-def _import(given: dict[str, Any], spec: ReadingSpec, choice_scores: Path | None) -> None:
+def _import(given: dict[str, Any], spec: ReadingSpec) -> None:
     """Read, write, and say what was read, and of folders what each format has and what is left out."""
     from itembank.files.memory import allowing  # noqa: PLC0415
     from itembank.readers.detection import find_sources  # noqa: PLC0415
     from itembank.readers.lm_eval_coverage import warn_of_partial_runs  # noqa: PLC0415
     from itembank.readers.read import read_coded, source_kinds  # noqa: PLC0415
 
-    if choice_scores is not None:
-        from itembank.readers.choice_table import check_score_destination  # noqa: PLC0415
-
-        check_score_destination(choice_scores)
     with allowing(spec.max_memory):
         found = find_sources(given["paths"], spec)  # a look at every file, which is not taken twice
     _refuse_unread(source_kinds(found))
     are_told = len(found.paths) > 1 or any(path.is_dir() for path in given["paths"])
 
     def read(**known: Any) -> "ResponseMatrix":
-        _say_unknown(found.unknown if found.paths else ())
+        unknown = found.unknown if found.paths else ()
+        from itembank.errors import shown, visible  # noqa: PLC0415
+
+        if unknown:
+            names = visible(shown([str(path) for path in unknown]))
+            note(f"{len(unknown)} files hold no results that itembank knows, and are left out: {names}.")
         responses = read_coded(found, spec, told=_say_found if are_told else None, **known)
         warn_of_partial_runs(responses.models)
         return responses
 
-    def also() -> None:
-        if choice_scores is not None:
-            from itembank.readers.choice_table import read_choice_scores, write_choice_scores  # noqa: PLC0415
-
-            with progress("choice scores") as report:
-                write_choice_scores(read_choice_scores(given["paths"], spec=spec, progress=report), choice_scores)
-
-    finish_import(given, read, also)
+    finish_import(given, read)
 
 
 def _say_found(rows: "ResponseRows") -> None:
@@ -325,23 +225,10 @@ def _say_found(rows: "ResponseRows") -> None:
     note(f"Found {visible(rows.source)}: {rows.models.n_names} models, {tasks} tasks, {rows.n_rows} responses.")
 
 
-def _say_unknown(unknown: Sequence[Path]) -> None:
-    """Name the files below folders that no reader knows."""
-    from itembank.errors import shown, visible  # noqa: PLC0415
-
-    if unknown:
-        names = visible(shown([str(path) for path in unknown]))
-        note(f"{len(unknown)} files hold no results that itembank knows, and are left out: {names}.")
-
-
-def finish_import(
-    given: dict[str, Any],
-    read: Callable[..., "ResponseMatrix"],
-    also: Callable[[], None] | None = None,
-) -> None:
-    """Read with `read(models=..., items=..., progress=...)`, write, do `also`, and say what was read."""
+def finish_import(given: dict[str, Any], read: Callable[..., "ResponseMatrix"]) -> None:
+    """Read with `read(models=..., items=..., progress=...)`, write, and say what was read."""
     from itembank.responses.overlap import warn_of_no_overlap  # noqa: PLC0415
-    from itembank.responses.response_files import check_response_destination, write_responses  # noqa: PLC0415
+    from itembank.responses.response_files import check_response_destination  # noqa: PLC0415
 
     output: Path = given["output"]
     check_response_destination(output)
@@ -349,9 +236,7 @@ def finish_import(
         with progress("import") as report:
             responses = read(models=given["models"], items=given["items"], progress=report)
         is_apart = warn_of_no_overlap(responses)
-        write_responses(responses, output)
-        if also is not None:
-            also()
+        ib.write_responses(responses, output)
     print_rows([about_responses(responses, output)], given["output_format"], title="Responses")
     note(f"Next: {_next_step(responses, output, is_apart=is_apart)}")
 
@@ -390,3 +275,141 @@ def about_responses(responses: "ResponseMatrix", path: Path) -> dict[str, Any]:
         "n_trials": found.n_trials,
         "costs": ", ".join(responses.costs) or None,
     }
+
+
+@click.command("download", cls=Command)
+@click.argument("name", required=False)
+@output_option("the response file (its name must end in .parquet)", required=False)
+@option("--list is_list", "List the stores, and stop.", bool)
+@option("--from DIR folder", "Read the store's files in this folder, and fetch nothing.", FOLDER)
+@option("--into DIR", "Where to put what is fetched.  [default: the user's cache]", FOLDER)
+@option("--model ID models_wanted", "Model to fetch, where each has its own repository.", many=True)
+@option("--file PATTERN only", "Fetch only files whose names match. Repeatable.", many=True)
+@models_option
+@items_option
+@_SPEC
+@format_option
+def download_command(*, is_list: bool, **given: Any) -> None:
+    """Fetch a public store of results, and turn it into a response file: SWE-bench, Open LLM Leaderboard, BFCL, ...
+
+    \b
+      itembank download --list
+      itembank download alpaca-eval -o responses.parquet
+      itembank download open-llm-leaderboard-v2 --model org/a --model org/b -o responses.parquet
+      itembank download swebench-verified --from verified/ --items verified.csv -o responses.parquet
+
+    An interrupted download goes on. What was read is compared with the scores that the store states; models whose score
+    differs are named. Mind the licence of a store (--list): some allow no commercial use. Other choices of reading:
+    itembank import on the folder of the files.
+    """  # noqa: D301
+    if is_list:
+        _list_sources(given["output_format"])
+        return
+    folder = _folder(given)
+    finish_import(given, lambda **known: _read(given, folder, known))
+
+
+def _list_sources(output_format: str) -> None:
+    """Print the table of sources."""
+    from itembank.readers.public.sources import GIGABYTE, SOURCES  # noqa: PLC0415
+
+    rows = [
+        {
+            "name": one.name,
+            "holds": one.holds,
+            "n_models": one.n_models,
+            "n_items": one.n_items,
+            "licence": one.licence,
+            "checked_against": one.checked,
+            "can_download": one.download is not None,
+            "version": None if one.download is None else one.download.version,
+            "most_gigabytes": None if one.download is None else one.download.most_bytes // GIGABYTE,
+            "address": one.address,
+        }
+        for one in SOURCES.values()
+    ]
+    if output_format != "table":
+        print_rows(rows, output_format)
+        return
+    for row in rows:
+        row["can_download"] = "yes" if row["can_download"] else "no, get it by hand"
+    where = ("version", "most_gigabytes", "address")
+    print_rows(rows, output_format, title="Public sources", columns=[name for name in rows[0] if name not in where])
+    print_rows(rows, output_format, title="Where they are", columns=("name", *where))
+    note(
+        "No commit is pinned: a download takes the newest one of the branch. Sizes are not known before it; "
+        "most_gigabytes is where it is refused."
+    )
+
+
+def _folder(given: dict[str, Any]) -> Path:
+    """Check the call, fetch what is to be fetched, and return where it is."""
+    from itembank.cli.render import progress, warnings_as_notes  # noqa: PLC0415
+    from itembank.readers.public.fetch import fetch_public  # noqa: PLC0415
+    from itembank.readers.public.sources import public_source  # noqa: PLC0415
+
+    if not given["name"] or given["output"] is None:
+        raise click.UsageError("needs a NAME (see --list) and -o/--output.")
+    public_source(given["name"])
+    if given["folder"] is not None:
+        fetched = "results that are fetched, not with --from"
+        refuse_unused(*((name, False, fetched) for name in ("into", "models_wanted", "only")))
+        return Path(given["folder"])
+    with warnings_as_notes(), progress("download") as report:
+        return fetch_public(
+            given["name"], given["into"], models=given["models_wanted"], only=given["only"], progress=report
+        )
+
+
+def _read(given: dict[str, Any], folder: Path, known: dict[str, Any]) -> Any:
+    """Read, and say how the scores compare with the published ones."""
+    from itembank.readers.public.read_public import read_public  # noqa: PLC0415
+    from itembank.readers.public.sources import public_source  # noqa: PLC0415
+
+    chosen = {**public_source(given["name"]).choices, **file_choices(given["spec_file"], ReadingSpec)}
+    found = read_public(given["name"], folder, spec=ReadingSpec(**chosen), **known)
+    if found.check is not None:
+        note(_words(found.check))
+    return found.responses
+
+
+def _words(check: "PublishedCheck") -> str:
+    """Say in a line what the comparison found."""
+    if not check.n_compared:
+        return "The folder holds no published scores to compare with."
+    return (
+        f"Published scores: {check.n_compared} compared, {len(check.differing)} differ; largest difference "
+        f"{check.largest:.2g}."
+    )
+
+
+@click.command("match-names", cls=Command)
+@click.argument("paths", nargs=-1, required=True, type=EXISTING, metavar="PATH PATH...")
+@output_option("the table of proposals (.csv)")
+@option("--least", "Smallest likeness of two names that are proposed, above 0 and at most 1.", float, default=0.6)
+@format_option
+def match_names_command(paths: tuple[Path, ...], output: Path, least: float, output_format: str) -> None:
+    """Propose which models of several files are the same one under different names.
+
+    \b
+      itembank match-names a.parquet b.parquet -o names.csv
+      itembank import a.parquet b.parquet --names names.csv -o joined.parquet
+
+    Case, punctuation, order of words, the maker before the name, and how a date is written do not matter. The column
+    'same' says yes where names differ in nothing else. Other pairs that are alike have it empty, with the words that
+    differ: write yes or no. Only rows that say yes join models, and nothing is joined before the second command.
+    """  # noqa: D301
+    from itembank.files.atomic import check_destination, replacing_file  # noqa: PLC0415
+    from itembank.spreadsheets import write_guarded_csv  # noqa: PLC0415
+
+    check_destination(output)
+    with warnings_as_notes(), progress("match names") as report:
+        sets = {str(path): ib.read_responses(path, progress=report).model_ids for path in paths}
+    found = ib.studies.match_models(sets, least=least)
+    with replacing_file(output) as temporary:
+        write_guarded_csv(found, temporary)
+    print_rows(found.rows(named=True), output_format, title="Models that may be the same")
+    note(
+        f"Edit the column 'same' of {output}, and then: itembank import {' '.join(map(str, paths))} "
+        f"--names {output} -o joined.parquet"
+    )

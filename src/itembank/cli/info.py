@@ -1,20 +1,38 @@
 """`itembank info`: what a bank, or a file of responses, holds."""
 
+from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+import itembank as ib
 from itembank.cli.command import Command
-from itembank.cli.options import FILE, BankPath, format_option, refuse_unused
-from itembank.cli.render import note, print_record, warnings_as_notes
-from itembank.cli.report_options import figure_option, write_figure
+from itembank.cli.options import (
+    FILE,
+    NEW_FILE,
+    BankPath,
+    checked_report_path,
+    figure_option,
+    format_option,
+    option,
+    refuse_unused,
+    typed_command,
+    write_figure,
+    write_report,
+)
+from itembank.cli.render import note, print_record, print_rows, progress, warnings_as_notes
+from itembank.cli.session_options import bank_option, loaded_bank
+from itembank.errors import shown, visible
 
 if TYPE_CHECKING:
+    from itembank.bank.bank_history import Change
     from itembank.bank.banks import Bank
     from itembank.numerics.arrays import FloatArray
+    from itembank.pages.render import Page
+    from itembank.planning.accuracy import Accuracy
     from itembank.responses.responses import ResponseMatrix
-
 
 WORDS = {
     "density": "share of responses that are there",
@@ -26,30 +44,57 @@ WORDS = {
 
 @click.command("info", cls=Command)
 @click.argument("bank", type=BankPath(file_okay=True))
+@click.argument("other", type=BankPath(), required=False)
 @figure_option("where on the ability scale the items tell models apart")
-@click.option("--selection", type=FILE, help="--figure: draw it for these chosen items too.")
+@option("--selection", "--figure: draw it for these chosen items too.", FILE)
+@option("--log", "Show the bank's history: every change, the newest last.", bool)
 @format_option
-def command(*, bank: Path, figure: Path | None, selection: Path | None, output_format: str) -> None:
+def info_command(
+    *, bank: Path, other: Path | None, figure: Path | None, selection: Path | None, log: bool, output_format: str
+) -> None:
     """Show what a bank holds: models, items, item model, scores by scenario.
 
     In its place a file of responses may stand: models, items, share answered, kind of responses. JSON is one object
-    with a list 'scenarios'; CSV holds the scenarios alone.
+    with a list 'scenarios'; CSV holds the scenarios alone. With OTHER, another bank: what differs in it, by score,
+    scale, items and models.
 
     \b
       itembank info bank
       itembank info responses.parquet
-      itembank info bank --format json
       itembank info bank --figure information.png --selection selection.json
+      itembank info bank-2 --log
+      itembank info bank bank-2
     """  # noqa: D301
-    from itembank.bank.bank_files import load_bank  # noqa: PLC0415
-
-    refuse_unused(("selection", figure is not None, "--figure FILE"), ("figure", not bank.is_file(), "a bank"))
-    if bank.is_file():
+    whole = "what a bank holds, not with OTHER or --log"
+    refuse_unused(
+        ("log", other is None and not bank.is_file(), "one bank"),
+        ("figure", not bank.is_file() and other is None and not log, "a bank" if bank.is_file() else whole),
+        ("selection", figure is not None, "--figure FILE"),
+    )
+    if other is not None:
+        found = ib.banks.diff(bank, other)
+        rows = found.rows()
+        if output_format == "table":
+            rows = [{**row, "ids": shown(row["ids"])} for row in rows]
+        print_record(
+            found.to_dict(), "differences", rows, output_format, title=f"{bank} and {other}", heading="Differences"
+        )
+    elif bank.is_file():
         _show_responses(bank, output_format)
-        return
-    loaded = load_bank(bank)
+    elif log:
+        _show_history(ib.load_bank(bank), output_format)
+    else:
+        _show_bank(bank, figure, selection, output_format)
+
+
+def _show_bank(bank: Path, figure: Path | None, selection: Path | None, output_format: str) -> None:
+    """Print what a bank holds."""
+    loaded = ib.load_bank(bank)
     if figure is not None:
-        _draw(loaded, selection, figure)
+        from itembank.pages.bank_items import information_chart  # noqa: PLC0415
+
+        chosen = None if selection is None else ib.Selection.load(selection)
+        write_figure(information_chart(loaded, selection=chosen), figure)
     about = _about(loaded)
     print_record(
         _explained(about) if output_format == "table" else about,
@@ -65,13 +110,48 @@ def command(*, bank: Path, figure: Path | None, selection: Path | None, output_f
         note(f"To see more as a page: itembank report {bank} -o bank.html")
 
 
+def _show_history(bank: "Bank", output_format: str) -> None:
+    """Print every change of a bank."""
+    changes = () if bank.history is None else bank.history.changes
+    rows = [_in_words(change) if output_format == "table" else asdict(change) for change in changes]
+    if not rows:
+        note(f"Bank {bank.bank_id} has no history: it is as it was calibrated.")
+    title = f"{visible(bank.name) or 'Bank'} {bank.version}, bank {bank.bank_id}, score {bank.target_id}"
+    print_rows(rows, output_format, title=title, least=("by", "bank", "link", "run with", "models"))
+
+
+def _in_words(change: "Change") -> dict[str, Any]:
+    """One change as a line of a table."""
+    counts = {"+": change.items_added, "-": change.items_dropped, "changed ": change.items_changed}
+    models = {"+": change.models_added, "-": change.models_dropped}
+    told = change.arguments.get("run_with")  # a stranger's file may hold anything
+    run_with = "; ".join(f"{name} {value}" for name, value in told.items()) if isinstance(told, dict) else ""
+    return {
+        "version": change.version,
+        "at": change.at,
+        "operation": change.operation,
+        "items": _counted(counts),
+        "models": _counted(models),
+        "target_id": change.target_id,
+        "note": change.note,
+        **({"run with": run_with} if run_with else {}),
+        "link": None if change.link is None else change.link.method,
+        "bank": change.bank,
+        "by": change.by,
+    }
+
+
+def _counted(counts: dict[str, Any]) -> str:
+    """Say how many ids came, went and changed: '+3 -1'."""
+    return " ".join(f"{sign}{ids.n}" for sign, ids in counts.items() if ids.n)
+
+
 def _show_responses(path: Path, output_format: str) -> None:
     """Print what a file of responses holds."""
     from itembank.cli.import_results import about_responses  # noqa: PLC0415
-    from itembank.readers.read import read_responses  # noqa: PLC0415
 
     with warnings_as_notes():
-        responses = read_responses(path)
+        responses = ib.read_responses(path)
     about = about_responses(responses, path)
     about["responses"] = _kind(responses, is_binary=about.pop("is_binary"))
     print_record(
@@ -117,15 +197,6 @@ def _response_rows(responses: "ResponseMatrix") -> list[dict[str, Any]]:
         }
         for number, name in enumerate(names)
     ]
-
-
-def _draw(bank: "Bank", selection: Path | None, path: Path) -> None:
-    """Write the test information figure."""
-    from itembank.bank.selections import Selection  # noqa: PLC0415
-    from itembank.pages.bank_items import information_chart  # noqa: PLC0415
-
-    chosen = None if selection is None else Selection.load(selection)
-    write_figure(information_chart(bank, selection=chosen), path)
 
 
 def _about(bank: "Bank") -> dict[str, Any]:
@@ -241,3 +312,97 @@ def _scenario_rows(bank: "Bank") -> list[dict[str, Any]]:
         }
         for j, name in enumerate(bank.targets.names)
     ]
+
+
+@click.command("report", cls=Command)
+@click.argument("source", metavar="BANK|JOURNAL|STUDY", type=BankPath(file_okay=True))
+@option(
+    "-o --output FILE",
+    "The page; its name must end in .html.",
+    NEW_FILE,
+    callback=checked_report_path,
+    required=True,
+)
+@option("--title", "What stands above the page.  [default: the name of what it is about]", default="")
+@option(
+    "--accuracy/--no-accuracy",
+    "Of a bank: measure how good estimates from 10 to 500 items are, which takes minutes for a large bank, once: it is "
+    "kept. Without, the page has it only where it was measured before.",
+    bool,
+    default=True,
+    show_default=True,
+)
+@bank_option
+def report_command(*, source: Path, output: Path, title: str, accuracy: bool, bank: Path | None) -> None:
+    """Write a page about a bank, an adaptive session or a study: one HTML file that opens anywhere.
+
+    Of a bank it says how good estimates from a few of the items are, what the bank holds, how past models score, where
+    its items lie, what its abilities are, which items may be wrong and what a run costs. Of a session's JOURNAL it
+    shows the estimate after each answer, of a STUDY's folder which method came closest. The file loads nothing and
+    sends nothing: mail it, or put it on a web server. Results of new models, comparisons and forecasts have --report.
+
+    \b
+      itembank report bank -o bank.html
+      itembank report run.jsonl -o session.html
+      itembank report study -o study.html
+      itembank estimate bank new-model.csv --selection selection.json --report new-model.html
+
+    Dates, sizes and makers of models are found by the names of the model table's columns (release_date, params, org,
+    family, ...), texts of items from the item table: itembank import --models FILE --items FILE.
+    """  # noqa: D301
+    from itembank.sessions.journal_sessions import is_journal  # noqa: PLC0415
+    from itembank.studies.manifests import is_study_folder  # noqa: PLC0415
+
+    is_session, is_study = source.is_file() and is_journal(source), is_study_folder(source)
+    if source.is_file() and not is_session:
+        raise click.UsageError(f"{source} must be a bank's folder or the journal of a session.")
+    refuse_unused(
+        ("bank", is_session, "a journal of a session"),
+        ("accuracy", not is_session and not is_study, "a bank"),
+    )
+    known = {"title": title, "command": typed_command()}
+    with warnings_as_notes():
+        if is_study:
+            from itembank.pages.study_folder import study_folder_page  # noqa: PLC0415
+
+            page = study_folder_page(source, **known)
+        elif is_session:
+            page = _of_session(source, bank, known)
+        else:
+            page = _of_bank(source, known, measures=accuracy)
+    write_report(page, output)
+
+
+def _of_bank(path: Path, known: Mapping[str, str], *, measures: bool) -> "Page":
+    from itembank.planning.accuracy import kept_accuracy  # noqa: PLC0415
+
+    bank = ib.load_bank(path)
+    found, missing = kept_accuracy(bank), "--no-accuracy was given."
+    if found is None and measures:
+        found, missing = _measured(bank)
+    if found is None:
+        note(f"Without how good estimates are: {missing}")
+    return ib.pages.bank_page(bank, accuracy=found, **known)
+
+
+def _measured(bank: "Bank") -> "tuple[Accuracy | None, str]":
+    """Measure how good estimates are, or say why that cannot be done."""
+    from itembank.errors import DataError  # noqa: PLC0415
+    from itembank.planning.accuracy import accuracy, can_be_measured  # noqa: PLC0415
+
+    if not can_be_measured(bank):
+        return None, "too few past models."
+    try:
+        with progress("report") as advance:
+            return accuracy(bank, progress=advance), ""
+    except DataError as error:  # without some models the rest may leave no item that tells them apart
+        return None, str(error)
+
+
+def _of_session(journal: Path, bank: Path | None, known: Mapping[str, str]) -> "Page":
+    from itembank.sessions.journal_sessions import bank_of_session  # noqa: PLC0415
+
+    loaded = bank_of_session(journal, loaded_bank(bank))
+    with progress("report") as advance:
+        session = ib.read_session(journal, loaded, progress=advance)
+        return ib.pages.session_page(session, loaded, **known)

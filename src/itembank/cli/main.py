@@ -9,24 +9,21 @@ import sys
 import click
 from click.shell_completion import CompletionItem
 
-from itembank.cli.command import Group, write_sections
-from itembank.cli.every_command import prepare, shared_options
+from itembank.cli.command import Group, name_variables, shared_options, to_the_front, write_sections
 from itembank.errors import command_line_words
 
 SECTIONS = {
     "From past results to scores": {
         "import": ("itembank.cli.import_results", "Turn per-item results into a response file."),
-        "download": ("itembank.cli.download", "Fetch and read public stores of results, by name."),
-        "match-names": ("itembank.cli.match_names", "Propose which models are the same under different names."),
-        "start": ("itembank.cli.start", "Begin a bank without past results, or with few."),
-        "calibrate": ("itembank.cli.calibrate", "Fit item parameters and write a bank."),
-        "info": ("itembank.cli.info", "Show what a bank, or a file of responses, holds."),
-        "bank": ("itembank.cli.bank", "Add models and items, retire items, merge banks, see history."),
-        "prepare": ("itembank.cli.prepare", "Get a bank ready for calibrated estimates."),
+        "download": ("itembank.cli.import_results", "Fetch and read public stores of results, by name."),
+        "match-names": ("itembank.cli.import_results", "Propose which models are the same under different names."),
+        "calibrate": ("itembank.cli.calibrate", "Fit item parameters and write a bank, or begin one."),
+        "info": ("itembank.cli.info", "Show what a bank holds, its history, what differs."),
+        "bank": ("itembank.cli.bank", "Add models and items, retire items, merge banks."),
         "select": ("itembank.cli.select", "Choose the items to run on a new model."),
         "run": ("itembank.cli.run", "Run chosen items inside an evaluation harness."),
         "estimate": ("itembank.cli.estimate", "Estimate full-benchmark scores from some responses."),
-        "check": ("itembank.cli.check", "Check a bank on models that ran everything."),
+        "check": ("itembank.cli.check", "Find what is wrong: with items, or with new models."),
         "compare": ("itembank.cli.compare", "Compare models that ran the same items."),
         "plan": ("itembank.cli.plan", "Find how many items a question needs."),
     },
@@ -35,20 +32,19 @@ SECTIONS = {
         "replay": ("itembank.cli.replay", "Run recorded models through adaptive sessions."),
     },
     "The benchmark and larger models": {
-        "audit": ("itembank.cli.audit", "Find items that may be wrong."),
         "study": ("itembank.cli.study", "Compare ways to select and to estimate; examine a benchmark."),
-        "simulate": ("itembank.cli.simulate", "Simulate responses whose true parameters are known."),
+        "simulate": ("itembank.cli.quickstart", "Simulate responses whose true parameters are known."),
         "scaling": ("itembank.cli.scaling", "Forecast scores with more training compute or more samples."),
     },
     "For others": {
-        "export": ("itembank.cli.export", "Write chosen items or estimates for another tool."),
-        "report": ("itembank.cli.report", "Write a page to look at and to send: one HTML file."),
-        "publish-tiny": ("itembank.cli.publish_tiny", "Publish a small subset that predicts the whole benchmark."),
-        "push": ("itembank.cli.push", "Push a bank to the Hugging Face Hub."),
-        "pull": ("itembank.cli.pull", "Copy a bank of the Hugging Face Hub into a folder."),
+        "export": ("itembank.cli.publish", "Write chosen items or estimates for another tool."),
+        "report": ("itembank.cli.info", "Write a page to look at and to send: one HTML file."),
+        "publish-tiny": ("itembank.cli.publish", "Publish a small subset that predicts the whole benchmark."),
+        "push": ("itembank.cli.publish", "Push a bank to the Hugging Face Hub."),
+        "pull": ("itembank.cli.publish", "Copy a bank of the Hugging Face Hub into a folder."),
     },
     "To begin with": {
-        "sample-data": ("itembank.cli.sample_data", "Write example results to try the commands on."),
+        "sample-data": ("itembank.cli.quickstart", "Write example results to try the commands on."),
         "quickstart": ("itembank.cli.quickstart", "Run the whole job on built-in data."),
     },
 }
@@ -65,6 +61,10 @@ EXIT_INTEGRITY = 4
 class LazyGroup(Group):
     """A group that knows its commands' names and one-line helps without importing them."""
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the options of the whole program, wherever they stand."""
+        return super().parse_args(ctx, to_the_front(args))
+
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 (click's signature)
         """Names in the order of the work."""
         return list(COMMANDS)
@@ -73,8 +73,9 @@ class LazyGroup(Group):
         """Import the module of one command."""
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = importlib.import_module(COMMANDS[cmd_name][0]).command
-        prepare(command, f"ITEMBANK_{cmd_name}")
+        module = importlib.import_module(COMMANDS[cmd_name][0])
+        command: click.Command = getattr(module, f"{cmd_name.replace('-', '_')}_command")
+        name_variables(command, f"ITEMBANK_{cmd_name}")
         return command
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
@@ -90,6 +91,7 @@ class LazyGroup(Group):
 @click.group(
     cls=LazyGroup,
     params=shared_options(),
+    epilog=None,
     context_settings={
         "auto_envvar_prefix": "ITEMBANK",
         "help_option_names": ["-h", "--help"],

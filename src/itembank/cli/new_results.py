@@ -2,30 +2,31 @@
 
 import re
 import shlex
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-import click
-
-from itembank.cli.options import FILE
+import itembank as ib
+from itembank.cli.options import FILE, option
 from itembank.cli.render import note
-from itembank.cli.spec_options import spec_option
 from itembank.errors import DataError, visible
 from itembank.readers.reading_specs import ReadingSpec
+from itembank.responses.score_names import OVERALL
 
 if TYPE_CHECKING:
     from itembank.bank.banks import Bank
     from itembank.bank.selections import Selection
+    from itembank.comparison.comparisons import Comparison
+    from itembank.estimation.estimates import ScoreEstimates
     from itembank.responses.responses import ResponseMatrix
 
-selection_option = click.option("--selection", type=FILE, help="The selection that was run; only its items are used.")
-ignore_unknown_option = click.option(
-    "--ignore-unknown", is_flag=True, help="Leave out items that the bank does not hold instead of refusing them."
+selection_option = option("--selection", "The selection that was run; only its items are used.", FILE)
+ignore_unknown_option = option(
+    "--ignore-unknown", "Leave out items that the bank does not hold instead of refusing them.", bool
 )
-mixed_prompts_option = spec_option(
-    ReadingSpec, "allow_mixed_prompts", "Take models that were asked with other prompts than the bank's."
+mixed_prompts_option = option(
+    "--allow-mixed-prompts", "Take models that were asked with other prompts than the bank's.", ReadingSpec
 )
 MOST_NAMED = 3
 """Paths that advice repeats."""
@@ -48,10 +49,8 @@ def importing_first(paths: Sequence[Path]) -> Iterator[None]:
 
 def read_results(paths: Sequence[Path]) -> "ResponseMatrix":
     """Read results as they are."""
-    from itembank.readers.read import read_responses  # noqa: PLC0415
-
     with importing_first(paths):
-        return read_responses(paths)
+        return ib.read_responses(paths)
 
 
 def read_new_results(
@@ -124,3 +123,16 @@ def note_known_models(bank: "Bank", model_ids: Iterable[str]) -> None:
             "new models and their intervals too narrow. Their true scores are in the bank's models.parquet. For a fair "
             "test, calibrate without them."
         )
+
+
+def typicality_text(row: Mapping[str, Any], main: str = OVERALL) -> str:
+    """Return the typicality of a row's model, once: beside its overall score, or the main one."""
+    is_shown = row["target"] == main and row["typicality"] is not None
+    return f"{row['typicality']:.2f}" if is_shown else ""
+
+
+def note_flagged(result: "ScoreEstimates | Comparison", n_past: int) -> None:
+    """Say which models answered unlike past ones, and how large the errors of such models were."""
+    words = result.typicality.flagged_in_words(result.model_ids, n_past)
+    if words:
+        note(words)

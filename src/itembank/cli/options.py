@@ -1,41 +1,213 @@
 """Options that several commands share."""
 
 import functools
-from collections.abc import Callable
+import math
+import shlex
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, fields, is_dataclass
 from pathlib import Path
-from typing import Any, TypeVar, get_args
+from types import NoneType
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, get_args, get_origin, get_type_hints
 
 import click
 from click.core import ParameterSource
 
+import itembank as ib
 from itembank.cli.command import Decorator, headed
 from itembank.cli.render import is_quiet, note
+from itembank.errors import did_you_mean
 from itembank.estimation.estimand_names import ESTIMANDS, RUN
+from itembank.files.spec_files import Named, members_of, read_choices
+from itembank.methods import MethodTable
 from itembank.responses.score_names import Across, Within
+
+if TYPE_CHECKING:
+    from itembank.pages.blocks import Chart
+    from itembank.pages.render import Page
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 FORMATS = ("table", "json", "csv")
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+EXISTING = click.Path(exists=True, path_type=Path)
+EXISTING_FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
+FOLDER = click.Path(file_okay=False, path_type=Path)
+NEW_FILE = click.Path(dir_okay=False, path_type=Path)
+ANY_PATH = click.Path(path_type=Path)
+COUNT = click.IntRange(min=1)
 
 
-def format_option(function: Function) -> Function:
-    """Add `--format`."""
-    return click.option(
-        "--format",
-        "output_format",
-        type=click.Choice(FORMATS),
-        default="table",
-        show_default=True,
-        help="How to print the result.",
-    )(function)
+class NamedChoice(click.Choice):  # type: ignore[type-arg]  # click 8.1 has no type arguments
+    """A choice that says what was probably meant."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the choice, or add the nearest one to the error."""
+        try:
+            return super().convert(value, param, ctx)
+        except click.BadParameter as error:
+            near = did_you_mean(str(value), self.choices)
+            raise click.BadParameter(f"{error.message}{near}", ctx, param) from error
 
 
-def seed_option(function: Function) -> Function:
-    """Add `--seed`."""
-    return click.option(
-        "--seed", type=click.IntRange(min=0), default=0, show_default=True, metavar="N", help="Seed of all chance."
-    )(function)
+class MethodName(NamedChoice):
+    """Name of a method: the help lists itembank's own, and those of installed packages are taken too.
+
+    Packages are looked up only where another name is given, since that takes a while.
+    """
+
+    def __init__(self, table: MethodTable[Any], *others: str) -> None:
+        super().__init__((*others, *table.builtin_names))
+        self._table = table
+        self._others = others
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the name, or fail and list all that there are."""
+        if value in self.choices:
+            return super().convert(value, param, ctx)
+        return NamedChoice((*self._others, *self._table.names())).convert(value, param, ctx)
+
+
+Number: TypeAlias = type[int] | type[float]
+
+
+class NumberOrWord(click.ParamType):  # type: ignore[type-arg]  # generic in newer releases of click only
+    """A number, or one of a few words."""
+
+    def __init__(self, number: Number, *words: str) -> None:
+        self._number = number
+        self._words = words
+        self.name = "|".join(("N" if number is int else "NUMBER", *words))
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:  # noqa: ARG002
+        """Say in the help what may be given, in lower case where that is a word."""
+        return self.name
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the number, or the word."""
+        if value in self._words or isinstance(value, self._number):
+            return value
+        try:
+            return self._number(value)
+        except ValueError:
+            kind = "a whole number" if self._number is int else "a number"
+            allowed = " or ".join([kind, *map(repr, self._words)])
+            self.fail(f"must be {allowed}, got {value!r}.", param, ctx)
+
+
+class WholeNumbers(click.ParamType):  # type: ignore[type-arg]  # as above
+    """Whole numbers with commas between them; 1e4 is one of them."""
+
+    name = "N,N,..."
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the numbers as a tuple."""
+        if isinstance(value, tuple):
+            return value
+        try:
+            numbers = [float(part) for part in value.split(",")]
+        except ValueError:
+            numbers = [math.nan]
+        if not all(number.is_integer() for number in numbers):
+            self.fail(f"must be whole numbers with commas between them, got {value!r}.", param, ctx)
+        return tuple(int(number) for number in numbers)
+
+
+def option(names: str, text: str, kind: Any = str, **more: Any) -> Decorator:
+    """Make an option.
+
+    Parameters
+    ----------
+    names : str
+        What it is called; then, where they differ from what follows from the name, what stands for its value in the
+        help (no lower case alone) and the argument that the command gets: ``"-n --n-items N sizes"``.
+    text : str
+        The help.
+    kind : type
+        Of its value: a type of click, a number, ``bool`` for a flag, words or a ``Literal`` of them, a table of
+        methods; or a spec, whose field of the argument's name gives type, choices and default.
+    more
+        ``many=True`` for an option that may be repeated, ``default``, and what else `click.option` takes.
+    """
+    words = names.split()
+    flags = [one for one in words if one.startswith("-")]
+    into = [one for one in words if one.isidentifier() and one.islower()]
+    metavar = " ".join(one for one in words if one not in (*flags, *into))
+    choices: dict[str, Any] = {"help": text, "metavar": metavar or None}
+    hint = kind
+    if isinstance(kind, type) and is_dataclass(kind):
+        field = into[0] if into else max(flags, key=len).lstrip("-").replace("-", "_")
+        hint = get_type_hints(kind)[field]
+        default = next(one.default for one in fields(kind) if one.name == field)
+        choices["default"] = None if default is MISSING else default
+    choices["multiple"] = more.pop("many", False) or get_origin(hint) is tuple
+    if hint is bool:
+        choices["is_flag"] = True
+    else:
+        choices["type"] = _type(get_args(hint)[0] if get_origin(hint) is tuple else hint)
+    choices |= more
+    is_told = choices.get("default") not in (None, "", ()) and hint is not bool
+    return click.option(*flags, *into, **{"show_default": is_told, **choices})
+
+
+def _type(hint: Any) -> Any:
+    """Return the type of click for that of a field."""
+    if isinstance(hint, MethodTable):
+        return MethodName(hint)
+    if isinstance(hint, list | tuple):
+        return NamedChoice(hint)
+    if isinstance(hint, click.ParamType):
+        return hint
+    members = [member for member in members_of(hint) if member is not NoneType]
+    words = [word for member in members for word in get_args(member)]
+    numbers = [member for member in members if member in {int, float}]
+    if words and numbers:
+        return NumberOrWord(numbers[0], *words)
+    return NamedChoice(words) if words else numbers[0] if numbers else str
+
+
+format_option = option("--format output_format", "How to print the result.", FORMATS, default="table")
+seed_option = option("--seed N", "Seed of all chance.", click.IntRange(min=0), default=0)
+models_option = option("--models", "What is known of each model, by model_id.", FILE)
+level_option = option("--level", "Level of the intervals.", float, default=0.95)
+estimand_option = option(
+    "--estimand",
+    "Which score the intervals are for: of one full run (run), or its mean over repeated runs (expected).",
+    ESTIMANDS,
+    default=RUN,
+)
+responses_argument = click.argument("responses", nargs=-1, required=True, type=EXISTING)
+
+
+def method_option(kind: Any, text: str, *, default: str = "auto") -> Decorator:
+    """Make `--method`."""
+    return option("--method", text, kind, default=default)
+
+
+def output_option(what: str, *, required: bool = True) -> Decorator:
+    """Make `-o/--output`."""
+    return option("-o --output PATH", f"Where to write {what}.", ANY_PATH, required=required)
+
+
+def folder_option(name: str, what: str) -> Decorator:
+    """Make `-o/--output`, a folder that has this name unless another is given."""
+    return option("-o --output FOLDER", f"Where to write {what}.", FOLDER, default=Path(name))
+
+
+def jobs_option(default: int) -> Decorator:
+    """Make `--jobs`."""
+    text = "Processes that share the work; -1 for one a core."
+    return option("--jobs N", text, click.IntRange(min=-1), default=default)
+
+
+def spec_file_option(of: str, such_as: str) -> Decorator:
+    """Make `--spec`, a file of the choices of a spec that have no option."""
+    return option(
+        "--spec FILE.toml spec_file",
+        f"Rarer choices, such as {such_as}: fields of {of}, as Python calls them. An option takes the place of the "
+        "same field.",
+        FILE,
+    )
 
 
 class BankPath(click.Path):
@@ -67,7 +239,11 @@ class BankPath(click.Path):
         return super().convert(value, param, ctx)
 
 
-models_option = click.option("--models", type=FILE, help="What is known of each model, by model_id.")
+def is_bank(path: Path) -> bool:
+    """Whether a path is that of a bank, or a bank's name on the Hub, and no responses."""
+    from itembank.files.hub_names import is_hub_name  # noqa: PLC0415
+
+    return is_hub_name(path) or (path / "bank.json").is_file()
 
 
 def bank_argument(function: Function) -> Function:
@@ -75,90 +251,12 @@ def bank_argument(function: Function) -> Function:
     return click.argument("bank", type=BankPath())(function)
 
 
-def responses_argument(function: Function) -> Function:
-    """Add the argument RESPONSES."""
-    kind = click.Path(exists=True, path_type=Path)
-    return click.argument("responses", nargs=-1, required=True, type=kind)(function)
-
-
-def output_option(what: str, *, required: bool = True) -> Decorator:
-    """Add `-o/--output`."""
-    return click.option(
-        "-o",
-        "--output",
-        required=required,
-        type=click.Path(path_type=Path),
-        metavar="PATH",
-        help=f"Where to write {what}.",
-    )
-
-
 score_options = headed(
     "Scores",
-    click.option(
-        "--within",
-        type=click.Choice(get_args(Within)),
-        default="micro",
-        show_default=True,
-        help="A scenario: mean over items or subscenarios, or by column weight.",
-    ),
-    click.option(
-        "--across",
-        type=click.Choice(get_args(Across)),
-        default="scenarios",
-        show_default=True,
-        help="The overall score: mean over scenarios or over all items.",
-    ),
+    option("--within", "A scenario: mean over items or subscenarios, or by column weight.", Within, default="micro"),
+    option("--across", "The overall score: mean over scenarios or over all items.", Across, default="scenarios"),
 )
 """How items make scenario scores, and these the overall score."""
-
-
-def folder_option(name: str, what: str) -> Decorator:
-    """Add `-o/--output`, a folder that has this name unless another is given."""
-    return click.option(
-        "-o",
-        "--output",
-        type=click.Path(file_okay=False, path_type=Path),
-        default=Path(name),
-        show_default=True,
-        metavar="FOLDER",
-        help=f"Where to write {what}.",
-    )
-
-
-def method_option(kind: click.Choice, what: str, *, default: str = "auto") -> Decorator:  # type: ignore[type-arg]
-    """Add `--method`."""
-    return click.option("--method", type=kind, default=default, show_default=True, help=what)
-
-
-def level_option(function: Function) -> Function:
-    """Add `--level`."""
-    return click.option("--level", type=float, default=0.95, show_default=True, help="Level of the intervals.")(
-        function
-    )
-
-
-def estimand_option(function: Function) -> Function:
-    """Add `--estimand`."""
-    return click.option(
-        "--estimand",
-        type=click.Choice(ESTIMANDS),
-        default=RUN,
-        show_default=True,
-        help="Which score the intervals are for: of one full run (run), or its mean over repeated runs (expected).",
-    )(function)
-
-
-def jobs_option(default: int) -> Decorator:
-    """Make `--jobs`."""
-    return click.option(
-        "--jobs",
-        type=click.IntRange(min=-1),
-        default=default,
-        show_default=True,
-        metavar="N",
-        help="Processes that share the work; -1 for one a core.",
-    )
 
 
 def parallel_option(function: Callable[..., None]) -> Callable[..., None]:
@@ -203,13 +301,12 @@ def refuse_unused(*rules: tuple[str, bool, str]) -> None:
 
 def ids_of_file(path: Path) -> tuple[str, ...]:
     """Read item ids from a selection (.json), a table with a column `item_id`, or a text file, one a line."""
-    from itembank.bank.selections import Selection  # noqa: PLC0415
     from itembank.readers.known import read_known  # noqa: PLC0415
     from itembank.spreadsheets import unguarded  # noqa: PLC0415
 
     kinds = {one.casefold() for one in path.suffixes}
     if ".json" in kinds:
-        return Selection.load(path).item_ids
+        return ib.Selection.load(path).item_ids
     if kinds & {".parquet", ".csv", ".tsv", ".jsonl", ".ndjson"}:
         ids = read_known(path, "item_id")[0]["item_id"].to_list()
         return tuple(unguarded(one) for one in ids) if ".csv" in kinds else tuple(ids)
@@ -226,3 +323,89 @@ def listed_ids(path: Path) -> tuple[str, ...]:
         raise DataError(f"{path}: must be UTF-8 text, one item id a line: {error}. Save it as UTF-8.") from error
     lines = (line.removesuffix("\r") for line in text.split("\n"))  # splitlines would part ids at other characters too
     return tuple(line for line in lines if line)
+
+
+def file_choices(path: Path | None, kind: type, named: Named | None = None) -> dict[str, Any]:
+    """Return the choices of `--spec`, none without a file; raises as `read_choices`."""
+    return {} if path is None else read_choices(path, kind, named)
+
+
+def typed(choices: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options that were given, wherever, and leave out those that have their default."""
+    context = click.get_current_context()
+    return {
+        name: value for name, value in choices.items() if context.get_parameter_source(name) != ParameterSource.DEFAULT
+    }
+
+
+def figure_option(what: str = "it", *, required: bool = False) -> Decorator:
+    """Make `--figure`; a name that no figure can have is refused before any work."""
+    return option(
+        "--figure FILE",
+        f"{'Draw' if required else 'Also draw'} {what}: a PNG, SVG or PDF file.",
+        NEW_FILE,
+        callback=_checked_figure,
+        required=required,
+    )
+
+
+def _checked_figure(ctx: click.Context, _parameter: click.Parameter, path: Path | None) -> Path | None:
+    if path is not None and not ctx.resilient_parsing:
+        from itembank.pages.pictures import check_picture_destination  # noqa: PLC0415
+        from itembank.pages.runtime import check_drawing_library  # noqa: PLC0415
+
+        check_picture_destination(path)
+        check_drawing_library()
+    return path
+
+
+def write_figure(chart: "Chart", path: Path) -> None:
+    """Write a chart as a picture, and say where it is."""
+    note(f"Figure: {chart.save(path)}")
+
+
+def checked_report_path(ctx: click.Context, _parameter: click.Parameter, path: Path | None) -> Path | None:
+    """Refuse what no page could be written to."""
+    if path is not None and not ctx.resilient_parsing:
+        from itembank.pages.render import check_page_destination  # noqa: PLC0415
+        from itembank.pages.runtime import check_libraries  # noqa: PLC0415
+
+        check_page_destination(path)
+        check_libraries()
+    return path
+
+
+report_option = option(
+    "--report FILE",
+    "Also write a page to look at and to send: one HTML file.",
+    NEW_FILE,
+    callback=checked_report_path,
+)
+"""A name that no page can have is refused before any work."""
+
+
+def write_report(page: "Page", path: Path) -> None:
+    """Write a page and say where it is."""
+    note(f"Report: {page.save(path)}")
+
+
+def note_report(path: Path | None) -> None:
+    """Say how to see a result as a page, where no page was asked for."""
+    if path is None:
+        note("To see this as a page: --report FILE.html")
+
+
+def report_result(path: Path | None, output_format: str, page: "Callable[[str], Page]") -> None:
+    """Write the page of a result where one was asked for; else say below a table how to see it.
+
+    `page` makes the page from the command as it was typed.
+    """
+    if path is not None:
+        write_report(page(typed_command()), path)
+    elif output_format == "table":
+        note_report(path)
+
+
+def typed_command() -> str:
+    """Return the command as it was typed, for the page that it writes."""
+    return shlex.join(["itembank", *sys.argv[1:]])

@@ -6,21 +6,22 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+import itembank as ib
 from itembank.cli.command import Command
-from itembank.cli.option_types import MethodName
 from itembank.cli.options import (
+    COUNT,
+    MethodName,
     bank_argument,
     estimand_option,
     format_option,
     level_option,
     method_option,
+    option,
     parallel_option,
     refuse_unused,
     seed_option,
 )
 from itembank.cli.render import note, print_record, progress, warnings_as_notes
-from itembank.cli.spec_options import spec_option
-from itembank.estimation.estimand_names import Estimand
 from itembank.estimation.estimator_specs import METHODS
 from itembank.planning.plan_spec import PlanSpec
 from itembank.selection.selector_specs import METHODS as SELECTORS
@@ -33,58 +34,39 @@ DEFAULT_SESSION = ""
 
 @click.command("plan", cls=Command)
 @bank_argument
-@click.option("--half-width", type=float, help="Wanted half-width of the interval of a model's score, between 0 and 1.")
-@click.option(
+@option("--half-width", "Wanted half-width of the interval of a model's score, between 0 and 1.", float)
+@option(
     "--difference",
-    type=float,
-    help="Or: difference between two models on the same items that must show as significant, between 0 and 1.",
+    "Or: difference between two models on the same items that must show as significant, between 0 and 1.",
+    float,
 )
-@click.option(
-    "--target",
-    default="overall",
-    show_default=True,
-    help="Score to plan for: 'overall', a scenario, mean_win_rate, or an external score.",
-)
+@option("--target", "Score to plan for: 'overall', a scenario, mean_win_rate, or an external score.", default="overall")
 @estimand_option
 @level_option
-@spec_option(PlanSpec, "power", "Probability of finding --difference to be significant, between 0 and 1.")
-@click.option(
-    "--selector",
-    type=MethodName(SELECTORS, "auto"),
-    default="auto",
-    show_default=True,
-    help="How items will be chosen.",
-)
+@option("--power", "Probability of finding --difference to be significant, between 0 and 1.", PlanSpec)
+@option("--selector", "How items will be chosen.", MethodName(SELECTORS, "auto"), default="auto")
 @method_option(MethodName(METHODS), "How scores will be estimated.")
-@click.option("--max-items", type=click.IntRange(min=1), help="Plan for no more items than these.")
-@click.option(
-    "--session",
-    "session_file",
+@option("--max-items", "Plan for no more items than these.", COUNT)
+@option(
+    "--session [FILE.toml] session_file",
+    "Compare asking at once, in two stages and one by one: in a default session, or in that of the file.",
     is_flag=False,
     flag_value=DEFAULT_SESSION,
-    metavar="[FILE.toml]",
-    help="Compare asking at once, in two stages and one by one: in a default session, or in that of the file.",
 )
-@click.option("-n", "--n-items", type=click.IntRange(min=1), help="--session: items to ask, in place of --half-width.")
+@option("-n --n-items", "--session: items to ask, in place of --half-width.", COUNT)
 @parallel_option
 @seed_option
 @format_option
-def command(
+def plan_command(
     *,
     bank: Path,
     half_width: float | None,
-    difference: float | None,
     target: str,
-    estimand: Estimand,
     level: float,
-    power: float,
-    selector: str,
-    method: str,
-    max_items: int | None,
     session_file: str | None,
     n_items: int | None,
-    seed: int,
     output_format: str,
+    **asked: Any,
 ) -> None:
     """Find how many items a question needs, from the bank alone.
 
@@ -102,38 +84,33 @@ def command(
       itembank plan bank --session --half-width 0.03
       itembank plan bank --session session.toml -n 100 --target math
     """  # noqa: D301
-    from itembank.bank.bank_files import load_bank  # noqa: PLC0415
-    from itembank.planning.plan import plan  # noqa: PLC0415
     from itembank.sessions.plan_sessions import plan_sessions  # noqa: PLC0415
 
     is_session = session_file is not None
-    once = ("difference", "estimand", "power", "selector", "method", "max_items", "seed")
     refuse_unused(
-        *((name, not is_session, "items that are asked at once, not with --session") for name in once),
+        *((name, not is_session, "items that are asked at once, not with --session") for name in asked),
         ("n_items", is_session, "--session"),
     )
-    loaded = load_bank(bank)
+    loaded = ib.load_bank(bank)
     if session_file is not None:
         if (n_items is None) == (half_width is None):
             raise click.UsageError("--session needs the number of items: one of -n N and --half-width W.")
         path = None if session_file == DEFAULT_SESSION else Path(session_file)
-        choices = {"half_width": half_width, "target": target, "level": level, "spec": _session(path)}
+        from itembank.sessions.session_spec import read_session_fields  # noqa: PLC0415
+
+        choices: dict[str, Any] = {
+            "half_width": half_width,
+            "target": target,
+            "level": level,
+            "spec": (ib.SessionSpec() if path is None else ib.SessionSpec(**read_session_fields(path))),
+        }
         with warnings_as_notes(), progress("plan") as advance:
             ways = plan_sessions(loaded, n_items, **choices, progress=advance)
         _print_ways(ways, bank, output_format)
         return
     with warnings_as_notes(), progress("plan") as advance:
-        made = plan(
-            loaded,
-            half_width=half_width,
-            difference=difference,
-            target=target,
-            selector=selector,
-            method=method,
-            max_items=max_items,
-            spec=PlanSpec(level, power, seed, estimand),
-            progress=advance,
-        )
+        spec = PlanSpec(level, *(asked.pop(name) for name in ("power", "seed", "estimand")))
+        made = ib.plan(loaded, half_width=half_width, target=target, spec=spec, progress=advance, **asked)
     print_record(
         made.to_dict(),
         "sizes",
@@ -146,13 +123,6 @@ def command(
     for text in (made.message, made.stages_advice):
         if text:
             note(text)
-
-
-def _session(path: Path | None) -> Any:
-    """Return the spec of the session that is tried."""
-    from itembank.sessions.session_spec import SessionSpec, read_session_fields  # noqa: PLC0415
-
-    return SessionSpec() if path is None else SessionSpec(**read_session_fields(path))
 
 
 def _print_ways(made: "SessionPlan", bank: Path, output_format: str) -> None:

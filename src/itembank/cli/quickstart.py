@@ -1,32 +1,38 @@
 """`itembank quickstart`: the whole job on built-in data."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from itembank.cli.command import Command
-from itembank.cli.options import folder_option, format_option, seed_option
+import itembank as ib
+from itembank.cli.command import Command, gathered
+from itembank.cli.options import (
+    COUNT,
+    folder_option,
+    format_option,
+    option,
+    output_option,
+    seed_option,
+    typed_command,
+    write_report,
+)
 from itembank.cli.render import note, print_rows, progress, warnings_as_notes
-from itembank.cli.report_options import typed_command, write_report
+from itembank.studies.simulation.simulation_specs import SimulationSpec
 
 if TYPE_CHECKING:
     from itembank.pages.quickstart import QuickstartResult
+    from itembank.studies.simulation.simulation_results import Simulated
 
 
 @click.command("quickstart", cls=Command)
 @folder_option("quickstart", "bank, selection, estimates, figure and report")
-@click.option("-n", "--n-items", type=click.IntRange(min=1), default=100, show_default=True, help="Items in all.")
-@click.option(
-    "--repeats",
-    type=click.IntRange(min=1),
-    default=3,
-    show_default=True,
-    help="Times to split, calibrate and choose again; errors are over all of them.",
-)
+@option("-n --n-items", "Items in all.", COUNT, default=100)
+@option("--repeats", "Times to split, calibrate and choose again; errors are over all of them.", COUNT, default=3)
 @seed_option
 @format_option
-def command(*, output: Path, n_items: int, repeats: int, seed: int, output_format: str) -> None:
+def quickstart_command(*, output: Path, n_items: int, repeats: int, seed: int, output_format: str) -> None:
     """Run the whole job on built-in data, in about a minute.
 
     Takes the answers of 280 language models to 1,820 questions in 16 tasks. The models are tiny and our own: five
@@ -42,11 +48,11 @@ def command(*, output: Path, n_items: int, repeats: int, seed: int, output_forma
 
     with warnings_as_notes(), progress("quickstart") as advance:
         result = run_quickstart(output, n_items=n_items, n_repeats=repeats, rng=seed, progress=advance)
-    _print(result, n_items, output_format)
+    _print_quickstart(result, n_items, output_format)
     _write_page(result, output / "report.html")
 
 
-def _print(result: "QuickstartResult", n_items: int, output_format: str) -> None:
+def _print_quickstart(result: "QuickstartResult", n_items: int, output_format: str) -> None:
     """Print the errors of each strategy, then where the files are and what to try next."""
     rows = [one.row() for one in result.errors]
     if output_format == "table":
@@ -76,10 +82,9 @@ def _print(result: "QuickstartResult", n_items: int, output_format: str) -> None
 def _write_page(result: "QuickstartResult", path: Path) -> None:
     """Write the page and say where it is; without what it needs, say so."""
     from itembank.errors import MissingDependencyError  # noqa: PLC0415
-    from itembank.pages.quickstart_page import quickstart_page  # noqa: PLC0415
 
     try:
-        write_report(quickstart_page(result, command=typed_command()), path)
+        write_report(ib.pages.quickstart_page(result, command=typed_command()), path)
     except MissingDependencyError as error:
         note(f"The report was left out: {error}")
 
@@ -100,3 +105,86 @@ def _table_row(row: dict[str, Any]) -> dict[str, Any]:
 def _asked_and_used(asked: str, used: str) -> str:
     """Say what 'auto' came to."""
     return f"{asked}: {used}" if asked == "auto" else asked
+
+
+@click.command("sample-data", cls=Command)
+@folder_option("sample", "the two files")
+@format_option
+def sample_data_command(*, output: Path, output_format: str) -> None:
+    """Write example results of past models and of a new one, to try the commands on.
+
+    past.csv holds the answers of 110 small language models to 680 questions of five tasks, new-model.csv those of
+    another model. The models are tiny, and this project trained them. The columns are those that itembank reads from
+    your own results: model_id, item_id, scenario, response.
+
+    \b
+      itembank sample-data
+      itembank import sample/past.csv -o responses.parquet
+    """  # noqa: D301
+    from itembank.readers.sample_data import NEW, PAST, write_sample_data  # noqa: PLC0415
+
+    past, new = write_sample_data(output)
+    rows = [
+        {"file": str(output / name), "models": responses.n_models, "items": responses.n_items}
+        for name, responses in ((PAST, past), (NEW, new))
+    ]
+    print_rows(rows, output_format, title="Sample data")
+    note(f"Next: itembank import {output / PAST} -o responses.parquet")
+
+
+@click.command("simulate", cls=Command)
+@output_option("the response file (its name must end in .parquet); the truth stands beside it")
+@gathered(
+    "shape",
+    option("--n-models N", "Number of models.", SimulationSpec),
+    option("--n-items N", "Number of items, of all tasks together.", SimulationSpec),
+    option("--n-tasks N", "Number of tasks; each is a scenario.", SimulationSpec),
+    option("--n-dims N", "Specific abilities beside the general one.", SimulationSpec),
+    option("--guessing", "Chance of guessing an item right.", SimulationSpec),
+    option("--missing", "Share of responses that are missing.", SimulationSpec),
+    option("--costs/--no-costs has_costs", "Give each response its tokens.", SimulationSpec, show_default=True),
+)
+@seed_option
+@format_option
+def simulate_command(*, output: Path, shape: Mapping[str, Any], seed: int, output_format: str) -> None:
+    """Simulate responses whose true parameters are known.
+
+    \b
+      itembank simulate -o responses.parquet
+      itembank simulate -o small.parquet --n-models 100 --n-items 2000 --n-tasks 8 --n-dims 2
+      itembank simulate -o gaps.parquet --missing 0.3 --no-costs
+
+    The item model is nested: one general ability, which every item asks for, and specific ones that tasks ask for more
+    or less. By default the data are of the shape of a published collection of 65 models, 163 tasks and 109,564 items,
+    whose tasks differ 60-fold in tokens. True parameters, abilities and task scores stand beside the response file:
+    responses.parquet has responses.truth.safetensors.
+    """  # noqa: D301
+    from itembank.files.atomic import check_destination  # noqa: PLC0415
+    from itembank.responses.response_files import check_response_destination  # noqa: PLC0415
+    from itembank.studies.simulation.truth_files import save_truth, truth_path  # noqa: PLC0415
+
+    check_response_destination(output)
+    check_destination(truth_path(output))
+    spec = SimulationSpec(**shape)
+    with warnings_as_notes():
+        made = ib.simulate(spec, seed)
+        ib.write_responses(made.responses, output)
+    save_truth(made.truth, truth_path(output))
+    print_rows([_summary(output, truth_path(output), made)], output_format)
+    note(f"Next: itembank calibrate {output} -o bank")
+
+
+def _summary(output: Path, truth: Path, made: "Simulated") -> dict[str, Any]:
+    """Say in one row what was made."""
+    responses = made.responses
+    return {
+        "file": str(output),
+        "truth": str(truth),
+        "n_models": responses.n_models,
+        "n_items": responses.n_items,
+        "n_tasks": len(made.truth.task_names),
+        "n_dims": made.truth.parameters.n_dims,
+        "n_missing": int((~responses.observed).sum()),
+        "mean_task_score": float(made.truth.task_scores.mean()),
+        "costs": sorted(responses.costs),
+    }

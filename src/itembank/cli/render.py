@@ -220,7 +220,13 @@ def _as_csv(rows: Sequence[Row], written: Callable[[Any], Any]) -> str:
     if rows:
         writer = csv.DictWriter(text, fieldnames=list(rows[0]), lineterminator="\n")
         writer.writerow({name: written(name) for name in rows[0]})
-        writer.writerows({name: written(_cell_csv(value)) for name, value in plain(row).items()} for row in rows)
+        writer.writerows(
+            {
+                name: written(json.dumps(value, ensure_ascii=False) if isinstance(value, list | dict) else value)
+                for name, value in plain(row).items()
+            }
+            for row in rows
+        )
     return text.getvalue()
 
 
@@ -228,15 +234,11 @@ def _exactly(value: Any) -> Any:
     return value
 
 
-def _cell_csv(value: Any) -> Any:
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, list | dict) else value
-
-
 def _print_table(
     rows: Sequence[Row], title: str, columns: Sequence[str], *, least: Sequence[str] = (), are_facts: bool = False
 ) -> None:
     """Print a table that fits the terminal; where columns had to give way, say which."""
-    width = _terminal_width()
+    width = max(shutil.get_terminal_size((160, 24)).columns, 40)  # a pipe or a file has 160
     for line in title_lines(visible(title), width):
         click.secho(line, bold=True)
     made = columns_of(rows, columns)
@@ -246,8 +248,3 @@ def _print_table(
     click.echo("\n".join([*lines, ""]))
     if left_out:
         note(f"No room for {', '.join(left_out)}: widen the terminal, or take --format csv.")
-
-
-def _terminal_width() -> int:
-    """Characters in a line: those of the terminal, or COLUMNS; of a pipe or a file, 160."""
-    return max(shutil.get_terminal_size((160, 24)).columns, 40)

@@ -5,13 +5,28 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+import itembank as ib
 from itembank.cli.command import SESSION, Command, headed
 from itembank.cli.main import EXIT_IMPRECISE
-from itembank.cli.new_results import mixed_prompts_option, note_known_models, read_new_results
-from itembank.cli.options import bank_argument, format_option, jobs_option, responses_argument, seed_option
+from itembank.cli.new_results import (
+    mixed_prompts_option,
+    note_flagged,
+    note_known_models,
+    read_new_results,
+    typicality_text,
+)
+from itembank.cli.options import (
+    COUNT,
+    NEW_FILE,
+    bank_argument,
+    format_option,
+    jobs_option,
+    option,
+    responses_argument,
+    seed_option,
+)
 from itembank.cli.render import note, print_rows, progress, warnings_as_notes
 from itembank.cli.session_options import session_options, session_spec
-from itembank.cli.typicality_words import note_flagged, typicality_text
 from itembank.responses.score_names import without_only_scenario
 
 if TYPE_CHECKING:
@@ -22,19 +37,13 @@ if TYPE_CHECKING:
 @bank_argument
 @responses_argument
 @headed(SESSION, session_options)
-@click.option("--batch", type=click.IntRange(min=1), default=1, show_default=True, help="Ask this many items at once.")
+@option("--batch", "Ask this many items at once.", COUNT, default=1)
 @jobs_option(1)
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="PATH",
-    help="Also write every item asked, one row each, to this .csv or .parquet file.",
-)
+@option("-o --output PATH", "Also write every item asked, one row each, to this .csv or .parquet file.", NEW_FILE)
 @mixed_prompts_option
 @seed_option
 @format_option
-def command(
+def replay_command(
     *,
     bank: Path,
     responses: tuple[Path, ...],
@@ -59,19 +68,22 @@ def command(
 
     Ends with exit code 3 when a precision was asked for and some model's session ended without it.
     """  # noqa: D301
-    from itembank.bank.bank_files import load_bank  # noqa: PLC0415
-    from itembank.sessions.replay import replay  # noqa: PLC0415
-
     _check_output(output)
-    loaded = load_bank(bank)
+    loaded = ib.load_bank(bank)
     spec = session_spec(choices, seed)
     with warnings_as_notes():
         matrix = read_new_results(loaded, responses, allow_mixed_prompts=allow_mixed_prompts)
         note_known_models(loaded, matrix.model_ids)
         with progress("replay") as report:
-            result = replay(loaded, matrix, spec, batch=batch, n_jobs=jobs, progress=report)
+            result = ib.replay(loaded, matrix, spec, batch=batch, n_jobs=jobs, progress=report)
     if output is not None:
-        _write(result, output)
+        from itembank.files.atomic import replacing_file  # noqa: PLC0415
+
+        with replacing_file(output) as temporary:
+            if output.suffix.lower() == ".csv":
+                result.asked.write_csv(temporary)
+            else:
+                result.asked.write_parquet(temporary)
     _print(result, None if spec.cost_unit is None else spec.cost_unit.name, output_format)
     note_flagged(result.estimates, loaded.n_compared_models)
     if spec.stopping.has_rules and not result.is_precise.all():
@@ -88,17 +100,6 @@ def _check_output(output: Path | None) -> None:
     if output.suffix.lower() not in {".csv", ".parquet"}:
         raise click.BadParameter(f"must end in .csv or .parquet, got {output.name!r}.", param_hint="--output")
     check_destination(output)
-
-
-def _write(result: "ReplayResult", output: Path) -> None:
-    """Write the items asked, whole or not at all."""
-    from itembank.files.atomic import replacing_file  # noqa: PLC0415
-
-    with replacing_file(output) as temporary:
-        if output.suffix.lower() == ".csv":
-            result.asked.write_csv(temporary)
-        else:
-            result.asked.write_parquet(temporary)
 
 
 def _print(result: "ReplayResult", unit: str | None, output_format: str) -> None:

@@ -1,14 +1,567 @@
 """`itembank run`: run chosen items inside an evaluation harness."""
 
+import json
+import shlex
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
 import click
 
-from itembank.cli.command import Group
-from itembank.cli.run_inspect import command as run_inspect
-from itembank.cli.run_lm_eval import command as run_lm_eval
+import itembank as ib
+from itembank.cli.command import Command, Decorator, Group, together
+from itembank.cli.estimate import interval_text, print_estimates
+from itembank.cli.new_results import note_flagged, note_known_models
+from itembank.cli.options import COUNT, FILE, FOLDER, bank_argument, format_option, option, refuse_unused, seed_option
+from itembank.cli.render import note, print_object, print_rows, progress, warnings_as_notes
+from itembank.cli.session_options import exit_if_imprecise, session_spec, short_session_options
+from itembank.errors import visible
+
+if TYPE_CHECKING:
+    from itembank.bank.banks import Bank
+    from itembank.bank.selections import Selection
+    from itembank.estimation.estimates import ScoreEstimates
+    from itembank.harnesses.inspect.command import HarnessCall as InspectCall
+    from itembank.harnesses.inspect.samples import TaskItems
+    from itembank.harnesses.lm_eval.command import HarnessCall
+    from itembank.harnesses.lm_eval.documents import BankPrompts
+    from itembank.harnesses.lm_eval.rows import RowFile
+    from itembank.sessions.answers import Answer
+    from itembank.sessions.session import AdaptiveSession
+    from itembank.sessions.session_spec import SessionSpec
+
+SELECTION = "selection.json"
+"""Of the folder of a run: the items that were chosen."""
+
+
+def run_options(*own: Decorator, batch: str) -> Decorator:
+    """Make the options of a run, those of one harness among them; `batch` is the help of `--batch`."""
+    return together(
+        option("-o --output DIR", "Folder of the harness's logs and of what the run keeps.", FOLDER, required=True),
+        option(
+            "--selection",
+            "Run the items of this selection.  [default: those that the bank was published with, if any]",
+            FILE,
+        ),
+        option("-n --n-items n_chosen", "Choose so many items and run them.", COUNT),
+        option("--adaptive", "Run a session: the next items depend on the answers so far.", bool),
+        option("--batch N", batch, COUNT),
+        option(
+            "--stages",
+            "-n: multistage testing. After the first stage, each next one is chosen from the model's answers.",
+            ["1", "2", "3"],
+            default="1",
+        ),
+        *own,
+        option("--dry-run", "Compare the items with the bank's and count them; run nothing.", bool),
+        option("--ignore-prompts", "Run also with other prompts than the bank's runs had.", bool),
+        short_session_options,
+        seed_option,
+        format_option,
+    )
+
+
+def check_items(
+    bank: Path,
+    selection: Path | None,
+    n_chosen: int | None,
+    *,
+    adaptive: bool,
+    has_batches: bool,
+    choices: Mapping[str, Any],
+) -> None:
+    """Check that one way of choosing items was given, and no option of another.
+
+    A bank that was published with its items needs none. `has_batches` says whether `--batch` means something.
+
+    Raises
+    ------
+    click.UsageError
+        When it was not.
+    """
+    n_ways = (selection is not None) + (n_chosen is not None) + adaptive
+    if n_ways > 1 or (n_ways == 0 and _own_items(bank) is None):
+        raise click.UsageError("Say which items to run: one of --selection FILE, -n N, or --adaptive.")
+    refuse_unused(
+        *((name, adaptive, "--adaptive") for name in choices if name != "level"),
+        ("batch", has_batches, "--adaptive"),
+        ("stages", n_chosen is not None, "-n"),
+        ("seed", n_chosen is not None or adaptive, "-n or --adaptive"),
+    )
+
+
+def _own_items(bank: "Path | Bank") -> "Selection | None":
+    """Return the items that a bank was published with."""
+    from itembank.bank.arguments import as_bank  # noqa: PLC0415
+    from itembank.estimation.published_errors import selection_or_published  # noqa: PLC0415
+
+    return selection_or_published(as_bank(bank), None)
+
+
+def chosen_items(
+    bank: "Bank", path: Path | None, n_items: int | None, *, seed: int, excluded: Sequence[str] = (), stages: int = 1
+) -> "Selection":
+    """Load the selection, or choose items or their first stage, none of those excluded.
+
+    Without a path or a number, these are the items that the bank was published with.
+    """
+    if path is not None:
+        return ib.Selection.load(path)
+    own = _own_items(bank) if n_items is None else None
+    if own is not None:
+        note(f"Taken are the {own.n_items} items that the bank was published with.")
+        return own
+    with progress("select") as report:
+        selection = ib.select(bank, int(n_items or 0), excluded=excluded, stages=stages, rng=seed, progress=report)
+    note(f"Chosen by {selection.explanation}" if selection.explanation else f"Chosen by {selection.method}.")
+    return selection
+
+
+def keep_selection(selection: "Selection", folder: Path, name: str = SELECTION) -> Path:
+    """Write the selection beside the logs."""
+    folder.mkdir(parents=True, exist_ok=True)
+    selection.save(folder / name)
+    return folder / name
+
+
+@contextmanager
+def says_how_to_go_on() -> Iterator[None]:
+    """Say after Ctrl-C how to go on."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        note("Stopped; the answers that came are kept. The same command goes on from here.")
+        raise
+
+
+def note_earlier(selection: "Selection", path: Path, output: Path) -> None:
+    """Say what a run of one later stage leaves out."""
+    if selection.earlier is not None:
+        note(
+            f"Only the {selection.n_items} items of this stage are run. For an estimate from all stages: itembank "
+            f"estimate BANK EARLIER_RESULTS {output} --selection {path}"
+        )
+
+
+def print_run(scores: "ScoreEstimates", bank: "Bank", output: Path, output_format: str) -> None:
+    """Print the estimates, and say what they are."""
+    overall_is = overall_of(bank)
+    if output_format == "json":
+        print_object({"bank": bank.bank_id, "overall_is": overall_is, "logs": str(output), "scores": scores.rows()})
+    else:
+        print_estimates(scores, output_format)
+    note_flagged(scores, bank.n_compared_models)
+    note(_MEANING_OF_OVERALL[overall_is])
+    if (output / SELECTION).is_file():
+        chosen = shlex.quote(str(output / SELECTION))
+        folder = shlex.quote(str(output))
+        note(f"To see this as a page: itembank estimate BANK {folder} --selection {chosen} --report FILE.html")
+
+
+_MEANING_OF_OVERALL = {
+    "micro": "The overall score is micro: every item weighs the same.",
+    "macro": "The overall score is macro: the mean of the scenarios' scores.",
+    "custom": "The overall score weighs items as the bank's own weights say.",
+}
+
+
+def overall_of(bank: "Bank") -> str:
+    """Name the mean that the overall score is."""
+    targets = bank.targets
+    if targets.within == "custom":
+        return "custom"
+    is_micro = targets.within == "micro" and (targets.across == "items" or targets.n_scenarios == 1)
+    return "micro" if is_micro else "macro"
+
+
+def end_session(session: "AdaptiveSession") -> None:
+    """Say why a session ended, and exit 3 when it has not the precision that was asked for."""
+    note(f"Stopped: {session.reason_stopped}." if session.reason_stopped else "No item is left.")
+    exit_if_imprecise(session)
+
+
+def note_untold_prompts(bank: "Bank") -> None:
+    """Say which prompts cannot be compared with the bank's."""
+    from itembank.harnesses.drive import untold_prompts  # noqa: PLC0415
+
+    untold = untold_prompts(bank.responses.items)
+    if untold:
+        note(f"Note: {untold}.")
+
+
+def print_dry_run(row: Mapping[str, Any], output_format: str) -> None:
+    """Print what would be run."""
+    print_rows([row], output_format, title="Would be run")
+    note("Compared with the bank's items. No model was called.")
+
+
+JOURNAL = "session.jsonl"
+ROWS = "stages.rows"
+"""Of the folder of a selection's run, or of one in stages: samples of the items that were run."""
+MACRO_AND_GROUPS = (
+    "Groups of lm_eval that weigh by size (mmlu, bbh) are micro: for those calibrate with --across items, or import "
+    "with --groups."
+)
+
+
+@click.command("lm-eval", cls=Command)
+@bank_argument
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="-- LM_EVAL_ARGUMENTS...")
+@run_options(
+    option("--model-id", "Id of the model.  [default: the model's name in --model_args]"),
+    option(
+        "--import MODULE plugin",
+        "Import this module (its name, or FILE.py) first: one that registers a model of your own.",
+    ),
+    batch="Items run at once: what a stop may lose.  [default: the model's batch size; 64 at least, 8 with --adaptive]",
+)
+def run_lm_eval_command(
+    *,
+    bank: Path,
+    arguments: tuple[str, ...],
+    output: Path,
+    selection: Path | None,
+    n_chosen: int | None,
+    adaptive: bool,
+    stages: str,
+    batch: int | None,
+    model_id: str | None,
+    plugin: str | None,
+    dry_run: bool,
+    ignore_prompts: bool,
+    choices: Mapping[str, Any],
+    seed: int,
+    output_format: str,
+) -> None:
+    """Run chosen items inside lm-evaluation-harness, and estimate the scores on all items.
+
+    What stands after two dashes goes to lm_eval, whose own command runs in this process. Prompts are those of the
+    bank's runs, also where few-shot examples are random: shots, chat template and seed are the bank's unless you give
+    others, and before the first request all prompts are compared. Without --tasks the tasks of the chosen items are
+    loaded.
+
+    \b
+      itembank run lm-eval bank --selection selection.json -o runs/m1 -- --model hf --model_args pretrained=org/m1
+      itembank run lm-eval bank -n 100 -o runs/m1 -- --model hf --model_args pretrained=org/m1 --batch_size 16
+      itembank run lm-eval bank -n 90 --stages 2 -o runs/m1 -- --model hf --model_args pretrained=org/m1
+      itembank run lm-eval bank --adaptive --half-width 0.02 --max-items 300 -o runs/m1 -- --model hf ...
+      itembank run lm-eval bank -n 100 -o runs/m1 --dry-run -- --model hf ...
+
+    The harness's own table goes to standard error, without scores: the mean of the chosen items is no estimate. A run
+    that was interrupted goes on when the command is repeated, also with another batch size or device; nothing that was
+    finished is run again. The exit code is 3 when an adaptive run ends without the precision that was asked for, and 4
+    when documents or prompts are not those of the bank.
+    """  # noqa: D301
+    from itembank.harnesses.lm_eval.command import HarnessCall, run_command  # noqa: PLC0415
+    from itembank.harnesses.lm_eval.documents import BankPrompts, arguments_of  # noqa: PLC0415
+    from itembank.harnesses.lm_eval.patches import check_release  # noqa: PLC0415
+
+    n_stages = 1 if n_chosen is None else int(stages)
+    check_items(bank, selection, n_chosen, adaptive=adaptive, has_batches=True, choices=choices)
+    call = HarnessCall.of(arguments)
+    name = model_id or call.model_id
+    if not name:
+        raise click.UsageError("Say what the model is called: --model-id NAME, since --model_args does not tell.")
+    spec = session_spec(choices, seed) if adaptive else None
+    check_release()
+    loaded = ib.load_bank(bank)
+    with warnings_as_notes():
+        note_known_models(loaded, [name])
+        chosen = None if adaptive else chosen_items(loaded, selection, n_chosen, seed=seed, stages=n_stages)
+        documents = _documents(loaded, None if n_stages > 1 else chosen, spec)
+        from itembank.responses.prompts import names_in_harness  # noqa: PLC0415
+
+        own = names_in_harness(loaded.responses.items)
+        names = ",".join(own.get(task, task) for task in documents)
+        call = (call if call.has("--tasks") or call.has("--config") else call.with_more("--tasks", names)).as_of(
+            arguments_of(loaded.responses.items, documents)
+        )
+        note_untold_prompts(loaded)
+        prompts = BankPrompts(
+            loaded.responses.items,
+            not (call.has("--num_fewshot") or call.has("--config")),
+            call.fewshot_seed,
+            has_template=call.has("--apply_chat_template") if dry_run else None,
+            is_ignored=ignore_prompts,
+        )
+        if dry_run:
+            launch = partial(run_command, call.without_model(), output=None, plugin=plugin)
+            most = spec.budget.n_items if spec is not None else n_chosen if n_stages > 1 else None
+            from itembank.harnesses.lm_eval.selected import dry_run as counted_run  # noqa: PLC0415
+
+            counted = counted_run(launch, loaded, documents, n_items=most, prompts=prompts)
+            print_dry_run({"bank": loaded.bank_id, **counted}, output_format)
+            if prompts.has_template:
+                note("Chat templates are the model's, so the settings of prompts were compared, not the prompts.")
+            return
+        launch = partial(run_command, call, output=output, plugin=plugin)
+        if chosen is not None:
+            scores = _run_selection(
+                launch, call, loaded, chosen, prompts,
+                model_id=name, output=output, has_stages=n_stages > 1, level=choices["level"], batch=batch,
+            )  # fmt: skip
+            if scores is not None:
+                _print(scores, loaded, output, output_format)
+        elif spec is not None:
+            with _session(launch, call, loaded, spec, prompts, model_id=name, output=output, batch=batch) as session:
+                _print(session.estimate().scores, loaded, output, output_format)
+                end_session(session)
+
+
+def _documents(bank: "Bank", selection: "Selection | None", spec: "SessionSpec | None") -> dict[str, list[int]]:
+    """Return the documents that are run, or may be asked for."""
+    from itembank.harnesses.lm_eval.documents import chosen_documents  # noqa: PLC0415
+
+    if selection is not None:
+        return chosen_documents(selection)
+    excluded = set() if spec is None else set(spec.constraints.excluded)
+    return chosen_documents(item for item in bank.responses.items["item_id"] if item not in excluded)
+
+
+def _run_selection(
+    launch: Callable[[], Any],
+    call: "HarnessCall",
+    bank: "Bank",
+    selection: "Selection",
+    prompts: "BankPrompts",
+    *,
+    model_id: str,
+    output: Path,
+    has_stages: bool,
+    level: float,
+    batch: int | None,
+) -> "ScoreEstimates | None":
+    """Run a selection or all stages, or what is missing of them beside the logs; other ranks have no estimates."""
+    from itembank.harnesses.lm_eval.rows import RowFile  # noqa: PLC0415
+    from itembank.harnesses.lm_eval.run import run_selection  # noqa: PLC0415
+
+    path = keep_selection(selection, output)
+    if not has_stages:
+        note_earlier(selection, path, output)
+    rows = RowFile(output / ROWS, call)
+    n_answered = sum(item in rows.by_item for item in (rows.by_item if has_stages else selection.item_ids))
+    if n_answered:
+        note(f"Going on with the run in {output}: {n_answered} items are answered.")
+    with says_how_to_go_on():
+        done = run_selection(
+            launch, bank, selection, rows, prompts=prompts,
+            model_id=model_id, has_stages=has_stages, level=level, batch=batch, is_logged=_is_logged(output, rows),
+        )  # fmt: skip
+    if done is None:
+        return None
+    run, last = done
+    if has_stages:
+        keep_selection(last, output)
+        note(f"Chosen by {visible(last.explanation)}")
+    return run.estimates
+
+
+@contextmanager
+def _session(
+    launch: Callable[[], Any],
+    call: "HarnessCall",
+    bank: "Bank",
+    spec: "SessionSpec",
+    prompts: "BankPrompts",
+    *,
+    model_id: str,
+    output: Path,
+    batch: int | None,
+) -> Iterator["AdaptiveSession"]:
+    """Run a session to its end, or go on with the one that is kept beside the logs."""
+    from itembank.harnesses.lm_eval.rows import RowFile  # noqa: PLC0415
+    from itembank.harnesses.lm_eval.run import rows_path, run_adaptively, session_at  # noqa: PLC0415
+
+    journal = output / JOURNAL
+    with (
+        progress("session") as report,
+        session_at(journal, bank, spec, model_id=model_id, progress=report) as session,
+    ):
+        rows = RowFile(rows_path(journal), call)  # the journal's lock guards both files
+        if session.n_items:
+            note(f"Going on with the session in {journal}: {session.n_items} items are answered.")
+        is_over = session.reason_stopped is not None and not session.pending
+        if not (is_over and _is_logged(output, rows)):
+            with says_how_to_go_on():
+                run_adaptively(launch, bank, session, rows, batch=batch, prompts=prompts, after_answer=_say)
+        yield session
+
+
+def _is_logged(output: Path, rows: "RowFile") -> bool:
+    """Whether the harness has logged a run of these very arguments: with others, prompts are built and compared."""
+    return rows.is_of_same_words and any(output.rglob("results_*.json"))
+
+
+def _say(session: "AdaptiveSession", answer: "Answer") -> None:
+    """Say how far a session is when a batch is told."""
+    if answer.failed:
+        note(f"{visible(answer.item_id)} has no answer: {visible(answer.reason)}.")
+    if not session.pending:
+        overall = session.estimate().scores.rows()[-1]
+        note(f"{session.n_items} items: {overall['target']} {overall['estimate']:.4f}, {interval_text(overall)}")
+
+
+def _print(scores: "ScoreEstimates", bank: "Bank", output: Path, output_format: str) -> None:
+    """Print the estimates, and say which groups of lm_eval have another overall score."""
+    print_run(scores, bank, output, output_format)
+    if overall_of(bank) == "macro":
+        note(MACRO_AND_GROUPS)
+
+
+BATCH = 8
+ROUTING = "routing.json"
+"""Of the folder of a run in stages: the items of the first stage."""
+
+
+@click.command("inspect", cls=Command)
+@bank_argument
+@click.argument("task")
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="-- INSPECT_ARGUMENTS...")
+@run_options(
+    option("--scorer NAME", "Whose scores are the responses.  [default: the bank's]"),
+    option("--task-arg NAME=VALUE", "Argument of the task. Repeatable.", many=True),
+    batch=f"--adaptive: items asked for and run at once.  [default: {BATCH}]",
+)
+def run_inspect_command(
+    *,
+    bank: Path,
+    task: str,
+    arguments: tuple[str, ...],
+    output: Path,
+    selection: Path | None,
+    n_chosen: int | None,
+    adaptive: bool,
+    stages: str,
+    batch: int | None,
+    scorer: str | None,
+    task_arg: tuple[str, ...],
+    dry_run: bool,
+    ignore_prompts: bool,
+    choices: Mapping[str, Any],
+    seed: int,
+    output_format: str,
+) -> None:
+    """Run chosen samples of TASK inside Inspect, and estimate the scores on all of them.
+
+    TASK is what inspect eval takes: a file, FILE@NAME or PACKAGE/NAME. What stands after two dashes goes to inspect
+    eval, whose output goes to standard error. Its log holds the estimate, too.
+
+    \b
+      itembank run inspect bank inspect_evals/gsm8k --selection selection.json -o runs/m1 -- --model openai/gpt-4o
+      itembank run inspect bank task.py -n 100 -o runs/m1 -- --model openai/gpt-4o
+      itembank run inspect bank task.py -n 90 --stages 2 -o runs/m1 -- --model openai/gpt-4o
+      itembank run inspect bank task.py --adaptive --half-width 0.02 --max-items 300 -o runs/m1 -- --model ...
+
+    A run that was interrupted goes on when the command is repeated; no sample that was answered is run again. The exit
+    code is 3 when an adaptive run ends without the precision that was asked for, and 4 when a sample is not the one of
+    the bank.
+    """  # noqa: D301
+    from itembank.files.hub_names import is_hub_name  # noqa: PLC0415
+    from itembank.harnesses.inspect.command import (  # noqa: PLC0415
+        IGNORE_PROMPTS,
+        HarnessCall,
+        check_arguments,
+        check_release,
+        check_task,
+        expected_run,
+        run_command,
+        task_items,
+    )
+
+    n_stages = 1 if n_chosen is None else int(stages)
+    check_items(bank, selection, n_chosen, adaptive=adaptive, has_batches=adaptive, choices=choices)
+    given: dict[str, Any] = {IGNORE_PROMPTS: True} if ignore_prompts else {}
+    place = str(bank if is_hub_name(bank) else bank.resolve())
+    given |= {"task": task, "bank": place, "scorer": scorer, "task_args": _task_arguments(task_arg)}
+    check_arguments(arguments)
+    check_release()
+    loaded = ib.load_bank(bank)
+    with warnings_as_notes():
+        known = task_items(loaded, _task_name(loaded, task))
+        if adaptive:
+            session = session_spec(choices, seed).to_dict()
+            call = HarnessCall("adaptive", {**given, "batch": batch or BATCH, "session": session}, arguments)
+        else:
+            chosen = chosen_items(loaded, selection, n_chosen, seed=seed, excluded=known.others, stages=n_stages)
+            kept = selection or keep_selection(chosen, output, SELECTION if n_stages == 1 else ROUTING)
+            note_earlier(chosen, kept, output)
+            our_task = "subset" if n_stages == 1 else "stages"
+            call = HarnessCall(our_task, {**given, "selection": str(kept.resolve())}, arguments)
+        note_untold_prompts(loaded)
+        check_task(call, loaded, known)
+        if dry_run:
+            print_dry_run(expected_run(loaded, known, call), output_format)
+            return
+        with says_how_to_go_on():
+            run_command(call, output)
+        _print_harness_run(loaded, known, call, output, level=choices["level"], output_format=output_format)
+
+
+def _task_arguments(pairs: Sequence[str]) -> dict[str, Any]:
+    """Turn NAME=VALUE into a mapping; values that are JSON are read as such."""
+    found: dict[str, Any] = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not (name and equals):
+            raise click.BadParameter(f"must be NAME=VALUE, got {pair!r}.", param_hint="--task-arg")
+        try:
+            found[name] = json.loads(value)
+        except ValueError:
+            found[name] = value
+    return found
+
+
+def _task_name(bank: "Bank", task: str) -> str:
+    """Return the name of a task, which a file alone does not tell where the bank holds several."""
+    names = bank.responses.items["task"].unique().to_list() if "task" in bank.responses.items.columns else []
+    if "@" in task:
+        return task.rpartition("@")[2]
+    return str(names[0]) if len(names) == 1 else task.removesuffix(".py")
+
+
+def _print_harness_run(
+    bank: "Bank", known: "TaskItems", call: "InspectCall", output: Path, *, level: float, output_format: str
+) -> None:
+    """Print the estimates of a run that came to its end."""
+    from itembank.errors import DataError  # noqa: PLC0415
+    from itembank.harnesses.inspect.command import last_run, run_answers  # noqa: PLC0415
+    from itembank.harnesses.inspect.samples import (  # noqa: PLC0415
+        known_pool,
+        selected_estimates,
+        stage_of,
+        told_session,
+    )
+
+    run = last_run(output)
+    answers = {} if run is None else run_answers(run, known, call.task_arguments["scorer"] or known.scorer)
+    if run is None or not answers:
+        raise DataError(f"{output}: no sample was scored, so there is nothing to estimate from.")
+    note_known_models(bank, [run.model_id])
+    session = None
+    if "session" in call.task_arguments:
+        text = json.dumps(call.task_arguments["session"], sort_keys=True)
+        pool = known_pool(call.task_arguments["bank"], "", known.task, text)
+        session = told_session(pool, answers, model_id=run.model_id)
+        scores: ScoreEstimates | None = session.estimate().scores
+    else:
+        chosen = ib.Selection.load(call.task_arguments["selection"])
+        if call.task == "stages":
+            chosen = stage_of(bank, chosen, answers, run.model_id)
+            keep_selection(chosen, output)
+            note(f"Chosen by {visible(chosen.explanation)}")
+        scores = selected_estimates(bank, answers, chosen, model_id=run.model_id, level=level)
+    if scores is None:
+        raise DataError(f"{output}: no sample of the selection was scored, so there is nothing to estimate from.")
+    print_run(scores, bank, output, output_format)
+    note("What the harness printed as a score is the mean of the items that were run, no estimate of the whole.")
+    if session is not None:
+        end_session(session)
 
 
 @click.group("run", cls=Group)
-def command() -> None:
+def run_command() -> None:
     """Run chosen items inside an evaluation harness, and estimate the full-benchmark score.
 
     \b
@@ -17,5 +570,5 @@ def command() -> None:
     """  # noqa: D301 (click's \b keeps the block's lines)
 
 
-command.add_command(run_lm_eval)
-command.add_command(run_inspect)
+run_command.add_command(run_lm_eval_command)
+run_command.add_command(run_inspect_command)

@@ -6,27 +6,24 @@ Each law has its file; the modules imported here load click alone, the libraries
 import click
 
 from itembank.cli.command import Group
-from itembank.cli.scaling_decisions import command as decisions
-from itembank.cli.scaling_pretrain import command as pretrain
-from itembank.cli.scaling_test_time import command as test_time
-from itembank.cli.scaling_transfer import transfer_command, validity_command
+from itembank.cli.scaling_pretrain import decisions_command, pretrain_command
+from itembank.cli.scaling_test_time import test_time_command
+from itembank.cli.scaling_transfer import transfer_command
 
 
 @click.group("scaling", cls=Group)
-def command() -> None:
+def scaling_command() -> None:
     """Forecast scores with more training compute, or with more samples of each item.
 
     \b
       itembank scaling pretrain responses.parquet --target-flops 1e21
       itembank scaling decisions probabilities.parquet --accuracy right.parquet
       itembank scaling test-time samples.parquet --k 1,10,100,1000
-      itembank scaling validity responses.parquet
       itembank scaling transfer responses.parquet --source arc_easy --target arc_challenge
     """  # noqa: D301
 
 
-command.add_command(pretrain)
-command.add_command(decisions)
-command.add_command(test_time)
-command.add_command(transfer_command)
-command.add_command(validity_command)
+scaling_command.add_command(pretrain_command)
+scaling_command.add_command(decisions_command)
+scaling_command.add_command(test_time_command)
+scaling_command.add_command(transfer_command)

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, cast
 
 import click
 
-from itembank.cli.command import Function
+import itembank as ib
+from itembank.cli.command import together
 from itembank.cli.new_results import read_results
-from itembank.cli.options import BankPath
-from itembank.cli.spec_options import spec_option
+from itembank.cli.options import EXISTING, BankPath, option
 from itembank.scaling.pretraining.method_specs import ItemResponseLaw
 
 if TYPE_CHECKING:
@@ -19,26 +19,20 @@ if TYPE_CHECKING:
 CALIBRATED_HERE = "items that are calibrated here, not with --bank"
 """What options of the item model go with."""
 
-bank_option = click.option(
-    "--bank",
-    type=BankPath(),
-    help="Bank of past models with calibrated items.  [default: calibrate RESPONSES]",
-)
-item_model_option = spec_option(ItemResponseLaw, "item_model", "Without a bank: parameters an item.")
-model_option = click.option(
-    "--model", "models", multiple=True, metavar="MODEL_ID", help="Report this model only. Repeatable."
-)
+bank_option = option("--bank", "Bank of past models with calibrated items.  [default: calibrate RESPONSES]", BankPath())
+item_model_option = option("--item-model", "Without a bank: parameters an item.", ItemResponseLaw)
+model_option = option("--model MODEL_ID models", "Report this model only. Repeatable.", many=True)
 
 
-def responses_or_builtin(function: Function) -> Function:
-    """Make the argument RESPONSES, and `--builtin`."""
-    builtin = click.option(
-        "--builtin",
-        metavar="NAME[:KIND]",
-        help="Take a data set of the package instead, and of it correct, probability or probability_per_byte: "
+responses_or_builtin = together(
+    click.argument("responses", nargs=-1, type=EXISTING),
+    option(
+        "--builtin NAME[:KIND]",
+        "Take a data set of the package instead, and of it correct, probability or probability_per_byte: "
         "bytelms:correct.",
-    )
-    return click.argument("responses", nargs=-1, type=click.Path(exists=True, path_type=Path))(builtin(function))
+    ),
+)
+"""The argument RESPONSES, and `--builtin`."""
 
 
 def read_responses_or_builtin(
@@ -58,7 +52,7 @@ def read_responses_or_builtin(
     click.UsageError
         Unless exactly one of `responses` and `builtin` was given.
     """
-    from itembank.readers.builtin import BUILTIN_RESPONSES, load_builtin  # noqa: PLC0415
+    from itembank.readers.builtin import BUILTIN_RESPONSES  # noqa: PLC0415
 
     if bool(responses) == (builtin is not None):
         raise click.UsageError("give RESPONSES or --builtin NAME, one of the two.")
@@ -66,4 +60,4 @@ def read_responses_or_builtin(
         return read_results(responses)
     name, _, kind = builtin.partition(":")
     unasked = prefers if prefers in BUILTIN_RESPONSES.get(name, ()) else "correct"
-    return load_builtin(name, response=cast("BuiltinResponse", kind or unasked))
+    return ib.load_builtin(name, response=cast("BuiltinResponse", kind or unasked))

@@ -7,16 +7,30 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+import itembank as ib
 from itembank.cli.command import Command, gathered, headed
-from itembank.cli.options import FILE, format_option, level_option, refuse_unused, seed_option
+from itembank.cli.options import (
+    COUNT,
+    FILE,
+    figure_option,
+    file_choices,
+    format_option,
+    level_option,
+    option,
+    refuse_unused,
+    report_option,
+    report_result,
+    seed_option,
+    spec_file_option,
+    typed,
+    write_figure,
+)
 from itembank.cli.render import note, print_object, print_rows, progress, warnings_as_notes
-from itembank.cli.report_options import figure_option, report_option, report_result, write_figure
 from itembank.cli.scaling_options import (
     bank_option,
     read_responses_or_builtin,
     responses_or_builtin,
 )
-from itembank.cli.spec_options import file_choices, spec_file_option, spec_option, typed
 from itembank.scaling.pretraining.method_specs import DEFAULT_LAWS, LAWS, PretrainingSettings
 
 if TYPE_CHECKING:
@@ -29,7 +43,7 @@ if TYPE_CHECKING:
     from itembank.scaling.pretraining.law_results import PretrainingLaw
 
 AUTO = "auto"
-KINDS = ("scores", "laws", "abilities", "decisions", "items")
+KINDS = ("scores", "laws", "abilities", "decisions")
 LEAST = {
     "forecasts": ("note", "n_sizes", "beyond", "law"),
     "comparison": ("residual", "widening", "n_forecasts", "width", "mean_error"),
@@ -41,65 +55,39 @@ PARTS = ("summary", "all", "forecasts", "comparison", "decisions", "held-out", "
 
 _LAWS = headed(
     "Laws",
-    click.option(
-        "--law",
-        "laws",
-        multiple=True,
-        type=click.Choice((AUTO, *LAWS.builtin_names)),
-        default=(AUTO,),
-        show_default=True,
-        help="auto: fit irsl, two-step, sigmoid and trend, show irsl unless another was clearly closer; else show the "
+    option(
+        "--law laws",
+        "auto: fit irsl, two-step, sigmoid and trend, show irsl unless another was clearly closer; else show the "
         "first. Repeatable.",
+        (AUTO, *LAWS.builtin_names),
+        many=True,
+        default=(AUTO,),
     ),
-    spec_option(
-        PretrainingSettings,
-        "n_items",
-        "Test every model on N items a scenario only.",
-        "--budget",
-        metavar="N",
-    ),
-    spec_option(
-        PretrainingSettings,
-        "n_checked",
-        "Largest sizes to hold out.",
-        "--checked",
-        metavar="N",
-    ),
+    option("-n --n-items N", "Test every model on N items a scenario only.", PretrainingSettings),
     level_option,
 )
 
 
 @click.command("pretrain", cls=Command)
 @responses_or_builtin
-@click.option("--target-flops", type=float, help="Training compute to forecast for.  [default: 10 x the largest]")
+@option("--target-flops", "Training compute to forecast for.  [default: 10 x the largest]", float)
 @bank_option
-@click.option(
-    "--loss",
-    type=FILE,
-    help="For two-step: table of model_id, item_id and loss or bits_per_byte.",
-)
-@click.option("--recipe-column", help="Column of MODELS that tells recipes apart.  [default: recipe, mixture, family]")
-@click.option("--drop-unknown", is_flag=True, help="Leave out models of unknown compute.")
-@click.option(
-    "--show",
-    type=click.Choice(PARTS),
-    default="summary",
-    show_default=True,
-    help="One law and the comparison of laws, all laws, or one table.",
-)
-@spec_file_option("PretrainingSettings", "calibration_recipes, and the choices of each law")
+@option("--loss", "For two-step: table of model_id, item_id and loss or bits_per_byte.", FILE)
+@option("--recipe-column", "Column of MODELS that tells recipes apart.  [default: recipe, mixture, family]")
+@option("--drop-unknown", "Leave out models of unknown compute.", bool)
+@option("--show", "One law and the comparison of laws, all laws, or one table.", PARTS, default="summary")
+@spec_file_option("PretrainingSettings", "n_checked, calibration_recipes, and the choices of each law")
 @gathered("choices", _LAWS)
 @headed(
     "Figure",
     figure_option(),
-    click.option("--kind", type=click.Choice(KINDS), default="scores", show_default=True, help="What to draw."),
-    click.option("--recipe", help="Recipe in colour.  [default: the best, or the first]"),
-    click.option("--item", "item_ids", multiple=True, metavar="ITEM_ID", help="Item of --kind items. Repeatable."),
+    option("--kind", "What to draw.", KINDS, default="scores"),
+    option("--recipe", "Recipe in colour.  [default: the best, or the first]"),
 )
 @report_option
 @seed_option
 @format_option
-def command(
+def pretrain_command(
     *,
     responses: tuple[Path, ...],
     builtin: str | None,
@@ -114,7 +102,6 @@ def command(
     figure: Path | None,
     kind: str,
     recipe: str | None,
-    item_ids: tuple[str, ...],
     report: Path | None,
     seed: int,
     output_format: str,
@@ -129,7 +116,7 @@ def command(
     \b
       itembank scaling pretrain --builtin bytelms --target-flops 1e14
       itembank scaling pretrain responses.parquet --target-flops 1e21 --report forecast.html
-      itembank scaling pretrain responses.parquet --bank bank --budget 50
+      itembank scaling pretrain responses.parquet --bank bank -n 50
       itembank scaling pretrain responses.parquet --spec published.toml
 
     where published.toml says how, for example the law as it was published:
@@ -143,18 +130,25 @@ def command(
       gap = "none"
     """  # noqa: D301
     from itembank.errors import shown  # noqa: PLC0415
-    from itembank.scaling.pretraining.pretraining_law import pretraining_law  # noqa: PLC0415
 
     settings, is_auto = _settings(choices, spec_file)
     refuse_unused(
-        *((name, figure is not None, "--figure FILE") for name in ("kind", "recipe", "item_ids")),
-        ("recipe", kind not in {"decisions", "items"}, "--kind scores, laws or abilities"),
+        *((name, figure is not None, "--figure FILE") for name in ("kind", "recipe")),
+        ("recipe", kind != "decisions", "--kind scores, laws or abilities"),
         ("loss", "two-step" in settings.names, "--law two-step"),
         ("bank", "irsl" in settings.names, "--law irsl"),
     )
     if figure is not None:
-        _check_kind(kind, settings, item_ids)
-    _check_show(show, settings)
+        if kind == "decisions" and settings.n_checked == 0:
+            raise click.UsageError(
+                "--kind decisions draws sizes that were held out: leave n_checked = 0 out of the file of --spec."
+            )
+        if kind == "abilities" and "irsl" not in settings.names:
+            raise click.UsageError(f"--kind {kind} draws the law irsl: add --law irsl.")
+    if show in {"comparison", "decisions", "held-out"} and settings.n_checked == 0:
+        raise click.UsageError(
+            f"--show {show} needs sizes that are held out: leave n_checked = 0 out of the file of --spec."
+        )
     with warnings_as_notes():
         matrix = read_responses_or_builtin(responses, builtin, prefers="probability")
         compute = read_compute(matrix, recipe_column, drop_unknown=drop_unknown)
@@ -162,14 +156,13 @@ def command(
             raise click.UsageError(
                 f"--recipe must be one of {shown(list(dict.fromkeys(compute.recipes)))}, got {recipe!r}."
             )
-        matrix.item_indices(item_ids)  # names those that are not there before the long work
         matrix = matrix.take(models=matrix.model_indices(compute.model_ids))
         with progress("pretrain") as said:
-            law = pretraining_law(
+            law = ib.scaling.pretraining_law(
                 matrix,
                 compute,
                 target_flops=target_flops,
-                bank=None if bank is None else _bank(bank),
+                bank=None if bank is None else ib.load_bank(bank),
                 loss=read_loss(loss, matrix, builtin),
                 settings=settings,
                 rng=seed,
@@ -177,7 +170,7 @@ def command(
             )
         shown_law = law.best if is_auto else law.names[0]
         if figure is not None:
-            write_figure(_chart(law, kind, shown_law, recipe or "", (matrix, item_ids)), figure)
+            write_figure(_chart(law, kind, shown_law, recipe or ""), figure)
     for text in (law.message, law.best_reason, law.closer_by_hand(shown_law)):
         if text:
             note(f"Note: {text}")
@@ -186,25 +179,7 @@ def command(
 
 
 def _page(law: "PretrainingLaw", shown_law: str, typed: str) -> "Page":
-    from itembank.pages.pretraining_page import pretraining_page  # noqa: PLC0415
-
-    return pretraining_page(law, name=shown_law, command=typed)
-
-
-def _check_kind(kind: str, settings: PretrainingSettings, item_ids: tuple[str, ...]) -> None:
-    """Refuse a figure of what was not asked for, before the long work."""
-    if (kind == "items") != bool(item_ids):
-        raise click.UsageError("--kind items and --item go together: name the items whose curves to draw.")
-    if kind == "decisions" and settings.n_checked == 0:
-        raise click.UsageError("--kind decisions draws sizes that were held out: leave --checked 0 out.")
-    if kind in {"abilities", "items"} and "irsl" not in settings.names:
-        raise click.UsageError(f"--kind {kind} draws the law irsl: add --law irsl.")
-
-
-def _check_show(show: str, settings: PretrainingSettings) -> None:
-    """Refuse a table of what was not asked for."""
-    if show in {"comparison", "decisions", "held-out"} and settings.n_checked == 0:
-        raise click.UsageError(f"--show {show} needs sizes that are held out: leave --checked 0 out.")
+    return ib.pages.pretraining_page(law, name=shown_law, command=typed)
 
 
 def _settings(choices: Mapping[str, Any], spec_file: Path | None) -> tuple[PretrainingSettings, bool]:
@@ -232,19 +207,13 @@ def read_compute(
     click.UsageError
         When nothing is known of them.
     """
-    from itembank.readers.compute import training_compute  # noqa: PLC0415
-
     if matrix.models.width == 1:
         raise click.UsageError(
             "nothing is known of the models: give the table of their training compute to itembank import --models FILE."
         )
-    return training_compute(matrix.models, matrix.model_ids, recipe_column=recipe_column, drop_unknown=drop_unknown)
-
-
-def _bank(path: Path) -> Any:
-    from itembank.bank.bank_files import load_bank  # noqa: PLC0415
-
-    return load_bank(path)
+    return ib.scaling.training_compute(
+        matrix.models, matrix.model_ids, recipe_column=recipe_column, drop_unknown=drop_unknown
+    )
 
 
 def read_loss(path: Path | None, matrix: "ResponseMatrix", builtin: str | None) -> Any:
@@ -255,19 +224,14 @@ def read_loss(path: Path | None, matrix: "ResponseMatrix", builtin: str | None) 
         return builtin_bits_per_byte()
     if path is None:
         return None
-    from itembank.readers.losses import read_losses  # noqa: PLC0415
 
-    return read_losses(path, matrix)
+    return ib.scaling.read_losses(path, matrix)
 
 
-def _chart(
-    law: "PretrainingLaw", kind: str, shown_law: str, recipe: str, items: "tuple[ResponseMatrix, tuple[str, ...]]"
-) -> "Chart":
-    """Draw what was asked for; `items` are those of --kind items, with the responses."""
+def _chart(law: "PretrainingLaw", kind: str, shown_law: str, recipe: str) -> "Chart":
+    """Draw what was asked for."""
     from itembank.pages import pretraining_charts as charts  # noqa: PLC0415
 
-    if kind == "items":
-        return charts.item_curves_chart(law, *items)
     if kind == "laws":
         return charts.laws_chart(law, recipe)
     if kind == "abilities":
@@ -310,7 +274,14 @@ def _print_tables(law: "PretrainingLaw", shown_law: str, comparison: list[dict[s
     rows = _short(law)
     others = [name for name in law.names if name != shown_law]
     if is_summary:
-        rows = _of_one_law(rows, shown_law)
+        laws: dict[str, list[str]] = {}
+        for row in rows:
+            laws.setdefault(row["scenario"], []).append(row["law"])
+        rows = [
+            row
+            for row in rows
+            if row["law"] == (shown_law if shown_law in laws[row["scenario"]] else laws[row["scenario"]][0])
+        ]
     title = f"Scores, from 0 to 1, at {law.target_flops:.3g} FLOP"
     print_rows(rows, "table", title=title, least=("n_sizes", "beyond"))
     if comparison:
@@ -321,14 +292,6 @@ def _print_tables(law: "PretrainingLaw", shown_law: str, comparison: list[dict[s
         note(f"Forecasts of {', '.join(most)}{' and ' if most else ''}{last}: --show all.")
 
 
-def _of_one_law(rows: list[dict[str, Any]], name: str) -> list[dict[str, Any]]:
-    """Keep the rows of one law; of a scenario that it could not be fitted to, those of the first law there."""
-    laws: dict[str, list[str]] = {}
-    for row in rows:
-        laws.setdefault(row["scenario"], []).append(row["law"])
-    return [row for row in rows if row["law"] == (name if name in laws[row["scenario"]] else laws[row["scenario"]][0])]
-
-
 def _short(law: "PretrainingLaw") -> list[dict[str, Any]]:
     """Say what a terminal has room for."""
     rows = []
@@ -337,3 +300,105 @@ def _short(law: "PretrainingLaw") -> list[dict[str, Any]]:
         kept = {name: row[name] for name in ("scenario", "recipe", "law", "score", "low", "high", "n_sizes")}
         rows.append({**kept, "beyond": f"{row['beyond']:.3g} x", **({"note": row["note"]} if has_notes else {})})
     return rows
+
+
+DECISION_METHODS = ("traditional", "1PL", "2PL", "2PL with gap", "2PL pooled")
+FIRST_SIZES, BUDGET = 2, 50
+"""Sizes of the first fit, and items a scenario, as in IRSL."""
+
+
+@click.command("decisions", cls=Command)
+@responses_or_builtin
+@option("--accuracy", "Right or wrong of the same models and items: then the truth, and fitted to, too.", FILE)
+@option("--loss", "For traditional: table of model_id, item_id and loss or bits_per_byte.", FILE)
+@option("--recipe-column", "Column of MODELS that tells recipes apart.  [default: recipe, mixture, family]")
+@option("--drop-unknown", "Leave out models of unknown compute.", bool)
+@option("--method methods", "Show this one. Repeatable.  [default: all]", DECISION_METHODS, many=True)
+@option("--splits", "Random choices of calibrating recipes.", COUNT, default=5)
+@option("--calibrating N", "Recipes that calibrate the items of a split; the others are ordered.", COUNT, default=2)
+@option("-n --n-items N", f"Test every model on N items a scenario only.  [default: {BUDGET}]", PretrainingSettings)
+@option("--show", "Mean of all scenarios, or each; JSON has both.", ["mean", "scenarios"], default="mean")
+@figure_option()
+@seed_option
+@format_option
+def decisions_command(
+    *,
+    responses: tuple[Path, ...],
+    builtin: str | None,
+    accuracy: Path | None,
+    loss: Path | None,
+    recipe_column: str | None,
+    drop_unknown: bool,
+    methods: tuple[str, ...],
+    splits: int,
+    calibrating: int,
+    n_items: int | None,
+    show: str,
+    figure: Path | None,
+    seed: int,
+    output_format: str,
+) -> None:
+    """Say how often laws of small models order two training recipes as the largest size does.
+
+    Some recipes, drawn at random, calibrate the items. Laws of the others are fitted up to each size in turn, on a
+    budget of items: the traditional two-step law, item response laws (1PL, 2PL), and these with lines that lean on each
+    other (2PL pooled). Every method is fitted to RESPONSES, and to right or wrong where --accuracy gives them.
+
+    \b
+      itembank scaling decisions --builtin bytelms --figure decisions.png
+      itembank scaling decisions probabilities.parquet --accuracy right.parquet
+    """  # noqa: D301
+    from itembank.pages.pretraining_charts import decision_chart  # noqa: PLC0415
+    from itembank.scaling.pretraining.decision_means import mean_decisions, mean_over_splits  # noqa: PLC0415
+
+    refuse_unused(
+        ("loss", not methods or "traditional" in methods, "--method traditional"),
+        ("accuracy", builtin is None, "RESPONSES, not with --builtin, which has them"),
+    )
+    with warnings_as_notes():
+        matrix = read_responses_or_builtin(responses, builtin, prefers="probability")
+        refuse_unused(("accuracy", not matrix.is_binary, "RESPONSES that are probabilities"))
+        compute = read_compute(matrix, recipe_column, drop_unknown=drop_unknown)
+        matrix = matrix.take(models=matrix.model_indices(compute.model_ids))
+        metrics = _metrics_of(matrix, builtin, accuracy)
+        settings = PretrainingSettings(fewest_sizes=FIRST_SIZES, n_items=n_items or BUDGET, n_checked=0)
+        with progress("decisions") as report:
+            from itembank.scaling.pretraining.decision_study import EVERY_METHOD  # noqa: PLC0415
+
+            wanted = [f"{name} {metric}" for metric in metrics for name in dict.fromkeys(methods or DECISION_METHODS)]
+            curves = ib.scaling.decision_curves(
+                metrics,
+                compute,
+                methods={label: EVERY_METHOD[label] for label in wanted},
+                loss=read_loss(loss, matrix, builtin),
+                actual=next(iter(metrics)),
+                n_splits=splits,
+                n_calibration=calibrating,
+                settings=settings,
+                rng=seed,
+                progress=report,
+            )
+        by_scenario = mean_over_splits(curves)
+        if figure is not None:
+            write_figure(decision_chart(by_scenario), figure)
+    over_scenarios = (
+        mean_decisions(by_scenario).rename({"share": "share_of_target", "mean": "decision_accuracy"}).drop("place", "n")
+    )
+    parts = {"mean": over_scenarios.to_dicts(), "scenarios": by_scenario.to_dicts()}
+    if output_format == "json":
+        print_object(parts)
+    else:
+        print_rows(parts[show], output_format, title="Pairs of recipes ordered rightly, from 0 to 1")
+
+
+def _metrics_of(matrix: "ResponseMatrix", builtin: str | None, accuracy: Path | None) -> "dict[str, ResponseMatrix]":
+    """Responses by metric; the first is the truth."""
+    from itembank.scaling.pretraining.decision_study import ACCURACY, PROBABILITY  # noqa: PLC0415
+
+    if matrix.is_binary:
+        return {ACCURACY: matrix}
+    if builtin is None and accuracy is None:
+        return {PROBABILITY: matrix}
+    right = ib.load_builtin(str(builtin).partition(":")[0]) if accuracy is None else ib.read_responses([accuracy])
+    right = right.take(models=right.model_indices(matrix.model_ids), items=right.item_indices(matrix.item_ids))
+    return {ACCURACY: right, PROBABILITY: matrix}

@@ -3,18 +3,31 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+import itembank as ib
 from itembank.calibration.calibration_specs import Variational
 from itembank.cli.command import Command, gathered, headed
-from itembank.cli.option_types import WholeNumbers
-from itembank.cli.options import format_option, level_option, refuse_unused, seed_option
+from itembank.cli.options import (
+    COUNT,
+    WholeNumbers,
+    figure_option,
+    file_choices,
+    format_option,
+    level_option,
+    option,
+    refuse_unused,
+    report_option,
+    report_result,
+    seed_option,
+    spec_file_option,
+    typed,
+    write_figure,
+)
 from itembank.cli.render import note, print_object, print_rows, progress, warnings_as_notes
-from itembank.cli.report_options import figure_option, report_option, report_result, write_figure
 from itembank.cli.scaling_options import (
     CALIBRATED_HERE,
     bank_option,
@@ -23,12 +36,10 @@ from itembank.cli.scaling_options import (
     read_responses_or_builtin,
     responses_or_builtin,
 )
-from itembank.cli.spec_options import spec_option, typed
 from itembank.scaling.sampling.pass_at_k_specs import METHODS, NEED_ITEM_MODEL, PassAtKSpec
 
 if TYPE_CHECKING:
     from itembank.bank.banks import Bank
-    from itembank.pages.render import Page
     from itembank.responses.responses import ResponseMatrix
     from itembank.scaling.sampling.pass_at_k_results import PassAtKLaw
     from itembank.scaling.sampling.sampling_plan_results import SamplingPlan
@@ -41,53 +52,28 @@ _OPTIONS = (
     bank_option,
     item_model_option,
     model_option,
-    click.option(
-        "--k",
-        type=WholeNumbers(),
-        help="Numbers of samples; may be more than there are.  [default: 1, 2, 5, ... 10000]",
-    ),
-    click.option("--method", "methods", multiple=True, type=click.Choice(METHODS), help="Repeatable.  [default: all]"),
-    spec_option(
-        PassAtKSpec,
-        "budget",
-        "Use only N samples of each item, drawn by chance, and compare with all.",
-        metavar="N",
-    ),
-    spec_option(
-        PassAtKSpec,
-        "minimum_pass_rate",
-        "Report all again without the items whose pass rate is below this, as published curves do: 0.005.",
-    ),
-    spec_option(PassAtKSpec, "include_unsampled", "Count items without samples too, by irsl only."),
+    option("--k", "Numbers of samples; may be more than there are.  [default: 1, 2, 5, ... 10000]", WholeNumbers()),
+    option("--method methods", "Repeatable.  [default: all]", METHODS, many=True),
+    option("--budget N", "Use only N samples of each item, drawn by chance, and compare with all.", PassAtKSpec),
     level_option,
-    spec_option(
-        PassAtKSpec,
-        "interval",
-        "Width by errors for models of known pass@k, or by the item model.",
-    ),
+    spec_file_option("PassAtKSpec", "minimum_pass_rate, include_unsampled or interval"),
 )
 _PLAN = headed(
     "Plan of further samples",
-    click.option("--half-width", type=float, help="Plan which items to sample until the interval is this narrow."),
-    click.option(
-        "--plan-k", type=click.IntRange(min=1), help="The k whose interval is planned.  [default: largest --k]"
-    ),
+    option("--half-width", "Plan which items to sample until the interval is this narrow.", float),
+    option("--plan-k", "The k whose interval is planned.  [default: largest --k]", COUNT),
 )
 
 
 @click.command("test-time", cls=Command)
 @responses_or_builtin
 @gathered("choices", *_OPTIONS, _PLAN)
-@click.option(
-    "--show",
-    type=click.Choice(PARTS),
-    help="Which table: errors with --budget, plan with --half-width.  [default: curves; JSON has all]",
-)
+@option("--show", "Which table: errors with --budget, plan with --half-width.  [default: curves; JSON has all]", PARTS)
 @figure_option()
 @report_option
 @seed_option
 @format_option
-def command(
+def test_time_command(
     *,
     responses: tuple[Path, ...],
     builtin: str | None,
@@ -110,17 +96,23 @@ def command(
       itembank scaling test-time samples.parquet --budget 50 --show errors
       itembank scaling test-time new-model.csv --bank bank --half-width 0.02 --show plan
     """  # noqa: D301
-    from itembank.scaling.sampling.pass_at_k_law import pass_at_k_law  # noqa: PLC0415
-
     _refuse_unused(choices, is_plan_shown=show == "plan" or output_format == "json" or report is not None)
-    _check_show(show, choices)
-    spec = _spec(choices)
+    needed = {"errors": "budget", "plan": "half_width"}.get(show or "")
+    if needed is not None and choices[needed] is None:
+        raise click.UsageError(f"--show {show} needs --{needed.replace('_', '-')}.")
+    if choices["half_width"] is not None and choices["budget"] is not None:
+        raise click.UsageError("--half-width plans beyond all samples there are: leave --budget out.")
+    names = {one.name for one in fields(PassAtKSpec)}
+    given = {name: value for name, value in typed(choices).items() if name in names}
+    spec = PassAtKSpec(
+        **{**file_choices(choices["spec_file"], PassAtKSpec), **given, "item_model": _item_model(choices)}
+    )
     with warnings_as_notes():
         matrix = read_responses_or_builtin(responses, builtin)
         bank = _bank(choices["bank"], matrix)
         models = choices["models"] or None
         with progress("test-time") as said:
-            law = pass_at_k_law(matrix, spec, bank=bank, models=models, rng=seed, progress=said)
+            law = ib.scaling.pass_at_k_law(matrix, spec, bank=bank, models=models, rng=seed, progress=said)
             plan = None if choices["half_width"] is None else _plan(matrix, bank, choices, spec.k, seed)
         if figure is not None:
             from itembank.pages.pass_at_k_page import pass_at_k_chart  # noqa: PLC0415
@@ -129,13 +121,7 @@ def command(
     for text in law.notes:
         note(f"Note: {text}.")
     _print(law, plan, show or "curves", output_format)
-    report_result(report, output_format, partial(_page, law, plan))
-
-
-def _page(law: "PassAtKLaw", plan: "SamplingPlan | None", typed: str) -> "Page":
-    from itembank.pages.pass_at_k_page import pass_at_k_page  # noqa: PLC0415
-
-    return pass_at_k_page(law, plan, command=typed)
+    report_result(report, output_format, lambda typed: ib.pages.pass_at_k_page(law, plan, command=typed))
 
 
 def _refuse_unused(choices: Mapping[str, Any], *, is_plan_shown: bool) -> None:
@@ -146,26 +132,9 @@ def _refuse_unused(choices: Mapping[str, Any], *, is_plan_shown: bool) -> None:
         ("item_model", choices["bank"] is None, CALIBRATED_HERE),
         ("item_model", has_item_model, "--method irsl, --method irsl-plug-in or --half-width"),
         ("level", is_planned or "irsl" in methods, "--method irsl or --half-width"),
-        ("interval", "irsl" in methods, "--method irsl"),
         ("plan_k", is_planned, "--half-width"),
         ("half_width", is_plan_shown, "--show plan, --format json or --report"),
     )
-
-
-def _check_show(show: str | None, choices: Mapping[str, Any]) -> None:
-    """Refuse a table that nothing was asked for, and a plan from part of the samples."""
-    needed = {"errors": "budget", "plan": "half_width"}.get(show or "")
-    if needed is not None and choices[needed] is None:
-        raise click.UsageError(f"--show {show} needs --{needed.replace('_', '-')}.")
-    if choices["half_width"] is not None and choices["budget"] is not None:
-        raise click.UsageError("--half-width plans beyond all samples there are: leave --budget out.")
-
-
-def _spec(choices: Mapping[str, Any]) -> PassAtKSpec:
-    """Make the spec of what was given."""
-    names = {one.name for one in fields(PassAtKSpec)}
-    given = {name: value for name, value in typed(choices).items() if name in names}
-    return PassAtKSpec(**{**given, "item_model": _item_model(choices)})
 
 
 def _item_model(choices: Mapping[str, Any]) -> Variational:
@@ -175,12 +144,11 @@ def _item_model(choices: Mapping[str, Any]) -> Variational:
 
 def _bank(path: Path | None, matrix: "ResponseMatrix") -> "Bank | None":
     """Load the bank, and tell of models that it was calibrated on."""
-    from itembank.bank.bank_files import load_bank  # noqa: PLC0415
     from itembank.cli.new_results import note_known_models  # noqa: PLC0415
 
     if path is None:
         return None
-    bank = load_bank(path)
+    bank = ib.load_bank(path)
     note_known_models(bank, matrix.model_ids)
     return bank
 
@@ -189,15 +157,13 @@ def _plan(
     matrix: "ResponseMatrix", bank: "Bank | None", choices: Mapping[str, Any], k: Sequence[int], seed: int
 ) -> "SamplingPlan":
     """Plan further samples."""
-    from itembank.scaling.sampling.sampling_plan import SamplingPlanSpec, sampling_plan  # noqa: PLC0415
-
-    spec = SamplingPlanSpec(
+    spec = ib.scaling.SamplingPlanSpec(
         k=choices["plan_k"] or max(k),
         half_width=choices["half_width"],
         level=choices["level"],
         item_model=_item_model(choices),
     )
-    return sampling_plan(matrix, spec, bank=bank, models=choices["models"] or None, rng=seed)
+    return ib.scaling.sampling_plan(matrix, spec, bank=bank, models=choices["models"] or None, rng=seed)
 
 
 def _print(law: "PassAtKLaw", plan: "SamplingPlan | None", show: str, output_format: str) -> None:

@@ -1,28 +1,38 @@
-"""`itembank scaling transfer` and `itembank scaling validity`: what some items say of others, and whether they may."""
+"""`itembank scaling transfer`: what some items say of others, and whether they may."""
 
 import math
 from collections.abc import Mapping
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any
 
 import click
 
+import itembank as ib
 from itembank.calibration.calibration_specs import METHODS as CALIBRATIONS
 from itembank.cli.command import Command, gathered
-from itembank.cli.option_types import WholeNumbers
-from itembank.cli.options import BankPath, format_option, level_option, refuse_unused, seed_option
+from itembank.cli.options import (
+    BankPath,
+    WholeNumbers,
+    figure_option,
+    file_choices,
+    format_option,
+    level_option,
+    option,
+    refuse_unused,
+    report_option,
+    report_result,
+    seed_option,
+    spec_file_option,
+    typed,
+    write_figure,
+)
 from itembank.cli.render import print_object, print_record, print_rows, progress, warnings_as_notes
-from itembank.cli.report_options import figure_option, report_option, report_result, write_figure
 from itembank.cli.scaling_options import read_responses_or_builtin, responses_or_builtin
-from itembank.cli.spec_options import file_choices, spec_file_option, spec_option, typed
 from itembank.scaling.transfers.transfer_specs import METHODS, TransferSpec
 
 if TYPE_CHECKING:
-    from itembank.pages.render import Page
     from itembank.readers.compute import TrainingCompute
     from itembank.responses.responses import ResponseMatrix
-    from itembank.scaling.transfers.convergent_results import ConvergentValidity
     from itembank.scaling.transfers.transfer_results import Transfer
 
 LEAST = {
@@ -33,63 +43,54 @@ LEAST = {
     ),
 }
 """Columns of each table that give way in a narrow terminal, the least needed first."""
-KINDS = ("observed", "disattenuated", "beyond_compute")
 
-_group_option = click.option(
-    "--group",
-    metavar="COLUMN",
-    help="Column of the model table: its models are relatives (recipe, family, run) and stay together.",
+_group_option = option(
+    "--clusters COLUMN group",
+    "Column of the model table: its models are relatives (recipe, family, run) and stay together.",
 )
 _SPEC = (
-    spec_option(
-        TransferSpec,
-        "methods",
+    option(
+        "--method methods",
         "The first predicts, others stand beside it. Repeatable.",
-        "--method",
+        TransferSpec,
         type=click.Choice(METHODS.builtin_names),
         show_default=True,
     ),
-    spec_option(
-        TransferSpec,
-        "k",
+    option(
+        "--k",
         "1 is the score; more are pass@k of counts.",
+        TransferSpec,
         type=WholeNumbers(),
         multiple=False,
         default="1",
         show_default=True,
     ),
     level_option,
-    spec_option(TransferSpec, "is_forced", "Transfer also where no correlation is shown.", "--force"),
 )
 
 
 @click.command("transfer", cls=Command)
 @responses_or_builtin
-@click.option(
-    "--source", metavar="SCENARIO", help="Whose ability is used.  [default: the easy items of every scenario]"
-)
-@click.option("--target", metavar="SCENARIO", help="What is predicted.  [default: the source's hard items]")
-@click.option(
+@option("--source SCENARIO", "Whose ability is used.  [default: the easy items of every scenario]")
+@option("--target SCENARIO", "What is predicted.  [default: the source's hard items]")
+@option(
     "--bank",
-    type=BankPath(),
-    help="Past models that calibrate; RESPONSES are of new models.  [default: leave out parts of RESPONSES]",
+    "Past models that calibrate; RESPONSES are of new models.  [default: leave out parts of RESPONSES]",
+    BankPath(),
 )
-@click.option(
-    "--calibration-model",
-    "calibration_models",
-    multiple=True,
-    metavar="MODEL_ID",
-    help="Calibrate on these models, predict all others. Repeatable.",
+@option(
+    "--calibration-model MODEL_ID calibration_models",
+    "Calibrate on these models, predict all others. Repeatable.",
+    many=True,
 )
 @_group_option
-@spec_file_option("TransferSpec", "easy_fraction, n_folds or warn_below")
+@spec_file_option("TransferSpec", "easy_fraction, n_folds, warn_below or is_forced")
 @gathered("choices", *_SPEC)
-@click.option(
+@option(
     "--show",
-    type=click.Choice(["methods", "models"]),
+    "Which table; JSON has both of the first. validity: correlations of all scenarios' abilities, without a transfer.",
+    ["methods", "models", "validity"],
     default="methods",
-    show_default=True,
-    help="Which table; JSON has both.",
 )
 @figure_option()
 @report_option
@@ -118,10 +119,16 @@ def transfer_command(
     sign of it the transfer is refused, a weak one is warned of. Without --source, every scenario's easy items predict
     its hard ones. Training compute in the table of models (flops) is put beside each prediction.
 
+    With --show validity: the correlations of all scenarios' abilities. Intervals are by Fisher's z over models, or with
+    --clusters by drawing whole groups anew. Disattenuated correlations are those of the abilities without the errors of
+    their estimates; the correlation beyond compute is that of what compute does not tell.
+
     \b
       itembank scaling transfer responses.parquet --report easy-to-hard.html
-      itembank scaling transfer responses.parquet --source arc_easy --target arc_challenge --group recipe
-      itembank scaling transfer samples.parquet --source gsm8k --k 1,10,100 --group family
+      itembank scaling transfer responses.parquet --source arc_easy --target arc_challenge --clusters recipe
+      itembank scaling transfer samples.parquet --source gsm8k --k 1,10,100 --clusters family
+      itembank scaling transfer responses.parquet --show validity --report validity.html
+      itembank scaling transfer responses.parquet --show validity --source a --target b --figure f.png
     """  # noqa: D301
     from itembank.pages.transfer_page import agreement_chart, transfer_curves_chart, transfer_errors_chart  # noqa: PLC0415
 
@@ -129,17 +136,37 @@ def transfer_command(
         raise click.UsageError("--target needs --source.")
     if bank is not None and calibration_models:
         raise click.UsageError("give --bank or --calibration-model, one of the two.")
-    options: dict[str, Any] = {"spec": _spec(spec_file, choices), "rng": seed}
+    is_transfer, has_pair = show != "validity", figure is not None and source is not None and target is not None
+    refuse_unused(
+        *(
+            (name, is_transfer, "a transfer, not with --show validity")
+            for name in ("bank", "calibration_models", "spec_file", "methods", "k")
+        ),
+        *(
+            (name, is_transfer or has_pair, "--show validity where a --figure is of --source and --target")
+            for name in ("source", "target")
+        ),
+    )
+    options: dict[str, Any] = {"rng": seed}
     with warnings_as_notes():
         matrix = read_responses_or_builtin(responses, builtin)
-        options |= {**_known_of_models(matrix, group), "calibration": _calibration(bank, calibration_models)}
+        options |= {"groups": _groups(matrix, group), "compute": _compute(matrix)}
+        if not is_transfer:
+            options["interval"] = ib.scaling.CorrelationInterval(level=choices["level"])
+            pair = (source, target) if source is not None and target is not None else None
+            _show_validity(matrix, pair, options, {"figure": figure, "report": report}, output_format)
+            return
+        options |= {
+            "spec": _spec(spec_file, choices),
+            "calibration": (calibration_models or None if bank is None else ib.load_bank(bank)),
+        }
         with progress("transfer") as said:
             found = _transfers(matrix, source, target, {**options, "progress": said})
         if figure is not None:
             one = transfer_curves_chart if len(found[0].k) > 1 else agreement_chart
             write_figure((transfer_errors_chart if source is None else one)(found), figure)
     _print(found, show, output_format, is_single=source is not None)
-    report_result(report, output_format, partial(_transfer_page, found))
+    report_result(report, output_format, lambda typed: ib.pages.transfer_page(found, command=typed))
 
 
 def _spec(spec_file: Path | None, choices: Mapping[str, Any]) -> TransferSpec:
@@ -148,32 +175,18 @@ def _spec(spec_file: Path | None, choices: Mapping[str, Any]) -> TransferSpec:
     return TransferSpec(**{**found, **typed(choices)})
 
 
-def _transfer_page(found: "list[Transfer]", typed: str) -> "Page":
-    from itembank.pages.transfer_page import transfer_page  # noqa: PLC0415
-
-    return transfer_page(found, command=typed)
-
-
-def _calibration(bank: Path | None, models: tuple[str, ...]) -> Any:
-    """Return what calibrates: a bank, some of the models, or None for all but those left out in turn."""
-    from itembank.bank.bank_files import load_bank  # noqa: PLC0415
-
-    return models or None if bank is None else load_bank(bank)
-
-
 def _transfers(
     matrix: "ResponseMatrix", source: str | None, target: str | None, options: Mapping[str, Any]
 ) -> "list[Transfer]":
     """One transfer, or one within every scenario; those that cannot be made are left out with a warning."""
     from itembank.errors import DataError, DataWarning, warn  # noqa: PLC0415
-    from itembank.scaling.transfers.transfers import transfer  # noqa: PLC0415
 
     if source is not None:
-        return [transfer(matrix, source, target, **options)]
+        return [ib.scaling.transfer(matrix, source, target, **options)]
     found = []
     for scenario in dict.fromkeys(matrix.items["scenario"].to_list()):
         try:
-            found.append(transfer(matrix, scenario, **options))
+            found.append(ib.scaling.transfer(matrix, scenario, **options))
         except DataError as error:
             warn(f"scenario {scenario!r} is left out: {error}", DataWarning)
     if not found:
@@ -200,61 +213,20 @@ def _print(found: "list[Transfer]", show: str, output_format: str, *, is_single:
         print_rows(rows, output_format, title="Easy to hard; scores from 0 to 1", least=LEAST[show])
 
 
-@click.command("validity", cls=Command)
-@responses_or_builtin
-@_group_option
-@level_option
-@figure_option()
-@click.option("--kind", type=click.Choice(KINDS), default="observed", show_default=True, help="What to draw.")
-@click.option(
-    "--pair",
-    nargs=2,
-    metavar="SCENARIO SCENARIO",
-    help="--figure: draw the models' abilities on these two instead.",
-)
-@report_option
-@seed_option
-@format_option
-def validity_command(
-    *,
-    responses: tuple[Path, ...],
-    builtin: str | None,
-    group: str | None,
-    level: float,
-    figure: Path | None,
-    kind: str,
+def _show_validity(
+    matrix: "ResponseMatrix",
     pair: tuple[str, str] | None,
-    report: Path | None,
-    seed: int,
+    choices: Mapping[str, Any],
+    drawn: Mapping[str, Any],
     output_format: str,
 ) -> None:
-    """Correlate the abilities that each scenario's own items give (convergent validity).
-
-    Intervals are by Fisher's z over models, or with --group by drawing whole groups anew. Disattenuated correlations
-    are those of the abilities without the errors of their estimates. With training compute in the table of models
-    (flops), the correlation beyond compute is that of what compute does not tell.
-
-    \b
-      itembank scaling validity responses.parquet --report validity.html
-      itembank scaling validity responses.parquet --figure f.png --kind beyond_compute
-      itembank scaling validity responses.parquet --figure pair.png --pair arc_easy arc_challenge
-    """  # noqa: D301
+    """Correlate the abilities that each scenario's own items give; draw all scenarios, or the models on two."""
     from itembank.pages.validity_page import ability_pair_chart, validity_chart  # noqa: PLC0415
-    from itembank.scaling.transfers.convergent import CorrelationInterval, convergent_validity  # noqa: PLC0415
 
-    refuse_unused(
-        *((name, figure is not None, "--figure FILE") for name in ("kind", "pair")),
-        ("kind", pair is None, "correlations of all scenarios, not with --pair"),
-    )
-    interval = CorrelationInterval(level=level)
-    with warnings_as_notes():
-        matrix = read_responses_or_builtin(responses, builtin)
-        known = _known_of_models(matrix, group)
-        with progress("validity") as said:
-            found = convergent_validity(matrix, interval=interval, rng=seed, progress=said, **known)
-        if figure is not None:
-            drawn = validity_chart(found, table=kind) if pair is None else ability_pair_chart(found, *pair)
-            write_figure(drawn, figure)
+    with progress("validity") as said:
+        found = ib.scaling.convergent_validity(matrix, progress=said, **choices)
+    if drawn["figure"] is not None:
+        write_figure(validity_chart(found) if pair is None else ability_pair_chart(found, *pair), drawn["figure"])
     rows = found.rows()
     print_record(
         found.to_dict(),
@@ -264,13 +236,7 @@ def validity_command(
         title="Convergent validity",
         least=("disattenuated_interval", "disattenuated", "n_models", "beyond_compute_interval", "beyond_compute"),
     )
-    report_result(report, output_format, partial(_validity_page, found))
-
-
-def _validity_page(found: "ConvergentValidity", typed: str) -> "Page":
-    from itembank.pages.validity_page import validity_page  # noqa: PLC0415
-
-    return validity_page(found, command=typed)
+    report_result(drawn["report"], output_format, lambda typed: ib.pages.validity_page(found, command=typed))
 
 
 def _with_intervals(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -286,18 +252,6 @@ def _with_intervals(row: Mapping[str, Any]) -> dict[str, Any]:
     return short
 
 
-class KnownOfModels(TypedDict):
-    """What is known of the models: their groups, and their training compute."""
-
-    groups: list[str] | None
-    compute: "TrainingCompute | None"
-
-
-def _known_of_models(matrix: "ResponseMatrix", group: str | None) -> KnownOfModels:
-    """Take groups and training compute from the table of models."""
-    return {"groups": _groups(matrix, group), "compute": _compute(matrix)}
-
-
 def _groups(matrix: "ResponseMatrix", column: str | None) -> list[str] | None:
     """Values of a column of the model table; a model without one is a group of its own."""
     from itembank.errors import DataError, shown  # noqa: PLC0415
@@ -305,7 +259,7 @@ def _groups(matrix: "ResponseMatrix", column: str | None) -> list[str] | None:
     if column is None:
         return None
     if column not in matrix.models.columns:
-        raise DataError(f"--group must be a column of the model table, got {column!r}; it has "
+        raise DataError(f"--clusters must be a column of the model table, got {column!r}; it has "
                         f"{shown(matrix.models.columns)}. Give the table to itembank import --models.")  # fmt: skip
     names = zip(matrix.models[column].to_list(), matrix.model_ids, strict=True)
     return [f"model {model_id}" if name is None else str(name) for name, model_id in names]
@@ -313,8 +267,6 @@ def _groups(matrix: "ResponseMatrix", column: str | None) -> list[str] | None:
 
 def _compute(matrix: "ResponseMatrix") -> "TrainingCompute | None":
     """Training compute, where the table of models has it for every model."""
-    from itembank.readers.compute import training_compute  # noqa: PLC0415
-
     if "flops" not in matrix.models.columns or matrix.models["flops"].null_count():
         return None
-    return training_compute(matrix.models, matrix.model_ids)
+    return ib.scaling.training_compute(matrix.models, matrix.model_ids)

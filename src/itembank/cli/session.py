@@ -7,8 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+import itembank as ib
 from itembank.cli.command import Group
-from itembank.cli.options import bank_argument, format_option, parallel_option, refuse_unused, seed_option
+from itembank.cli.options import (
+    ANY_PATH,
+    COUNT,
+    bank_argument,
+    format_option,
+    option,
+    refuse_unused,
+    seed_option,
+)
 from itembank.cli.render import (
     note,
     print_ids,
@@ -17,32 +26,34 @@ from itembank.cli.render import (
     progress,
     warnings_as_notes,
 )
-from itembank.cli.report_options import report_option
-from itembank.cli.session_options import amounts, budget_of, limit_options, of_published, session_options, session_spec
-from itembank.cli.session_record import (
+from itembank.cli.session_options import (
+    WAIT,
+    amounts,
     bank_option,
+    budget_of,
     exit_if_imprecise,
     in_words,
     item_rows,
     journal_argument,
+    limit_options,
     loaded_bank,
     next_items,
+    of_published,
     print_session,
     session_facts,
+    session_options,
+    session_spec,
     wait_option,
 )
-from itembank.cli.session_run import run
-from itembank.cli.session_serve import serve
+from itembank.cli.session_run import run, serve
 from itembank.errors import visible
 
 if TYPE_CHECKING:
-    from itembank.responses.responses import ResponseMatrix
     from itembank.sessions.answers import Answer
-    from itembank.sessions.session import AdaptiveSession
 
 
 @click.group("session", cls=Group)
-def command() -> None:
+def session_command() -> None:
     """Test a model adaptively: the next items depend on its answers so far.
 
     A session lives in a journal, a file that holds every question and answer. Ask it which items to run next, run them
@@ -58,19 +69,11 @@ def command() -> None:
     """  # noqa: D301 (click's \b keeps the block's lines)
 
 
-@command.command("start")
+@session_command.command("start")
 @bank_argument
-@click.option(
-    "-o",
-    "--output",
-    required=True,
-    type=click.Path(path_type=Path),
-    metavar="JOURNAL",
-    help="The journal to make; nothing may stand there.",
-)
-@click.option("--model-id", required=True, help="Id of the model that is tested.")
+@option("-o --output JOURNAL", "The journal to make; nothing may stand there.", ANY_PATH, required=True)
+@option("--model-id", "Id of the model that is tested.", required=True)
 @session_options
-@parallel_option
 @seed_option
 def start(*, bank: Path, output: Path, model_id: str, choices: Mapping[str, Any], seed: int) -> None:
     """Start a session: choose how items are picked and when to stop.
@@ -97,40 +100,31 @@ def start(*, bank: Path, output: Path, model_id: str, choices: Mapping[str, Any]
       column = "family"
       value = "llama"
     """  # noqa: D301
-    from itembank.bank.bank_files import load_bank  # noqa: PLC0415
     from itembank.selection.criteria import CRITERIA, uses_chance  # noqa: PLC0415
-    from itembank.sessions.journal_sessions import start_session  # noqa: PLC0415
 
     spec = session_spec(choices, seed)
     refuse_unused(("cost", not uses_chance(CRITERIA.resolve(spec.criterion)), "a criterion that looks at costs"))
     with warnings_as_notes(), progress("session start") as report:
-        loaded = load_bank(bank)
+        loaded = ib.load_bank(bank)
         spec = of_published(loaded, spec, choices)
-        with start_session(output, loaded, spec, model_id=model_id, bank_path=bank, progress=report):
+        with ib.start_session(output, loaded, spec, model_id=model_id, bank_path=bank, progress=report):
             pass
     note(f"Session of {visible(model_id)} over the {loaded.n_items} items of bank {loaded.bank_id} in {output}.")
     note(f"Next: itembank session run {output} --command 'PROGRAM {{item_id}}'")
     note(f"      or, with a loop of your own: itembank session ask {output}")
 
 
-@command.command("ask")
+@session_command.command("ask")
 @journal_argument
-@click.option("-n", "--n-items", type=click.IntRange(min=1), default=1, show_default=True, help="Items at most.")
-@click.option(
-    "--new",
-    "only_new",
-    is_flag=True,
-    help="Leave out items that were asked before and not answered yet: another worker has them.",
-)
+@option("-n --n-items", "Items at most.", COUNT, default=1)
+@option("--new only_new", "Leave out items that were asked before and not answered yet: another worker has them.", bool)
 @bank_option
 @wait_option
-@click.option(
-    "--format",
-    "output_format",
-    type=click.Choice(["json", "ids", "table"]),
+@option(
+    "--format output_format",
+    "One JSON object; the ids, one a line; or a table.",
+    ["json", "ids", "table"],
     default="json",
-    show_default=True,
-    help="One JSON object; the ids, one a line; or a table.",
 )
 def ask(*, journal: Path, n_items: int, only_new: bool, bank: Path | None, wait: float, output_format: str) -> None:
     """Print the items to run next.
@@ -144,12 +138,10 @@ def ask(*, journal: Path, n_items: int, only_new: bool, bank: Path | None, wait:
       itembank session ask run.jsonl
       itembank session ask run.jsonl -n 8 --new --format ids
     """  # noqa: D301
-    from itembank.sessions.journal_sessions import open_session  # noqa: PLC0415
-
     with (
         warnings_as_notes(),
         progress("session ask") as report,
-        open_session(journal, loaded_bank(bank), wait=wait, progress=report) as session,
+        ib.open_session(journal, loaded_bank(bank), wait=wait, progress=report) as session,
     ):
         items, is_new = next_items(session, n_items, only_new=only_new)
     rows = item_rows(session, items, is_new=is_new)
@@ -160,31 +152,27 @@ def ask(*, journal: Path, n_items: int, only_new: bool, bank: Path | None, wait:
     elif rows:
         print_rows(rows, "table", title=f"Next items for {session.model_id}")
     if not items:
-        _say_why_none(session)
+        if session.reason_stopped:
+            note(visible(session.conclusion))
+        else:
+            note(f"No further item while {len(session.pending)} are pending.")
         exit_if_imprecise(session)
 
 
-@command.command("tell")
+@session_command.command("tell")
 @journal_argument
 @click.argument("item", required=False)
-@click.option("--response", type=float, help="The outcome, between 0 and 1.")
-@click.option("--correct", "n_correct", type=int, metavar="C", help="Correct trials; with --trials.")
-@click.option("--trials", "n_trials", type=int, metavar="N", help="Trials in all.")
-@click.option("--cost", "costs", multiple=True, metavar="UNIT=AMOUNT", help="What the answer cost. Repeatable.")
-@click.option("--new-units", is_flag=True, help="Take costs in units that neither the bank has nor are usual.")
-@click.option("--failed", is_flag=True, help="There is no answer: skip the item.")
-@click.option("--again", is_flag=True, help="With --failed: the item may be asked again.")
-@click.option("--reason", default="", help="With --failed: why, for people.")
+@option("--response", "The outcome, between 0 and 1.", float)
+@option("--correct C n_correct", "Correct trials; with --trials.", int)
+@option("--trials N n_trials", "Trials in all.", int)
+@option("--cost UNIT=AMOUNT costs", "What the answer cost. Repeatable.", many=True)
+@option("--new-units", "Take costs in units that neither the bank has nor are usual.", bool)
+@option("--failed", "There is no answer: skip the item.", bool)
+@option("--again", "With --failed: the item may be asked again.", bool)
+@option("--reason", "With --failed: why, for people.", default="")
 @bank_option
 @wait_option
-@click.option(
-    "--format",
-    "output_format",
-    type=click.Choice(["json", "table"]),
-    default="json",
-    show_default=True,
-    help="How to print where the session stands.",
-)
+@option("--format output_format", "How to print where the session stands.", ["json", "table"], default="json")
 def tell(
     *,
     journal: Path,
@@ -214,7 +202,6 @@ def tell(
     An id that begins with a dash stands last, after two dashes (--).
     """  # noqa: D301
     from itembank.sessions.answers import parse_answers, tell_all  # noqa: PLC0415
-    from itembank.sessions.journal_sessions import open_session  # noqa: PLC0415
 
     if item == "-":
         refuse_unused(*((name, False, "an ITEM; with - the answers stand on standard input") for name in given))
@@ -224,7 +211,7 @@ def tell(
     with (
         warnings_as_notes(),
         progress("session tell") as report,
-        open_session(journal, loaded_bank(bank), wait=wait, progress=report) as session,
+        ib.open_session(journal, loaded_bank(bank), wait=wait, progress=report) as session,
     ):
         tell_all(session, answers, new_units=new_units)
     told = {"told": [answer.item_id for answer in answers], **session_facts(session)}
@@ -234,12 +221,11 @@ def tell(
         print_rows([{"fact": name, "value": value} for name, value in in_words(told).items()], "table")
 
 
-@command.command("extend")
+@session_command.command("extend")
 @journal_argument
 @limit_options
 @bank_option
-@wait_option
-def extend(*, journal: Path, limits: Mapping[str, Any], bank: Path | None, wait: float) -> None:
+def extend(*, journal: Path, limits: Mapping[str, Any], bank: Path | None) -> None:
     """Raise the budget of a session, also of one that is over; it goes on from there.
 
     Limits are of the whole session: what was answered and spent so far counts.
@@ -253,19 +239,18 @@ def extend(*, journal: Path, limits: Mapping[str, Any], bank: Path | None, wait:
     given = budget_of(limits)
     with warnings_as_notes(), progress("session extend") as report:
         budget = extend_session(
-            journal, loaded_bank(bank), n_items=given.n_items, costs=given.costs, wait=wait, progress=report
+            journal, loaded_bank(bank), n_items=given.n_items, costs=given.costs, wait=WAIT, progress=report
         )
     parts = [] if budget.n_items is None else [f"{budget.n_items} items"]
     parts += [f"{amount:g} {unit}" for unit, amount in budget.costs.items()]
     note(f"The budget is {' and '.join(parts)} now. Next: itembank session ask {journal}")
 
 
-@command.command("status")
+@session_command.command("status")
 @journal_argument
 @bank_option
-@report_option
 @format_option
-def status(*, journal: Path, bank: Path | None, report: Path | None, output_format: str) -> None:
+def status(*, journal: Path, bank: Path | None, output_format: str) -> None:
     """Show where a session stands: estimated scores with their intervals, items, costs, and why it stopped.
 
     It never waits and changes nothing: look at a session while it runs. The exit code is 3 when the session has
@@ -273,49 +258,9 @@ def status(*, journal: Path, bank: Path | None, report: Path | None, output_form
 
     \b
       itembank session status run.jsonl
-      itembank session status run.jsonl --report session.html
+      itembank report run.jsonl -o session.html
     """  # noqa: D301
-    print_session(journal, loaded_bank(bank), output_format, report)
-
-
-@command.command("export")
-@journal_argument
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="PATH",
-    help="Write a response file (its name must end in .parquet) instead of printing.",
-)
-@bank_option
-@format_option
-def export(*, journal: Path, output: Path | None, bank: Path | None, output_format: str) -> None:
-    """Print or write the answers of a session as responses.
-
-    The items were chosen by the model's own answers, so they are not a random sample of the benchmark. itembank session
-    status estimates from them best; elsewhere take --method p-irt. Never calibrate on them.
-
-    \b
-      itembank session export run.jsonl -o answers.parquet
-      itembank estimate bank answers.parquet --method p-irt
-      itembank session export run.jsonl --format csv > answers.csv
-    """  # noqa: D301
-    from itembank.responses.response_files import check_response_destination, write_responses  # noqa: PLC0415
-    from itembank.sessions.answers import session_responses  # noqa: PLC0415
-    from itembank.sessions.journal_sessions import read_session  # noqa: PLC0415
-
-    refuse_unused(("output_format", output is None, "printed answers, not with -o"))
-    if output is not None:
-        check_response_destination(output)
-    with warnings_as_notes(), progress("session export") as report:
-        session = read_session(journal, loaded_bank(bank), progress=report)
-        responses = session_responses(session)
-    if output is None:
-        title = f"Answers of {session.model_id}"
-        print_rows(_answer_rows(responses), output_format, title=title, is_read_back=True)
-        return
-    write_responses(responses, output)
-    note(f"{responses.n_items} answers of {visible(session.model_id)} written to {output}.")
+    print_session(journal, loaded_bank(bank), output_format)
 
 
 def _answer(item: str | None, given: Mapping[str, Any]) -> "Answer":
@@ -343,22 +288,5 @@ def _standard_input() -> str:
         raise DataError(f"standard input must be UTF-8, one JSON object a line: {error}. Nothing was told.") from error
 
 
-def _say_why_none(session: "AdaptiveSession") -> None:
-    if session.reason_stopped:
-        note(visible(session.conclusion))
-    else:
-        note(f"No further item while {len(session.pending)} are pending.")
-
-
-def _answer_rows(responses: "ResponseMatrix") -> list[dict[str, Any]]:
-    """One row an answer."""
-    columns: dict[str, Any] = {"response": responses.responses[0]}
-    if responses.n_trials is not None:
-        columns["n_trials"] = responses.n_trials[0]
-    columns |= {name: cost[0] for name, cost in responses.costs.items()}
-    table = responses.items.select("item_id", "scenario", "subscenario").with_columns(**columns)
-    return [{"model_id": responses.model_ids[0], **row} for row in table.to_dicts()]
-
-
-command.add_command(run)
-command.add_command(serve)
+session_command.add_command(run)
+session_command.add_command(serve)

@@ -1,97 +1,111 @@
 """Options of adaptive sessions that several commands share, and the spec that they and a file stand for."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from itembank.cli.command import gathered, headed
-from itembank.cli.options import FILE, level_option, refuse_unused
-from itembank.cli.render import note
-from itembank.cli.spec_options import spec_option, typed
-from itembank.responses.score_names import OVERALL
+import itembank as ib
+from itembank.cli.command import SESSION, gathered, headed
+from itembank.cli.main import EXIT_IMPRECISE
+from itembank.cli.new_results import note_flagged
+from itembank.cli.options import FILE, BankPath, level_option, option, refuse_unused, typed
+from itembank.cli.render import note, print_record, progress, warnings_as_notes
+from itembank.responses.score_names import OVERALL, without_only_scenario
 from itembank.sessions.limits import Budget, Decision, Stopping
 
 if TYPE_CHECKING:
     from itembank.bank.banks import Bank
+    from itembank.sessions.session import AdaptiveSession
     from itembank.sessions.session_spec import SessionSpec
 
-session_file_option = click.option(
-    "--session",
-    "session_file",
-    type=FILE,
-    metavar="FILE.toml",
-    help="Rarer choices, such as the criterion, constraints and what is known of the model: fields of SessionSpec. "
-    "An option takes the place of the same field.",
+session_file_option = option(
+    "--session FILE.toml session_file",
+    "Rarer choices, such as the criterion, constraints and what is known of the model: fields of SessionSpec. An "
+    "option takes the place of the same field.",
+    FILE,
 )
-cost_option = click.option(
-    "--cost", metavar="UNIT", help="Divide what an item tells by its cost: tokens, cost_usd, seconds, ..."
-)
+cost_option = option("--cost UNIT", "Divide what an item tells by its cost: tokens, cost_usd, seconds, ...")
 
-_CHOOSING = headed(
-    "Choosing items",
-    session_file_option,
-    click.option(
-        "--target",
-        default=OVERALL,
-        show_default=True,
-        help="The wanted score, mean_win_rate, or an external one.",
+_FILE_AND_TARGET = (
+    option(
+        "--session FILE.toml session_file",
+        "Rarer choices, such as the criterion, constraints and what is known of the model: fields of "
+        "SessionSpec. An option takes the place of the same field.",
+        FILE,
     ),
-    cost_option,
+    option("--target", "The wanted score, mean_win_rate, or an external one.", default=OVERALL),
 )
 _LIMITS = headed(
     "Limits",
-    spec_option(Budget, "n_items", "Answers at most.", "--max-items", metavar="N"),
-    click.option(
-        "--max-cost",
-        multiple=True,
-        metavar="UNIT=AMOUNT",
-        help="Cost at most: --max-cost cost_usd=2.50. No item "
-        "is asked that is expected to cost more than is left; the last one may cost more than expected. Repeatable.",
+    option("--max-items N n_items", "Answers at most.", Budget),
+    option(
+        "--max-cost UNIT=AMOUNT",
+        "Cost at most: --max-cost cost_usd=2.50. No item is asked that is expected to cost more than is left; the last "
+        "one may cost more than expected. Repeatable.",
+        many=True,
     ),
 )
-_STOPPING = headed(
-    "When to stop",
-    click.option(
-        "--half-width",
-        multiple=True,
-        metavar="[SCORE=]W",
-        help="Stop when the interval of the target, or of SCORE, is ±W. Repeatable: all must be.",
-    ),
-    spec_option(Decision, "threshold", "Is the target above T? Stop when sure.", metavar="T"),
-    spec_option(
-        Decision,
-        "model",
-        "Is MODEL's score beaten? Stop when sure.",
-        "--better-than",
-        metavar="MODEL",
+_PRECISION = (
+    option(
+        "--half-width [SCORE=]W",
+        "Stop when the interval of the target, or of SCORE, is ±W. Repeatable: all must be.",
+        many=True,
     ),
     level_option,
+)
+_COST = option("--cost UNIT", "Divide what an item tells by its cost: tokens, cost_usd, seconds, ...")
+_QUESTION = (
+    option("--threshold T", "Is the target above T? Stop when sure.", Decision),
+    option("--better-than MODEL model", "Is MODEL's score beaten? Stop when sure.", Decision),
 )
 
 limit_options = gathered("limits", _LIMITS)
 """Adds the limits alone; the command gets one mapping, `limits`."""
 
-session_options = gathered("choices", _CHOOSING, _LIMITS, _STOPPING)
+session_options = gathered(
+    "choices",
+    headed("Choosing items", *_FILE_AND_TARGET, _COST),
+    _LIMITS,
+    headed("When to stop", *_PRECISION, *_QUESTION),
+)
 """Adds how items are asked and when to stop; the command gets one mapping, `choices`."""
+
+short_session_options = gathered("choices", headed(SESSION, *_FILE_AND_TARGET, _COST, _LIMITS, *_PRECISION))
+"""Adds those of a session that is begun and run at once; questions stand in the file of `--session`."""
 
 
 def session_spec(choices: Mapping[str, Any], seed: int) -> "SessionSpec":
     """Make the spec that `session_options` and `--seed` stand for: the file's, and over it what options say."""
-    from itembank.sessions.session_spec import SessionSpec, read_session_fields  # noqa: PLC0415
+    from itembank.sessions.session_spec import read_session_fields  # noqa: PLC0415
 
     given = typed({**choices, "seed": seed})
     path = choices["session_file"]
     found = {} if path is None else read_session_fields(path)
     found |= {name: given[name] for name in ("target", "seed") if name in given}
     if "cost" in given:
-        found |= _per_cost(found, given["cost"])
+        from itembank.bank.costs import as_cost_unit  # noqa: PLC0415
+        from itembank.selection.criteria import criterion_of, uses_information  # noqa: PLC0415
+
+        criterion = found.get("criterion", "v-optimal")
+        if not isinstance(criterion, str) and uses_information(criterion):
+            criterion = criterion_of(criterion, per_cost=True)
+        found |= {
+            "criterion": criterion,
+            "cost": replace(as_cost_unit(found.get("cost", ib.CostUnit())), name=given["cost"]),
+        }
     budget, limits = found.get("budget", Budget()), budget_of(choices)
     found["budget"] = Budget(limits.n_items or budget.n_items, limits.costs or budget.costs)
     found["stopping"] = _stopping(found, given)
-    spec = SessionSpec(**found)
-    _refuse_unused_target(spec, choices)
+    spec = ib.SessionSpec(**found)
+    from itembank.selection.criteria import VOptimality  # noqa: PLC0415
+
+    # a target that steers nothing is refused
+    names_no_score = any("=" not in width for width in choices["half_width"])
+    is_used = isinstance(spec.criterion, VOptimality) or spec.stopping.decision is not None or names_no_score
+    refuse_unused(("target", is_used, "criterion v-optimal, --half-width W, --threshold or --better-than"))
     return spec
 
 
@@ -111,26 +125,6 @@ def of_published(bank: "Bank", spec: "SessionSpec", choices: Mapping[str, Any]) 
         "of --session, which may be empty, among all others, too."
     )
     return replace(spec, constraints=replace(spec.constraints, excluded=others))
-
-
-def _refuse_unused_target(spec: "SessionSpec", choices: Mapping[str, Any]) -> None:
-    """Refuse a target that steers nothing."""
-    from itembank.selection.criteria import VOptimality  # noqa: PLC0415
-
-    names_no_score = any("=" not in width for width in choices["half_width"])
-    is_used = isinstance(spec.criterion, VOptimality) or spec.stopping.decision is not None or names_no_score
-    refuse_unused(("target", is_used, "criterion v-optimal, --half-width W, --threshold or --better-than"))
-
-
-def _per_cost(found: Mapping[str, Any], unit: str) -> dict[str, Any]:
-    """Return the unit, and a criterion that is given with its choices divided by it where it is one of information."""
-    from itembank.bank.costs import CostUnit, as_cost_unit  # noqa: PLC0415
-    from itembank.selection.criteria import criterion_of, uses_information  # noqa: PLC0415
-
-    criterion = found.get("criterion", "v-optimal")
-    if not isinstance(criterion, str) and uses_information(criterion):
-        criterion = criterion_of(criterion, per_cost=True)
-    return {"criterion": criterion, "cost": replace(as_cost_unit(found.get("cost", CostUnit())), name=unit)}
 
 
 def budget_of(choices: Mapping[str, Any]) -> Budget:
@@ -177,3 +171,147 @@ def _number(text: str) -> float | None:
         return float(text)
     except ValueError:
         return None
+
+
+journal_argument = click.argument("journal", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+bank_option = option("--bank", "Where the bank lies now.  [default: where the journal says]", BankPath())
+WAIT = 60.0
+"""Seconds to wait for another command that has the journal open."""
+wait_option = option(
+    "--wait SECONDS",
+    "How long to wait for another command that has the journal open.",
+    click.FloatRange(min=0.0),
+    default=WAIT,
+)
+
+
+def loaded_bank(bank: Path | None) -> "Bank | None":
+    """Load the bank that was named, if one was."""
+    return None if bank is None else ib.load_bank(bank)
+
+
+def print_session(journal: Path, bank: "Bank | None", output_format: str) -> None:
+    """Print where a journal's session stands, and exit 3 when it ended imprecisely."""
+    from itembank.sessions.journal import read_journal  # noqa: PLC0415
+    from itembank.sessions.journal_sessions import bank_of_session  # noqa: PLC0415
+
+    known = bank_of_session(journal, bank)
+    with warnings_as_notes(), progress("session status") as advance:
+        session = ib.read_session(journal, known, progress=advance)
+        estimate = session.estimate()
+    times = read_journal(journal).times
+    facts = {
+        "model_id": session.model_id,
+        "last_event": times[-1] if times else None,
+        "bank": session.pool.bank_id,
+        "target_id": session.pool.target_id,
+        **session_facts(session),
+        "ability": estimate.theta.tolist(),
+        "ability_errors": estimate.standard_errors.tolist(),
+        "method": estimate.scores.method,
+        "typicality": estimate.scores.rows()[0]["typicality"],
+    }
+    rows = estimate.scores.rows()
+    if output_format == "table":
+        facts, rows = _main_facts(session, facts), _score_rows(rows)
+    print_record(facts, "scores", rows, output_format, title=str(journal))
+    if session.pool.past is not None:
+        note_flagged(estimate.scores, session.pool.past.n_models)
+    if output_format == "table":
+        note(f"To see this as a page: itembank report {journal} -o session.html")
+    exit_if_imprecise(session)
+
+
+def session_facts(session: "AdaptiveSession") -> dict[str, Any]:
+    """Say how far a session is."""
+    return {
+        "n_items": session.n_items,
+        "n_pending": len(session.pending),
+        "n_unasked": session.n_unasked,
+        "costs": dict(session.costs),
+        "left": dict(session.left),
+        "whole_costs": {unit: whole for unit, (whole, _, _) in session.whole_costs.items()},
+        "assumed_costs": {unit: amount for unit, (_, amount) in session.assumed_costs.items()},
+        "reason_stopped": session.reason_stopped,
+        "is_precise": session.is_precise,
+        "conclusion": session.conclusion,
+    }
+
+
+def _main_facts(session: "AdaptiveSession", facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Facts that a person reads; JSON has all."""
+    from itembank.pages.theme import count  # noqa: PLC0415
+
+    names = ("model_id", "bank", "n_items", "n_pending")
+    words = {name: facts[name] for name in names} | {"costs": list(cost_words(session)), "method": facts["method"]}
+    assumed = [
+        f"{count(n)} of {count(session.n_items)} answers told no {unit}: {amount(total / n)} was assumed for each, "
+        f"{amount(total)} in all"
+        for unit, (n, total) in session.assumed_costs.items()
+    ]
+    words |= {"assumed": assumed} if assumed else {}
+    return words | {"typicality": facts["typicality"], "state": session.conclusion or "Going on."}
+
+
+def cost_words(session: "AdaptiveSession") -> Iterator[str]:
+    """Write what was spent, what is left of the budget, and what the whole benchmark should cost this model.
+
+    In the units of the budget, or where there is none in all that were told.
+    """
+    spent, left, passed, whole = session.costs, session.left, session.passed, session.whole_costs
+    for unit in left or spent:
+        words = [f"{amount(spent.get(unit, 0.0))} {unit} spent"]
+        words += [f"{amount(left[unit])} left"] if unit in left else []
+        words += [f"the maximum passed by {amount(passed[unit])}"] if unit in passed else []
+        if unit in whole:
+            value, low, high = whole[unit]
+            words.append(f"the whole benchmark about {amount(value)} ({amount(low)} to {amount(high)})")
+        yield ", ".join(words)
+
+
+def amount(value: float) -> str:
+    """Write an amount of a cost."""
+    return f"{value:,.0f}" if value >= 1000.0 else f"{value:.3g}"
+
+
+def next_items(session: "AdaptiveSession", n_items: int, *, only_new: bool) -> tuple[tuple[str, ...], bool]:
+    """Give the items that wait for their answers again, or choose new ones; also say whether they are new."""
+    # None is added to those in hand: it would be chosen before they are answered, which no whole batch is.
+    pending = () if only_new else session.pending[:n_items]
+    return pending or session.ask(n_items), not pending
+
+
+def item_rows(session: "AdaptiveSession", items: Sequence[str], *, is_new: bool) -> list[dict[str, Any]]:
+    """Say of each item what a harness needs to find it."""
+    table = session.pool.item_table
+    known = table.filter(table["item_id"].is_in(list(items))).select("item_id", "scenario", "subscenario")
+    places = {row["item_id"]: row for row in known.to_dicts()}
+    return [{**places[item], "is_new": is_new} for item in items]
+
+
+def exit_if_imprecise(session: "AdaptiveSession") -> None:
+    """Exit 3 when a session has ended, nothing pending, without the precision that was asked for."""
+    is_over = session.reason_stopped is not None and not session.pending
+    if is_over and session.pool.spec.stopping.has_rules and not session.is_precise:
+        click.get_current_context().exit(EXIT_IMPRECISE)
+
+
+def in_words(facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Write amounts by unit as a table shows them."""
+    return {
+        name: [f"{amount:g} {unit}" for unit, amount in value.items()] if isinstance(value, Mapping) else value
+        for name, value in facts.items()
+    }
+
+
+def _score_rows(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Estimates with their intervals and the items behind them."""
+    return [
+        {
+            "target": row["target"],
+            "estimate": row["estimate"],
+            f"{100 * row['level']:g} % interval": f"{row['low']:.4f} to {row['high']:.4f}",
+            "items": f"{row['n_items']}/{row['n_total']}",
+        }
+        for row in without_only_scenario(rows)
+    ]

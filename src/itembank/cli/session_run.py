@@ -1,20 +1,36 @@
 """`itembank session run`: run the items of a session by any command."""
 
 import contextlib
+import json
 import signal
+import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+import itembank as ib
 from itembank.cli.command import Command, gathered, headed
-from itembank.cli.options import format_option
+from itembank.cli.options import COUNT, FOLDER, format_option, option
 from itembank.cli.render import note, progress, warnings_as_notes
-from itembank.cli.report_options import report_option
-from itembank.cli.session_record import bank_option, cost_words, journal_argument, print_session, wait_option
+from itembank.cli.session_options import (
+    WAIT,
+    bank_option,
+    cost_words,
+    exit_if_imprecise,
+    item_rows,
+    journal_argument,
+    loaded_bank,
+    next_items,
+    print_session,
+    session_facts,
+)
 from itembank.errors import visible, warned_once
+from itembank.tables import plain
 
 if TYPE_CHECKING:
     from itembank.sessions.answers import Answer
@@ -24,49 +40,30 @@ _COMMAND = gathered(
     "how",
     headed(
         "The command",
-        click.option(
-            "--command",
-            required=True,
-            metavar="COMMAND",
-            help="The program to run for each item, and its arguments. {item_id}, {scenario}, {subscenario} and other "
+        option(
+            "--command COMMAND",
+            "The program to run for each item, and its arguments. {item_id}, {scenario}, {subscenario} and other "
             "columns of the item table in braces are replaced.",
+            required=True,
         ),
-        click.option("--shell", "uses_shell", is_flag=True, help="Let a shell read the command: pipes, variables."),
-        click.option("--pattern", metavar="REGEX", help="The answer is the last number that REGEX finds."),
-        click.option("--exit-code", "uses_exit_status", is_flag=True, help="Exit code 0 is right, 1 wrong."),
-        click.option(
-            "--timeout", type=float, default=600.0, show_default=True, metavar="SECONDS", help="For each item."
-        ),
-        click.option(
-            "--logs",
-            type=click.Path(file_okay=False, path_type=Path),
-            metavar="DIR",
-            help="Keep what the programs print, one file an item.",
-        ),
+        option("--shell uses_shell", "Let a shell read the command: pipes, variables.", bool),
+        option("--pattern REGEX", "The answer is the last number that REGEX finds."),
+        option("--exit-code uses_exit_status", "Exit code 0 is right, 1 wrong.", bool),
+        option("--timeout SECONDS", "For each item.", float, default=600.0),
+        option("--logs DIR", "Keep what the programs print, one file an item.", FOLDER),
     ),
 )
 _RUNNING = gathered(
     "running",
-    click.option(
-        "--jobs", "n_jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Items run side by side."
-    ),
-    click.option(
-        "--retries",
-        type=click.IntRange(min=0),
+    option("--jobs n_jobs", "Items run side by side.", COUNT, default=1),
+    option(
+        "--retries N",
+        "How often an item that failed may be asked again before it is skipped.",
+        click.IntRange(min=0),
         default=2,
-        show_default=True,
-        metavar="N",
-        help="How often an item that failed may be asked again before it is skipped.",
     ),
-    click.option(
-        "--max-failures",
-        type=click.IntRange(min=1),
-        default=10,
-        show_default=True,
-        metavar="N",
-        help="Stop after so many failures in a row.",
-    ),
-    click.option("--new-units", is_flag=True, help="Take costs in units that neither the bank has nor are usual."),
+    option("--max-failures N", "Stop after so many failures in a row.", COUNT, default=10),
+    option("--new-units", "Take costs in units that neither the bank has nor are usual.", bool),
 )
 
 
@@ -75,8 +72,6 @@ _RUNNING = gathered(
 @_COMMAND
 @_RUNNING
 @bank_option
-@wait_option
-@report_option
 @format_option
 def run(
     *,
@@ -84,8 +79,6 @@ def run(
     how: Mapping[str, Any],
     running: Mapping[str, Any],
     bank: Path | None,
-    wait: float,
-    report: Path | None,
     output_format: str,
 ) -> None:
     """Run the items of a session by a command, one process an item, until the session is over.
@@ -104,8 +97,7 @@ def run(
     Ctrl-C asks the programs to end and waits three seconds for them; a second Ctrl-C kills them.
     """  # noqa: D301
     from itembank.harnesses.commands import CommandItems, CommandSpec  # noqa: PLC0415
-    from itembank.harnesses.drive import drive  # noqa: PLC0415
-    from itembank.sessions.journal_sessions import bank_of_session, open_session  # noqa: PLC0415
+    from itembank.sessions.journal_sessions import bank_of_session  # noqa: PLC0415
 
     spec = CommandSpec(**how)
     loaded = bank_of_session(journal, bank)
@@ -113,16 +105,16 @@ def run(
     with (
         warnings_as_notes(),
         progress("session run") as advance,
-        open_session(journal, loaded, wait=wait, progress=advance) as session,
+        ib.open_session(journal, loaded, wait=WAIT, progress=advance) as session,
         _ends_like_ctrl_c(),
     ):
         try:
             with warned_once():
-                drive(session, items, **running, after_answer=_teller(), on_interrupt=items.interrupt)
+                ib.harnesses.drive(session, items, **running, after_answer=_teller(), on_interrupt=items.interrupt)
         except KeyboardInterrupt:
             note(f"Stopped with {session.n_items} answers, all kept. The same command goes on from here.")
             raise
-    print_session(journal, loaded, output_format, report)
+    print_session(journal, loaded, output_format)
 
 
 def _teller() -> Callable[["AdaptiveSession", "Answer"], None]:
@@ -133,20 +125,19 @@ def _teller() -> Callable[["AdaptiveSession", "Answer"], None]:
             more = "it may be asked again" if answer.again else "skipped"
             note(f"{visible(answer.item_id)} failed, {more}: {answer.reason}")
             return
-        parts = [f"{session.n_items} answered", _score(session), *cost_words(session)]
+        from itembank.sessions.session_spec import CUSTOM  # noqa: PLC0415
+
+        target = session.pool.spec.target
+        name = target if isinstance(target, str) else CUSTOM
+        row = next(row for row in session.estimate().scores.rows() if row["target"] == name)
+        parts = [
+            f"{session.n_items} answered",
+            f"{name} {row['estimate']:.3f} ({row['low']:.3f} to {row['high']:.3f})",
+            *cost_words(session),
+        ]
         note("  ".join(parts))
 
     return tell
-
-
-def _score(session: "AdaptiveSession") -> str:
-    """Write the score that is wanted, with its interval."""
-    from itembank.sessions.session_spec import CUSTOM  # noqa: PLC0415
-
-    target = session.pool.spec.target
-    name = target if isinstance(target, str) else CUSTOM
-    row = next(row for row in session.estimate().scores.rows() if row["target"] == name)
-    return f"{name} {row['estimate']:.3f} ({row['low']:.3f} to {row['high']:.3f})"
 
 
 @contextlib.contextmanager
@@ -162,3 +153,127 @@ def _ends_like_ctrl_c() -> Iterator[None]:
     finally:
         for number in changed:
             signal.signal(number, signal.SIG_DFL)
+
+
+REQUESTS = {"ask": ("n", "only_new"), "tell": ("answers",), "scores": ()}
+"""What can be requested, and what each may say."""
+MOST_DEPTH = 100
+"""Lists and objects within each other in a request; many more could not be written into a reply."""
+
+
+@click.command("serve", cls=Command)
+@journal_argument
+@option("--new-units", "Take costs in units that neither the bank has nor are usual.", bool)
+@bank_option
+def serve(*, journal: Path, new_units: bool, bank: Path | None) -> None:
+    """Answer requests for items and scores on standard input, one JSON object a line.
+
+    A harness in any language starts this once and keeps it open: a step takes milliseconds, where each itembank session
+    ask loads the bank anew. Each request gets one line on standard output. An answer is safe on the disk when its reply
+    is there. Requests:
+
+    \b
+      {"request": "ask"}
+      {"request": "ask", "n": 4, "only_new": true}
+      {"request": "tell", "answers": [{"item_id": "q1", "response": 1}]}
+      {"request": "scores"}
+
+    Answers are those of itembank session tell. A reply holds items, told or scores, and where the session stands; or
+    error, which says what was wrong, and nothing was told. What stands under id comes back with the reply. The end of
+    standard input ends the command, with exit code 3 if a precision was asked for and not reached.
+
+    \b
+      itembank session serve run.jsonl
+      my-harness | itembank session serve run.jsonl > replies.jsonl
+    """  # noqa: D301
+    with ExitStack() as held:
+        with warnings_as_notes(), progress("session serve") as report:
+            session = held.enter_context(ib.open_session(journal, loaded_bank(bank), wait=WAIT, progress=report))
+        note('Ready for one JSON object a line, such as {"request": "ask"}.')
+        for reply in replies(session, sys.stdin.buffer, new_units=new_units):
+            sys.stdout.write(f"{json.dumps(plain(reply))}\n")
+            sys.stdout.flush()
+        exit_if_imprecise(session)
+
+
+def replies(session: "AdaptiveSession", lines: Iterable[bytes], *, new_units: bool) -> Iterator[dict[str, Any]]:
+    """Answer requests one after the other; empty lines mean nothing."""
+    from itembank.errors import ItembankError  # noqa: PLC0415
+
+    for line in lines:
+        if not line.strip():
+            continue
+        request: Mapping[str, Any] = {}
+        with warnings.catch_warnings(record=True) as caught:
+            try:
+                request = _parsed(line)
+                found = _found(session, request, new_units=new_units)
+            except ItembankError as error:
+                found = {"error": str(error)}
+        if caught:
+            found["warnings"] = [str(one.message) for one in caught]
+        named = {"id": request["id"]} if "id" in request else {}
+        yield {**named, **found, **session_facts(session)}
+
+
+def _parsed(line: bytes) -> Mapping[str, Any]:
+    """Read a request."""
+    from itembank.errors import DataError, shown  # noqa: PLC0415
+
+    try:
+        request = json.loads(line.decode("utf-8-sig"))
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"a request must be a JSON object on one line, got {line[:80]!r} ({error}).") from error
+    kind = request.get("request") if isinstance(request, dict) else None
+    if not isinstance(kind, str) or kind not in REQUESTS:
+        raise DataError(f"a request must be an object whose request is one of {shown([*REQUESTS])}, got {line[:80]!r}.")
+    unknown = [name for name in request if name not in ("request", "id", *REQUESTS[kind])]
+    if unknown:
+        raise DataError(f"a request to {kind} may have {shown(['id', *REQUESTS[kind]])}, got {shown(unknown)} too.")
+    _check_depth(request)
+    return dict(request)
+
+
+def _check_depth(request: Mapping[str, Any]) -> None:
+    """Refuse what is nested so deeply that a reply could not hold it, before anything is done."""
+    from itembank.errors import DataError  # noqa: PLC0415
+
+    level: list[Any] = [request]
+    for _ in range(MOST_DEPTH):
+        inner = (one.values() if isinstance(one, dict) else one for one in level if isinstance(one, dict | list))
+        level = [value for values in inner for value in values]
+        if not level:
+            return
+    raise DataError(f"a request must have at most {MOST_DEPTH} lists or objects within each other, got more.")
+
+
+def _found(session: "AdaptiveSession", request: Mapping[str, Any], *, new_units: bool) -> dict[str, Any]:
+    """Do what a request says."""
+    from itembank.sessions.answers import tell_all  # noqa: PLC0415
+
+    if request["request"] == "ask":
+        return {"items": _asked(session, request)}
+    if request["request"] == "tell":
+        from itembank.errors import DataError  # noqa: PLC0415
+        from itembank.sessions.answers import parse_answers  # noqa: PLC0415
+
+        given = request.get("answers")
+        if not isinstance(given, list):
+            raise DataError(f"answers must be a list of objects, got {given!r}.")
+        answers = parse_answers("\n".join(json.dumps(one) for one in given), "answers")
+        tell_all(session, answers, new_units=new_units)
+        return {"told": [answer.item_id for answer in answers]}
+    return {"scores": session.estimate().scores.rows()}
+
+
+def _asked(session: "AdaptiveSession", request: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Choose items, or give those again that wait for their answers."""
+    from itembank.checks import check_whole  # noqa: PLC0415
+    from itembank.errors import DataError  # noqa: PLC0415
+
+    n, only_new = request.get("n", 1), request.get("only_new", False)
+    check_whole("n", n, least=1)
+    if not isinstance(only_new, bool):
+        raise DataError(f"only_new must be true or false, got {only_new!r}.")
+    items, is_new = next_items(session, n, only_new=only_new)
+    return item_rows(session, items, is_new=is_new)

@@ -1,6 +1,6 @@
 """`itembank study`: compare selections and estimates by leaving models out."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -8,183 +8,164 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from itembank.cli.command import Function, Group, headed
-from itembank.cli.options import FILE, format_option, jobs_option, refuse_unused
+import itembank as ib
+from itembank.cli.command import Group, gathered, headed
+from itembank.cli.options import (
+    ANY_PATH,
+    EXISTING_FOLDER,
+    FILE,
+    figure_option,
+    format_option,
+    jobs_option,
+    option,
+    refuse_unused,
+    write_figure,
+)
 from itembank.cli.render import note, print_rows, progress, warnings_as_notes
-from itembank.cli.report_options import figure_option, report_option, report_result, write_figure
 from itembank.cli.study_papers import COMMANDS
 from itembank.cli.study_prediction import (
     COMPARISON_KINDS,
     PARTS,
     PREDICTION_KINDS,
+    SETS,
+    Row,
     check_kind,
     is_prediction,
+    number,
     plot_prediction,
-    prediction_options,
     print_differences,
     print_prediction,
-    refuse_options,
+    wide,
 )
-from itembank.cli.study_tables import Row, number, wide
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from itembank.pages.render import Page
     from itembank.studies.results import StudyResult
 
 POINTS = ("mae", "p95", "worst", "bias", "rmse", "half_width")
 """Metrics on the scale of a score: tables show them in points, as everybody does."""
 
-STUDY_ARGUMENT = click.argument("study", type=click.Path(exists=True, file_okay=False, path_type=Path), metavar="DIR")
-TARGET_OPTION = click.option("--target", default="overall", show_default=True, help="The score that is estimated.")
-
-
-def _running(function: Function) -> Function:
-    """Add what running a study of either kind takes."""
-    for option in (
-        report_option,
-        click.option("--no-resume", is_flag=True, help="Refuse to go on with a study that stands at -o."),
-        jobs_option(-1),
-        click.option(
-            "-o",
-            "--output",
-            required=True,
-            type=click.Path(path_type=Path),
-            metavar="DIR",
-            help="Folder of the results.",
-        ),
-        click.argument("study", type=FILE, metavar="STUDY.toml"),
-    ):
-        function = option(function)
-    return function
-
 
 @click.group("study", cls=Group)
-def command() -> None:
+def study_command() -> None:
     """Compare ways to select and to estimate, on models left out, and examine the benchmark itself.
 
     A study calibrates on some models and estimates the others from a few of their items, by every selection and
-    estimate it names, as often as it says.
+    estimate it names, as often as it says. A prediction study asks how well few answers to some tasks predict these and
+    other tasks.
 
     \b
       itembank study run study.toml -o study
       itembank study table study --metric mae --metric coverage
-      itembank study plot study --kind error --figure error.png
-
-    A prediction study asks how well few answers to some tasks predict these and other tasks; `table` and `plot` know
-    it by its folder.
-
-    \b
-      itembank study predict prediction.toml -o prediction
-      itembank study table prediction --set extrapolation
-      itembank study plot prediction --kind items --figure items.png
+      itembank study table study --figure error.png
+      itembank study run prediction.toml -o prediction
+      itembank study table prediction --set extrapolation --figure items.png
     """  # noqa: D301
 
 
-@command.command("run")
-@_running
-def run(*, study: Path, output: Path, jobs: int, no_resume: bool, report: Path | None) -> None:
-    """Run a study written as a TOML file.
+@study_command.command("run")
+@click.argument("study", type=FILE, metavar="STUDY.toml")
+@option("-o --output DIR", "Folder of the results.", ANY_PATH, required=True)
+@jobs_option(-1)
+@option("--no-resume", "Refuse to go on with a study that stands at -o.", bool)
+def run(*, study: Path, output: Path, jobs: int, no_resume: bool) -> None:
+    """Run a study written as a TOML file, which says whether it is one of whole scores or of prediction (assessors).
 
-    A study that was stopped goes on where it was when the same command is given again, and finds the same numbers.
+    In a prediction study models are divided into training and test models, tasks into those that may be asked and those
+    that may not; every assessor chooses items and predicts each task's held-out items. A study that was stopped goes on
+    where it was when the same command is given again, and finds the same numbers.
 
     \b
       itembank study run study.toml -o study
-      itembank study run study.toml -o study --jobs 2 --report study.html
+      itembank study run prediction.toml -o prediction --jobs 2
+      itembank report study -o study.html
     """  # noqa: D301
-    from itembank.studies.run import run_study  # noqa: PLC0415
-    from itembank.studies.study_files import load_study  # noqa: PLC0415
+    from itembank.studies.study_files import holds_prediction  # noqa: PLC0415
 
-    result = _ran(load_study, run_study, study, output, jobs=jobs, no_resume=no_resume)
-    note(f"{result.estimates.height} estimates in {output}.")
-    _show(report, output)
-
-
-@command.command("predict")
-@_running
-def predict(*, study: Path, output: Path, jobs: int, no_resume: bool, report: Path | None) -> None:
-    """Run a prediction study written as a TOML file.
-
-    Models are divided into training and test models, tasks into those that may be asked and those that may not; every
-    assessor chooses items and predicts each task's held-out items. A study that was stopped goes on where it was when
-    the same command is given again, and finds the same numbers.
-
-    \b
-      itembank study predict prediction.toml -o prediction
-    """  # noqa: D301
-    from itembank.studies.run import run_prediction  # noqa: PLC0415
-    from itembank.studies.study_files import load_prediction  # noqa: PLC0415
-
-    result = _ran(load_prediction, run_prediction, study, output, jobs=jobs, no_resume=no_resume)
-    note(f"{result.curves.height} errors of {len(result.assessors)} assessors in {output}.")
-    _show(report, output)
-
-
-def _show(report: Path | None, folder: Path) -> None:
-    """Write the page of a study where one was asked for; else say how to see it."""
-    note(f"Next: itembank study table {folder}")
-    report_result(report, "table", partial(_page, folder))
-
-
-def _page(folder: Path, typed: str) -> "Page":
-    from itembank.pages.study_folder import study_folder_page  # noqa: PLC0415
-
-    return study_folder_page(folder, command=typed)
-
-
-def _ran(
-    load: Callable[[Path], Any], run_spec: Callable[..., Any], study: Path, output: Path, *, jobs: int, no_resume: bool
-) -> Any:
-    """Run the study of a file, telling how far it is, and return its result."""
+    studies, of_prediction = ib.studies, holds_prediction(study)
+    load: Any = studies.load_prediction if of_prediction else studies.load_study
+    run_spec: Any = studies.run_prediction if of_prediction else studies.run_study
     with warnings_as_notes():
         spec = load(study)
         with progress(f"study {spec.name}") as report:
-            return run_spec(spec, output, n_jobs=jobs, progress=report, resume=not no_resume)
+            result = run_spec(spec, output, n_jobs=jobs, progress=report, resume=not no_resume)
+    if of_prediction:
+        note(f"{result.curves.height} errors of {len(result.assessors)} assessors in {output}.")
+    else:
+        note(f"{result.estimates.height} estimates in {output}.")
+    note(f"Next: itembank study table {output}")
+    note(f"To see it as a page: itembank report {output} -o study.html")
 
 
-@command.command("table")
-@STUDY_ARGUMENT
-@click.option(
-    "--metric",
-    "metrics",
-    multiple=True,
-    metavar="NAME",
-    help="mae, p95, worst, bias, rmse, spearman, kendall, pair_accuracy, coverage, half_width, ...  [default: mae]",
-)
-@click.option(
-    "--against",
-    nargs=2,
-    metavar="SELECTOR ESTIMATOR",
-    help="Print mean absolute errors over those of this method instead of metrics.",
-)
-@TARGET_OPTION
-@headed(
-    "Prediction studies",
-    prediction_options,
-    click.option(
-        "--show",
-        "parts",
-        type=click.Choice(PARTS),
-        multiple=True,
-        help="Tables to print; at-cost: errors at a cost; reach: what errors cost. Repeatable.  [default: all]",
+_OF_COMPARISONS = headed(
+    "Studies of whole scores",
+    option(
+        "--metric NAME metrics",
+        "mae, p95, worst, bias, rmse, spearman, kendall, pair_accuracy, coverage, half_width, ...  [default: mae]",
+        many=True,
     ),
-    click.option("--against-assessor", metavar="NAME", help="Print differences of errors to those of this assessor."),
+    option("--target", "The score that is estimated.", default="overall"),
+    option("--split splits", "Only these splits. Repeatable.", many=True),
+    option("--selector selectors", "Only these selectors. Repeatable.", many=True),
+    option("--estimator estimators", "Only these estimators. Repeatable.", many=True),
 )
+_OF_PREDICTIONS = headed(
+    "Prediction studies",
+    option("--tasks n_tasks", "Numbers of calibration tasks. Repeatable.", int, many=True),
+    option("--set sets", "Tasks that were asked, or others. Repeatable.", SETS, many=True),
+    option(
+        "--show parts",
+        "Tables to print; at-cost: errors at a cost; reach: what errors cost. Repeatable.  [default: all]",
+        PARTS,
+        many=True,
+    ),
+    option(
+        "--assessor assessors",
+        "--figure: draw only these; tasks, models: two to compare; dims: one of each number of abilities. Repeatable.",
+        many=True,
+    ),
+)
+_FIGURE = headed(
+    "Figure",
+    figure_option("the study"),
+    option(
+        "--kind",
+        "Error, rank correlation, coverage or width against the number of items; errors against true scores. "
+        "Prediction: error against items or cost; differences of two assessors by task or model; items chosen by task; "
+        "change of the error with the number of abilities.  [default: error; prediction: items]",
+        [*COMPARISON_KINDS, *PREDICTION_KINDS],
+    ),
+    option(
+        "-n size",
+        "Spread, tasks, models, choices: items or amount of cost.  [default: that nearest to 100 items, or the middle "
+        "one]",
+        float,
+    ),
+)
+
+
+@study_command.command("table")
+@click.argument("study", type=EXISTING_FOLDER, metavar="DIR")
+@option(
+    "--against SELECTOR/ESTIMATOR",
+    "Print mean absolute errors over those of this method instead; of a prediction study, differences to those of this "
+    "assessor.",
+)
+@gathered("comparison", _OF_COMPARISONS)
+@gathered("prediction", _OF_PREDICTIONS)
+@gathered("drawn", _FIGURE)
 @format_option
 def table(
     *,
     study: Path,
-    metrics: tuple[str, ...],
-    against: tuple[str, str] | None,
-    target: str,
-    sets: tuple[str, ...],
-    n_tasks: tuple[int, ...],
-    parts: tuple[str, ...],
-    against_assessor: str | None,
+    against: str | None,
+    comparison: dict[str, Any],
+    prediction: dict[str, Any],
+    drawn: dict[str, Any],
     output_format: str,
 ) -> None:
-    """Print a study's metrics: one row a split, selector and estimator, one column a number of items.
+    """Print a study's metrics: one row a split, selector and estimator, one column a number of items; or draw them.
 
     Of a prediction study: errors and costs at every budget, one row an assessor, and what it costs to reach an error.
 
@@ -194,35 +175,66 @@ def table(
     \b
       itembank study table study
       itembank study table study --metric spearman --target gsm8k
-      itembank study table study --against anchor-irt gp-irt
-      itembank study table study --format csv > summary.csv
+      itembank study table study --against anchor-irt/gp-irt
+      itembank study table study --figure spread.png --kind spread --selector anchor-irt -n 100
       itembank study table prediction --set extrapolation --tasks 16 --show errors --show reach
+      itembank study table prediction --figure tasks.png --kind tasks -n 16
     """  # noqa: D301
+    refuse_unused(*((name, drawn["figure"] is not None, "--figure FILE") for name in ("kind", "size", "assessors")))
     if is_prediction(study):
-        refuse_options({"--metric": metrics, "--against": against}, "prediction")
-        refuse_unused(
-            ("target", False, "a comparison study"),
-            ("sets", set(parts) != {"tasks"} and set(parts) != {"cost"}, "tables of errors"),
-            ("n_tasks", set(parts) != {"tasks"}, "tables of errors or costs"),
-        )
-        if against_assessor is not None:
-            refuse_options({"--show": parts}, "table of differences of a prediction")
-            print_differences(study, against_assessor, sets=sets, n_tasks=n_tasks, output_format=output_format)
-            return
-        print_prediction(study, parts, sets=sets, n_tasks=n_tasks, output_format=output_format)
-        return
-    refuse_options(
-        {"--set": sets, "--tasks": n_tasks, "--show": parts, "--against-assessor": against_assessor}, "comparison"
+        refuse_unused(*((name, False, "a study of whole scores") for name in comparison))
+        _prediction_table(study, against, prediction, drawn, output_format)
+    else:
+        refuse_unused(*((name, False, "a prediction study") for name in prediction))
+        _comparison_table(study, against, comparison, drawn, output_format)
+
+
+def _prediction_table(
+    study: Path, against: str | None, asked: dict[str, Any], drawn: dict[str, Any], output_format: str
+) -> None:
+    """Print and draw a prediction study."""
+    parts, which = set(asked["parts"]), {name: asked[name] for name in ("sets", "n_tasks")}
+    figure, kind = drawn["figure"], drawn["kind"] or "items"
+    errors = figure is not None or parts not in ({"tasks"}, {"cost"})
+    refuse_unused(
+        ("parts", against is None, "errors as they are, not with --against"),
+        ("sets", errors, "tables of errors"),
+        ("n_tasks", errors or parts != {"tasks"}, "tables of errors or costs"),
     )
-    from itembank.studies.results import StudyResult  # noqa: PLC0415
+    if figure is not None:
+        check_kind(kind, PREDICTION_KINDS)
+        refuse_unused(
+            ("size", kind not in {"items", "cost", "dims"}, "--kind tasks, models or choices"),
+            ("sets", kind != "choices", "the other kinds: items are chosen of tasks that are asked"),
+        )
+        budget = None if drawn["size"] is None else int(drawn["size"])
+        plot_prediction(study, kind, figure, **which, assessors=asked["assessors"], budget=budget)
+    if against is not None:
+        print_differences(study, against, **which, output_format=output_format)
+    else:
+        print_prediction(study, asked["parts"], **which, output_format=output_format)
+
+
+def _comparison_table(
+    study: Path, against: str | None, asked: dict[str, Any], drawn: dict[str, Any], output_format: str
+) -> None:
+    """Print and draw a study of whole scores."""
     from itembank.studies.summary import CELL, METRICS  # noqa: PLC0415
 
+    metrics, target = asked["metrics"], asked["target"]
     _check_names("--metric", metrics, list(METRICS))
-    result = StudyResult.load(study)
-    summary = _of_target(result.summary, target)
+    result = ib.studies.StudyResult.load(study)
+    summary, estimates = _of_target(result.summary, target), _of_target(result.estimates, target)
+    for column in ("split", "selector", "estimator"):
+        names = asked[f"{column}s"]
+        _check_names(f"--{column}", names, summary[column].unique(maintain_order=True).to_list())
+        if names:
+            summary, estimates = (one.filter(one[column].is_in(names)) for one in (summary, estimates))
+    result = replace(result, summary=summary, estimates=estimates)
+    if drawn["figure"] is not None:
+        _draw(result, target, **drawn)
     if against is not None:
-        if metrics:
-            raise click.UsageError("--against compares mean absolute errors; leave --metric out.")
+        refuse_unused(("metrics", False, "metrics, where --against compares mean absolute errors"))
         _print_ratios(result, against, target, output_format)
         return
     if output_format == "table":
@@ -238,108 +250,32 @@ def table(
     )
 
 
-def _print_ratios(result: "StudyResult", against: tuple[str, str], target: str, output_format: str) -> None:
+def _draw(result: "StudyResult", target: str, *, figure: Path, kind: str | None, size: float | None) -> None:
+    """Draw a study of whole scores."""
+    from itembank.pages.study_charts import study_chart  # noqa: PLC0415
+
+    kind = kind or "error"
+    check_kind(kind, COMPARISON_KINDS)
+    refuse_unused(("size", kind == "spread", "--kind spread"))
+    if size is not None and size not in result.estimates["budget"]:
+        sizes = ", ".join(f"{one:g}" for one in result.estimates["budget"].unique().sort())
+        raise click.BadParameter(f"must be one of the study's, {sizes}, got {size:g}.", param_hint="-n")
+    write_figure(study_chart(result, kind, target=target, size=size), figure)
+
+
+def _print_ratios(result: "StudyResult", against: str, target: str, output_format: str) -> None:
     """Print errors over those of one method, and their geometric means over splits and sizes."""
     from itembank.studies.ratios import error_ratios, geometric_mean  # noqa: PLC0415
 
-    ratios = error_ratios(_of_target(result.estimates, target), *against)
+    selector, _, estimator = against.partition("/")
+    ratios = error_ratios(result.estimates, selector, estimator)
     if output_format != "table":
         print_rows(ratios.to_dicts(), output_format)
         return
-    title = f"mean absolute error of {target} over that of {' × '.join(against)}"
+    title = f"mean absolute error of {target} over that of {selector} × {estimator}"
     print_rows(_by_size(result, ratios, "ratio"), "table", title=title)
     means = geometric_mean(ratios).select("selector", "estimator", "ratio", "n_cells")
     print_rows(means.to_dicts(), "table", title="geometric mean over splits and sizes")
-
-
-@command.command("plot")
-@STUDY_ARGUMENT
-@click.option(
-    "--kind",
-    type=click.Choice([*COMPARISON_KINDS, *PREDICTION_KINDS]),
-    required=True,
-    help="Error, rank correlation, coverage or width against the number of items; errors against true scores. "
-    "Prediction: error against items or cost; differences of two assessors by task or model; items chosen by task; "
-    "change of the error with the number of abilities.",
-)
-@figure_option("the study", required=True)
-@TARGET_OPTION
-@click.option("--split", "splits", multiple=True, help="Draw only these splits. Repeatable.")
-@click.option("--selector", "selectors", multiple=True, help="Draw only these selectors. Repeatable.")
-@click.option("--estimator", "estimators", multiple=True, help="Draw only these estimators. Repeatable.")
-@click.option(
-    "-n",
-    "size",
-    type=float,
-    help="Spread, tasks, models, choices: items or amount of cost.  [default: that nearest to 100 items, or the "
-    "middle one]",
-)
-@headed(
-    "Prediction studies",
-    prediction_options,
-    click.option(
-        "--assessor",
-        "assessors",
-        multiple=True,
-        help="Draw only these; tasks, models: two to compare; dims: one of each number of abilities. Repeatable.",
-    ),
-)
-@click.option("--force", is_flag=True, help="Replace the file that stands at --figure.")
-def plot(
-    *,
-    study: Path,
-    kind: str,
-    figure: Path,
-    target: str,
-    splits: tuple[str, ...],
-    selectors: tuple[str, ...],
-    estimators: tuple[str, ...],
-    sets: tuple[str, ...],
-    n_tasks: tuple[int, ...],
-    assessors: tuple[str, ...],
-    size: float | None,
-    force: bool,
-) -> None:
-    """Draw a study.
-
-    \b
-      itembank study plot study --kind error --figure error.png
-      itembank study plot study --kind spread --figure spread.png --selector anchor-irt -n 100
-      itembank study plot prediction --kind cost --set extrapolation --tasks 16 --figure cost.png
-      itembank study plot prediction --kind tasks -n 16 --figure tasks.png
-    """  # noqa: D301
-    from itembank.errors import DataError  # noqa: PLC0415
-    from itembank.pages.study_charts import study_chart  # noqa: PLC0415
-    from itembank.studies.results import StudyResult  # noqa: PLC0415
-
-    if figure.exists() and not force:
-        raise DataError(f"{figure} is there already. Give another name, or --force.")
-    if is_prediction(study):
-        refuse_options({"--split": splits, "--selector": selectors, "--estimator": estimators}, "prediction")
-        check_kind(kind, PREDICTION_KINDS)
-        refuse_unused(
-            ("target", False, "a comparison study"),
-            ("size", kind not in {"items", "cost", "dims"}, "--kind tasks, models or choices"),
-            ("sets", kind != "choices", "the other kinds: items are chosen of tasks that are asked"),
-        )
-        budget = None if size is None else int(size)
-        plot_prediction(study, kind, figure, sets=sets, n_tasks=n_tasks, assessors=assessors, budget=budget)
-        return
-    refuse_options({"--set": sets, "--tasks": n_tasks, "--assessor": assessors}, "comparison")
-    check_kind(kind, COMPARISON_KINDS)
-    refuse_unused(("size", kind == "spread", "--kind spread"))
-    result = StudyResult.load(study)
-    summary, estimates = _of_target(result.summary, target), _of_target(result.estimates, target)
-    wanted = {"split": splits, "selector": selectors, "estimator": estimators}
-    for column, names in wanted.items():
-        _check_names(f"--{column}", names, summary[column].unique(maintain_order=True).to_list())
-        if names:
-            summary, estimates = (one.filter(one[column].is_in(names)) for one in (summary, estimates))
-    if size is not None and size not in estimates["budget"]:
-        sizes = ", ".join(f"{one:g}" for one in estimates["budget"].unique().sort())
-        raise click.BadParameter(f"must be one of the study's, {sizes}, got {size:g}.", param_hint="-n")
-    chosen = replace(result, summary=summary, estimates=estimates)
-    write_figure(study_chart(chosen, kind, target=target, size=size), figure)
 
 
 def _of_target(frame: "pl.DataFrame", target: str) -> "pl.DataFrame":
@@ -363,4 +299,4 @@ def _by_size(result: "StudyResult", table: "pl.DataFrame", metric: str) -> list[
 
 
 for one in COMMANDS:
-    command.add_command(one)
+    study_command.add_command(one)

@@ -5,34 +5,33 @@ from typing import Any
 
 import click
 
+import itembank as ib
 from itembank.calibration.calibration_specs import METHODS
 from itembank.cli.command import Command
 from itembank.cli.new_results import read_results
-from itembank.cli.option_types import MethodName, WholeNumbers
 from itembank.cli.options import (
+    COUNT,
     FILE,
     BankPath,
+    MethodName,
+    WholeNumbers,
     bank_argument,
+    figure_option,
     format_option,
     level_option,
     method_option,
+    option,
     refuse_unused,
     responses_argument,
     seed_option,
+    write_figure,
 )
 from itembank.cli.render import print_object, print_record, print_rows, progress, warnings_as_notes
-from itembank.cli.report_options import figure_option, write_figure
 
 
 @click.command("dimensions", cls=Command)
 @responses_argument
-@click.option(
-    "--dims",
-    default="1,2,3,4,5,8",
-    show_default=True,
-    type=WholeNumbers(),
-    help="Numbers of dimensions to try on models left out.",
-)
+@option("--dims", "Numbers of dimensions to try on models left out.", WholeNumbers(), default="1,2,3,4,5,8")
 @method_option(MethodName(METHODS), "How they are calibrated, as for itembank calibrate.", default="variational")
 @figure_option()
 @seed_option
@@ -56,28 +55,27 @@ def dimensions_command(
       itembank study dimensions responses.parquet --dims 1,2,4,8 --format json
     """  # noqa: D301
     from itembank.pages.paper_charts import dimensionality_chart  # noqa: PLC0415
-    from itembank.studies.papers.dimensions import dimensionality  # noqa: PLC0415
 
     with warnings_as_notes():
         matrix = read_results(responses)
         with progress("study") as report:
-            found = dimensionality(matrix, method, candidates=dims, rng=seed, progress=report)
+            found = ib.diagnostics.dimensionality(matrix, method, candidates=dims, rng=seed, progress=report)
         if figure is not None:
             write_figure(dimensionality_chart(found), figure)
     print_record(
         found.to_dict(),
         "held_out",
-        [_in_points(row) for row in found.rows()] if output_format == "table" else found.rows(),
+        [
+            {name: 100.0 * value if "error" in name and "log" not in name else value for name, value in row.items()}
+            for row in found.rows()
+        ]
+        if output_format == "table"
+        else found.rows(),
         output_format,
         title="Dimensions",
         heading="Errors for models left out, in points",
         least=("log_likelihood_standard_error", "relative_standard_error", "log_likelihood"),
     )
-
-
-def _in_points(row: dict[str, Any]) -> dict[str, Any]:
-    """Errors in the unit in which the message speaks of them."""
-    return {name: 100.0 * value if "error" in name and "log" not in name else value for name, value in row.items()}
 
 
 HOMOGENEITY_COLUMNS = (
@@ -89,15 +87,9 @@ HOMOGENEITY_COLUMNS = (
 
 @click.command("homogeneity", cls=Command)
 @click.argument("source", metavar="BANK|RESPONSES", nargs=-1, required=True, type=BankPath(file_okay=True))
-@click.option(
-    "--budget",
-    type=click.IntRange(min=1),
-    default=50,
-    show_default=True,
-    help="Number of items that a law would be fitted to.",
-)
+@option("-n --n-items budget", "Number of items that a law would be fitted to.", COUNT, default=50)
 @figure_option()
-@click.option("--scenario", "scenarios", multiple=True, help="--figure: draw this one; at most eight. Repeatable.")
+@option("--scenario scenarios", "--figure: draw this one; at most eight. Repeatable.", many=True)
 @seed_option
 @format_option
 def homogeneity_command(
@@ -112,24 +104,22 @@ def homogeneity_command(
     """Find scenarios whose items are too much alike, or tell too little, for a scaling law.
 
     Every scenario is calibrated by itself. Spreads of difficulty and discrimination are in standard deviations of the
-    models' abilities. Reliability is the share of the variance of ability that --budget items explain, over the middle
+    models' abilities. Reliability is the share of the variance of ability that -n items explain, over the middle
     90 % of the models.
 
     \b
       itembank study homogeneity bank --figure homogeneity.png
-      itembank study homogeneity responses.parquet --budget 100 --format csv
+      itembank study homogeneity responses.parquet -n 100 --format csv
     """  # noqa: D301
-    from itembank.bank.bank_files import load_bank  # noqa: PLC0415
     from itembank.files.hub_names import is_hub_name  # noqa: PLC0415
     from itembank.pages.paper_charts import homogeneity_chart  # noqa: PLC0415
-    from itembank.studies.papers.scenario_homogeneity import homogeneity  # noqa: PLC0415
 
     is_bank = len(source) == 1 and (is_hub_name(source[0]) or (source[0] / "bank.json").is_file())
     refuse_unused(("scenarios", figure is not None, "--figure FILE"))
     with warnings_as_notes():
-        past: Any = load_bank(source[0]) if is_bank else read_results(source)
+        past: Any = ib.load_bank(source[0]) if is_bank else read_results(source)
         with progress("study") as report:
-            found = homogeneity(past, budget=budget, rng=seed, progress=report)
+            found = ib.diagnostics.homogeneity(past, budget=budget, rng=seed, progress=report)
         if figure is not None:
             write_figure(homogeneity_chart(found, scenarios=scenarios), figure)
     print_record(
@@ -160,15 +150,14 @@ PREDICTIONS_LEAST = (
 
 @click.command("predictions", cls=Command)
 @bank_argument
-@click.option(
+@option(
     "--show",
-    type=click.Choice(["scenarios", "bins"]),
+    "One row a scenario, or mean responses by predicted value; JSON has both.",
+    ["scenarios", "bins"],
     default="scenarios",
-    show_default=True,
-    help="One row a scenario, or mean responses by predicted value; JSON has both.",
 )
 @figure_option()
-@click.option("--scenario", "scenarios", multiple=True, help="--figure: draw this one; at most 16. Repeatable.")
+@option("--scenario scenarios", "--figure: draw this one; at most 16. Repeatable.", many=True)
 @seed_option
 @format_option
 def predictions_command(
@@ -190,15 +179,13 @@ def predictions_command(
       itembank study predictions bank --figure predictions.png
       itembank study predictions bank --show bins --format csv
     """  # noqa: D301
-    from itembank.bank.bank_files import load_bank  # noqa: PLC0415
     from itembank.pages.paper_charts import item_predictions_chart  # noqa: PLC0415
-    from itembank.studies.papers.item_predictions import item_predictions  # noqa: PLC0415
 
     refuse_unused(("scenarios", figure is not None, "--figure FILE"))
-    loaded = load_bank(bank)
+    loaded = ib.load_bank(bank)
     with warnings_as_notes():
         with progress("study") as report:
-            found = item_predictions(loaded, rng=seed, progress=report)
+            found = ib.diagnostics.item_predictions(loaded, rng=seed, progress=report)
         if figure is not None:
             write_figure(item_predictions_chart(found, scenarios=scenarios), figure)
     parts = {"scenarios": found.rows(), "bins": found.bin_rows()}
@@ -233,13 +220,12 @@ def weights_command(*, bank: Path, selections: tuple[Path, ...], figure: Path | 
       itembank study weights bank selection.json --format csv
     """  # noqa: D301
     from itembank.pages.paper_charts import selection_weights_chart  # noqa: PLC0415
-    from itembank.studies.papers.selection_weights import selection_weights  # noqa: PLC0415
 
     stems = [path.stem for path in selections]
     names = [path.stem if stems.count(path.stem) == 1 else str(path) for path in selections]
     if len(set(names)) < len(names):
         raise click.UsageError("Name every selection once.")
-    found = selection_weights(bank, dict(zip(names, selections, strict=True)))
+    found = ib.diagnostics.selection_weights(bank, dict(zip(names, selections, strict=True)))
     if figure is not None:
         write_figure(selection_weights_chart(found), figure)
     about = found.to_dict()
@@ -258,34 +244,20 @@ def weights_command(*, bank: Path, selections: tuple[Path, ...], figure: Path | 
 
 @click.command("tasks", cls=Command)
 @responses_argument
-@click.option(
-    "--by",
-    default="scenario",
-    show_default=True,
-    metavar="COLUMN",
-    help="Column of the item table that says which task an item belongs to.",
-)
-@click.option(
-    "--cost",
-    metavar="NAME",
-    help="Also say what tasks cost: tokens, or any cost of the responses.  [default with --kind costs: tokens, or the "
+@option("--by COLUMN", "Column of the item table that says which task an item belongs to.", default="scenario")
+@option(
+    "--cost NAME",
+    "Also say what tasks cost: tokens, or any cost of the responses.  [default with --kind costs: tokens, or the "
     "only one]",
 )
 @level_option
-@click.option(
-    "--show",
-    type=click.Choice(["tasks", "correlations"]),
-    default="tasks",
-    show_default=True,
-    help="Which table; JSON has both.",
-)
+@option("--show", "Which table; JSON has both.", ["tasks", "correlations"], default="tasks")
 @figure_option()
-@click.option(
+@option(
     "--kind",
-    type=click.Choice(["costs", "correlations"]),
+    "--figure: costs and scores side by side, or a heatmap of all correlations.",
+    ["costs", "correlations"],
     default="correlations",
-    show_default=True,
-    help="--figure: costs and scores side by side, or a heatmap of all correlations.",
 )
 @format_option
 def tasks_command(
@@ -311,7 +283,6 @@ def tasks_command(
     """  # noqa: D301
     from itembank.bank.costs import unit_unasked  # noqa: PLC0415
     from itembank.pages.paper_charts import task_correlations_chart, task_costs_chart  # noqa: PLC0415
-    from itembank.studies.papers.task_overview import task_overview  # noqa: PLC0415
 
     refuse_unused(
         ("kind", figure is not None, "--figure FILE"),
@@ -322,7 +293,7 @@ def tasks_command(
         matrix = read_results(responses)
         if kind == "costs" and cost is None:
             cost = unit_unasked(matrix)
-        found = task_overview(matrix, by=by, cost=cost, level=level)
+        found = ib.diagnostics.task_overview(matrix, by=by, cost=cost, level=level)
         if figure is not None:
             draw = task_costs_chart if kind == "costs" else task_correlations_chart
             write_figure(draw(found), figure)

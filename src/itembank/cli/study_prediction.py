@@ -8,14 +8,39 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+import itembank as ib
+from itembank.cli.options import write_figure
 from itembank.cli.render import print_rows
-from itembank.cli.report_options import write_figure
-from itembank.cli.study_tables import Row, number, wide
 
 if TYPE_CHECKING:
     import polars as pl
 
     from itembank.studies.results import PredictionResult
+
+Row = dict[str, Any]
+
+
+def wide(
+    table: "pl.DataFrame", keys: Sequence[str], column: Callable[[Row], str], cell: Callable[[Row], str]
+) -> list[Row]:
+    """One row for all rows with the same keys; each of them gives a cell, and says in which column."""
+    rows: dict[tuple[object, ...], Row] = {}
+    for row in table.iter_rows(named=True):
+        names = {key: row[key] for key in keys}
+        rows.setdefault(tuple(names.values()), names)[column(row)] = cell(row)
+    return list(rows.values())
+
+
+def number(row: Row, metric: str, *, scale: float = 1.0, digits: int | None = None) -> str:
+    """Write a metric of a row and, where there is one, its standard error; three figures where no digits are given."""
+    value, error = row[metric], row.get(f"{metric}_se")
+    if value is None or math.isnan(value):
+        return "-"
+    size = abs(scale * value)
+    form = f",.{0 if size >= 100.0 else 1 if size >= 10.0 else 2}f" if digits is None else f".{digits}f"
+    text = f"{scale * value:{form}}"
+    return text if error is None or math.isnan(error) else f"{text} ± {scale * error:{form}}"
+
 
 SETS = ("interpolation", "extrapolation")
 COMPARISON_KINDS = ("error", "rank", "coverage", "width", "spread")
@@ -25,29 +50,11 @@ PARTS = ("tasks", "errors", "cost", "at-cost", "reach")
 """Tables of a prediction study."""
 
 
-def prediction_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that say which part of a prediction study is meant."""
-    number = click.option(
-        "--tasks", "n_tasks", type=int, multiple=True, help="Numbers of calibration tasks. Repeatable."
-    )
-    which = click.option(
-        "--set", "sets", type=click.Choice(SETS), multiple=True, help="Tasks that were asked, or others. Repeatable."
-    )
-    return which(number(function))
-
-
 def is_prediction(folder: Path) -> bool:
     """Whether a study's folder is that of a prediction study."""
     from itembank.studies.manifests import read_manifest  # noqa: PLC0415
 
     return read_manifest(folder).kind == "prediction"
-
-
-def refuse_options(options: Mapping[str, object], kind: str) -> None:
-    """Refuse options that a study of this kind has no use for."""
-    given = [name for name, value in options.items() if value]
-    if given:
-        raise click.UsageError(f"{', '.join(given)} cannot go with a {kind} study; leave it out.")
 
 
 def check_kind(kind: str, known: tuple[str, ...]) -> None:
@@ -106,9 +113,7 @@ def print_differences(
 
 def _loaded(folder: Path, n_tasks: tuple[int, ...]) -> "PredictionResult":
     """Read a prediction study; refuse numbers of calibration tasks that it does not have."""
-    from itembank.studies.results import PredictionResult  # noqa: PLC0415
-
-    result = PredictionResult.load(folder)
+    result = ib.studies.PredictionResult.load(folder)
     known = result.curves["n_calibration_tasks"].unique().sort().to_list()
     unknown = [n for n in n_tasks if n not in known]
     if unknown:
@@ -168,13 +173,6 @@ LAYOUTS: Mapping[str, Callable[["pl.DataFrame"], list[Row]]] = {
 """How the tables of errors and costs are laid out."""
 
 
-def _check_one(kind: str, given: Mapping[str, Sequence[object]]) -> None:
-    """Refuse several values where a figure shows one."""
-    for option, values in given.items():
-        if kind in {"tasks", "models", "choices"} and len(values) > 1:
-            raise click.UsageError(f"{option} is given once with --kind {kind}, got {len(values)} values.")
-
-
 def plot_prediction(
     folder: Path,
     kind: str,
@@ -189,6 +187,9 @@ def plot_prediction(
     from itembank.pages.prediction_charts import prediction_chart  # noqa: PLC0415
 
     result = _loaded(folder, n_tasks)
-    _check_one(kind, {"--tasks": n_tasks, "--set": sets})
+    given = {"--tasks": n_tasks, "--set": sets}
+    for name, values in given.items():
+        if kind in {"tasks", "models", "choices"} and len(values) > 1:
+            raise click.UsageError(f"{name} is given once with --kind {kind}, got {len(values)} values.")
     chart = prediction_chart(result, kind, sets=sets, n_tasks=n_tasks, assessors=assessors, budget=budget)
     write_figure(chart, output)

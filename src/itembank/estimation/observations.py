@@ -214,7 +214,7 @@ def known_items(
         way_out = remedy("ignore_unknown=True", "--ignore-unknown")
         ways = [f"leave them out ({way_out})"] if known.n_items else []
         if "task" in responses.items.columns:
-            rename = remedy("task_names=...", "itembank import --rename OLD=NEW")
+            rename = remedy("task_names=...", "task_names of itembank import --spec")
             ways.append(f"read a task of logs by the name it had ({rename})")
         advice = ", ".join([*ways, "or check" if ways else "check"])
         advice = advice[0].upper() + advice[1:]

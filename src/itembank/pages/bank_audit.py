@@ -35,7 +35,8 @@ def audit_section(bank: Bank) -> Section:
         blocks += [reasons_table(audit), items_table(audit, shown, "Flagged items", note.strip())]
     blocks.append(
         Text(
-            "Duplicates were not looked for, which takes longest: itembank audit BANK -o FILE.html does, for all items."
+            "Duplicates were not looked for, which takes longest: itembank check BANK --report FILE.html does, for all "
+            "items."
         )
     )
     return Section(TITLE, tuple(blocks), said(audit))

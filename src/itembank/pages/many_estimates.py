@@ -48,7 +48,7 @@ def many_sections(made: Estimated) -> Iterator[Section]:
     if following:
         yield Section(
             "What to run next",
-            (*following, Text("For one model with all its answers: itembank report BANK RESULTS --model MODEL_ID")),
+            (*following, Text("For all answers of one model: itembank estimate BANK ITS_RESULTS --report FILE.html")),
         )
 
 

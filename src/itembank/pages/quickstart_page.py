@@ -214,7 +214,7 @@ def _next(result: QuickstartResult) -> Facts:
     return Facts(
         (
             ("Look at the bank", f"itembank report {bank} -o bank.html"),
-            ("Look at the estimates", f"itembank report {bank} {responses} --selection {selection} -o estimates.html"),
+            ("Look at the estimates", f"itembank estimate {bank} {responses} --selection {selection} --report e.html"),
             ("Take your own results", "itembank import LOGS -o responses.parquet"),
         )
     )

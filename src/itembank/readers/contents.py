@@ -74,7 +74,7 @@ def _changed(items: Labels, models: Labels, changed: IntArray, rows: IntArray, *
     return (
         f"an item must have the same content ({what}) in all runs, got {changed.size} of {items.n_names} items "
         f"that differ: {first_few(where, changed.size)}. {advice} Run the older models again, or if the items are the "
-        f"same for all that, say so ({remedy('ignore_content=True', '--ignore-content')})."
+        f"same for all that, say so ({remedy('ignore_content=True', 'ignore_content = true in the file of --spec')})."
     )
 
 

@@ -167,7 +167,8 @@ def _no_results(folder: Path, files: Sequence[Path]) -> str:
         lines.append(f"To read a table that calls its columns otherwise: {how}")
     if record is not None:
         rows, keys = _rows_inside(record)
-        paths = f"{f'--rows {shlex.quote(rows)} ' if rows else ''}--column model_id=@file --column item_id=..."
+        at = f"--column {shlex.quote(f'rows={rows}')} " if rows else ""
+        paths = f"{at}--column model_id=@file --column item_id=..."
         python = f"read_json_results({str(record)!r}, JsonMapping({{'item_id': '...', 'response': '...'}}, {rows!r}))"
         asked = f"--as json {paths} --column response=..."
         command = f"itembank import {shlex.quote(str(record))} {asked} -o responses.parquet"

@@ -205,7 +205,7 @@ def _no_rows(path: Path, mapping: JsonMapping) -> str:
     record = next((block[0] for block in _blocks(path, replace(mapping, columns={}, rows="")) if block), None)
     inside = f" The first record has the keys {shown(list(record), 12)}." if record else ""
     near = did_you_mean(mapping.row_steps[0], record) if record and mapping.row_steps else ""
-    option = remedy("rows", "--rows")
+    option = remedy("rows", "--column rows=PATH")
     return f"{path}: {option} must lead to the rows, but {mapping.rows!r} finds none.{inside}{near}"
 
 

@@ -3,7 +3,7 @@
 A path is keys with dots between them: ``doc.id``. A key that holds a dot stands in quotes: ``metrics."acc,none"``,
 ``"a.b".c``. A whole number is a place in a list, from 0 (``scores.0``; ``-1`` is the last).
 
-Where the rows of a file are (``--rows``), ``*`` stands for every key of an object or every place of a list
+Where the rows of a file are (``--column rows=PATH``), ``*`` stands for every key of an object or every place of a list
 (``eval.*``), and a list at the end gives a row for each of its values. A column's path begins at the row. Others:
 
 ========== ===========================================================
@@ -69,7 +69,9 @@ def column_path(text: str) -> ColumnPath:
     origin: Origin = "record" if text.startswith("/") else "row"
     steps = _steps(text.removeprefix("/"))
     if "*" in steps:
-        raise ParameterError(f"* may stand in the path of the rows only (--rows), got the column path {text!r}.")
+        raise ParameterError(
+            f"* may stand in the path of the rows only (--column rows=PATH), got the column path {text!r}."
+        )
     return ColumnPath(text, origin, steps)
 
 

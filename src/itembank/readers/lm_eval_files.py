@@ -380,7 +380,7 @@ def _model_id(path: Path, run: Run, spec: ReadingSpec) -> str:
     if not name and spec.model_id_from == "name" and "__" in path.parent.name:
         name = folder  # the harness names the folder after the model, with __ for /
     if not name:
-        from_folder = remedy("model_id_from='folder'", "--model-id-from folder")
+        from_folder = remedy("model_id_from='folder'", "model_id_from = 'folder' in the file of --spec")
         by_name = remedy("model_id='...'", "--model-id NAME")
         raise DataError(
             f"{path}: the model is not told: there is no results_*.json of the same run beside it. Put it there, take "

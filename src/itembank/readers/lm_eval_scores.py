@@ -57,7 +57,9 @@ def _metric(name: str, options: Options) -> Metric:
     """One metric of the options, or why there is none."""
     problem = options.problem
     if not problem and name in COMPARING and not options.has_alternatives:
-        one_alone = remedy("response='probability-per-character'", "--response probability-per-character")
+        one_alone = remedy(
+            "response='probability-per-character'", "response = 'probability-per-character' in the file of --spec"
+        )
         problem = f"compares options, and some samples have only one; {one_alone} needs one alone"
     if problem:
         return Metric(np.full(options.log_likelihood.shape[0], np.nan), None, problem)

@@ -151,8 +151,8 @@ def _two_scenarios(name: str, items: Labels, labels: Labels, first: IntArray, di
     found = [f"{item!r} in {one!r} and {other!r}" for item, one, other in named]
     return (
         f"an item must belong to one {name}, got more for {index.size} items: {first_few(found, index.size)}. "
-        "Make item_id unique, for instance by putting the scenario before it (prefix_scenario=True, itembank import "
-        "--prefix-scenario)."
+        "Make item_id unique, for instance by putting the scenario before it (prefix_scenario=True; "
+        "prefix_scenario = true in the file of itembank import --spec)."
     )
 
 

@@ -14,6 +14,7 @@ from itembank.responses.responses import DEFAULT_SCENARIO, ResponseMatrix
 from itembank.responses.validation import check_complete, check_models_and_items_have_responses
 
 _DROP = "empty='drop'"
+_DROP_IN_FILE = "empty = 'drop' in the file of itembank import --spec"
 
 
 def to_matrix(
@@ -103,7 +104,7 @@ def _judge_emptiness(matrix: ResponseMatrix, spec: ReadingSpec, source: str) -> 
         if spec.empty == "error":
             check_models_and_items_have_responses(matrix.responses, matrix.model_ids, matrix.item_ids)
     except DataError as error:
-        advice = "" if spec.missing == "forbid" else f" {remedy(_DROP, 'itembank import ... --drop-empty')} does so."
+        advice = "" if spec.missing == "forbid" else f" {remedy(_DROP, _DROP_IN_FILE)} does so."
         raise DataError(f"{source}: {error}{advice}") from error
     return _without_empty(matrix, source) if spec.empty == "drop" else matrix
 

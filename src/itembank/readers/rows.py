@@ -213,7 +213,7 @@ def _disagreement(unequal: pl.DataFrame, column: str) -> str:
     return (
         f"an item must belong to one {column}, got more for {len(items)} items: {shown(items)} "
         f"({first[0]!r} in {shown(first[1])}). Make item_id unique, for instance by putting the scenario before it "
-        f"({remedy('prefix_scenario=True', 'itembank import --prefix-scenario')})."
+        f"({remedy('prefix_scenario=True', 'prefix_scenario = true in the file of itembank import --spec')})."
     )
 
 

@@ -260,7 +260,7 @@ def _tell_errors(runs: Sequence[SweBenchRun], spec: ReadingSpec) -> None:
         return
     counts = ", ".join(f"{quoted(name)}: {n}" for name, n in list(failed.items())[:5])
     more = f" and {len(failed) - 5} more" if len(failed) > 5 else ""
-    other = remedy("errors='wrong'", "--errors wrong")
+    other = remedy("errors='wrong'", "errors = 'wrong' in the file of --spec")
     what = (
         "count as wrong, as on the leaderboard"
         if spec.errors == "wrong"

@@ -121,7 +121,7 @@ def check_wide(source: str, spec: ReadingSpec) -> None:
         out = remedy("columns=...", "--column")
         raise DataError(f"{source}: a wide table has no column {shown(unread)} of its own. Leave it out of {out}.")
     if spec.prefix_scenario:
-        option = remedy("prefix_scenario", "--prefix-scenario")
+        option = "prefix_scenario"
         raise DataError(f"{source}: {option} is for long tables, and this one is wide. Leave it out.")
 
 

@@ -1,14 +1,8 @@
-"""A selection in the form evaluation harnesses take."""
+"""Items in the form that lm-evaluation-harness takes."""
 
 from collections.abc import Iterable
 
-from itembank.bank.selections import Selection
 from itembank.errors import DataError, shown
-
-
-def as_lm_eval_samples(selection: Selection) -> dict[str, list[int]]:
-    """Return the documents of a selection as the option `--samples` of lm-evaluation-harness takes them."""
-    return documents_of(selection.item_ids)
 
 
 def documents_of(item_ids: Iterable[str]) -> dict[str, list[int]]:
@@ -32,6 +26,6 @@ def documents_of(item_ids: Iterable[str]) -> dict[str, list[int]]:
     if foreign:
         raise DataError(
             f"item ids must be 'task/doc_id' to be run by lm-evaluation-harness, got {len(foreign)} others: "
-            f"{shown(foreign)}. Calibrate on logs of lm-evaluation-harness, or take plain ids (--emit ids)."
+            f"{shown(foreign)}. Calibrate on logs of lm-evaluation-harness."
         )
     return {task: sorted(documents) for task, documents in sorted(samples.items())}

@@ -61,6 +61,14 @@ def load_prediction(path: str | Path) -> PredictionSpec:
     return _loaded(Path(path), prediction_of)
 
 
+def holds_prediction(path: Path) -> bool:
+    """Whether a TOML file is of a prediction study, which names assessors; one that cannot be read is of none."""
+    try:
+        return "assessors" in read_toml(path)
+    except (OSError, DataError):
+        return False
+
+
 def _loaded(path: Path, make: Callable[[dict[str, Any], Path], Spec]) -> Spec:
     """Read a file, and make the spec of its content and folder; errors name the file."""
     try:

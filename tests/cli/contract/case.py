@@ -1,5 +1,6 @@
 """What the contract test needs to know of a command."""
 
+import re
 from dataclasses import dataclass, field
 
 
@@ -63,3 +64,8 @@ class Case:
     never: dict = field(default_factory=dict)
     nowhere: dict = field(default_factory=dict)
     stops: dict = field(default_factory=dict)
+
+
+def options(text):
+    """A value for each of several options, written as on one command line, by the options' names."""
+    return {one.partition(" ")[0]: one for one in re.split(r" (?=--)", text)}

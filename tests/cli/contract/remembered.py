@@ -6,6 +6,7 @@ import warnings
 
 import numpy as np
 
+import itembank
 from itembank.bank import bank_files
 from itembank.calibration.calibration_specs import METHODS
 from itembank.progress import silent
@@ -26,6 +27,7 @@ class Remembered:
     def install(self, patch):
         """Put itself in the place of what it remembers."""
         patch.setattr(bank_files, "load_bank", self._bank)
+        patch.setattr(itembank, "load_bank", self._bank)
         patch.setattr(read, "read_rows", self._rows)
         patch.setattr(METHODS, "kernel", lambda spec: lambda data, _spec, *, progress: self._fit(data, spec))
 

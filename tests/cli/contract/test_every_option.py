@@ -8,6 +8,7 @@ from contextlib import nullcontext
 
 import pytest
 
+import itembank
 from itembank.living import descendants
 from itembank.pages import blocks
 from itembank.readers import builtin
@@ -69,6 +70,7 @@ def world(tmp_path_factory, few_folds, remembered):
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(builtin, "load_builtin", few)
+        patch.setattr(itembank, "load_builtin", few)
         patch.setattr(blocks, "save_picture", written_plainly)
         patch.setattr(descendants, "now", lambda: "2026-01-01T00:00:00Z")
         patch.setattr(journal, "_now", lambda: "2026-01-01T00:00:00Z")  # the time of day is no effect

@@ -22,37 +22,36 @@ LONG = "organisation-of-models/Large-Language-Model-{}-chat-4bit"
 IDS = ("model_id", "model_a", "model_b")
 
 _LAW = "suite.parquet --bank suite-bank --law irsl --spec plain-law.toml"
-_SAMPLES = "samples.parquet --bank samples-bank --interval model-based --model model-1 --k 1,10"
+_SAMPLES = "samples.parquet --bank samples-bank --spec model-based.toml --model model-1 --k 1,10"
 CALLS = {
     "import": [
         *(f"{name} -o made.parquet" for name in ("past.csv", "py-irt.jsonl", "reports", "alpaca", "bfcl", "evalplus")),
         *(f"{name} -o made.parquet" for name in ("logs", "inspect", "livecodebench", "helm evalscope", *HARNESSES)),
-        "deep.json --as json --rows rows --column item_id=doc.id --column response=marks.acc --model-id a -o a.parquet",
+        "deep.json --as json --column rows=rows --column item_id=doc.id --column response=marks.acc --model-id a "
+        "-o a.parquet",
     ],
     "download": ["--list", "alpaca-eval --from alpaca -o made.parquet"],
     "match-names": ["past.csv renamed.csv -o made-names.csv"],
     "export eee": ["estimates.json -o made-records --organization us"],
-    "simulate": ["-o simulated.parquet --models 5 --items 400 --tasks 20"],
-    "calibrate": ["past.csv -o made-bank --method map --dims 1 --no-folds"],
-    "start": ["items.csv -o made-start"],
-    "info": ["bank", "suite-bank", "past.csv"],
+    "simulate": ["-o simulated.parquet --n-models 5 --n-items 400 --n-tasks 20"],
+    "calibrate": ["past.csv -o made-bank --method map --dims 1 --no-folds", "--items items.csv -o made-start"],
+    "info": ["bank", "suite-bank", "past.csv", "retired-bank --log", "named-bank retired-bank"],
     "bank retire": ["named-bank math/0 --reason key -o made-retired"],
-    "bank restore": ["retired-bank math/0 --reason right -o made-restored"],
     "bank merge": ["retired-bank named-bank -o made-merged"],
     "bank note": ["named-bank text -o made-noted"],
-    "bank link": ["bank late.csv"],
-    "bank add-items": ["bank late.csv -o made-larger"],
+    "bank add-items": ["bank late.csv -o made-larger", "bank late.csv --dry-run"],
     "bank add-models": ["bank one.csv -o made-with-models"],
     "bank add-scores": ["named-bank models.csv --score size -o made-with-scores"],
     "bank recalibrate": ["bank one.csv --how random -o made-anew"],
-    "bank log": ["retired-bank"],
-    "bank diff": ["named-bank retired-bank"],
-    "prepare": ["bank"],
     "publish-tiny": ["bank -n 9 -o made-tiny"],
     "sample-data": ["-o made-sample"],
     "select": ["bank -n 7 --method v-optimal", "bank-2 -n 7 --method optimal-design --spec design.toml"],
     "estimate": ["bank new.parquet --method p-irt --interval model-based"],
-    "check": ["bank whole.csv --selection random.json --group public=selection.json"],
+    "check": [
+        "bank whole.csv --selection random.json --group public=selection.json",
+        "past.csv --known exclude.txt",
+        "all-known.parquet --by family",
+    ],
     "compare": [
         "bank past.csv one.csv --method p-irt --model m0 --model m1 --model m14 --target all",
         "bank one.csv --method p-irt",
@@ -64,8 +63,6 @@ CALLS = {
     "session tell": ["asked.jsonl math/0 --response 1 --format table"],
     "session run": ["run.jsonl --command 'echo 1'"],
     "session status": ["answered.jsonl"],
-    "session export": ["answered.jsonl"],
-    "audit": ["past.csv --known exclude.txt", "all-known.parquet --by family"],
     "study dimensions": ["past.csv --dims 1 --method map"],
     "study homogeneity": ["bank"],
     "study predictions": ["bank", "bank --show bins"],
@@ -79,13 +76,15 @@ CALLS = {
         f"{_SAMPLES} --show tail",
         f"{_SAMPLES} --half-width 0.05 --show plan",
     ],
-    "scaling transfer": [f"two.parquet --force {one}" for one in ("--show models", "--source s0 --target s1")],
-    "scaling validity": ["two.parquet"],
+    "scaling transfer": [
+        *(f"two.parquet --spec forced.toml {one}" for one in ("--show models", "--source s0 --target s1")),
+        "two.parquet --show validity",
+    ],
     "study table": [
         "study",
-        "study --against random weighted",
+        "study --against random/weighted",
         "prediction",
-        "prediction --against-assessor 'task-mean, random'",
+        "prediction --against 'task-mean, random'",
     ],
 }
 NO_TABLE = {
@@ -94,8 +93,6 @@ NO_TABLE = {
     "session extend": "it notes the budget",
     "session serve": "it answers in JSON Lines",
     "study run": "study table shows it",
-    "study predict": "study table shows it",
-    "study plot": "it draws",
     "push": "it needs the Hub; one row of short texts",
     "pull": "it needs the Hub; one row of short texts",
     "run inspect": "it needs inspect_ai, and prints the table of estimate",

@@ -42,7 +42,7 @@ COMMANDS = (
     "session tell answered.jsonl code/1 --response 0 --cost seconds=2",
     *scaling_world.COMMANDS,
     "study run study.toml -o study --jobs 1",
-    "study predict prediction.toml -o prediction --jobs 1",
+    "study run prediction.toml -o prediction --jobs 1",
 )
 """Files that commands make."""
 

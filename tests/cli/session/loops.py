@@ -1,9 +1,9 @@
 """What the tests of session commands share: options, and the loop of the documentation."""
 
-import json
 from pathlib import Path
 
 import tests.sessions
+from itembank.readers.read import read_responses
 from itembank.sessions.journal import read_journal
 from itembank.sessions.session_spec import SessionSpec
 from tests.sessions.session_worker import response_to
@@ -41,4 +41,10 @@ def play(run, journal, *options, respond=response_to):
 
 
 def read_responses_of(run, journal):
-    return json.loads(run("session", "export", journal, "--format", "json").out)
+    answers = journal.parent / "answers-of-loop.parquet"
+    assert run("import", journal, "-o", answers).code == 0
+    responses = read_responses(answers)
+    return [
+        {"item_id": item, "response": value}
+        for item, value in zip(responses.item_ids, responses.responses[0].tolist(), strict=True)
+    ]

@@ -19,8 +19,8 @@ from tests.cli.session.loops import FAST, ids, play, read_responses_of
 def test_exports_answers_that_estimate_reads(run, bank_folder, journal, tmp_path):
     play(run, journal)
     run("session", "tell", journal, "math/0", "--correct", 1, "--trials", 4, "--cost", "seconds=2")
-    outcome = run("session", "export", journal, "-o", tmp_path / "answers.parquet")
-    assert (outcome.code, outcome.out) == (0, "")
+    outcome = run("import", journal, "-o", tmp_path / "answers.parquet", "--quiet")
+    assert outcome.code == 0
     responses = read_responses([tmp_path / "answers.parquet"])
     assert responses.model_ids == ["new/model"]
     told = {event["item_id"]: event for event in read_journal(journal).events if event["event"] == "told"}
@@ -37,31 +37,20 @@ def test_exports_answers_that_estimate_reads(run, bank_folder, journal, tmp_path
     assert json.loads(estimates.out)[-1]["n_items"] == len(told)
 
 
-def test_exports_to_the_terminal(run, journal):
-    outcome = run("session", "export", journal)
+def test_a_journal_without_answers_is_refused(run, journal, tmp_path):
+    outcome = run("import", journal, "-o", tmp_path / "a.parquet")
     assert outcome.code == 1
     assert "got none" in outcome.err
-    run("session", "tell", journal, "math/0", "--response", 1, "--cost", "seconds=2")
-    rows = json.loads(run("session", "export", journal, "--format", "json").out)
-    assert rows == [
-        {
-            "model_id": "new/model",
-            "item_id": "math/0",
-            "scenario": "math",
-            "subscenario": "part 0",
-            "response": 1.0,
-            "seconds": 2.0,
-        }
-    ]
 
 
-def test_failed_and_corrected_answers_are_not_exported(run, journal):
+def test_failed_and_corrected_answers_are_not_imported(run, journal, tmp_path):
     run("session", "tell", journal, "math/0", "--response", 1)
     run("session", "tell", journal, "math/3", "--response", 1)
     run("session", "tell", journal, "math/3", "--response", 0)
     run("session", "tell", journal, "math/0", "--failed")
-    rows = json.loads(run("session", "export", journal, "--format", "json").out)
-    assert [(row["item_id"], row["response"]) for row in rows] == [("math/3", 0.0)]
+    assert run("import", journal, "-o", tmp_path / "a.parquet").code == 0
+    answers = read_responses([tmp_path / "a.parquet"])
+    assert (answers.item_ids, answers.responses.tolist()) == (["math/3"], [[0.0]])
 
 
 def test_bank_and_journal_can_be_moved_together(run, bank_folder, tmp_path, monkeypatch):
@@ -106,12 +95,13 @@ def test_a_torn_journal_goes_on_and_says_so(run, journal):
     assert [event["event"] for event in read_journal(journal).events] == ["asked", "told"]
 
 
-@pytest.mark.parametrize("command", ["status", "export"])
-def test_looking_at_a_torn_journal_says_so_and_changes_nothing(run, journal, command):
+@pytest.mark.parametrize("command", [("session", "status"), ("import", "-o", "a.parquet")])
+def test_looking_at_a_torn_journal_says_so_and_changes_nothing(run, journal, command, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     run("session", "tell", journal, ids(run, journal)[0], "--response", 1)
     torn = journal.read_bytes() + b'{"time":"20'
     journal.write_bytes(torn)
-    outcome = run("session", command, journal)
+    outcome = run(*command, journal)
     assert outcome.code == 0
     assert "Warning: " in outcome.err
     assert "torn" in outcome.err
@@ -161,10 +151,9 @@ def test_odd_ids_pass_through_and_drive_no_terminal(run, tmp_path, stdin):
     rest = ["-", *asked[6:]] if "-" in asked[:6] else asked[6:]
     stdin("\n".join(json.dumps({"item_id": item, "response": 0}) for item in rest))
     assert run("session", "tell", journal, "-").code == 0
-    for arguments in (("status", journal), ("export", journal)):
-        outcome = run("session", *arguments)
-        assert outcome.code == 0
-        assert "\x1b" not in outcome.out + outcome.err
+    outcome = run("session", "status", journal)
+    assert outcome.code == 0
+    assert "\x1b" not in outcome.out + outcome.err
     assert len(read_responses_of(run, journal)) == 12
 
 

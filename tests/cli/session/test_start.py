@@ -159,7 +159,8 @@ def test_a_session_is_never_started_over(run, bank_folder, journal):
 
 def test_help_loads_neither_numpy_nor_polars():
     script = (
-        "import sys; from itembank.cli.session import command; print(sorted({'numpy', 'polars'} & set(sys.modules)))"
+        "import sys; from itembank.cli.session import session_command; "
+        "print(sorted({'numpy', 'polars'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"

@@ -14,7 +14,7 @@ def test_status_and_replay_say_how_typical_the_answers_are(run, fitted_bank, tmp
     assert {row["typicality"] for row in found["scores"]} == {found["typicality"]}
     assert found["method"] in {"p-irt", "stacked"}
     answers = tmp_path / "answers.parquet"
-    assert run("session", "export", journal, "-o", answers).code == 0
+    assert run("import", journal, "-o", answers).code == 0
     monkeypatch.setattr("itembank.estimation.typicality.FLAGGED", 1.0)  # so that every model is flagged
     told = run("session", "status", journal)
     assert f"{found['typicality']:.4f}" in told.out

@@ -97,6 +97,14 @@ def logs(simulated, manager_of, tmp_path_factory):
     return folder
 
 
+def with_spec(reading, folder):
+    """Write the lines of a reading spec that stand behind `--spec` into a file."""
+    if "--spec" not in reading:
+        return reading
+    (folder / "reading.toml").write_text(reading[-1])
+    return (*reading[:-1], folder / "reading.toml")
+
+
 @pytest.fixture(scope="session")
 def runs_of(tmp_path_factory):
     """Make a folder with logs of full runs, and the bank that is imported from them."""
@@ -104,7 +112,7 @@ def runs_of(tmp_path_factory):
     def runs(*given, reading=(), **arguments):
         folder = tmp_path_factory.mktemp("runs")
         write_logs(folder / "logs", *given, **arguments)
-        invoked("import", folder / "logs", "-o", folder / "past.parquet", *reading)
+        invoked("import", folder / "logs", "-o", folder / "past.parquet", *with_spec(reading, folder))
         invoked("calibrate", folder / "past.parquet", "-o", folder / "bank", *QUICK)
         return folder
 
@@ -120,7 +128,7 @@ def bank_of(logs, tmp_path_factory):
         key = (reading, calibrating)
         if key not in made:
             folder = tmp_path_factory.mktemp("bank")
-            invoked("import", logs, "-o", folder / "past.parquet", *reading)
+            invoked("import", logs, "-o", folder / "past.parquet", *with_spec(reading, folder))
             invoked("calibrate", folder / "past.parquet", "-o", folder / "bank", *QUICK, *calibrating)
             made[key] = folder / "bank"
         return made[key]

@@ -67,7 +67,7 @@ def bank(simulated, tasks, runs_of, few_folds):
 
     sys.path.insert(0, str(tasks))
     manager = TaskManager(include_path=str(tasks), include_defaults=False)
-    told, reading = f",token={TOKEN},path=/home/{TOKEN}/m", ("--model-id-from", "args")
+    told, reading = f",token={TOKEN},path=/home/{TOKEN}/m", ("--spec", 'model_id_from = "args"')
     arguments = {"tasks": ["exam"], "task_manager": manager, "reading": reading}
     folder = runs_of(simulated.SimulatedLM, N_MODELS, told, **arguments)
     sys.path.remove(str(tasks))

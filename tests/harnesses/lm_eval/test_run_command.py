@@ -146,7 +146,7 @@ def test_a_session_that_is_over_goes_on_with_a_larger_budget(run, place):
     assert (lower.code, "must be raised above 12 items, got 8" in lower.err) == (2, True)
 
 
-OTHER_NAMES = ("--rename", "products=times", "--rename", "words=sums", "--rename", "sums=words")
+OTHER_NAMES = ("--spec", 'task_names = {products = "times", words = "sums", sums = "words"}')
 """A name that no task of the harness has, and two that are those of other tasks."""
 WAYS = {
     "selection": ("-n", 9, "--import", "simulated_lm"),

@@ -43,7 +43,7 @@ def everything(bank):
         ((), (), lambda full: (full["sums"] + full["products"] + full["words"]) / 3),
         ((), ("--across", "items"), lambda full: (24 * full["sums"] + 12 * full["products"] + 16 * full["words"]) / 52),
         (("--task", "sums", "--task", "products"), ("--across", "items"), lambda full: full["calculating"]),
-        (("--groups", "--task", "sums", "--task", "products"), (), lambda full: full["calculating"]),
+        (("--task", "sums", "--task", "products", "--spec", "use_groups = true"), (), lambda full: full["calculating"]),
     ],
     ids=["macro", "micro", "the harness's group", "groups"],
 )

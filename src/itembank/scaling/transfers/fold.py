@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from itembank.calibration.calibration_specs import CalibrationSpec
-from itembank.errors import DataError, DataWarning, ParameterError, warn
+from itembank.errors import DataError, DataWarning, ParameterError, remedy, warn
 from itembank.irt.newton import map_abilities
 from itembank.irt.parameters import ItemParameters
 from itembank.numerics.arrays import FloatArray, IntArray, mean_where_known
@@ -104,8 +104,9 @@ def check_validity(validity: PairValidity, sets: ItemSets, spec: TransferSpec) -
         f"{validity.n_models} calibration models)."
     )
     if not spec.is_forced:
-        raise DataError(f"{text} They may measure different things, or models are too few to tell. Force it to see it "
-                        "all the same.")  # fmt: skip
+        how = remedy("TransferSpec(is_forced=True)", "is_forced = true in the file of --spec")
+        raise DataError(f"{text} They may measure different things, or models are too few to tell. To see it all the "
+                        f"same: {how}.")  # fmt: skip
     warn(f"{text} The transfer was forced.", DataWarning)
 
 

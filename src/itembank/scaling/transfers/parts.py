@@ -86,7 +86,7 @@ def folds(
     n_groups = int(index.max()) + 1
     if n_groups < 2:
         raise DataError(
-            f"leaving models out needs two groups of them or more, got {n_groups}. Name other groups (--group), the "
+            f"leaving models out needs two groups of them or more, got {n_groups}. Name other groups (--clusters), the "
             "calibration models (--calibration-model), or a bank (--bank)."
         )
     for split in splits_of(random_folds(n_groups, min(n_folds, n_groups), rng)[index]):

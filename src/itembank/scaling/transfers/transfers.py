@@ -108,7 +108,7 @@ def _recipe_groups(responses: ResponseMatrix, compute: TrainingCompute, *, are_l
         return groups
     warn(
         f"all models are of one recipe, {groups[0]!r}, and count as if unrelated. Where several are checkpoints of one "
-        "run, name a column that tells runs or sizes apart as groups (--group).",
+        "run, name a column that tells runs or sizes apart as groups (--clusters).",
         DataWarning,
     )
     return None

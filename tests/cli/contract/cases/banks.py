@@ -1,6 +1,6 @@
 """Cases of commands that make banks or begin with one."""
 
-from tests.cli.contract.case import Case, Mode
+from tests.cli.contract.case import Case, Mode, options
 from tests.cli.contract.cases.reading import ALLOWED, COMMON, MIXED, ONE_ATTEMPT, PAGES, no_chance
 
 _SPEC = (*("--item-model", "--dims", "--method", "--family", "--spec", "--seed"),)
@@ -12,7 +12,6 @@ def _calibrate(words, *, about=_SPEC, **more):
     return Mode(f"{words} -o out/bank --no-folds", about=about, unseen=("bank.json",), then=then, **more)
 
 
-_ALONE = ("--n-items", "--selection", "--seed", "--output", "--within", "--format")
 _CALIBRATE = Case(
     modes={
         "map": _calibrate(
@@ -36,6 +35,12 @@ _CALIBRATE = Case(
             then=(("info out/banks/past --format csv", ""), ("info out/banks/probabilities --format csv", "")),
             unseen=("bank.json",),
         ),
+        "items alone": Mode(
+            "--items items.csv -o out/bank",
+            unseen=("bank.json",),
+            about=("--items", "--output", "--within", "--format", "--folds", "--method", "--dims"),
+            then=(("info out/bank --format csv", ""),),
+        ),
         "replacing": Mode(
             "past.csv --method map --dims 1 --no-folds -o out/two-bank",
             about=("--force",),
@@ -44,24 +49,17 @@ _CALIBRATE = Case(
         ),
     },
     values={
-        "--jobs": "--jobs 2",
         **COMMON,
-        "--output": "-o out/other",
+        **options(
+            "--jobs 2 --output out/other --items items.csv --item-model 1pl --dims 2 --method mml --family beta "
+            "--within custom --across items --spec guessing.toml --folds --force --each"
+        ),
         "--scores": "--scores models.csv --score size",
         "--score": "--scores models.csv --score size",
-        "--item-model": "--item-model 1pl",
-        "--dims": "--dims 2",
-        "--method": "--method mml",
-        "--family": "--family beta",
-        "--within": "--within custom",
-        "--across": "--across items",
-        "--spec": "--spec guessing.toml",
-        "--folds": "--folds",
-        "--force": "--force",
-        "--each": "--each",
     },
     no_effect={
         ("map", "--force"): "nothing stands there",
+        ("items alone", "--items"): "it is this table already",
     },
     never={
         "--jobs": "numbers do not depend on the number of processes",
@@ -73,40 +71,15 @@ _CALIBRATE = Case(
         ("bifactor", "--dims"): "n_dims of item_model 'bifactor' is one more than there are scenarios",
     },
 )
-_OF_BANK = (("info out/bank --format csv", ""),)
-_START = Case(
-    modes={
-        "items alone": Mode(
-            "items.csv -o out/bank -n 9 --selection out/s.json", unseen=("bank.json",), about=_ALONE, then=_OF_BANK
-        ),
-        "replacing": Mode("items.csv -o out/two-bank", about=("--force",), brings=("two-bank",), codes=(1,)),
-    },
-    values={
-        **COMMON,
-        "--output": "-o out/other",
-        "--within": "--within custom",
-        "--across": "--across items",
-        "--force": "--force",
-        "--n-items": "-n 10",
-        "--selection": "--selection out/other.json",
-    },
-    nowhere={"--across": "both halves have as many items; calibrate has it"},
-)
-_PREPARE = Case(
-    modes={"a bank": Mode("out/two-bank", brings=("two-bank",))},
-    values={"--format": "--format json", "--jobs": "--jobs 2"},
-    never={"--jobs": "numbers do not depend on the number of processes"},
-)
 _INFO = Case(
     modes={
-        "facts": Mode("bank"),
+        "facts": Mode("bank", about=("--format", "--selection", "--log")),
+        "history": Mode("retired-bank --log", about=("--format", "--figure", "--log")),
+        "differences": Mode("named-bank retired-bank", about=("--format", "--figure", "--log")),
         "figure": Mode("bank --figure out/bank.png"),
     },
-    values={
-        "--figure": "--figure out/other.png",
-        "--selection": "--selection selection.json",
-        "--format": "--format json",
-    },
+    values=options("--figure out/other.png --selection selection.json --log --format json"),
+    no_effect={("history", "--log"): "it is on already"},
 )
 
 
@@ -118,30 +91,21 @@ _SELECT = Case(
         "design": Mode("bank-2 -n 7 --method optimal-design --format csv"),
         "d-optimal": Mode("bank-2 -n 7 --method optimal-design --spec design.toml --format csv", about=("--spec",)),
         "random design": Mode("bank -n 7 --method optimal-design --spec random-design.toml --format csv"),
-        "ids": Mode("bank -n 7 --method random --emit ids", about=("--emit", "--output", "--format", "--seed")),
+        "ids": Mode("bank -n 7 --method random --format ids", about=("--output", "--format", "--seed")),
         "file": Mode(
             "bank -n 7 --method random -o out/s.json",
-            about=("--output", "--emit", "--format"), unseen=("s.json",),
+            about=("--output", "--format"),
+            unseen=("s.json",),
         ),
-        "stages": Mode("bank -n 9 --stages 2 --method v-optimal --format json", about=("--later-scenarios",)),
         "next stage": Mode("bank --after alone.csv --selection stage1.json --format csv"),
     },
     values={
-        "--jobs": "--jobs 2",
         **COMMON,
-        "--n-items": "-n 12",
-        "--stages": "--stages 2",
-        "--later-scenarios": "--later-scenarios 1",
-        "--after": "--after another.csv",
-        "--selection": "--selection other-stage1.json",
-        "--per-scenario": "--per-scenario",
-        "--output": "-o out/selection.json",
-        "--method": "--method stratified",
-        "--target": "--target law",
-        "--spec": "--spec other-design.toml",
-        "--exclude": "--exclude exclude.txt",
-        "--must-include": "--must-include include.txt",
-        "--emit": "--emit lm-eval",
+        **options(
+            "--jobs 2 --n-items 12 --stages 2 --after another.csv --selection "
+            "other-stage1.json --per-scenario --output out/selection.json --method stratified --target law --spec"
+            " other-design.toml --exclude exclude.txt --must-include include.txt"
+        ),
     },
     no_effect={**no_chance("v-optimal", "design"), ("random design", "--target"): "it draws whatever is wanted"},
     stops={
@@ -151,64 +115,86 @@ _SELECT = Case(
         ("random design", "--method"): "keys of the file must be among",
     },
     never={"--jobs": "numbers do not depend on the number of processes"},
-)  # fmt: skip
+)
+_SORTED = ("--sort", "--most", "--reason", "--format", "--output")
 _CHECK = Case(
     modes={
-        "choose": Mode("bank whole.csv --only accuracy -n 9 --format csv", codes=(0, 3),
-                       about=("--n-items", "--level", "--format")),
-        "selection": Mode("bank whole.csv --only accuracy --selection selection.json --format csv", codes=(0, 3),
-                          about=("--selection", "--n-items", "--seed")),
-        "fit": Mode("bank past.csv --only fit --format json", codes=(0, 3),
-                    about=("--only", "--group", "--reference", "--since", "--level")),
+        "choose": Mode(
+            "bank whole.csv --only accuracy -n 9 --format csv",
+            codes=(0, 3),
+            about=("--n-items", "--format", "--known", "--by", "--most"),
+        ),
+        "selection": Mode(
+            "bank whole.csv --only accuracy --selection selection.json --format csv",
+            codes=(0, 3),
+            about=("--selection", "--n-items", "--seed"),
+        ),
+        "fit": Mode(
+            "bank past.csv --only fit --format json",
+            codes=(0, 3),
+            about=("--only", "--group", "--reference", "--since"),
+        ),
         "drift": Mode("bank past.csv --only drift --format json", about=("--since", "--group", "--n-items")),
+        "items": Mode("flipped.csv -o out/audit.csv --format json"),
+        "text": Mode("faulty.parquet", about=_SORTED),
+        "groups": Mode("all-known.parquet --by size --format json", about=("--by", "--clusters")),
+        "items of a bank": Mode("bank -o out/audit.csv --format json"),
     },
     values={
         **COMMON,
-        "--n-items": "-n 12",
-        "--selection": "--selection random.json",
-        "--ignore-unknown": "--ignore-unknown",
-        "--level": "--level 0.8",
-        "--only": "--only drift",
-        "--group": "--group public=selection.json",
-        "--reference": "--reference random.json",
-        "--since": "--since 2025-01-31",
+        **options(
+            "--n-items 12 --selection random.json --ignore-unknown --only drift --group public=selection.json "
+            "--reference random.json --since 2025-01-31 --known exclude.txt --choices choices.csv --by family "
+            "--clusters family --sort key-ratio --reason dead --most 3 --fail-on dead --output out/other.csv "
+            "--report out/page.html"
+        ),
     },
-    nowhere={
-        "--seed": "the chosen items are v-optimal, which leaves nothing to chance",
+    no_effect={
+        **{
+            (mode, one): "no item is flagged" for mode in ("items", "items of a bank") for one in ("--reason", "--most")
+        },
+        **{(mode, "--format"): "it is JSON already" for mode in ("items", "items of a bank")},
     },
+    nowhere={"--seed": "the chosen items are v-optimal, which leaves nothing to chance"},
     never={
+        **PAGES,
         "--ignore-unknown": "no full run here has more items; tests/cli/test_check.py has one",
         "--since": "no results here have dates; tests/cli/test_check.py has some",
+        "--fail-on": "it ends the command with code 1: tests/cli/test_check.py",
     },
-)  # fmt: skip
+    stops={
+        ("items", "--by"): "the models must have a column 'family'",
+        ("items of a bank", "--by"): "must divide the 14 models",
+    },
+)
 _ESTIMATE = Case(
     modes={
-        "table": Mode("bank one.csv --selection selection.json --method p-irt --format csv",
-                      values={"--interval": "--interval model-based"}),
+        "table": Mode(
+            "bank one.csv --selection selection.json --method p-irt --format csv",
+            values={"--interval": "--interval model-based"},
+        ),
         "model-based": Mode("bank one.csv --method gp-irt --interval model-based --format csv"),
-        "design": Mode("bank whole.csv --selection random.json --interval design --format csv",
-                       values={"--selection": "--selection selection.json"}),
-        "covariates": Mode("bank --models models.csv --covariate size --format csv",
-                           about=("--covariate", "--models", "--method", "--interval", "--level", "--selection"),
-                           values={"--interval": "--interval model-based"}),
-        "target": Mode("retired-bank one.csv --method p-irt --interval model-based --format csv",
-                       about=("--target",)),
-        "unknown items": Mode("bank more.csv --method p-irt --interval model-based --format csv",
-                              about=("--ignore-unknown",), codes=(1,)),
+        "design": Mode(
+            "bank whole.csv --selection random.json --interval design --format csv",
+            values={"--selection": "--selection selection.json"},
+        ),
+        "covariates": Mode(
+            "bank --models models.csv --covariate size --format csv",
+            about=("--covariate", "--models", "--method", "--interval", "--level", "--selection"),
+            values={"--interval": "--interval model-based"},
+        ),
+        "target": Mode("retired-bank one.csv --method p-irt --interval model-based --format csv", about=("--target",)),
+        "unknown items": Mode(
+            "bank more.csv --method p-irt --interval model-based --format csv", about=("--ignore-unknown",), codes=(1,)
+        ),
     },
     values={
         **ALLOWED,
-        "--format": "--format json",
-        "--ignore-unknown": "--ignore-unknown",
-        "--selection": "--selection random.json",
-        "--method": "--method weighted",
-        "--interval": "--interval calibrated",
-        "--estimand": "--estimand expected",
-        "--covariate": "--covariate family",
-        "--models": "--models other-models.csv",
-        "--level": "--level 0.8",
-        "--target": "--target quiz@1",
-        "--report": "--report out/page.html",
+        **options(
+            "--format json --ignore-unknown --selection random.json --method weighted --interval calibrated "
+            "--estimand expected --covariate family --models other-models.csv --level 0.8 --target quiz@1 "
+            "--report out/page.html"
+        ),
     },
     no_effect={
         **{(name, "--ignore-unknown"): "the bank holds every item" for name in ("table", "model-based", "design")},
@@ -223,7 +209,7 @@ _ESTIMATE = Case(
         ("design", "--method"): "design-based intervals bring their own estimate",
         ("design", "--selection"): "need the probability with which each item was drawn",
     },
-)  # fmt: skip
+)
 _CHOICES = ("--model", "--selection", "--method", "--level", "--estimand", "--power", "--target", "--ranking", "--seed")
 _COMPARE = Case(
     modes={
@@ -242,16 +228,11 @@ _COMPARE = Case(
     values={
         **ALLOWED,
         **COMMON,
-        "--ignore-unknown": "--ignore-unknown",
+        **options(
+            "--ignore-unknown --selection selection.json --method gp-irt --level 0.8 --estimand expected --power "
+            "0.6 --target math --ranking --report out/page.html"
+        ),
         "--model": "--model m3 --model m0",
-        "--selection": "--selection selection.json",
-        "--method": "--method gp-irt",
-        "--level": "--level 0.8",
-        "--estimand": "--estimand expected",
-        "--power": "--power 0.6",
-        "--target": "--target math",
-        "--ranking": "--ranking",
-        "--report": "--report out/page.html",
     },
     no_effect={
         ("pairs", "--ignore-unknown"): "the bank holds every item",
@@ -275,22 +256,11 @@ _PLAN = Case(
         "difference": Mode("bank --selector v-optimal --method p-irt --max-items 15 --difference 0.2 --format json"),
         "session": Mode("bank-2 --session -n 6 --format json", values={"--session": "--session random.toml"}),
     },
-    values={
-        "--jobs": "--jobs 2",
-        "--seed": "--seed 7",
-        "--format": "--format table",
-        "--half-width": "--half-width 0.1",
-        "--difference": "--difference 0.1",
-        "--target": "--target math",
-        "--level": "--level 0.8",
-        "--estimand": "--estimand expected",
-        "--power": "--power 0.6",
-        "--selector": "--selector stratified",
-        "--method": "--method weighted",
-        "--max-items": "--max-items 11",
-        "--session": "--session fast.toml",
-        "--n-items": "-n 7",
-    },
+    values=options(
+        "--jobs 2 --seed 7 --format table --half-width 0.1 --difference 0.1 --target math --level 0.8 "
+        "--estimand expected --power 0.6 --selector stratified --method weighted --max-items 11 --session "
+        "fast.toml --n-items 7"
+    ),
     no_effect={
         **no_chance("difference"),
         ("sizes", "--max-items"): "up to 500 items every size is tried",
@@ -304,33 +274,21 @@ _PLAN = Case(
     never={"--jobs": "numbers do not depend on the number of processes"},
 )
 
-_ABOUT_PAGES = ("--output", "--title", "--accuracy", "--selection", "--model", "--bank")
+_ABOUT_PAGES = ("--output", "--title", "--accuracy", "--bank")
 _REPORT = Case(
     modes={
         "bank": Mode("bank -o out/page.html", about=_ABOUT_PAGES),
-        "results": Mode("bank-2 one.csv -o out/page.html", about=_ABOUT_PAGES),
         "journal": Mode(
             "out/answered.jsonl --bank bank-2 -o out/page.html", brings=("answered.jsonl",), about=_ABOUT_PAGES
         ),
     },
-    values={
-        **ALLOWED,
-        "--output": "-o out/other.html",
-        "--title": "--title Other",
-        "--accuracy": "--no-accuracy",
-        "--selection": "--selection selection.json",
-        "--model": "--model m14",
-        "--bank": "--bank bank",
-    },
+    values={**options("--output out/other.html --title Other --bank bank"), "--accuracy": "--no-accuracy"},
     nowhere={"--bank": "a bank that is not the session's is refused, which names the option"},
-    never=MIXED,
 )
 CASES = {
     "calibrate": _CALIBRATE,
     "info": _INFO,
     "report": _REPORT,
-    "start": _START,
-    "prepare": _PREPARE,
     "select": _SELECT,
     "check": _CHECK,
     "estimate": _ESTIMATE,

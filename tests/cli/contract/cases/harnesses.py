@@ -1,31 +1,19 @@
 """Cases of commands that call an evaluation harness, which is not installed where these tests run."""
 
-from tests.cli.contract.case import Case, Mode
-from tests.cli.contract.cases.sessions import SESSION
+from tests.cli.contract.case import Case, Mode, options
+from tests.cli.contract.cases.sessions import SHORT
 
 _NOT_HERE = "it needs lm_eval; tests/harnesses/lm_eval runs it there"
 _RUN = {
-    "--output": "-o out/other",
-    "--selection": "--selection selection.json",
-    "--n-items": "-n 4",
-    "--adaptive": "--adaptive",
-    "--batch": "--batch 2",
-    "--stages": "--stages 2",
-    "--dry-run": "--dry-run",
-    "--ignore-prompts": "--ignore-prompts",
-    "--format": "--format json",
-    "--seed": "--seed 1",
-    **SESSION,
+    **SHORT,
+    **options(
+        "--output out/other --selection selection.json --n-items 4 --adaptive --batch 2 --stages 2 --dry-run "
+        "--ignore-prompts --format json --seed 1"
+    ),
 }
-_RUN_LM_EVAL = {**_RUN, "--model-id": "--model-id renamed", "--import": "--import json"}
-_RUN_INSPECT = {**_RUN, "--scorer": "--scorer match", "--task-arg": "--task-arg size=4"}
-_EXPORT = {
-    "--selection": "--selection selection.json",
-    "--output": "-o out/tasks",
-    "--name": "--name small",
-    "--include-path": "--include-path logs",
-    "--include-data": "--include-data",
-}
+_RUN_LM_EVAL = {**_RUN, **options("--model-id renamed --import json")}
+_RUN_INSPECT = {**_RUN, **options("--scorer match --task-arg size=4")}
+_EXPORT = options("--selection selection.json --output out/tasks --name small --include-path logs --include-data")
 
 CASES = {
     "run lm-eval": Case(

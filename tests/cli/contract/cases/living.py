@@ -1,17 +1,15 @@
 """Cases of commands that change banks, or show how they changed."""
 
-from tests.cli.contract.case import Case, Mode
+from dataclasses import replace
+
+from tests.cli.contract.case import Case, Mode, options
 from tests.cli.contract.cases.reading import MIXED
 
-_WRITING = {
-    "--output": "-o out/other",
-    "--force": "--force",
-    "--format": "--format csv",
-}
+_WRITING = options("--output out/other --force --format csv")
 _IDLE = {("new", "--force"): "nothing stands there"}
 _LORD = "--method stocking-lord"
 _MIXED = {"--allow-mixed-prompts": "--allow-mixed-prompts"}
-_LOG = (("bank log out/made --format json", ""),)
+_LOG = (("info out/made --log --format json", ""),)
 
 
 def _writing(words, **values):
@@ -24,22 +22,24 @@ def _writing(words, **values):
     return Case(modes=modes, values={**_WRITING, **values}, no_effect=dict(_IDLE), never=never)
 
 
+def _with_dry_run(words, **values):
+    case = _writing(words, **values)
+    dry = Mode(f"{words} --dry-run", about=("--method", "--format", "--how", "--output", "--status"))
+    why = {"--dry-run": "a bank that is to be written is refused with it"}
+    return replace(case, modes={**case.modes, "dry run": dry}, nowhere=why)
+
+
 CASES = {
     "bank retire": _writing(
         "named-bank math/0 --reason key",
         **{"--reason": "--reason noise", "--status": "--status suspect", "--label": "--label clean"},
     ),
-    "bank restore": _writing("retired-bank math/0 --reason right", **{"--reason": "--reason fine"}),
     "bank merge": _writing("retired-bank named-bank", **{"--note": "--note both"}),
     "bank note": _writing("named-bank text", **{"--name": "--name other"}),
-    "bank link": Case(
-        modes={"link": Mode("bank late.csv")},
-        values={"--method": _LORD, **_MIXED, "--format": "--format json"},
-        never=MIXED,
-    ),
-    "bank add-items": _writing(
+    "bank add-items": _with_dry_run(
         "bank late.csv",
         **_MIXED,
+        **{"--dry-run": "--dry-run"},
         **{"--method": _LORD, "--status": "--status field-test", "--how": "--how random", "--note": "--note may"},
     ),
     "bank add-models": _writing(
@@ -55,6 +55,4 @@ CASES = {
         **_MIXED,
         **{"--parameters": "--parameters all", "--how": "--how fixed", "--note": "--note may"},
     ),
-    "bank log": Case(modes={"log": Mode("retired-bank")}, values={"--format": "--format json"}),
-    "bank diff": Case(modes={"diff": Mode("named-bank retired-bank")}, values={"--format": "--format json"}),
 }

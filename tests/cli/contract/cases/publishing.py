@@ -1,6 +1,6 @@
 """Commands that bring banks to others, and others' banks here."""
 
-from tests.cli.contract.case import Case, Mode
+from tests.cli.contract.case import Case, Mode, options
 
 _HUB = "it needs the Hub: tests/publishing/test_hub.py sees it at work against a stand-in"
 _OPTIONS_OF_PUSH = (
@@ -24,20 +24,11 @@ CASES = {
                 "bank --selection selection.json -o out/tiny", values={"--selection": "--selection random.json"}
             ),
         },
-        values={
-            "--n-items": "-n 12",
-            "--selection": "--selection selection.json",
-            "--output": "-o out/other",
-            "--name": "--name other",
-            "--license": "--license mit",
-            "--include-column": "--include-column nothing",
-            "--drop-column": "--drop-column n_options",
-            "--tasks": "--tasks",
-            "--include-path": "--include-path logs",
-            "--include-data": "--include-data",
-            "--force": "--force",
-            "--format": "--format json",
-        },
+        values=options(
+            "--n-items 12 --selection selection.json --output out/other --name other --license mit "
+            "--include-column nothing --drop-column n_options --tasks --include-path logs --include-data --force "
+            "--format json"
+        ),
         stops={
             **{(mode, "--include-column"): "got 'nothing'" for mode in ("chosen here", "given")},
             **{(mode, "--tasks"): "must be a metric that lm_eval logs" for mode in ("chosen here", "given")},

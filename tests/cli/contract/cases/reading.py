@@ -2,10 +2,8 @@
 
 ALLOWED = {"--allow-mixed-prompts": "--allow-mixed-prompts"}
 MIXED = {"--allow-mixed-prompts": "tests/readers/test_contents.py has logs of other prompts"}
-SKIPPED = {"--skip-unusable": "tests/readers/test_refusals.py has files that cannot be read"}
 LEFT_OUT = {"--exclude-file": "tests/readers/test_refusals.py leaves files out"}
 PAGES = {"--report": "tests/cli writes the page of every command that has one"}
-MEMORY = {"--max-memory": "too little memory is refused, which names the option"}
 ONE_ATTEMPT = {
     "--estimand": "the expected score is refused, which names the option: no model attempted items repeatedly"
 }

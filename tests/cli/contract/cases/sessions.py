@@ -1,19 +1,14 @@
 """Cases of adaptive sessions, and of replays of recorded models."""
 
-from tests.cli.contract.case import Case, Mode
-from tests.cli.contract.cases.reading import ALLOWED, COMMON, MIXED, PAGES, no_chance, settled
+from tests.cli.contract.case import Case, Mode, options
+from tests.cli.contract.cases.reading import ALLOWED, COMMON, MIXED, no_chance, settled
 
-SESSION = {
-    "--session": "--session rare.toml",
-    "--cost": "--cost output_tokens",
-    "--target": "--target law",
-    "--max-items": "--max-items 2",
-    "--max-cost": "--max-cost seconds=6",
-    "--half-width": "--half-width 0.05",
-    "--threshold": "--threshold 0.2",
-    "--better-than": "--better-than m5",
-    "--level": "--level 0.8",
-}
+SHORT = options(
+    "--session rare.toml --cost output_tokens --target law --max-items 2 --max-cost seconds=6 --half-width 0.05 "
+    "--level 0.8"
+)
+"""Options of sessions that are begun and run at once."""
+SESSION = {**SHORT, **options("--threshold 0.2 --better-than m5")}
 _FAST = "--max-items 4 --session fast.toml"
 _LONG = "--max-items 12 --session fast.toml"
 _MODES = {
@@ -48,17 +43,11 @@ def _replay(words, about=(*SESSION, "--seed")):
     return Mode(f"bank-2 new.parquet {words} -o out/a.csv --format csv", codes=(0, 3), about=about)
 
 
-_ASK = {
-    "--n-items": "-n 2",
-    "--new": "--new",
-    "--bank": "--bank bank",
-    "--wait": "--wait 1",
-    "--format": "--format table",
-}
+_ASK = options("--n-items 2 --new --bank bank --wait 1 --format table")
 
 _PROGRAM = "echo 0.5; exit 0"
 _NEW_UNIT = """printf "{\\"response\\": 1, \\"costs\\": {\\"joules\\": 3}}" """.strip()
-_RAN = (("session export out/run.jsonl --bank bank-2 --format csv", ""),)
+_RAN = (("import out/run.jsonl -o out/ran.parquet --format csv", ""), ("info out/ran.parquet --format json", ""))
 
 _MOVED = {"--bank": "it says where the same bank lies; another is refused"}
 _WAIT = {"--wait": "tests/cli/session/test_loop.py has two commands at one journal"}
@@ -82,15 +71,8 @@ CASES = {
                 values={"--half-width": "--half-width 0.3", "--better-than": "--better-than m5"},
             ),
         },
-        values={
-            "--jobs": "--jobs 2",
-            **SESSION,
-            "--output": "-o out/other.jsonl",
-            "--model-id": "--model-id other",
-            "--seed": "--seed 7",
-        },
+        values={**SESSION, **options("--output out/other.jsonl --model-id other --seed 7")},
         no_effect={**no_chance(*_SURE), **_alike("threshold", "--half-width")},
-        never={"--jobs": "numbers do not depend on the number of processes"},
     ),
     "session ask": Case(
         modes={
@@ -124,39 +106,23 @@ CASES = {
         },
         never=_WAIT,
         nowhere={**_MOVED, "--failed": "it is one of three answers, and two are refused"},
-        values={
-            "--new-units": "--new-units",
-            "--response": "--response 0",
-            "--correct": "--correct 1",
-            "--trials": "--trials 5",
-            "--cost": "--cost seconds=5",
-            "--failed": "--failed",
-            "--again": "--again",
-            "--reason": "--reason timeout",
-            "--bank": "--bank bank",
-            "--wait": "--wait 1",
-            "--format": "--format table",
-        },
+        values=options(
+            "--new-units --response 0 --correct 1 --trials 5 --cost seconds=5 --failed --again --reason timeout "
+            "--bank bank --wait 1 --format table"
+        ),
     ),
     "session extend": Case(
         modes={
             "items": Mode("out/run.jsonl --bank bank-2 --max-items 40", brings=("run.jsonl",), then=_LATER),
         },
         stops={("items", "--max-cost"): "has no limit of seconds"},
-        never=_WAIT,
         nowhere=_MOVED,
-        values={
-            "--max-items": "--max-items 41",
-            "--max-cost": "--max-cost seconds=100",
-            "--bank": "--bank bank",
-            "--wait": "--wait 1",
-        },
+        values=options("--max-items 41 --max-cost seconds=100 --bank bank"),
     ),
     "session serve": Case(
         modes={"requests": Mode("out/run.jsonl --bank bank-2", brings=("run.jsonl",), stdin=_REQUESTS)},
-        never=_WAIT,
         nowhere=_MOVED,
-        values={"--new-units": "--new-units", "--bank": "--bank bank", "--wait": "--wait 1"},
+        values=options("--new-units --bank bank"),
     ),
     "session run": Case(
         modes={
@@ -196,46 +162,19 @@ CASES = {
                 about=("--new-units",),
             ),
         },
-        values={
-            "--command": "--command 'echo 0'",
-            "--shell": "--shell",
-            "--pattern": "--pattern '([01])'",
-            "--exit-code": "--exit-code",
-            "--timeout": "--timeout 0.001",
-            "--logs": "--logs out/logs",
-            "--retries": "--retries 0",
-            "--max-failures": "--max-failures 3",
-            "--new-units": "--new-units",
-            "--jobs": "--jobs 2",
-            "--wait": "--wait 1",
-            "--bank": "--bank bank",
-            "--format": "--format json",
-            "--report": "--report out/page.html",
-        },
+        values=options(
+            "--command 'echo 0' --shell --pattern '([01])' --exit-code --timeout 0.001 --logs out/logs --retries "
+            "0 --max-failures 3 --new-units --jobs 2 --bank bank --format json"
+        ),
         stops={("slow", "--timeout"): "Its time was up"},
         never={
-            **_WAIT,
-            **PAGES,
             "--jobs": "it changes how long a run takes; tests/harnesses/test_drive.py counts what runs",
         },
         nowhere=_MOVED,
     ),
     "session status": Case(
         modes={"answered": Mode("out/answered.jsonl --bank bank-2", brings=("answered.jsonl",))},
-        values={"--bank": "--bank bank", "--format": "--format json", "--report": "--report out/page.html"},
-        nowhere=_MOVED,
-        never=PAGES,
-    ),
-    "session export": Case(
-        modes={
-            "printed": Mode("out/answered.jsonl --bank bank-2", brings=("answered.jsonl",)),
-            "file": Mode("out/answered.jsonl --bank bank-2 -o out/a.parquet", brings=("answered.jsonl",)),
-        },
-        values={
-            "--bank": "--bank bank",
-            "--format": "--format json",
-            "--output": "-o out/answers.parquet",
-        },
+        values=options("--bank bank --format json"),
         nowhere=_MOVED,
     ),
     "replay": Case(
@@ -244,14 +183,7 @@ CASES = {
             **{name: _replay(_MODES[name]) for name in _REPLAYED},
             "d-optimal": _replay(_MODES["d-optimal"], about=("--session", "--cost")),
         },
-        values={
-            **SESSION,
-            **ALLOWED,
-            **COMMON,
-            "--batch": "--batch 2",
-            "--jobs": "--jobs 2",
-            "--output": "-o out/asked.csv",
-        },
+        values={**SESSION, **ALLOWED, **COMMON, **options("--batch 2 --jobs 2 --output out/asked.csv")},
         no_effect={
             **no_chance("table", *(name for name in _REPLAYED if name in _SURE)),
             **_alike("threshold", "--target", "--max-items", "--max-cost", "--half-width"),

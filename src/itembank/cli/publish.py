@@ -1,0 +1,328 @@
+"""Options of the commands that publish, and how they say what goes and what stays."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+import itembank as ib
+from itembank.cli.command import Command, Group, together
+from itembank.cli.options import (
+    ANY_PATH,
+    COUNT,
+    EXISTING_FOLDER,
+    FILE,
+    FOLDER,
+    bank_argument,
+    format_option,
+    option,
+    output_option,
+    refuse_unused,
+)
+from itembank.cli.render import is_quiet, note, print_rows, progress, warnings_as_notes
+from itembank.errors import visible
+from itembank.publishing.every_eval_ever import ExportSpec
+
+if TYPE_CHECKING:
+    from itembank.bank.banks import Bank
+    from itembank.bank.selections import Selection
+    from itembank.harnesses.lm_eval.export import ExportedTasks
+
+
+license_option = option("--license NAME license_name", "License, as the Hub has it: cc-by-4.0.", default="")
+column_options = together(
+    option(
+        "--include-column NAME include_columns",
+        "A column of items that may be published although it looks like questions or answers, or one of models beside "
+        "those that are known to be needed. Repeatable.",
+        many=True,
+    ),
+    option("--drop-column NAME drop_columns", "A column of items or models to leave out. Repeatable.", many=True),
+)
+include_data_option = option("--include-data", "Let the data files of tasks go: questions and answers, mostly.", bool)
+MOST_LISTED = 40
+
+
+def note_files(files: Mapping[str, int]) -> None:
+    """List the files that go, with their sizes."""
+    note(f"What goes: {len(files)} files, {sum(files.values()):,} bytes.")
+    for name, size in list(files.items())[:MOST_LISTED]:
+        note(f"  {size:>12,}  {visible(name)}")
+    if len(files) > MOST_LISTED:
+        note(f"  and {len(files) - MOST_LISTED} more")
+
+
+def note_columns(went: Sequence[str], left_out: Sequence[str]) -> None:
+    """List the columns of models that go and those of any table that stay."""
+    if went:
+        note(f"Columns of models that go: {visible(', '.join(went))}.")
+    if left_out:
+        note(f"Columns that stay: {visible(', '.join(left_out))}.")
+
+
+def note_tasks(notes: Sequence[str]) -> None:
+    """Say what exported tasks cannot do by themselves."""
+    for one in notes:
+        note(f"Note: {visible(one)}")
+
+
+@click.command("publish-tiny", cls=Command)
+@bank_argument
+@option("-n --n-items", "How many items to choose.", COUNT, default=100)
+@option("--selection", "Publish these items.  [default: choose them]", FILE)
+@option("-o --output", "Folder to publish.", FOLDER, required=True)
+@option("--name", "What it is called.  [default: as the folder]", default="")
+@license_option
+@column_options
+@option("--tasks has_tasks", "Also write tasks of lm-evaluation-harness that run the items.", bool)
+@option(
+    "--include-path DIR",
+    "--tasks: folder of the original tasks, where lm_eval does not bring them. What the chosen tasks need of it "
+    "is copied.",
+    EXISTING_FOLDER,
+)
+@include_data_option
+@option("--force", "Replace what was published there before.", bool)
+@format_option
+def publish_tiny_command(
+    *,
+    bank: Path,
+    n_items: int,
+    selection: Path | None,
+    output: Path,
+    name: str,
+    license_name: str,
+    include_columns: tuple[str, ...],
+    drop_columns: tuple[str, ...],
+    has_tasks: bool,
+    include_path: Path | None,
+    include_data: bool,
+    force: bool,
+    output_format: str,
+) -> None:
+    """Publish a small subset of a benchmark: items, weights and parameters, without past models' responses.
+
+    The folder is a bank that itembank estimate takes as it is, with the intervals of the whole bank. It also holds the
+    items as a table, a scoring program that needs numpy alone, a figure of how exact it is, and a README. Needs
+    pip install vl-convert-python.
+
+    \b
+      itembank publish-tiny bank -n 100 -o tiny
+      itembank estimate tiny new-model.csv
+      itembank push tiny hf:me/tiny
+      itembank publish-tiny bank -n 100 -o tiny --tasks
+      lm_eval --include_path tiny/tasks --tasks tiny --model ... --log_samples --output_path out
+    """  # noqa: D301
+    from itembank.publishing.task_files import file_sizes  # noqa: PLC0415
+
+    refuse_unused(
+        ("n_items", selection is None, "items that are chosen here, not with --selection FILE"),
+        ("include_path", has_tasks, "--tasks"),
+        ("include_data", include_path is not None, "--include-path"),
+    )
+    spec = ib.publishing.TinySpec(name, license_name, include_columns, drop_columns, include_data)
+    exported: list[ExportedTasks] = []
+
+    def write_tasks(folder: Path, bank: "Bank", selection: "Selection") -> None:
+        from itembank.harnesses.lm_eval.export import export_tasks  # noqa: PLC0415
+        from itembank.publishing.tiny_readme import GROUP  # noqa: PLC0415
+
+        done = export_tasks(bank, selection, folder, name=GROUP, include_path=include_path, include_data=include_data)
+        exported.append(done)
+
+    with warnings_as_notes(), progress("publish-tiny") as report:
+        tiny = ib.publishing.publish_tiny(
+            bank,
+            output,
+            n_items,
+            selection=selection,
+            spec=spec,
+            write_tasks=write_tasks if has_tasks else None,
+            overwrite=force,
+            progress=report,
+        )
+    held_out = tiny.held_out
+    row = {
+        "bank": tiny.bank.bank_id,
+        "items": tiny.selection.n_items,
+        "n_total": tiny.bank.n_items,
+        "mean_error": float("nan") if held_out is None else held_out.error,
+        "coverage": float("nan") if held_out is None else held_out.coverage,
+    }
+    print_rows([row], output_format, title=f"Published in {output}; errors of past models left out")
+    note_files(file_sizes(output))
+    note_columns((), tiny.left_out)
+    for one in exported:
+        note_tasks(one.notes)
+    note(f"Next: itembank estimate {output} new-model.csv")
+
+
+@click.command("push", cls=Command)
+@bank_argument
+@click.argument("place", metavar="HF:OWNER/NAME")
+@option("--private", "Make the repository private, where it is new.", bool)
+@option("--no-responses", "Leave out past models and their responses. The card says what needs them.", bool)
+@license_option
+@column_options
+@include_data_option
+@option("--message", "Message of the commit.", default="Push a bank of itembank")
+@format_option
+def push_command(
+    *,
+    bank: Path,
+    place: str,
+    no_responses: bool,
+    license_name: str,
+    output_format: str,
+    **choices: Any,
+) -> None:
+    """Push a bank to the Hugging Face Hub, with a card that says what it holds and how exact it is.
+
+    Whoever may read it can then write hf:owner/name wherever a bank is taken. Needs pip install huggingface_hub and
+    hf auth login. Of models, columns that nothing is known to need stay here unless --include-column names them.
+
+    \b
+      itembank push bank hf:me/bank --license cc-by-4.0
+      itembank push bank hf:me/bank --private --no-responses
+    """  # noqa: D301
+    from itembank.files.hub_client import quieten  # noqa: PLC0415
+
+    if is_quiet():
+        quieten()
+    spec = ib.publishing.PushSpec(with_responses=not no_responses, license=license_name, **choices)
+    with warnings_as_notes(), progress("push") as report:
+        done = ib.publishing.push(bank, place, spec, progress=report)
+    row = {"bank": done.bank_id, "name": done.name, "files": len(done.files)}
+    print_rows([row], output_format, title=f"Pushed {bank}")
+    note_files(done.files)
+    note_columns(done.columns, done.left_out)
+    note(f"Look at it: {done.address}")
+
+
+@click.command("pull", cls=Command)
+@click.argument("place", metavar="HF:OWNER/NAME[@REVISION]")
+@option("-o --output", "Folder of the bank.", FOLDER, required=True)
+@option("--force", "Replace the bank that is there.", bool)
+@format_option
+def pull_command(*, place: str, output: Path, force: bool, output_format: str) -> None:
+    """Copy a bank of the Hugging Face Hub into a folder of yours, after its files were checked.
+
+    Every command takes hf:owner/name in the place of a bank, too: then it is downloaded once, and found again without
+    a connection. A revision is a branch, a tag or a commit. Needs pip install huggingface_hub.
+
+    \b
+      itembank pull hf:me/bank -o bank
+      itembank pull hf:me/bank@v1.0 -o bank
+    """  # noqa: D301
+    from itembank.files.hub_client import quieten  # noqa: PLC0415
+
+    if is_quiet():
+        quieten()
+    bank = ib.publishing.pull_bank(place, output, overwrite=force)
+    row = {"bank": bank.bank_id, "name": bank.cache.source, "models": bank.n_models, "items": bank.n_items}
+    print_rows([row], output_format, title=f"Bank {output}")
+    if bank.published is not None and bank.published.subset is not None:
+        note("Programs are not pulled: score.py and tasks, where its README names them, stay on the Hub.")
+
+
+@click.command("eee", cls=Command)
+@click.argument("estimates", type=FILE)
+@output_option("the records: a folder, one file a model")
+@option("--organization NAME", "Who ran the items and estimated.", required=True)
+@option("--relationship", "Between these and the developers of the models.", ExportSpec)
+@option(
+    "--timestamp SECONDS", "When the estimates were made, in seconds since 1970.  [default: now]", click.IntRange(min=0)
+)
+@format_option
+def export_eee_command(*, estimates: Path, output: Path, output_format: str, **choices: Any) -> None:
+    """Write estimates as records of Every Eval Ever, with their intervals and the items behind them.
+
+    ESTIMATES is what itembank estimate --format json printed.
+
+    \b
+      itembank estimate bank new-model.csv --selection selection.json --format json > estimates.json
+      itembank export eee estimates.json --organization 'My lab' -o records/
+
+    Each result says that its score was estimated, from how many items of how many, and by which bank. Records are
+    aggregates of schema 0.3.0: a bank holds no question texts, so no samples are written.
+    """  # noqa: D301
+    import time  # noqa: PLC0415
+    from importlib.metadata import version  # noqa: PLC0415
+
+    from itembank.files.atomic import check_destination  # noqa: PLC0415
+    from itembank.publishing.every_eval_ever import (  # noqa: PLC0415
+        evaluation_records,
+        read_estimates,
+        write_records,
+    )
+
+    check_destination(output, is_folder=True)
+    if choices["timestamp"] is None:
+        choices["timestamp"] = int(time.time())
+    records = evaluation_records(read_estimates(estimates), ExportSpec(version=version("itembank"), **choices))
+    paths = write_records(records, output)
+    rows = [
+        {"file": str(path), "model_id": record["model_info"]["id"], "n_results": len(record["evaluation_results"])}
+        for path, record in zip(paths, records.values(), strict=True)
+    ]
+    print_rows(rows, output_format, title="Records of Every Eval Ever")
+    note("Before publishing, say in model_info how the models were deployed: it is unknown here.")
+
+
+@click.command("lm-eval-tasks", cls=Command)
+@bank_argument
+@option("--selection", "The items to export.", FILE, required=True)
+@option("-o --output DIR", "The folder to make; it must be new or empty.", ANY_PATH, required=True)
+@option("--name", "Name of the group of tasks.", default="tiny")
+@option(
+    "--include-path DIR",
+    "Folder of the original tasks, where lm_eval does not bring them. What the chosen tasks need of it is copied.",
+    EXISTING_FOLDER,
+)
+@include_data_option
+def export_lm_eval_command(
+    *, bank: Path, selection: Path, output: Path, name: str, include_path: Path | None, include_data: bool
+) -> None:
+    """Write chosen items as tasks that lm_eval runs by itself, with the estimate among its metrics.
+
+    For launchers that you cannot change. Prompts are those of the full run. The bank goes into the folder with the
+    responses of its models, so publish it only where you may publish these.
+
+    \b
+      itembank export lm-eval-tasks bank --selection selection.json -o tasks --name tiny
+      lm_eval --model hf --model_args pretrained=... --include_path tasks --tasks tiny --log_samples --output_path out
+      itembank estimate bank out --selection selection.json
+    """  # noqa: D301
+    from itembank.harnesses.lm_eval.export import export_tasks  # noqa: PLC0415
+
+    chosen = ib.Selection.load(selection)
+    refuse_unused(("include_data", include_path is not None, "--include-path"))
+    with warnings_as_notes(), progress("export") as report:
+        done = export_tasks(
+            ib.load_bank(bank),
+            chosen,
+            output,
+            name=name,
+            include_path=include_path,
+            include_data=include_data,
+            progress=report,
+        )
+    note_files(done.files)
+    note_columns((), done.left_out)
+    note_tasks(done.notes)
+    note(f"{chosen.n_items} items in {len(done.tasks)} tasks of the group {name!r} written to {output}.")
+    note(f"Next: lm_eval --include_path {output} --tasks {name} --log_samples --output_path out --model ...")
+
+
+@click.group("export", cls=Group)
+def export_command() -> None:
+    """Write chosen items or estimates in the form that another tool reads.
+
+    \b
+      itembank export lm-eval-tasks bank --selection selection.json -o tasks --name tiny
+    """  # noqa: D301 (click's \b keeps the block's lines)
+
+
+export_command.add_command(export_lm_eval_command)
+export_command.add_command(export_eee_command)
