@@ -463,12 +463,11 @@ def run_inspect_command(
         IGNORE_PROMPTS,
         HarnessCall,
         check_arguments,
-        check_release,
         check_task,
         expected_run,
         run_command,
-        task_items,
     )
+    from itembank.harnesses.inspect.samples import check_release, task_items  # noqa: PLC0415
 
     n_stages = 1 if n_chosen is None else int(stages)
     check_items(bank, selection, n_chosen, adaptive=adaptive, has_batches=adaptive, choices=choices)
