@@ -42,12 +42,12 @@ EQUIVALENT = {
     "gradients stop short of a direction that is nearly straight: the next sweep goes on from there",
     "src/itembank/calibration/marginal_ml/grid.py: curve_spacing = float(np.diff(grid.curve_nodes[:2, -1])[0]) "
     "if has_own_curves else 0.0: 2 -> 3": "only the first difference is taken, whatever nodes follow",
-    "src/itembank/estimation/difference_estimator.py: freedom = _ratio(sample.sums(counts) ** 2, "
+    "src/itembank/estimation/design_based.py: freedom = _ratio(sample.sums(counts) ** 2, "
     "sample.sums(counts**2), otherwise=1.0) - 1.0: 1.0 -> 0.5": "of the first, as drawn: "
     "degrees of freedom are at least zero",
     "src/itembank/irt/linear_gaussian.py: remaining = max(total - float(eigenvalues[:n_spikes].sum()), 1e-6 * "
     "total): 1e-6 -> 5e-07": "stands for nothing at all, and must not be zero",
-    "src/itembank/selection/local_model.py: result += weight * np.stack(model.mean(logit + node * spread)): "
+    "src/itembank/selection/later_stages.py: result += weight * np.stack(model.mean(logit + node * spread)): "
     "+ -> -": "nodes and weights are symmetric about zero",
     "src/itembank/numerics/newton.py: result: FloatArray = precision + RIDGE * largest[:, None, None] * "
     "np.eye(precision.shape[1]): 1 -> 2": "precisions are square",
@@ -58,7 +58,7 @@ EQUIVALENT = {
     "src/itembank/comparison/comparisons.py: which = flagged[self.pairs.first] + 2 * flagged[self.pairs.second]: "
     "+ -> -": "-2 and -1 name the same texts, counted from the end",
     "src/itembank/selection/greedy.py: if step + 1 == n_steps:: + -> -": "spares work that nothing uses any more",
-    "src/itembank/comparison/error_model.py: return min(4.0 + 6.0 / max(excess, 1e-9), n_models - 1.0): "
+    "src/itembank/comparison/pairs.py: return min(4.0 + 6.0 / max(excess, 1e-9), n_models - 1.0): "
     "1e-9 -> 5e-10": "either gives the number of models less one",
     "src/itembank/calibration/start.py: first = gram.sum(axis=1) + np.linspace(-1.0, 1.0, size) * np.abs(gram[0, 0])  "
     "# fixed, so that results repeat: * -> /": "any vector begins the search for the eigenvectors",

@@ -3,12 +3,12 @@ import dataclasses
 import numpy as np
 import pytest
 
-from itembank.comparison.calibration_errors import calibration_errors
 from itembank.comparison.compare import compare
 from itembank.comparison.comparison_spec import ComparisonSpec
+from itembank.comparison.differences import calibration_errors
 from itembank.estimation.estimator_specs import GPIRT, Factor
 from itembank.estimation.method_trials import sample_of
-from itembank.estimation.point import calibration_scores
+from itembank.estimation.point_methods import calibration_scores
 from itembank.responses.responses import ResponseMatrix
 from itembank.selection.select import select
 from tests.bank.banks import make_bank

@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 
 from itembank.comparison.differences import ItemCounts, TargetErrors, error_variance, least_variance
-from itembank.comparison.error_model import PairErrorModel
-from itembank.comparison.pairs import PairedDifferences
+from itembank.comparison.pairs import PairedDifferences, PairErrorModel
 
 
 def test_the_error_of_a_difference_lies_between_that_on_the_same_and_on_other_items():

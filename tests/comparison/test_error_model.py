@@ -3,8 +3,7 @@ import pytest
 from scipy.stats import kurtosis, norm
 from scipy.stats import t as student
 
-from itembank.comparison.error_model import finite_quantile, fit_pair_errors, fit_variance
-from itembank.comparison.pairs import model_pairs
+from itembank.comparison.pairs import finite_quantile, fit_pair_errors, fit_variance, model_pairs
 
 
 def line(disagreement):

@@ -1,9 +1,8 @@
 import numpy as np
 import pytest
 
-from itembank.comparison.compare import compare
+from itembank.comparison.compare import compare, pair_variance
 from itembank.comparison.comparison_spec import ComparisonSpec
-from itembank.comparison.pair_variance import pair_variance
 from itembank.errors import DataError
 from itembank.estimation.observations import observe
 from tests.estimation.simulated import new_models, shared_bank

@@ -1,6 +1,6 @@
 import numpy as np
 
-from itembank.comparison.ranking import square, tied_groups
+from itembank.comparison.comparisons import square, tied_groups
 
 
 def groups(scores, gap):

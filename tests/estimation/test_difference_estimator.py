@@ -5,8 +5,9 @@ import pytest
 from scipy.stats import binomtest, linregress
 from scipy.stats import t as student
 
-from itembank.estimation.design_based import _Design, _with_overall
-from itembank.estimation.difference_estimator import (
+from itembank.estimation.design_based import (
+    _Design,
+    _with_overall,
     difference_values,
     difference_variances,
     drawn,

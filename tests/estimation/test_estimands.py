@@ -10,8 +10,8 @@ from scipy.stats import poisson
 from itembank.errors import DataError, ParameterError
 from itembank.estimation.estimands import run_variance, widened
 from itembank.estimation.estimate import estimate
+from itembank.estimation.estimates import Scores
 from itembank.estimation.observations import _drawn_attempts
-from itembank.estimation.scores import Scores
 from itembank.irt.bernoulli import probability
 from itembank.responses.responses import ResponseMatrix
 from tests.estimation.simulated import new_models, shared_bank

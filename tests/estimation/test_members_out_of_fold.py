@@ -5,11 +5,10 @@ import pytest
 
 from itembank.estimation.estimate import estimate
 from itembank.estimation.estimator_specs import METHODS, PIRT, Auto, SampleMean, Stacked, Weighted
-from itembank.estimation.expectations import Expectations
 from itembank.estimation.folds import folds
-from itembank.estimation.members_out_of_fold import MembersOutOfFold
 from itembank.estimation.method_trials import try_methods
 from itembank.estimation.observations import Observations
+from itembank.estimation.past_errors import Expectations, MembersOutOfFold
 from tests.estimation.simulated import shared_bank
 
 pytestmark = pytest.mark.usefixtures("few_folds")

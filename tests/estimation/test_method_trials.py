@@ -10,7 +10,7 @@ from itembank.estimation.estimate import estimate
 from itembank.estimation.estimator_specs import PIRT, Stacked, Weighted
 from itembank.estimation.folds import folds
 from itembank.estimation.method_trials import SEED, sample_of, try_methods
-from itembank.estimation.point import Known, point_scores
+from itembank.estimation.point_methods import Known, point_scores
 from itembank.estimation.response_summary import summarise_responses
 from itembank.selection.select import select
 from tests.estimation.simulated import new_models, shared_bank, small_bank

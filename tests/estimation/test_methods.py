@@ -5,10 +5,9 @@ import pytest
 
 from itembank.errors import ParameterError
 from itembank.estimation.estimator_specs import DEFAULT_MEMBERS, GPIRT, METHODS, PIRT, Auto, Stacked
-from itembank.estimation.gp_irt import estimated_factor, gp_irt, sample_share
-from itembank.estimation.predictions import predicted_sums
-from itembank.estimation.sample_means import sample_mean, weighted_mean
-from itembank.estimation.scenario_sums import scenario_items, scenario_sums
+from itembank.estimation.point_methods import estimated_factor, gp_irt, sample_share
+from itembank.estimation.predictions import predicted_sums, scenario_items, scenario_sums
+from itembank.estimation.response_summary import sample_mean, weighted_mean
 from itembank.irt.parameters import ItemParameters
 
 SCENARIO = np.array([0, 1, 0, 1, 1])

@@ -3,7 +3,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from itembank.estimation.out_of_fold import OutOfFold, without_sampling_error
+from itembank.estimation.calibrated_scores import OutOfFold, without_sampling_error
 from itembank.numerics.intervals import calibrated_half_widths
 
 

@@ -1,6 +1,6 @@
 import numpy as np
 
-from itembank.estimation.point import weighted_means
+from itembank.estimation.point_methods import weighted_means
 
 
 def test_weighted_means_are_over_what_was_answered():

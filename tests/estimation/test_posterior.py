@@ -1,8 +1,7 @@
 import numpy as np
 import pytest
 
-from itembank.estimation.posterior import score_posterior, standard_error
-from itembank.estimation.predictions import predicted_sums
+from itembank.estimation.predictions import predicted_sums, score_posterior, standard_error
 from itembank.irt.bernoulli import probability
 from itembank.irt.parameters import ItemParameters
 

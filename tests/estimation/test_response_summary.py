@@ -1,8 +1,7 @@
 import numpy as np
 
-from itembank.estimation.basis import ScoreBasis
 from itembank.estimation.observations import observe
-from itembank.estimation.response_summary import ResponseSummary, summarise_responses, summary_at
+from itembank.estimation.response_summary import ResponseSummary, ScoreBasis, summarise_responses, summary_at
 from itembank.irt.newton import map_abilities
 from itembank.irt.parameters import AbilityPrior
 from tests.estimation.simulated import new_models, small_bank, with_gaps

@@ -1,6 +1,6 @@
 import numpy as np
 
-from itembank.estimation.scores import Scores
+from itembank.estimation.estimates import Scores
 
 
 def numbered(n_models, n_targets, start=0.0):

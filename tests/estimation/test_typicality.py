@@ -6,7 +6,7 @@ from scipy.stats import betabinom
 
 from itembank.errors import DataWarning
 from itembank.estimation.estimate import estimate
-from itembank.estimation.typicality import PastMisfit, Typicality
+from itembank.estimation.estimates import PastMisfit, Typicality
 from itembank.responses.responses import ResponseMatrix
 from tests.estimation.simulated import shared_bank
 

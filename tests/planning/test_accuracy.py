@@ -9,8 +9,8 @@ from itembank.bank.bank_files import load_bank, save_bank
 from itembank.errors import DataError
 from itembank.planning import accuracy as module
 from itembank.planning.accuracy import Accuracy, accuracy, can_be_measured, kept_accuracy
+from itembank.planning.goals import PrecisionCurve
 from itembank.planning.plan import plan
-from itembank.planning.precision import PrecisionCurve
 from tests.bank.banks import make_bank
 
 pytestmark = pytest.mark.usefixtures("few_folds")

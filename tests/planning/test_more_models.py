@@ -7,7 +7,7 @@ from scipy.stats import t
 
 from itembank.errors import ParameterError
 from itembank.living.starting import start
-from itembank.planning.more_models import USUAL_AGREEMENT, between_models, plan_models
+from itembank.planning.accuracy import USUAL_AGREEMENT, between_models, plan_models
 from itembank.responses.responses import ResponseMatrix
 
 

@@ -3,7 +3,7 @@ import pytest
 from scipy.stats import norm
 
 from itembank.numerics.intervals import ALLOWANCE
-from itembank.planning.precision import detectable_difference, expected_half_width, grid_sizes, precision_curve
+from itembank.planning.goals import detectable_difference, expected_half_width, grid_sizes, precision_curve
 
 
 def sampling_error(sizes, n_total, scale=1.0):

@@ -6,7 +6,7 @@ from itembank.irt.bernoulli import probability
 from itembank.irt.families import ResponseModel
 from itembank.irt.parameters import ItemParameters
 from itembank.numerics.symmetric import packed_products
-from itembank.selection.design import DesignItems
+from itembank.selection.item_worth import DesignItems
 
 KINDS = {"none": (0.0, 1.0), "lower": (0.25, 1.0), "both": (0.1, 0.95)}
 

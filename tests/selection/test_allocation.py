@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from itembank.selection.allocation import expected_counts, random_counts, rounded_counts
+from itembank.selection.random_items import expected_counts, random_counts, rounded_counts
 
 
 def test_parts_that_are_too_small_give_the_rest_to_the_others():

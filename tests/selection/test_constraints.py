@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from itembank.errors import ParameterError
-from itembank.selection.constraints import Constraints
+from itembank.selection.greedy import Constraints
 from tests.bank.banks import make_bank
 
 

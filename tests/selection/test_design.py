@@ -11,7 +11,7 @@ from itembank.irt.bernoulli import probability
 from itembank.irt.parameters import ItemParameters
 from itembank.responses.targets import ScoreTargets
 from itembank.selection.criteria import CRITERIA, INFORMATION, VOptimality, criterion_of
-from itembank.selection.design import DesignItems, criterion_scores, goal_matrix, updated_covariance
+from itembank.selection.item_worth import DesignItems, criterion_scores, goal_matrix, updated_covariance
 from tests.bank.banks import make_bank
 from tests.selection.designs import (
     KINDS,

@@ -11,7 +11,7 @@ from itembank.irt import beta
 from itembank.irt.families import ResponseModel
 from itembank.irt.logistic import asymptotes_of
 from itembank.selection.criteria import CRITERIA
-from itembank.selection.design import criterion_scores, goal_matrix
+from itembank.selection.item_worth import criterion_scores, goal_matrix
 from tests.selection.designs import KINDS, make_items, make_parameters, make_posterior
 
 

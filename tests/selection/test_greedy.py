@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from itembank.selection.criteria import CRITERIA, VOptimality, criterion_of
-from itembank.selection.design import criterion_scores, goal_matrix
 from itembank.selection.greedy import Bounds, allowed_scenarios, next_items
+from itembank.selection.item_worth import criterion_scores, goal_matrix
 from tests.selection.designs import covariance_after, make_items, make_parameters, make_posterior
 
 N_ITEMS = 24

@@ -10,8 +10,7 @@ from scipy.stats import norm
 from itembank.errors import DataError
 from itembank.irt.parameters import ItemParameters
 from itembank.publishing import without_responses
-from itembank.selection.local_design import LocalDesign
-from itembank.selection.local_model import _expected_curve
+from itembank.selection.later_stages import LocalDesign, _expected_curve
 from itembank.selection.select import select
 from itembank.selection.selector_specs import VOptimal
 from tests.bank.banks import make_bank, with_family

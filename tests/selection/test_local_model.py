@@ -3,7 +3,7 @@
 import numpy as np
 
 from itembank.irt.linear_gaussian import fit_factor_model
-from itembank.selection.local_model import _residual_model
+from itembank.selection.later_stages import _residual_model
 from itembank.selection.selector_specs import VOptimal
 
 

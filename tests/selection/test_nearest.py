@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from itembank.selection.nearest import weighted_by_nearest
+from itembank.selection.anchors import weighted_by_nearest
 from itembank.selection.pools import ScenarioPool
 
 POINTS = np.array([[0.0, 0.0], [0.2, 0.0], [0.1, 0.1], [5.0, 5.0], [5.1, 5.0], [9.0, 0.0]])

@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 
 from itembank.selection.pools import ScenarioPool
-from itembank.selection.simple_random import choose_random
-from itembank.selection.stratified import choose_stratified
+from itembank.selection.random_items import choose_random, choose_stratified
 
 SIZES = np.array([3, 10, 25, 40])
 STRATA = np.repeat(np.arange(4), SIZES)

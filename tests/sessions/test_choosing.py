@@ -4,7 +4,7 @@ from scipy.stats import norm
 
 from itembank.irt.bernoulli import information_weights, probability
 from itembank.irt.parameters import AbilityPrior
-from itembank.selection.constraints import Constraints
+from itembank.selection.greedy import Constraints
 from itembank.sessions.choosing import choose, start_abilities, with_pending
 from itembank.sessions.events import Asked, Told
 from itembank.sessions.limits import Budget

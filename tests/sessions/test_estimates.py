@@ -7,10 +7,10 @@ from scipy.special import ndtri
 from itembank.bank.bank_factors import bank_factor_model
 from itembank.estimation.estimate import estimate
 from itembank.estimation.estimator_specs import PIRT, Factor
-from itembank.estimation.expectations import Expectations
 from itembank.estimation.observations import observe
-from itembank.estimation.point import Known, point_scores
-from itembank.estimation.regression.factor import predict_factor
+from itembank.estimation.past_errors import Expectations
+from itembank.estimation.point_methods import Known, point_scores
+from itembank.estimation.regressions import predict_factor
 from itembank.estimation.response_summary import posterior_moments
 from itembank.estimation.stacking import combined, reconciled
 from itembank.irt.bernoulli import probability

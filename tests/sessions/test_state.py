@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from itembank.errors import DataError
-from itembank.selection.design import DesignItems
+from itembank.selection.item_worth import DesignItems
 from itembank.sessions.events import Asked, Failed, Told
 from itembank.sessions.state import apply, check, fold, initial
 from tests.sessions.simulated import session_bank

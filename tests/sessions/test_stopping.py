@@ -6,7 +6,7 @@ import pytest
 from scipy.stats import norm
 
 from itembank.errors import DataError, ParameterError
-from itembank.selection.constraints import Constraints
+from itembank.selection.greedy import Constraints
 from itembank.sessions.limits import Budget, Decision, Stopping
 from itembank.sessions.stopping import probability_above
 from tests.sessions.simulated import expected, model_based, run, session_bank, true_answers

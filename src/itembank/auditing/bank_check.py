@@ -11,12 +11,11 @@ from itembank.bank.banks import Bank
 from itembank.bank.selections import Selection
 from itembank.checks import check_fraction, check_whole
 from itembank.errors import DataError, shown
-from itembank.estimation.automatic import choose_method
 from itembank.estimation.estimate import estimate
 from itembank.estimation.folds import folds
-from itembank.estimation.method_trials import sample_of, try_methods
+from itembank.estimation.method_trials import choose_method, sample_of, try_methods
 from itembank.estimation.observations import bank_positions, known_items
-from itembank.estimation.scenario_sums import scenario_sums
+from itembank.estimation.predictions import scenario_sums
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.planning.select import select
 from itembank.progress import ProgressCallback, part_of, silent

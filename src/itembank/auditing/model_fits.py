@@ -11,7 +11,7 @@ from itembank.auditing.fit_statistics import FitStatistics, ItemGroup, cumulativ
 from itembank.auditing.past_fit import factor_model_of, past_session_statistics, past_statistics, statistics_by
 from itembank.auditing.person_fit_results import GroupFit, ModelFit, OrderFit, SurprisingAnswer
 from itembank.bank.banks import Bank
-from itembank.estimation.typicality import PastMisfit
+from itembank.estimation.estimates import PastMisfit
 from itembank.irt.residuals import item_residuals, successive_residuals
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.progress import ProgressCallback

@@ -3,7 +3,7 @@
 import numpy as np
 
 from itembank.bank.banks import Bank
-from itembank.estimation.basis import score_basis
+from itembank.estimation.response_summary import score_basis
 from itembank.irt.bernoulli import probability
 from itembank.irt.newton import map_abilities
 from itembank.numerics.arrays import FloatArray, IntArray

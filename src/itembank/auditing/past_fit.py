@@ -10,8 +10,7 @@ from itembank.bank.bank_cache import cache_name
 from itembank.bank.bank_factors import bank_factor_model
 from itembank.bank.banks import Bank
 from itembank.errors import DataError
-from itembank.estimation.folds import MINIMUM_FOR_FOLDS, Fold, folds
-from itembank.estimation.trials import run_trial
+from itembank.estimation.folds import MINIMUM_FOR_FOLDS, Fold, folds, run_trial
 from itembank.irt.linear_gaussian import FactorModel
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.progress import ProgressCallback, silent

@@ -8,8 +8,7 @@ from typing import Any, Final
 from itembank.auditing.fit_groups import NAMED
 from itembank.auditing.fit_p_values import joint_p_value
 from itembank.errors import shown
-from itembank.estimation.estimates import known_number
-from itembank.estimation.typicality import OUTSIDE_GUARANTEE
+from itembank.estimation.estimates import OUTSIDE_GUARANTEE, known_number
 from itembank.tabular import Tabular
 
 RARE: Final = 0.05

@@ -33,8 +33,7 @@ from itembank.cli.report_options import report_option, report_result
 from itembank.cli.spec_options import spec_option
 from itembank.cli.typicality_words import note_flagged
 from itembank.comparison.comparison_spec import ComparisonSpec
-from itembank.estimation.estimand_names import ESTIMANDS_IN_WORDS, RUN, Estimand
-from itembank.estimation.estimator_specs import METHODS
+from itembank.estimation.estimator_specs import ESTIMANDS_IN_WORDS, METHODS, RUN, Estimand
 from itembank.responses.score_names import without_only_scenario
 
 if TYPE_CHECKING:
@@ -105,8 +104,8 @@ def command(
     """  # noqa: D301
     from itembank.bank.bank_files import load_bank  # noqa: PLC0415
     from itembank.bank.selections import Selection  # noqa: PLC0415
-    from itembank.comparison.checks import bank_and_targets  # noqa: PLC0415
     from itembank.comparison.compare import compare  # noqa: PLC0415
+    from itembank.comparison.compared_models import bank_and_targets  # noqa: PLC0415
 
     refuse_unused(("power", not ranking, "pairs of models, not with --ranking"))
     loaded, wanted = bank_and_targets(load_bank(bank), "all" if "all" in target else target)

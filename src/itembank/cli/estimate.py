@@ -28,9 +28,7 @@ from itembank.cli.render import note, print_rows, progress, refuse_empty, warnin
 from itembank.cli.report_options import note_report, report_option, typed_command, write_report
 from itembank.cli.typicality_words import note_flagged, typicality_text
 from itembank.errors import visible
-from itembank.estimation.estimand_names import ESTIMANDS_IN_WORDS, RUN, Estimand
-from itembank.estimation.estimator_specs import METHODS, IntervalKind
-from itembank.estimation.interval_words import MEANING
+from itembank.estimation.estimator_specs import ESTIMANDS_IN_WORDS, MEANING, METHODS, RUN, Estimand, IntervalKind
 from itembank.responses.score_names import without_only_scenario
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from click.core import ParameterSource
 
 from itembank.cli.command import Decorator, headed
 from itembank.cli.render import is_quiet, note
-from itembank.estimation.estimand_names import ESTIMANDS, RUN
+from itembank.estimation.estimator_specs import ESTIMANDS, RUN
 from itembank.responses.score_names import Across, Within
 
 Function = TypeVar("Function", bound=Callable[..., Any])

@@ -20,8 +20,7 @@ from itembank.cli.options import (
 )
 from itembank.cli.render import note, print_record, progress, warnings_as_notes
 from itembank.cli.spec_options import spec_option
-from itembank.estimation.estimand_names import Estimand
-from itembank.estimation.estimator_specs import METHODS
+from itembank.estimation.estimator_specs import METHODS, Estimand
 from itembank.planning.plan_spec import PlanSpec
 from itembank.selection.selector_specs import METHODS as SELECTORS
 

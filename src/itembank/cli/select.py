@@ -135,8 +135,8 @@ def command(
     from itembank.bank.selections import Selection  # noqa: PLC0415
     from itembank.files.atomic import check_destination  # noqa: PLC0415
     from itembank.files.digests import with_digest  # noqa: PLC0415
-    from itembank.planning.next_stage import next_stage  # noqa: PLC0415
-    from itembank.selection.emit import as_lm_eval_samples  # noqa: PLC0415
+    from itembank.planning.select import next_stage  # noqa: PLC0415
+    from itembank.selection.recipes import as_lm_eval_samples  # noqa: PLC0415
 
     _check_stage(n_items, after, selection)
     refuse_unused(("later_scenarios", stages != "1", "--stages"))

@@ -13,7 +13,7 @@ from itembank.responses.score_names import Across, Within
 
 if TYPE_CHECKING:
     from itembank.bank.banks import Bank
-    from itembank.planning.more_models import MoreModels
+    from itembank.planning.accuracy import MoreModels
 
 
 @click.command("start", cls=Command)
@@ -61,7 +61,7 @@ def command(
     from itembank.bank.bank_files import check_bank_destination, save_bank  # noqa: PLC0415
     from itembank.files.atomic import check_destination  # noqa: PLC0415
     from itembank.living.starting import start  # noqa: PLC0415
-    from itembank.planning.more_models import plan_models  # noqa: PLC0415
+    from itembank.planning.accuracy import plan_models  # noqa: PLC0415
     from itembank.planning.select import select  # noqa: PLC0415
     from itembank.readers.agreement import read_new_responses  # noqa: PLC0415
     from itembank.readers.known import read_known  # noqa: PLC0415

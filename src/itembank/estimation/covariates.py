@@ -8,13 +8,12 @@ import polars as pl
 
 from itembank.bank.banks import Bank
 from itembank.errors import DataError
+from itembank.estimation.estimates import Scores
 from itembank.estimation.estimator_specs import Stacked
 from itembank.estimation.folds import folds
-from itembank.estimation.forecast import Forecast
-from itembank.estimation.members_out_of_fold import MembersOutOfFold
-from itembank.estimation.point import calibration_scores
-from itembank.estimation.regression.ridge import predict_ridge
-from itembank.estimation.scores import Scores
+from itembank.estimation.past_errors import MembersOutOfFold
+from itembank.estimation.point_methods import Forecast, calibration_scores
+from itembank.estimation.regressions import predict_ridge
 from itembank.numerics.arrays import mean_where_known
 from itembank.numerics.intervals import calibrated_half_widths
 from itembank.progress import ProgressCallback, silent
@@ -26,26 +25,17 @@ LEAST_GAIN = 1e-3
 
 
 def forecast_scores(
-    bank: Bank, models: pl.DataFrame, columns: Sequence[str], *, progress: ProgressCallback = silent
+    bank: Bank,
+    models: pl.DataFrame,  # The new models' table
+    columns: Sequence[str],
+    *,
+    progress: ProgressCallback = silent,
 ) -> Forecast:
     """Forecast the scores of new models, and of each calibration model as if it were new, by ridge regression.
 
     Categories are pooled partially: the ridge penalty, which has the least squared error on models left out one at a
     time, draws what is particular to a category of few models to nothing. Columns that say nothing of scores so leave
     little but the mean.
-
-    Parameters
-    ----------
-    bank : Bank
-    models : DataFrame of n_new rows
-        The new models' table.
-    columns : sequence of str
-    progress : ProgressCallback
-
-    Raises
-    ------
-    DataError
-        When a table lacks a column, or too few models can be left out.
     """
     bank.check_responses("Covariates need")
     past_models = bank.responses.models

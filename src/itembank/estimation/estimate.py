@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import get_args
 
 import numpy as np
 
@@ -16,33 +17,38 @@ from itembank.bank.arguments import (
 from itembank.bank.bank_views import with_target
 from itembank.bank.banks import Bank
 from itembank.bank.selections import Selection
-from itembank.checks import check_one_of
-from itembank.errors import DataError, DataWarning, remedy, shown, warn
-from itembank.estimation.automatic import Chosen, choose_method, has_too_few, too_few
-from itembank.estimation.checks import (
-    check_covariates,
-    check_headline,
-    check_interval,
-    check_item_model,
-    warn_of_unequal_weights,
+from itembank.checks import check_fraction, check_one_of
+from itembank.errors import DataError, DataWarning, ParameterError, remedy, shown, warn
+from itembank.estimation.calibrated_scores import calibrated, model_based
+from itembank.estimation.covariates import (
+    explain_alone,
+    explain_forecast,
+    forecast_alone,
+    forecast_scores,
+    with_forecast,
 )
-from itembank.estimation.covariates import explain_alone, explain_forecast, forecast_alone, forecast_scores
 from itembank.estimation.design_based import as_if_drawn, check_design, is_by_design, scores_by_design
-from itembank.estimation.estimand_names import ESTIMANDS, RUN, Estimand
-from itembank.estimation.estimands import run_variance, widened
-from itembank.estimation.estimated_scores import estimated_scores
-from itembank.estimation.estimates import ScoreEstimates, checked
-from itembank.estimation.estimator_specs import GPIRT, METHODS, Auto, EstimationSpec, IntervalKind, SampleMean, Stacked
+from itembank.estimation.estimands import linking_variance, run_variance, widened
+from itembank.estimation.estimates import ScoreEstimates, Scores, Typicality, checked
+from itembank.estimation.estimator_specs import (
+    ESTIMANDS,
+    GPIRT,
+    METHODS,
+    RUN,
+    Auto,
+    Estimand,
+    EstimationSpec,
+    IntervalKind,
+    PointSpec,
+    SampleMean,
+    Stacked,
+)
 from itembank.estimation.folds import folds
-from itembank.estimation.forecast import Forecast
-from itembank.estimation.linking_variance import linking_variance
-from itembank.estimation.method_trials import try_methods
+from itembank.estimation.headlines import learnt_by
+from itembank.estimation.method_trials import Chosen, choose_method, has_too_few, too_few, try_methods
 from itembank.estimation.observations import known_items, observe
-from itembank.estimation.point import Known
-from itembank.estimation.point_methods import gp_irt_share
-from itembank.estimation.published_errors import published_subset, selection_or_published
-from itembank.estimation.scores import Scores
-from itembank.estimation.typicality import Typicality
+from itembank.estimation.past_errors import Expectations, Past, published_past, published_subset, selection_or_published
+from itembank.estimation.point_methods import Forecast, Known, gp_irt_share, learnt_score, point_scores, stacked_scores
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.numerics.threads import one_blas_thread
 from itembank.progress import ProgressCallback, silent
@@ -328,3 +334,126 @@ def warn_of_shift(estimates: ScoreEstimates, n_past: int) -> None:
             f"shows. Draw items at random and take {how}, or calibrate again with models like these.",
             DataWarning,
         )
+
+
+def check_interval(level: float, interval: str, spec: EstimationSpec) -> None:
+    """Refuse a level outside (0, 1), another interval, and a method beside design-based intervals."""
+    check_fraction("level", level)
+    check_one_of("interval", interval, get_args(IntervalKind))
+    if interval == "design" and not isinstance(spec, Auto):
+        raise ParameterError(
+            f"design-based intervals bring their own estimate, got method {METHODS.name_of(spec)!r}. Leave the method "
+            "at 'auto', or take another interval."
+        )
+
+
+def check_item_model(bank: Bank, spec: EstimationSpec, interval: str) -> None:
+    """Raise `DataError` where an item model is asked of a bank that was begun without one."""
+    if not isinstance(spec, Auto):
+        bank.check_item_model(f"Method {METHODS.name_of(spec)!r} needs")
+    if interval == "model-based":
+        bank.check_item_model("A model-based interval needs")
+
+
+def check_headline(
+    bank: Bank, interval: str, estimand: str, covariates: Sequence[str], progress: ProgressCallback
+) -> None:
+    """Refuse what a headline score does not go with: it rests on past models' errors alone."""
+    name = bank.targets.last
+    for word, value, only in (("interval", interval, "calibrated"), ("estimand", estimand, RUN)):
+        if value != only:
+            raise ParameterError(f"the score {name!r} goes with {word} {only!r} alone, got {value!r}. Leave it out.")
+    if covariates:
+        raise ParameterError(f"covariates forecast the scores of items, not {name!r}: leave them out.")
+    if not folds(bank, progress=progress):
+        raise DataError(
+            f"the score {name!r} needs past models that can be left out in turn, since their errors give its "
+            f"intervals: {too_few(bank)}. Add models to the bank."
+        )
+
+
+def check_covariates(covariates: Sequence[str], spec: EstimationSpec, interval: str) -> None:
+    """Refuse covariates that are no names, or that the method or the interval does not take."""
+    if isinstance(covariates, str):
+        raise ParameterError(f"covariates must be column names in a sequence, got the text {covariates!r}.")
+    if covariates and not isinstance(spec, Auto | Stacked):
+        raise ParameterError(
+            f"covariates are weighed with the methods of 'stacked', got method {METHODS.name_of(spec)!r}. Leave the "
+            "method at 'auto', or leave the covariates out."
+        )
+    if covariates and interval != "calibrated":
+        raise ParameterError(f"covariates need calibrated intervals, got {interval!r}. Leave the interval as it is.")
+
+
+def warn_of_unequal_weights(bank: Bank) -> None:
+    """Warn where the plain mean of a sample, which estimates the micro score, is asked for another."""
+    sizes = bank.targets.scenario_sizes[bank.targets.scenario_index]
+    if not np.allclose(bank.targets.weights * sizes, 1.0):
+        warn(
+            "the plain mean estimates scores in which all items weigh the same, but those of this bank do not "
+            f"(within = {bank.targets.within!r}): take method 'weighted'.",
+            DataWarning,
+        )
+
+
+def estimated_scores(
+    known: Known,
+    selection: Selection | None,
+    spec: PointSpec | Stacked,
+    *,
+    level: float,
+    # Whether the calibration models' own errors decide the width; else the item model alone does
+    is_calibrated: bool,
+    progress: ProgressCallback,
+) -> tuple[Scores, Typicality]:
+    """Estimate by a method, give each estimate its interval, and say how typical each model's answers are."""
+    past = _past(known, selection, spec, needed=is_calibrated, progress=progress)
+    bank, value = known.bank, _value(known, spec, None if past is None else past.weights)
+    if not is_calibrated or past is None:
+        estimated = model_based(bank.targets, known.summary, value, level=level)
+        return estimated, Typicality.unknown(value.shape[0])
+    expected = Expectations.of(known)
+    value, scale = past.read(expected, value, _learnt(known, spec))
+    estimated = calibrated(
+        bank.targets, known.summary, value, past.estimates, scale=scale, level=level, headline=bank.headline
+    )
+    return estimated, past.misfit.typicality_of(expected.misfit[:, -1])
+
+
+def _learnt(known: Known, spec: PointSpec | Stacked) -> FloatArray | None:
+    """Estimate a headline score by the method that learns it from the answers, (n_models,), where one does."""
+    headline = known.bank.headline
+    learner = None if headline is None else learnt_by(headline, spec.members)
+    return None if headline is None or learner is None else learnt_score(known, learner, headline.past)
+
+
+def _past(
+    known: Known,
+    selection: Selection | None,
+    spec: PointSpec | Stacked,
+    *,
+    needed: bool,
+    progress: ProgressCallback,
+) -> Past | None:
+    """Say how the method did on calibration models left out, where that is needed and can be known."""
+    kept = published_subset(known.bank, selection, spec)
+    if kept is not None:
+        return published_past(kept)
+    if not (needed or isinstance(spec, Stacked)) or not folds(known.bank, progress=progress):
+        return None
+    members = try_methods(known.bank, known.observations, selection, spec.members, progress=progress)
+    if known.forecast is not None and isinstance(spec, Stacked):
+        members = with_forecast(members, known.forecast, spec)
+    return members.past(spec)
+
+
+def _value(known: Known, spec: PointSpec | Stacked, weights: FloatArray | None) -> FloatArray:
+    """Estimates of every target, (n_models, n_targets)."""
+    if not isinstance(spec, Stacked):
+        return point_scores(known, spec)
+    values = np.stack([point_scores(known, member) for member in spec.members])
+    if weights is None:  # too few models to learn weights from
+        weights = np.full((len(spec.members), values.shape[2]), 1.0 / len(spec.members))
+    if known.forecast is not None and weights.shape[0] > values.shape[0]:  # it served past models
+        values = np.concatenate([values, known.forecast.new[None]])
+    return stacked_scores(known.bank.targets, known.summary, values, weights)

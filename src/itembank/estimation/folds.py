@@ -22,7 +22,7 @@ from itembank.irt.steps import Steps
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.numerics.parallel import parts_with_progress
 from itembank.numerics.splits import Split, dealt_out, splits_of
-from itembank.progress import ProgressCallback, silent
+from itembank.progress import ProgressCallback, part_of, silent
 from itembank.responses.responses import ResponseMatrix
 from itembank.responses.siblings import order_by_answers
 from itembank.responses.targets import ScoreTargets
@@ -70,10 +70,7 @@ def folds(bank: Bank, *, progress: ProgressCallback = silent) -> tuple[Fold, ...
     dimensions and gp-IRT's b stay those of the whole bank. The parameters are kept in the bank's cache, so that this
     takes time once.
 
-    Returns
-    -------
-    tuple of Fold
-        Empty with fewer than ten models to try, or where a fit without some of them is impossible.
+    Empty with fewer than ten models to try, or where a fit without some of them is impossible.
     """
     if bank.distinct_models.size < MINIMUM_FOR_FOLDS:
         return ()
@@ -89,13 +86,7 @@ def fold_numbers(bank: Bank) -> IntArray:
 
 
 def spec_of(calibration: Calibration) -> CalibrationSpec:
-    """Return the spec that a calibration was made with, as far as the fit depends on it.
-
-    Raises
-    ------
-    IntegrityError
-        When the bank states choices of its calibration that no calibration can have.
-    """
+    """Return the spec that a calibration was made with, as far as the fit depends on it."""
     default = METHODS.kinds[calibration.method]()
     try:
         return replace(
@@ -279,3 +270,37 @@ def _fold_calibration(bank: Bank, fitted: dict[str, FloatArray]) -> Calibration:
 
 def _guesses(bank: Bank) -> bool:
     return bool(np.any(bank.parameters.lower_asymptote > 0.0))
+
+
+FRACTION_OF_FITS = 0.5
+"""Part of the progress bar for fitting without some models, where that was not done before."""
+
+
+def run_trial(
+    bank: Bank,
+    name: str,  # The bank's cache keeps the result under it: made by `cache_name` of all that the result depends on
+    # Given a fold, and a callback for its progress, returns an array (..., n_held_out, n_targets)
+    try_fold: Callable[[Fold, ProgressCallback], FloatArray],
+    shape: tuple[int, ...],  # Of the result: (..., n_models, n_targets)
+    *,
+    progress: ProgressCallback = silent,
+) -> FloatArray:
+    """Apply a method to the models that each fold leaves out, as the whole bank will apply it to new models.
+
+    Returns (..., n_models, n_targets): The result for each model from the fold that left it out.
+    """
+
+    def try_all() -> dict[str, FloatArray]:
+        result = np.full(shape, np.nan)
+        parts = folds(bank, progress=part_of(progress, 0.0, FRACTION_OF_FITS))
+        own_progress = part_of(progress, FRACTION_OF_FITS, 1.0)
+        for number, found in parts_with_progress(
+            try_fold, [(fold,) for fold in parts], own_progress, elsewhere="trying on models left out"
+        ):
+            result[..., parts[number].held_out, :] = found
+        return {"found": result}
+
+    def fits(arrays: dict[str, FloatArray]) -> bool:
+        return "found" in arrays and arrays["found"].shape == shape
+
+    return bank.cache.arrays(name, try_all, fits=fits)["found"]

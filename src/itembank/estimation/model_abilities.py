@@ -100,24 +100,14 @@ def estimate_abilities(bank: GivenBank, responses: GivenResponses, method: Abili
 
 def abilities_of(
     parameters: ItemParameters,
-    responses: FloatArray,
+    responses: FloatArray,  # (n_models, n_items): NaN where missing
     prior: AbilityPrior,
     spec: AbilitySpec,
     *,
+    # (n_models, n_items): Trials behind each response of a family of counts; one by default
     n_trials: FloatArray | None = None,
 ) -> Abilities:
-    """Find abilities by the method of the spec.
-
-    Parameters
-    ----------
-    parameters : ItemParameters
-    responses : (n_models, n_items)
-        NaN where missing.
-    prior : AbilityPrior
-    spec : AbilitySpec
-    n_trials : (n_models, n_items), optional
-        Trials behind each response of a family of counts; one by default.
-    """
+    """Find abilities by the method of the spec."""
     if isinstance(spec, MaximumAPosteriori):
         return map_abilities(parameters, responses, prior, n_trials=n_trials)
     if isinstance(spec, ExpectedAPosteriori):
@@ -132,12 +122,8 @@ def abilities_of(
 def answered_responses(bank: Bank, responses: ResponseMatrix) -> tuple[IntArray, FloatArray]:
     """Align responses to the bank's items and make them what its item model was fitted to.
 
-    Returns
-    -------
-    columns : (n_used,)
-        Index in the bank of each item that someone answered.
-    values : (n_models, n_used)
-        Responses to them, binary where the calibration's were; NaN where missing.
+    Returns columns (n_used,): Index in the bank of each item that someone answered; values (n_models, n_used):
+    Responses to them, binary where the calibration's were; NaN where missing.
     """
     columns = bank.responses.item_indices(responses.item_ids)
     used = _used(responses)

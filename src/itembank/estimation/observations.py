@@ -98,11 +98,6 @@ def observe(
 
     A `DataWarning` tells of a selection made for a stranger's bank, of its items that are missing, and of models
     without any response. Where all `may_be_silent`, so much is known of the models besides their answers.
-
-    Raises
-    ------
-    DataError
-        When an item is not in the bank or was retired, or nothing of the selection was answered.
     """
     if selection is not None:
         check_made_for(bank, selection)
@@ -198,14 +193,7 @@ def _check_scenarios(bank: Bank, selection: Selection, chosen: IntArray) -> None
 def known_items(
     bank: Bank, responses: ResponseMatrix, selection: Selection | None, *, ignore_unknown: bool
 ) -> ResponseMatrix:
-    """Return the responses to items that the bank holds, with a `DataWarning` where others are left out.
-
-    Raises
-    ------
-    DataError
-        When there are others, no selection says which items count and nobody asked to ignore them; or when the bank
-        holds none of the items.
-    """
+    """Return the responses to items that the bank holds, with a `DataWarning` where others are left out."""
     known, others = only_items(responses, bank.responses.items["item_id"])
     if not others:
         return responses

@@ -4,17 +4,186 @@ They gather what the pure kernels take. Scores that are exact, or that nothing i
 (`point_scores`).
 """
 
+from dataclasses import dataclass, replace
+from typing import Self
+
 import numpy as np
 
 from itembank.bank.bank_factors import bank_factor_model
+from itembank.bank.banks import Bank
+from itembank.errors import ParameterError
 from itembank.estimation import estimator_specs as specs
-from itembank.estimation.gp_irt import estimated_factor, gp_irt, sample_share
-from itembank.estimation.point import Known, calibration_scores, target_weights
-from itembank.estimation.regression.factor import predict_factor
-from itembank.estimation.regression.ridge import predict_ridge
-from itembank.estimation.regression.task_mean import predict_task_mean, predict_task_mean_eb
-from itembank.estimation.sample_means import weighted_mean
-from itembank.numerics.arrays import FloatArray
+from itembank.estimation.estimator_specs import METHODS, PointSpec
+from itembank.estimation.observations import Observations
+from itembank.estimation.regressions import predict_factor, predict_ridge, predict_task_mean, predict_task_mean_eb
+from itembank.estimation.response_summary import ResponseSummary, posterior_moments, summarise_responses, weighted_mean
+from itembank.estimation.stacking import combined, reconciled
+from itembank.numerics.arrays import FloatArray, IntArray, mean_where_known
+from itembank.responses.targets import ScoreTargets
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """Scores by regression on columns of the model tables, without any answer."""
+
+    columns: tuple[str, ...]
+    past: FloatArray  # (n_models, n_targets): Of the calibration models, by regressions that have not seen them
+    new: FloatArray  # (n_new, n_targets): Of the new models
+
+    def take(self, rows: IntArray) -> "Forecast":
+        """Return the forecast of some of the new models."""
+        return Forecast(self.columns, self.past, self.new[rows])
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """Data that every method of estimation may use."""
+
+    bank: Bank
+    observations: Observations  # Responses of the new models to some items of the bank
+    summary: ResponseSummary  # What the item model and the sample say of these models
+    forecast: Forecast | None = None  # Scores by what is known of the models besides their answers
+    # (n_models, n_targets): Scores of the calibration models that regressions are to learn instead of the bank's own.
+    past_scores: FloatArray | None = None
+
+    @classmethod
+    def of(cls, bank: Bank, observations: Observations, forecast: Forecast | None = None) -> Self:
+        """Summarise the responses."""
+        return cls(bank, observations, summarise_responses(bank, observations), forecast)
+
+    def take(self, *, models: IntArray, columns: IntArray) -> "Known":
+        """Return the data of some models on some of the items; their summary stays that of all items."""
+        forecast = None if self.forecast is None else self.forecast.take(models)
+        observations = self.observations.take(models=models, columns=columns)
+        return Known(self.bank, observations, self.summary.take(models), forecast, self.past_scores)
+
+    def for_regression(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Calibration models' responses to the observed items, their scores, and the new models' responses."""
+        self.bank.check_responses("This method of estimation needs")
+        scores = self.bank.best_known_scores if self.past_scores is None else self.past_scores
+        return self.bank.responses.of_items(self.observations.positions), scores, self.observations.responses
+
+
+def point_scores(known: Known, spec: PointSpec) -> FloatArray:
+    """Estimate every scenario's score and the overall one, (n_models, n_scenarios + 1).
+
+    A scenario that was answered in full has its exact score by every method. NaN where the method has nothing to
+    go by, and for models without any response.
+    """
+    scores = METHODS.kernel(spec)(known, spec)
+    shape = (known.observations.responses.shape[0], len(known.bank.targets.names))
+    if scores.shape != shape:
+        raise ParameterError(
+            f"the kernel of method {METHODS.name_of(spec)!r} must return scores of shape {shape} (models; scenarios "
+            f"and overall), got {scores.shape}."
+        )
+    return with_certain(known.bank.targets, known.summary, scores)
+
+
+def learnt_score(
+    known: Known,
+    spec: PointSpec,
+    past: FloatArray,  # (n_calibration_models,): NaN where not known
+) -> FloatArray:
+    """Estimate a score that is known of past models alone, (n_models,), by a method that `learns_scores`."""
+    scores = np.column_stack([known.bank.best_known_scores[:, :-1], past])
+    result: FloatArray = METHODS.kernel(spec)(replace(known, past_scores=scores), spec)[:, -1]
+    return result
+
+
+def stacked_scores(
+    targets: ScoreTargets,
+    summary: ResponseSummary,
+    values: FloatArray,  # (n_members, n_models, n_targets)
+    weights: FloatArray,  # (n_members, n_targets)
+) -> FloatArray:
+    """Weigh the estimates of several methods and let scenarios add up to the overall score, (n_models, n_targets)."""
+    _, variances = posterior_moments(targets, summary)
+    return with_exact(targets, summary, reconciled(combined(values, weights), variances, targets.scenario_weights))
+
+
+def with_certain(targets: ScoreTargets, summary: ResponseSummary, scores: FloatArray) -> FloatArray:
+    """Put exact scores where everything was observed, and NaN where nothing was."""
+    result = with_exact(targets, summary, scores)
+    result[summary.is_silent] = np.nan
+    return result
+
+
+def with_exact(targets: ScoreTargets, summary: ResponseSummary, scores: FloatArray) -> FloatArray:
+    """Put exact scores where everything was observed, (n_models, n_scenarios + 1)."""
+    is_complete = summary.is_complete
+    whole = np.column_stack([is_complete, is_complete.all(axis=1)])
+    return np.where(whole, targets.with_overall(summary.known), scores)
+
+
+def weighted_means(
+    responses: FloatArray,  # (n_models, n_items): NaN where missing
+    weights: FloatArray,  # (n_items,)
+) -> FloatArray:
+    """Weighted mean response of each model over the items it answered, (n_models,); NaN without one that weighs."""
+    mass: FloatArray = ~np.isnan(responses) @ weights
+    total = np.nan_to_num(responses) @ weights
+    result: FloatArray = np.divide(total, mass, out=np.full(mass.shape, np.nan), where=mass > 0.0)
+    return result
+
+
+def calibration_scores(bank: Bank) -> FloatArray:
+    """Full scores of the calibration models, (n_models, n_scenarios + 1); NaN where they are not known."""
+    return bank.known_scores.value
+
+
+def target_weights(bank: Bank) -> FloatArray:
+    """Weight of every item in each target, (n_items, n_scenarios + 1)."""
+    return bank.cache.remember(
+        "target weights", lambda: np.column_stack([bank.targets.target(name).weights for name in bank.targets.names])
+    )
+
+
+def gp_irt(weighted: FloatArray, p_irt: FloatArray, sample_share: FloatArray) -> FloatArray:
+    """Return ``lambda T_w + (1 - lambda) T_p`` (tinyBenchmarks eq. 4.4), (n_models, n_scenarios).
+
+    Where nothing was observed the weighted mean is NaN and lambda 0: p-IRT alone is left.
+    """
+    mixed: FloatArray = p_irt + sample_share * (np.where(np.isnan(weighted), p_irt, weighted) - p_irt)
+    return mixed
+
+
+def sample_share(
+    bias: FloatArray,  # (n_scenarios,): b: mean absolute error of the item model's scenario score
+    response_variance: FloatArray,  # (n_scenarios,): sigma^2: mean variance of the responses within the scenario
+    # (n_models, n_scenarios): n: observed items of a scenario; of a random sample with unequal weights ``(sum w)^2 /
+    # sum w^2``, as the variance of its weighted mean is ``sigma^2 sum w^2 / (sum w)^2``. Lambda is 0 where it is 0.
+    n_effective: FloatArray,
+    # (n_scenarios,): k: 1 for a random sample, 4 for anchor points (tinyBenchmarks), or estimated
+    factor: FloatArray,
+) -> FloatArray:
+    """gp-IRT's lambda, ``b^2 / (b^2 + v)`` with ``v = sigma^2 / (k n)`` (tinyBenchmarks 4.2).
+
+    The best mixture of an unbiased estimate of variance v and one of bias b without variance (Song 1988).
+
+    Returns (n_models, n_scenarios): In [0, 1]; 0 where both b and v are 0, since then p-IRT is exact.
+    """
+    # an observed item counts as at least one effective item; without any, v is infinite and lambda zero
+    variance = np.where(n_effective > 0.0, response_variance / (factor * np.maximum(n_effective, 1.0)), np.inf)
+    total = bias**2 + variance  # (n_models, n_scenarios)
+    return np.divide(bias**2, total, out=np.zeros(total.shape), where=total > 0.0)
+
+
+def estimated_factor(
+    # (n_models, n_scenarios): The calibration models' weighted anchor estimates and full scores; NaN is left out
+    weighted: FloatArray,
+    scores: FloatArray,  # (n_models, n_scenarios)
+    response_variance: FloatArray,  # (n_scenarios,)
+    n_selected: IntArray,  # (n_scenarios,): Items of the selection in each scenario
+) -> FloatArray:
+    """Measured k: ``(sigma^2 / n) / mean_l (T_lj - Z_lj)^2`` over the calibration models, (n_scenarios,).
+
+    Infinite where the anchors made no error; 1 where no calibration model has both scores.
+    """
+    error = mean_where_known((weighted - scores) ** 2)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        factor = response_variance / (n_selected * error)
+    return np.where(np.isnan(factor), 1.0, factor)
 
 
 def by_mean(known: Known, spec: specs.SampleMean) -> FloatArray:  # noqa: ARG001 (the signature of all)

@@ -1,20 +1,125 @@
 """Summary of responses by the item model and by sample means, which several methods of estimation share."""
 
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 
 from itembank.bank.banks import Bank
-from itembank.estimation.basis import ScoreBasis, score_basis
 from itembank.estimation.observations import Observations
-from itembank.estimation.posterior import score_posterior
-from itembank.estimation.predictions import PredictedSums, predicted_sums, sums_at
-from itembank.estimation.sample_means import sample_mean, weighted_mean
-from itembank.estimation.scenario_sums import scenario_sums
+from itembank.estimation.predictions import (
+    PredictedSums,
+    WeightedItems,
+    predicted_sums,
+    scenario_sums,
+    score_posterior,
+    sums_at,
+)
 from itembank.irt.abilities import Abilities
+from itembank.irt.bernoulli import logit, probability
+from itembank.irt.binarise import apply_thresholds, item_thresholds
+from itembank.irt.families import ResponseModel
 from itembank.irt.newton import map_abilities
+from itembank.irt.parameters import AbilityPrior, ItemParameters
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.responses.targets import ScoreTargets
+
+
+def noise_ratio(bank: Bank) -> FloatArray:
+    """Squared distance of raw calibration responses from p over ``p (1 - p)``, (n_scenarios,).
+
+    Responses that were made binary, pass rates and probabilities vary less around the item model than zeros and ones
+    would: ``p (1 - p)`` is the largest variance a number in [0, 1] with mean p can have. One for binary scenarios. Of
+    levels it is their own variance in the place of ``p (1 - p)``.
+    """
+    if bank.published is not None:
+        return bank.published.noise_ratio
+    ratio = np.ones(bank.targets.n_scenarios)
+    for scenario, name in enumerate(bank.targets.scenarios):
+        if name not in bank.calibration.thresholds and bank.parameters.family == "bernoulli":
+            continue
+        items = np.flatnonzero(bank.targets.scenario_index == scenario)
+        responses = bank.responses.of_items(items)
+        p, variance = response_moments(bank.parameters.take(items), bank.calibration.abilities)
+        expected = np.where(np.isnan(responses), 0.0, variance).sum()
+        if expected > 0.0:
+            ratio[scenario] = np.nansum((responses - p) ** 2) / expected
+    return ratio
+
+
+def response_moments(parameters: ItemParameters, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Mean of every response, and the variance about it that `noise_ratio` is in units of, (n_models, n_items) each."""
+    if parameters.steps is not None:
+        mean, _, variance = ResponseModel.of(parameters).mean(logit(parameters, theta))
+        return mean, variance
+    p = probability(parameters, theta)
+    return p, p * (1.0 - p)
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreBasis:
+    """Item model and score targets of n_items items; make one with `of_bank`."""
+
+    parameters: ItemParameters
+    prior: AbilityPrior
+    targets: ScoreTargets
+    # (n_scenarios,): From which response on an answer counts as right for ability; NaN where responses are taken as
+    # they are.
+    thresholds: FloatArray
+    noise_ratio: FloatArray  # (n_scenarios,): See `itembank.estimation.response_summary.noise_ratio`
+    weighted: WeightedItems  # The items with their weights in the targets
+    n_counting: FloatArray  # (n_scenarios,): Items of each scenario that count in its score
+
+    @classmethod
+    def of_bank(cls, bank: Bank, targets: ScoreTargets | None = None) -> Self:
+        """Take the parts of a bank that are needed; other targets must have the bank's scenarios."""
+        targets = bank.targets if targets is None else targets
+        counts = (targets.weights > 0.0).astype(np.float64)
+        return cls(
+            bank.parameters,
+            bank.calibration.prior,
+            targets,
+            item_thresholds(bank.calibration.thresholds, bank.targets.scenarios),
+            bank.cache.remember("noise ratio", lambda: noise_ratio(bank)),
+            WeightedItems.create(bank.parameters, targets.weights, targets.scenario_index, targets.n_scenarios),
+            np.bincount(targets.scenario_index, weights=counts, minlength=targets.n_scenarios).astype(np.float64),
+        )
+
+    def answers(self, responses: FloatArray, positions: IntArray) -> FloatArray:
+        """Apply the thresholds of the calibration to raw responses to some items, (n_models, n_columns)."""
+        return apply_thresholds(responses, self.thresholds[self.targets.scenario_index[positions]])
+
+
+def score_basis(bank: Bank) -> ScoreBasis:
+    """Return the basis of a bank for its own targets; it is made once for a bank in memory."""
+    return bank.cache.remember("score basis", lambda: ScoreBasis.of_bank(bank))
+
+
+def weighted_mean(
+    # (n_models, n_items): Raw; NaN where missing: the weights of the others are rescaled, model by model
+    responses: FloatArray,
+    weights: FloatArray,  # (n_items,): Non-negative
+    scenario_index: IntArray,  # (n_items,)
+    n_scenarios: int,
+) -> FloatArray:
+    """Weighted mean of the observed responses in each scenario: ``sum_S w_i Y_i / sum_S w_i`` (tinyBenchmarks eq. 3.1).
+
+    Returns (n_models, n_scenarios): NaN where no weight was observed.
+    """
+    observed = ~np.isnan(responses)
+    total = scenario_sums(np.where(observed, responses, 0.0) * weights, scenario_index, n_scenarios)
+    mass = scenario_sums(observed * weights, scenario_index, n_scenarios)
+    result: FloatArray = np.divide(total, mass, out=np.full(total.shape, np.nan), where=mass > 0.0)
+    return result
+
+
+def sample_mean(responses: FloatArray, scenario_index: IntArray, n_scenarios: int) -> FloatArray:
+    """Plain mean of the observed responses in each scenario, ``sum_S Y_i / n_j``; see `weighted_mean`.
+
+    It estimates the micro score whatever the target's weights are.
+    """
+    return weighted_mean(responses, np.ones(responses.shape[1]), scenario_index, n_scenarios)
+
 
 CELLS_AT_ONCE = 2**22
 """Models are worked on in blocks of about this many (model, item) cells, to bound memory."""

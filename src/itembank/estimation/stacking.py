@@ -6,23 +6,18 @@ from itembank.numerics.arrays import FloatArray
 from itembank.numerics.bounded import non_negative_minimum
 
 
-def stack_weights(errors: FloatArray, *, prior_models: float) -> FloatArray:
-    """Weights w that minimise ``w' (E'E + k D) w`` with ``w >= 0`` and ``sum w = 1``.
+def stack_weights(
+    # (n_models, n_members): Rows with NaN are left out; so is a method (weight 0) that has NaN for half or more of
+    # the models that any method has an error for
+    errors: FloatArray,
+    *,
+    prior_models: float,
+) -> FloatArray:
+    """Weights w that minimise ``w' (E'E + k D) w`` with ``w >= 0`` and ``sum w = 1``, (n_members,).
 
     E are the methods' errors on models they have not seen, D the diagonal of ``E'E / n_models`` and k `prior_models`:
     the covariance of the errors is shrunk to its diagonal, under which the weights are proportional to ``1 / D``.
     So with few models no method is dropped by chance, and a bad method still gets a small weight.
-
-    Parameters
-    ----------
-    errors : (n_models, n_members)
-        Rows with NaN are left out; so is a method (weight 0) that has NaN for half or more of the models that any
-        method has an error for.
-    prior_models : float
-
-    Returns
-    -------
-    (n_members,)
     """
     weights = np.zeros(errors.shape[1])
     errors = errors[~np.isnan(errors).all(axis=1)]  # nothing is known of a model whose score is not
@@ -48,17 +43,13 @@ def stack_weights(errors: FloatArray, *, prior_models: float) -> FloatArray:
     return weights
 
 
-def combined(values: FloatArray, weights: FloatArray) -> FloatArray:
+def combined(
+    values: FloatArray,  # (n_members, n_models, n_targets)
+    weights: FloatArray,  # (n_members, n_targets)
+) -> FloatArray:
     """Weighted mean of several methods' estimates; where one is NaN the others' weights are rescaled.
 
-    Parameters
-    ----------
-    values : (n_members, n_models, n_targets)
-    weights : (n_members, n_targets)
-
-    Returns
-    -------
-    (n_models, n_targets)
+    Returns (n_models, n_targets).
     """
     present = ~np.isnan(values)
     present_weights = present * weights[:, None, :]
@@ -72,25 +63,18 @@ def combined(values: FloatArray, weights: FloatArray) -> FloatArray:
     return result
 
 
-def reconciled(values: FloatArray, variances: FloatArray, scenario_weights: FloatArray) -> FloatArray:
+def reconciled(
+    values: FloatArray,  # (n_models, n_scenarios + 1): The overall score last
+    variances: FloatArray,  # (n_models, n_scenarios + 1): Of the scores, up to a common factor
+    scenario_weights: FloatArray,  # (n_scenarios,)
+) -> FloatArray:
     """Move scenario scores in proportion to their uncertainty, so that they add up to the overall score.
 
     The overall score is estimated in its own right, and better than by adding up scenarios. The scenario scores nearest
     to the given ones that agree with it, in units of their standard deviations, are
     ``T_j + w_j V_j (T - sum_k w_k T_k) / sum_k w_k^2 V_k``. Scenarios that are certain stay.
 
-    Parameters
-    ----------
-    values : (n_models, n_scenarios + 1)
-        The overall score last.
-    variances : (n_models, n_scenarios + 1)
-        Of the scores, up to a common factor.
-    scenario_weights : (n_scenarios,)
-
-    Returns
-    -------
-    (n_models, n_scenarios + 1)
-        Unchanged where every scenario is certain, or one has no estimate.
+    Returns (n_models, n_scenarios + 1): Unchanged where every scenario is certain, or one has no estimate.
     """
     scenarios, overall = values[:, :-1], values[:, -1]
     # Lagrange: minimise sum_j d_j^2 / V_j subject to sum_j w_j d_j = gap; the solution is d_j = gap w_j V_j / sum w^2 V

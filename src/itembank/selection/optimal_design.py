@@ -8,11 +8,10 @@ from itembank.bank.banks import Bank
 from itembank.errors import ParameterError, shown
 from itembank.irt.parameters import AbilityPrior
 from itembank.numerics.arrays import FloatArray, IntArray
-from itembank.selection.anchors import irt_features
+from itembank.selection.anchors import irt_features, weighted_by_nearest
 from itembank.selection.criteria import Criterion, check_criterion, uses_cost, uses_information
-from itembank.selection.design import DesignItems, check_goal, updated_covariance
 from itembank.selection.greedy import Bounds, next_items
-from itembank.selection.nearest import weighted_by_nearest
+from itembank.selection.item_worth import DesignItems, check_goal, updated_covariance
 from itembank.selection.pools import Choice, ItemPools, ScenarioPool
 from itembank.selection.selector_specs import OptimalDesign
 
@@ -23,19 +22,6 @@ def choose_optimal_design(pools: ItemPools, spec: OptimalDesign) -> list[Choice]
     Starts from the prior of ability; each item narrows the posterior covariance as its expected information says.
     Weights are those of `weighted_by_nearest` on the item parameters: items that tell most are not typical ones, so
     that estimates should come from ability or a regression, not from the weighted mean.
-
-    Parameters
-    ----------
-    pools : ItemPools
-    spec : OptimalDesign
-
-    Raises
-    ------
-    ParameterError
-        For constraints that contradict each other, a target the bank has not or of which nothing is to be learnt, or
-        Fisher information in more than one dimension.
-    DataError
-        When the criterion uses costs and those of some items are unknown, zero or negative.
     """
     # every pool asks for the same number then
     if pools.is_per_scenario:

@@ -1,11 +1,11 @@
 """The request that a selection answers; it is stored with the selection, to be repeated with another bank."""
 
 import dataclasses
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from itembank.bank.selections import INCLUDED, Selection
-from itembank.errors import ParameterError
+from itembank.errors import DataError, ParameterError, shown
 from itembank.selection.selector_specs import METHODS, SelectionSpec, VOptimal
 
 STAGES, STAGE, ROUTING, LATER_SCENARIOS = "stages", "stage", "routing", "later_scenarios"
@@ -68,11 +68,6 @@ def stages_of(selection: Selection) -> tuple[tuple[int, ...], int]:
     """Numbers of items of all stages that a selection was planned for, and which of them it is, from 1.
 
     No stages, and 1, for a selection that is one batch.
-
-    Raises
-    ------
-    KeyError, TypeError, ValueError
-        When the recipe says what cannot be.
     """
     about = selection.recipe or {}
     sizes, number = tuple(int(size) for size in about.get(STAGES, ())), int(about.get(STAGE, 1))
@@ -133,3 +128,29 @@ def read_recipe(selection: Selection) -> Recipe | None:
         last = recipe.stages[-1] + n_more
         return dataclasses.replace(recipe, stages=(*recipe.stages[:-1], last)) if last > 0 else None
     return dataclasses.replace(recipe, n_items=selection.n_items, per_scenario=False)
+
+
+def as_lm_eval_samples(selection: Selection) -> dict[str, list[int]]:
+    """Return the documents of a selection as the option `--samples` of lm-evaluation-harness takes them."""
+    return documents_of(selection.item_ids)
+
+
+def documents_of(item_ids: Iterable[str]) -> dict[str, list[int]]:
+    """Return ``{task: [doc ids]}``, sorted and unique, of items of lm-evaluation-harness.
+
+    Item ids must be ``task/doc_id``, as the reader of its logs makes them.
+    """
+    samples: dict[str, set[int]] = {}
+    foreign = []
+    for item_id in item_ids:
+        task, slash, document = item_id.rpartition("/")
+        if slash and task and document.isascii() and document.isdigit():
+            samples.setdefault(task, set()).add(int(document))
+        else:
+            foreign.append(item_id)
+    if foreign:
+        raise DataError(
+            f"item ids must be 'task/doc_id' to be run by lm-evaluation-harness, got {len(foreign)} others: "
+            f"{shown(foreign)}. Calibrate on logs of lm-evaluation-harness, or take plain ids (--emit ids)."
+        )
+    return {task: sorted(documents) for task, documents in sorted(samples.items())}

@@ -10,9 +10,8 @@ from itembank.errors import ParameterError, shown
 from itembank.numerics.arrays import BoolArray, IntArray
 from itembank.numerics.random import as_generator
 from itembank.numerics.ties import id_order
-from itembank.selection.allocation import equal_counts
-from itembank.selection.exclusions import is_included, not_excluded
-from itembank.selection.pools import ItemPools, ScenarioPool
+from itembank.selection.pools import ItemPools, ScenarioPool, is_included, not_excluded
+from itembank.selection.random_items import equal_counts
 from itembank.selection.recipes import Recipe, recipe_of
 from itembank.selection.selector_specs import METHODS, SelectionSpec
 

@@ -6,8 +6,8 @@ from scipy.special import ndtri
 from itembank.irt.parameters import AbilityPrior
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.selection.criteria import uses_chance
-from itembank.selection.design import goal_matrix, updated_covariance
 from itembank.selection.greedy import next_items
+from itembank.selection.item_worth import goal_matrix, updated_covariance
 from itembank.sessions.pool import SessionPool
 from itembank.sessions.spending import left_of_budget, own_costs, with_reserve
 from itembank.sessions.state import SessionState

@@ -7,18 +7,13 @@ from typing import TypeVar
 import numpy as np
 
 from itembank.bank.headlines import Headline
-from itembank.estimation.basis import ScoreBasis
 from itembank.estimation.calibrated_scores import calibrated, model_based
-from itembank.estimation.estimands import UNLIKE, attempt_ratio, run_noise, widened
-from itembank.estimation.estimates import ScoreEstimates, checked
-from itembank.estimation.expectations import Expectations
-from itembank.estimation.linking_variance import linking_variance
-from itembank.estimation.members_out_of_fold import Past
+from itembank.estimation.estimands import UNLIKE, attempt_ratio, linking_variance, run_noise, widened
+from itembank.estimation.estimates import ScoreEstimates, Scores, Typicality, checked
 from itembank.estimation.observations import Observations, usual_attempts
-from itembank.estimation.point import stacked_scores, with_exact
-from itembank.estimation.response_summary import ResponseSummary, posterior_moments, summary_at
-from itembank.estimation.scores import Scores
-from itembank.estimation.typicality import Typicality
+from itembank.estimation.past_errors import Expectations, Past
+from itembank.estimation.point_methods import stacked_scores, with_exact
+from itembank.estimation.response_summary import ResponseSummary, ScoreBasis, posterior_moments, summary_at
 from itembank.irt.abilities import Abilities
 from itembank.irt.binarise import apply_thresholds
 from itembank.irt.newton import map_abilities

@@ -7,10 +7,10 @@ from typing import Self
 import numpy as np
 
 from itembank.bank.headlines import Headline
+from itembank.estimation.calibrated_scores import OutOfFold
+from itembank.estimation.estimates import PastMisfit
 from itembank.estimation.headlines import reader_of
-from itembank.estimation.members_out_of_fold import Past
-from itembank.estimation.out_of_fold import OutOfFold
-from itembank.estimation.typicality import PastMisfit
+from itembank.estimation.past_errors import Past
 from itembank.numerics.arrays import FloatArray, IntArray
 
 P_IRT_ALONE = np.array([[1.0], [0.0], [0.0]])

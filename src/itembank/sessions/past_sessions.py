@@ -14,20 +14,17 @@ import numpy as np
 from itembank.bank.bank_cache import cache_name
 from itembank.bank.banks import Bank
 from itembank.errors import DataError, ParameterError
-from itembank.estimation.estimand_names import RUN
-from itembank.estimation.estimator_specs import PIRT, Factor, Stacked
-from itembank.estimation.expectations import LOOSE, Expectations
-from itembank.estimation.folds import MINIMUM_FOR_FOLDS, Fold, fold_numbers
+from itembank.estimation.estimator_specs import PIRT, RUN, Factor, Stacked
+from itembank.estimation.folds import MINIMUM_FOR_FOLDS, Fold, fold_numbers, run_trial
 from itembank.estimation.headlines import HeadlineTrial
-from itembank.estimation.members_out_of_fold import MembersOutOfFold
-from itembank.estimation.point import calibration_scores, weighted_means
-from itembank.estimation.trials import run_trial
+from itembank.estimation.past_errors import LOOSE, Expectations, MembersOutOfFold
+from itembank.estimation.point_methods import calibration_scores, weighted_means
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.numerics.paired_choice import clearly_best
 from itembank.numerics.threads import one_blas_thread
 from itembank.progress import ProgressCallback, silent
 from itembank.responses.score_names import OVERALL
-from itembank.selection.constraints import Constraints
+from itembank.selection.greedy import Constraints
 from itembank.sessions.events import Told
 from itembank.sessions.limits import Budget, Stopping
 from itembank.sessions.past_session_results import PastSessions

@@ -11,17 +11,17 @@ from itembank.bank.banks import Bank
 from itembank.bank.costs import TOKENS, CostUnit, expected_cost, known_units, response_costs
 from itembank.bank.headlines import Headline
 from itembank.errors import DataError, ParameterError, did_you_mean, shown
-from itembank.estimation.basis import ScoreBasis
-from itembank.estimation.estimand_names import RUN
 from itembank.estimation.estimands import past_ratio
-from itembank.estimation.expectations import FactorModels
-from itembank.estimation.point import target_weights, weighted_means
+from itembank.estimation.estimator_specs import RUN
+from itembank.estimation.past_errors import FactorModels
+from itembank.estimation.point_methods import target_weights, weighted_means
+from itembank.estimation.response_summary import ScoreBasis
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.responses.score_names import OVERALL
 from itembank.responses.targets import ScoreTargets
 from itembank.selection.criteria import CRITERIA, Criterion, VOptimality, check_criterion, uses_cost
-from itembank.selection.design import DesignItems, check_goal, goal_matrix
 from itembank.selection.greedy import Bounds
+from itembank.selection.item_worth import DesignItems, check_goal, goal_matrix
 from itembank.sessions.limits import Decision
 from itembank.sessions.past_session_results import PastSessions
 from itembank.sessions.prices import PastPrices

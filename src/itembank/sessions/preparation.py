@@ -5,7 +5,7 @@ from dataclasses import replace
 from itembank.bank.arguments import GivenBank, as_bank
 from itembank.bank.bank_views import asked_for
 from itembank.bank.banks import Bank
-from itembank.estimation.checks import check_headline
+from itembank.estimation.estimate import check_headline
 from itembank.estimation.folds import folds
 from itembank.progress import ProgressCallback, silent
 from itembank.responses.score_names import OVERALL

@@ -8,9 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from itembank.estimation.estimates import ScoreEstimates
-from itembank.estimation.scores import Scores
-from itembank.estimation.typicality import Typicality
+from itembank.estimation.estimates import ScoreEstimates, Scores, Typicality
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.sessions.events import Told
 from itembank.tabular import Tabular

@@ -7,7 +7,7 @@ import numpy as np
 
 from itembank.errors import DataError, did_you_mean, shown
 from itembank.numerics.arrays import BoolArray, IntArray
-from itembank.selection.design import DesignItems
+from itembank.selection.item_worth import DesignItems
 from itembank.sessions.events import Asked, Event, Extended, Failed, Told
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from itembank.estimation.regression.factor import predict_factor
+from itembank.estimation.regressions import predict_factor
 from itembank.irt.linear_gaussian import FactorModel, fit_factor_model
 
 

@@ -3,9 +3,7 @@
 import numpy as np
 import pytest
 
-from itembank.estimation.regression.missing import blocks, completed
-from itembank.estimation.regression.ridge import predict_ridge
-from itembank.estimation.regression.task_mean import predict_task_mean
+from itembank.estimation.regressions import blocks, completed, predict_ridge, predict_task_mean
 
 ESTIMATORS = {
     "task-mean": predict_task_mean,

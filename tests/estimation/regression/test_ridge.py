@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import Ridge, RidgeCV
 
-from itembank.estimation.regression.ridge import RELATIVE_PENALTIES, decomposed, predict_ridge
+from itembank.estimation.regressions import RELATIVE_PENALTIES, decomposed, predict_ridge
 
 
 def problem(rng, n_train=40, n_columns=12, n_targets=3, n_new=6):

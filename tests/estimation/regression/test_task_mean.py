@@ -3,7 +3,7 @@
 import numpy as np
 from scipy import stats
 
-from itembank.estimation.regression.task_mean import predict_task_mean, predict_task_mean_eb
+from itembank.estimation.regressions import predict_task_mean, predict_task_mean_eb
 
 SCORES = np.array([[0.2, 0.6, 0.4], [0.4, np.nan, 0.5], [0.6, 0.8, 0.7]])
 SCENARIO = np.array([0, 1, 0, 1, 1, 1])

@@ -9,8 +9,7 @@ from itembank.harnesses.inspect.answers import answers_to, matrix_of
 from itembank.harnesses.inspect.estimates import selected_estimates
 from itembank.harnesses.inspect.stages import check_routing, stage_of
 from itembank.harnesses.inspect.task_items import task_items
-from itembank.planning.next_stage import next_stage
-from itembank.planning.select import select
+from itembank.planning.select import next_stage, select
 from tests.harnesses.inspect.conftest import simulated_bank
 
 

@@ -8,8 +8,7 @@ from scipy.special import expit, log_expit
 
 from itembank.calibration.calibrate import calibrate
 from itembank.errors import ConvergenceWarning
-from itembank.estimation.regression.ridge import predict_ridge
-from itembank.estimation.regression.task_mean import predict_task_mean_eb
+from itembank.estimation.regressions import predict_ridge, predict_task_mean_eb
 from itembank.studies.prediction.predictors import (
     HeldOut,
     predict_item_model,

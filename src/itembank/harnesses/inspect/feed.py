@@ -9,7 +9,7 @@ from itembank.bank.banks import Bank
 from itembank.bank.selections import Selection
 from itembank.harnesses.inspect.answers import answer_of, logged_sample, response_of
 from itembank.harnesses.inspect.stages import stage_after
-from itembank.planning.next_stage import has_next_stage
+from itembank.planning.select import has_next_stage
 from itembank.readers.inspect_samples import Sample
 from itembank.sessions.answers import tell_all
 from itembank.sessions.session import AdaptiveSession

@@ -8,7 +8,7 @@ from itembank.bank.selections import Selection
 from itembank.errors import DataError, DataWarning, shown
 from itembank.harnesses.inspect.answers import MODEL, answers_to, matrix_of
 from itembank.harnesses.inspect.task_items import TaskItems
-from itembank.planning.next_stage import has_next_stage, next_stage
+from itembank.planning.select import has_next_stage, next_stage
 from itembank.selection.recipes import read_recipe
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from itembank.bank.selections import Selection
 from itembank.errors import IntegrityError, shown
 from itembank.harnesses.protocol import check_same_content
-from itembank.selection.emit import documents_of
+from itembank.selection.recipes import documents_of
 
 Documents = Mapping[str, Sequence[int]]
 """Numbers of documents by task, ascending and each once."""

@@ -13,7 +13,7 @@ from itembank.harnesses.lm_eval.responses import answers_of, responses_of, token
 from itembank.harnesses.lm_eval.rows import Rows
 from itembank.harnesses.lm_eval.selected import ChosenItems
 from itembank.harnesses.protocol import AfterAnswer, contents_of, run_session
-from itembank.planning.next_stage import has_next_stage, next_stage
+from itembank.planning.select import has_next_stage, next_stage
 from itembank.sessions.answers import Answer
 from itembank.sessions.session import AdaptiveSession
 

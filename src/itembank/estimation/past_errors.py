@@ -2,25 +2,124 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple, Self
 
 import numpy as np
 
 from itembank.bank.bank_cache import cache_name
+from itembank.bank.bank_factors import bank_factor_model
+from itembank.bank.bank_lineage import repeatable
 from itembank.bank.banks import Bank
+from itembank.bank.published import PublishedSubset
+from itembank.bank.selections import Selection
 from itembank.errors import DataError, ParameterError
+from itembank.estimation.calibrated_scores import OutOfFold, grown, with_tail
+from itembank.estimation.estimates import PastMisfit
 from itembank.estimation.estimator_specs import PointSpec, Stacked
-from itembank.estimation.expectations import Expectations
-from itembank.estimation.folds import Fold, fold_numbers
+from itembank.estimation.folds import Fold, fold_numbers, run_trial
 from itembank.estimation.headlines import HeadlineReader, HeadlineTrial, learnt_by
 from itembank.estimation.observations import Observations
-from itembank.estimation.out_of_fold import OutOfFold, grown, with_tail
-from itembank.estimation.point import Known, learnt_score, point_scores
+from itembank.estimation.point_methods import Known, learnt_score, point_scores, target_weights
+from itembank.estimation.predictions import standard_error
+from itembank.estimation.regressions import predict_factor
+from itembank.estimation.response_summary import posterior_moments
 from itembank.estimation.stacking import combined, reconciled, stack_weights
-from itembank.estimation.trials import run_trial
-from itembank.estimation.typicality import PastMisfit
+from itembank.irt.linear_gaussian import FactorModel
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.numerics.paired_choice import clearly_best
 from itembank.progress import ProgressCallback, silent
+
+LOOSE = 0.1
+"""Discrepancy of the second factor model, one of the default's members: new models may be of another kind."""
+
+
+class FactorModels(NamedTuple):
+    """Both factor models of a bank, and the scores that they are to predict."""
+
+    usual: FactorModel  # With the discrepancy that calibration models show (`Factor`)
+    loose: FactorModel  # With discrepancy `LOOSE`
+    weights: FloatArray  # (n_items, n_targets): Of the items in each score
+    # pair of (n_factors, n_targets): Of both models' factors on each score, for `predict_factor`.
+    levers: tuple[FloatArray, FloatArray]
+
+    @classmethod
+    def of_bank(cls, bank: Bank, weights: FloatArray) -> Self:
+        """Make them for scores that weigh items so."""
+        usual, loose = (bank_factor_model(bank, discrepancy=each) for each in ("auto", LOOSE))
+        return cls(usual, loose, weights, (usual.loadings.T @ weights, loose.loadings.T @ weights))
+
+
+class Expectations(NamedTuple):
+    """Scores of n_models models on n_targets targets, by the models that know how past models answered."""
+
+    mean: FloatArray  # (n_models, n_targets): By the item model: p-IRT and its posterior variance
+    variance: FloatArray  # (n_models, n_targets)
+    # (n_models, n_targets): By the factor model with the discrepancy that calibration models show (`Factor`).
+    factor_mean: FloatArray
+    factor_variance: FloatArray  # (n_models, n_targets)
+    loose_mean: FloatArray  # (n_models, n_targets): By the factor model with discrepancy `LOOSE`
+    # (n_models, n_targets): How far the answers lie from what the factor model expects (`FactorPrediction.misfit`): the
+    # same for all targets of a model, 1 on average for models like those of the calibration.
+    misfit: FloatArray
+
+    @classmethod
+    def of(cls, known: Known) -> Self:
+        """Gather them from the responses."""
+        bank, observations = known.bank, known.observations
+        factors = FactorModels.of_bank(bank, target_weights(bank))
+        moments = posterior_moments(bank.targets, known.summary)
+        return cls.by(factors, observations.positions, observations.responses, moments)
+
+    @classmethod
+    def by(
+        cls,
+        factors: FactorModels,
+        positions: IntArray,
+        responses: FloatArray,
+        moments: tuple[FloatArray, FloatArray],
+    ) -> Self:
+        """Gather them from raw responses (n_models, n_columns) to items, and mean and variance by the item model."""
+        usual, loose = (
+            predict_factor(model, positions, factors.weights, responses, lever=lever)
+            for model, lever in zip((factors.usual, factors.loose), factors.levers, strict=True)
+        )
+        misfit = np.broadcast_to(usual.misfit[:, None], usual.value.shape)
+        return cls(*moments, usual.value, usual.variance, loose.value, misfit)
+
+    @property
+    def means(self) -> FloatArray:
+        """All three means, (3, n_models, n_targets)."""
+        return np.stack([self.mean, self.factor_mean, self.loose_mean])
+
+    def take(self, models: IntArray) -> "Expectations":
+        """Return those of some models."""
+        return Expectations(*(array[models] for array in self))
+
+    def targets(self, columns: IntArray) -> "Expectations":
+        """Return those on some of the targets."""
+        return Expectations(*(array[:, columns] for array in self))
+
+    def standard_error(self, value: FloatArray) -> FloatArray:
+        """Return what the item model expects of the errors of estimates, (n_models, n_targets)."""
+        return standard_error(value, self.mean, self.variance)
+
+    def error_scale(
+        self,
+        value: FloatArray,  # (n_models, n_targets): T
+        # Misfit from which errors grow faster; infinite where calibration models show no such thing (`with_tail`)
+        tail: float,
+    ) -> FloatArray:
+        """Return the expected size of errors up to a factor, which past errors give, (n_models, n_targets).
+
+        ``sqrt((v + d^2 + D v_f) max(1, D / tail))``: v and v_f are the posterior variances of the item model and of the
+        factor model, d the root mean square distance of the estimate T from the three means, and D the misfit. A model
+        that answers unlike past models is known worse than models that are fitted to past ones say: among the answers
+        that are seen, the factor model's squared errors are D times as large as it expects. Neither truth nor other
+        models' estimates enter.
+        """
+        disagreement = np.mean((self.means - value) ** 2, axis=0)
+        spread = np.maximum(self.variance, 0.0) + disagreement + self.misfit * np.maximum(self.factor_variance, 0.0)
+        return grown(np.sqrt(spread), self.misfit, tail)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,17 +166,16 @@ class MembersOutOfFold:
         """Estimates less truth, (n_members, n_models, n_targets)."""
         return self.values - self.truth
 
-    def past(self, spec: PointSpec | Stacked, *, prefer_item_model: bool = False) -> "Past":
-        """Return what intervals of the method that has these members rest on.
-
-        Parameters
-        ----------
-        spec
-        prefer_item_model : bool
-            Let the scale be the item model's own standard errors, unless another clearly makes better intervals of the
-            overall score. The factor models know nothing of how an adaptive session chose its items; where this
-            misleads them, their distance from the estimate says little of its error.
-        """
+    def past(
+        self,
+        spec: PointSpec | Stacked,
+        *,
+        # Let the scale be the item model's own standard errors, unless another clearly makes better intervals of the
+        # overall score. The factor models know nothing of how an adaptive session chose its items; where this
+        # misleads them, their distance from the estimate says little of its error.
+        prefer_item_model: bool = False,
+    ) -> "Past":
+        """Return what intervals of the method that has these members rest on."""
         (estimates, reader), misfit = self._read(self._values(spec)), self.expectations.misfit[:, -1]
         weights = self.weights(spec) if isinstance(spec, Stacked) else None
         candidates = [(False, *with_tail(estimates, misfit))]
@@ -134,26 +232,16 @@ def _weights(errors: FloatArray, spec: Stacked) -> FloatArray:
 
 
 def members_out_of_fold(
-    bank: Bank,
+    bank: Bank,  # With enough calibration models for `folds`
     specs: Sequence[PointSpec],
+    # Gives the items of a fold, which the models it leaves out answer. Called where nothing was kept.
     choose: Callable[[Fold], Observations],
+    # Of which, and `others`, what `choose` gives follows: they name the result in the cache. Where its models
+    # attempted each item less often than those of the calibration, these are tried with as few attempts.
     items: Observations,
     *others: str,
 ) -> MembersOutOfFold:
-    """Estimate each calibration model's scores by several methods, as if it were new; kept in the bank's cache.
-
-    Parameters
-    ----------
-    bank : Bank
-        With enough calibration models for `folds`.
-    specs : sequence of PointSpec
-    choose : function
-        Gives the items of a fold, which the models it leaves out answer. Called where nothing was kept.
-    items : Observations
-        Of which, and `others`, what `choose` gives follows: they name the result in the cache. Where its models
-        attempted each item less often than those of the calibration, these are tried with as few attempts.
-    others : texts
-    """
+    """Estimate each calibration model's scores by several methods, as if it were new; kept in the bank's cache."""
     attempts = items.fewer_attempts(bank)
 
     def try_fold(fold: Fold, _: ProgressCallback) -> FloatArray:
@@ -183,23 +271,13 @@ def members_out_of_fold(
 def members_out_of_fold_each(
     bank: Bank,
     specs: Sequence[PointSpec],
+    # Gives what the models that a fold leaves out answered, one after the other. Called where nothing was kept. Where
+    # it raises `ParameterError` or `DataError`, nothing is known of the fold's models.
     answers: Callable[[Fold], Iterator[Observations]],
-    *about: object,
+    *about: object,  # Everything that the answers depend on besides the bank: they name the result in the cache
     progress: ProgressCallback = silent,
 ) -> MembersOutOfFold:
-    """Estimate each calibration model's scores as `members_out_of_fold` does, where each is asked its own items.
-
-    Parameters
-    ----------
-    bank : Bank
-    specs : sequence of PointSpec
-    answers : function
-        Gives what the models that a fold leaves out answered, one after the other. Called where nothing was kept. Where
-        it raises `ParameterError` or `DataError`, nothing is known of the fold's models.
-    about : texts, numbers, arrays
-        Everything that the answers depend on besides the bank: they name the result in the cache.
-    progress : ProgressCallback
-    """
+    """Estimate each calibration model's scores as `members_out_of_fold` does, where each is asked its own items."""
 
     def try_fold(fold: Fold, progress: ProgressCallback) -> FloatArray:
         result = np.full((len(specs) + len(Expectations._fields), fold.held_out.size, len(bank.targets.names)), np.nan)
@@ -240,3 +318,41 @@ def _estimates(fold: Fold, answered: Observations, specs: Sequence[PointSpec]) -
     """Estimates of all methods, then what is expected of them, (n_members + 6, n_models, n_targets)."""
     known = Known.of(fold.bank, answered)
     return np.stack([*(point_scores(known, spec) for spec in specs), *Expectations.of(known)])
+
+
+def selection_or_published(bank: Bank, selection: Selection | None) -> Selection | None:
+    """Return the selection, or else the items that a bank was published with, where there are such."""
+    subset = None if bank.published is None else bank.published.subset
+    if selection is None:
+        return None if subset is None else subset.selection
+    return repeatable(bank, selection)
+
+
+def published_subset(bank: Bank, selection: Selection | None, spec: PointSpec | Stacked) -> PublishedSubset | None:
+    """Return what is kept of a method's estimates from a selection; None where nothing is.
+
+    It is kept for the stacked estimate from the published items. Where a model left some of them unanswered it still
+    serves: widths are in units of what the item model expects of the items answered.
+    """
+    subset = None if bank.published is None else bank.published.subset
+    if subset is None or not subset.errors.shape[0] or spec != Stacked() or selection is None:
+        return None
+    if subset.methods != stacked_methods() or subset.weights.shape[0] != len(subset.methods):
+        return None
+    is_same = selection.item_ids == subset.selection.item_ids and np.array_equal(
+        selection.weights, subset.selection.weights
+    )
+    return subset if is_same else None
+
+
+def stacked_methods() -> tuple[str, ...]:
+    """Name what this release's 'stacked' combines."""
+    return tuple(map(repr, Stacked().members))
+
+
+def published_past(subset: PublishedSubset) -> Past:
+    """Return the errors in the form of estimates of models left out; their scores are not kept, and count as zero."""
+    truth = np.zeros(subset.errors.shape)
+    estimates = OutOfFold(truth, subset.errors, subset.standard_errors, subset.scales)
+    flagged, others = subset.misfit_errors.tolist()
+    return Past(estimates, subset.weights, PastMisfit(subset.misfit, flagged, others), float(subset.tail[0]))

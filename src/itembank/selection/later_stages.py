@@ -1,4 +1,4 @@
-"""The linear-Gaussian model of responses near an ability.
+"""The next items of one model, V-optimal for what its answers so far say of it: the later stages of a test in stages.
 
 Near a model's ability the item model is linear and Gaussian: responses rise with ability as steeply as the items'
 curves do there, and scatter as much as they do there. What the item model does not explain of the calibration models'
@@ -6,6 +6,7 @@ responses is a factor model of its own. Together they say which items tell most 
 `bank_factor_model` takes slopes and scatter of an average one.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Self
 
@@ -15,10 +16,14 @@ from itembank.bank.bank_factors import bank_factor_model, fitted_factor_model
 from itembank.bank.banks import Bank
 from itembank.irt.bernoulli import probability
 from itembank.irt.families import ResponseModel
-from itembank.irt.linear_gaussian import FactorModel, fit_factor_model
+from itembank.irt.linear_gaussian import FactorModel, factor_posterior, fit_factor_model
 from itembank.irt.parameters import ItemParameters
-from itembank.numerics.arrays import FloatArray
+from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+from itembank.selection.anchors import latent_features, weighted_by_nearest
+from itembank.selection.pools import ScenarioPool
+from itembank.selection.select import candidates, scenario_pools
 from itembank.selection.selector_specs import VOptimal
+from itembank.selection.v_optimal import greedy_v_optimal, wanted_scores
 
 N_NODES = 7
 """Gauss-Hermite nodes over a model's uncertain ability: exact for polynomials of degree 13 in the logit."""
@@ -50,7 +55,11 @@ class LocalModel:
             np.mean(means * (1.0 - means), axis=0),
         )
 
-    def at(self, theta: FloatArray, covariance: FloatArray) -> FactorModel:
+    def at(
+        self,
+        theta: FloatArray,  # (n_dims,): Posterior of ability; a covariance of zero for one that is known
+        covariance: FloatArray,  # (n_dims, n_dims)
+    ) -> FactorModel:
         """Linear-Gaussian model of one model's responses: its factors are ability, those of residuals, and shifts.
 
         ``y_i = E p_i + E[dp_i/dtheta]' (theta - E theta) + k_i (R_i f + e_i) + S_i u`` with expectations over the
@@ -60,11 +69,6 @@ class LocalModel:
         variance is ``p (1 - p)`` times a factor of the item (for one: one over the number of trials), so that
         residuals measured on the responses themselves serve all families. The factors of ability have the prior's
         covariance, which the answers then narrow as any other factor's.
-
-        Parameters
-        ----------
-        theta, covariance : (n_dims,), (n_dims, n_dims)
-            Posterior of ability; a covariance of zero for one that is known.
         """
         parameters, residual = self.parameters, self.residual
         spread = np.sqrt(np.einsum("id,de,ie->i", parameters.loadings, covariance, parameters.loadings))
@@ -93,3 +97,84 @@ def _residual_model(residual: FloatArray, spec: VOptimal) -> FactorModel:
     # as numbers in [0, 1], since missing responses are filled in as such
     fitted = fit_factor_model((residual + 1.0) / 2.0, n_factors=spec.n_factors)
     return FactorModel(2.0 * fitted.mean - 1.0, 2.0 * fitted.loadings, 4.0 * fitted.noise)
+
+
+@dataclass(frozen=True, slots=True)
+class LocalDesign:
+    """What of a bank the next items of any model are chosen by."""
+
+    local: LocalModel
+    features: FloatArray  # (n_items, n_features): What makes items similar, for the weights of the chosen ones
+    pools: tuple[ScenarioPool, ...]
+    target_weights: FloatArray  # (n_items, n_targets)
+    importance: FloatArray  # (n_targets,)
+
+    @classmethod
+    def of_bank(cls, bank: Bank, spec: VOptimal, excluded: Collection[str]) -> Self:
+        """Fit the residuals of the calibration models, once for many choices."""
+        bank.check_responses("Choosing a next stage needs")
+        usual = bank_factor_model(bank, n_factors=spec.n_factors, discrepancy=spec.discrepancy)
+        target_weights, importance = wanted_scores(bank.targets, spec)
+        is_candidate = candidates(bank, spec, excluded)
+        return cls(
+            LocalModel.of_bank(bank, spec),
+            latent_features(usual),
+            scenario_pools(bank, is_candidate, np.zeros(bank.n_items, dtype=bool)),
+            target_weights,
+            importance,
+        )
+
+    def next_items(
+        self,
+        theta: FloatArray,  # (n_dims,): Posterior of its ability
+        covariance: FloatArray,  # (n_dims, n_dims)
+        answered: IntArray,  # (n_answered,): Positions of the items it answered
+        n_items: int,  # How many to choose; fewer come where no more can
+        *,
+        # (n_asked,): Positions of the items that it was asked, answered or not: none is chosen again
+        asked: IntArray,
+        # How many scenarios they are of at most: those of which most would be chosen without this limit
+        most_scenarios: int | None = None,
+    ) -> IntArray:
+        """Positions of the items that leave the least uncertainty about one model's scores, in the order of choice."""
+        model = self.local.at(theta, covariance)
+        # what is answered is known: the design is that for the other items' part of the scores, given the answers
+        items = np.concatenate([pool.items for pool in self.pools])
+        is_open = np.concatenate([pool.is_candidate for pool in self.pools]) & ~np.isin(items, asked)
+        given = factor_posterior(model, answered, np.zeros((0, answered.size))).covariance
+        weights = self.target_weights.copy()
+        weights[answered] = 0.0
+        loadings = model.loadings @ np.linalg.cholesky((given + given.T) / 2.0)
+
+        def chosen_of(is_candidate: BoolArray) -> IntArray:
+            order, _ = greedy_v_optimal(
+                loadings[items],
+                model.noise[items],
+                weights[items],
+                self.importance,
+                min(n_items, int(is_candidate.sum())),
+                is_candidate=is_candidate,
+                group=np.zeros(items.size, dtype=np.int64),
+                at_least=np.zeros(1, dtype=np.int64),
+                at_most=np.array([items.size]),
+            )
+            return order
+
+        chosen = chosen_of(is_open)
+        if most_scenarios is not None:
+            scenario = np.repeat(np.arange(len(self.pools)), [pool.items.size for pool in self.pools])
+            # those of which most were chosen; of equals those with more open items, then the first
+            counts, room = (np.bincount(scenario[which], minlength=len(self.pools)) for which in (chosen, is_open))
+            order = np.lexsort((-room, -counts))[:most_scenarios]
+            kept = order[counts[order] > 0]
+            if kept.size < np.unique(scenario[chosen]).size:
+                chosen = chosen_of(is_open & np.isin(scenario, kept))
+        return items[chosen]
+
+    def weights_of(self, chosen: IntArray) -> FloatArray:
+        """Weights of items at these positions in the weighted means of their scenarios, (n_chosen,)."""
+        weights = np.zeros(self.target_weights.shape[0])
+        for pool in self.pools:
+            choice = weighted_by_nearest(pool, self.features[pool.items], np.flatnonzero(np.isin(pool.items, chosen)))
+            weights[pool.items[choice.chosen]] = choice.weights
+        return weights[chosen]

@@ -32,7 +32,7 @@ from itembank.selection.criteria import (
     UniformOverScenarios,
     VOptimality,
 )
-from itembank.selection.exclusions import not_excluded
+from itembank.selection.pools import not_excluded
 
 SMALLEST = 1e-300
 """Probabilities are raised to at least this before their logarithm is taken, so that it stays finite."""
@@ -76,28 +76,12 @@ class DesignItems:
         cls,
         bank: Bank,
         *,
-        cost: CostUnit | str | None = None,
+        cost: CostUnit | str | None = None,  # Unit of the expected costs
         excluded: Collection[str] = (),
+        # (n_items,): Items that may be asked, in place of the rule above; excluded ones are taken from it
         is_candidate: BoolArray | None = None,
     ) -> Self:
-        """Take the arrays from a bank, once for many choices.
-
-        Parameters
-        ----------
-        bank : Bank
-        cost : CostUnit or str, optional
-            Unit of the expected costs.
-        excluded : collection of item ids
-        is_candidate : (n_items,), optional
-            Items that may be asked, in place of the rule above; excluded ones are taken from it.
-
-        Raises
-        ------
-        DataError
-            When an excluded item is not in the bank, or the expected cost of a candidate is unknown or not positive.
-        ParameterError
-            When nothing is left to ask.
-        """
+        """Take the arrays from a bank, once for many choices."""
         is_degenerate = bank.calibration.is_degenerate
         allowed = (bank.targets.weights > 0.0) & ~is_degenerate if is_candidate is None else is_candidate
         is_open = allowed & not_excluded(bank, excluded)
@@ -141,7 +125,13 @@ class DesignItems:
         return self.model.information_weights(self.logit(theta))
 
 
-def goal_matrix(items: DesignItems, weights: FloatArray, theta: FloatArray, *, of: Goal) -> FloatArray:
+def goal_matrix(
+    items: DesignItems,
+    weights: FloatArray,  # (n_items,): Of the items in the target
+    theta: FloatArray,  # (n_dims,)
+    *,
+    of: Goal,
+) -> FloatArray:
     """Matrix M for which ``tr MC`` is the uncertainty of the target items, (n_dims, n_dims).
 
     With ``d_t = dp_t / d eta_t``: 'logits' ``sum_t w_t a_t a_t'`` (WILD eq. 6), 'probabilities'
@@ -150,14 +140,6 @@ def goal_matrix(items: DesignItems, weights: FloatArray, theta: FloatArray, *, o
     Items that every calibration model answered alike count for nothing, here as in WILD (A.1), although their curves
     rise a little with ability: their loadings come from other items, and nearly all of any model's answers to them are
     as before. So 'score' is the variance of what the other items contribute.
-
-    Parameters
-    ----------
-    items : DesignItems
-    weights : (n_items,)
-        Of the items in the target.
-    theta : (n_dims,)
-    of : {'logits', 'probabilities', 'score'}
     """
     weights = np.where(items.is_degenerate, 0.0, weights)
     if of == "logits":
@@ -183,36 +165,18 @@ def check_goal(items: DesignItems, criterion: Criterion, weights: FloatArray) ->
 
 
 def criterion_scores(
-    items: DesignItems,
+    items: DesignItems,  # With costs where the criterion uses them (`uses_cost`)
     criterion: Criterion,
-    theta: FloatArray,
-    covariance: FloatArray,
+    theta: FloatArray,  # (n_dims,): Estimate of ability
+    covariance: FloatArray,  # (n_dims, n_dims): Its posterior covariance, C
     *,
-    goal: FloatArray | None,
-    counts: IntArray,
-    rng: np.random.Generator,
+    goal: FloatArray | None,  # (n_dims, n_dims): M, from `goal_matrix`; only 'v-optimal' uses it
+    counts: IntArray,  # (n_scenarios,): Items asked from each scenario so far; only 'uniform' uses it
+    rng: np.random.Generator,  # Only 'random' and 'uniform' use it
+    # (n_items,): Fisher information in the logit of each item at theta, where the caller has it already
     weights: FloatArray | None = None,
 ) -> FloatArray:
-    """Worth of asking each item next, (n_items,); larger is better. Formulas: `itembank.selection.criteria`.
-
-    Parameters
-    ----------
-    items : DesignItems
-        With costs where the criterion uses them (`uses_cost`).
-    criterion : Criterion
-    theta : (n_dims,)
-        Estimate of ability.
-    covariance : (n_dims, n_dims)
-        Its posterior covariance, C.
-    goal : (n_dims, n_dims) or None
-        M, from `goal_matrix`; only 'v-optimal' uses it.
-    counts : (n_scenarios,)
-        Items asked from each scenario so far; only 'uniform' uses it.
-    rng : Generator
-        Only 'random' and 'uniform' use it.
-    weights : (n_items,), optional
-        Fisher information in the logit of each item at theta, where the caller has it already.
-    """
+    """Worth of asking each item next, (n_items,); larger is better. Formulas: `itembank.selection.criteria`."""
     match criterion:
         case RandomItem():
             return rng.random(items.n_items)
