@@ -137,7 +137,7 @@ def _checked(
     estimates = estimate(bank, responses, selection=selection, level=level, progress=progress)
     expected = np.full(truth.shape[1], np.nan)
     if folds(bank):
-        errors = np.abs(try_methods(bank, sample, selection, spec.members).by(spec).error)  # type: ignore[union-attr, arg-type]
+        errors = np.abs(try_methods(bank, sample, selection, spec.members).by(spec).error)
         known = ~np.isnan(errors)
         expected[known.any(axis=0)] = np.nanmean(errors[:, known.any(axis=0)], axis=0)
     others = zip(truth.ravel().tolist(), np.tile(expected, responses.n_models).tolist(), strict=True)

@@ -1,7 +1,6 @@
 """Estimates with intervals from past errors, or from the item model alone."""
 
 from dataclasses import dataclass, replace
-from typing import Self
 
 import numpy as np
 
@@ -101,85 +100,43 @@ def grown(scale: FloatArray, misfit: FloatArray, tail: float) -> FloatArray:
     return result
 
 
-@dataclass(frozen=True, slots=True)
-class Possible:
-    """Which scores can be, given what was answered; each (n_models, n_targets)."""
-
-    known: FloatArray  # The least: the score with all unseen items failed
-    unseen: FloatArray  # What solving them all adds to it; 0 where the score is exact
-
-    @classmethod
-    def of(cls, targets: ScoreTargets, summary: ResponseSummary, headline: Headline | None = None) -> Self:
-        """Add up the weights of answered items; a headline score may be anything, unless all answers give it."""
-        known, unseen = targets.with_overall(summary.known), targets.with_overall(summary.open_weight)
-        if headline is not None:
-            is_exact = summary.is_complete.all(axis=1) & headline.follows_answers
-            known[:, -1] = np.where(is_exact, headline.win_rates(summary.known), 0.0)
-            unseen[:, -1] = np.where(is_exact, 0.0, 1.0)
-        return cls(known, unseen)
-
-    def cut(self, low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Cut intervals to the possible scores."""
-        return cut_to_possible(low, high, self.known, self.unseen)
-
-
-def calibrated(
+def with_intervals(
     targets: ScoreTargets,
     summary: ResponseSummary,
-    value: FloatArray,
-    past: OutOfFold,  # A score of which no error is known gets the interval of the item model
+    value: FloatArray,  # (n_models, n_targets)
     *,
-    # (n_models, n_targets): Expected size of each error up to a factor, as `past` has it for the calibration models
-    scale: FloatArray,
     level: float,
+    past: OutOfFold | None = None,  # A score of which no error is known gets the interval of the item model
+    # (n_models, n_targets): Expected size of each error up to a factor, as `past` has it for the calibration models
+    scale: FloatArray | None = None,
     headline: Headline | None = None,  # The score that the last column is of, where it is not the overall one
 ) -> Scores:
-    """Give estimates (n_models, n_targets) intervals as wide as past errors ask for (`calibrated_half_widths`).
+    """Give estimates intervals as wide as past errors ask for (`calibrated_half_widths`), or the item model's.
 
-    No interval is narrower than the chance in the answers that were not seen, however small past errors were.
+    Those of the item model are ``value +- z`` standard errors. No interval is narrower than the chance in the answers
+    that were not seen, however small past errors were, and all lie between what the score would be with all unseen
+    items failed and all solved.
     """
-    possible = Possible.of(targets, summary, headline)
-    scale = np.where(possible.unseen > 0.0, scale, 0.0)
-    measured = calibrated_half_widths(past.error, past.scale, scale, level=level)
-    model_error = _model_error(targets, summary, value)
-    is_unknown = np.isnan(measured)
-    half = np.where(is_unknown, normal_reach(level) * model_error, measured)
-    size = np.where(is_unknown, model_error, scale * error_inflation(past.error, past.scale))
-    least = _least_half_widths(targets, summary, level=level, headline=headline)
-    return _within_bounds(possible, value, error=size, half=half, least=least)
-
-
-def model_based(targets: ScoreTargets, summary: ResponseSummary, value: FloatArray, *, level: float) -> Scores:
-    """Give estimates (n_models, n_targets) the intervals of the item model: ``value +- z`` standard errors."""
-    model_error = _model_error(targets, summary, value)
-    half = normal_reach(level) * model_error
-    least = _least_half_widths(targets, summary, level=level)
-    return _within_bounds(Possible.of(targets, summary), value, error=model_error, half=half, least=least)
-
-
-def _model_error(targets: ScoreTargets, summary: ResponseSummary, value: FloatArray) -> FloatArray:
-    """Find standard errors by the item model alone, (n_models, n_targets)."""
-    means, variances = posterior_moments(targets, summary)
-    return standard_error(value, means, variances)
-
-
-def _least_half_widths(
-    targets: ScoreTargets, summary: ResponseSummary, *, level: float, headline: Headline | None = None
-) -> FloatArray:
-    """Half-widths by the noise of unseen answers alone, (n_models, n_targets); none is known of a headline score."""
-    of_overall = summary.noise @ targets.scenario_weights**2
-    noise = np.column_stack([summary.noise, of_overall if headline is None else np.zeros(of_overall.shape)])
-    result: FloatArray = normal_reach(level) * np.sqrt(noise)
-    return result
-
-
-def _within_bounds(
-    possible: Possible, value: FloatArray, *, error: FloatArray, half: FloatArray, least: FloatArray
-) -> Scores:
-    """Cut estimates and intervals to what is possible; an interval reaches at least so far from what is left."""
-    inside, _ = possible.cut(value, value)
-    low, high = possible.cut(np.fmin(value - half, inside - least), np.fmax(value + half, inside + least))
-    return Scores(inside, error, low, high)
+    reach = normal_reach(level)
+    known, unseen = targets.with_overall(summary.known), targets.with_overall(summary.open_weight)
+    noise = np.column_stack([summary.noise, summary.noise @ targets.scenario_weights**2])
+    if headline is not None:  # it may be anything, unless all answers give it, and nothing is known of its noise
+        is_exact = summary.is_complete.all(axis=1) & headline.follows_answers
+        known[:, -1] = np.where(is_exact, headline.win_rates(summary.known), 0.0)
+        unseen[:, -1] = np.where(is_exact, 0.0, 1.0)
+        noise[:, -1] = 0.0
+    error = standard_error(value, *posterior_moments(targets, summary))
+    half = reach * error
+    if past is not None and scale is not None:
+        scale = np.where(unseen > 0.0, scale, 0.0)
+        measured = calibrated_half_widths(past.error, past.scale, scale, level=level)
+        is_unknown = np.isnan(measured)
+        half = np.where(is_unknown, half, measured)
+        error = np.where(is_unknown, error, scale * error_inflation(past.error, past.scale))
+    least = reach * np.sqrt(noise)
+    inside, _ = cut_to_possible(value, value, known, unseen)
+    low, high = np.fmin(value - half, inside - least), np.fmax(value + half, inside + least)
+    return Scores(inside, error, *cut_to_possible(low, high, known, unseen))
 
 
 def error_inflation(error: FloatArray, expected: FloatArray) -> FloatArray:

@@ -72,8 +72,6 @@ def folds(bank: Bank, *, progress: ProgressCallback = silent) -> tuple[Fold, ...
 
     Empty with fewer than ten models to try, or where a fit without some of them is impossible.
     """
-    if bank.distinct_models.size < MINIMUM_FOR_FOLDS:
-        return ()
     return bank.cache.remember("folds", lambda: _make_folds(bank, progress))
 
 
@@ -111,6 +109,8 @@ def _known_options(default: CalibrationSpec, options: Mapping[str, Any]) -> dict
 
 
 def _make_folds(bank: Bank, progress: ProgressCallback) -> tuple[Fold, ...]:
+    if bank.distinct_models.size < MINIMUM_FOR_FOLDS:
+        return ()
     splits = _splits(bank)
     try:
         arrays = bank.cache.arrays(

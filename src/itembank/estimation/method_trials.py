@@ -1,7 +1,7 @@
 """Try methods on the calibration models as they will be used on new ones: items chosen, fitted and weighted unseen."""
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
@@ -9,7 +9,7 @@ import polars as pl
 from itembank.bank.banks import Bank
 from itembank.bank.selections import Selection
 from itembank.errors import DataError, ParameterError
-from itembank.estimation.estimator_specs import GPIRT, IN_STAGES, METHODS, EstimationSpec, PointSpec, Stacked
+from itembank.estimation.estimator_specs import GPIRT, IN_STAGES, METHODS, PointSpec, Stacked
 from itembank.estimation.folds import MINIMUM_FOR_FOLDS, Fold, folds
 from itembank.estimation.observations import Observations, bank_positions
 from itembank.estimation.past_errors import (
@@ -199,11 +199,10 @@ def _as_many(bank: Bank, positions: IntArray, answered: FloatArray) -> IntArray:
 FALLBACK = GPIRT()
 
 
-@dataclass(frozen=True, slots=True)
-class Chosen:
+class Chosen(NamedTuple):
     """A method and why it was taken."""
 
-    spec: EstimationSpec
+    spec: PointSpec | Stacked
     explanation: str
 
 

@@ -15,13 +15,13 @@ from itembank.bank.selections import Selection
 from itembank.errors import DataError, ParameterError
 from itembank.estimation.calibrated_scores import OutOfFold, grown, with_tail
 from itembank.estimation.estimates import PastMisfit
-from itembank.estimation.estimator_specs import PointSpec, Stacked
+from itembank.estimation.estimator_specs import Factor, PointSpec, Stacked
 from itembank.estimation.folds import Fold, fold_numbers, run_trial
 from itembank.estimation.headlines import HeadlineReader, HeadlineTrial, learnt_by
 from itembank.estimation.observations import Observations
-from itembank.estimation.point_methods import Known, learnt_score, point_scores, target_weights
+from itembank.estimation.point_methods import Known, factor_prediction, learnt_score, point_scores
 from itembank.estimation.predictions import standard_error
-from itembank.estimation.regressions import predict_factor
+from itembank.estimation.regressions import FactorPrediction, predict_factor
 from itembank.estimation.response_summary import posterior_moments
 from itembank.estimation.stacking import combined, reconciled, stack_weights
 from itembank.irt.linear_gaussian import FactorModel
@@ -65,10 +65,8 @@ class Expectations(NamedTuple):
     @classmethod
     def of(cls, known: Known) -> Self:
         """Gather them from the responses."""
-        bank, observations = known.bank, known.observations
-        factors = FactorModels.of_bank(bank, target_weights(bank))
-        moments = posterior_moments(bank.targets, known.summary)
-        return cls.by(factors, observations.positions, observations.responses, moments)
+        usual, loose = factor_prediction(known, Factor()), factor_prediction(known, Factor(discrepancy=LOOSE))
+        return cls._of(posterior_moments(known.bank.targets, known.summary), usual, loose)
 
     @classmethod
     def by(
@@ -83,6 +81,10 @@ class Expectations(NamedTuple):
             predict_factor(model, positions, factors.weights, responses, lever=lever)
             for model, lever in zip((factors.usual, factors.loose), factors.levers, strict=True)
         )
+        return cls._of(moments, usual, loose)
+
+    @classmethod
+    def _of(cls, moments: tuple[FloatArray, FloatArray], usual: FactorPrediction, loose: FactorPrediction) -> Self:
         misfit = np.broadcast_to(usual.misfit[:, None], usual.value.shape)
         return cls(*moments, usual.value, usual.variance, loose.value, misfit)
 

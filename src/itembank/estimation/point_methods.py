@@ -4,7 +4,7 @@ They gather what the pure kernels take. Scores that are exact, or that nothing i
 (`point_scores`).
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Self
 
 import numpy as np
@@ -15,7 +15,13 @@ from itembank.errors import ParameterError
 from itembank.estimation import estimator_specs as specs
 from itembank.estimation.estimator_specs import METHODS, PointSpec
 from itembank.estimation.observations import Observations
-from itembank.estimation.regressions import predict_factor, predict_ridge, predict_task_mean, predict_task_mean_eb
+from itembank.estimation.regressions import (
+    FactorPrediction,
+    predict_factor,
+    predict_ridge,
+    predict_task_mean,
+    predict_task_mean_eb,
+)
 from itembank.estimation.response_summary import ResponseSummary, posterior_moments, summarise_responses, weighted_mean
 from itembank.estimation.stacking import combined, reconciled
 from itembank.numerics.arrays import FloatArray, IntArray, mean_where_known
@@ -45,6 +51,7 @@ class Known:
     forecast: Forecast | None = None  # Scores by what is known of the models besides their answers
     # (n_models, n_targets): Scores of the calibration models that regressions are to learn instead of the bank's own.
     past_scores: FloatArray | None = None
+    made: dict[object, FactorPrediction] = field(default_factory=dict, repr=False)  # What several methods ask for
 
     @classmethod
     def of(cls, bank: Bank, observations: Observations, forecast: Forecast | None = None) -> Self:
@@ -246,9 +253,16 @@ def by_ridge(known: Known, spec: specs.Ridge) -> FloatArray:
 
 def by_factor_model(known: Known, spec: specs.Factor) -> FloatArray:
     """Mean of the score under a linear-Gaussian factor model of all items."""
-    bank, observations = known.bank, known.observations
-    model = bank_factor_model(bank, n_factors=spec.n_factors, discrepancy=spec.discrepancy)
-    return predict_factor(model, observations.positions, target_weights(bank), observations.responses).value
+    return factor_prediction(known, spec).value
+
+
+def factor_prediction(known: Known, spec: specs.Factor) -> FactorPrediction:
+    """Predict scores by a factor model, once for all that ask."""
+    if spec not in known.made:
+        bank, observations = known.bank, known.observations
+        model = bank_factor_model(bank, n_factors=spec.n_factors, discrepancy=spec.discrepancy)
+        known.made[spec] = predict_factor(model, observations.positions, target_weights(bank), observations.responses)
+    return known.made[spec]
 
 
 def _variance_factor(known: Known, spec: specs.GPIRT) -> FloatArray:

@@ -7,7 +7,7 @@ from typing import TypeVar
 import numpy as np
 
 from itembank.bank.headlines import Headline
-from itembank.estimation.calibrated_scores import calibrated, model_based
+from itembank.estimation.calibrated_scores import with_intervals
 from itembank.estimation.estimands import UNLIKE, attempt_ratio, linking_variance, run_noise, widened
 from itembank.estimation.estimates import ScoreEstimates, Scores, Typicality, checked
 from itembank.estimation.observations import Observations, usual_attempts
@@ -259,12 +259,12 @@ def _scores(
     """Estimate one model's scores on these targets, with their intervals, by what is known of past sessions."""
     if expected is None or not near:
         value = with_exact(targets, summary, targets.with_overall(summary.posterior_mean))
-        return model_based(targets, summary, value, level=level)
+        return with_intervals(targets, summary, value, level=level)
     value = stacked_scores(targets, summary, expected.means, mean_weights(near))
     parts = []
     for past, share in near:
         read, scale = past.read(expected, value)
-        found = calibrated(targets, summary, read, past.estimates, scale=scale, level=level, headline=headline)
+        found = with_intervals(targets, summary, read, past=past.estimates, scale=scale, level=level, headline=headline)
         parts.append((found, share))
     return _mixed(parts)
 
