@@ -6,8 +6,6 @@ from scipy.stats import binomtest, linregress
 from scipy.stats import t as student
 
 from itembank.estimation.design_based import (
-    _Design,
-    _with_overall,
     difference_values,
     difference_variances,
     drawn,
@@ -15,6 +13,7 @@ from itembank.estimation.design_based import (
     n_rarer,
     overall_variances,
     score_intervals,
+    scores_of_sample,
     tuned_slopes,
     unit_variances,
 )
@@ -263,9 +262,8 @@ def test_intervals_of_the_overall_score_hold(mean, n_scenarios, n_each):
         unseen = np.full(slopes.shape, 0.5 * (1 - n_each / size))
         values = difference_values(sample, flat, unseen, slopes)
         variances, freedom = difference_variances(sample, flat, slopes)
-        found = _with_overall(
-            _Design(sample, values, variances, freedom, np.ones(n_scenarios)), scenario_weights=weights, level=0.95
-        )
+        about = {"noise_ratio": np.ones(n_scenarios), "scenario_weights": weights, "level": 0.95}
+        found = scores_of_sample(sample, values, variances, freedom, **about)
         truth = y.mean(axis=(1, 2))
         held.append((found.low[:, -1] - 1e-9 <= truth) & (truth <= found.high[:, -1] + 1e-9))
     assert np.mean(held) > 0.93

@@ -18,7 +18,7 @@ def test_moments_equal_those_of_drawn_scores(rng):
     root = np.array([[0.12, 0.0], [-0.05, 0.1]])  # narrow, as in the setting the first-order formula is for
     covariance = (root @ root.T)[None]
     known = np.array([[0.11, 0.05, 0.17]])
-    posterior = score_posterior(
+    mean, found = score_posterior(
         known, predicted_sums(parameters, weights, scenario, 3, theta, mask=mask), covariance, np.ones(3)
     )
     drawn = theta + rng.standard_normal((n_draws, 2)) @ root.T
@@ -26,19 +26,17 @@ def test_moments_equal_those_of_drawn_scores(rng):
     onto = np.zeros((n_items, 3))
     onto[np.arange(n_items), scenario] = weights
     scores = known + (responses * mask) @ onto
-    np.testing.assert_allclose(posterior.mean[0], scores.mean(axis=0), atol=2e-3)
+    np.testing.assert_allclose(mean[0], scores.mean(axis=0), atol=2e-3)
     # entries of a covariance from 100,000 draws have a relative error of about 0.5 %; the rest is second order
-    scale = np.sqrt(np.diag(posterior.covariance[0]))
-    np.testing.assert_allclose(
-        posterior.covariance[0] / np.outer(scale, scale), np.cov(scores.T) / np.outer(scale, scale), atol=0.02
-    )
+    scale = np.sqrt(np.diag(found[0]))
+    np.testing.assert_allclose(found[0] / np.outer(scale, scale), np.cov(scores.T) / np.outer(scale, scale), atol=0.02)
 
 
 def test_noise_ratio_scales_the_noise_only():
     parameters = ItemParameters.create(np.zeros((4, 1)), np.zeros(4))  # p = 1/2, no slope
     sums = predicted_sums(parameters, np.full(4, 0.25), np.zeros(4, int), 1, np.zeros((1, 1)))
-    posterior = score_posterior(np.zeros((1, 1)), sums, np.ones((1, 1, 1)), np.array([0.3]))
-    assert posterior.covariance[0, 0, 0] == pytest.approx(0.3 * 4 * 0.25**2 * 0.25)
+    _, found = score_posterior(np.zeros((1, 1)), sums, np.ones((1, 1, 1)), np.array([0.3]))
+    assert found[0, 0, 0] == pytest.approx(0.3 * 4 * 0.25**2 * 0.25)
 
 
 def test_an_estimate_is_charged_for_its_distance_from_the_posterior_mean(rng):

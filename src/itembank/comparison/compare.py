@@ -23,7 +23,7 @@ from itembank.comparison.reference_tests import tested_differences
 from itembank.errors import DataError, DataWarning, ParameterError
 from itembank.estimation.estimands import run_variance
 from itembank.estimation.estimate import check_headline, estimate
-from itembank.estimation.estimates import ScoreEstimates, Typicality
+from itembank.estimation.estimates import Typicality
 from itembank.estimation.estimator_specs import METHODS, RUN, Auto, Estimand, EstimationSpec, PointSpec, Stacked
 from itembank.estimation.folds import folds
 from itembank.estimation.observations import Observations, known_items
@@ -116,7 +116,9 @@ def compare(
         values, standard_errors = None, raw_standard_errors(errors, counts)
         typicality = Typicality.unknown(matrix.n_models)
     else:
-        estimates = _estimates(compared, estimator)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DataWarning)  # the warnings on the responses have been given
+            estimates = estimate(bank, matrix, selection=selection, method=estimator)
         values, standard_errors = estimates.value[:, compared.index], estimates.standard_error[:, compared.index]
         typicality = estimates.typicality
     is_learnt = np.array([error is not None for error in errors])
@@ -187,13 +189,6 @@ def _estimator(method: EstimationSpec | str) -> EstimationSpec | None:
     if isinstance(method, str) and method not in METHODS.kinds:
         raise ParameterError(METHODS.refusal(method, [PAIRED], purpose="comparison"))
     return METHODS.resolve(method)
-
-
-def _estimates(compared: ComparedModels, estimator: EstimationSpec) -> ScoreEstimates:
-    """Estimate the scores; the warnings on the responses have been given."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DataWarning)
-        return estimate(compared.bank, compared.responses, selection=compared.selection, method=estimator)
 
 
 def pair_variance(

@@ -40,20 +40,6 @@ def chosen_models(responses: ResponseMatrix, models: Sequence[str] | None) -> Re
     return responses
 
 
-def target_names(bank: Bank, target: str | Sequence[str]) -> tuple[tuple[str, ...], IntArray]:
-    """Names of the targets asked for, and where they stand among the bank's."""
-    known = bank.targets.names
-    wanted = known if target == "all" else (target,) if isinstance(target, str) else tuple(target)
-    wanted = tuple(dict.fromkeys(wanted))
-    absent = [name for name in wanted if name not in known]
-    if absent or not wanted:
-        raise ParameterError(
-            f"target must be 'all' or one of {shown(known, limit=20)}, got {shown(absent) or 'none'}."
-            f"{did_you_mean(absent, known)}"
-        )
-    return wanted, np.array([known.index(name) for name in wanted], dtype=np.int64)
-
-
 def bank_and_targets(bank: Bank, target: str | Sequence[str]) -> tuple[Bank, str | Sequence[str]]:
     """Return the bank that gives the headline score among the targets, and the targets; one bank gives one."""
     if bank.headline is not None and target == OVERALL:
@@ -66,31 +52,6 @@ def bank_and_targets(bank: Bank, target: str | Sequence[str]) -> tuple[Bank, str
             f"one comparison is of one of {shown([OVERALL, *known])}, got {shown(names)}. Compare once for each."
         )
     return (asked_for(bank, asked[0]) if asked else bank), target
-
-
-def check_size(n_models: int, n_targets: int) -> None:
-    """Warn of many rows, refuse what would not fit into memory."""
-    n_rows = n_models * (n_models - 1) // 2 * n_targets
-    advice = "Name fewer models, or ask for fewer targets."
-    if n_rows > MAXIMUM_ROWS:
-        raise ParameterError(
-            f"a comparison holds at most {MAXIMUM_ROWS:,} rows, {n_models} models make {n_rows:,}. {advice}"
-        )
-    if n_rows > MANY_ROWS:
-        warn(f"comparing all pairs of {n_models} models makes {n_rows:,} rows. {advice}", DataWarning)
-
-
-def check_shared(model_ids: Sequence[str], observed: BoolArray) -> None:
-    """Refuse pairs of models without an item in common."""
-    shared = shared_counts(observed)
-    apart = np.flatnonzero(shared == 0)
-    if apart.shape[0]:
-        first, second = model_pairs(len(model_ids))
-        names = [f"{model_ids[first[k]]} and {model_ids[second[k]]}" for k in apart[: N_SHOWN + 1]]
-        raise DataError(
-            f"models to compare must share items, {apart.shape[0]} of {shared.shape[0]} pairs share none: "
-            f"{shown(names)}. Run the same selection on both, or compare their estimates from itembank estimate."
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,11 +70,35 @@ class ComparedModels:
         cls, bank: Bank, responses: ResponseMatrix, selection: Selection | None, target: str | Sequence[str]
     ) -> Self:
         """Check that the models can be compared."""
-        targets, index = target_names(bank, target)
-        check_size(responses.n_models, len(targets))
+        known = bank.targets.names
+        wanted = known if target == "all" else (target,) if isinstance(target, str) else tuple(target)
+        wanted = tuple(dict.fromkeys(wanted))
+        absent = [name for name in wanted if name not in known]
+        if absent or not wanted:
+            raise ParameterError(
+                f"target must be 'all' or one of {shown(known, limit=20)}, got {shown(absent) or 'none'}."
+                f"{did_you_mean(absent, known)}"
+            )
+        n_models, advice = responses.n_models, "Name fewer models, or ask for fewer targets."
+        n_rows = n_models * (n_models - 1) // 2 * len(wanted)
+        if n_rows > MAXIMUM_ROWS:
+            raise ParameterError(
+                f"a comparison holds at most {MAXIMUM_ROWS:,} rows, {n_models} models make {n_rows:,}. {advice}"
+            )
+        if n_rows > MANY_ROWS:
+            warn(f"comparing all pairs of {n_models} models makes {n_rows:,} rows. {advice}", DataWarning)
         observations = observe(bank, responses, selection)
-        check_shared(responses.model_ids, ~np.isnan(observations.responses))
-        return cls(bank, responses, selection, observations, targets, index)
+        shared = shared_counts(~np.isnan(observations.responses))
+        apart = np.flatnonzero(shared == 0)
+        if apart.shape[0]:
+            names, (first, second) = responses.model_ids, model_pairs(n_models)
+            lonely = [f"{names[first[k]]} and {names[second[k]]}" for k in apart[: N_SHOWN + 1]]
+            raise DataError(
+                f"models to compare must share items, {apart.shape[0]} of {shared.shape[0]} pairs share none: "
+                f"{shown(lonely)}. Run the same selection on both, or compare their estimates from itembank estimate."
+            )
+        index = np.array([known.index(name) for name in wanted], dtype=np.int64)
+        return cls(bank, responses, selection, observations, wanted, index)
 
     def target_weights(self) -> FloatArray:
         """Weight of each scenario in each target asked for, (n_targets, n_scenarios)."""

@@ -65,7 +65,11 @@ def calibration_errors(
     rows = known[np.unique(places)]
     items = observations.take(models=np.arange(0), columns=np.flatnonzero(columns))
     if spec is None:
-        errors = _raw_errors(bank, items, selection, rows)
+        if selection is not None and not selection.is_random and folds(bank):
+            errors = try_methods(bank, items, selection, Weighted().members).by(Weighted()).error[rows]
+        else:
+            answers = bank.responses.of_items(items.positions, models=rows)
+            errors = raw_scores(bank, answers, items.positions, items.weights) - calibration_scores(bank)[rows]
         size = error_inflation(errors, np.ones(errors.shape))
         scales = np.tile(size, (rows.size, 1))
     elif not folds(bank):
@@ -75,14 +79,6 @@ def calibration_errors(
         errors, scale = past.error[rows], past.scale[rows]
         scales = scale * error_inflation(errors, scale)
     return CalibrationErrors(bank.responses.of_items(items.positions, models=rows), errors, scales)
-
-
-def _raw_errors(bank: Bank, items: Observations, selection: Selection | None, rows: IntArray) -> FloatArray:
-    """Errors of weighted means of the calibration models at these rows, (n_rows, n_targets)."""
-    if selection is not None and not selection.is_random and folds(bank):
-        return try_methods(bank, items, selection, Weighted().members).by(Weighted()).error[rows]
-    answers = bank.responses.of_items(items.positions, models=rows)
-    return raw_scores(bank, answers, items.positions, items.weights) - calibration_scores(bank)[rows]
 
 
 def raw_scores(bank: Bank, responses: FloatArray, positions: IntArray, weights: FloatArray) -> FloatArray:
@@ -118,10 +114,27 @@ def learn_errors(
     level: float,
 ) -> list[TargetErrors | None]:
     """Return the error model of every target; None where too few calibration models have errors."""
-    return [
-        _learn(calibration.errors[:, k], calibration.standard_errors[:, k], disagreement[:, t], level=level)
-        for t, k in enumerate(targets)
-    ]
+    learnt: list[TargetErrors | None] = []
+    first, second = model_pairs(calibration.errors.shape[0])
+    for t, k in enumerate(targets.tolist()):
+        errors, standard_errors = calibration.errors[:, k], calibration.standard_errors[:, k]
+        known = ~(np.isnan(errors) | np.isnan(standard_errors))
+        if known.sum() < MINIMUM_MODELS:
+            learnt.append(None)
+            continue
+        usable = known[first] & known[second] & ~np.isnan(disagreement[:, t])
+        a, b = first[usable], second[usable]
+        number = np.cumsum(known) - 1
+        model = fit_pair_errors(
+            errors[known],
+            disagreement[usable, t],
+            number[a],
+            number[b],
+            independent=standard_errors[a] ** 2 + standard_errors[b] ** 2,
+            level=level,
+        )
+        learnt.append(TargetErrors(model, float(np.sqrt(np.mean(errors[known] ** 2)))))
+    return learnt
 
 
 def differences(
@@ -150,13 +163,18 @@ def raw_standard_errors(errors: list[TargetErrors | None], counts: ItemCounts) -
     The errors were learnt on n items of N; for m they are scaled by ``(1/m - 1/N) / (1/n - 1/N)``, as the classical
     variance scales by itself.
     """
-    columns = [
-        np.full(counts.observed.shape[0], np.nan)
-        if error is None
-        else error.size * np.sqrt(_scaling(counts.observed[:, t], int(counts.calibration[t]), int(counts.total[t])))
-        for t, error in enumerate(errors)
-    ]
-    return np.column_stack(columns)
+    result = np.full(counts.observed.shape, np.nan)
+    for t, error in enumerate(errors):
+        observed, n_items, total = counts.observed[:, t], int(counts.calibration[t]), int(counts.total[t])
+        if error is None:
+            continue
+        if n_items >= total:
+            scaling = np.where(observed >= total, 0.0, 1.0)
+        else:
+            number = np.where(observed > 0, observed, np.nan)
+            scaling = (1.0 / number - 1.0 / total) / (1.0 / n_items - 1.0 / total)
+        result[:, t] = error.size * np.sqrt(scaling)
+    return result
 
 
 def error_variance(
@@ -196,34 +214,4 @@ def least_variance(n_shared: IntArray, n_total: int) -> FloatArray:
     the adjusted interval of Bonett and Price (2012, J. Educ. Behav. Stat. 37), for a finite population.
     """
     result: FloatArray = np.maximum(1.0 - n_shared / n_total, 0.0) * 2.0 / (n_shared + 2.0) ** 2
-    return result
-
-
-def _learn(
-    errors: FloatArray, standard_errors: FloatArray, disagreement: FloatArray, *, level: float
-) -> TargetErrors | None:
-    known = ~(np.isnan(errors) | np.isnan(standard_errors))
-    if known.sum() < MINIMUM_MODELS:
-        return None
-    first, second = model_pairs(errors.shape[0])
-    usable = known[first] & known[second] & ~np.isnan(disagreement)
-    first, second = first[usable], second[usable]
-    number = np.cumsum(known) - 1
-    model = fit_pair_errors(
-        errors[known],
-        disagreement[usable],
-        number[first],
-        number[second],
-        independent=standard_errors[first] ** 2 + standard_errors[second] ** 2,
-        level=level,
-    )
-    return TargetErrors(model, float(np.sqrt(np.mean(errors[known] ** 2))))
-
-
-def _scaling(observed: IntArray, n_items: int, total: int) -> FloatArray:
-    """``(1/m - 1/N) / (1/n - 1/N)``; 0 for all items, NaN for none."""
-    if n_items >= total:
-        return np.where(observed >= total, 0.0, 1.0)
-    number = np.where(observed > 0, observed, np.nan)
-    result: FloatArray = (1.0 / number - 1.0 / total) / (1.0 / n_items - 1.0 / total)
     return result

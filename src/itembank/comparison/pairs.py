@@ -175,7 +175,10 @@ def fit_pair_errors(
     variance = np.maximum(design @ [constant, slope], LEAST_VARIANCE_SHARE * squared.mean())
     standardised = squared / variance
     quantile = finite_quantile(np.sqrt(standardised), first, second, errors.shape[0], level=level)
-    return PairErrorModel(constant, slope, quantile, _degrees(standardised, errors.shape[0]), level)
+    # excess kurtosis of a Student distribution is 6 / (degrees - 4); that of the errors is m_4 / m_2^2 - 3, taken about
+    # zero because the difference of a pair has either sign
+    excess = float(np.mean(standardised**2) / np.mean(standardised) ** 2 - 3.0)
+    return PairErrorModel(constant, slope, quantile, min(4.0 + 6.0 / max(excess, 1e-9), errors.shape[0] - 1.0), level)
 
 
 def fit_variance(squared: FloatArray, design: FloatArray) -> tuple[float, float]:
@@ -230,11 +233,3 @@ def _non_negative(design: FloatArray, target: FloatArray) -> FloatArray:
     # G is singular where all pairs disagree alike, since both columns are then equal; the ridge shares between them
     # what they explain.
     return non_negative_minimum(gram + 1e-12 * np.trace(gram) * np.eye(gram.shape[0]), right)
-
-
-def _degrees(standardised: FloatArray, n_models: int) -> float:
-    """Degrees of freedom of a Student distribution with this kurtosis, ``4 + 6 / excess``, at most n_models - 1."""
-    # excess kurtosis of a Student distribution is 6 / (degrees - 4); that of the errors is m_4 / m_2^2 - 3, taken about
-    # zero because the difference of a pair has either sign
-    excess = float(np.mean(standardised**2) / np.mean(standardised) ** 2 - 3.0)
-    return min(4.0 + 6.0 / max(excess, 1e-9), n_models - 1.0)

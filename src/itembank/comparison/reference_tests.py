@@ -159,7 +159,13 @@ def tested_differences(
     """
     columns = []
     for target, error in enumerate(errors):
-        quantile, scale, degrees = _distribution(error, pairs.degrees[:, target], spec.level)
+        degrees = pairs.degrees[:, target].astype(np.float64)
+        quantile, scale = t_reach(spec.level, degrees), np.ones(degrees.shape)  # of the t-test, without a model
+        if error is not None:
+            model = error.model
+            quantile, scale, degrees = (
+                np.full(degrees.shape, value) for value in (model.quantile, model.scale, model.degrees)
+            )
         standard_error = np.sqrt(error_variance(pairs, counts, standard_errors, error, target) + chance[:, target])
         # c = q / F^-1(0.5 + level / 2), so that p < 1 - level exactly where 0 lies outside of d +- q s
         d, half_width = difference[:, target], quantile * standard_error
@@ -178,14 +184,3 @@ def tested_differences(
     )
     tests = DifferenceTests(probability, p_value, holm(p_value), detectable)
     return Scores(difference, standard_error, low, high), tests
-
-
-def _distribution(
-    errors: TargetErrors | None, degrees: IntArray, level: float
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Quantile, scale and degrees of freedom of each pair's standardised error; the t-test's without a model."""
-    if errors is not None:
-        model = errors.model
-        quantile, scale, freedom = (np.full(degrees.shape, x) for x in (model.quantile, model.scale, model.degrees))
-        return quantile, scale, freedom
-    return t_reach(level, degrees.astype(np.float64)), np.ones(degrees.shape), degrees.astype(np.float64)

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 import polars as pl
@@ -207,8 +206,15 @@ def _block(known: Known, probabilities: FloatArray, level: float) -> Scores:
     variances = np.sqrt(variances * cross_fitted_variances)
     # above one, `guarded_variances` would take a larger variance than a response in [0, 1] can have
     noise_ratio = np.minimum(score_basis(known.bank).noise_ratio, 1.0)
-    design = _Design(chosen, values, variances, freedom, noise_ratio)
-    return _with_overall(design, scenario_weights=targets.scenario_weights, level=level)
+    return scores_of_sample(
+        chosen,
+        values,
+        variances,
+        freedom,
+        noise_ratio=noise_ratio,
+        scenario_weights=targets.scenario_weights,
+        level=level,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,19 +291,17 @@ def drawn(
     return Drawn(values, observed, weights, probabilities, scenario_index, n_scenarios)
 
 
-class _Design(NamedTuple):
-    """What the draw says of scenarios: estimates, their variances, not guarded yet, and degrees of freedom."""
-
-    chosen: Drawn
-    values: FloatArray
-    variances: FloatArray
-    freedom: FloatArray
-    noise_ratio: FloatArray
-
-
-def _with_overall(design: _Design, *, scenario_weights: FloatArray, level: float) -> Scores:
-    """Append the overall score to arrays (n_models, n_scenarios) and give every target its interval."""
-    chosen, values, unguarded, freedom, noise_ratio = design
+def scores_of_sample(
+    chosen: Drawn,
+    values: FloatArray,  # (n_models, n_scenarios)
+    unguarded: FloatArray,  # (n_models, n_scenarios): Variances, as `difference_variances` gives them
+    freedom: FloatArray,  # (n_models, n_scenarios)
+    *,
+    noise_ratio: FloatArray,  # (n_scenarios,)
+    scenario_weights: FloatArray,  # (n_scenarios,)
+    level: float,
+) -> Scores:
+    """Append the overall score to those of scenarios, and give every target its interval."""
     variances = guarded_variances(chosen, values, unguarded, freedom, noise_ratio)
     parts = scenario_weights**2 * variances
     overall = parts.sum(axis=1)
@@ -305,7 +309,7 @@ def _with_overall(design: _Design, *, scenario_weights: FloatArray, level: float
     inverse = np.sum(parts**2 / np.maximum(freedom, 1.0), axis=1)  # Satterthwaite (1946)
     overall_freedom = np.divide(overall**2, inverse, out=np.full(overall.shape, np.inf), where=inverse > 0.0)
     value, least, left = (
-        _appended(scores, scenario_weights) for scores in (values, chosen.known, chosen.unseen_weight)
+        np.column_stack([scores, scores @ scenario_weights]) for scores in (values, chosen.known, chosen.unseen_weight)
     )
     guarded = overall_variances(
         chosen,
@@ -321,10 +325,6 @@ def _with_overall(design: _Design, *, scenario_weights: FloatArray, level: float
     low, high = score_intervals(estimates, n_right, n_observed, level)
     value, low, high = (np.clip(scores, least, np.minimum(least + left, 1.0)) for scores in (value, low, high))
     return Scores(value, np.sqrt(variance), low, high)
-
-
-def _appended(scenario_scores: FloatArray, scenario_weights: FloatArray) -> FloatArray:
-    return np.column_stack([scenario_scores, scenario_scores @ scenario_weights])
 
 
 def _cross_fitted(known: Known) -> FloatArray:

@@ -54,7 +54,8 @@ def run_noise(
     ratio: FloatArray,
 ) -> FloatArray:
     """Return ``r sum_i omega_i^2 p_i (1 - p_i)`` over all items of each target, (n_models, n_targets)."""
-    return _with_overall(basis.targets, ratio[:, None] * sums_at(basis.weighted, theta).noise)
+    variance = ratio[:, None] * sums_at(basis.weighted, theta).noise
+    return np.column_stack([variance, variance @ basis.targets.scenario_weights**2])
 
 
 def past_ratio(bank: Bank) -> float:
@@ -131,11 +132,6 @@ def _past_ratio(bank: Bank) -> float:
     ratio, expected = attempt_ratio(bank.parameters, bank.responses.responses, trials, bank.calibration.abilities)
     known = expected > 0.0
     return float(np.average(ratio[known], weights=expected[known])) if known.any() else float("nan")
-
-
-def _with_overall(targets: ScoreTargets, variance: FloatArray) -> FloatArray:
-    """Add the overall score's variance to those of independent scenarios (n_models, n_scenarios)."""
-    return np.column_stack([variance, variance @ targets.scenario_weights**2])
 
 
 def linking_variance(

@@ -48,7 +48,7 @@ from itembank.estimation.headlines import learnt_by
 from itembank.estimation.method_trials import choose_method, has_too_few, too_few, try_methods
 from itembank.estimation.observations import known_items, observe, usual_attempts
 from itembank.estimation.past_errors import Expectations, Past, published_past, published_subset, selection_or_published
-from itembank.estimation.point_methods import Forecast, Known, gp_irt_share, learnt_score, point_scores, stacked_scores
+from itembank.estimation.point_methods import Known, gp_irt_share, learnt_score, point_scores, stacked_scores
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.numerics.threads import one_blas_thread
 from itembank.progress import ProgressCallback, silent
@@ -169,7 +169,8 @@ def estimate(
     if interval == "design":
         estimates = replace(_by_design(estimates, known, selection), explanation=why)
     elif forecast is not None and known.summary.is_silent.all():
-        estimates = _by_forecast(estimates, known.bank, forecast)
+        scores, why = forecast_alone(bank, forecast, level=level), explain_alone(bank, forecast)
+        estimates = replace(estimates, scores=scores, method="covariates", explanation=why, interval_kind="calibrated")
     else:
         estimates = _by_answers(estimates, known, selection, spec, progress=progress)
     if interval != "design":
@@ -296,12 +297,6 @@ def _by_design(estimates: ScoreEstimates, known: Known, selection: Selection | N
     model_ids = [estimates.model_ids[row] for row in answered.tolist()]
     estimates.scores.set_rows(answered, scores_by_design(some, model_ids, selection, level=estimates.level))
     return replace(estimates, method="design-based")
-
-
-def _by_forecast(estimates: ScoreEstimates, bank: Bank, forecast: Forecast) -> ScoreEstimates:
-    """Estimate models that have not answered anything by what else is known of them."""
-    scores, explanation = forecast_alone(bank, forecast, level=estimates.level), explain_alone(bank, forecast)
-    return replace(estimates, scores=scores, method="covariates", explanation=explanation, interval_kind="calibrated")
 
 
 def _by_answers(

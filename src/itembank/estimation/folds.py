@@ -1,9 +1,9 @@
 """Banks calibrated without some of the calibration models, so that methods can be tried on these models."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property, partial
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 
@@ -87,6 +87,7 @@ def spec_of(calibration: Calibration) -> CalibrationSpec:
     """Return the spec that a calibration was made with, as far as the fit depends on it."""
     default = METHODS.kinds[calibration.method]()
     try:
+        names = {field.name for field in fields(default)} - {"family"}  # the parameters say what 'auto' came to
         return replace(
             default,
             item_model=cast("ItemModel", calibration.item_model),
@@ -94,18 +95,12 @@ def spec_of(calibration: Calibration) -> CalibrationSpec:
             known_guessing=bool(np.any(calibration.parameters.lower_asymptote > 0.0)),
             family=calibration.parameters.family,
             tolerance=default.tolerance if calibration.tolerance is None else calibration.tolerance,
-            **_known_options(default, calibration.options),
+            **{name: value for name, value in calibration.options.items() if name in names},
         )
     except (ParameterError, TypeError) as error:
         raise IntegrityError(
             f"the bank says of its calibration what cannot be: {error} Calibrate the bank again."
         ) from error
-
-
-def _known_options(default: CalibrationSpec, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options that this release's spec has."""
-    names = {field.name for field in fields(default)} - {"family"}  # the parameters say what 'auto' came to
-    return {name: value for name, value in options.items() if name in names}
 
 
 def _make_folds(bank: Bank, progress: ProgressCallback) -> tuple[Fold, ...]:
@@ -119,10 +114,12 @@ def _make_folds(bank: Bank, progress: ProgressCallback) -> tuple[Fold, ...]:
     except DataError:  # without some models the rest may leave no item that tells them apart
         return ()
     without_cache = replace(bank)  # folds lie in the cache: with it they would hold themselves
-    return tuple(
-        Fold(number, split.test, partial(_fold_bank, without_cache, split.train, arrays, number, _cache(bank, split)))
-        for number, split in enumerate(splits)
-    )
+    made = []
+    for number, split in enumerate(splits):
+        cache = bank.cache.of_part(cache_name("fold", split.train))
+        make_bank = partial(_fold_bank, without_cache, split.train, arrays, number, cache)
+        made.append(Fold(number, split.test, make_bank))
+    return tuple(made)
 
 
 def _splits(bank: Bank) -> list[Split]:
@@ -210,11 +207,6 @@ def _names(bank: Bank) -> set[str]:
     return names if bank.parameters.precision is None else names | {"precision"}
 
 
-def _cache(bank: Bank, split: Split) -> BankCache:
-    """Return the cache of the bank of a split's models, whose factors are slower to fit than its items."""
-    return bank.cache.of_part(cache_name("fold", split.train))
-
-
 def _itself(bank: Bank) -> Bank:
     return bank
 
@@ -238,7 +230,8 @@ def _fold_bank(bank: Bank, rows: IntArray, arrays: dict[str, FloatArray], number
 def _fold_calibration(bank: Bank, fitted: dict[str, FloatArray]) -> Calibration:
     whole = bank.calibration
     coefficients, n_dims = fitted["coefficients"], whole.n_dims
-    lower = known_lower_asymptote(bank.responses.items) if _guesses(bank) else np.zeros(bank.n_items)
+    guesses = np.any(bank.parameters.lower_asymptote > 0.0)
+    lower = known_lower_asymptote(bank.responses.items) if guesses else np.zeros(bank.n_items)
     is_degenerate: BoolArray = fitted["is_degenerate"] > 0.0
     thresholds = {
         name: float(value)
@@ -266,10 +259,6 @@ def _fold_calibration(bank: Bank, fitted: dict[str, FloatArray]) -> Calibration:
         history=np.empty(0),
         log_precision_error=None,
     )
-
-
-def _guesses(bank: Bank) -> bool:
-    return bool(np.any(bank.parameters.lower_asymptote > 0.0))
 
 
 FRACTION_OF_FITS = 0.5

@@ -113,14 +113,20 @@ def predicted_sums(
 
 def sums_at(items: WeightedItems, theta: FloatArray, *, mask: BoolArray | None = None) -> PredictedSums:
     """Return the same moments for items sorted before; `mask` (n_models, n_items) is in the order before sorting."""
-    n_models, n_dims = theta.shape
-    n_scenarios = len(items.begins) - 1
-    mean = np.zeros((n_models, n_scenarios))
-    noise = np.zeros((n_models, n_scenarios))
-    gradient = np.zeros((n_models, n_scenarios, n_dims))
+    shape = (theta.shape[0], len(items.begins) - 1)
+    mean, noise, gradient = np.zeros(shape), np.zeros(shape), np.zeros((*shape, theta.shape[1]))
     for scenario, (begin, end) in enumerate(zip(items.begins[:-1], items.begins[1:], strict=True)):
         block = slice(begin, end)
-        p, slope, spread = _moments(items, block, theta)
+        x = theta @ items.loadings[block].T + items.intercept[block]
+        if items.steps is not None:
+            p, slope, spread = graded.mean_terms(x, items.steps.take(block))
+        else:
+            p = expit(x)
+            slope = spread = p * (1.0 - p)  # dp/d eta = s (1 - s) is the variance p (1 - p) as well
+            if items.asymptotes is not None:
+                lower, rise = items.asymptotes[0][block], items.asymptotes[1][block]
+                p = lower + rise * p
+                slope, spread = rise * slope, p * (1.0 - p)
         if mask is not None:
             seen = mask[:, items.order[block]]
             p, slope, spread = p * seen, slope * seen, spread * seen
@@ -130,37 +136,14 @@ def sums_at(items: WeightedItems, theta: FloatArray, *, mask: BoolArray | None =
     return PredictedSums(mean, noise, gradient)
 
 
-def _moments(items: WeightedItems, block: slice, theta: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Mean, slope in the logit and variance of the responses to a block of items, each (n_models, n_block)."""
-    x = theta @ items.loadings[block].T + items.intercept[block]
-    if items.steps is not None:
-        return graded.mean_terms(x, items.steps.take(block))
-    p = expit(x)
-    slope = p * (1.0 - p)
-    if items.asymptotes is None:
-        return p, slope, slope  # dp/d eta = s (1 - s) is the variance p (1 - p) as well
-    lower, rise = items.asymptotes[0][block], items.asymptotes[1][block]
-    p = lower + rise * p
-    return p, rise * slope, p * (1.0 - p)
-
-
-@dataclass(frozen=True, slots=True)
-class ScorePosterior:
-    """Mean and covariance of the scenario scores given the observed responses."""
-
-    mean: FloatArray  # (n_models, n_scenarios): The p-IRT estimate
-    # (n_models, n_scenarios, n_scenarios): Scenarios share the uncertain ability, so their scores correlate.
-    covariance: FloatArray
-
-
 def score_posterior(
     known: FloatArray,  # (n_models, n_scenarios): ``sum_S omega_i Y_i``, raw responses
     unseen: PredictedSums,  # Over the items not observed, at the estimated ability
     ability_covariance: FloatArray,  # (n_models, n_dims, n_dims): C
     # (n_scenarios,): r: variance of raw responses around the item model over ``p (1 - p)``; one for binary responses
     noise_ratio: FloatArray,
-) -> ScorePosterior:
-    """Posterior of the scenario scores, to first order in ability.
+) -> tuple[FloatArray, FloatArray]:
+    """Posterior mean (p-IRT) and covariance of the scenario scores, to first order in ability.
 
     ``Z_j = sum_S omega_i Y_i + sum_U omega_i Y_i`` with S observed and U not, so that
 
@@ -175,7 +158,7 @@ def score_posterior(
     covariance = gradient @ ability_covariance @ gradient.transpose(0, 2, 1)
     diagonal = np.arange(known.shape[1])
     covariance[:, diagonal, diagonal] += noise_ratio * unseen.noise
-    return ScorePosterior(known + unseen.mean, covariance)
+    return known + unseen.mean, covariance
 
 
 def standard_error(value: FloatArray, posterior_mean: FloatArray, posterior_variance: FloatArray) -> FloatArray:

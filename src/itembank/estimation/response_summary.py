@@ -1,6 +1,6 @@
 """Summary of responses by the item model and by sample means, which several methods of estimation share."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
@@ -139,11 +139,12 @@ class ResponseSummary:
     # in [0, 1] whose weights add up to one.
     posterior_mean: FloatArray
     posterior_covariance: FloatArray  # (n_models, n_scenarios, n_scenarios)
-    # (n_models, n_scenarios): Variance of the score that the unseen answers have whatever is known of the model, see
-    # `_noise`.
+    # (n_models, n_scenarios): Variance of the unseen part of the scores if every unseen answer is drawn by itself,
+    # ``r sum_U omega_i^2 p_i (1 - p_i)``, and no less than with ``p = 1 - 1 / (2 (n + 1))`` for all items: after n
+    # right answers and none wrong that is the posterior mean under Jeffreys' prior.
     noise: FloatArray
     n_observed: IntArray  # (n_models, n_scenarios)
-    n_effective: FloatArray  # (n_models, n_scenarios): As a random sample with unequal weights counts
+    n_effective: FloatArray  # (n_models, n_scenarios): ``(sum w)^2 / sum w^2``, of a sample with unequal weights
     abilities: FloatArray  # (n_models, n_dims)
     ability_covariance: FloatArray  # (n_models, n_dims, n_dims)
 
@@ -170,9 +171,17 @@ def summarise_responses(bank: Bank, observations: Observations) -> ResponseSumma
     Ability comes from all observed items of all scenarios (MAP, the bank's prior, responses made binary as in the
     calibration); scores are made of the raw responses.
     """
-    basis = score_basis(bank)
-    blocks = blocks_of_models(observations.responses.shape[0], bank.n_items)
-    return _joined([_of_block(basis, observations, block) for block in blocks])
+    basis, positions = score_basis(bank), observations.positions
+    parameters, parts = basis.parameters.take(positions), []
+    for block in blocks_of_models(observations.responses.shape[0], bank.n_items):
+        trials = None if observations.n_trials is None else observations.n_trials[block]
+        some = replace(observations, responses=observations.responses[block], n_trials=trials)
+        answers = basis.answers(some.responses, positions)
+        abilities = map_abilities(parameters, answers, basis.prior, n_trials=trials)
+        parts.append(summary_at(basis, some, abilities))
+    return ResponseSummary(
+        *(np.concatenate([getattr(part, name) for part in parts]) for name in ResponseSummary.__slots__)
+    )
 
 
 def posterior_moments(targets: ScoreTargets, summary: ResponseSummary) -> tuple[FloatArray, FloatArray]:
@@ -194,107 +203,50 @@ def blocks_of_models(n_models: int, n_items: int) -> list[slice]:
 
 def summary_at(basis: ScoreBasis, observations: Observations, abilities: Abilities) -> ResponseSummary:
     """Summarise the responses of a few models whose abilities are known already."""
-    return _of_abilities(basis, observations, observations.responses, abilities)
+    targets, positions, responses = basis.targets, observations.positions, observations.responses
+    n_scenarios, scenario_index, omega = (
+        targets.n_scenarios,
+        targets.scenario_index[positions],
+        targets.weights[positions],
+    )
 
+    def sums(values: FloatArray) -> FloatArray:
+        return scenario_sums(values, scenario_index, n_scenarios)
 
-def _of_block(basis: ScoreBasis, observations: Observations, block: slice) -> ResponseSummary:
-    """Summarise the responses of a block of models."""
-    positions, responses = observations.positions, observations.responses[block]
-    answers = basis.answers(responses, positions)
-    n_trials = None if observations.n_trials is None else observations.n_trials[block]
-    abilities = map_abilities(basis.parameters.take(positions), answers, basis.prior, n_trials=n_trials)
-    return _of_abilities(basis, observations, responses, abilities)
-
-
-def _of_abilities(
-    basis: ScoreBasis, observations: Observations, responses: FloatArray, abilities: Abilities
-) -> ResponseSummary:
-    """Summarise raw responses (n_models, n_columns) and abilities."""
-    targets, positions = basis.targets, observations.positions
-    n_scenarios, scenario_index = targets.n_scenarios, targets.scenario_index[positions]
     observed = ~np.isnan(responses)
-    n_observed = scenario_sums(observed.astype(np.float64), scenario_index, n_scenarios).astype(np.int64)
-    omega = targets.weights[positions]
-    known = scenario_sums(np.where(observed, responses, 0.0) * omega, scenario_index, n_scenarios)
-    open_weight = _open_weight(basis, observed, omega, scenario_index)
-    unseen = _without(_unseen(basis, positions, abilities.theta, observed), open_weight == 0.0)
-    posterior = score_posterior(known, unseen, abilities.covariance, basis.noise_ratio)
-    weights = observations.weights
-    return ResponseSummary(
-        sample_mean=sample_mean(responses, scenario_index, n_scenarios),
-        weighted=weighted_mean(responses, weights, scenario_index, n_scenarios),
-        known=known,
-        open_weight=open_weight,
-        posterior_mean=known + unseen.mean,
-        posterior_covariance=posterior.covariance,
-        noise=_noise(basis, unseen, observed, omega, scenario_index),
-        n_observed=n_observed,
-        n_effective=_n_effective(observed * weights, scenario_index, n_scenarios),
-        abilities=abilities.theta,
-        ability_covariance=abilities.covariance,
-    )
-
-
-def _joined(blocks: list[ResponseSummary]) -> ResponseSummary:
-    """Put the summaries of several blocks of models together."""
-    return ResponseSummary(
-        *(np.concatenate([getattr(block, name) for block in blocks]) for name in ResponseSummary.__slots__)
-    )
-
-
-def _n_effective(weights: FloatArray, scenario_index: IntArray, n_scenarios: int) -> FloatArray:
-    """Effective number of observed items of a weighted random sample, ``(sum w)^2 / sum w^2``."""
-    total = scenario_sums(weights, scenario_index, n_scenarios)
-    squares = scenario_sums(weights**2, scenario_index, n_scenarios)
-    return np.divide(total**2, squares, out=np.zeros(total.shape), where=squares > 0.0)
-
-
-def _open_weight(basis: ScoreBasis, observed: BoolArray, omega: FloatArray, scenario_index: IntArray) -> FloatArray:
-    """Weight of the items not observed, (n_models, n_scenarios); exactly zero where all that count were observed."""
-    targets = basis.targets
-    seen = scenario_sums((observed & (omega > 0.0)).astype(np.float64), scenario_index, targets.n_scenarios)
-    mass = scenario_sums(observed * omega, scenario_index, targets.n_scenarios)
+    known = sums(np.where(observed, responses, 0.0) * omega)
     # whether a scenario is complete is decided by counting: 1 - mass may be rounding, and must then be zero; for an
     # incomplete scenario it must stay positive
-    return np.where(seen == basis.n_counting, 0.0, np.maximum(1.0 - mass, np.finfo(np.float64).tiny))
-
-
-def _unseen(basis: ScoreBasis, positions: IntArray, theta: FloatArray, observed: BoolArray) -> PredictedSums:
-    """Predict the items that were not observed, as all items less the observed ones."""
-    targets = basis.targets
-    everything = sums_at(basis.weighted, theta)
+    is_complete = sums((observed & (omega > 0.0)).astype(np.float64)) == basis.n_counting
+    mass = sums(observed * omega)
+    open_weight = np.where(is_complete, 0.0, np.maximum(1.0 - mass, np.finfo(np.float64).tiny))
     seen = predicted_sums(
-        basis.parameters.take(positions),
-        targets.weights[positions],
-        targets.scenario_index[positions],
-        targets.n_scenarios,
-        theta,
-        mask=observed,
+        basis.parameters.take(positions), omega, scenario_index, n_scenarios, abilities.theta, mask=observed
     )
-    return everything - seen
-
-
-def _noise(
-    basis: ScoreBasis, unseen: PredictedSums, observed: BoolArray, omega: FloatArray, scenario_index: IntArray
-) -> FloatArray:
-    """Variance of the unseen part of the scores if every unseen answer is drawn by itself, (n_models, n_scenarios).
-
-    ``r sum_U omega_i^2 p_i (1 - p_i)``, and no less than with ``p = 1 - 1 / (2 (n + 1))`` for all items: after n right
-    answers and none wrong that is the posterior mean under Jeffreys' prior.
-    """
-    targets = basis.targets
-    squares = np.bincount(targets.scenario_index, weights=targets.weights**2, minlength=targets.n_scenarios)
-    unseen_squares = squares - scenario_sums(observed * omega**2, scenario_index, targets.n_scenarios)
+    # all items less the observed ones; of a scenario without unseen items exactly zero: subtraction leaves rounding
+    unseen = sums_at(basis.weighted, abilities.theta) - seen
+    unseen = PredictedSums(
+        np.where(is_complete, 0.0, unseen.mean),
+        np.where(is_complete, 0.0, unseen.noise),
+        np.where(is_complete[:, :, None], 0.0, unseen.gradient),
+    )
+    mean, covariance = score_posterior(known, unseen, abilities.covariance, basis.noise_ratio)
+    squares = np.bincount(targets.scenario_index, weights=targets.weights**2, minlength=n_scenarios)
+    unseen_squares = squares - sums(observed * omega**2)
     rest = 0.5 / (observed.sum(axis=1, keepdims=True) + 1.0)
     least = np.where(unseen.noise > 0.0, np.maximum(unseen_squares, 0.0) * rest * (1.0 - rest), 0.0)
-    result: FloatArray = basis.noise_ratio * np.maximum(unseen.noise, least)
-    return result
-
-
-def _without(sums: PredictedSums, is_complete: BoolArray) -> PredictedSums:
-    """Set the sums of a scenario without unseen items to exactly zero; subtraction leaves rounding."""
-    return PredictedSums(
-        np.where(is_complete, 0.0, sums.mean),
-        np.where(is_complete, 0.0, sums.noise),
-        np.where(is_complete[:, :, None], 0.0, sums.gradient),
+    weights = observed * observations.weights
+    total, total_squares = sums(weights), sums(weights**2)
+    return ResponseSummary(
+        sample_mean=sample_mean(responses, scenario_index, n_scenarios),
+        weighted=weighted_mean(responses, observations.weights, scenario_index, n_scenarios),
+        known=known,
+        open_weight=open_weight,
+        posterior_mean=mean,
+        posterior_covariance=covariance,
+        noise=basis.noise_ratio * np.maximum(unseen.noise, least),
+        n_observed=sums(observed.astype(np.float64)).astype(np.int64),
+        n_effective=np.divide(total**2, total_squares, out=np.zeros(total.shape), where=total_squares > 0.0),
+        abilities=abilities.theta,
+        ability_covariance=abilities.covariance,
     )

@@ -242,7 +242,15 @@ def plan_models(
     n_models = tuple(bank.n_models + extra for extra in (0, *more))
     counts = np.array(n_models, dtype=np.float64)
     explained = rho**2 * counts / (1.0 + (counts - 1.0) * rho)
-    half = _half_width_of_sample(bank, n_items, level) * np.sqrt(1.0 - explained)
+    targets = bank.targets
+    sizes = np.bincount(targets.scenario_index, weights=targets.weights > 0.0, minlength=targets.n_scenarios)
+    n_asked = min(n_items, int(sizes.sum()))
+    drawn = expected_counts(n_asked, np.ones(targets.n_scenarios), sizes.astype(np.int64))
+    variance = np.where(np.isnan(bank.response_variance), LARGEST_VARIANCE, bank.response_variance)
+    parts = targets.scenario_weights**2 * variance * (1.0 - drawn / sizes) / drawn
+    freedom = max(n_asked - targets.n_scenarios, 1)
+    of_sample = t_reach(level, float(freedom)) * float(np.sqrt(parts.sum()))  # at the usual variance of answers
+    half = of_sample * np.sqrt(1.0 - explained)
     return MoreModels(n_items, level, n_models, half, rho, not np.isnan(agreement))
 
 
@@ -267,15 +275,3 @@ def between_models(bank: Bank) -> float:
     if not pairs.any() or variances == 0.0:
         return np.nan
     return float(products[pairs].sum() / common[pairs].sum() / variances)
-
-
-def _half_width_of_sample(bank: Bank, n_items: int, level: float) -> float:
-    """Half-width of the overall score's interval from a sample alone, at the usual variance of answers."""
-    targets = bank.targets
-    sizes = np.bincount(targets.scenario_index, weights=targets.weights > 0.0, minlength=targets.n_scenarios)
-    n_asked = min(n_items, int(sizes.sum()))
-    drawn = expected_counts(n_asked, np.ones(targets.n_scenarios), sizes.astype(np.int64))
-    variance = np.where(np.isnan(bank.response_variance), LARGEST_VARIANCE, bank.response_variance)
-    parts = targets.scenario_weights**2 * variance * (1.0 - drawn / sizes) / drawn
-    freedom = max(n_asked - targets.n_scenarios, 1)
-    return t_reach(level, float(freedom)) * float(np.sqrt(parts.sum()))

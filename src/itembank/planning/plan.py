@@ -291,7 +291,11 @@ def plan(
     if bank.headline is not None:
         check_headline(bank, "calibrated", spec.estimand, (), progress)
         target = bank.targets.last if target == OVERALL else target
-    index = _target_index(bank, target)
+    if target not in bank.targets.names:
+        names = tuple(dict.fromkeys([*bank.targets.names, *headline_names(bank)]))
+        near = did_you_mean(target, names)
+        raise ParameterError(f"target must be one of {shown(names, limit=20)}, got {target!r}.{near}")
+    index = bank.targets.names.index(target)
     goal = Goal.of(bank, index, spec, half_width=half_width, difference=difference)
     estimator = ESTIMATORS.resolve(method)
     if selector != AUTO:
@@ -342,15 +346,6 @@ def _stages_advice(bank: Bank, n_items: int, seed: int) -> str:
     routing = select(bank, sizes[0], method=routing_method(bank), rng=seed)
     compared = compare_stages(bank, batch, first_of_stages(routing, sizes))
     return "" if compared is None else compared.advice
-
-
-def _target_index(bank: Bank, target: str) -> int:
-    """Position of the target among the targets of the bank."""
-    names = tuple(dict.fromkeys([*bank.targets.names, *headline_names(bank)]))
-    if target not in bank.targets.names:
-        near = did_you_mean(target, names)
-        raise ParameterError(f"target must be one of {shown(names, limit=20)}, got {target!r}.{near}")
-    return bank.targets.names.index(target)
 
 
 def check_folds(bank: Bank, progress: ProgressCallback) -> None:

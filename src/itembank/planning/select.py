@@ -129,24 +129,19 @@ def select(
     if stages == 1:
         chosen = choose(n_items)
         if not per_scenario and n_items < bank.targets.n_scenarios:
-            _warn_of_scenarios_left_out(bank, chosen)
+            without = [name for name in bank.targets.scenarios if name not in set(chosen.scenarios)]
+            warn(
+                f"{chosen.n_items} items are fewer than the {bank.targets.n_scenarios} scenarios: {len(without)} have "
+                f"none ({shown(without)}). Their scores are predicted from the answers to the others, and the overall "
+                "score still covers all.",
+                DataWarning,
+            )
         return chosen
     check_for_stages(bank, stages, is_auto=method == AUTO, per_scenario=per_scenario)
     sizes = stage_sizes(bank, n_items, stages, excluded=excluded, n_included=len(included))
     first = choose(sizes[0], method=routing_method(bank) if method == AUTO else method)
     routing = first_of_stages(first, sizes, later_scenarios)
     return better_of_stages(bank, choose(n_items), routing, progress) if stages == AUTO else routing
-
-
-def _warn_of_scenarios_left_out(bank: Bank, selection: Selection) -> None:
-    """Name the scenarios that there were too few items for."""
-    without = [name for name in bank.targets.scenarios if name not in set(selection.scenarios)]
-    warn(
-        f"{selection.n_items} items are fewer than the {bank.targets.n_scenarios} scenarios: {len(without)} have none "
-        f"({shown(without)}). Their scores are predicted from the answers to the others, and the overall score still "
-        "covers all.",
-        DataWarning,
-    )
 
 
 def _one_batch(

@@ -154,7 +154,12 @@ def next_items(
         scores = criterion_scores(
             items, criterion, theta, covariance, goal=goal, counts=counts, rng=rng, weights=weights
         )
-        scores[~_allowed(items, is_open, counts, bounds, n_left - step)] = -np.inf
+        at_least = bounds.at_least
+        if np.any(counts < at_least):  # a scenario cannot owe more items than it has open
+            n_open = np.bincount(items.scenario_index[is_open], minlength=items.n_scenarios)
+            at_least = np.minimum(at_least, counts + n_open)
+        scenarios = allowed_scenarios(counts, at_least, bounds.at_most, n_left - step)
+        scores[~(is_open & scenarios[items.scenario_index])] = -np.inf
         item = _draw_best(scores, randomesque, rng)
         if item is None:
             break
@@ -183,16 +188,6 @@ def allowed_scenarios(
     has_room: BoolArray = counts < at_most
     # more may be lacking than is left, as where a session ends early: those that lack then still come first
     return has_room & (lacking > 0) if lacking.sum() >= n_left else has_room
-
-
-def _allowed(items: DesignItems, is_open: BoolArray, counts: IntArray, bounds: Bounds, n_left: int) -> BoolArray:
-    """Open items of the scenarios that the next item may come from, (n_items,)."""
-    at_least = bounds.at_least
-    if np.any(counts < at_least):  # a scenario cannot owe more items than it has open
-        n_open = np.bincount(items.scenario_index[is_open], minlength=items.n_scenarios)
-        at_least = np.minimum(at_least, counts + n_open)
-    scenarios = allowed_scenarios(counts, at_least, bounds.at_most, n_left)
-    return is_open if scenarios.all() else is_open & scenarios[items.scenario_index]
 
 
 def _draw_best(scores: FloatArray, randomesque: int, rng: np.random.Generator) -> int | None:

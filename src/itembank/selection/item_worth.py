@@ -258,7 +258,10 @@ def _expected_divergence(items: DesignItems, theta: FloatArray, variance: FloatA
     """
     eta, spread = items.logit(theta), np.sqrt(variance)
     if items.model.family in {"beta", "graded"}:
-        return _expected_family_divergence(items.model, eta, spread)
+        total = np.zeros(eta.shape)
+        for node, weight in OUTER_NODES:
+            total += weight * items.model.divergence(eta, eta + node * spread)
+        return np.maximum(total, 0.0)
     if items.model.asymptotes is None:
         # the middle node contributes CENTRE * softplus(eta), which is taken off -softplus(eta) here
         mean: FloatArray = -softplus(eta) * (1.0 - CENTRE)
@@ -272,14 +275,6 @@ def _expected_divergence(items: DesignItems, theta: FloatArray, variance: FloatA
     for node, weight in OUTER_NODES:
         there_p, there_q = curve.probabilities(eta + node * spread)
         total -= weight * (p * np.log(there_p) + q * np.log(there_q))
-    return np.maximum(total, 0.0)
-
-
-def _expected_family_divergence(model: ResponseModel, eta: FloatArray, spread: FloatArray) -> FloatArray:
-    """Return the expected divergence of the distributions of a response, of probabilities or levels, (n_items,)."""
-    total = np.zeros(eta.shape)
-    for node, weight in OUTER_NODES:
-        total += weight * model.divergence(eta, eta + node * spread)
     return np.maximum(total, 0.0)
 
 

@@ -6,10 +6,9 @@ import numpy as np
 
 from itembank.bank.banks import Bank
 from itembank.errors import ParameterError, shown
-from itembank.irt.parameters import AbilityPrior
-from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.numerics.arrays import IntArray
 from itembank.selection.anchors import irt_features, weighted_by_nearest
-from itembank.selection.criteria import Criterion, check_criterion, uses_cost, uses_information
+from itembank.selection.criteria import check_criterion, uses_cost, uses_information
 from itembank.selection.greedy import Bounds, next_items
 from itembank.selection.item_worth import DesignItems, check_goal, updated_covariance
 from itembank.selection.pools import Choice, ItemPools, ScenarioPool
@@ -48,11 +47,16 @@ def choose_optimal_design(pools: ItemPools, spec: OptimalDesign) -> list[Choice]
     check_goal(items, criterion, target_weights)
     prior, is_open = bank.calibration.prior, is_candidate.copy()
     is_open[included] = False
+    covariance = prior.covariance
+    if included.size and uses_information(criterion):
+        weights = items.weights(prior.mean)
+        for item in included.tolist():
+            covariance = updated_covariance(covariance, items.loadings[item], float(weights[item]))
     chosen = next_items(
         items,
         criterion,
         prior.mean,
-        _covariance_given(items, criterion, prior, included),
+        covariance,
         n_items - included.size,
         target_weights=target_weights,
         is_open=is_open,
@@ -63,16 +67,6 @@ def choose_optimal_design(pools: ItemPools, spec: OptimalDesign) -> list[Choice]
         rng=pools.rng,
     )
     return [_weighted(bank, pool, np.concatenate([included, chosen])) for pool in pools.scenarios]
-
-
-def _covariance_given(items: DesignItems, criterion: Criterion, prior: AbilityPrior, included: IntArray) -> FloatArray:
-    """Covariance of ability once the items that must be included are answered, (n_dims, n_dims)."""
-    covariance = prior.covariance
-    if included.size and uses_information(criterion):
-        weights = items.weights(prior.mean)
-        for item in included.tolist():
-            covariance = updated_covariance(covariance, items.loadings[item], float(weights[item]))
-    return covariance
 
 
 def _check_room(bank: Bank, bounds: Bounds, n_included: IntArray, n_items: int) -> None:

@@ -16,7 +16,10 @@ def at_random(pools: ItemPools, spec: Random) -> list[Choice]:  # noqa: ARG001 (
 
 def from_strata(pools: ItemPools, spec: Stratified) -> list[Choice]:
     """Draw items within each scenario so that every subscenario is represented."""
-    strata = _strata(pools.bank.responses.items)
+    groups = pools.bank.responses.items.select(
+        group=pl.struct("scenario", pl.col("subscenario").fill_null("")).rank("dense")
+    )
+    strata = groups["group"].cast(pl.Int64).to_numpy().astype(np.int64) - 1
     return pools.each(
         lambda pool, n_items: choose_stratified(
             pool, strata[pool.items], n_items, pools.rng, allocation=spec.allocation
@@ -144,9 +147,3 @@ def random_counts(expected: FloatArray, rng: np.random.Generator) -> IntArray:
     counts: IntArray = floors.astype(np.int64)
     counts[order] += np.diff(marks, prepend=0.0).astype(np.int64)
     return counts
-
-
-def _strata(items: pl.DataFrame) -> IntArray:
-    """Return a number for each item's (scenario, subscenario), (n_items,); items without a subscenario form a group."""
-    groups = items.select(group=pl.struct("scenario", pl.col("subscenario").fill_null("")).rank("dense"))
-    return groups["group"].cast(pl.Int64).to_numpy().astype(np.int64) - 1
