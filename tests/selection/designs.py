@@ -28,7 +28,7 @@ def make_items(parameters, *, n_scenarios=3, cost=None, is_degenerate=None):
         n_scenarios,
         np.ones(n_items, dtype=bool),
         np.zeros(n_items, dtype=bool) if is_degenerate is None else is_degenerate,
-        cost,
+        np.full(n_items, np.nan) if cost is None else cost,
     )
 
 

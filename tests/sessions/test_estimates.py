@@ -5,6 +5,7 @@ import pytest
 from scipy.special import ndtri
 
 from itembank.bank.bank_factors import bank_factor_model
+from itembank.estimation.calibrated_scores import grown
 from itembank.estimation.estimate import estimate
 from itembank.estimation.estimator_specs import PIRT, Factor
 from itembank.estimation.observations import observe
@@ -21,7 +22,7 @@ from itembank.responses.responses import ResponseMatrix
 from itembank.sessions.events import Asked
 from itembank.sessions.limits import Budget, Stopping
 from itembank.sessions.past_sessions import past_sessions
-from tests.estimation.test_linking_variance import with_links
+from tests.estimation.test_estimands import with_links
 from tests.sessions.simulated import begin, model_based, run, session_bank, true_answers
 
 BANK = session_bank(n_items=40)
@@ -107,7 +108,7 @@ def test_stacked_estimates_are_those_of_the_same_members_on_the_same_answers(n_a
         if past.follows_item_model[checkpoint, -1]:
             scale = np.sqrt(variances + (value - members[0]) ** 2) * max(misfit / tail, 1.0) ** 0.5
         else:
-            scale = expected.error_scale(value, tail)
+            scale = grown(expected.error_scale(value), expected.misfit, tail)
         error = past.value[checkpoint] - past.truth
         measured = calibrated_half_widths(error, past.scale[checkpoint], scale, level=0.3)
         half += share * np.maximum(measured, least)

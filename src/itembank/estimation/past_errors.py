@@ -105,15 +105,10 @@ class Expectations(NamedTuple):
         """Return what the item model expects of the errors of estimates, (n_models, n_targets)."""
         return standard_error(value, self.mean, self.variance)
 
-    def error_scale(
-        self,
-        value: FloatArray,  # (n_models, n_targets): T
-        # Misfit from which errors grow faster; infinite where calibration models show no such thing (`with_tail`)
-        tail: float,
-    ) -> FloatArray:
-        """Return the expected size of errors up to a factor, which past errors give, (n_models, n_targets).
+    def error_scale(self, value: FloatArray) -> FloatArray:
+        """Return the expected size of errors of estimates T up to a factor, which past errors give.
 
-        ``sqrt((v + d^2 + D v_f) max(1, D / tail))``: v and v_f are the posterior variances of the item model and of the
+        ``sqrt(v + d^2 + D v_f)``: v and v_f are the posterior variances of the item model and of the
         factor model, d the root mean square distance of the estimate T from the three means, and D the misfit. A model
         that answers unlike past models is known worse than models that are fitted to past ones say: among the answers
         that are seen, the factor model's squared errors are D times as large as it expects. Neither truth nor other
@@ -121,7 +116,8 @@ class Expectations(NamedTuple):
         """
         disagreement = np.mean((self.means - value) ** 2, axis=0)
         spread = np.maximum(self.variance, 0.0) + disagreement + self.misfit * np.maximum(self.factor_variance, 0.0)
-        return grown(np.sqrt(spread), self.misfit, tail)
+        result: FloatArray = np.sqrt(spread)
+        return result
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +140,7 @@ class Past:
         The estimates are those given, but for a headline score. `learnt` are its estimates, (n_models,), by the method
         that learns it from the answers (`learnt_by`).
         """
-        scale = expected.standard_error(value) if self.follows_item_model else expected.error_scale(value, np.inf)
+        scale = expected.standard_error(value) if self.follows_item_model else expected.error_scale(value)
         if self.reader is not None:
             value, scale = self.reader.read(value, scale, learnt)
         return value, grown(scale, expected.misfit, self.tail)
@@ -221,7 +217,7 @@ class MembersOutOfFold:
     def _read(self, value: FloatArray) -> tuple[OutOfFold, HeadlineReader | None]:
         """Return estimates with the sizes of their errors, and how a headline score among them is read."""
         expected = self.expectations
-        scale = expected.error_scale(value, np.inf)
+        scale = expected.error_scale(value)
         plain = OutOfFold(self.truth, value, expected.standard_error(value), scale, self.truth_variance)
         return (plain, None) if self.headline is None else self.headline.read(plain, self.fold)
 

@@ -1,10 +1,11 @@
 """Choose items one after the other; each choice takes the earlier ones into account."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
+from itembank.bank.banks import Bank
 from itembank.checks import check_whole, is_whole
 from itembank.errors import ParameterError, did_you_mean, shown
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
@@ -12,6 +13,7 @@ from itembank.numerics.ties import first_largest, rounded
 from itembank.responses.targets import ScoreTargets
 from itembank.selection.criteria import Criterion, VOptimality, uses_information
 from itembank.selection.item_worth import DesignItems, criterion_scores, goal_matrix, updated_covariance
+from itembank.selection.pools import not_excluded
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +120,32 @@ def _check_counts(name: str, given: int | Mapping[str, int]) -> None:
     numbers = list(given.values()) if isinstance(given, Mapping) else [given]
     if not all(is_whole(number) and number >= 0 for number in numbers):
         raise ParameterError(f"{name} must be a whole number >= 0, or one for each scenario named, got {given!r}.")
+
+
+def askable_items(bank: Bank, excluded: Collection[str]) -> BoolArray:
+    """Items that count in the score, tell the calibration models apart and are not excluded, (n_items,)."""
+    tells = (bank.targets.weights > 0.0) & ~bank.calibration.is_degenerate
+    is_open: BoolArray = tells & not_excluded(bank, excluded)
+    if not is_open.any():
+        raise ParameterError(
+            f"the candidate set must not be empty: {int(tells.sum())} of {bank.n_items} items count in the "
+            f"score and tell models apart, and none of them is left after excluding {len(set(excluded))}. "
+            "Exclude fewer."
+        )
+    return is_open
+
+
+def check_goal(items: DesignItems, criterion: Criterion, weights: FloatArray) -> None:
+    """Refuse 'v-optimal' when no item of the target, by its weights (n_items,), tells models apart.
+
+    Every item would then have the value zero, and the first items of the bank would be asked.
+    """
+    if isinstance(criterion, VOptimality) and not np.any((weights > 0.0) & ~items.is_degenerate):
+        raise ParameterError(
+            f"criterion 'v-optimal' needs a target with an item that tells models apart, and all "
+            f"{int(np.sum(weights > 0.0))} of this one were answered alike by every calibration model. Take another "
+            "target or criterion ('d-optimal')."
+        )
 
 
 def next_items(

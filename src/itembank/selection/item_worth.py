@@ -4,7 +4,6 @@ Kernels over all items at once. Quadratic forms of all loadings are one product:
 ``a'Sa`` for several symmetric S is ``products @ [pack(S), ...]``.
 """
 
-from collections.abc import Collection
 from dataclasses import dataclass
 from typing import NamedTuple, Self
 
@@ -12,7 +11,6 @@ import numpy as np
 
 from itembank.bank.banks import Bank
 from itembank.bank.costs import CostUnit, expected_cost
-from itembank.errors import ParameterError
 from itembank.irt.families import ResponseModel
 from itembank.irt.logistic import Asymptotes
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
@@ -32,7 +30,6 @@ from itembank.selection.criteria import (
     UniformOverScenarios,
     VOptimality,
 )
-from itembank.selection.pools import not_excluded
 
 SMALLEST = 1e-300
 """Probabilities are raised to at least this before their logarithm is taken, so that it stays finite."""
@@ -68,30 +65,16 @@ class DesignItems:
     # alike, and they are not excluded.
     is_candidate: BoolArray
     is_degenerate: BoolArray  # (n_items,)
-    # (n_items,): Expected cost of each item; NaN where it must not be asked, as nothing is known of that cost.
-    cost: FloatArray | None = None
+    # (n_items,): Expected cost of each item; NaN where it must not be asked or no criterion asks for it.
+    cost: FloatArray
 
     @classmethod
-    def of_bank(
-        cls,
-        bank: Bank,
-        *,
-        cost: CostUnit | str | None = None,  # Unit of the expected costs
-        excluded: Collection[str] = (),
-        # (n_items,): Items that may be asked, in place of the rule above; excluded ones are taken from it
-        is_candidate: BoolArray | None = None,
-    ) -> Self:
-        """Take the arrays from a bank, once for many choices."""
-        is_degenerate = bank.calibration.is_degenerate
-        allowed = (bank.targets.weights > 0.0) & ~is_degenerate if is_candidate is None else is_candidate
-        is_open = allowed & not_excluded(bank, excluded)
-        if not is_open.any():
-            raise ParameterError(
-                f"the candidate set must not be empty: {int(allowed.sum())} of {bank.n_items} items count in the "
-                f"score and tell models apart, and none of them is left after excluding {len(set(excluded))}. "
-                "Exclude fewer."
-            )
+    def of_bank(cls, bank: Bank, is_candidate: BoolArray, *, cost: CostUnit | str | None = None) -> Self:
+        """Take the arrays from a bank, once for many choices, with expected costs in a unit where one is given."""
         parameters = bank.parameters
+        costs = np.full(bank.n_items, np.nan)
+        if cost is not None:
+            costs = np.where(is_candidate, expected_cost(bank, cost, needed=is_candidate), np.nan)
         return cls(
             # logits of one model are a matrix times a vector: twice as quick down the columns in five dimensions
             np.asfortranarray(parameters.loadings),
@@ -100,9 +83,9 @@ class DesignItems:
             packed_products(parameters.loadings),
             bank.targets.scenario_index,
             bank.targets.n_scenarios,
-            is_open,
-            is_degenerate,
-            None if cost is None else np.where(is_open, expected_cost(bank, cost, needed=is_open), np.nan),
+            is_candidate,
+            bank.calibration.is_degenerate,
+            costs,
         )
 
     @property
@@ -151,26 +134,13 @@ def goal_matrix(
     return np.outer(gradient, gradient)
 
 
-def check_goal(items: DesignItems, criterion: Criterion, weights: FloatArray) -> None:
-    """Raise `ParameterError` for 'v-optimal' when no item of the target, by its weights (n_items,), tells models apart.
-
-    Every item would then have the value zero, and the first items of the bank would be asked.
-    """
-    if isinstance(criterion, VOptimality) and not np.any((weights > 0.0) & ~items.is_degenerate):
-        raise ParameterError(
-            f"criterion 'v-optimal' needs a target with an item that tells models apart, and all "
-            f"{int(np.sum(weights > 0.0))} of this one were answered alike by every calibration model. Take another "
-            "target or criterion ('d-optimal')."
-        )
-
-
 def criterion_scores(
     items: DesignItems,  # With costs where the criterion uses them (`uses_cost`)
     criterion: Criterion,
     theta: FloatArray,  # (n_dims,): Estimate of ability
     covariance: FloatArray,  # (n_dims, n_dims): Its posterior covariance, C
     *,
-    goal: FloatArray | None,  # (n_dims, n_dims): M, from `goal_matrix`; only 'v-optimal' uses it
+    goal: FloatArray | None,  # (n_dims, n_dims): M of 'v-optimal', from `goal_matrix`
     counts: IntArray,  # (n_scenarios,): Items asked from each scenario so far; only 'uniform' uses it
     rng: np.random.Generator,  # Only 'random' and 'uniform' use it
     # (n_items,): Fisher information in the logit of each item at theta, where the caller has it already
@@ -186,10 +156,10 @@ def criterion_scores(
             order = rng.permutation(items.n_scenarios) - items.n_scenarios * counts
             return order[items.scenario_index] + rng.random(items.n_items)
         case MinimumCost():
-            return -_cost(items)
+            return -items.cost
     weights = items.weights(theta) if weights is None else weights
     gain = _information(items, criterion, theta, weights, covariance, goal=goal)
-    return gain / _cost(items) if criterion.per_cost else gain
+    return gain / items.cost if criterion.per_cost else gain
 
 
 def updated_covariance(covariance: FloatArray, loading: FloatArray, weight: float) -> FloatArray:
@@ -214,30 +184,22 @@ def _information(
     goal: FloatArray | None,
 ) -> FloatArray:
     """Worth of each item by a criterion of information, cost apart, (n_items,)."""
+    identity = np.eye(items.n_dims)
     match criterion:
         case Fisher() | Trace():
-            return weights * _quadratic_forms(items, np.eye(items.n_dims))[0]  # w a'a
+            return weights * _quadratic_forms(items, identity)[0]  # w a'a
         case DOptimality():
             # determinant lemma: det(C^-1 + w a a') = det(C^-1) (1 + w a'Ca)
             return np.log1p(weights * _quadratic_forms(items, covariance)[0])
-        case AOptimality():
-            return _variance_reduction(items, weights, covariance, np.eye(items.n_dims))  # M = I: the fall of tr C
-        case VOptimality():
-            if goal is None:
-                raise ParameterError("criterion 'v-optimal' needs the matrix of its goal, got None.")
-            return _variance_reduction(items, weights, covariance, goal)
+        case AOptimality() | VOptimality():
+            # w (Ca)'M(Ca) / (1 + w a'Ca), by how much tr MC falls, with M = I for 'a-optimal'; (Ca)'M(Ca) = a'(CMC)a,
+            # so that numerator and denominator are quadratic forms of the same packed products
+            matrix = identity if goal is None or isinstance(criterion, AOptimality) else goal
+            reduction, variance = _quadratic_forms(items, covariance @ matrix @ covariance, covariance)
+            result: FloatArray = weights * reduction / (1.0 + weights * variance)
+            return result
         case KullbackLeibler():
             return _expected_divergence(items, theta, _quadratic_forms(items, covariance)[0])
-
-
-def _variance_reduction(
-    items: DesignItems, weights: FloatArray, covariance: FloatArray, goal: FloatArray
-) -> FloatArray:
-    """``w (Ca)'M(Ca) / (1 + w a'Ca)``: by how much ``tr MC`` falls."""
-    # (Ca)'M(Ca) = a'(CMC)a, so that numerator and denominator are quadratic forms of the same packed products
-    reduction, variance = _quadratic_forms(items, covariance @ goal @ covariance, covariance)
-    result: FloatArray = weights * reduction / (1.0 + weights * variance)
-    return result
 
 
 def _quadratic_forms(items: DesignItems, *matrices: FloatArray) -> list[FloatArray]:
@@ -306,9 +268,3 @@ def _probability_slopes(items: DesignItems, theta: FloatArray) -> FloatArray:
     if items.model.asymptotes is None:
         return slopes
     return slopes * _Curve.of(items.model.asymptotes).height
-
-
-def _cost(items: DesignItems) -> FloatArray:
-    if items.cost is None:
-        raise ParameterError("this criterion needs the items' expected cost; lay the bank out with a cost unit.")
-    return items.cost

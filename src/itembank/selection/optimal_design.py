@@ -9,8 +9,8 @@ from itembank.errors import ParameterError, shown
 from itembank.numerics.arrays import IntArray
 from itembank.selection.anchors import irt_features, weighted_by_nearest
 from itembank.selection.criteria import check_criterion, uses_cost, uses_information
-from itembank.selection.greedy import Bounds, next_items
-from itembank.selection.item_worth import DesignItems, check_goal, updated_covariance
+from itembank.selection.greedy import Bounds, check_goal, next_items
+from itembank.selection.item_worth import DesignItems, updated_covariance
 from itembank.selection.pools import Choice, ItemPools, ScenarioPool
 from itembank.selection.selector_specs import OptimalDesign
 
@@ -42,7 +42,7 @@ def choose_optimal_design(pools: ItemPools, spec: OptimalDesign) -> list[Choice]
             f"n_items must be at most {bounds.at_most.sum()}, what at_most leaves of {is_candidate.sum()} items to "
             f"choose from, got {n_items}. Ask for fewer, or allow more of each scenario."
         )
-    items = DesignItems.of_bank(bank, cost=spec.cost_unit if uses_cost(criterion) else None, is_candidate=is_candidate)
+    items = DesignItems.of_bank(bank, is_candidate, cost=spec.cost_unit if uses_cost(criterion) else None)
     target_weights = bank.targets.target(spec.target).weights
     check_goal(items, criterion, target_weights)
     prior, is_open = bank.calibration.prior, is_candidate.copy()

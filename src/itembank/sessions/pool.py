@@ -20,8 +20,8 @@ from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.responses.score_names import OVERALL
 from itembank.responses.targets import ScoreTargets
 from itembank.selection.criteria import CRITERIA, Criterion, VOptimality, check_criterion, uses_cost
-from itembank.selection.greedy import Bounds
-from itembank.selection.item_worth import DesignItems, check_goal, goal_matrix
+from itembank.selection.greedy import Bounds, askable_items, check_goal
+from itembank.selection.item_worth import DesignItems, goal_matrix
 from itembank.sessions.limits import Decision
 from itembank.sessions.past_session_results import PastSessions
 from itembank.sessions.prices import PastPrices
@@ -128,7 +128,7 @@ class SessionPool(Compact):
         criterion, cost = CRITERIA.resolve(spec.criterion), spec.cost_unit
         check_criterion(criterion, bank.parameters.n_dims)
         unit = (cost or CostUnit()) if uses_cost(criterion) else None
-        items = DesignItems.of_bank(bank, cost=unit, excluded=spec.constraints.excluded)
+        items = DesignItems.of_bank(bank, askable_items(bank, spec.constraints.excluded), cost=unit)
         positions = {item: position for position, item in enumerate(bank.item_ids)}
         basis = ScoreBasis.of_bank(bank)
         custom = _custom_targets(spec.target, bank, positions)

@@ -8,9 +8,10 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 from itembank.errors import DataError
+from itembank.irt.linear_gaussian import fit_factor_model
 from itembank.irt.parameters import ItemParameters
 from itembank.publishing import without_responses
-from itembank.selection.later_stages import LocalDesign, _expected_curve
+from itembank.selection.later_stages import LocalDesign, _expected_curve, _residual_model
 from itembank.selection.select import select
 from itembank.selection.selector_specs import VOptimal
 from tests.bank.banks import make_bank, with_family
@@ -127,3 +128,15 @@ def test_a_bank_without_responses_is_refused(bank):
     published = without_responses(bank, selection=select(bank, 9, method="v-optimal"))
     with pytest.raises(DataError, match=r"next stage needs past models' responses.* published without them"):
         design_of(published)
+
+
+def test_residuals_are_fitted_in_their_own_unit():
+    """A factor model of a linear function of responses is that function of their factor model."""
+    rng = np.random.default_rng(0)
+    residual = np.clip(
+        rng.normal(size=(40, 2)) @ rng.normal(scale=0.2, size=(2, 60)) + rng.normal(0, 0.1, (40, 60)), -1, 1
+    )
+    found, direct = _residual_model(residual, VOptimal()), fit_factor_model(residual, n_factors=VOptimal().n_factors)
+    np.testing.assert_allclose(found.mean, direct.mean, atol=1e-12)
+    np.testing.assert_allclose(found.noise, direct.noise, rtol=1e-9)
+    np.testing.assert_allclose(found.loadings @ found.loadings.T, direct.loadings @ direct.loadings.T, atol=1e-9)

@@ -4,8 +4,19 @@ import numpy as np
 import pytest
 
 from itembank.errors import ParameterError
-from itembank.estimation.estimator_specs import DEFAULT_MEMBERS, GPIRT, METHODS, PIRT, Auto, Stacked
-from itembank.estimation.point_methods import estimated_factor, gp_irt, sample_share
+from itembank.estimation.estimator_specs import (
+    DEFAULT_MEMBERS,
+    GPIRT,
+    METHODS,
+    PIRT,
+    Auto,
+    Factor,
+    Ridge,
+    Stacked,
+    TaskMean,
+    TaskMeanEB,
+)
+from itembank.estimation.point_methods import estimated_factor, gp_irt, sample_share, weighted_means
 from itembank.estimation.predictions import predicted_sums, scenario_items, scenario_sums
 from itembank.estimation.response_summary import sample_mean, weighted_mean
 from itembank.irt.parameters import ItemParameters
@@ -165,3 +176,32 @@ def test_a_stack_needs_two_methods_that_estimate_by_themselves(members):
 def test_a_wrong_number_of_prior_models_is_an_error(models):
     with pytest.raises(ParameterError, match="prior_models must be a finite number > 0"):
         Stacked(prior_models=models)
+
+
+def test_weighted_means_are_over_what_was_answered():
+    responses = np.array([[1.0, 0.0, 0.5], [1.0, np.nan, 0.0], [np.nan, np.nan, 1.0], [np.nan] * 3])
+    found = weighted_means(responses, np.array([1.0, 3.0, 0.0]))
+    np.testing.assert_array_equal(found, [0.25, 1.0, np.nan, np.nan])
+
+
+def test_every_spec_has_defaults():
+    assert TaskMeanEB().strength == 5.0
+    for kind in (TaskMean, Ridge, Factor):
+        assert kind() == kind()
+
+
+@pytest.mark.parametrize(
+    ("kind", "choice", "said"),
+    [
+        (TaskMeanEB, {"strength": 0.0}, "strength must be a finite number > 0, got 0.0"),
+        (TaskMeanEB, {"strength": float("inf")}, "got inf"),
+        (Ridge, {"penalty": "gcv"}, "penalty must be a finite number > 0 or 'leave-one-out', got 'gcv'"),
+        (Ridge, {"penalty": float("nan")}, "got nan"),
+        (Ridge, {"penalty": True}, "got True"),
+        (Ridge, {"towards": "mean"}, "towards must be one of 'weights', 'zero', got 'mean'"),
+        (Factor, {"n_factors": "all"}, "n_factors must be a whole number >= 1 or 'auto', got 'all'"),
+    ],
+)
+def test_choices_outside_what_they_may_be_are_refused(kind, choice, said):
+    with pytest.raises(ParameterError, match=said):
+        kind(**choice)

@@ -4,13 +4,29 @@ import numpy as np
 import polars as pl
 import pytest
 from scipy.integrate import quad
+from scipy.stats import beta as beta_distribution
 from scipy.stats import norm
 
 from itembank.errors import DataError, ParameterError
+from itembank.irt import beta
 from itembank.irt.bernoulli import probability
+from itembank.irt.families import ResponseModel
+from itembank.irt.logistic import asymptotes_of
 from itembank.irt.parameters import ItemParameters
 from itembank.responses.targets import ScoreTargets
-from itembank.selection.criteria import CRITERIA, INFORMATION, VOptimality, criterion_of
+from itembank.selection.criteria import (
+    CRITERIA,
+    INFORMATION,
+    DOptimality,
+    Fisher,
+    MinimumCost,
+    VOptimality,
+    check_criterion,
+    criterion_of,
+    uses_cost,
+    uses_information,
+)
+from itembank.selection.greedy import askable_items
 from itembank.selection.item_worth import DesignItems, criterion_scores, goal_matrix, updated_covariance
 from tests.bank.banks import make_bank
 from tests.selection.designs import (
@@ -213,17 +229,6 @@ def test_the_cheapest_item_is_the_best_by_minimum_cost():
     assert np.argmax(scores(items, "min-cost", *make_posterior())) == np.argmin(cost)
 
 
-@pytest.mark.parametrize("criterion", ["min-cost", VOptimality(per_cost=True)])
-def test_a_criterion_of_cost_needs_costs(criterion):
-    with pytest.raises(ParameterError, match="needs the items' expected cost"):
-        scores(make_items(make_parameters()), criterion, *make_posterior(), goal=np.eye(3))
-
-
-def test_v_optimality_needs_a_goal():
-    with pytest.raises(ParameterError, match="needs the matrix of its goal"):
-        scores(make_items(make_parameters()), "v-optimal", *make_posterior())
-
-
 def drawn(criterion, counts, *, n_draws=3000, n_items=24):
     """How often each item is the best."""
     items = make_items(make_parameters(n_items=n_items))
@@ -300,7 +305,7 @@ def bank():
 
 
 def test_a_bank_is_laid_out_in_its_order(bank):
-    items = DesignItems.of_bank(bank, cost="tokens", excluded=["code/1", "law/2"])
+    items = DesignItems.of_bank(bank, askable_items(bank, ["code/1", "law/2"]), cost="tokens")
     assert np.flatnonzero(~items.is_candidate).tolist() == [1, 2, 4, 7]
     assert np.flatnonzero(items.is_degenerate).tolist() == [4]
     assert (items.n_items, items.n_dims, items.n_scenarios, items.model.asymptotes) == (30, 3, 3, None)
@@ -309,31 +314,24 @@ def test_a_bank_is_laid_out_in_its_order(bank):
     np.testing.assert_allclose(items.weights(theta), p * (1.0 - p), rtol=1e-12)
     cost = bank.responses.expected_costs()["output_tokens"]
     np.testing.assert_array_equal(items.cost, np.where(items.is_candidate, cost, np.nan))
-    assert DesignItems.of_bank(bank).cost is None
-
-
-def test_candidates_may_be_given(bank):
-    given = np.arange(30) < 10
-    items = DesignItems.of_bank(bank, excluded=["math/0"], is_candidate=given)
-    assert np.flatnonzero(items.is_candidate).tolist() == list(range(1, 10))
-    assert given.sum() == 10
+    assert np.isnan(DesignItems.of_bank(bank, items.is_candidate).cost).all()
 
 
 def test_an_empty_candidate_set_is_refused(bank):
     with pytest.raises(ParameterError, match=r"candidate set must not be empty: 28 of 30 items .* excluding 30"):
-        DesignItems.of_bank(bank, excluded=bank.item_ids)
+        askable_items(bank, bank.item_ids)
 
 
 def test_an_excluded_item_of_another_bank_is_refused(bank):
     with pytest.raises(DataError, match=r"every excluded item must be in bank .*'math/999'"):
-        DesignItems.of_bank(bank, excluded=["math/999"])
+        askable_items(bank, ["math/999"])
 
 
 def test_items_that_cost_nothing_and_are_not_asked_divide_nothing(bank):
     costs = {"seconds": np.ones(bank.responses.responses.shape)}
     costs["seconds"][:, 4] = 0.0
     changed = dataclasses.replace(bank, responses=dataclasses.replace(bank.responses, costs=costs))
-    items = DesignItems.of_bank(changed, cost="seconds")
+    items = DesignItems.of_bank(changed, askable_items(changed, ()), cost="seconds")
     plain, divided = criterion_of("d-optimal"), criterion_of("d-optimal", per_cost=True)
     found, expected = (
         criterion_scores(items, one, np.zeros(3), np.eye(3), goal=None, counts=NO_COUNTS, rng=np.random.default_rng(0))[
@@ -349,6 +347,150 @@ def test_only_candidates_need_a_cost(bank):
     costs["seconds"][:, [1, 4]] = np.nan
     changed = dataclasses.replace(bank, responses=dataclasses.replace(bank.responses, costs=costs))
     with pytest.raises(DataError, match="unknown for every model for 1 of 28: 'code/1'"):
-        DesignItems.of_bank(changed, cost="seconds")
-    items = DesignItems.of_bank(changed, cost="seconds", excluded=["code/1"])
+        DesignItems.of_bank(changed, askable_items(changed, ()), cost="seconds")
+    items = DesignItems.of_bank(changed, askable_items(changed, ["code/1"]), cost="seconds")
     assert np.all(items.cost[items.is_candidate] == 1.0)
+
+
+ALL = ("fisher", "trace", "d-optimal", "a-optimal", "v-optimal", "kl", "random", "uniform", "min-cost")
+
+
+def test_names_stand_for_specs():
+    assert tuple(CRITERIA.kinds) == ALL
+    for name in ALL:
+        assert CRITERIA.name_of(criterion_of(name)) == name
+    assert INFORMATION == tuple(name for name in ALL if uses_information(criterion_of(name))) == ALL[:6]
+
+
+@pytest.mark.parametrize("name", INFORMATION)
+def test_every_criterion_of_information_can_be_divided_by_cost(name):
+    divided = criterion_of(name, per_cost=True)
+    assert divided.per_cost
+    assert uses_cost(divided)
+    assert not uses_cost(criterion_of(name))
+    assert criterion_of(divided, per_cost=False) == criterion_of(name)
+    assert criterion_of(divided) is divided
+
+
+@pytest.mark.parametrize("name", ALL[6:])
+def test_what_is_not_information_cannot_be_divided(name):
+    with pytest.raises(ParameterError, match=f"only information can be divided by cost, got criterion '{name}'"):
+        criterion_of(name, per_cost=True)
+    assert criterion_of(name, per_cost=False) == criterion_of(name)
+    assert uses_cost(criterion_of(name)) == (name == "min-cost")
+
+
+def test_choices_of_v_optimality():
+    assert criterion_of("v-optimal") == VOptimality("logits", per_cost=False)
+    assert criterion_of("v-optimal", of="score", per_cost=True) == VOptimality("score", per_cost=True)
+    assert criterion_of(VOptimality(per_cost=True), of="score") == VOptimality("score", per_cost=True)
+    with pytest.raises(ParameterError, match="of must be one of 'logits', 'probabilities', 'score', got 'points'"):
+        criterion_of("v-optimal", of="points")
+    with pytest.raises(ParameterError, match="of is a choice of 'v-optimal', got criterion 'kl'"):
+        criterion_of("kl", of="score")
+
+
+def test_an_unknown_name_is_refused_with_the_known_ones():
+    with pytest.raises(ParameterError, match=r"criterion method must be one of 'fisher', .*'min-cost', got 'best'"):
+        criterion_of("best")
+
+
+def test_fisher_information_is_for_one_dimension():
+    check_criterion(Fisher(), 1)
+    check_criterion(DOptimality(), 3)
+    check_criterion(MinimumCost(), 3)
+    with pytest.raises(ParameterError, match=r"for one ability, got 3 dimensions.*'trace', 'd-optimal'"):
+        check_criterion(Fisher(), 3)
+
+
+def with_family(parameters, family, precision):
+    """The same items with responses of another family."""
+    return dataclasses.replace(parameters, family=family, precision=np.full(parameters.n_items, precision))
+
+
+def scores_in_family(items, name, goal_of="logits"):
+    """Worth of every item by a criterion, at a made-up posterior."""
+    theta, covariance = make_posterior()
+    goal = goal_matrix(items, np.full(items.n_items, 1.0 / items.n_items), theta, of=goal_of)
+    return criterion_scores(
+        items,
+        CRITERIA.resolve(name),
+        theta,
+        covariance,
+        goal=goal,
+        counts=np.zeros(3, dtype=np.int64),
+        rng=np.random.default_rng(0),
+    )
+
+
+def _densities(logit, other, phi, lower, upper):
+    """Beta densities at two logits."""
+    p, q = (lower + (upper - lower) / (1.0 + np.exp(-x)) for x in (logit, other))
+    return beta_distribution(p * phi, (1 - p) * phi), beta_distribution(q * phi, (1 - q) * phi)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("precision", [4.0, 60.0])
+@pytest.mark.parametrize(("logit", "other"), [(0.3, 0.31), (0.0, 1.5), (1.0, -1.0)])
+def test_divergence_is_the_integral_of_the_log_ratio(kind, precision, logit, other):
+    here, there = _densities(logit, other, precision, *KINDS[kind])
+    inside, _ = quad(
+        lambda y: here.pdf(y) * (here.logpdf(y) - there.logpdf(y)), 1e-6, 1.0 - 1e-6, epsabs=1e-10, limit=400
+    )
+    below = here.cdf(1e-6) * (here.logcdf(1e-6) - there.logcdf(1e-6))
+    expected = inside + below + here.sf(1.0 - 1e-6) * (here.logsf(1.0 - 1e-6) - there.logsf(1.0 - 1e-6))
+    asymptotes = asymptotes_of(*(np.array(bound) for bound in KINDS[kind]))
+    found = beta.divergence(np.array(logit), np.array(other), np.array(precision), asymptotes)
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-9)
+
+
+def test_divergence_keeps_its_digits_near_zero():
+    x = np.linspace(-3.0, 3.0, 7)
+    step = 1e-4
+    for precision in (0.5, 30.0, 1e6):
+        found = beta.divergence(x, x + step, np.array(precision))
+        np.testing.assert_allclose(found, 0.5 * step**2 * beta.information_weights(x, precision), rtol=2e-3)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_expected_divergence_of_probabilities(kind):
+    """By Monte Carlo over the posterior of the logit."""
+    items = make_items(with_family(make_parameters(kind=kind, n_items=6), "beta", 15.0))
+    theta, covariance = make_posterior()
+    rng = np.random.default_rng(1)
+    eta = items.logit(theta)
+    spread = np.sqrt(np.einsum("id,de,ie->i", items.loadings, covariance, items.loadings))
+    draws = eta + spread * rng.normal(size=(40_000, 6))
+    sampled = beta.divergence(eta, draws, np.array(15.0), items.model.asymptotes)
+    error = sampled.std(axis=0) / 200.0
+    # the nodes are those of a variance of the logit of up to 4
+    is_narrow = spread**2 < 4.0
+    assert np.all(
+        np.abs(scores_in_family(items, "kl") - sampled.mean(axis=0))[is_narrow] < 4.0 * error[is_narrow] + 0.02
+    )
+
+
+@pytest.mark.parametrize("name", ["d-optimal", "a-optimal", "v-optimal", "trace", "kl"])
+def test_counts_of_one_trial_are_worth_what_an_answer_is(name):
+    plain = make_parameters(kind="lower")
+    expected = scores_in_family(make_items(plain), name)
+    binomial = dataclasses.replace(plain, family="binomial")
+    for other in (binomial, with_family(plain, "beta-binomial", 2.0)):
+        np.testing.assert_array_equal(scores_in_family(make_items(other), name), expected)
+
+
+@pytest.mark.parametrize("name", ["d-optimal", "a-optimal", "v-optimal", "trace", "kl"])
+def test_precise_probabilities_are_worth_more(name):
+    plain = make_parameters()
+    worth = [scores_in_family(make_items(with_family(plain, "beta", precision)), name) for precision in (5.0, 50.0)]
+    assert np.all(worth[1] > worth[0])
+    assert np.all(worth[1] > scores_in_family(make_items(plain), name))
+
+
+def test_weights_are_the_information_of_the_family():
+    parameters = with_family(make_parameters(kind="both"), "beta", 7.0)
+    items = make_items(parameters)
+    theta, _ = make_posterior()
+    np.testing.assert_array_equal(
+        items.weights(theta), ResponseModel.of(parameters).information_weights(items.logit(theta))
+    )
