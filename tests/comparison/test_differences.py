@@ -9,7 +9,6 @@ from itembank.comparison.differences import ItemCounts, TargetErrors, calibratio
 from itembank.comparison.pairs import PairedDifferences, PairErrorModel
 from itembank.estimation.estimator_specs import GPIRT, Factor
 from itembank.estimation.method_trials import sample_of
-from itembank.estimation.point_methods import calibration_scores
 from itembank.responses.responses import ResponseMatrix
 from itembank.selection.select import select
 from tests.bank.banks import make_bank
@@ -58,7 +57,7 @@ def test_raw_errors_on_items_drawn_by_chance_are_those_of_the_scenario_means(ban
     scenarios = np.array(bank.targets.scenarios)[bank.targets.scenario_index[columns]]
     for number, scenario in enumerate(bank.targets.scenarios):
         mean = bank.responses.responses[:, columns[scenarios == scenario]].mean(axis=1)
-        np.testing.assert_allclose(found.errors[:, number], mean - calibration_scores(bank)[:, number], atol=1e-12)
+        np.testing.assert_allclose(found.errors[:, number], mean - bank.known_scores.value[:, number], atol=1e-12)
     np.testing.assert_allclose(found.standard_errors[0], np.sqrt(np.mean(found.errors**2, axis=0)))
 
 

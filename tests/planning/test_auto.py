@@ -11,7 +11,7 @@ from itembank.estimation.estimate import estimate
 from itembank.estimation.estimator_specs import PIRT, Stacked, Weighted
 from itembank.estimation.folds import folds
 from itembank.estimation.method_trials import SEED, sample_of
-from itembank.estimation.point_methods import Known, calibration_scores, point_scores
+from itembank.estimation.point_methods import Known, point_scores
 from itembank.estimation.response_summary import summarise_responses
 from itembank.planning import auto as auto_module
 from itembank.planning.auto import CANDIDATES, Tried, best_of, choose_selection
@@ -140,7 +140,7 @@ def test_the_choice_follows_from_the_errors_of_models_left_out(bank, chosen):
 
 def errors_by_hand(bank, spec):
     members = Stacked().members
-    truth = calibration_scores(bank)
+    truth = bank.known_scores.value
     values = np.empty((len(members), *truth.shape))
     parts = folds(bank)
     whole = select(bank, 12, method=spec, rng=5)

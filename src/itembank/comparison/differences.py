@@ -13,7 +13,6 @@ from itembank.estimation.folds import folds
 from itembank.estimation.method_trials import try_methods
 from itembank.estimation.observations import Observations
 from itembank.estimation.past_errors import published_subset
-from itembank.estimation.point_methods import calibration_scores
 from itembank.estimation.response_summary import weighted_mean
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 
@@ -69,7 +68,7 @@ def calibration_errors(
             errors = try_methods(bank, items, selection, Weighted().members).by(Weighted()).error[rows]
         else:
             answers = bank.responses.of_items(items.positions, models=rows)
-            errors = raw_scores(bank, answers, items.positions, items.weights) - calibration_scores(bank)[rows]
+            errors = raw_scores(bank, answers, items.positions, items.weights) - bank.known_scores.value[rows]
         size = error_inflation(errors, np.ones(errors.shape))
         scales = np.tile(size, (rows.size, 1))
     elif not folds(bank):

@@ -12,7 +12,7 @@ from itembank.estimation.estimates import Scores
 from itembank.estimation.estimator_specs import Stacked
 from itembank.estimation.folds import folds
 from itembank.estimation.past_errors import MembersOutOfFold
-from itembank.estimation.point_methods import Forecast, calibration_scores
+from itembank.estimation.point_methods import Forecast
 from itembank.estimation.regressions import predict_ridge
 from itembank.numerics.arrays import mean_where_known
 from itembank.numerics.intervals import calibrated_half_widths
@@ -41,7 +41,7 @@ def forecast_scores(
     past_models = bank.responses.models
     features = ModelFeatures.fit(past_models, columns)
     new = features.of(models, "the new models' table")
-    past = np.full(calibration_scores(bank).shape, np.nan)
+    past = np.full(bank.known_scores.value.shape, np.nan)
     parts = folds(bank, progress=progress)
     if not parts:
         raise DataError(
@@ -52,9 +52,9 @@ def forecast_scores(
     for fold in parts:
         known = fold.bank.responses.models
         seen = ModelFeatures.fit(known, columns)
-        scores = calibration_scores(fold.bank)
+        scores = fold.bank.known_scores.value
         past[fold.held_out] = predict_ridge(seen.of(known), scores, seen.of(past_models[fold.held_out.tolist()]))
-    return Forecast(tuple(columns), past, predict_ridge(features.of(past_models), calibration_scores(bank), new))
+    return Forecast(tuple(columns), past, predict_ridge(features.of(past_models), bank.known_scores.value, new))
 
 
 def with_forecast(members: MembersOutOfFold, forecast: Forecast, spec: Stacked) -> MembersOutOfFold:
@@ -83,7 +83,7 @@ def explain_forecast(members: MembersOutOfFold, forecast: Forecast, spec: Stacke
 
 def explain_alone(bank: Bank, forecast: Forecast) -> str:
     """Say what forecasts without any answer were worth for past models left out."""
-    error = 100.0 * float(mean_where_known(np.abs(forecast.past - calibration_scores(bank)))[-1])
+    error = 100.0 * float(mean_where_known(np.abs(forecast.past - bank.known_scores.value))[-1])
     names = " and ".join(forecast.columns)
     return f"{names} alone. Mean error of the overall score of past models left out in turn: {error:.2f} points."
 
@@ -103,7 +103,7 @@ def forecast_alone(bank: Bank, forecast: Forecast, *, level: float) -> Scores:
 
     Intervals are as wide as the forecasts' errors of past models ask for, the same for all models.
     """
-    errors = forecast.past - calibration_scores(bank)
+    errors = forecast.past - bank.known_scores.value
     half = calibrated_half_widths(errors, np.ones(errors.shape), np.ones(forecast.new.shape), level=level)
     size = np.broadcast_to(np.sqrt(mean_where_known(errors**2)), half.shape)
     value = forecast.new

@@ -134,11 +134,6 @@ def weighted_means(
     return result
 
 
-def calibration_scores(bank: Bank) -> FloatArray:
-    """Full scores of the calibration models, (n_models, n_scenarios + 1); NaN where they are not known."""
-    return bank.known_scores.value
-
-
 def target_weights(bank: Bank) -> FloatArray:
     """Weight of every item in each target, (n_items, n_scenarios + 1)."""
     return bank.cache.remember(
@@ -279,4 +274,4 @@ def _variance_factor(known: Known, spec: specs.GPIRT) -> FloatArray:
     answered = bank.responses.of_items(positions)
     weighted = weighted_mean(answered, observations.selected_weights, scenario, n_scenarios)
     n_selected = np.bincount(scenario, minlength=n_scenarios)
-    return estimated_factor(weighted, calibration_scores(bank)[:, :-1], bank.response_variance, n_selected)
+    return estimated_factor(weighted, bank.known_scores.value[:, :-1], bank.response_variance, n_selected)

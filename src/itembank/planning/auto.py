@@ -79,16 +79,10 @@ def choose_selection(
     is_short = not per_scenario and n_items < bank.targets.n_scenarios
     fallback = select_by_recipe(bank, replace(recipes[0], spec=VOptimal() if is_short else FALLBACK), seed)
     if bank.published is not None:
-        return replace(
-            fallback,
-            explanation=f"{fallback.method}, since the bank was published without past models' responses to compare "
-            "methods on.",
-        )
+        why = "the bank was published without past models' responses to compare methods on"
+        return replace(fallback, explanation=f"{fallback.method}, since {why}.")
     if not folds(bank, progress=part_of(progress, 0.0, FRACTION_OF_FITS)):
-        return replace(
-            fallback,
-            explanation=f"{fallback.method}, since {too_few(bank)}.",
-        )
+        return replace(fallback, explanation=f"{fallback.method}, since {too_few(bank)}.")
     parts = [(bank, recipe, seed) for recipe in recipes]
     report = part_of(progress, FRACTION_OF_FITS, 1.0)
     found = dict(parts_with_progress(_errors_or_refusal, parts, report, elsewhere="tried methods"))
@@ -98,17 +92,15 @@ def choose_selection(
         raise next(error for _, error in reversed(outcomes) if isinstance(error, ParameterError))
     progress("trying methods", 1.0)
     best = best_of(tried)
+    chosen = select_by_recipe(bank, best.recipe, seed)
     if np.isinf(best.error):
         nothing = "no calibration model left out has a score and an estimate to compare methods by"
-        return replace(select_by_recipe(bank, best.recipe, seed), explanation=f"{best.label}: {nothing}.")
+        return replace(chosen, explanation=f"{best.label}: {nothing}.")
     listed = ", ".join(f"{each.label} {100.0 * each.error:.2f}" for each in tried)
     is_smallest = best.error <= min(each.error for each in tried)
     reason = "" if is_smallest else f"; {best.label} is taken unless another is clearly better"
-    if not np.isfinite(best.error):
-        why = f"no calibration model's value of {bank.targets.last_in_words} is known to compare methods by"
-        return replace(select_by_recipe(bank, best.recipe, seed), explanation=f"{best.label}, since {why}.")
     return replace(
-        select_by_recipe(bank, best.recipe, seed),
+        chosen,
         explanation=f"{best.label}. Mean errors of {bank.targets.last_in_words} of calibration models left out in "
         f"turn, in points: {listed}{reason}.",
     )
@@ -180,14 +172,19 @@ MOST_STAGES = 3
 """Each stage is a run of the harness, and more would gain little."""
 
 
-def check_stages(stages: object) -> None:
-    """Refuse another number of stages."""
+def check_stages(bank: Bank, stages: object, later_scenarios: object, *, is_auto: bool, per_scenario: bool) -> None:
+    """Refuse another number of stages, and what does not go together with stages."""
     if not (stages == AUTO or (is_whole(stages) and 1 <= stages <= MOST_STAGES)):
         raise ParameterError(f"stages must be 1, 2, {MOST_STAGES} or {AUTO!r}, got {stages!r}.")
-
-
-def check_for_stages(bank: Bank, stages: object, *, is_auto: bool, per_scenario: bool) -> None:
-    """Refuse what does not go together with stages."""
+    most = bank.targets.n_scenarios
+    if later_scenarios is not None and stages == 1:
+        raise ParameterError("later_scenarios says of what later stages ask: it goes with stages 2 or 3.")
+    if later_scenarios is not None and not (is_whole(later_scenarios) and 1 <= later_scenarios <= most):
+        raise ParameterError(
+            f"later_scenarios must be from 1 to {most}, the scenarios of the bank, got {later_scenarios!r}."
+        )
+    if stages == 1:
+        return
     if per_scenario:
         raise ParameterError(
             "stages and per_scenario do not go together: a later stage asks what tells most of a model."
@@ -207,19 +204,6 @@ def routing_method(bank: Bank) -> SelectionSpec:
     if bank.distinct_models.size < MINIMUM_FOR_FOLDS:
         return FALLBACK
     return next(iter(aimed_at_headline(bank)), VOptimal())
-
-
-def check_later_scenarios(bank: Bank, stages: object, later_scenarios: object) -> None:
-    """Refuse a number of scenarios that later stages cannot have."""
-    if later_scenarios is None:
-        return
-    if stages == 1:
-        raise ParameterError("later_scenarios says of what later stages ask: it goes with stages 2 or 3.")
-    most = bank.targets.n_scenarios
-    if not (is_whole(later_scenarios) and 1 <= later_scenarios <= most):
-        raise ParameterError(
-            f"later_scenarios must be from 1 to {most}, the scenarios of the bank, got {later_scenarios!r}."
-        )
 
 
 def first_of_stages(selection: Selection, sizes: tuple[int, ...], later_scenarios: int | None = None) -> Selection:

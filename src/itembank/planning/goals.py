@@ -16,7 +16,7 @@ from itembank.comparison.pairs import fit_pair_errors, model_pairs
 from itembank.errors import DataError, ParameterError
 from itembank.estimation.calibrated_scores import OutOfFold
 from itembank.estimation.estimands import run_variance
-from itembank.estimation.estimator_specs import RUN, Auto, Estimand, EstimationSpec, PointSpec, Stacked
+from itembank.estimation.estimator_specs import RUN, Auto, EstimationSpec, PointSpec, Stacked
 from itembank.estimation.folds import folds
 from itembank.estimation.method_trials import sample_of, try_methods
 from itembank.estimation.past_errors import MembersOutOfFold, members_out_of_fold
@@ -27,29 +27,6 @@ from itembank.planning.auto import FALLBACK, choose_selection
 from itembank.planning.plan_spec import PlanSpec
 from itembank.selection.select import select
 from itembank.selection.selector_specs import SelectionSpec
-
-
-@dataclass(frozen=True, slots=True)
-class Chance:
-    """How far the score that is meant lies from that of one run, typically."""
-
-    variance: float = 0.0  # For one model
-
-    @classmethod
-    def of(cls, bank: Bank, target: int, estimand: Estimand) -> Self:
-        """Take the mean over the calibration models."""
-        if estimand == RUN:
-            return cls()
-        return cls(float(run_variance(bank, bank.responses, bank.calibration.abilities)[:, target].mean()))
-
-    def of_intervals(self, half_widths: FloatArray, *, level: float) -> FloatArray:
-        """Widen half-widths at a level."""
-        return np.hypot(half_widths, normal_reach(level) * math.sqrt(self.variance))
-
-    def of_differences(self, detectable: FloatArray, *, level: float, power: float) -> FloatArray:
-        """Widen the smallest differences that show with a power; runs of two models are independent."""
-        return np.hypot(detectable, (normal_reach(level) + normal_quantile(power)) * math.sqrt(2.0 * self.variance))
-
 
 SMALLEST_SIZE = 10
 STEPS = (1, 2, 3, 5)
@@ -66,10 +43,6 @@ class PrecisionCurve:
 
     smallest_size: int
     values: FloatArray  # (n_sizes,): At `smallest_size` and every larger number up to all items; never rising
-
-    def with_values(self, values: FloatArray) -> "PrecisionCurve":
-        """Return the curve with other values at the same numbers of items."""
-        return PrecisionCurve(self.smallest_size, values)
 
     def at(self, sizes: IntArray) -> FloatArray:
         """Values at these numbers of items."""
@@ -206,7 +179,6 @@ N_CHECKS = 3
 """Trials of the answer beyond those of the grid, at the most."""
 N_REACHED = 2
 """Sizes of the grid at which a goal is reached before no larger ones than `ALWAYS_TRIED` are tried."""
-NONE = Chance()
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,7 +189,7 @@ class Goal:
     difference: float | None
     n_total: int  # Items of the bank
     spec: PlanSpec
-    chance: Chance = NONE  # What lies between the score that is meant and that of one run
+    chance: float = 0.0  # Variance of the score of one run around the one that is meant, typically
     is_exact: bool = True  # Whether all items give the score, as they do not give an external one
 
     @classmethod
@@ -225,7 +197,9 @@ class Goal:
         """Set a goal, or none, for one of the bank's targets."""
         is_headline = bank.headline is not None and target == bank.targets.n_scenarios
         is_exact = not is_headline or bank.headline.follows_answers  # type: ignore[union-attr]
-        chance = Chance.of(bank, target, spec.estimand)
+        chance = 0.0
+        if spec.estimand != RUN:  # the mean over the calibration models
+            chance = float(run_variance(bank, bank.responses, bank.calibration.abilities)[:, target].mean())
         return cls(half_width, difference, bank.n_items, spec, chance, is_exact)
 
     def __post_init__(self) -> None:
@@ -247,44 +221,41 @@ class Goal:
 
     def curves(self, trials: list[Trial]) -> tuple[PrecisionCurve, PrecisionCurve]:
         """Draw half-width and detectable difference against the number of items."""
-        sizes = np.array([trial.n_items for trial in trials])
-        single = np.array([self._half_width(trial) for trial in trials])
-        pairs = np.array([self._difference(trial) for trial in trials])
-        half_widths, differences = (
-            precision_curve(sizes, values, self.n_total, is_exact=self.is_exact) for values in (single, pairs)
-        )
-        spec = self.spec
-        return (
-            half_widths.with_values(self.chance.of_intervals(half_widths.values, level=spec.level)),
-            differences.with_values(self.chance.of_differences(differences.values, level=spec.level, power=spec.power)),
-        )
+        return self._curve(trials, of_pairs=False), self._curve(trials, of_pairs=True)
 
     def curve(self, trials: list[Trial]) -> PrecisionCurve:
         """Draw the curve of the measure that the goal sets."""
-        return self.curves(trials)[0 if self.half_width is not None else 1]
+        return self._curve(trials, of_pairs=self.half_width is None)
 
     def measure(self, trial: Trial) -> float:
         """Take the measure that the goal sets from one trial alone."""
-        measured = np.array(self._half_width(trial) if self.half_width is not None else self._difference(trial))
-        return float(self._with_chance(measured))
+        of_pairs = self.half_width is None
+        return float(self._with_chance(np.array(self._measured(trial, of_pairs=of_pairs)), of_pairs=of_pairs))
 
     def least(self, trials: list[Trial]) -> float:
         """Return the measure with all items: 0 but for the chance of another run, or of an external score."""
         if not self.is_exact:
             return float(self.curve(trials).values[-1])
-        return float(self._with_chance(np.zeros(())))
+        return float(self._with_chance(np.zeros(()), of_pairs=self.half_width is None))
 
-    def _with_chance(self, measure: FloatArray) -> FloatArray:
-        spec = self.spec
-        if self.half_width is not None:
-            return self.chance.of_intervals(measure, level=spec.level)
-        return self.chance.of_differences(measure, level=spec.level, power=spec.power)
+    def _measured(self, trial: Trial, *, of_pairs: bool) -> float:
+        level = self.spec.level
+        if of_pairs:
+            return detectable_difference(trial.errors, level=level, power=self.spec.power)
+        return expected_half_width(trial.errors, trial.scale, level=level)
 
-    def _half_width(self, trial: Trial) -> float:
-        return expected_half_width(trial.errors, trial.scale, level=self.spec.level)
+    def _curve(self, trials: list[Trial], *, of_pairs: bool) -> PrecisionCurve:
+        sizes = np.array([trial.n_items for trial in trials])
+        values = np.array([self._measured(trial, of_pairs=of_pairs) for trial in trials])
+        curve = precision_curve(sizes, values, self.n_total, is_exact=self.is_exact)
+        return PrecisionCurve(curve.smallest_size, self._with_chance(curve.values, of_pairs=of_pairs))
 
-    def _difference(self, trial: Trial) -> float:
-        return detectable_difference(trial.errors, level=self.spec.level, power=self.spec.power)
+    def _with_chance(self, measure: FloatArray, *, of_pairs: bool) -> FloatArray:
+        """Widen a measure by the chance of the run, which no number of items takes away; runs are independent."""
+        reach = normal_reach(self.spec.level)
+        if of_pairs:
+            return np.hypot(measure, (reach + normal_quantile(self.spec.power)) * math.sqrt(2.0 * self.chance))
+        return np.hypot(measure, reach * math.sqrt(self.chance))
 
 
 class Found(NamedTuple):

@@ -2,7 +2,6 @@
 
 from collections.abc import Collection
 from dataclasses import replace
-from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -17,7 +16,6 @@ from itembank.bank.arguments import (
     as_selection,
 )
 from itembank.bank.bank_lineage import repeatable
-from itembank.bank.banks import Bank
 from itembank.bank.selections import Selection
 from itembank.checks import check_whole, is_whole
 from itembank.errors import DataError, DataWarning, remedy, shown, warn
@@ -28,8 +26,6 @@ from itembank.numerics.threads import one_blas_thread
 from itembank.planning.auto import (
     AUTO,
     better_of_stages,
-    check_for_stages,
-    check_later_scenarios,
     check_method,
     check_stages,
     choose_selection,
@@ -114,20 +110,18 @@ def select(
     """
     bank = as_bank(bank)
     check_whole("the number of items", n_items, least=1)
-    check_stages(stages)
-    check_later_scenarios(bank, stages, later_scenarios)
-    choose = partial(
-        _one_batch,
-        bank,
-        method=method,
-        per_scenario=per_scenario,
-        rng=rng if method != AUTO or is_whole(rng) else int(as_generator(rng).integers(2**31)),
-        excluded=excluded,
-        included=included,
-        progress=progress,
-    )
+    check_stages(bank, stages, later_scenarios, is_auto=method == AUTO, per_scenario=per_scenario)
+    about = {"per_scenario": per_scenario, "excluded": excluded, "included": included}
+    seed = rng if method != AUTO or is_whole(rng) else int(as_generator(rng).integers(2**31))
+
+    def choose(n_items: int, method: SelectionSpec | str) -> Selection:
+        if isinstance(method, str) and method == AUTO:
+            return choose_selection(bank, n_items, seed=int(seed), progress=progress, **about)  # type: ignore[arg-type]
+        check_method(method)
+        return select_by(bank, n_items, method=method, rng=seed, **about)  # type: ignore[arg-type]
+
     if stages == 1:
-        chosen = choose(n_items)
+        chosen = choose(n_items, method)
         if not per_scenario and n_items < bank.targets.n_scenarios:
             without = [name for name in bank.targets.scenarios if name not in set(chosen.scenarios)]
             warn(
@@ -137,39 +131,10 @@ def select(
                 DataWarning,
             )
         return chosen
-    check_for_stages(bank, stages, is_auto=method == AUTO, per_scenario=per_scenario)
     sizes = stage_sizes(bank, n_items, stages, excluded=excluded, n_included=len(included))
-    first = choose(sizes[0], method=routing_method(bank) if method == AUTO else method)
+    first = choose(sizes[0], routing_method(bank) if method == AUTO else method)
     routing = first_of_stages(first, sizes, later_scenarios)
-    return better_of_stages(bank, choose(n_items), routing, progress) if stages == AUTO else routing
-
-
-def _one_batch(
-    bank: Bank,
-    n_items: int,
-    *,
-    method: SelectionSpec | str,
-    per_scenario: bool,
-    rng: np.random.Generator | int | None,
-    excluded: Collection[str],
-    included: Collection[str],
-    progress: ProgressCallback,
-) -> Selection:
-    """Choose items that are all asked at once."""
-    if isinstance(method, str) and method == AUTO:
-        return choose_selection(
-            bank,
-            n_items,
-            per_scenario=per_scenario,
-            excluded=excluded,
-            included=included,
-            seed=int(rng),  # type: ignore[arg-type]
-            progress=progress,
-        )
-    check_method(method)
-    return select_by(
-        bank, n_items, method=method, per_scenario=per_scenario, rng=rng, excluded=excluded, included=included
-    )
+    return better_of_stages(bank, choose(n_items, method), routing, progress) if stages == AUTO else routing
 
 
 @one_blas_thread()

@@ -18,7 +18,7 @@ from itembank.estimation.estimator_specs import PIRT, RUN, Factor, Stacked
 from itembank.estimation.folds import MINIMUM_FOR_FOLDS, Fold, fold_numbers, run_trial
 from itembank.estimation.headlines import HeadlineTrial
 from itembank.estimation.past_errors import LOOSE, Expectations, MembersOutOfFold
-from itembank.estimation.point_methods import calibration_scores, weighted_means
+from itembank.estimation.point_methods import weighted_means
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.numerics.paired_choice import clearly_best
 from itembank.numerics.threads import one_blas_thread
@@ -240,7 +240,7 @@ def _checkpoints(bank: Bank, spec: SessionSpec) -> IntArray:
 
 def _truth(bank: Bank, spec: SessionSpec) -> FloatArray:
     """Known scores of the calibration models, (n_models, n_targets); a custom target last, over what was answered."""
-    scores = calibration_scores(bank)
+    scores = bank.known_scores.value
     if isinstance(spec.target, str):
         return scores
     positions = bank.responses.item_indices(list(spec.target))
