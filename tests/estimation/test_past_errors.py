@@ -11,7 +11,7 @@ from itembank.estimation.folds import folds
 from itembank.estimation.method_trials import try_methods
 from itembank.estimation.observations import Observations
 from itembank.estimation.past_errors import Expectations, MembersOutOfFold
-from itembank.estimation.stacking import combined, reconciled, stack_weights
+from itembank.estimation.regressions import combined, reconciled, stack_weights
 from itembank.numerics.intervals import calibrated_half_widths
 from tests.estimation.simulated import shared_bank
 

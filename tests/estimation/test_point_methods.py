@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from itembank.errors import ParameterError
+from itembank.estimation.estimate import estimate
 from itembank.estimation.estimator_specs import (
     DEFAULT_MEMBERS,
     GPIRT,
@@ -20,6 +21,7 @@ from itembank.estimation.point_methods import estimated_factor, gp_irt, sample_s
 from itembank.estimation.predictions import predicted_sums, scenario_items, scenario_sums
 from itembank.estimation.response_summary import sample_mean, weighted_mean
 from itembank.irt.parameters import ItemParameters
+from tests.estimation.simulated import new_models, shared_bank
 
 SCENARIO = np.array([0, 1, 0, 1, 1])
 RESPONSES = np.array([[1.0, 0.5, 0.0, np.nan, 1.0], [np.nan, 0.25, np.nan, 0.75, 0.5]])
@@ -145,18 +147,6 @@ def test_estimated_factor_by_hand():
     np.testing.assert_array_equal(nothing, [1.0])
 
 
-@pytest.mark.parametrize("factor", [0.0, -1.0, np.inf, np.nan, "guess"])
-def test_a_wrong_variance_factor_is_an_error(factor):
-    with pytest.raises(ParameterError, match="anchor_variance_factor must be"):
-        GPIRT(anchor_variance_factor=factor)
-
-
-@pytest.mark.parametrize("bias", [0.0, 1.5])
-def test_a_wrong_unmeasured_bias_is_an_error(bias):
-    with pytest.raises(ParameterError, match="unmeasured_bias must be"):
-        GPIRT(unmeasured_bias=bias)
-
-
 def test_names_stand_for_default_specs():
     assert METHODS.resolve("gp-irt") == GPIRT(4.0)
     assert METHODS.resolve("auto") == Auto()
@@ -164,18 +154,6 @@ def test_names_stand_for_default_specs():
     assert all(METHODS.name_of(METHODS.resolve(name)) == name for name in METHODS.kinds)
     with pytest.raises(ParameterError, match=r"must be one of 'mean', 'weighted', .*'stacked', 'auto', got 'best'"):
         METHODS.resolve("best")
-
-
-@pytest.mark.parametrize("members", [(), (PIRT(),), (PIRT(), Stacked()), (PIRT(), Auto()), (PIRT(), "gp-irt")])
-def test_a_stack_needs_two_methods_that_estimate_by_themselves(members):
-    with pytest.raises(ParameterError, match="members must be two methods of estimation or more"):
-        Stacked(members)
-
-
-@pytest.mark.parametrize("models", [0.0, -1.0, np.inf, np.nan])
-def test_a_wrong_number_of_prior_models_is_an_error(models):
-    with pytest.raises(ParameterError, match="prior_models must be a finite number > 0"):
-        Stacked(prior_models=models)
 
 
 def test_weighted_means_are_over_what_was_answered():
@@ -190,9 +168,16 @@ def test_every_spec_has_defaults():
         assert kind() == kind()
 
 
+UNSTACKED = [(), (PIRT(),), (PIRT(), Stacked()), (PIRT(), Auto()), (PIRT(), "gp-irt")]
+
+
 @pytest.mark.parametrize(
     ("kind", "choice", "said"),
     [
+        *((GPIRT, {"anchor_variance_factor": one}, "factor must be") for one in (0.0, -1.0, np.inf, np.nan, "guess")),
+        *((GPIRT, {"unmeasured_bias": one}, "unmeasured_bias must be") for one in (0.0, 1.5)),
+        *((Stacked, {"members": one}, "two methods of estimation or more") for one in UNSTACKED),
+        *((Stacked, {"prior_models": one}, "must be a finite number > 0") for one in (0.0, -1.0, np.inf, np.nan)),
         (TaskMeanEB, {"strength": 0.0}, "strength must be a finite number > 0, got 0.0"),
         (TaskMeanEB, {"strength": float("inf")}, "got inf"),
         (Ridge, {"penalty": "gcv"}, "penalty must be a finite number > 0 or 'leave-one-out', got 'gcv'"),
@@ -205,3 +190,10 @@ def test_every_spec_has_defaults():
 def test_choices_outside_what_they_may_be_are_refused(kind, choice, said):
     with pytest.raises(ParameterError, match=said):
         kind(**choice)
+
+
+def test_task_mean_is_the_mean_of_the_known_scores_for_everyone():
+    bank = shared_bank()
+    some = new_models(bank).take(items=np.arange(3))
+    found = estimate(bank, some, method="task-mean", interval="model-based")
+    np.testing.assert_allclose(found.value, np.tile(bank.known_scores.value.mean(axis=0), (6, 1)))

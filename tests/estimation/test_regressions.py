@@ -12,7 +12,6 @@ from itembank.estimation.regressions import (
     decomposed,
     predict_factor,
     predict_ridge,
-    predict_task_mean,
     predict_task_mean_eb,
 )
 from itembank.irt.linear_gaussian import FactorModel, fit_factor_model
@@ -244,16 +243,9 @@ SCENARIO = np.array([0, 1, 0, 1, 1, 1])
 NEW = np.array([[1.0, 1.0, 1.0, 0.0, 1.0, 1.0], [0.0, np.nan, np.nan, np.nan, np.nan, np.nan]])
 
 
-def test_task_mean_is_the_mean_of_the_known_scores_for_everyone():
-    found = predict_task_mean(np.zeros((3, 6)), SCORES, NEW)
-    np.testing.assert_allclose(found, np.tile([0.4, 0.7, 1.6 / 3.0], (2, 1)))
-
-
 def test_empirical_bayes_is_the_mean_of_the_beta_posterior():
     strength, weights = 5.0, np.array([0.25, 0.75])
-    found = predict_task_mean_eb(
-        np.zeros((3, 6)), SCORES, NEW, scenario_index=SCENARIO, scenario_weights=weights, strength=strength
-    )
+    found = predict_task_mean_eb(SCORES, NEW, scenario_index=SCENARIO, scenario_weights=weights, strength=strength)
     expected = np.empty((2, 2))
     for model in range(2):
         for scenario, mean in enumerate((0.4, 0.7)):
@@ -266,9 +258,7 @@ def test_empirical_bayes_is_the_mean_of_the_beta_posterior():
 
 
 def test_empirical_bayes_by_hand():
-    found = predict_task_mean_eb(
-        np.zeros((3, 6)), SCORES, NEW, scenario_index=SCENARIO, scenario_weights=np.array([0.5, 0.5])
-    )
+    found = predict_task_mean_eb(SCORES, NEW, scenario_index=SCENARIO, scenario_weights=np.array([0.5, 0.5]))
     np.testing.assert_allclose(found[0, :2], [(2.0 + 2.0) / 7.0, (3.0 + 3.5) / 9.0])
     np.testing.assert_allclose(found[1, :2], [(0.0 + 2.0) / 6.0, 0.7])  # nothing of the second: its mean
 
@@ -276,15 +266,12 @@ def test_empirical_bayes_by_hand():
 def test_an_unknown_scenario_that_does_not_weigh_leaves_the_overall_score_known():
     scores = SCORES.copy()
     scores[:, 1] = np.nan
-    found = predict_task_mean_eb(
-        np.zeros((3, 6)), scores, NEW, scenario_index=SCENARIO, scenario_weights=np.array([1.0, 0.0])
-    )
+    found = predict_task_mean_eb(scores, NEW, scenario_index=SCENARIO, scenario_weights=np.array([1.0, 0.0]))
     assert np.isnan(found[:, 1]).all()
     np.testing.assert_allclose(found[:, 2], found[:, 0])
 
 
 ESTIMATORS = {
-    "task-mean": predict_task_mean,
     "ridge": predict_ridge,
     "ridge to weights": lambda *known: predict_ridge(*known, column_weights=np.ones(known[0].shape[1])),
 }

@@ -11,9 +11,8 @@ from itembank.estimation.estimator_specs import PIRT, Factor
 from itembank.estimation.observations import observe
 from itembank.estimation.past_errors import Expectations
 from itembank.estimation.point_methods import Known, point_scores
-from itembank.estimation.regressions import predict_factor
+from itembank.estimation.regressions import combined, predict_factor, reconciled
 from itembank.estimation.response_summary import posterior_moments
-from itembank.estimation.stacking import combined, reconciled
 from itembank.irt.bernoulli import probability
 from itembank.irt.binarise import apply_thresholds, item_thresholds
 from itembank.irt.newton import map_abilities

@@ -11,7 +11,7 @@ from itembank.estimation.folds import folds
 from itembank.estimation.observations import Observations
 from itembank.estimation.past_errors import Expectations, MembersOutOfFold
 from itembank.estimation.point_methods import Known
-from itembank.estimation.stacking import stack_weights
+from itembank.estimation.regressions import stack_weights
 from itembank.responses.responses import ResponseMatrix
 from itembank.selection.greedy import Constraints
 from itembank.sessions.events import Told

@@ -10,6 +10,7 @@ from itembank.bank.banks import Bank
 from itembank.comparison.compared_models import ComparedModels, bank_and_targets, chosen_models
 from itembank.comparison.comparison_spec import ComparisonSpec
 from itembank.comparison.comparisons import Comparison, ModelPairs, Ranking, ReferenceTests
+from itembank.comparison.difference_tests import tested_differences
 from itembank.comparison.differences import (
     MINIMUM_MODELS,
     TargetErrors,
@@ -19,7 +20,6 @@ from itembank.comparison.differences import (
     raw_standard_errors,
 )
 from itembank.comparison.pairs import model_pairs
-from itembank.comparison.reference_tests import tested_differences
 from itembank.errors import DataError, DataWarning, ParameterError
 from itembank.estimation.estimands import run_variance
 from itembank.estimation.estimate import check_headline, estimate

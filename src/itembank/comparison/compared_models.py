@@ -1,4 +1,4 @@
-"""The models to compare: their responses to the items of a bank, for the targets asked for."""
+"""The models to compare: which may be, and their responses to the items of a bank, for the targets asked for."""
 
 from collections import Counter
 from collections.abc import Sequence

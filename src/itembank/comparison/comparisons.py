@@ -7,8 +7,8 @@ import numpy as np
 
 from itembank.comparison.compared_models import ComparedModels
 from itembank.comparison.comparison_spec import ComparisonSpec
+from itembank.comparison.difference_tests import DifferenceTests, bootstrap_intervals, mcnemar_exact, paired_t
 from itembank.comparison.pairs import PairedDifferences, model_pairs
-from itembank.comparison.reference_tests import DifferenceTests, bootstrap_intervals, mcnemar_exact, paired_t
 from itembank.estimation.estimates import Scores, Typicality, known_number
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.responses.score_names import OVERALL

@@ -1,4 +1,4 @@
-"""Sums over the items that two models share, for every pair of models at once."""
+"""Differences of every pair of models over the items that both answered, and a model of the errors of differences."""
 
 from dataclasses import dataclass
 

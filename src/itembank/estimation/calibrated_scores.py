@@ -1,4 +1,4 @@
-"""Estimates with intervals from past errors, or from the item model alone."""
+"""Intervals of estimates from the errors of past models left out (`OutOfFold`), or from the item model alone."""
 
 from dataclasses import dataclass, replace
 

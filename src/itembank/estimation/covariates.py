@@ -20,7 +20,7 @@ from itembank.progress import ProgressCallback, silent
 from itembank.responses.model_features import ModelFeatures
 from itembank.responses.responses import ResponseMatrix
 
-LEAST_GAIN = 1e-3
+LEAST = 1.0 - 1e-3
 """A smaller relative gain is none: rounding must not decide whether covariates count."""
 
 
@@ -64,7 +64,7 @@ def with_forecast(members: MembersOutOfFold, forecast: Forecast, spec: Stacked) 
     small.
     """
     more = beside(members, forecast)
-    return more if _is_better(_mean_error(more, spec), _mean_error(members, spec)) else members
+    return more if _mean_error(more, spec) < LEAST * _mean_error(members, spec) else members
 
 
 def beside(members: MembersOutOfFold, forecast: Forecast) -> MembersOutOfFold:
@@ -76,7 +76,7 @@ def explain_forecast(members: MembersOutOfFold, forecast: Forecast, spec: Stacke
     """Say whether covariates count, and what they did for past models left out."""
     without, with_it = (100.0 * _mean_error(each, spec) for each in (members, beside(members, forecast)))
     names = " and ".join(forecast.columns)
-    if _is_better(with_it, without):
+    if with_it < LEAST * without:
         return f" Knowing {names} lowers errors from {without:.2f} to {with_it:.2f} points."
     return f" Knowing {names} does not count: errors would be {with_it:.2f} instead of {without:.2f} points."
 
@@ -86,10 +86,6 @@ def explain_alone(bank: Bank, forecast: Forecast) -> str:
     error = 100.0 * float(mean_where_known(np.abs(forecast.past - bank.known_scores.value))[-1])
     names = " and ".join(forecast.columns)
     return f"{names} alone. Mean error of the overall score of past models left out in turn: {error:.2f} points."
-
-
-def _is_better(with_it: float, without: float) -> bool:
-    return with_it < (1.0 - LEAST_GAIN) * without
 
 
 def _mean_error(members: MembersOutOfFold, spec: Stacked) -> float:

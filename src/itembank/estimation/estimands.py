@@ -41,7 +41,13 @@ def run_variance(
     That of `run_noise`, with the ratio from repeated attempts at the same items: the model's own at 20 items or more,
     or else those of the calibration models.
     """
-    own, is_own = _own_ratios(bank, responses, theta)
+    own, is_own = np.ones(responses.n_models), np.zeros(responses.n_models, dtype=bool)
+    if responses.n_trials is not None:
+        positions, trials = bank_positions(bank, responses.items["item_id"], "responses"), responses.n_trials
+        own, expected = attempt_ratio(
+            bank.parameters.take(positions), responses.responses, trials.astype(np.float64), theta, unlike=UNLIKE
+        )
+        is_own = expected > 0.0
     ratio = own if is_own.all() else np.where(is_own, own, past_ratio(bank))
     return run_noise(score_basis(bank), theta, ratio / attempts_of(responses))
 
@@ -63,7 +69,16 @@ def past_ratio(bank: Bank) -> float:
 
     It is less than one, since a model that solves half of some kind of items mostly solves the same half each time.
     """
-    ratio = bank.cache.remember("attempt ratio", lambda: _past_ratio(bank))
+
+    def find() -> float:
+        if bank.published is not None or bank.responses.n_trials is None:
+            return float("nan")
+        trials = bank.responses.n_trials.astype(np.float64)
+        ratio, expected = attempt_ratio(bank.parameters, bank.responses.responses, trials, bank.calibration.abilities)
+        known = expected > 0.0
+        return float(np.average(ratio[known], weights=expected[known])) if known.any() else float("nan")
+
+    ratio = bank.cache.remember("attempt ratio", find)
     if np.isnan(ratio):
         how = remedy("repeats='count'", "itembank import --repeats count")
         other = remedy("estimand='run'", "--estimand run")
@@ -112,26 +127,6 @@ def attempt_ratio(
     variance = np.maximum(own.sum(axis=1), repeated.sum(axis=1) * q * (1.0 - q))
     nothing = np.full(expected.shape, np.nan)
     return np.divide(variance, expected, out=nothing, where=expected > 0.0), expected
-
-
-def _own_ratios(bank: Bank, responses: ResponseMatrix, theta: FloatArray) -> tuple[FloatArray, BoolArray]:
-    """Return each model's own ratio, and whether it has one, each (n_models,)."""
-    if responses.n_trials is None:
-        return np.ones(responses.n_models), np.zeros(responses.n_models, dtype=bool)
-    positions = bank_positions(bank, responses.items["item_id"], "responses")
-    trials = responses.n_trials.astype(np.float64)
-    ratio, expected = attempt_ratio(bank.parameters.take(positions), responses.responses, trials, theta, unlike=UNLIKE)
-    return ratio, expected > 0.0
-
-
-def _past_ratio(bank: Bank) -> float:
-    """Return the ratio over all calibration models together; NaN where they attempted each item once."""
-    if bank.published is not None or bank.responses.n_trials is None:
-        return float("nan")
-    trials = bank.responses.n_trials.astype(np.float64)
-    ratio, expected = attempt_ratio(bank.parameters, bank.responses.responses, trials, bank.calibration.abilities)
-    known = expected > 0.0
-    return float(np.average(ratio[known], weights=expected[known])) if known.any() else float("nan")
 
 
 def linking_variance(

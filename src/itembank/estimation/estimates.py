@@ -1,4 +1,4 @@
-"""`ScoreEstimates`: estimated full-benchmark scores with all that is needed to read them rightly."""
+"""`ScoreEstimates`: estimated scores with their intervals, and how typical the answers are that they rest on."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -101,26 +101,28 @@ class Typicality(NamedTuple):
         """
         n_known, n_flagged = int(np.sum(~np.isnan(self.typicality))), int(np.sum(self.is_flagged))
         k = int(np.ceil(FLAGGED * n_past))
-        return n_flagged > MOST_FLAGGED * n_known and _at_least(n_flagged, n_known, k, n_past + 1 - k) < CHANCE
+        if n_flagged <= MOST_FLAGGED * n_known:
+            return False
+        count, b = np.arange(n_flagged, n_known + 1), n_past + 1 - k
+        choices = gammaln(n_known + 1) - gammaln(count + 1) - gammaln(n_known - count + 1)
+        at_least = float(np.exp(choices + log_beta(count + k, n_known - count + b) - log_beta(k, b)).sum())
+        return at_least < CHANCE
 
     def flagged_in_words(self, model_ids: Sequence[str], n_past: int) -> str:
         """Say which of the models are flagged, and how large the errors of such past models were; '' where none is."""
         rows = np.flatnonzero(self.is_flagged).tolist()
         if not rows:
             return ""
+        unlike, others = 100.0 * self.past_error_flagged[rows[0]], 100.0 * self.past_error_others[rows[0]]
+        errors = "how large errors of such past models were is not known"
+        if not np.isnan(unlike):
+            rest = "" if np.isnan(others) else f", of others {others:.1f}"
+            errors = f"errors of such past models were {unlike:.1f} points on average{rest}"
         return (
             f"{visible(shown([model_ids[row] for row in rows]))}: answered unlike most of the {n_past} past models "
-            f"(typicality below {FLAGGED:g}). The interval is {OUTSIDE_GUARANTEE}: {self._errors_in_words(rows[0])}. "
+            f"(typicality below {FLAGGED:g}). The interval is {OUTSIDE_GUARANTEE}: {errors}. "
             "What does not fit: itembank check."
         )
-
-    def _errors_in_words(self, row: int) -> str:
-        """Say how large errors of past models were that would have been flagged, where they are known."""
-        unlike, others = 100.0 * self.past_error_flagged[row], 100.0 * self.past_error_others[row]
-        if np.isnan(unlike):
-            return "how large errors of such past models were is not known"
-        rest = "" if np.isnan(others) else f", of others {others:.1f}"
-        return f"errors of such past models were {unlike:.1f} points on average{rest}"
 
     def set_rows(self, rows: IntArray, other: "Typicality") -> None:
         """Write those of some of the models in place."""
@@ -165,14 +167,6 @@ def _fraction_above(ordered: FloatArray, values: FloatArray) -> FloatArray:
     n_above = ordered.size - np.searchsorted(ordered, values, side="left")
     result: FloatArray = n_above / ordered.size  # 3 of 30 must be 0.1 exactly, as FLAGGED is
     return result
-
-
-def _at_least(n: int, n_trials: int, a: float, b: float) -> float:
-    """Probability of n or more under the beta-binomial distribution."""
-    count = np.arange(n, n_trials + 1)
-    rest = n_trials - count
-    choices = gammaln(n_trials + 1) - gammaln(count + 1) - gammaln(rest + 1)
-    return float(np.exp(choices + log_beta(count + a, rest + b) - log_beta(a, b)).sum())
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -1,4 +1,4 @@
-"""Choices of an estimation: one frozen spec a method, and the table of the methods."""
+"""Choices of an estimation: one frozen spec a method, the table of the methods, and the words for what scores mean."""
 
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias, get_args

@@ -1,4 +1,4 @@
-"""Banks calibrated without some of the calibration models, so that methods can be tried on these models."""
+"""Banks calibrated without some of the calibration models, and trials of methods on these models."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
@@ -106,7 +106,12 @@ def spec_of(calibration: Calibration) -> CalibrationSpec:
 def _make_folds(bank: Bank, progress: ProgressCallback) -> tuple[Fold, ...]:
     if bank.distinct_models.size < MINIMUM_FOR_FOLDS:
         return ()
-    splits = _splits(bank)
+    # dealt out in order of their scores; siblings of the models to try are neither tried nor trained on
+    tried, group = bank.distinct_models, bank.siblings
+    n_folds = N_FOLDS_MANY if tried.size >= MANY_MODELS else N_FOLDS_FEW
+    fold = np.full(bank.n_models, -1, dtype=np.int64)
+    fold[group[tried]] = dealt_out(order_by_answers(bank.responses, tried), n_folds, np.random.default_rng(SEED))
+    splits = [Split(split.train, np.intersect1d(split.test, tried)) for split in splits_of(fold[group])]
     try:
         arrays = bank.cache.arrays(
             "folds", lambda: _fit_all(bank, splits, progress), fits=lambda found: _is_whole(found, bank, splits)
@@ -120,16 +125,6 @@ def _make_folds(bank: Bank, progress: ProgressCallback) -> tuple[Fold, ...]:
         make_bank = partial(_fold_bank, without_cache, split.train, arrays, number, cache)
         made.append(Fold(number, split.test, make_bank))
     return tuple(made)
-
-
-def _splits(bank: Bank) -> list[Split]:
-    """Deal out the models to try in order of their scores; their siblings are neither tried nor trained on."""
-    tried, group = bank.distinct_models, bank.siblings
-    order = order_by_answers(bank.responses, tried)
-    n_folds = N_FOLDS_MANY if tried.size >= MANY_MODELS else N_FOLDS_FEW
-    fold = np.full(bank.n_models, -1, dtype=np.int64)
-    fold[group[tried]] = dealt_out(order, n_folds, np.random.default_rng(SEED))
-    return [Split(split.train, np.intersect1d(split.test, tried)) for split in splits_of(fold[group])]
 
 
 def _fit_all(bank: Bank, splits: Sequence[Split], progress: ProgressCallback) -> dict[str, FloatArray]:
@@ -190,21 +185,15 @@ def _fit(
 
 def _is_whole(arrays: dict[str, FloatArray], bank: Bank, splits: Sequence[Split]) -> bool:
     """Whether arrays from a file are those of these folds."""
-    n_dims = bank.calibration.n_dims
+    n_dims, names = bank.calibration.n_dims, {"is_degenerate", "prior_mean", "prior_covariance", "thresholds"}
+    names |= set() if bank.parameters.steps is None else {"places", "levels"}
+    names |= set() if bank.parameters.precision is None else {"precision"}
     return all(
         arrays.get(f"coefficients_{number}", np.empty(0)).shape == (bank.n_items, n_dims + 1)
         and arrays.get(f"abilities_{number}", np.empty(0)).shape == (split.train.size, n_dims)
-        and {f"{name}_{number}" for name in _names(bank)} <= set(arrays)
+        and {f"{name}_{number}" for name in names} <= set(arrays)
         for number, split in enumerate(splits)
     ) and all(np.isfinite(array).all() for name, array in arrays.items() if not name.startswith(MAY_BE_INFINITE))
-
-
-def _names(bank: Bank) -> set[str]:
-    """Names of the other arrays of a fold."""
-    names = {"is_degenerate", "prior_mean", "prior_covariance", "thresholds"}
-    if bank.parameters.steps is not None:
-        names |= {"places", "levels"}
-    return names if bank.parameters.precision is None else names | {"precision"}
 
 
 def _itself(bank: Bank) -> Bank:

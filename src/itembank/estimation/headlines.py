@@ -14,8 +14,7 @@ from scipy.special import ndtr
 from itembank.bank.headlines import Headline
 from itembank.estimation.calibrated_scores import OutOfFold, error_inflation
 from itembank.estimation.estimator_specs import PointSpec, Ridge
-from itembank.estimation.regressions import ridge_line
-from itembank.estimation.stacking import combined, stack_weights
+from itembank.estimation.regressions import combined, ridge_line, stack_weights
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.responses.targets import mean_win_rate
 

@@ -1,4 +1,8 @@
-"""Try methods on the calibration models as they will be used on new ones: items chosen, fitted and weighted unseen."""
+"""Try methods on past models as they will be used on new ones, in stages too, and take the one that `auto` takes.
+
+Items are chosen, fitted and weighted without the models that they are tried on. In multistage testing a routing stage
+asks every model the same items; each later stage asks what leaves the least uncertainty about this one model.
+"""
 
 from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
@@ -49,10 +53,7 @@ def next_module(
     asked: IntArray,
     most_scenarios: int | None = None,  # How many scenarios they are of at most
 ) -> IntArray:
-    """Choose the items that one model is asked next, (n_items,).
-
-    Positions in the bank, in the order of choice.
-    """
+    """Positions of the items that one model is asked next, in the order of choice, (n_items,)."""
     basis, positions = score_basis(bank), answers.positions
     ability = map_abilities(
         basis.parameters.take(positions),
@@ -116,7 +117,14 @@ def try_methods(
         return try_stages(bank, recipe, specs, answered=_share_answered(bank, observations), progress=progress)
 
     def choose(fold: Fold) -> Observations:
-        return observations if recipe is None else _items_of_fold(bank, fold, recipe, observations)
+        if recipe is None:
+            return observations
+        sample = fold.bank.cache.remember(("sample", repr(recipe)), lambda: _chosen_by(fold.bank, recipe))
+        answered = _share_answered(bank, observations)
+        if sample is None or answered is None:
+            return observations if sample is None else sample
+        columns = _as_many(bank, sample.positions, answered)
+        return sample.take(models=np.arange(sample.responses.shape[0]), columns=columns)
 
     return members_out_of_fold(bank, specs, choose, observations, *([] if recipe is None else [repr(recipe)]))
 
@@ -153,25 +161,12 @@ def sample_of(bank: Bank, selection: Selection) -> Observations:
     return Observations.of_items(answered, positions, weights, is_random=selection.is_random)
 
 
-def _items_of_fold(bank: Bank, fold: Fold, recipe: Recipe, observations: Observations) -> Observations:
-    """Choose a fold's own items, and leave out as many of each scenario as new models left unanswered."""
-    sample = fold.bank.cache.remember(("sample", repr(recipe)), lambda: _chosen_by(fold.bank, recipe))
-    if sample is None:
-        return observations
-    answered = _share_answered(bank, observations)
-    if answered is None:
-        return sample
-    columns = _as_many(bank, sample.positions, answered)
-    return sample.take(models=np.arange(sample.responses.shape[0]), columns=columns)
-
-
 def _chosen_by(bank: Bank, recipe: Recipe) -> Observations | None:
     """Follow a recipe on a bank of fewer models; None where too few items are left that tell these apart."""
     try:
-        chosen = select_by_recipe(bank, recipe, SEED)
+        return sample_of(bank, select_by_recipe(bank, recipe, SEED))
     except (ParameterError, DataError):  # or where an item to leave out is of another bank
         return None
-    return sample_of(bank, chosen)
 
 
 def _share_answered(bank: Bank, observations: Observations) -> FloatArray | None:

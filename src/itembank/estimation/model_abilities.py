@@ -93,8 +93,12 @@ def estimate_abilities(bank: GivenBank, responses: GivenResponses, method: Abili
     responses = as_new_responses(bank, responses)
     columns, values = answered_responses(bank, responses)
     parameters, prior = bank.calibration.parameters.take(columns), bank.calibration.prior
+    trials = None
+    if responses.n_trials is not None and bank.parameters.family in COUNTS:
+        is_used = ~np.isnan(responses.responses).all(axis=0)
+        trials = responses.n_trials[:, is_used].astype(np.float64)
     n_answered = np.sum(~np.isnan(values), axis=1)
-    abilities = abilities_of(parameters, values, prior, spec, n_trials=answered_trials(bank, responses))
+    abilities = abilities_of(parameters, values, prior, spec, n_trials=trials)
     return ModelAbilities(tuple(responses.model_ids), abilities, n_answered, bank.bank_id)
 
 
@@ -126,23 +130,10 @@ def answered_responses(bank: Bank, responses: ResponseMatrix) -> tuple[IntArray,
     Responses to them, binary where the calibration's were; NaN where missing.
     """
     columns = bank.responses.item_indices(responses.item_ids)
-    used = _used(responses)
+    used = np.flatnonzero(~np.isnan(responses.responses).all(axis=0))
     columns, values = columns[used], responses.responses[:, used]
     thresholds = bank.calibration.thresholds
     if thresholds:
         scenarios = bank.responses.items["scenario"].gather(columns).to_list()
         values = apply_thresholds(values, item_thresholds(thresholds, scenarios))
     return columns, values
-
-
-def answered_trials(bank: Bank, responses: ResponseMatrix) -> FloatArray | None:
-    """Trials behind each response of `answered_responses`, (n_models, n_used), where the bank's family counts them."""
-    if responses.n_trials is None or bank.parameters.family not in COUNTS:
-        return None
-    result: FloatArray = responses.n_trials[:, _used(responses)].astype(np.float64)
-    return result
-
-
-def _used(responses: ResponseMatrix) -> IntArray:
-    """Columns that someone answered."""
-    return np.flatnonzero(~np.isnan(responses.responses).all(axis=0))

@@ -1,4 +1,4 @@
-"""Estimates of each calibration model as if it were new: fits, weights and errors out of fold."""
+"""Estimates of each calibration model as if it were new: fits, weights and errors out of fold, and what was kept."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -21,9 +21,8 @@ from itembank.estimation.headlines import HeadlineReader, HeadlineTrial, learnt_
 from itembank.estimation.observations import Observations
 from itembank.estimation.point_methods import Known, factor_prediction, learnt_score, point_scores
 from itembank.estimation.predictions import standard_error
-from itembank.estimation.regressions import FactorPrediction, predict_factor
+from itembank.estimation.regressions import FactorPrediction, combined, predict_factor, reconciled, stack_weights
 from itembank.estimation.response_summary import posterior_moments
-from itembank.estimation.stacking import combined, reconciled, stack_weights
 from itembank.irt.linear_gaussian import FactorModel
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.numerics.paired_choice import clearly_best

@@ -17,13 +17,13 @@ from itembank.estimation.estimator_specs import METHODS, PointSpec
 from itembank.estimation.observations import Observations
 from itembank.estimation.regressions import (
     FactorPrediction,
+    combined,
     predict_factor,
     predict_ridge,
-    predict_task_mean,
     predict_task_mean_eb,
+    reconciled,
 )
 from itembank.estimation.response_summary import ResponseSummary, posterior_moments, summarise_responses, weighted_mean
-from itembank.estimation.stacking import combined, reconciled
 from itembank.numerics.arrays import FloatArray, IntArray, mean_where_known
 from itembank.responses.targets import ScoreTargets
 
@@ -84,7 +84,9 @@ def point_scores(known: Known, spec: PointSpec) -> FloatArray:
             f"the kernel of method {METHODS.name_of(spec)!r} must return scores of shape {shape} (models; scenarios "
             f"and overall), got {scores.shape}."
         )
-    return with_certain(known.bank.targets, known.summary, scores)
+    result = with_exact(known.bank.targets, known.summary, scores)
+    result[known.summary.is_silent] = np.nan
+    return result
 
 
 def learnt_score(
@@ -107,13 +109,6 @@ def stacked_scores(
     """Weigh the estimates of several methods and let scenarios add up to the overall score, (n_models, n_targets)."""
     _, variances = posterior_moments(targets, summary)
     return with_exact(targets, summary, reconciled(combined(values, weights), variances, targets.scenario_weights))
-
-
-def with_certain(targets: ScoreTargets, summary: ResponseSummary, scores: FloatArray) -> FloatArray:
-    """Put exact scores where everything was observed, and NaN where nothing was."""
-    result = with_exact(targets, summary, scores)
-    result[summary.is_silent] = np.nan
-    return result
 
 
 def with_exact(targets: ScoreTargets, summary: ResponseSummary, scores: FloatArray) -> FloatArray:
@@ -220,14 +215,15 @@ def gp_irt_share(known: Known, spec: specs.GPIRT) -> FloatArray:
 
 def by_task_mean(known: Known, spec: specs.TaskMean) -> FloatArray:  # noqa: ARG001
     """Mean score of the calibration models."""
-    return predict_task_mean(*known.for_regression())
+    _, past_scores, responses = known.for_regression()
+    return np.repeat(mean_where_known(past_scores)[None, :], responses.shape[0], axis=0)
 
 
 def by_task_mean_eb(known: Known, spec: specs.TaskMeanEB) -> FloatArray:
     """Observed responses of a scenario drawn towards the calibration models' mean score of it."""
     targets = known.bank.targets
     return predict_task_mean_eb(
-        *known.for_regression(),
+        *known.for_regression()[1:],
         scenario_index=targets.scenario_index[known.observations.positions],
         scenario_weights=targets.scenario_weights,
         strength=spec.strength,

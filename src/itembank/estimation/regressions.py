@@ -1,4 +1,4 @@
-"""Responses and scores that are missing: which complete problems a regression falls into."""
+"""What is learnt of scores from calibration models: regressions, the factor model, weights of several methods."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -7,8 +7,9 @@ import numpy as np
 
 from itembank.estimation.predictions import scenario_sums
 from itembank.estimation.response_summary import sample_mean
-from itembank.irt.linear_gaussian import FactorModel, FactorPosterior, factor_posterior
+from itembank.irt.linear_gaussian import FactorModel, factor_posterior
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray, mean_where_known
+from itembank.numerics.bounded import non_negative_minimum
 from itembank.numerics.ties import first_smallest
 
 
@@ -249,98 +250,39 @@ def predict_factor(
     """
     lever = model.loadings.T @ target_weights if lever is None else lever
     shape = (new_responses.shape[0], target_weights.shape[1])
-    value, variance, misfit = np.empty(shape), np.empty(shape), np.empty(shape[0])
-    for block in blocks(np.zeros((1, 1)), new_responses):
-        answers = new_responses[np.ix_(block.new, block.columns)]
-        found = _one_pattern(model, positions[block.columns], answers, target_weights, lever)
-        value[block.new], variance[block.new], misfit[block.new] = found
+    value, variance, misfit = np.empty(shape), np.empty(shape), np.full(shape[0], np.nan)
+    for observed, rows in _patterns(~np.isnan(new_responses)):
+        items, responses = positions[observed], new_responses[np.ix_(rows, np.flatnonzero(observed))]
+        loadings, weights = model.loadings[items], target_weights[items]
+        posterior = factor_posterior(model, items, responses)
+        unobserved = target_weights.copy()
+        unobserved[items] = 0.0
+        left = lever - loadings.T @ weights  # of the items that were not observed
+        value[rows] = responses @ weights + model.mean @ unobserved + posterior.mean @ left
+        own = model.noise @ unobserved**2
+        variance[rows] = np.einsum("qt,qt->t", posterior.covariance @ left, left) + own
+        if items.size:
+            # by Woodbury's identity r' V^-1 r = (r / s)' (r - L_S E[f]), which needs no matrix of |S| rows
+            residual = responses - model.mean[items]
+            unexplained = residual - posterior.mean @ loadings.T
+            misfit[rows] = np.einsum("li,li,i->l", residual, unexplained, 1.0 / model.noise[items]) / items.size
     return FactorPrediction(np.clip(value, 0.0, 1.0), variance, misfit)
 
 
-def _one_pattern(
-    model: FactorModel, items: IntArray, responses: FloatArray, weights: FloatArray, lever: FloatArray
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Mean (n_block_new, n_targets), variance (n_targets,) and misfit (n_block_new,) of models with the same items."""
-    posterior = factor_posterior(model, items, responses)
-    unobserved = weights.copy()
-    unobserved[items] = 0.0
-    lever = lever - model.loadings[items].T @ weights[items]  # of the items that were not observed
-    value = responses @ weights[items] + model.mean @ unobserved + posterior.mean @ lever
-    variance = np.einsum("qt,qt->t", posterior.covariance @ lever, lever) + model.noise @ unobserved**2
-    return value, variance, _misfit(model, items, responses, posterior)
-
-
-def _misfit(model: FactorModel, items: IntArray, responses: FloatArray, posterior: FactorPosterior) -> FloatArray:
-    """Squared Mahalanobis distance of responses by response, (n_models,).
-
-    By Woodbury's identity ``r' V^-1 r = (r / s)' (r - L_S E[f])``, which needs no matrix of |S| rows.
-    """
-    if items.size == 0:
-        return np.full(responses.shape[0], np.nan)
-    residual = responses - model.mean[items]
-    unexplained = residual - posterior.mean @ model.loadings[items].T
-    result: FloatArray = np.einsum("li,li,i->l", residual, unexplained, 1.0 / model.noise[items]) / items.size
-    return result
-
-
-def predict_task_mean(
-    train_responses: FloatArray,  # noqa: ARG001 - every regression estimator takes the same three
-    train_scores: FloatArray,
-    new_responses: FloatArray,
-) -> FloatArray:
-    """Mean score of the calibration models, for every new model alike (the floor, WILD 6.4).
-
-    Parameters
-    ----------
-    train_responses : (n_train, n_columns)
-        Not used.
-    train_scores : (n_train, n_targets)
-        NaN where a score is not known.
-    new_responses : (n_new, n_columns)
-        Only counted.
-
-    Returns
-    -------
-    (n_new, n_targets)
-        NaN for a target that no calibration model has a score for.
-    """
-    return np.repeat(mean_where_known(train_scores)[None, :], new_responses.shape[0], axis=0)
-
-
 def predict_task_mean_eb(
-    train_responses: FloatArray,  # noqa: ARG001 - every regression estimator takes the same three
-    train_scores: FloatArray,
-    new_responses: FloatArray,
+    train_scores: FloatArray,  # (n_train, n_scenarios + 1): The overall score last. NaN where a score is not known.
+    new_responses: FloatArray,  # (n_new, n_columns): NaN where missing
     *,
-    scenario_index: IntArray,
-    scenario_weights: FloatArray,
-    strength: float = 5.0,
+    scenario_index: IntArray,  # (n_columns,)
+    scenario_weights: FloatArray,  # (n_scenarios,): Of the overall score; they sum to one
+    strength: float = 5.0,  # lambda
 ) -> FloatArray:
-    """Mean of a Beta-binomial posterior whose prior is the calibration models' mean score.
+    """Mean of a Beta-binomial posterior whose prior is the calibration models' mean score, (n_new, n_scenarios + 1).
 
     ``theta_t = (lambda mu_t + sum_R y) / (lambda + |R|)`` with mu_t the mean score of scenario t over the calibration
     models and R the new model's observed responses of that scenario: WILD eq. 15, where alpha = lambda mu_t and
-    beta = lambda (1 - mu_t). The overall score is the weighted sum of the scenarios'.
-
-    Parameters
-    ----------
-    train_responses : (n_train, n_columns)
-        Not used: the prior is made of full scores.
-    train_scores : (n_train, n_scenarios + 1)
-        The overall score last. NaN where a score is not known.
-    new_responses : (n_new, n_columns)
-        NaN where missing.
-    scenario_index : (n_columns,)
-        Scenario of each column.
-    scenario_weights : (n_scenarios,)
-        Of the overall score; they sum to one.
-    strength : float
-        lambda.
-
-    Returns
-    -------
-    (n_new, n_scenarios + 1)
-        NaN for a scenario without any known score, and so for the overall score if that scenario weighs.
+    beta = lambda (1 - mu_t). The overall score is the weighted sum of the scenarios'; a scenario without any known
+    score is NaN, and so is the overall score if that scenario weighs.
     """
     n_scenarios = scenario_weights.size
     prior = mean_where_known(train_scores[:, :n_scenarios])
@@ -351,3 +293,82 @@ def predict_task_mean_eb(
     weighing = scenario_weights > 0.0
     overall = scenarios[:, weighing] @ scenario_weights[weighing]
     return np.asarray(np.clip(np.column_stack([scenarios, overall]), 0.0, 1.0))
+
+
+def stack_weights(
+    # (n_models, n_members): Rows with NaN are left out; so is a method (weight 0) that has NaN for half or more of
+    # the models that any method has an error for
+    errors: FloatArray,
+    *,
+    prior_models: float,
+) -> FloatArray:
+    """Weights w that minimise ``w' (E'E + k D) w`` with ``w >= 0`` and ``sum w = 1``, (n_members,).
+
+    E are the methods' errors on models they have not seen, D the diagonal of ``E'E / n_models`` and k `prior_models`:
+    the covariance of the errors is shrunk to its diagonal, under which the weights are proportional to ``1 / D``.
+    So with few models no method is dropped by chance, and a bad method still gets a small weight.
+    """
+    weights = np.zeros(errors.shape[1])
+    errors = errors[~np.isnan(errors).all(axis=1)]  # nothing is known of a model whose score is not
+    usable = np.isnan(errors).sum(axis=0) < 0.5 * errors.shape[0]
+    if not usable.any():
+        return np.full(errors.shape[1], 1.0 / errors.shape[1])
+    known = errors[:, usable]
+    known = known[~np.isnan(known).any(axis=1)]
+    size = np.sqrt(np.mean(known**2, axis=0)) if known.shape[0] else np.ones(known.shape[1])
+    largest = size.max()
+    if largest == 0.0:  # all methods are exact
+        weights[usable] = 1.0 / usable.sum()
+        return weights
+    # an exact method gets a small size, by which can be divided
+    size = np.maximum(size, 1e-6 * largest)
+    # with every error in units of its method's size, E'E + k D is a correlation matrix plus k: always positive definite
+    relative = known / size
+    gram = relative.T @ relative + prior_models * np.eye(size.size)
+    # The best weights are proportional to what minimises w'Gw / 2 - sum w: along a direction u of sum one,
+    # t^2 g / 2 - t is least at t = 1 / g. There it is -1 / (2 g), which is the lower the smaller g = u'Gu is.
+    solution = non_negative_minimum(gram, largest / size) / size
+    weights[usable] = solution / solution.sum()
+    return weights
+
+
+def combined(
+    values: FloatArray,  # (n_members, n_models, n_targets)
+    weights: FloatArray,  # (n_members, n_targets)
+) -> FloatArray:
+    """Weighted mean of several methods' estimates; where one is NaN the others' weights are rescaled.
+
+    Returns (n_models, n_targets).
+    """
+    present = ~np.isnan(values)
+    present_weights = present * weights[:, None, :]
+    total = present_weights.sum(axis=0)
+    result: FloatArray = np.divide(
+        np.where(present, values * present_weights, 0.0).sum(axis=0),
+        total,
+        out=np.full(total.shape, np.nan),
+        where=total > 0.0,
+    )
+    return result
+
+
+def reconciled(
+    values: FloatArray,  # (n_models, n_scenarios + 1): The overall score last
+    variances: FloatArray,  # (n_models, n_scenarios + 1): Of the scores, up to a common factor
+    scenario_weights: FloatArray,  # (n_scenarios,)
+) -> FloatArray:
+    """Move scenario scores in proportion to their uncertainty, so that they add up to the overall score.
+
+    The overall score is estimated in its own right, and better than by adding up scenarios. The scenario scores nearest
+    to the given ones that agree with it, in units of their standard deviations, are
+    ``T_j + w_j V_j (T - sum_k w_k T_k) / sum_k w_k^2 V_k``. Scenarios that are certain stay.
+
+    Returns (n_models, n_scenarios + 1): Unchanged where every scenario is certain, or one has no estimate.
+    """
+    scenarios, overall = values[:, :-1], values[:, -1]
+    # Lagrange: minimise sum_j d_j^2 / V_j subject to sum_j w_j d_j = gap; the solution is d_j = gap w_j V_j / sum w^2 V
+    adjustments = scenario_weights * np.maximum(variances[:, :-1], 0.0)
+    total = adjustments @ scenario_weights
+    gap = overall - scenarios @ scenario_weights
+    gap = np.divide(gap, total, out=np.zeros(total.shape), where=(total > 0.0) & ~np.isnan(gap))
+    return np.column_stack([scenarios + gap[:, None] * adjustments, overall])

@@ -1,4 +1,4 @@
-"""Summary of responses by the item model and by sample means, which several methods of estimation share."""
+"""What the item model and sample means say of responses, which several methods of estimation share."""
 
 from dataclasses import dataclass, replace
 from typing import Self
@@ -40,20 +40,16 @@ def noise_ratio(bank: Bank) -> FloatArray:
             continue
         items = np.flatnonzero(bank.targets.scenario_index == scenario)
         responses = bank.responses.of_items(items)
-        p, variance = response_moments(bank.parameters.take(items), bank.calibration.abilities)
+        parameters, theta = bank.parameters.take(items), bank.calibration.abilities
+        if parameters.steps is None:
+            p = probability(parameters, theta)
+            variance = p * (1.0 - p)
+        else:
+            p, _, variance = ResponseModel.of(parameters).mean(logit(parameters, theta))
         expected = np.where(np.isnan(responses), 0.0, variance).sum()
         if expected > 0.0:
             ratio[scenario] = np.nansum((responses - p) ** 2) / expected
     return ratio
-
-
-def response_moments(parameters: ItemParameters, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Mean of every response, and the variance about it that `noise_ratio` is in units of, (n_models, n_items) each."""
-    if parameters.steps is not None:
-        mean, _, variance = ResponseModel.of(parameters).mean(logit(parameters, theta))
-        return mean, variance
-    p = probability(parameters, theta)
-    return p, p * (1.0 - p)
 
 
 @dataclass(frozen=True, slots=True)

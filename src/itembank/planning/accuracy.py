@@ -1,4 +1,4 @@
-"""How good estimates from a few items are, measured on calibration models that nothing had seen."""
+"""How good estimates from a few items are, measured on past models that nothing had seen, and with more models."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""The method of selection that `auto` takes: that with the smallest errors on calibration models left out."""
+"""What `auto` takes, by errors on calibration models left out: which method of selection, one batch or stages."""
 
 import shlex
 from collections.abc import Collection

@@ -1,4 +1,4 @@
-"""The goal of a plan, and the trials that find how many items reach it."""
+"""The goal of a plan, the precision of n items as a falling curve, and the trials that find how many are enough."""
 
 import math
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""The verb `plan`: how many items a question needs."""
+"""The verb `plan` and its result: how many items a question needs."""
 
 from dataclasses import dataclass
 from typing import Any, Self

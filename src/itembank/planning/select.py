@@ -1,4 +1,4 @@
-"""The verb `select`: choose the items a new model should answer."""
+"""The verbs `select` and `next_stage`: choose the items that a model should answer."""
 
 from collections.abc import Collection
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Choose items one after the other; each choice takes the earlier ones into account."""
+"""Choose items one after the other, each choice with the earlier ones in mind, within constraints."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -77,27 +77,20 @@ class Constraints:
         at_most = available
         if self.at_most is not None:
             at_most = _per_scenario("at_most", self.at_most, targets, available)
-        _check_bounds(targets.scenarios, at_least, at_most, available, n_items)
+        problems = []
+        for limit, text in ((at_most, "at_most"), (available, "the number of items to choose from")):
+            bad = np.flatnonzero(at_least > limit)
+            if bad.size:
+                named = [f"{targets.scenarios[j]} ({at_least[j]} > {limit[j]})" for j in bad]
+                problems.append(f"at_least is above {text} in {shown(named)}.")
+        if n_items is not None and at_least.sum() > n_items:
+            problems.append(f"at_least asks for {at_least.sum()} items in all, and {n_items} are to be chosen.")
+        if problems:
+            raise ParameterError(
+                "constraints must not contradict each other: " + " ".join(problems) + " Ask for less of each scenario, "
+                "or for more items."
+            )
         return Bounds(at_least, np.minimum(at_most, available))
-
-
-def _check_bounds(
-    scenarios: tuple[str, ...], at_least: IntArray, at_most: IntArray, available: IntArray, n_items: int | None
-) -> None:
-    """Raise one `ParameterError` that lists every contradiction."""
-    problems = []
-    for limit, text in ((at_most, "at_most"), (available, "the number of items to choose from")):
-        bad = np.flatnonzero(at_least > limit)
-        if bad.size:
-            named = [f"{scenarios[j]} ({at_least[j]} > {limit[j]})" for j in bad]
-            problems.append(f"at_least is above {text} in {shown(named)}.")
-    if n_items is not None and at_least.sum() > n_items:
-        problems.append(f"at_least asks for {at_least.sum()} items in all, and {n_items} are to be chosen.")
-    if problems:
-        raise ParameterError(
-            "constraints must not contradict each other: " + " ".join(problems) + " Ask for less of each scenario, or "
-            "for more items."
-        )
 
 
 def _per_scenario(name: str, given: int | Mapping[str, int], targets: ScoreTargets, otherwise: IntArray) -> IntArray:

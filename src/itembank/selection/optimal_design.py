@@ -11,7 +11,7 @@ from itembank.selection.anchors import irt_features, weighted_by_nearest
 from itembank.selection.criteria import check_criterion, uses_cost, uses_information
 from itembank.selection.greedy import Bounds, check_goal, next_items
 from itembank.selection.item_worth import DesignItems, updated_covariance
-from itembank.selection.pools import Choice, ItemPools, ScenarioPool
+from itembank.selection.pools import Choice, ItemPools
 from itembank.selection.selector_specs import OptimalDesign
 
 
@@ -24,7 +24,14 @@ def choose_optimal_design(pools: ItemPools, spec: OptimalDesign) -> list[Choice]
     """
     # every pool asks for the same number then
     if pools.is_per_scenario:
-        spec = _for_each_scenario(spec, int(pools.counts[0]))
+        n_each = int(pools.counts[0])
+        if spec.at_most is not None or spec.at_least not in (0, 1):
+            raise ParameterError(
+                "constraints must not contradict each other: with per_scenario every scenario gets n_items = "
+                f"{n_each}, got at_least={spec.at_least!r} and at_most={spec.at_most!r} too. Leave out one or the "
+                "other."
+            )
+        spec = replace(spec, at_least=n_each, at_most=n_each)
     bank, n_items = pools.bank, pools.n_items
     if spec.at_least == 1 and n_items < bank.targets.n_scenarios:  # as far as the items go
         spec = replace(spec, at_least=0)
@@ -66,7 +73,12 @@ def choose_optimal_design(pools: ItemPools, spec: OptimalDesign) -> list[Choice]
         randomesque=constraints.randomesque,
         rng=pools.rng,
     )
-    return [_weighted(bank, pool, np.concatenate([included, chosen])) for pool in pools.scenarios]
+    choices, chosen = [], np.concatenate([included, chosen])
+    for pool in pools.scenarios:
+        positions = np.flatnonzero(np.isin(pool.items, chosen))
+        features = irt_features(bank, pool, standardise=True) if positions.size else np.zeros((pool.items.size, 0))
+        choices.append(weighted_by_nearest(pool, features, positions))
+    return choices
 
 
 def _check_room(bank: Bank, bounds: Bounds, n_included: IntArray, n_items: int) -> None:
@@ -80,20 +92,3 @@ def _check_room(bank: Bank, bounds: Bounds, n_included: IntArray, n_items: int) 
         problem = f"at_least and the items that must be included make {wanted} in all, and {n_items} are to be chosen"
     if problem:
         raise ParameterError(f"constraints must not contradict each other: {problem}. Include fewer, or allow more.")
-
-
-def _for_each_scenario(spec: OptimalDesign, n_items: int) -> OptimalDesign:
-    """Return the design for this number of items from every scenario."""
-    if spec.at_most is not None or spec.at_least not in (0, 1):
-        raise ParameterError(
-            f"constraints must not contradict each other: with per_scenario every scenario gets n_items = {n_items}, "
-            f"got at_least={spec.at_least!r} and at_most={spec.at_most!r} too. Leave out one or the other."
-        )
-    return replace(spec, at_least=n_items, at_most=n_items)
-
-
-def _weighted(bank: Bank, pool: ScenarioPool, chosen: IntArray) -> Choice:
-    positions = np.flatnonzero(np.isin(pool.items, chosen))
-    if not positions.size:
-        return Choice(positions, np.zeros(0))
-    return weighted_by_nearest(pool, irt_features(bank, pool, standardise=True), positions)

@@ -1,4 +1,4 @@
-"""Input and output of every method of selection: the items of each scenario, as positions in the bank."""
+"""Input and output of every method of selection: the items of each scenario, and which are wanted or not."""
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""Simple random sampling of the items of a scenario."""
+"""Items drawn by chance, from scenarios or their strata, and how many each of these gets."""
 
 import numpy as np
 import polars as pl

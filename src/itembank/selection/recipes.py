@@ -1,4 +1,4 @@
-"""The request that a selection answers; it is stored with the selection, to be repeated with another bank."""
+"""The request that a selection answers, stored with it to be repeated, and selections as harnesses take them."""
 
 import dataclasses
 from collections.abc import Collection, Iterable

@@ -45,7 +45,6 @@ def test_the_mean_of_a_task_is_that_of_the_estimator(rng):
     answers[rng.random(answers.shape) < 0.3] = np.nan
     task = np.repeat([0, 1, 2], 3)
     expected = predict_task_mean_eb(
-        np.zeros((7, 9)),
         np.column_stack([scores, scores.mean(axis=1)]),
         answers,
         scenario_index=task,

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest, ttest_rel
 
+from itembank.comparison.difference_tests import bootstrap_intervals, holm, mcnemar_exact, paired_t, standardised
 from itembank.comparison.pairs import model_pairs, paired_differences
-from itembank.comparison.reference_tests import bootstrap_intervals, holm, mcnemar_exact, paired_t, standardised
 
 
 @pytest.mark.parametrize(("only_a", "only_b"), [(0, 0), (0, 1), (1, 9), (5, 5), (12, 40), (300, 210)])

@@ -1,4 +1,4 @@
-"""Tests that need no bank, shown for reference beside the calibrated differences, and corrections for many pairs."""
+"""Intervals and tests of differences, textbook tests for reference, and corrections for many pairs."""
 
 from dataclasses import dataclass
 
