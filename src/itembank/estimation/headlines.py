@@ -112,7 +112,13 @@ class HeadlineTrial:
             combined_value[inside] = _combined(members[:, inside], self._weights(members - past, is_tried & ~inside))
         rest = _rest(combined_value - past, variance)
         reader = HeadlineReader(_rule(self.headline, past, plain, is_tried), weights, rest)
-        return _with_last(plain, past, combined_value, np.sqrt(variance + rest)), reader
+        scale, exact = np.sqrt(variance + rest), np.where(np.isnan(past), np.nan, 0.0)
+        ours = (plain.truth, plain.value, plain.standard_error, plain.scale, plain.truth_variance)
+        parts = [
+            None if one is None else np.column_stack([one[:, :-1], last])
+            for one, last in zip(ours, (past, combined_value, scale, scale, exact), strict=True)
+        ]
+        return OutOfFold(*parts), reader  # type: ignore[arg-type]
 
     def _weights(self, errors: FloatArray, rows: BoolArray) -> FloatArray:
         """Weights of the estimate from scenario scores and of the learnt one, from errors (n_members, n_models)."""
@@ -225,14 +231,3 @@ def _rest(error: FloatArray, variance: FloatArray) -> float:
         return 0.0
     square = float(np.mean(error[known] ** 2))
     return max(square - float(variance[known].mean()), 0.25 * square)
-
-
-def _with_last(plain: OutOfFold, truth: FloatArray, value: FloatArray, scale: FloatArray) -> OutOfFold:
-    """Replace the last column."""
-    exact = np.where(np.isnan(truth), np.nan, 0.0)
-    ours = (plain.truth, plain.value, plain.standard_error, plain.scale, plain.truth_variance)
-    columns = (truth, value, scale, scale, exact)
-    parts = [
-        None if one is None else np.column_stack([one[:, :-1], last]) for one, last in zip(ours, columns, strict=True)
-    ]
-    return OutOfFold(*parts)  # type: ignore[arg-type]
