@@ -117,14 +117,7 @@ def try_methods(
         return try_stages(bank, recipe, specs, answered=_share_answered(bank, observations), progress=progress)
 
     def choose(fold: Fold) -> Observations:
-        if recipe is None:
-            return observations
-        sample = fold.bank.cache.remember(("sample", repr(recipe)), lambda: _chosen_by(fold.bank, recipe))
-        answered = _share_answered(bank, observations)
-        if sample is None or answered is None:
-            return observations if sample is None else sample
-        columns = _as_many(bank, sample.positions, answered)
-        return sample.take(models=np.arange(sample.responses.shape[0]), columns=columns)
+        return observations if recipe is None else items_of_fold(bank, fold, recipe, observations)
 
     return members_out_of_fold(bank, specs, choose, observations, *([] if recipe is None else [repr(recipe)]))
 
@@ -161,12 +154,21 @@ def sample_of(bank: Bank, selection: Selection) -> Observations:
     return Observations.of_items(answered, positions, weights, is_random=selection.is_random)
 
 
-def _chosen_by(bank: Bank, recipe: Recipe) -> Observations | None:
-    """Follow a recipe on a bank of fewer models; None where too few items are left that tell these apart."""
-    try:
-        return sample_of(bank, select_by_recipe(bank, recipe, SEED))
-    except (ParameterError, DataError):  # or where an item to leave out is of another bank
-        return None
+def items_of_fold(bank: Bank, fold: Fold, recipe: Recipe, observations: Observations) -> Observations:
+    """Choose a fold's own items, and leave out as many of each scenario as new models left unanswered."""
+
+    def sample_of_fold() -> Observations | None:
+        try:
+            return sample_of(fold.bank, select_by_recipe(fold.bank, recipe, SEED))
+        except (ParameterError, DataError):  # too few items tell these models apart, or one is of another bank
+            return None
+
+    sample = fold.bank.cache.remember(("sample", repr(recipe)), sample_of_fold)
+    answered = _share_answered(bank, observations)
+    if sample is None or answered is None:
+        return observations if sample is None else sample
+    columns = _as_many(bank, sample.positions, answered)
+    return sample.take(models=np.arange(sample.responses.shape[0]), columns=columns)
 
 
 def _share_answered(bank: Bank, observations: Observations) -> FloatArray | None:
