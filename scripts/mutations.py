@@ -31,7 +31,7 @@ EACH = 6
 SEED = 11
 CPU_SECONDS = 240
 """A change that makes one stage of the tests run longer than this, in processor time, is noticed."""
-ALWAYS = ("estimation/intervals.py", "1.1", "1.0")
+ALWAYS = ("numerics/intervals.py", "1.1", "1.0")
 """The allowance of the intervals: in every sample."""
 EQUIVALENT = {
     "src/itembank/irt/beta_binomial_information.py: STEP = 1e-2: 1e-2 -> 0.005": "a step of differences: "
@@ -58,8 +58,8 @@ EQUIVALENT = {
     "src/itembank/comparison/comparisons.py: which = flagged[self.pairs.first] + 2 * flagged[self.pairs.second]: "
     "+ -> -": "-2 and -1 name the same texts, counted from the end",
     "src/itembank/selection/greedy.py: if step + 1 == n_steps:: + -> -": "spares work that nothing uses any more",
-    "src/itembank/comparison/pairs.py: return min(4.0 + 6.0 / max(excess, 1e-9), n_models - 1.0): "
-    "1e-9 -> 5e-10": "either gives the number of models less one",
+    "src/itembank/comparison/pairs.py: return PairErrorModel(constant, slope, quantile, min(4.0 + 6.0 / max(excess, "
+    "1e-9), errors.shape[0] - 1.0), level): 1e-9 -> 5e-10": "either gives the number of models less one",
     "src/itembank/calibration/start.py: first = gram.sum(axis=1) + np.linspace(-1.0, 1.0, size) * np.abs(gram[0, 0])  "
     "# fixed, so that results repeat: * -> /": "any vector begins the search for the eigenvectors",
     "src/itembank/scaling/pretraining/two_step.py: power = np.exp(np.minimum(log_scale - exponent * x, 300.0)): "
