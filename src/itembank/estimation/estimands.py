@@ -41,7 +41,8 @@ def run_variance(
     That of `run_noise`, with the ratio from repeated attempts at the same items: the model's own at 20 items or more,
     or else those of the calibration models.
     """
-    own, is_own = np.ones(responses.n_models), np.zeros(responses.n_models, dtype=bool)
+    own: FloatArray = np.ones(responses.n_models)
+    is_own: BoolArray = np.zeros(responses.n_models, dtype=bool)
     if responses.n_trials is not None:
         positions, trials = bank_positions(bank, responses.items["item_id"], "responses"), responses.n_trials
         own, expected = attempt_ratio(

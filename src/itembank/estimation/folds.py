@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property, partial
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -88,6 +88,7 @@ def spec_of(calibration: Calibration) -> CalibrationSpec:
     default = METHODS.kinds[calibration.method]()
     try:
         names = {field.name for field in fields(default)} - {"family"}  # the parameters say what 'auto' came to
+        options: dict[str, Any] = {name: value for name, value in calibration.options.items() if name in names}
         return replace(
             default,
             item_model=cast("ItemModel", calibration.item_model),
@@ -95,7 +96,7 @@ def spec_of(calibration: Calibration) -> CalibrationSpec:
             known_guessing=bool(np.any(calibration.parameters.lower_asymptote > 0.0)),
             family=calibration.parameters.family,
             tolerance=default.tolerance if calibration.tolerance is None else calibration.tolerance,
-            **{name: value for name, value in calibration.options.items() if name in names},
+            **options,
         )
     except (ParameterError, TypeError) as error:
         raise IntegrityError(

@@ -169,7 +169,7 @@ def _design_items(calibration: Calibration, is_open: BoolArray, cost: FloatArray
         1,
         is_open,
         calibration.is_degenerate,
-        cost,
+        np.full(parameters.n_items, np.nan) if cost is None else cost,
     )
 
 
