@@ -7,7 +7,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-com
 STAMPS := $(VENV)/.stamps
 
 # Where sums over many responses lead to choices; `make test-kernels TESTS='-m "not slow"'` runs fewer than all tests.
-NUMERICAL := tests/numerics tests/irt tests/selection tests/planning tests/estimation/regression \
+NUMERICAL := tests/numerics tests/irt tests/selection tests/planning tests/estimation/test_regressions.py \
 	tests/calibration/variational tests/scaling/pretraining
 TESTS ?=
 

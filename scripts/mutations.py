@@ -31,7 +31,7 @@ EACH = 6
 SEED = 11
 CPU_SECONDS = 240
 """A change that makes one stage of the tests run longer than this, in processor time, is noticed."""
-ALWAYS = ("estimation/intervals.py", "1.1", "1.0")
+ALWAYS = ("numerics/intervals.py", "1.1", "1.0")
 """The allowance of the intervals: in every sample."""
 EQUIVALENT = {
     "src/itembank/irt/beta_binomial_information.py: STEP = 1e-2: 1e-2 -> 0.005": "a step of differences: "
@@ -42,12 +42,12 @@ EQUIVALENT = {
     "gradients stop short of a direction that is nearly straight: the next sweep goes on from there",
     "src/itembank/calibration/marginal_ml/grid.py: curve_spacing = float(np.diff(grid.curve_nodes[:2, -1])[0]) "
     "if has_own_curves else 0.0: 2 -> 3": "only the first difference is taken, whatever nodes follow",
-    "src/itembank/estimation/difference_estimator.py: freedom = _ratio(sample.sums(counts) ** 2, "
+    "src/itembank/estimation/design_based.py: freedom = _ratio(sample.sums(counts) ** 2, "
     "sample.sums(counts**2), otherwise=1.0) - 1.0: 1.0 -> 0.5": "of the first, as drawn: "
     "degrees of freedom are at least zero",
     "src/itembank/irt/linear_gaussian.py: remaining = max(total - float(eigenvalues[:n_spikes].sum()), 1e-6 * "
     "total): 1e-6 -> 5e-07": "stands for nothing at all, and must not be zero",
-    "src/itembank/selection/local_model.py: result += weight * np.stack(model.mean(logit + node * spread)): "
+    "src/itembank/selection/later_stages.py: result += weight * np.stack(model.mean(logit + node * spread)): "
     "+ -> -": "nodes and weights are symmetric about zero",
     "src/itembank/numerics/newton.py: result: FloatArray = precision + RIDGE * largest[:, None, None] * "
     "np.eye(precision.shape[1]): 1 -> 2": "precisions are square",
@@ -58,8 +58,8 @@ EQUIVALENT = {
     "src/itembank/comparison/comparisons.py: which = flagged[self.pairs.first] + 2 * flagged[self.pairs.second]: "
     "+ -> -": "-2 and -1 name the same texts, counted from the end",
     "src/itembank/selection/greedy.py: if step + 1 == n_steps:: + -> -": "spares work that nothing uses any more",
-    "src/itembank/comparison/error_model.py: return min(4.0 + 6.0 / max(excess, 1e-9), n_models - 1.0): "
-    "1e-9 -> 5e-10": "either gives the number of models less one",
+    "src/itembank/comparison/pairs.py: return PairErrorModel(constant, slope, quantile, min(4.0 + 6.0 / max(excess, "
+    "1e-9), errors.shape[0] - 1.0), level): 1e-9 -> 5e-10": "either gives the number of models less one",
     "src/itembank/calibration/start.py: first = gram.sum(axis=1) + np.linspace(-1.0, 1.0, size) * np.abs(gram[0, 0])  "
     "# fixed, so that results repeat: * -> /": "any vector begins the search for the eigenvectors",
     "src/itembank/scaling/pretraining/two_step.py: power = np.exp(np.minimum(log_scale - exponent * x, 300.0)): "

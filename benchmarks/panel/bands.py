@@ -9,7 +9,7 @@ import polars as pl
 from benchmarks.panel.table import CELL, NAMES
 from benchmarks.panel.work import DEFAULT, of_method
 from benchmarks.resampling import IntervalQuality
-from itembank.estimation.typicality import FLAGGED
+from itembank.estimation.estimates import FLAGGED
 
 MISFIT = (0.7, 1.3, 1.8, 2.5)
 DECILES = 10

@@ -8,7 +8,7 @@ import polars as pl
 
 from benchmarks.panel.goals import COVERAGE
 from benchmarks.panel.table import NAMES
-from itembank.estimation.typicality import FLAGGED
+from itembank.estimation.estimates import FLAGGED
 from itembank.pages.blocks import Chart, Data
 from itembank.pages.panels import across, beside, ends, in_order, marked, panel, panels, ruled
 from itembank.pages.theme import count, level_words, percent

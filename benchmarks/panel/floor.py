@@ -20,7 +20,7 @@ from benchmarks.panel.table import NAMES
 from itembank.bank.bank_factors import bank_factor_model
 from itembank.bank.banks import Bank
 from itembank.calibration.build import build_bank
-from itembank.estimation.regression.factor import predict_factor
+from itembank.estimation.regressions import predict_factor
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.selection.select import select
 from itembank.selection.selector_specs import Stratified, VOptimal

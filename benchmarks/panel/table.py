@@ -5,7 +5,7 @@ import polars as pl
 
 from benchmarks.panel.work import BY_TRIAL, DEFAULT, STAGES, of_method
 from benchmarks.resampling import IntervalQuality, mean_error
-from itembank.estimation.typicality import Typicality
+from itembank.estimation.estimates import Typicality
 from itembank.studies.summary import summarise
 
 AIPW, QUADRATURE = "aipw", "bayesian-quadrature"

@@ -9,9 +9,8 @@ import polars as pl
 
 from itembank.errors import ItembankWarning
 from itembank.estimation.estimate import estimate
-from itembank.planning.next_stage import next_stage
-from itembank.planning.select import select
-from itembank.planning.stages import compare_stages
+from itembank.planning.auto import compare_stages
+from itembank.planning.select import next_stage, select
 from itembank.progress import silent
 from itembank.responses.responses import ResponseMatrix
 from itembank.responses.score_names import OVERALL

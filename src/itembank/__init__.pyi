@@ -24,9 +24,9 @@ from .comparison.comparisons import Comparison as Comparison
 from .estimation.estimate import estimate as estimate
 from .estimation.estimates import ScoreEstimates as ScoreEstimates
 from .estimation.model_abilities import estimate_abilities as estimate_abilities
+from .planning.plan import Plan as Plan
 from .planning.plan import plan as plan
 from .planning.plan_spec import PlanSpec as PlanSpec
-from .planning.plans import Plan as Plan
 from .planning.select import select as select
 from .readers.builtin import load_builtin as load_builtin
 from .readers.frames import responses_from_frame as responses_from_frame
@@ -34,7 +34,7 @@ from .readers.read import read_responses as read_responses
 from .readers.reading_specs import ReadingSpec as ReadingSpec
 from .responses.response_files import write_responses as write_responses
 from .responses.responses import ResponseMatrix as ResponseMatrix
-from .selection.constraints import Constraints as Constraints
+from .selection.greedy import Constraints as Constraints
 from .sessions.answers import session_responses as session_responses
 from .sessions.journal_sessions import open_session as open_session
 from .sessions.journal_sessions import read_session as read_session

@@ -1,6 +1,6 @@
 """Ways to choose items beforehand: what `select` takes as its method, and the next stage of a test in stages."""
 
-from itembank.planning.next_stage import next_stage
+from itembank.planning.select import next_stage
 from itembank.selection.selector_specs import (
     AnchorCorrectness,
     AnchorIRT,

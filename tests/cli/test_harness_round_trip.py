@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from itembank.bank.selections import Selection
-from itembank.selection.emit import documents_of
+from itembank.harnesses.lm_eval.documents import chosen_documents
 from tests.readers.logs import sample, write_run
 
 pytestmark = pytest.mark.usefixtures("few_folds")
@@ -39,7 +39,7 @@ def bank(run, tmp_path):
 
 def test_a_run_of_the_selected_items_is_estimated_with_the_metric_of_the_bank(run, bank, tmp_path):
     assert run("select", bank, "-n", 12, "-o", tmp_path / "selection.json").code == 0
-    chosen = documents_of(Selection.load(tmp_path / "selection.json").item_ids)
+    chosen = chosen_documents(Selection.load(tmp_path / "selection.json").item_ids)
     tasks = {task: answers(np.random.default_rng(1), 0.5, task, ids) for task, ids in chosen.items()}
     log = write_run(tmp_path / "new", "org/new", tasks, sizes=N_ITEMS)
     outcome = run(

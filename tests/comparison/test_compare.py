@@ -5,13 +5,17 @@ from scipy.stats import ttest_rel
 
 from itembank.bank.bank_files import save_bank
 from itembank.bank.selections import Selection
-from itembank.comparison.compare import compare
+from itembank.comparison.compare import compare, pair_variance
 from itembank.comparison.comparison_spec import ComparisonSpec
+from itembank.comparison.comparisons import square, tied_groups
 from itembank.comparison.pairs import model_pairs
 from itembank.errors import DataError, DataWarning, ParameterError
+from itembank.estimation.observations import observe
 from itembank.irt.bernoulli import probability
 from itembank.responses.responses import ResponseMatrix
 from tests.bank.banks import make_bank
+from tests.estimation.simulated import new_models, shared_bank
+from tests.estimation.test_estimands import attempted
 
 pytestmark = pytest.mark.usefixtures("few_folds")
 
@@ -320,3 +324,60 @@ def test_intervals_cover_where_models_answered_different_items(method, share):
         truth = (score[found.pairs.second] - score[found.pairs.first])[:, None]
         inside.append(np.mean((found.difference.low <= truth) & (truth <= found.difference.high)))
     assert 0.93 <= np.mean(inside) <= 0.985
+
+
+def test_runs_of_two_models_are_independent():
+    bank = shared_bank()
+    answers, _, _ = attempted(bank, 5, n_models=3)
+    found = pair_variance("expected", bank, observe(bank, answers, None), answers)
+    # the variances of the three models, from those of their three pairs
+    single = np.linalg.solve([[1, 1, 0], [1, 0, 1], [0, 1, 1]], found[:, -1])
+    rates = answers.responses
+    weights = bank.targets.target("overall").weights
+    np.testing.assert_allclose(single, (rates * (1.0 - rates) / 4.0) @ weights**2, rtol=0.3)
+
+
+def test_models_that_answered_everything_differ_for_certain_only_in_this_run():
+    bank = shared_bank()
+    answers, _, _ = attempted(bank, 5, n_models=4)
+    spread = {}
+    for estimand in ("run", "expected"):
+        found = compare(bank, answers, method="paired", spec=ComparisonSpec(estimand=estimand, n_bootstrap=0))
+        spread[estimand] = found.difference.high - found.difference.low
+        assert found.rows()[0]["estimand"] == estimand
+    assert np.all(spread["run"] < spread["expected"])
+
+
+def test_without_repeated_attempts_expected_scores_are_not_compared():
+    bank = shared_bank()
+    with pytest.raises(DataError, match="repeated attempts"):
+        compare(bank, new_models(bank), spec=ComparisonSpec(estimand="expected"))
+
+
+def groups(scores, gap):
+    """Groups where models differ significantly when their scores are `gap` apart."""
+    scores = np.array(scores)
+    return tied_groups(scores, np.abs(scores[:, None] - scores) >= gap)
+
+
+def test_a_group_ends_where_the_best_is_significantly_better():
+    order, group = groups([0.5, 0.9, 0.84, 0.79, 0.7], 0.1)
+    assert order.tolist() == [1, 2, 3, 4, 0]
+    # 0.79 differs from 0.9 and begins a group; 0.7 is within 0.1 of it, 0.5 is not
+    assert group.tolist() == [3, 1, 1, 2, 2]
+
+
+def test_all_tied_and_all_apart():
+    assert groups([0.1, 0.2, 0.3], 1.0)[1].tolist() == [1, 1, 1]
+    assert groups([0.1, 0.2, 0.3], 0.05)[1].tolist() == [3, 2, 1]
+
+
+def test_unknown_scores_come_last():
+    order, group = tied_groups(np.array([np.nan, 0.2]), np.zeros((2, 2), bool))
+    assert order.tolist() == [1, 0]
+    assert group.tolist() == [1, 1]
+
+
+def test_square_is_symmetric():
+    found = square(np.array([True, False, True]), np.array([0, 0, 1]), np.array([1, 2, 2]), 3)
+    assert found.tolist() == [[False, True, False], [True, False, True], [False, True, False]]

@@ -1,9 +1,17 @@
+import dataclasses
+
 import numpy as np
 import pytest
 
-from itembank.comparison.differences import ItemCounts, TargetErrors, error_variance, least_variance
-from itembank.comparison.error_model import PairErrorModel
-from itembank.comparison.pairs import PairedDifferences
+from itembank.comparison.compare import compare
+from itembank.comparison.comparison_spec import ComparisonSpec
+from itembank.comparison.differences import ItemCounts, TargetErrors, calibration_errors, error_variance, least_variance
+from itembank.comparison.pairs import PairedDifferences, PairErrorModel
+from itembank.estimation.estimator_specs import GPIRT, Factor
+from itembank.estimation.method_trials import sample_of
+from itembank.responses.responses import ResponseMatrix
+from itembank.selection.select import select
+from tests.bank.banks import make_bank
 
 
 def test_the_error_of_a_difference_lies_between_that_on_the_same_and_on_other_items():
@@ -22,3 +30,77 @@ def test_the_error_of_a_difference_lies_between_that_on_the_same_and_on_other_it
 
 def test_a_difference_that_no_item_shows_is_not_impossible():
     assert least_variance(np.array([8, 0]), 10) == pytest.approx([0.2 * 2.0 / 100.0, 2.0 / 4.0])
+
+
+pytestmark = pytest.mark.usefixtures("few_folds")
+
+
+@pytest.fixture(scope="module")
+def bank():
+    return make_bank(n_models=40, n_items=150)
+
+
+@pytest.fixture(scope="module")
+def anchors(bank):
+    return select(bank, 20, method="anchor-correctness", rng=0)
+
+
+def errors_of(bank, selection, spec=None):
+    observations = sample_of(bank, selection)
+    return calibration_errors(bank, observations, np.ones(observations.positions.size, dtype=bool), selection, spec)
+
+
+def test_raw_errors_on_items_drawn_by_chance_are_those_of_the_scenario_means(bank):
+    drawn = select(bank, 20, method="random", rng=0)
+    found = errors_of(bank, drawn)
+    columns = bank.responses.item_indices(drawn.item_ids)
+    scenarios = np.array(bank.targets.scenarios)[bank.targets.scenario_index[columns]]
+    for number, scenario in enumerate(bank.targets.scenarios):
+        mean = bank.responses.responses[:, columns[scenarios == scenario]].mean(axis=1)
+        np.testing.assert_allclose(found.errors[:, number], mean - bank.known_scores.value[:, number], atol=1e-12)
+    np.testing.assert_allclose(found.standard_errors[0], np.sqrt(np.mean(found.errors**2, axis=0)))
+
+
+def test_every_fold_chooses_its_own_items_where_the_selection_says_how():
+    few = make_bank(n_models=30, n_items=150, seed=2)
+    chosen = select(few, 20, method="v-optimal", rng=0)
+    honest, flattered = (errors_of(few, one, Factor()) for one in (chosen, dataclasses.replace(chosen, recipe=None)))
+    assert honest.errors[:, -1].std() > 1.3 * flattered.errors[:, -1].std()
+    np.testing.assert_array_equal(honest.responses, flattered.responses)
+
+
+def test_standard_errors_differ_by_model_and_are_as_large_as_the_errors(bank, anchors):
+    found = errors_of(bank, anchors, GPIRT())
+    assert np.ptp(found.standard_errors[:, -1]) > 0.0
+    ratios = found.errors / found.standard_errors
+    np.testing.assert_allclose(np.mean(ratios**2, axis=0), 1.0)
+
+
+def test_few_models_teach_nothing():
+    small = make_bank(n_models=14)
+    assert errors_of(small, select(small, 6, method="random", rng=0)) is None
+
+
+def test_items_chosen_by_the_calibration_models_widen_the_interval():
+    few = make_bank(n_models=30, n_items=150, seed=2)
+    chosen = select(few, 20, method="v-optimal", rng=0)
+    items = few.responses.items[few.responses.item_indices(chosen.item_ids)]
+    values = (np.random.default_rng(0).random((2, 20)) < 0.5).astype(float)
+    matrix = ResponseMatrix.create(values, items=items)
+    wide, narrow = (
+        compare(few, matrix, selection=one, method="factor", spec=ComparisonSpec(n_bootstrap=0)).difference
+        for one in (chosen, dataclasses.replace(chosen, recipe=None))
+    )
+    assert (wide.high - wide.low)[0, 0] > 1.2 * (narrow.high - narrow.low)[0, 0]
+
+
+def test_models_without_a_known_score_teach_nothing(bank):
+    values = bank.responses.responses.copy()
+    values[10:, 50:] = np.nan
+    few = dataclasses.replace(bank, responses=dataclasses.replace(bank.responses, responses=values))
+    assert errors_of(few, select(few, 20, method="random", rng=0)) is None
+    values[10:30] = bank.responses.responses[10:30]
+    more = dataclasses.replace(bank, responses=dataclasses.replace(bank.responses, responses=values))
+    found = errors_of(more, select(more, 20, method="random", rng=0))
+    assert found.errors.shape[0] == 30
+    assert not np.isnan(found.errors).any()

@@ -4,14 +4,12 @@ import re
 import numpy as np
 import pytest
 
-from itembank.estimation import automatic
-from itembank.estimation.automatic import choose_method
+from itembank.estimation import method_trials
 from itembank.estimation.estimate import estimate
 from itembank.estimation.estimator_specs import DEFAULT_MEMBERS, GPIRT, METHODS, Stacked
-from itembank.estimation.expectations import Expectations
-from itembank.estimation.members_out_of_fold import MembersOutOfFold
-from itembank.estimation.method_trials import try_methods
+from itembank.estimation.method_trials import choose_method, try_methods
 from itembank.estimation.observations import observe
+from itembank.estimation.past_errors import Expectations, MembersOutOfFold
 from itembank.selection.select import select
 from tests.estimation.simulated import new_models, shared_bank, small_bank
 
@@ -72,13 +70,13 @@ def test_estimate_takes_the_choice_and_hands_the_reason_on(bank):
 @pytest.mark.parametrize("member", range(len(DEFAULT_MEMBERS)))
 def test_a_single_method_is_not_taken_for_looking_best(bank, rng, monkeypatch, member):
     made = planted(with_one_better(member, rng))
-    monkeypatch.setattr(automatic, "try_methods", lambda *_, **__: made)
+    monkeypatch.setattr(method_trials, "try_methods", lambda *_, **__: made)
     assert choose_method(bank, observe(bank, new_models(bank), None), None).spec == Stacked()
 
 
 def test_stacked_is_taken_where_none_is_clearly_better(bank, rng, monkeypatch):
     made = planted(0.03 * rng.standard_normal((len(DEFAULT_MEMBERS), 60)))
-    monkeypatch.setattr(automatic, "try_methods", lambda *_, **__: made)
+    monkeypatch.setattr(method_trials, "try_methods", lambda *_, **__: made)
     chosen = choose_method(bank, observe(bank, new_models(bank), None), None)
     assert chosen.spec == Stacked()
     assert chosen.explanation.startswith("stacked. Mean errors of the overall score")
@@ -87,12 +85,12 @@ def test_stacked_is_taken_where_none_is_clearly_better(bank, rng, monkeypatch):
 def test_methods_without_an_estimate_do_not_stand_in_the_way(bank, rng, monkeypatch):
     errors = with_one_better(0, rng)
     errors[2] = np.nan
-    monkeypatch.setattr(automatic, "try_methods", lambda *_, **__: planted(errors))
+    monkeypatch.setattr(method_trials, "try_methods", lambda *_, **__: planted(errors))
     chosen = choose_method(bank, observe(bank, new_models(bank), None), None)
     assert chosen.spec == Stacked()
     assert "nan" not in chosen.explanation
     assert METHODS.label(DEFAULT_MEMBERS[2]) not in chosen.explanation.replace("gp-irt", "").split()
-    monkeypatch.setattr(automatic, "try_methods", lambda *_, **__: planted(np.full(errors.shape, np.nan)))
+    monkeypatch.setattr(method_trials, "try_methods", lambda *_, **__: planted(np.full(errors.shape, np.nan)))
     nothing = choose_method(bank, observe(bank, new_models(bank), None), None)
     assert nothing.spec == Stacked()
     assert "no calibration model left out has a score" in nothing.explanation

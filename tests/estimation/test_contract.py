@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from itembank.errors import DataWarning
-from itembank.estimation.estimate import MOST_PATTERNS, estimate
+from itembank.estimation.estimate import MOST_KEPT, estimate
 from itembank.estimation.estimator_specs import METHODS
 from itembank.estimation.folds import folds
 from itembank.selection.select import select
@@ -145,17 +145,20 @@ def test_other_models_in_the_file_change_nothing(bank, selections, method):
             np.testing.assert_allclose(getattr(alone, name)[0], getattr(whole, name)[row], atol=1e-9, err_msg=name)
 
 
-def test_the_order_does_not_matter_with_more_sets_of_items_than_get_weights_of_their_own(bank):
-    n_models = MOST_PATTERNS + 4
+def test_neither_order_nor_other_models_matter_where_each_was_asked_other_items(bank):
+    n_models = MOST_KEPT + 4
     responses = with_gaps(new_models(bank, n_models=n_models), "scattered")
     assert len({tuple(row) for row in responses.observed.tolist()}) == n_models
     rng = np.random.default_rng(0)
     models, items = rng.permutation(n_models), rng.permutation(30)
-    one = estimate(bank, responses, method="stacked")
-    other = estimate(bank, responses.take(models=models, items=items), method="stacked")
+    together = estimate(bank, responses, method="stacked")
+    turned = estimate(bank, responses.take(models=models, items=items), method="stacked")
+    alone = [estimate(bank, responses.take(models=np.array([row])), method="stacked") for row in range(n_models)]
     for name in ("value", "standard_error", "low", "high"):
-        np.testing.assert_allclose(getattr(other, name), getattr(one, name)[models], atol=1e-9, err_msg=name)
-    check_range(one, bank, responses)
+        whole = getattr(together, name)
+        np.testing.assert_allclose(getattr(turned, name), whole[models], atol=1e-12, err_msg=name)
+        np.testing.assert_allclose(np.concatenate([getattr(one, name) for one in alone]), whole, atol=1e-12)
+    check_range(together, bank, responses)
 
 
 @pytest.mark.parametrize("pattern", ["complete", "scattered"])

@@ -13,9 +13,9 @@ from itembank.errors import DataError, ParameterError
 from itembank.estimation.covariates import explain_forecast, forecast_scores, unanswered, with_forecast
 from itembank.estimation.estimate import estimate
 from itembank.estimation.estimator_specs import Stacked
-from itembank.estimation.forecast import Forecast
 from itembank.estimation.method_trials import try_methods
 from itembank.estimation.observations import observe
+from itembank.estimation.point_methods import Forecast
 from itembank.responses.responses import ResponseMatrix
 from tests.estimation.simulated import new_models, shared_bank
 

@@ -1,12 +1,27 @@
 import dataclasses
+from itertools import combinations, pairwise, permutations
 
 import numpy as np
 import pytest
+from scipy.stats import binomtest, linregress
+from scipy.stats import t as student
 
 from itembank.bank.selections import Selection
 from itembank.errors import DataError, DataWarning, ParameterError
 from itembank.estimation import response_summary
-from itembank.estimation.design_based import design_based_estimates
+from itembank.estimation.design_based import (
+    design_based_estimates,
+    difference_values,
+    difference_variances,
+    drawn,
+    guarded_variances,
+    n_rarer,
+    overall_variances,
+    score_intervals,
+    scores_of_sample,
+    tuned_slopes,
+    unit_variances,
+)
 from itembank.irt.bernoulli import probability
 from itembank.irt.parameters import ItemParameters
 from itembank.responses.responses import ResponseMatrix
@@ -212,3 +227,254 @@ def test_a_right_item_model_narrows_the_intervals_and_a_wrong_one_hardly_widens_
     plain = 2 * 1.97 * np.mean(np.sqrt((scores * (1 - scores)).sum(axis=1) * 0.75 / 50) / 3)
     assert half[False] < 0.85 * plain
     assert half[True] < 1.06 * plain
+
+
+POPULATION = np.array([0.0, 1.0, 1.0, 0.0, 1.0, 0.3, 0.9, 1.0])
+PREDICTED = np.array([0.2, 0.6, 0.9, 0.1, 0.4, 0.5, 0.7, 0.3])
+
+
+def simple_samples(n):
+    """Estimates and variances of every simple random sample of n with the predictions kept fixed, slope one."""
+    size = POPULATION.shape[0]
+    chosen = np.array(list(combinations(range(size), n)))
+    unseen = (PREDICTED.sum() - PREDICTED[chosen].sum(axis=1)) / size
+    return estimates(chosen, np.full(size, 1 / size), np.full(chosen.shape, n / size), unseen)
+
+
+def estimates(chosen, omega, probabilities, unseen):
+    """Run the kernels sample by sample: samples differ in their items, which the kernels share among models."""
+    found = []
+    for items, own, rest in zip(chosen, probabilities, unseen, strict=True):
+        sample = drawn(POPULATION[items][None], omega[items], own, np.zeros(len(items), int), 1)
+        slopes = np.ones((1, 1))
+        value = difference_values(sample, PREDICTED[items][None], np.array([[rest]]), slopes)
+        variance, freedom = difference_variances(sample, PREDICTED[items][None], slopes)
+        found.append([value[0, 0], variance[0, 0], freedom[0, 0]])
+    return np.array(found).T
+
+
+@pytest.mark.parametrize("n", [2, 3, 5, 7])
+def test_over_all_simple_random_samples_estimate_and_variance_are_unbiased(n):
+    values, variances, freedom = simple_samples(n)
+    np.testing.assert_allclose(values.mean(), POPULATION.mean(), atol=1e-12)
+    np.testing.assert_allclose(variances.mean(), np.var(values), rtol=1e-10)
+    np.testing.assert_allclose(freedom, n - 1)
+
+
+@pytest.mark.parametrize("n", [2, 5])
+def test_simple_random_sampling_has_the_textbook_variance(n):
+    """``(1 - n/N) s_e^2 / n`` (Cochran 1977, 2.20)."""
+    items = np.arange(n) + 1
+    sample = drawn(POPULATION[items][None], np.full(n, 1 / 8), np.full(n, n / 8), np.zeros(n, int), 1)
+    variance, _ = difference_variances(sample, PREDICTED[items][None], np.ones((1, 1)))
+    expected = (1 - n / 8) * np.var(POPULATION[items] - PREDICTED[items], ddof=1) / n
+    np.testing.assert_allclose(variance, expected)
+
+
+def systematic_samples(probabilities):
+    """Every sample of randomly ordered systematic sampling with its chance: all orders, all ranges of the start."""
+    size = len(probabilities)
+    chance = {}
+    for order in permutations(range(size)):
+        ends = np.cumsum(probabilities[list(order)])
+        cuts = np.unique(np.round(np.concatenate([[0.0, 1.0], ends % 1.0]), 12))
+        for low, high in pairwise(cuts):
+            marks = np.floor(ends + 1.0 - (low + high) / 2)  # a mark falls on an item whose count rises
+            items = tuple(sorted(np.array(order)[np.diff(marks, prepend=0.0) > 0]))
+            chance[items] = chance.get(items, 0.0) + high - low
+    total = sum(chance.values())
+    return np.array(list(chance)), np.array(list(chance.values())) / total
+
+
+def test_over_all_unequal_samples_bias_is_small_and_variance_close():
+    probabilities = np.array([0.2, 0.3, 0.4, 0.45, 0.5, 0.55, 0.6])
+    omega, size = np.array([1.0, 1.0, 2.0, 1.0, 2.0, 1.0, 1.0]) / 9.0, 7
+    chosen, chance = systematic_samples(probabilities)
+    counted = np.array([chance[(chosen == item).any(axis=1)].sum() for item in range(size)])
+    np.testing.assert_allclose(counted, probabilities, atol=1e-9)  # what the design promises
+    unseen = np.array([omega @ PREDICTED[:size] - omega[items] @ PREDICTED[items] for items in chosen])
+    values, variances, _ = estimates(chosen, omega, probabilities[chosen], unseen)
+    truth = omega @ POPULATION[:size]
+    error = np.sqrt(chance @ (values - truth) ** 2)
+    assert abs(chance @ values - truth) < 0.1 * error
+    assert 0.75 < chance @ variances / error**2 < 1.3
+
+
+def test_right_predictions_give_the_score_without_error_whatever_was_drawn():
+    rng = np.random.default_rng(0)
+    omega = rng.dirichlet(np.ones(20))
+    truth = rng.random(20)
+    items = np.array([1, 5, 7, 8, 15])
+    pi = rng.uniform(0.2, 0.9, 5)
+    sample = drawn(truth[items][None], omega[items], pi, np.zeros(5, int), 1)
+    unseen = np.array([[omega @ truth - omega[items] @ truth[items]]])
+    slopes = tuned_slopes(sample, truth[items][None])
+    np.testing.assert_allclose(slopes, 1.0)
+    np.testing.assert_allclose(difference_values(sample, truth[items][None], unseen, slopes), omega @ truth)
+    variance, _ = difference_variances(sample, truth[items][None], slopes)
+    np.testing.assert_allclose(variance, 0.0, atol=1e-20)
+
+
+def one_scenario(n=40, size=200, seed=1, share_of_noise=1.0):
+    rng = np.random.default_rng(seed)
+    q = rng.random((3, n))
+    y = (rng.random((3, n)) < (1 - share_of_noise) * q + share_of_noise * 0.5).astype(float)
+    return drawn(y, np.full(n, 1 / size), np.full(n, n / size), np.zeros(n, int), 1), q, y
+
+
+def test_a_constant_error_of_the_predictions_changes_nothing():
+    sample, q, _ = one_scenario(share_of_noise=0.2)
+    unseen = np.full((3, 1), 0.4)
+    shifted = unseen + 0.1 * sample.unseen_weight
+    slopes = tuned_slopes(sample, q)
+    np.testing.assert_allclose(tuned_slopes(sample, q + 0.1), slopes)
+    np.testing.assert_allclose(
+        difference_values(sample, q + 0.1, shifted, slopes), difference_values(sample, q, unseen, slopes)
+    )
+    np.testing.assert_allclose(difference_variances(sample, q + 0.1, slopes), difference_variances(sample, q, slopes))
+
+
+def test_slopes_go_from_one_to_least_squares_as_the_sample_grows():
+    small, q, _ = one_scenario(n=3)
+    assert np.all(np.abs(tuned_slopes(small, q) - 1.0) < 0.7)
+    large, q, y = one_scenario(n=20_000, size=10**6)
+    expected = [linregress(q[row], y[row]).slope for row in range(3)]
+    np.testing.assert_allclose(tuned_slopes(large, q)[:, 0], np.maximum(expected, 0.0), atol=0.003)
+    sample, q, _ = one_scenario()
+    np.testing.assert_allclose(tuned_slopes(sample, np.full(q.shape, 0.7)), 1.0)
+
+
+def test_missing_responses_count_as_a_smaller_sample():
+    _, q, y = one_scenario(n=40, size=200)
+    gappy = y.copy()
+    gappy[:, 30:] = np.nan
+    with_gaps = drawn(gappy, np.full(40, 1 / 200), np.full(40, 0.2), np.zeros(40, int), 1)
+    smaller = drawn(y[:, :30], np.full(30, 1 / 200), np.full(30, 0.15), np.zeros(30, int), 1)
+    slopes, unseen = np.full((3, 1), 0.8), np.full((3, 1), 0.4)
+    np.testing.assert_allclose(
+        difference_values(with_gaps, q, unseen, slopes), difference_values(smaller, q[:, :30], unseen, slopes)
+    )
+    np.testing.assert_allclose(
+        difference_variances(with_gaps, q, slopes), difference_variances(smaller, q[:, :30], slopes)
+    )
+
+
+def test_scenarios_do_not_mix():
+    sample, q, y = one_scenario(n=10, size=50)
+    both = drawn(np.column_stack([y, 1 - y]), np.full(20, 1 / 50), np.full(20, 0.2), np.repeat([0, 1], 10), 2)
+    slopes = np.full((3, 2), 0.7)
+    value = difference_values(both, np.column_stack([q, q]), np.full((3, 2), 0.3), slopes)
+    alone = difference_values(sample, q, np.full((3, 1), 0.3), slopes[:, :1])
+    np.testing.assert_allclose(value[:, :1], alone)
+    variance, freedom = difference_variances(both, np.column_stack([q, q]), slopes)
+    np.testing.assert_allclose(variance[:, :1], difference_variances(sample, q, slopes[:, :1])[0])
+    np.testing.assert_allclose(freedom, 9.0)
+
+
+def test_items_certain_to_come_bring_neither_variance_nor_degrees_of_freedom():
+    y = np.array([[1.0, 0.0, 1.0, 1.0, 0.0]])
+    pi = np.array([1.0, 1.0, 0.3, 0.3, 0.3])
+    sample = drawn(y, np.full(5, 1 / 12), pi, np.zeros(5, int), 1)
+    variance, freedom = difference_variances(sample, np.zeros(y.shape), np.ones((1, 1)))
+    part = drawn(y[:, 2:], np.full(3, 1 / 12), pi[2:], np.zeros(3, int), 1)
+    np.testing.assert_allclose(variance, difference_variances(part, np.zeros((1, 3)), np.ones((1, 1)))[0])
+    np.testing.assert_allclose(freedom, 2.0)
+
+
+@pytest.mark.parametrize("n", [5, 30])
+def test_all_right_has_the_variance_and_the_interval_of_a_binomial(n):
+    """Without variation the item model gets no credit: Wilson's interval for n of n."""
+    size = 10**9  # no finite-population correction
+    sample = drawn(np.ones((1, n)), np.full(n, 1 / size), np.full(n, n / size), np.zeros(n, int), 1)
+    value, zero, many = np.ones((1, 1)), np.zeros((1, 1)), np.full((1, 1), np.inf)
+    variance = guarded_variances(sample, value, zero, many, np.ones(1))
+    low, high = score_intervals((value, variance, many), sample.n_right, sample.n_observed, 0.95)
+    expected = binomtest(n, n).proportion_ci(0.95, method="wilson")
+    np.testing.assert_allclose(low[0, 0], expected.low, rtol=1e-6)
+    assert high[0, 0] == 1.0
+
+
+def test_half_right_is_wilsons_interval_with_the_quantile_of_t():
+    value, n = np.full((1, 1), 0.5), np.full((1, 1), 40.0)
+    variance = 0.25 / n
+    low, high = score_intervals((value, variance, np.full((1, 1), np.inf)), n / 2, n, 0.9)
+    expected = binomtest(20, 40).proportion_ci(0.9, method="wilson")
+    np.testing.assert_allclose([low[0, 0], high[0, 0]], [expected.low, expected.high])
+    _, wide = score_intervals((value, variance, np.full((1, 1), 4.0)), n / 2, n, 0.9)
+    t = student.ppf(0.95, 4)
+    np.testing.assert_allclose(wide, 0.5 + t * np.sqrt(0.25 / (40 + t**2)))
+
+
+def test_intervals_of_precise_estimates_are_symmetric():
+    value, variance = np.full((1, 1), 0.7), np.full((1, 1), 1e-6)
+    many = np.full((1, 1), np.inf)
+    low, high = score_intervals((value, variance, many), np.full((1, 1), 700.0), np.full((1, 1), 1000.0), 0.95)
+    np.testing.assert_allclose([low[0, 0], high[0, 0]], 0.7 + np.array([-1, 1]) * 1.959964 * 1e-3, atol=1e-5)
+
+
+def test_guards_fade_with_the_outcomes_of_the_rarer_kind():
+    assert n_rarer(np.array(3.0), np.array(20.0)) == 3.0
+    assert n_rarer(np.array(18.0), np.array(20.0)) == 2.0
+    units = unit_variances(np.full(3, 0.9), np.full(3, 10.0), np.array([0.0, 1.0, 1e9]))
+    np.testing.assert_allclose(units, [11 / 14 * 3 / 14, (0.09 + 11 / 14 * 3 / 14) / 2, 0.09])
+    y = np.repeat([[1.0, 0.0]], 5, axis=0).reshape(1, 10)
+    sample = drawn(y, np.full(10, 1e-6), np.full(10, 1e-5), np.zeros(10, int), 1)
+    guarded = guarded_variances(sample, np.full((1, 1), 0.5), np.zeros((1, 1)), np.full((1, 1), 9.0), np.ones(1))
+    np.testing.assert_allclose(guarded, 0.25 / 10 / 6, rtol=1e-4)
+
+
+def scenarios_of(right, n, weights):
+    """Answers of one model to n items of each scenario, so many of them right, and all that variances need."""
+    index = np.repeat(np.arange(len(right)), n)
+    y = (np.tile(np.arange(n), len(right)) < np.repeat(right, n)).astype(float)[None]
+    sample = drawn(y, np.full(y.shape[1], 1e-6), np.full(y.shape[1], n * 1e-6), index, len(right))
+    values = np.array([right]) / n
+    variances, freedom = difference_variances(sample, np.zeros(y.shape), np.ones(values.shape))
+    guarded = guarded_variances(sample, values, variances, freedom, np.ones(len(right)))
+    both = (freedom, np.array([float(freedom.sum())]))
+    overall = overall_variances(
+        sample, values, variances, both, noise_ratio=np.ones(len(right)), scenario_weights=np.array(weights)
+    )
+    return float(overall[0]), guarded[0], variances[0]
+
+
+def test_the_guard_of_the_overall_score_is_that_of_the_only_scenario():
+    overall, guarded, _ = scenarios_of([7], 10, [1.0])
+    assert overall == pytest.approx(guarded[0])
+
+
+def test_scenarios_together_show_what_each_alone_cannot():
+    """By hand: six scenarios, two of five wrong in each; twelve outcomes of the rarer kind instead of two."""
+    overall, guarded, variances = scenarios_of([3] * 6, 5, [1 / 6] * 6)
+    reference = 5 / 9 * 4 / 9 / 5  # two right and two wrong added
+    np.testing.assert_allclose(guarded, (2 * variances + reference) / 3, rtol=1e-5)
+    assert overall == pytest.approx((12 * variances[0] + reference * 1.0) / 13 / 6, rel=1e-4)
+
+
+def test_a_scenario_that_hardly_counts_does_not_vouch_for_one_that_does():
+    overall, guarded, _ = scenarios_of([5, 10], 10, [0.01, 0.99])
+    assert overall == pytest.approx(0.99**2 * guarded[1], rel=0.03)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mean", [0.03, 0.3, 0.97])
+@pytest.mark.parametrize(("n_scenarios", "n_each"), [(5, 2), (5, 6), (5, 20)])
+def test_intervals_of_the_overall_score_hold(mean, n_scenarios, n_each):
+    """Items of unequal difficulty, drawn anew for each of many models."""
+    rng, size, held = np.random.default_rng(1), 200, []
+    weights = np.full(n_scenarios, 1.0 / n_scenarios)
+    index = np.repeat(np.arange(n_scenarios), n_each)
+    for _ in range(150):
+        p = rng.beta(4 * mean, 4 * (1 - mean), (n_scenarios, size))
+        y = (rng.random((12, n_scenarios, size)) < p).astype(float)
+        responses = y[:, :, :n_each].reshape(12, -1)  # items are exchangeable
+        sample = drawn(responses, np.full(index.size, 1 / size), np.full(index.size, n_each / size), index, n_scenarios)
+        flat, slopes = np.full(responses.shape, 0.5), np.ones((12, n_scenarios))
+        unseen = np.full(slopes.shape, 0.5 * (1 - n_each / size))
+        values = difference_values(sample, flat, unseen, slopes)
+        variances, freedom = difference_variances(sample, flat, slopes)
+        about = {"noise_ratio": np.ones(n_scenarios), "scenario_weights": weights, "level": 0.95}
+        found = scores_of_sample(sample, values, variances, freedom, **about)
+        truth = y.mean(axis=(1, 2))
+        held.append((found.low[:, -1] - 1e-9 <= truth) & (truth <= found.high[:, -1] + 1e-9))
+    assert np.mean(held) > 0.93

@@ -15,7 +15,7 @@ from itembank.estimation import response_summary
 from itembank.estimation.estimate import estimate
 from itembank.estimation.estimates import checked
 from itembank.estimation.estimator_specs import GPIRT
-from itembank.estimation.noise import noise_ratio
+from itembank.estimation.response_summary import noise_ratio
 from itembank.irt.bernoulli import probability
 from itembank.irt.parameters import AbilityPrior, ItemParameters
 from itembank.responses.responses import ResponseMatrix

@@ -48,6 +48,23 @@ def test_calibration_models_bring_their_own_trials(family):
     np.testing.assert_allclose(summarise_responses(bank, some).abilities, whole[[3, 1]], rtol=1e-10)
 
 
+def test_models_that_attempted_items_less_often_change_nothing_for_others():
+    """Errors of past models are those of as few attempts; both answered the same items."""
+    bank = with_family(make_bank(n_models=12, n_dims=1), "binomial")
+    trials = np.stack([np.ones(bank.n_items, int), np.full(bank.n_items, 12)])
+    values = np.random.default_rng(3).binomial(trials, 0.6) / trials
+    values[:, 20:] = np.nan
+    responses = ResponseMatrix.create(
+        values, items=bank.responses.items, n_trials=np.where(np.isnan(values), 0, trials)
+    )
+    together = estimate(bank, responses, method="p-irt")
+    assert together.interval_kind == "calibrated"
+    for row in range(2):
+        alone = estimate(bank, responses.take(models=np.array([row])), method="p-irt")
+        for name in ("value", "low", "high"):
+            np.testing.assert_allclose(getattr(alone, name)[0], getattr(together, name)[row], atol=1e-12)
+
+
 def test_trials_of_other_families_are_let_be():
     for bank in (make_bank(), with_family(make_bank(), "beta")):
         assert observe(bank, new_responses(bank), None).n_trials is None

@@ -14,14 +14,11 @@ from itembank.calibration.calibration_specs import Variational
 from itembank.comparison.compare import compare
 from itembank.errors import DataError, ParameterError, command_line_words
 from itembank.estimation.estimate import estimate
-from itembank.estimation.headlines import HeadlineReader, LineRule, headline_slopes
-from itembank.estimation.regression.ridge import predict_ridge, ridge_line
-from itembank.estimation.win_rates import expected_win_rates
-from itembank.planning.auto import Tried, aimed_at_headline
-from itembank.planning.next_stage import next_stage
+from itembank.estimation.headlines import HeadlineReader, LineRule, expected_win_rates, headline_slopes
+from itembank.estimation.regressions import predict_ridge, ridge_line
+from itembank.planning.auto import StagesCompared, Tried, aimed_at_headline
 from itembank.planning.plan import plan
-from itembank.planning.select import select
-from itembank.planning.stages import StagesCompared
+from itembank.planning.select import next_stage, select
 from itembank.responses.responses import ResponseMatrix
 from itembank.responses.targets import mean_win_rate
 from itembank.selection.recipes import Recipe, read_recipe

@@ -9,10 +9,9 @@ import pytest
 
 from itembank.calibration.build import build_bank
 from itembank.calibration.calibration_specs import Variational
-from itembank.estimation.automatic import choose_method
 from itembank.estimation.estimate import estimate
 from itembank.estimation.estimator_specs import PIRT, Stacked
-from itembank.estimation.method_trials import sample_of, try_methods
+from itembank.estimation.method_trials import choose_method, sample_of, try_methods
 from itembank.responses.responses import ResponseMatrix
 from itembank.selection.select import select
 from tests.estimation.simulated import full_scores, select_cells

@@ -10,7 +10,7 @@ from itembank.estimation.estimate import estimate
 from itembank.estimation.estimator_specs import PIRT, Stacked, Weighted
 from itembank.estimation.folds import folds
 from itembank.estimation.method_trials import SEED, sample_of, try_methods
-from itembank.estimation.point import Known, point_scores
+from itembank.estimation.point_methods import Known, point_scores
 from itembank.estimation.response_summary import summarise_responses
 from itembank.selection.select import select
 from tests.estimation.simulated import new_models, shared_bank, small_bank
@@ -77,8 +77,8 @@ def test_folds_leave_out_as_many_items_of_each_scenario_as_were_not_answered(ban
     recipe = method_trials.read_recipe(selection)
     answered, selected = (np.bincount(scenario[each], minlength=3) for each in (partial.positions, whole.positions))
     for fold in folds(bank):
-        own = method_trials._items_of_fold(bank, fold, recipe, whole)
-        thinned = method_trials._items_of_fold(bank, fold, recipe, partial)
+        own = method_trials.items_of_fold(bank, fold, recipe, whole)
+        thinned = method_trials.items_of_fold(bank, fold, recipe, partial)
         assert set(thinned.positions) < set(own.positions)
         counts = np.bincount(scenario[own.positions], minlength=3)
         expected = np.rint(answered / selected * counts)
@@ -94,7 +94,7 @@ def test_at_least_one_item_is_left(bank):
     whole = sample_of(bank, selection)
     nothing = whole.take(models=np.arange(bank.n_models), columns=np.arange(0))
     recipe = method_trials.read_recipe(selection)
-    assert method_trials._items_of_fold(bank, folds(bank)[0], recipe, nothing).positions.size == 1
+    assert method_trials.items_of_fold(bank, folds(bank)[0], recipe, nothing).positions.size == 1
 
 
 def test_where_folds_have_too_few_items_to_choose_from_the_items_are_taken_as_they_are(bank):

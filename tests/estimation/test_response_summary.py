@@ -1,10 +1,12 @@
 import numpy as np
+import pytest
 
-from itembank.estimation.basis import ScoreBasis
 from itembank.estimation.observations import observe
-from itembank.estimation.response_summary import ResponseSummary, summarise_responses, summary_at
+from itembank.estimation.predictions import predicted_sums, score_posterior, standard_error
+from itembank.estimation.response_summary import ResponseSummary, ScoreBasis, summarise_responses, summary_at
+from itembank.irt.bernoulli import probability
 from itembank.irt.newton import map_abilities
-from itembank.irt.parameters import AbilityPrior
+from itembank.irt.parameters import AbilityPrior, ItemParameters
 from tests.estimation.simulated import new_models, small_bank, with_gaps
 
 
@@ -40,3 +42,42 @@ def test_another_ability_changes_what_is_predicted_and_not_what_is_known():
     assert np.all(
         np.trace(moved.ability_covariance, axis1=1, axis2=2) < np.trace(found.ability_covariance, axis1=1, axis2=2)
     )
+
+
+def test_moments_equal_those_of_drawn_scores(rng):
+    """Draw ability from its posterior and unseen responses given it: mean and covariance are the closed ones."""
+    n_items, n_draws = 30, 100_000
+    parameters = ItemParameters.create(rng.normal(size=(n_items, 2)), rng.normal(size=n_items))
+    scenario = np.arange(n_items) % 3
+    weights = rng.random(n_items)
+    weights /= np.bincount(scenario, weights=weights)[scenario]
+    mask = np.arange(n_items)[None] >= 6
+    theta = np.array([[0.4, -0.7]])
+    root = np.array([[0.12, 0.0], [-0.05, 0.1]])  # narrow, as in the setting the first-order formula is for
+    covariance = (root @ root.T)[None]
+    known = np.array([[0.11, 0.05, 0.17]])
+    mean, found = score_posterior(
+        known, predicted_sums(parameters, weights, scenario, 3, theta, mask=mask), covariance, np.ones(3)
+    )
+    drawn = theta + rng.standard_normal((n_draws, 2)) @ root.T
+    responses = rng.random((n_draws, n_items)) < probability(parameters, drawn)
+    onto = np.zeros((n_items, 3))
+    onto[np.arange(n_items), scenario] = weights
+    scores = known + (responses * mask) @ onto
+    np.testing.assert_allclose(mean[0], scores.mean(axis=0), atol=2e-3)
+    # entries of a covariance from 100,000 draws have a relative error of about 0.5 %; the rest is second order
+    scale = np.sqrt(np.diag(found[0]))
+    np.testing.assert_allclose(found[0] / np.outer(scale, scale), np.cov(scores.T) / np.outer(scale, scale), atol=0.02)
+
+
+def test_noise_ratio_scales_the_noise_only():
+    parameters = ItemParameters.create(np.zeros((4, 1)), np.zeros(4))  # p = 1/2, no slope
+    sums = predicted_sums(parameters, np.full(4, 0.25), np.zeros(4, int), 1, np.zeros((1, 1)))
+    _, found = score_posterior(np.zeros((1, 1)), sums, np.ones((1, 1, 1)), np.array([0.3]))
+    assert found[0, 0, 0] == pytest.approx(0.3 * 4 * 0.25**2 * 0.25)
+
+
+def test_an_estimate_is_charged_for_its_distance_from_the_posterior_mean(rng):
+    scores = 0.6 + 0.05 * rng.standard_normal(400_000)
+    expected = np.sqrt(np.mean((scores - 0.67) ** 2))
+    assert standard_error(np.array(0.67), np.array(0.6), np.array(0.0025)) == pytest.approx(expected, rel=0.01)

@@ -8,10 +8,9 @@ import pytest
 from itembank.estimation.estimate import estimate
 from itembank.estimation.estimator_specs import PIRT, Weighted
 from itembank.estimation.folds import folds
-from itembank.estimation.method_trials import SEED, try_stages
-from itembank.estimation.stages import answered_in_stages
-from itembank.planning.next_stage import next_stage
-from itembank.planning.stages import first_of_stages
+from itembank.estimation.method_trials import SEED, answered_in_stages, try_stages
+from itembank.planning.auto import first_of_stages
+from itembank.planning.select import next_stage
 from itembank.selection.recipes import Recipe
 from itembank.selection.select import select_by_recipe
 from itembank.selection.selector_specs import Stratified, VOptimal

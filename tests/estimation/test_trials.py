@@ -3,8 +3,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from itembank.estimation.folds import folds
-from itembank.estimation.trials import run_trial
+from itembank.estimation.folds import folds, run_trial
 from tests.bank.banks import make_bank
 
 pytestmark = pytest.mark.usefixtures("few_folds")

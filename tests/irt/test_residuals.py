@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from itembank.estimation.regression.factor import predict_factor
+from itembank.estimation.regressions import predict_factor
 from itembank.irt.linear_gaussian import FactorModel
 from itembank.irt.residuals import group_residuals, item_residuals, successive_residuals
 

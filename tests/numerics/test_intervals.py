@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm, t
 
-from itembank.estimation.out_of_fold import OutOfFold, with_tail
+from itembank.estimation.calibrated_scores import OutOfFold, with_tail
 from itembank.numerics.intervals import (
     ALLOWANCE,
     calibrated_half_widths,

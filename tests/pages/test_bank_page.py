@@ -13,7 +13,7 @@ from itembank.irt.family_names import FAMILIES
 from itembank.pages import bank_audit, bank_items, bank_page
 from itembank.pages.blocks import Chart
 from itembank.planning.accuracy import Accuracy
-from itembank.planning.precision import PrecisionCurve
+from itembank.planning.goals import PrecisionCurve
 from itembank.publishing.without_responses import without_responses
 from itembank.responses.responses import ResponseMatrix
 from itembank.selection.select import select

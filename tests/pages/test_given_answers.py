@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from itembank.estimation.basis import score_basis
+from itembank.estimation.response_summary import score_basis
 from itembank.irt.bernoulli import probability
 from itembank.irt.newton import map_abilities
 from itembank.pages import given_answers

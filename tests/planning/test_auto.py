@@ -6,13 +6,12 @@ import pytest
 from itembank.bank.bank_files import load_bank, save_bank
 from itembank.bank.selections import Selection
 from itembank.errors import DataError, ParameterError
-from itembank.estimation import members_out_of_fold as out_of_fold_module
-from itembank.estimation import method_trials
+from itembank.estimation import method_trials, past_errors
 from itembank.estimation.estimate import estimate
 from itembank.estimation.estimator_specs import PIRT, Stacked, Weighted
 from itembank.estimation.folds import folds
 from itembank.estimation.method_trials import SEED, sample_of
-from itembank.estimation.point import Known, calibration_scores, point_scores
+from itembank.estimation.point_methods import Known, point_scores
 from itembank.estimation.response_summary import summarise_responses
 from itembank.planning import auto as auto_module
 from itembank.planning.auto import CANDIDATES, Tried, best_of, choose_selection
@@ -141,7 +140,7 @@ def test_the_choice_follows_from_the_errors_of_models_left_out(bank, chosen):
 
 def errors_by_hand(bank, spec):
     members = Stacked().members
-    truth = calibration_scores(bank)
+    truth = bank.known_scores.value
     values = np.empty((len(members), *truth.shape))
     parts = folds(bank)
     whole = select(bank, 12, method=spec, rng=5)
@@ -156,7 +155,7 @@ def errors_by_hand(bank, spec):
     for fold in parts:
         others = np.setdiff1d(np.arange(bank.n_models), fold.held_out)
         past = (values - truth)[:, others, -1]
-        weights = out_of_fold_module.stack_weights(past.T, prior_models=Stacked().prior_models)
+        weights = past_errors.stack_weights(past.T, prior_models=Stacked().prior_models)
         stacked[fold.held_out] = weights @ values[:, fold.held_out, -1]
     return np.abs(stacked - truth[:, -1])
 
@@ -240,7 +239,7 @@ def test_estimates_use_the_work_that_the_choice_has_done(spec, monkeypatch):
     assert {("arrays", "folds"), "folds"} <= before
     assert sum(key[1].startswith("out-of-fold-") for key in before if key[0] == "arrays") == 1
     runs = []
-    monkeypatch.setattr(out_of_fold_module, "_estimates", lambda *_: runs.append(1))
+    monkeypatch.setattr(past_errors, "_estimates", lambda *_: runs.append(1))
     assert estimate(bank, new_models(bank), selection=found).method == "stacked"
     new = {key[1] for key in set(bank.cache.memory) - before if key[0] == "arrays"}
     assert (runs, new - {"discrepancy", "factor-model-auto"}) == ([], set())  # those two are of the whole bank
@@ -254,7 +253,7 @@ def test_a_loaded_bank_and_selection_find_the_work_that_was_kept(tmp_path, monke
     assert {"folds.safetensors"} < kept
     assert sum(name.startswith("out-of-fold-") for name in kept) == len(CANDIDATES)
     runs = []
-    monkeypatch.setattr(out_of_fold_module, "_estimates", lambda *_: runs.append(1))
+    monkeypatch.setattr(past_errors, "_estimates", lambda *_: runs.append(1))
     again = load_bank(tmp_path / "bank")
     estimate(again, new_models(again), selection=Selection.load(tmp_path / "selection.json"))
     assert runs == []

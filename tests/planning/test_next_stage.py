@@ -11,9 +11,8 @@ from itembank.comparison.compare import compare
 from itembank.errors import DataError, DataWarning, ParameterError
 from itembank.estimation.estimate import estimate
 from itembank.estimation.estimator_specs import IN_STAGES
-from itembank.planning.next_stage import next_stage
-from itembank.planning.select import select
-from itembank.planning.stages import stage_sizes
+from itembank.planning.auto import stage_sizes
+from itembank.planning.select import next_stage, select
 from itembank.selection.recipes import read_recipe
 from itembank.selection.selector_specs import Stratified, VOptimal
 from tests.estimation.simulated import new_models, shared_bank

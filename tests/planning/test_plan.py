@@ -9,9 +9,9 @@ from itembank.estimation.estimator_specs import Stacked
 from itembank.estimation.method_trials import sample_of, try_methods
 from itembank.irt.bernoulli import probability
 from itembank.planning.auto import FALLBACK
+from itembank.planning.goals import expected_half_width
 from itembank.planning.plan import plan
 from itembank.planning.plan_spec import PlanSpec
-from itembank.planning.precision import expected_half_width
 from itembank.planning.select import select
 from itembank.responses.responses import ResponseMatrix
 from itembank.selection.selector_specs import AnchorLatent, VOptimal

@@ -6,7 +6,7 @@ from itembank.irt.bernoulli import probability
 from itembank.irt.families import ResponseModel
 from itembank.irt.parameters import ItemParameters
 from itembank.numerics.symmetric import packed_products
-from itembank.selection.design import DesignItems
+from itembank.selection.item_worth import DesignItems
 
 KINDS = {"none": (0.0, 1.0), "lower": (0.25, 1.0), "both": (0.1, 0.95)}
 
@@ -28,7 +28,7 @@ def make_items(parameters, *, n_scenarios=3, cost=None, is_degenerate=None):
         n_scenarios,
         np.ones(n_items, dtype=bool),
         np.zeros(n_items, dtype=bool) if is_degenerate is None else is_degenerate,
-        cost,
+        np.full(n_items, np.nan) if cost is None else cost,
     )
 
 

@@ -12,12 +12,12 @@ from itembank.errors import DataError, ParameterError
 from itembank.estimation.design_based import design_based_estimates
 from itembank.estimation.estimate import estimate
 from itembank.planning.select import select as select_or_auto
-from itembank.selection.allocation import equal_counts
 from itembank.selection.pools import Choice, ItemPools, ScenarioPool
+from itembank.selection.random_items import equal_counts
 from itembank.selection.recipes import read_recipe
 from itembank.selection.select import select, select_by_recipe
 from itembank.selection.selector_specs import METHODS, AnchorLatent, OptimalDesign, Stratified, VOptimal
-from itembank.selection.v_optimal import LinearModel, greedy_v_optimal
+from itembank.selection.v_optimal import greedy_v_optimal
 from tests.bank.banks import make_bank
 
 ALL = pytest.mark.parametrize(
@@ -141,9 +141,7 @@ def test_greedy_choice_knows_what_they_tell(bank):
     bounds = {"at_least": np.array([0]), "at_most": np.array([8])}
     weights = np.full((8, 1), 1 / 8)
     first = np.arange(8) == 5
-    chosen = greedy_v_optimal(
-        LinearModel(loadings, noise), weights, np.ones(1), 2, **everything, **bounds, first=first
-    ).items
+    chosen, _ = greedy_v_optimal(loadings, noise, weights, np.ones(1), 2, **everything, **bounds, first=first)
     covariance = loadings @ loadings.T + np.diag(noise)
 
     def variance(items):

@@ -13,8 +13,8 @@ from itembank.estimation.folds import folds
 from itembank.estimation.method_trials import sample_of, try_methods
 from itembank.irt.parameters import AbilityPrior
 from itembank.selection.criteria import CRITERIA, criterion_of
-from itembank.selection.design import DesignItems
-from itembank.selection.greedy import Bounds, next_items
+from itembank.selection.greedy import Bounds, askable_items, next_items
+from itembank.selection.item_worth import DesignItems
 from itembank.selection.recipes import read_recipe
 from itembank.selection.select import select, select_by_recipe
 from itembank.selection.selector_specs import OptimalDesign
@@ -46,7 +46,7 @@ def positions(bank, selection):
 def test_items_are_those_of_the_kernel_at_the_prior(bank, name):
     prior = bank.calibration.prior
     expected = next_items(
-        DesignItems.of_bank(bank, cost="tokens"),
+        DesignItems.of_bank(bank, askable_items(bank, ()), cost="tokens"),
         criterion_of(name),
         prior.mean,
         prior.covariance,

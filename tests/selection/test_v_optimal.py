@@ -10,7 +10,7 @@ from itembank.irt.linear_gaussian import fit_factor_model
 from itembank.selection.recipes import read_recipe
 from itembank.selection.select import select
 from itembank.selection.selector_specs import METHODS, VOptimal
-from itembank.selection.v_optimal import LinearModel, greedy_v_optimal, wanted_scores
+from itembank.selection.v_optimal import greedy_v_optimal, wanted_scores
 from tests.bank.banks import make_bank
 
 
@@ -29,7 +29,8 @@ def greedy(numbers, n_items, *, is_candidate=None, group=None, at_least=(0,), at
     loadings, noise, target_weights, importance = numbers
     size = noise.shape[0]
     return greedy_v_optimal(
-        LinearModel(loadings, noise),
+        loadings,
+        noise,
         target_weights,
         importance,
         n_items,
@@ -53,10 +54,10 @@ def dense_variances(loadings, noise, target_weights, chosen):
 def test_every_step_is_the_best_and_its_variance_that_of_dense_conditioning(seed):
     numbers = problem(seed)
     loadings, noise, target_weights, importance = numbers
-    found = greedy(numbers, 14)
-    np.testing.assert_allclose(found.variances[0], dense_variances(loadings, noise, target_weights, []), rtol=1e-10)
+    order, variances = greedy(numbers, 14)
+    np.testing.assert_allclose(variances[0], dense_variances(loadings, noise, target_weights, []), rtol=1e-10)
     chosen = []
-    for step, item in enumerate(found.items):
+    for step, item in enumerate(order):
         objective = {
             candidate: importance @ dense_variances(loadings, noise, target_weights, [*chosen, candidate])
             for candidate in range(14)
@@ -65,8 +66,8 @@ def test_every_step_is_the_best_and_its_variance_that_of_dense_conditioning(seed
         assert item == min(objective, key=objective.get)
         chosen.append(item)
         expected = dense_variances(loadings, noise, target_weights, chosen)
-        np.testing.assert_allclose(found.variances[step + 1], expected, rtol=1e-10, atol=1e-13)
-    np.testing.assert_allclose(found.variances[-1], 0.0, atol=1e-12)  # nothing is left to know
+        np.testing.assert_allclose(variances[step + 1], expected, rtol=1e-10, atol=1e-13)
+    np.testing.assert_allclose(variances[-1], 0.0, atol=1e-12)  # nothing is left to know
 
 
 def test_greedy_is_close_to_the_best_of_all_subsets():
@@ -77,7 +78,7 @@ def test_greedy_is_close_to_the_best_of_all_subsets():
         numbers = (loadings, 0.25 - np.sum(loadings**2, axis=1).clip(max=0.2), np.full((12, 1), 1 / 12), np.ones(1))
         loadings, noise, target_weights, _ = numbers
         best = min(dense_variances(loadings, noise, target_weights, subset)[0] for subset in combinations(range(12), 4))
-        ratios.append(greedy(numbers, 4).variances[-1, 0] / best)
+        ratios.append(greedy(numbers, 4)[1][-1, 0] / best)
     assert min(ratios) >= 1.0 - 1e-9
     assert np.mean(ratios) < 1.02
     assert max(ratios) < 1.08
@@ -86,14 +87,14 @@ def test_greedy_is_close_to_the_best_of_all_subsets():
 def test_an_item_of_great_noise_is_chosen_for_its_own_part_of_the_score():
     """Its loadings are nil, but no other item says what it adds."""
     loadings, noise = np.array([[1.0], [1.0], [0.0]]), np.array([0.1, 0.1, 100.0])
-    found = greedy((loadings, noise, np.full((3, 1), 1 / 3), np.ones(1)), 1)
-    assert found.items.tolist() == [2]
+    order, _ = greedy((loadings, noise, np.full((3, 1), 1 / 3), np.ones(1)), 1)
+    assert order.tolist() == [2]
 
 
 def test_only_candidates_are_chosen():
     is_candidate = np.arange(14) % 3 > 0
-    found = greedy(problem(3), 9, is_candidate=is_candidate)
-    assert sorted(found.items) == np.flatnonzero(is_candidate).tolist()
+    order, _ = greedy(problem(3), 9, is_candidate=is_candidate)
+    assert sorted(order) == np.flatnonzero(is_candidate).tolist()
 
 
 def test_groups_get_their_least_and_most():
@@ -102,17 +103,17 @@ def test_groups_get_their_least_and_most():
     target_weights = np.where(group == 2, 1.0, 1e-6)[:, None]  # the last group is all that is wanted
     numbers = (numbers[0], numbers[1], target_weights, np.ones(1))
     for n_items, expected in ((4, [1, 1, 2]), (7, [1, 1, 5]), (12, [2, 5, 5])):
-        found = greedy(numbers, n_items, group=group, at_least=(1, 1, 1), at_most=(2, 5, 5))
-        counts = np.bincount(group[found.items], minlength=3)
+        order, _ = greedy(numbers, n_items, group=group, at_least=(1, 1, 1), at_most=(2, 5, 5))
+        counts = np.bincount(group[order], minlength=3)
         assert counts.tolist() == expected
 
 
 def test_items_with_equal_responses_are_not_chosen_twice():
     """Two items without noise of their own and of the same loadings: the second tells nothing."""
     loadings, noise = np.array([[3.0, 0.0], [3.0, 0.0], [0.0, 1.0]]), np.array([0.0, 0.0, 0.5])
-    found = greedy((loadings, noise, np.full((3, 1), 1 / 3), np.ones(1)), 3)
-    assert found.items[:2].tolist() == [0, 2]
-    assert np.all(np.isfinite(found.variances))
+    order, variances = greedy((loadings, noise, np.full((3, 1), 1 / 3), np.ones(1)), 3)
+    assert order[:2].tolist() == [0, 2]
+    assert np.all(np.isfinite(variances))
 
 
 @pytest.fixture(scope="module")
@@ -221,9 +222,9 @@ def test_fewer_items_begin_an_order_of_more_unless_some_scenario_would_get_too_f
     fresh = [chosen_for(make_bank(n_models=40, n_items=60), target, n_items).item_ids for n_items in sizes]
     runs = []
 
-    def counted(model, weights, importance, n_items, **choices):
-        runs.append(n_items)
-        return greedy_v_optimal(model, weights, importance, n_items, **choices)
+    def counted(*model, **choices):
+        runs.append(model[-1])
+        return greedy_v_optimal(*model, **choices)
 
     monkeypatch.setattr("itembank.selection.v_optimal.greedy_v_optimal", counted)
     bank = make_bank(n_models=40, n_items=60)

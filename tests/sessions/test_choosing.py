@@ -8,7 +8,7 @@ from scipy.stats import norm
 from itembank.errors import DataError, ParameterError
 from itembank.irt.bernoulli import information_weights, probability
 from itembank.irt.parameters import AbilityPrior
-from itembank.selection.constraints import Constraints
+from itembank.selection.greedy import Constraints
 from itembank.sessions.choosing import choose, probability_above, start_abilities, with_pending
 from itembank.sessions.events import Asked, Told, state_after
 from itembank.sessions.limits import Budget, Decision, Stopping

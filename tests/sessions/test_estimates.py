@@ -5,14 +5,14 @@ import pytest
 from scipy.special import ndtri
 
 from itembank.bank.bank_factors import bank_factor_model
+from itembank.estimation.calibrated_scores import grown
 from itembank.estimation.estimate import estimate
 from itembank.estimation.estimator_specs import PIRT, Factor
-from itembank.estimation.expectations import Expectations
 from itembank.estimation.observations import observe
-from itembank.estimation.point import Known, point_scores
-from itembank.estimation.regression.factor import predict_factor
+from itembank.estimation.past_errors import Expectations
+from itembank.estimation.point_methods import Known, point_scores
+from itembank.estimation.regressions import combined, predict_factor, reconciled
 from itembank.estimation.response_summary import posterior_moments
-from itembank.estimation.stacking import combined, reconciled
 from itembank.irt.bernoulli import probability
 from itembank.irt.binarise import apply_thresholds, item_thresholds
 from itembank.irt.newton import map_abilities
@@ -21,7 +21,7 @@ from itembank.responses.responses import ResponseMatrix
 from itembank.sessions.events import Asked
 from itembank.sessions.limits import Budget, Stopping
 from itembank.sessions.preparation import past_sessions
-from tests.estimation.test_linking_variance import with_links
+from tests.estimation.test_estimands import with_links
 from tests.sessions.simulated import begin, model_based, run, session_bank, true_answers
 
 BANK = session_bank(n_items=40)
@@ -107,7 +107,7 @@ def test_stacked_estimates_are_those_of_the_same_members_on_the_same_answers(n_a
         if past.follows_item_model[checkpoint, -1]:
             scale = np.sqrt(variances + (value - members[0]) ** 2) * max(misfit / tail, 1.0) ** 0.5
         else:
-            scale = expected.error_scale(value, tail)
+            scale = grown(expected.error_scale(value), expected.misfit, tail)
         error = past.value[checkpoint] - past.truth
         measured = calibrated_half_widths(error, past.scale[checkpoint], scale, level=0.3)
         half += share * np.maximum(measured, least)

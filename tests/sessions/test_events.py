@@ -6,7 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from itembank.errors import DataError
-from itembank.selection.design import DesignItems
+from itembank.selection.greedy import askable_items
+from itembank.selection.item_worth import DesignItems
 from itembank.sessions.events import (
     Asked,
     Extended,
@@ -98,7 +99,7 @@ def test_a_response_that_is_no_mean_of_trials_stands_for_none(response, n_trials
 
 BANK = session_bank(n_items=9)
 EXCLUDED = BANK.item_ids[8]
-ITEMS = DesignItems.of_bank(BANK, excluded=[EXCLUDED])
+ITEMS = DesignItems.of_bank(BANK, askable_items(BANK, [EXCLUDED]))
 POSITIONS = {item: position for position, item in enumerate(BANK.item_ids)}
 ITEM = st.sampled_from(BANK.item_ids)
 EVENT = st.one_of(

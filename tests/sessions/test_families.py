@@ -8,7 +8,7 @@ import pytest
 from itembank.calibration.build import build_bank
 from itembank.calibration.calibration_specs import MarginalML, Variational
 from itembank.estimation.model_abilities import estimate_abilities
-from itembank.estimation.noise import noise_ratio
+from itembank.estimation.response_summary import noise_ratio
 from itembank.irt.bernoulli import logit, probability
 from itembank.irt.families import information_weights
 from itembank.irt.newton import map_abilities

@@ -11,7 +11,7 @@ import pytest
 
 from itembank.bank.bank_files import load_bank, save_bank
 from itembank.errors import DataWarning
-from itembank.selection.constraints import Constraints
+from itembank.selection.greedy import Constraints
 from itembank.sessions.events import Told
 from itembank.sessions.journal import read_journal
 from itembank.sessions.journal_sessions import open_session, read_session, start_session

@@ -7,14 +7,13 @@ import pytest
 
 from itembank.calibration.build import build_bank
 from itembank.estimation.estimator_specs import PIRT
-from itembank.estimation.expectations import Expectations
 from itembank.estimation.folds import folds
-from itembank.estimation.members_out_of_fold import MembersOutOfFold
 from itembank.estimation.observations import Observations
-from itembank.estimation.point import Known
-from itembank.estimation.stacking import stack_weights
+from itembank.estimation.past_errors import Expectations, MembersOutOfFold
+from itembank.estimation.point_methods import Known
+from itembank.estimation.regressions import stack_weights
 from itembank.responses.responses import ResponseMatrix
-from itembank.selection.constraints import Constraints
+from itembank.selection.greedy import Constraints
 from itembank.sessions.events import Told
 from itembank.sessions.limits import Budget, Decision, Stopping
 from itembank.sessions.pool import PastSessions, SessionPool, mean_weights

@@ -9,8 +9,8 @@ from itembank.errors import DataError, ParameterError
 from itembank.irt.bernoulli import probability
 from itembank.progress import silent
 from itembank.responses.responses import ResponseMatrix
-from itembank.selection.constraints import Constraints
 from itembank.selection.criteria import VOptimality
+from itembank.selection.greedy import Constraints
 from itembank.sessions.limits import Budget, Stopping
 from itembank.sessions.replay import replay
 from itembank.sessions.session_spec import SessionSpec

@@ -6,8 +6,8 @@ import pytest
 
 from itembank.bank.costs import CostUnit
 from itembank.errors import DataError, ParameterError
-from itembank.selection.constraints import Constraints
 from itembank.selection.criteria import CRITERIA, Trace, VOptimality
+from itembank.selection.greedy import Constraints
 from itembank.sessions.limits import Budget, Decision, Stopping
 from itembank.sessions.priors import PRIORS, GroupPrior, RegressionPrior
 from itembank.sessions.session_spec import SessionSpec

@@ -14,12 +14,11 @@ from itembank.bank.banks import Bank
 from itembank.bank.selections import Selection
 from itembank.checks import check_fraction, check_whole
 from itembank.errors import DataError, shown
-from itembank.estimation.automatic import choose_method
 from itembank.estimation.estimate import estimate
 from itembank.estimation.folds import folds
-from itembank.estimation.method_trials import sample_of, try_methods
+from itembank.estimation.method_trials import choose_method, sample_of, try_methods
 from itembank.estimation.observations import bank_positions, known_items
-from itembank.estimation.scenario_sums import scenario_sums
+from itembank.estimation.predictions import scenario_sums
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.planning.select import select
 from itembank.progress import ProgressCallback, part_of, silent
@@ -266,7 +265,7 @@ def _checked(
     estimates = estimate(bank, responses, selection=selection, level=level, progress=progress)
     expected = np.full(truth.shape[1], np.nan)
     if folds(bank):
-        errors = np.abs(try_methods(bank, sample, selection, spec.members).by(spec).error)  # type: ignore[union-attr, arg-type]
+        errors = np.abs(try_methods(bank, sample, selection, spec.members).by(spec).error)
         known = ~np.isnan(errors)
         expected[known.any(axis=0)] = np.nanmean(errors[:, known.any(axis=0)], axis=0)
     others = zip(truth.ravel().tolist(), np.tile(expected, responses.n_models).tolist(), strict=True)

@@ -9,9 +9,8 @@ from itembank.bank.bank_cache import cache_name
 from itembank.bank.bank_factors import bank_factor_model
 from itembank.bank.banks import Bank
 from itembank.errors import DataError
-from itembank.estimation.basis import score_basis
-from itembank.estimation.folds import MINIMUM_FOR_FOLDS, Fold, folds
-from itembank.estimation.trials import run_trial
+from itembank.estimation.folds import MINIMUM_FOR_FOLDS, Fold, folds, run_trial
+from itembank.estimation.response_summary import score_basis
 from itembank.irt.bernoulli import probability
 from itembank.irt.linear_gaussian import FactorModel
 from itembank.irt.newton import map_abilities

@@ -30,9 +30,8 @@ from itembank.bank.arguments import GivenBank, GivenResponses, as_bank, as_new_r
 from itembank.bank.bank_lineage import aside_items
 from itembank.bank.banks import Bank
 from itembank.errors import DataError, DataWarning, ParameterError, remedy, shown, warn
-from itembank.estimation.estimates import known_number
+from itembank.estimation.estimates import OUTSIDE_GUARANTEE, PastMisfit, known_number
 from itembank.estimation.observations import bank_positions, known_items
-from itembank.estimation.typicality import OUTSIDE_GUARANTEE, PastMisfit
 from itembank.irt.residuals import item_residuals, successive_residuals
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.progress import ProgressCallback, part_of, silent

@@ -37,7 +37,7 @@ from itembank.responses.score_names import Across, Within
 if TYPE_CHECKING:
     from itembank.bank.banks import Bank
     from itembank.calibration.calibration_specs import CalibrationSpec
-    from itembank.planning.more_models import MoreModels
+    from itembank.planning.accuracy import MoreModels
     from itembank.responses.responses import ResponseMatrix
 
 OWN_DIMS = {"1pl": 1, "2pl": 1, "nested": 4, "bifactor": 1}
@@ -430,7 +430,7 @@ def _start(
     force: bool,
 ) -> None:
     """Begin a bank without past results, or with those of a few models."""
-    from itembank.planning.more_models import plan_models  # noqa: PLC0415
+    from itembank.planning.accuracy import plan_models  # noqa: PLC0415
     from itembank.readers.agreement import read_new_responses  # noqa: PLC0415
     from itembank.readers.known import read_known  # noqa: PLC0415
 

@@ -35,8 +35,7 @@ from itembank.cli.options import (
 )
 from itembank.cli.render import note, print_rows, progress, refuse_empty, warnings_as_notes
 from itembank.comparison.comparison_spec import ComparisonSpec
-from itembank.estimation.estimand_names import ESTIMANDS_IN_WORDS, RUN
-from itembank.estimation.estimator_specs import METHODS
+from itembank.estimation.estimator_specs import ESTIMANDS_IN_WORDS, METHODS, RUN
 from itembank.responses.score_names import without_only_scenario
 
 if TYPE_CHECKING:
@@ -100,7 +99,7 @@ def compare_command(
       itembank compare bank results.parquet --model old --model new --target all
       itembank compare bank results.parquet --ranking --report ranking.html
     """  # noqa: D301
-    from itembank.comparison.checks import bank_and_targets  # noqa: PLC0415
+    from itembank.comparison.compared_models import bank_and_targets  # noqa: PLC0415
 
     refuse_unused(("power", not ranking, "pairs of models, not with --ranking"))
     loaded, wanted = bank_and_targets(ib.load_bank(bank), "all" if "all" in target else target)

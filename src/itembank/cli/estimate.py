@@ -34,9 +34,7 @@ from itembank.cli.options import (
 )
 from itembank.cli.render import note, print_rows, progress, refuse_empty, warnings_as_notes
 from itembank.errors import visible
-from itembank.estimation.estimand_names import ESTIMANDS_IN_WORDS, RUN
-from itembank.estimation.estimator_specs import METHODS, IntervalKind
-from itembank.estimation.interval_words import MEANING
+from itembank.estimation.estimator_specs import ESTIMANDS_IN_WORDS, MEANING, METHODS, RUN, IntervalKind
 from itembank.responses.score_names import without_only_scenario
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ import itembank as ib
 from itembank.cli.command import Decorator, headed
 from itembank.cli.render import is_quiet, note
 from itembank.errors import did_you_mean
-from itembank.estimation.estimand_names import ESTIMANDS, RUN
+from itembank.estimation.estimator_specs import ESTIMANDS, RUN
 from itembank.files.spec_files import Named, members_of, read_choices
 from itembank.methods import MethodTable
 from itembank.responses.score_names import Across, Within

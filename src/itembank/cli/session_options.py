@@ -111,7 +111,7 @@ def session_spec(choices: Mapping[str, Any], seed: int) -> "SessionSpec":
 
 def of_published(bank: "Bank", spec: "SessionSpec", choices: Mapping[str, Any]) -> "SessionSpec":
     """Keep a session to the items that a bank was published with, where it was and no items are left out by name."""
-    from itembank.estimation.published_errors import selection_or_published  # noqa: PLC0415
+    from itembank.estimation.past_errors import selection_or_published  # noqa: PLC0415
     from itembank.files.documents import read_toml  # noqa: PLC0415
 
     published = selection_or_published(bank, None)

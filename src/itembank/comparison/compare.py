@@ -6,25 +6,33 @@ from collections.abc import Sequence
 import numpy as np
 
 from itembank.bank.arguments import GivenBank, GivenResponses, GivenSelection, as_bank, as_new_responses, as_selection
-from itembank.comparison.calibration_errors import MINIMUM_MODELS, calibration_errors
-from itembank.comparison.checks import bank_and_targets, chosen_models
-from itembank.comparison.compared_models import ComparedModels
+from itembank.bank.banks import Bank
+from itembank.comparison.compared_models import ComparedModels, bank_and_targets, chosen_models
 from itembank.comparison.comparison_spec import ComparisonSpec
 from itembank.comparison.comparisons import Comparison, ModelPairs, Ranking, ReferenceTests
 from itembank.comparison.difference_tests import tested_differences
-from itembank.comparison.differences import TargetErrors, differences, learn_errors, raw_standard_errors
-from itembank.comparison.pair_variance import pair_variance
+from itembank.comparison.differences import (
+    MINIMUM_MODELS,
+    TargetErrors,
+    calibration_errors,
+    differences,
+    learn_errors,
+    raw_standard_errors,
+)
+from itembank.comparison.pairs import model_pairs
 from itembank.errors import DataError, DataWarning, ParameterError
-from itembank.estimation.checks import check_headline
-from itembank.estimation.estimate import estimate
-from itembank.estimation.estimates import ScoreEstimates
-from itembank.estimation.estimator_specs import METHODS, Auto, EstimationSpec, PointSpec, Stacked
+from itembank.estimation.estimands import run_variance
+from itembank.estimation.estimate import check_headline, estimate
+from itembank.estimation.estimates import Typicality
+from itembank.estimation.estimator_specs import METHODS, RUN, Auto, Estimand, EstimationSpec, PointSpec, Stacked
 from itembank.estimation.folds import folds
-from itembank.estimation.observations import known_items
-from itembank.estimation.published_errors import selection_or_published
-from itembank.estimation.typicality import Typicality
+from itembank.estimation.observations import Observations, known_items
+from itembank.estimation.past_errors import selection_or_published
+from itembank.estimation.response_summary import summarise_responses
+from itembank.numerics.arrays import FloatArray
 from itembank.numerics.threads import one_blas_thread
 from itembank.progress import ProgressCallback, silent
+from itembank.responses.responses import ResponseMatrix
 from itembank.responses.score_names import OVERALL
 
 PAIRED = "paired"
@@ -108,7 +116,9 @@ def compare(
         values, standard_errors = None, raw_standard_errors(errors, counts)
         typicality = Typicality.unknown(matrix.n_models)
     else:
-        estimates = _estimates(compared, estimator)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DataWarning)  # the warnings on the responses have been given
+            estimates = estimate(bank, matrix, selection=selection, method=estimator)
         values, standard_errors = estimates.value[:, compared.index], estimates.standard_error[:, compared.index]
         typicality = estimates.typicality
     is_learnt = np.array([error is not None for error in errors])
@@ -181,8 +191,18 @@ def _estimator(method: EstimationSpec | str) -> EstimationSpec | None:
     return METHODS.resolve(method)
 
 
-def _estimates(compared: ComparedModels, estimator: EstimationSpec) -> ScoreEstimates:
-    """Estimate the scores; the warnings on the responses have been given."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DataWarning)
-        return estimate(compared.bank, compared.responses, selection=compared.selection, method=estimator)
+def pair_variance(
+    estimand: Estimand,
+    bank: Bank,
+    observations: Observations,
+    responses: ResponseMatrix,  # Of the same models, with the attempts behind each response
+) -> FloatArray:
+    """Find the variance of each pair's difference in one run around the difference that is meant, (n_pairs, n_targets).
+
+    Runs of two models are independent, so that their variances around expected scores add up.
+    """
+    first, second = model_pairs(responses.n_models)
+    if estimand == RUN:
+        return np.zeros((first.size, len(bank.targets.names)))
+    variance = run_variance(bank, responses, summarise_responses(bank, observations).abilities)
+    return variance[first] + variance[second]

@@ -1,21 +1,57 @@
-"""The models to compare: their responses to the items of a bank, for the targets asked for."""
+"""The models to compare: which may be, and their responses to the items of a bank, for the targets asked for."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
 
+from itembank.bank.bank_views import asked_for, headline_names
 from itembank.bank.banks import Bank
 from itembank.bank.selections import Selection
-from itembank.comparison.calibration_errors import raw_scores
-from itembank.comparison.checks import check_shared, check_size, target_names
-from itembank.comparison.differences import ItemCounts
-from itembank.comparison.pairs import PairedDifferences, paired_differences
+from itembank.comparison.differences import ItemCounts, raw_scores
+from itembank.comparison.pairs import PairedDifferences, model_pairs, paired_differences, shared_counts
+from itembank.errors import N_SHOWN, DataError, DataWarning, ParameterError, did_you_mean, shown, warn
 from itembank.estimation.observations import Observations, observe
-from itembank.estimation.scenario_sums import scenario_sums
+from itembank.estimation.predictions import scenario_sums
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.responses.responses import ResponseMatrix
+from itembank.responses.score_names import OVERALL
+
+MANY_ROWS = 500_000
+MAXIMUM_ROWS = 5_000_000
+"""Each row is some 20 numbers: a tenth of a gigabyte for many rows, nearly one for the most."""
+
+
+def chosen_models(responses: ResponseMatrix, models: Sequence[str] | None) -> ResponseMatrix:
+    """Rows of the models to compare; refuses fewer than two, and one named twice."""
+    if models is not None:
+        wanted = [str(name) for name in models]
+        repeated = [name for name, count in Counter(wanted).items() if count > 1]
+        if repeated:
+            raise ParameterError(f"every model to compare must be named once, got {shown(repeated)} more than once.")
+        responses = responses.take(models=responses.model_indices(wanted))
+    if responses.n_models < 2:
+        raise ParameterError(
+            f"a comparison needs at least two models, got {shown(responses.model_ids) or 'none'}. "
+            "Give the responses of another one, or ask itembank estimate for its score."
+        )
+    return responses
+
+
+def bank_and_targets(bank: Bank, target: str | Sequence[str]) -> tuple[Bank, str | Sequence[str]]:
+    """Return the bank that gives the headline score among the targets, and the targets; one bank gives one."""
+    if bank.headline is not None and target == OVERALL:
+        return bank, bank.targets.last
+    known = headline_names(bank)
+    names = [target] if isinstance(target, str) else list(target)
+    asked = [name for name in names if name in known]
+    if len(asked) + (bool(asked) and OVERALL in names) > 1:
+        raise ParameterError(
+            f"one comparison is of one of {shown([OVERALL, *known])}, got {shown(names)}. Compare once for each."
+        )
+    return (asked_for(bank, asked[0]) if asked else bank), target
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,20 +69,36 @@ class ComparedModels:
     def create(
         cls, bank: Bank, responses: ResponseMatrix, selection: Selection | None, target: str | Sequence[str]
     ) -> Self:
-        """Check that the models can be compared.
-
-        Raises
-        ------
-        ParameterError
-            For another target, or more rows than fit into memory.
-        DataError
-            When two models share no item.
-        """
-        targets, index = target_names(bank, target)
-        check_size(responses.n_models, len(targets))
+        """Check that the models can be compared."""
+        known = bank.targets.names
+        wanted = known if target == "all" else (target,) if isinstance(target, str) else tuple(target)
+        wanted = tuple(dict.fromkeys(wanted))
+        absent = [name for name in wanted if name not in known]
+        if absent or not wanted:
+            raise ParameterError(
+                f"target must be 'all' or one of {shown(known, limit=20)}, got {shown(absent) or 'none'}."
+                f"{did_you_mean(absent, known)}"
+            )
+        n_models, advice = responses.n_models, "Name fewer models, or ask for fewer targets."
+        n_rows = n_models * (n_models - 1) // 2 * len(wanted)
+        if n_rows > MAXIMUM_ROWS:
+            raise ParameterError(
+                f"a comparison holds at most {MAXIMUM_ROWS:,} rows, {n_models} models make {n_rows:,}. {advice}"
+            )
+        if n_rows > MANY_ROWS:
+            warn(f"comparing all pairs of {n_models} models makes {n_rows:,} rows. {advice}", DataWarning)
         observations = observe(bank, responses, selection)
-        check_shared(responses.model_ids, ~np.isnan(observations.responses))
-        return cls(bank, responses, selection, observations, targets, index)
+        shared = shared_counts(~np.isnan(observations.responses))
+        apart = np.flatnonzero(shared == 0)
+        if apart.shape[0]:
+            names, (first, second) = responses.model_ids, model_pairs(n_models)
+            lonely = [f"{names[first[k]]} and {names[second[k]]}" for k in apart[: N_SHOWN + 1]]
+            raise DataError(
+                f"models to compare must share items, {apart.shape[0]} of {shared.shape[0]} pairs share none: "
+                f"{shown(lonely)}. Run the same selection on both, or compare their estimates from itembank estimate."
+            )
+        index = np.array([known.index(name) for name in wanted], dtype=np.int64)
+        return cls(bank, responses, selection, observations, wanted, index)
 
     def target_weights(self) -> FloatArray:
         """Weight of each scenario in each target asked for, (n_targets, n_scenarios)."""

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from itembank.checks import check_fraction, check_one_of, check_whole
-from itembank.estimation.estimand_names import ESTIMANDS, RUN, Estimand
+from itembank.estimation.estimator_specs import ESTIMANDS, RUN, Estimand
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,13 +7,9 @@ import numpy as np
 
 from itembank.comparison.compared_models import ComparedModels
 from itembank.comparison.comparison_spec import ComparisonSpec
-from itembank.comparison.difference_tests import DifferenceTests
+from itembank.comparison.difference_tests import DifferenceTests, bootstrap_intervals, mcnemar_exact, paired_t
 from itembank.comparison.pairs import PairedDifferences, model_pairs
-from itembank.comparison.ranking import square, tied_groups
-from itembank.comparison.reference_tests import bootstrap_intervals, mcnemar_exact, paired_t
-from itembank.estimation.estimates import known_number
-from itembank.estimation.scores import Scores
-from itembank.estimation.typicality import Typicality
+from itembank.estimation.estimates import Scores, Typicality, known_number
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.responses.score_names import OVERALL
 from itembank.tabular import Tabular
@@ -291,3 +287,34 @@ class Comparison(Tabular):
 def _if_binary(compared: ComparedModels, values: FloatArray) -> FloatArray:
     """Keep values that are defined for responses of 0 and 1 only; NaN for other responses."""
     return values if compared.responses.is_binary else np.full(values.shape, np.nan)
+
+
+def tied_groups(
+    scores: FloatArray,  # (n_models,): NaN comes last
+    is_different: BoolArray,  # (n_models, n_models): Symmetric: which pairs differ significantly
+) -> tuple[IntArray, IntArray]:
+    """Order of the models from best to worst, and the group of each.
+
+    The best model begins group 1; going down, the first model that differs significantly from the best of the
+    current group begins the next. Groups are runs of the order, so every model is in exactly one; two models of
+    neighbouring groups need not differ significantly from each other.
+
+    Returns order (n_models,): Rows of the models, best first; equal scores in the order they came; group (n_models,):
+    Group of each model, in the order of `scores`, from 1.
+    """
+    order = np.argsort(-scores, kind="stable").astype(np.int64)
+    group = np.ones(scores.shape[0], dtype=np.int64)
+    start, number = 0, 1
+    while True:  # a round for each group, not for each model
+        group[order[start:]] = number
+        beyond = np.flatnonzero(is_different[order[start], order[start + 1 :]])
+        if beyond.size == 0:
+            return order, group
+        start, number = start + 1 + int(beyond[0]), number + 1
+
+
+def square(values: BoolArray, first: IntArray, second: IntArray, n_models: int) -> BoolArray:
+    """Values of pairs (n_pairs,) as a symmetric matrix (n_models, n_models)."""
+    matrix = np.zeros((n_models, n_models), dtype=bool)
+    matrix[first, second] = values
+    return matrix | matrix.T

@@ -4,10 +4,87 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from itembank.comparison.calibration_errors import MINIMUM_MODELS, CalibrationErrors
-from itembank.comparison.error_model import NO_ERROR, PairErrorModel, fit_pair_errors
-from itembank.comparison.pairs import PairedDifferences, model_pairs
+from itembank.bank.banks import Bank
+from itembank.bank.selections import Selection
+from itembank.comparison.pairs import NO_ERROR, PairedDifferences, PairErrorModel, fit_pair_errors, model_pairs
+from itembank.estimation.calibrated_scores import error_inflation
+from itembank.estimation.estimator_specs import PointSpec, Stacked, Weighted
+from itembank.estimation.folds import folds
+from itembank.estimation.method_trials import try_methods
+from itembank.estimation.observations import Observations
+from itembank.estimation.past_errors import published_subset
+from itembank.estimation.response_summary import weighted_mean
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+
+MINIMUM_MODELS = 15
+"""With fewer calibration models the classical standard error is more reliable than one learnt from their errors."""
+MAXIMUM_MODELS = 500
+"""At most this many calibration models are taken, spread evenly over the list. More of them give many more pairs but
+hardly a better fit."""
+
+
+@dataclass(frozen=True, slots=True)
+class CalibrationErrors:
+    """Estimates less truth of calibration models that neither the items nor the fits have seen."""
+
+    # (n_models, n_columns): To the items that the new models answered; NaN where missing. None of a bank published
+    # without them.
+    responses: FloatArray | None
+    errors: FloatArray  # (n_models, n_targets): NaN where the estimate or the truth is unknown
+    # (n_models, n_targets): Expected size of each error, as `estimate` gives it: what is expected of the model's
+    # answers, times what past errors were to it. The same for all models where raw means are compared.
+    standard_errors: FloatArray
+
+
+def calibration_errors(
+    bank: Bank,
+    observations: Observations,  # Of the models to compare
+    columns: BoolArray,  # (n_columns,): Which of their items the calibration models are to answer
+    selection: Selection | None,
+    spec: PointSpec | Stacked | None,  # Estimator, fitted without the model; None for the raw weighted mean
+) -> CalibrationErrors | None:
+    """Find the errors of up to 500 calibration models, had they answered the items in `columns`, (n_columns,).
+
+    Items that were chosen by looking at the calibration models suit these better than new ones. So where the selection
+    says how it was made, every fold chooses its own items, as for the intervals of single models (`try_methods`). A
+    bank that was published with the items to run keeps such errors.
+
+    None with fewer than 15 calibration models whose scores are known, or an estimator that cannot be fitted without
+    some of them.
+    """
+    kept = None if spec is None else published_subset(bank, selection, spec)
+    if kept is not None:
+        size = error_inflation(kept.errors, kept.scales)
+        return CalibrationErrors(None, kept.errors, kept.scales * size)
+    known = bank.distinct_models
+    if known.size < MINIMUM_MODELS:
+        return None
+    # evenly, not the first: models often stand in order of date or score
+    places = np.linspace(0, known.size - 1, min(known.size, MAXIMUM_MODELS)).round().astype(np.int64)
+    rows = known[np.unique(places)]
+    items = observations.take(models=np.arange(0), columns=np.flatnonzero(columns))
+    if spec is None:
+        if selection is not None and not selection.is_random and folds(bank):
+            errors = try_methods(bank, items, selection, Weighted().members).by(Weighted()).error[rows]
+        else:
+            answers = bank.responses.of_items(items.positions, models=rows)
+            errors = raw_scores(bank, answers, items.positions, items.weights) - bank.known_scores.value[rows]
+        size = error_inflation(errors, np.ones(errors.shape))
+        scales = np.tile(size, (rows.size, 1))
+    elif not folds(bank):
+        return None
+    else:
+        past = try_methods(bank, items, selection, spec.members).past(spec).estimates
+        errors, scale = past.error[rows], past.scale[rows]
+        scales = scale * error_inflation(errors, scale)
+    return CalibrationErrors(bank.responses.of_items(items.positions, models=rows), errors, scales)
+
+
+def raw_scores(bank: Bank, responses: FloatArray, positions: IntArray, weights: FloatArray) -> FloatArray:
+    """Weighted means and the overall score made of them, (n_models, n_targets); NaN where a scenario has no item."""
+    targets = bank.targets
+    means = weighted_mean(responses, weights, targets.scenario_index[positions], targets.n_scenarios)
+    return targets.with_overall(means)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,27 +105,42 @@ class TargetErrors:
 
 
 def learn_errors(
-    calibration: CalibrationErrors, disagreement: FloatArray, targets: IntArray, *, level: float
+    calibration: CalibrationErrors,
+    # (n_pairs, n_targets): Classical variance of the paired difference of the calibration models' responses
+    disagreement: FloatArray,
+    targets: IntArray,  # (n_targets,): Where the targets stand among those of the errors
+    *,
+    level: float,
 ) -> list[TargetErrors | None]:
-    """Return the error model of every target; None where too few calibration models have errors.
-
-    Parameters
-    ----------
-    calibration : CalibrationErrors
-    disagreement : (n_pairs, n_targets)
-        Classical variance of the paired difference of the calibration models' responses.
-    targets : (n_targets,)
-        Where the targets stand among those of the errors.
-    level : float
-    """
-    return [
-        _learn(calibration.errors[:, k], calibration.standard_errors[:, k], disagreement[:, t], level=level)
-        for t, k in enumerate(targets)
-    ]
+    """Return the error model of every target; None where too few calibration models have errors."""
+    learnt: list[TargetErrors | None] = []
+    first, second = model_pairs(calibration.errors.shape[0])
+    for t, k in enumerate(targets.tolist()):
+        errors, standard_errors = calibration.errors[:, k], calibration.standard_errors[:, k]
+        known = ~(np.isnan(errors) | np.isnan(standard_errors))
+        if known.sum() < MINIMUM_MODELS:
+            learnt.append(None)
+            continue
+        usable = known[first] & known[second] & ~np.isnan(disagreement[:, t])
+        a, b = first[usable], second[usable]
+        number = np.cumsum(known) - 1
+        model = fit_pair_errors(
+            errors[known],
+            disagreement[usable, t],
+            number[a],
+            number[b],
+            independent=standard_errors[a] ** 2 + standard_errors[b] ** 2,
+            level=level,
+        )
+        learnt.append(TargetErrors(model, float(np.sqrt(np.mean(errors[known] ** 2)))))
+    return learnt
 
 
 def differences(
-    raw: FloatArray, estimates: FloatArray | None, pairs: PairedDifferences, is_learnt: BoolArray
+    raw: FloatArray,  # (n_models, n_targets)
+    estimates: FloatArray | None,  # (n_models, n_targets)
+    pairs: PairedDifferences,  # Of the same models
+    is_learnt: BoolArray,  # (n_targets,): Whether the target's errors were learnt from calibration models
 ) -> tuple[FloatArray, FloatArray]:
     """Differences of pairs, and scores of models: estimated ones, or raw ones where there is none.
 
@@ -56,18 +148,7 @@ def differences(
     `error_variance` is for these. Without learnt errors it is over the items that both answered, for which the
     classical variance holds. Where both answered the same items the two are equal.
 
-    Parameters
-    ----------
-    raw, estimates : (n_models, n_targets)
-    pairs : PairedDifferences
-        Of the same models.
-    is_learnt : (n_targets,)
-        Whether the target's errors were learnt from calibration models.
-
-    Returns
-    -------
-    difference : (n_pairs, n_targets)
-    score : (n_models, n_targets)
+    Returns difference (n_pairs, n_targets); score (n_models, n_targets).
     """
     first, second = model_pairs(raw.shape[0])
     score = raw if estimates is None else np.where(np.isnan(estimates), raw, estimates)
@@ -81,13 +162,18 @@ def raw_standard_errors(errors: list[TargetErrors | None], counts: ItemCounts) -
     The errors were learnt on n items of N; for m they are scaled by ``(1/m - 1/N) / (1/n - 1/N)``, as the classical
     variance scales by itself.
     """
-    columns = [
-        np.full(counts.observed.shape[0], np.nan)
-        if error is None
-        else error.size * np.sqrt(_scaling(counts.observed[:, t], int(counts.calibration[t]), int(counts.total[t])))
-        for t, error in enumerate(errors)
-    ]
-    return np.column_stack(columns)
+    result = np.full(counts.observed.shape, np.nan)
+    for t, error in enumerate(errors):
+        observed, n_items, total = counts.observed[:, t], int(counts.calibration[t]), int(counts.total[t])
+        if error is None:
+            continue
+        if n_items >= total:
+            scaling = np.where(observed >= total, 0.0, 1.0)
+        else:
+            number = np.where(observed > 0, observed, np.nan)
+            scaling = (1.0 / number - 1.0 / total) / (1.0 / n_items - 1.0 / total)
+        result[:, t] = error.size * np.sqrt(scaling)
+    return result
 
 
 def error_variance(
@@ -127,34 +213,4 @@ def least_variance(n_shared: IntArray, n_total: int) -> FloatArray:
     the adjusted interval of Bonett and Price (2012, J. Educ. Behav. Stat. 37), for a finite population.
     """
     result: FloatArray = np.maximum(1.0 - n_shared / n_total, 0.0) * 2.0 / (n_shared + 2.0) ** 2
-    return result
-
-
-def _learn(
-    errors: FloatArray, standard_errors: FloatArray, disagreement: FloatArray, *, level: float
-) -> TargetErrors | None:
-    known = ~(np.isnan(errors) | np.isnan(standard_errors))
-    if known.sum() < MINIMUM_MODELS:
-        return None
-    first, second = model_pairs(errors.shape[0])
-    usable = known[first] & known[second] & ~np.isnan(disagreement)
-    first, second = first[usable], second[usable]
-    number = np.cumsum(known) - 1
-    model = fit_pair_errors(
-        errors[known],
-        disagreement[usable],
-        number[first],
-        number[second],
-        independent=standard_errors[first] ** 2 + standard_errors[second] ** 2,
-        level=level,
-    )
-    return TargetErrors(model, float(np.sqrt(np.mean(errors[known] ** 2))))
-
-
-def _scaling(observed: IntArray, n_items: int, total: int) -> FloatArray:
-    """``(1/m - 1/N) / (1/n - 1/N)``; 0 for all items, NaN for none."""
-    if n_items >= total:
-        return np.where(observed >= total, 0.0, 1.0)
-    number = np.where(observed > 0, observed, np.nan)
-    result: FloatArray = (1.0 / number - 1.0 / total) / (1.0 / n_items - 1.0 / total)
     return result

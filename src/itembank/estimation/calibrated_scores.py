@@ -1,109 +1,142 @@
-"""Estimates with intervals from past errors, or from the item model alone."""
+"""Intervals of estimates from the errors of past models left out (`OutOfFold`), or from the item model alone."""
 
-from dataclasses import dataclass
-from typing import Self
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from itembank.bank.headlines import Headline
-from itembank.estimation.out_of_fold import OutOfFold
-from itembank.estimation.posterior import standard_error
+from itembank.estimation.estimates import Scores
+from itembank.estimation.predictions import standard_error
 from itembank.estimation.response_summary import ResponseSummary, posterior_moments
-from itembank.estimation.scores import Scores
 from itembank.numerics.arrays import FloatArray
-from itembank.numerics.intervals import ROUNDING, calibrated_half_widths, cut_to_possible, normal_reach
+from itembank.numerics.intervals import ROUNDING, calibrated_half_widths, cut_to_possible, interval_scores, normal_reach
 from itembank.responses.targets import ScoreTargets
+
+UNUSUAL = 0.9
+"""Quantile of the misfit of calibration models from which errors may grow faster."""
+LEAST_OWN = 0.25
+"""Part of the squared errors that is the estimates' own at the least: what is taken out is itself uncertain."""
 
 
 @dataclass(frozen=True, slots=True)
-class Possible:
-    """Which scores can be, given what was answered; each (n_models, n_targets)."""
+class OutOfFold:
+    """Estimates of each calibration model by a method that has not seen it."""
 
-    known: FloatArray  # The least: the score with all unseen items failed
-    unseen: FloatArray  # What solving them all adds to it; 0 where the score is exact
+    # (n_models, n_targets): Full scores of the calibration models; NaN where unknown. Targets are `ScoreTargets.names`.
+    truth: FloatArray
+    # (n_models, n_targets): Estimates from fits, and for 'stacked' weights, that the model took no part in; NaN where
+    # there is none.
+    value: FloatArray
+    standard_error: FloatArray  # (n_models, n_targets): By the item model alone, not calibrated
+    # (n_models, n_targets): Expected size of each error up to a factor, which the widths of intervals follow.
+    scale: FloatArray
+    # (n_models, n_targets): Sampling variance of the truths (`KnownScores`); None where these are exact.
+    truth_variance: FloatArray | None = None
 
-    @classmethod
-    def of(cls, targets: ScoreTargets, summary: ResponseSummary, headline: Headline | None = None) -> Self:
-        """Add up the weights of answered items; a headline score may be anything, unless all answers give it."""
-        known, unseen = targets.with_overall(summary.known), targets.with_overall(summary.open_weight)
-        if headline is not None:
-            is_exact = summary.is_complete.all(axis=1) & headline.follows_answers
-            known[:, -1] = np.where(is_exact, headline.win_rates(summary.known), 0.0)
-            unseen[:, -1] = np.where(is_exact, 0.0, 1.0)
-        return cls(known, unseen)
+    @property
+    def error(self) -> FloatArray:
+        """Estimate less truth, what is not known of the truth taken out, (n_models, n_targets)."""
+        error: FloatArray = self.value - self.truth
+        if self.truth_variance is None:
+            return error
+        return without_sampling_error(error, self.truth_variance, self.scale)
 
-    def cut(self, low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Cut intervals to the possible scores."""
-        return cut_to_possible(low, high, self.known, self.unseen)
-
-
-def calibrated(
-    targets: ScoreTargets,
-    summary: ResponseSummary,
-    value: FloatArray,
-    past: OutOfFold,
-    *,
-    scale: FloatArray,
-    level: float,
-    headline: Headline | None = None,
-) -> Scores:
-    """Give estimates (n_models, n_targets) intervals as wide as past errors ask for (`calibrated_half_widths`).
-
-    No interval is narrower than the chance in the answers that were not seen, however small past errors were.
-
-    Parameters
-    ----------
-    targets, summary, value
-    past : OutOfFold
-        A score of which no error is known gets the interval of the item model.
-    scale : (n_models, n_targets)
-        Expected size of each error up to a factor, as `past` has it for the calibration models.
-    level : float
-    headline : Headline or None
-        The score that the last column is of, where it is not the overall one.
-    """
-    possible = Possible.of(targets, summary, headline)
-    scale = np.where(possible.unseen > 0.0, scale, 0.0)
-    measured = calibrated_half_widths(past.error, past.scale, scale, level=level)
-    model_error = _model_error(targets, summary, value)
-    is_unknown = np.isnan(measured)
-    half = np.where(is_unknown, normal_reach(level) * model_error, measured)
-    size = np.where(is_unknown, model_error, scale * error_inflation(past.error, past.scale))
-    least = _least_half_widths(targets, summary, level=level, headline=headline)
-    return _within_bounds(possible, value, error=size, half=half, least=least)
+    @property
+    def interval_scores(self) -> FloatArray:
+        """Winkler's scores of the overall score's 95 % intervals, if they rested on these errors, (n_models,)."""
+        return interval_scores(self.error[:, -1], self.scale[:, -1])
 
 
-def model_based(targets: ScoreTargets, summary: ResponseSummary, value: FloatArray, *, level: float) -> Scores:
-    """Give estimates (n_models, n_targets) the intervals of the item model: ``value +- z`` standard errors."""
-    model_error = _model_error(targets, summary, value)
-    half = normal_reach(level) * model_error
-    least = _least_half_widths(targets, summary, level=level)
-    return _within_bounds(Possible.of(targets, summary), value, error=model_error, half=half, least=least)
-
-
-def _model_error(targets: ScoreTargets, summary: ResponseSummary, value: FloatArray) -> FloatArray:
-    """Find standard errors by the item model alone, (n_models, n_targets)."""
-    means, variances = posterior_moments(targets, summary)
-    return standard_error(value, means, variances)
-
-
-def _least_half_widths(
-    targets: ScoreTargets, summary: ResponseSummary, *, level: float, headline: Headline | None = None
+def without_sampling_error(
+    error: FloatArray,  # (n_models, n_targets): NaN where unknown
+    variance: FloatArray,  # (n_models, n_targets)
+    scale: FloatArray,  # (n_models, n_targets)
 ) -> FloatArray:
-    """Half-widths by the noise of unseen answers alone, (n_models, n_targets); none is known of a headline score."""
-    of_overall = summary.noise @ targets.scenario_weights**2
-    noise = np.column_stack([summary.noise, of_overall if headline is None else np.zeros(of_overall.shape)])
-    result: FloatArray = normal_reach(level) * np.sqrt(noise)
+    """Shrink errors against truths that are known up to a sampling variance to the size of the errors themselves.
+
+    The truth's own error is independent of the estimate's, so ``E[(T - Z_obs)^2] = k^2 s^2 + v``. With k from all
+    models, each error is multiplied by ``sqrt(k^2 s^2 / (k^2 s^2 + v))``, which gives it the right variance, and for
+    normal errors the right distribution. Where all of v is zero the errors stay as they are.
+    """
+    is_known = ~(np.isnan(error) | np.isnan(variance) | np.isnan(scale))
+    if not np.any(variance[is_known] > 0.0):
+        return error
+    squares, known_variance, expected = (np.where(is_known, part, 0.0) for part in (error**2, variance, scale**2))
+    # sums, not means of ratios: a model that answered everything has no scale
+    observed = squares.sum(axis=0)
+    own = np.maximum(observed - known_variance.sum(axis=0), LEAST_OWN * observed)
+    total = expected.sum(axis=0)
+    own_variance = expected * np.divide(own, total, out=np.zeros(own.shape), where=total > 0.0)
+    both = own_variance + known_variance
+    factor = np.sqrt(np.divide(own_variance, both, out=np.ones(both.shape), where=known_variance > 0.0))
+    result: FloatArray = error * factor
     return result
 
 
-def _within_bounds(
-    possible: Possible, value: FloatArray, *, error: FloatArray, half: FloatArray, least: FloatArray
+def with_tail(
+    estimates: OutOfFold,
+    misfit: FloatArray,  # (n_models,)
+) -> tuple[OutOfFold, float]:
+    """Let the scale grow faster beyond the 90th percentile of the misfit, where that makes better intervals.
+
+    On leaderboards of right and wrong answers it mostly does; where responses are graded, misfit has long tails that
+    errors do not follow, and intervals of unusual models would be three times too wide. So the calibration models left
+    out decide: by Winkler's score of the overall score's 95 % intervals.
+
+    Returns OutOfFold: With the scale that serves better; float: The 90th percentile, or infinity.
+    """
+    known = misfit[~np.isnan(misfit)]
+    if known.size == 0:
+        return estimates, np.inf
+    tail = float(np.quantile(known, UNUSUAL))
+    other = replace(estimates, scale=grown(estimates.scale, misfit[:, None], tail))
+    lost = estimates.interval_scores - other.interval_scores
+    return (other, tail) if np.nansum(lost) > 0.0 else (estimates, np.inf)
+
+
+def grown(scale: FloatArray, misfit: FloatArray, tail: float) -> FloatArray:
+    """Let a scale grow with the root of the misfit where this lies beyond the tail; all (n_models, n_targets)."""
+    result: FloatArray = scale * np.sqrt(np.maximum(misfit / tail, 1.0))
+    return result
+
+
+def with_intervals(
+    targets: ScoreTargets,
+    summary: ResponseSummary,
+    value: FloatArray,  # (n_models, n_targets)
+    *,
+    level: float,
+    past: OutOfFold | None = None,  # A score of which no error is known gets the interval of the item model
+    # (n_models, n_targets): Expected size of each error up to a factor, as `past` has it for the calibration models
+    scale: FloatArray | None = None,
+    headline: Headline | None = None,  # The score that the last column is of, where it is not the overall one
 ) -> Scores:
-    """Cut estimates and intervals to what is possible; an interval reaches at least so far from what is left."""
-    inside, _ = possible.cut(value, value)
-    low, high = possible.cut(np.fmin(value - half, inside - least), np.fmax(value + half, inside + least))
-    return Scores(inside, error, low, high)
+    """Give estimates intervals as wide as past errors ask for (`calibrated_half_widths`), or the item model's.
+
+    Those of the item model are ``value +- z`` standard errors. No interval is narrower than the chance in the answers
+    that were not seen, however small past errors were, and all lie between what the score would be with all unseen
+    items failed and all solved.
+    """
+    reach = normal_reach(level)
+    known, unseen = targets.with_overall(summary.known), targets.with_overall(summary.open_weight)
+    noise = np.column_stack([summary.noise, summary.noise @ targets.scenario_weights**2])
+    if headline is not None:  # it may be anything, unless all answers give it, and nothing is known of its noise
+        is_exact = summary.is_complete.all(axis=1) & headline.follows_answers
+        known[:, -1] = np.where(is_exact, headline.win_rates(summary.known), 0.0)
+        unseen[:, -1] = np.where(is_exact, 0.0, 1.0)
+        noise[:, -1] = 0.0
+    error = standard_error(value, *posterior_moments(targets, summary))
+    half = reach * error
+    if past is not None and scale is not None:
+        scale = np.where(unseen > 0.0, scale, 0.0)
+        measured = calibrated_half_widths(past.error, past.scale, scale, level=level)
+        is_unknown = np.isnan(measured)
+        half = np.where(is_unknown, half, measured)
+        error = np.where(is_unknown, error, scale * error_inflation(past.error, past.scale))
+    least = reach * np.sqrt(noise)
+    inside, _ = cut_to_possible(value, value, known, unseen)
+    low, high = np.fmin(value - half, inside - least), np.fmax(value + half, inside + least)
+    return Scores(inside, error, *cut_to_possible(low, high, known, unseen))
 
 
 def error_inflation(error: FloatArray, expected: FloatArray) -> FloatArray:

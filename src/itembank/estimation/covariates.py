@@ -8,50 +8,40 @@ import polars as pl
 
 from itembank.bank.banks import Bank
 from itembank.errors import DataError
+from itembank.estimation.estimates import Scores
 from itembank.estimation.estimator_specs import Stacked
 from itembank.estimation.folds import folds
-from itembank.estimation.forecast import Forecast
-from itembank.estimation.members_out_of_fold import MembersOutOfFold
-from itembank.estimation.point import calibration_scores
-from itembank.estimation.regression.ridge import predict_ridge
-from itembank.estimation.scores import Scores
+from itembank.estimation.past_errors import MembersOutOfFold
+from itembank.estimation.point_methods import Forecast
+from itembank.estimation.regressions import predict_ridge
 from itembank.numerics.arrays import mean_where_known
 from itembank.numerics.intervals import calibrated_half_widths
 from itembank.progress import ProgressCallback, silent
 from itembank.responses.model_features import ModelFeatures
 from itembank.responses.responses import ResponseMatrix
 
-LEAST_GAIN = 1e-3
+LEAST = 1.0 - 1e-3
 """A smaller relative gain is none: rounding must not decide whether covariates count."""
 
 
 def forecast_scores(
-    bank: Bank, models: pl.DataFrame, columns: Sequence[str], *, progress: ProgressCallback = silent
+    bank: Bank,
+    models: pl.DataFrame,  # The new models' table
+    columns: Sequence[str],
+    *,
+    progress: ProgressCallback = silent,
 ) -> Forecast:
     """Forecast the scores of new models, and of each calibration model as if it were new, by ridge regression.
 
     Categories are pooled partially: the ridge penalty, which has the least squared error on models left out one at a
     time, draws what is particular to a category of few models to nothing. Columns that say nothing of scores so leave
     little but the mean.
-
-    Parameters
-    ----------
-    bank : Bank
-    models : DataFrame of n_new rows
-        The new models' table.
-    columns : sequence of str
-    progress : ProgressCallback
-
-    Raises
-    ------
-    DataError
-        When a table lacks a column, or too few models can be left out.
     """
     bank.check_responses("Covariates need")
     past_models = bank.responses.models
     features = ModelFeatures.fit(past_models, columns)
     new = features.of(models, "the new models' table")
-    past = np.full(calibration_scores(bank).shape, np.nan)
+    past = np.full(bank.known_scores.value.shape, np.nan)
     parts = folds(bank, progress=progress)
     if not parts:
         raise DataError(
@@ -62,9 +52,9 @@ def forecast_scores(
     for fold in parts:
         known = fold.bank.responses.models
         seen = ModelFeatures.fit(known, columns)
-        scores = calibration_scores(fold.bank)
+        scores = fold.bank.known_scores.value
         past[fold.held_out] = predict_ridge(seen.of(known), scores, seen.of(past_models[fold.held_out.tolist()]))
-    return Forecast(tuple(columns), past, predict_ridge(features.of(past_models), calibration_scores(bank), new))
+    return Forecast(tuple(columns), past, predict_ridge(features.of(past_models), bank.known_scores.value, new))
 
 
 def with_forecast(members: MembersOutOfFold, forecast: Forecast, spec: Stacked) -> MembersOutOfFold:
@@ -74,7 +64,7 @@ def with_forecast(members: MembersOutOfFold, forecast: Forecast, spec: Stacked) 
     small.
     """
     more = beside(members, forecast)
-    return more if _is_better(_mean_error(more, spec), _mean_error(members, spec)) else members
+    return more if _mean_error(more, spec) < LEAST * _mean_error(members, spec) else members
 
 
 def beside(members: MembersOutOfFold, forecast: Forecast) -> MembersOutOfFold:
@@ -86,20 +76,16 @@ def explain_forecast(members: MembersOutOfFold, forecast: Forecast, spec: Stacke
     """Say whether covariates count, and what they did for past models left out."""
     without, with_it = (100.0 * _mean_error(each, spec) for each in (members, beside(members, forecast)))
     names = " and ".join(forecast.columns)
-    if _is_better(with_it, without):
+    if with_it < LEAST * without:
         return f" Knowing {names} lowers errors from {without:.2f} to {with_it:.2f} points."
     return f" Knowing {names} does not count: errors would be {with_it:.2f} instead of {without:.2f} points."
 
 
 def explain_alone(bank: Bank, forecast: Forecast) -> str:
     """Say what forecasts without any answer were worth for past models left out."""
-    error = 100.0 * float(mean_where_known(np.abs(forecast.past - calibration_scores(bank)))[-1])
+    error = 100.0 * float(mean_where_known(np.abs(forecast.past - bank.known_scores.value))[-1])
     names = " and ".join(forecast.columns)
     return f"{names} alone. Mean error of the overall score of past models left out in turn: {error:.2f} points."
-
-
-def _is_better(with_it: float, without: float) -> bool:
-    return with_it < (1.0 - LEAST_GAIN) * without
 
 
 def _mean_error(members: MembersOutOfFold, spec: Stacked) -> float:
@@ -113,7 +99,7 @@ def forecast_alone(bank: Bank, forecast: Forecast, *, level: float) -> Scores:
 
     Intervals are as wide as the forecasts' errors of past models ask for, the same for all models.
     """
-    errors = forecast.past - calibration_scores(bank)
+    errors = forecast.past - bank.known_scores.value
     half = calibrated_half_widths(errors, np.ones(errors.shape), np.ones(forecast.new.shape), level=level)
     size = np.broadcast_to(np.sqrt(mean_where_known(errors**2)), half.shape)
     value = forecast.new

@@ -5,13 +5,15 @@ from it by how answers vary from run to run, which is added to the interval.
 """
 
 import numpy as np
+import polars as pl
 
 from itembank.bank.banks import Bank
+from itembank.bank.linked_batches import batches
 from itembank.errors import DataError, remedy
-from itembank.estimation.basis import ScoreBasis, score_basis
+from itembank.estimation.estimates import Scores
 from itembank.estimation.observations import attempts_of, bank_positions
 from itembank.estimation.predictions import sums_at
-from itembank.estimation.scores import Scores
+from itembank.estimation.response_summary import ScoreBasis, score_basis
 from itembank.irt.bernoulli import probability
 from itembank.irt.parameters import ItemParameters
 from itembank.numerics.arrays import BoolArray, FloatArray
@@ -29,54 +31,55 @@ which gives a model that never succeeded in K attempts the upper limit of Wilson
 alone would say that its expected score is zero for sure."""
 
 
-def run_variance(bank: Bank, responses: ResponseMatrix, theta: FloatArray) -> FloatArray:
+def run_variance(
+    bank: Bank,
+    responses: ResponseMatrix,  # Of the new models, with the attempts behind each response
+    theta: FloatArray,  # (n_models, n_dims): Their abilities
+) -> FloatArray:
     """Find the variance of the score of one run around the expected score, (n_models, n_targets).
 
     That of `run_noise`, with the ratio from repeated attempts at the same items: the model's own at 20 items or more,
     or else those of the calibration models.
-
-    Parameters
-    ----------
-    bank : Bank
-    responses : ResponseMatrix
-        Of the new models, with the attempts behind each response.
-    theta : (n_models, n_dims)
-        Their abilities.
-
-    Raises
-    ------
-    DataError
-        When neither the models nor those of the calibration attempted items repeatedly.
     """
-    own, is_own = _own_ratios(bank, responses, theta)
+    own: FloatArray = np.ones(responses.n_models)
+    is_own: BoolArray = np.zeros(responses.n_models, dtype=bool)
+    if responses.n_trials is not None:
+        positions, trials = bank_positions(bank, responses.items["item_id"], "responses"), responses.n_trials
+        own, expected = attempt_ratio(
+            bank.parameters.take(positions), responses.responses, trials.astype(np.float64), theta, unlike=UNLIKE
+        )
+        is_own = expected > 0.0
     ratio = own if is_own.all() else np.where(is_own, own, past_ratio(bank))
     return run_noise(score_basis(bank), theta, ratio / attempts_of(responses))
 
 
-def run_noise(basis: ScoreBasis, theta: FloatArray, ratio: FloatArray) -> FloatArray:
-    """Return ``r sum_i omega_i^2 p_i (1 - p_i)`` over all items of each target, (n_models, n_targets).
-
-    Parameters
-    ----------
-    basis : ScoreBasis
-    theta : (n_models, n_dims)
-    ratio : (n_models,)
-        r: the variance of a response from run to run over ``p (1 - p)``; that of one attempt over their number.
-    """
-    return _with_overall(basis.targets, ratio[:, None] * sums_at(basis.weighted, theta).noise)
+def run_noise(
+    basis: ScoreBasis,
+    theta: FloatArray,  # (n_models, n_dims)
+    # (n_models,): r: the variance of a response from run to run over ``p (1 - p)``; that of one attempt over their
+    # number
+    ratio: FloatArray,
+) -> FloatArray:
+    """Return ``r sum_i omega_i^2 p_i (1 - p_i)`` over all items of each target, (n_models, n_targets)."""
+    variance = ratio[:, None] * sums_at(basis.weighted, theta).noise
+    return np.column_stack([variance, variance @ basis.targets.scenario_weights**2])
 
 
 def past_ratio(bank: Bank) -> float:
     """Divide the variance of one attempt by the item model's ``p (1 - p)``, over all calibration models together.
 
     It is less than one, since a model that solves half of some kind of items mostly solves the same half each time.
-
-    Raises
-    ------
-    DataError
-        When they attempted each item once.
     """
-    ratio = bank.cache.remember("attempt ratio", lambda: _past_ratio(bank))
+
+    def find() -> float:
+        if bank.published is not None or bank.responses.n_trials is None:
+            return float("nan")
+        trials = bank.responses.n_trials.astype(np.float64)
+        ratio, expected = attempt_ratio(bank.parameters, bank.responses.responses, trials, bank.calibration.abilities)
+        known = expected > 0.0
+        return float(np.average(ratio[known], weights=expected[known])) if known.any() else float("nan")
+
+    ratio = bank.cache.remember("attempt ratio", find)
     if np.isnan(ratio):
         how = remedy("repeats='count'", "itembank import --repeats count")
         other = remedy("estimand='run'", "--estimand run")
@@ -101,10 +104,10 @@ def widened(scores: Scores, variance: FloatArray, *, level: float) -> Scores:
 
 
 def attempt_ratio(
-    parameters: ItemParameters,
-    responses: FloatArray,
-    n_trials: FloatArray,
-    theta: FloatArray,
+    parameters: ItemParameters,  # Of n_columns items
+    responses: FloatArray,  # (n_models, n_columns)
+    n_trials: FloatArray,  # (n_models, n_columns)
+    theta: FloatArray,  # (n_models, n_dims)
     *,
     unlike: float = 0.0,
 ) -> tuple[FloatArray, FloatArray]:
@@ -113,20 +116,8 @@ def attempt_ratio(
     The variance of an attempt is ``y (1 - y) n / (n - 1)``, without bias; on average over the items it is taken to be
     at least ``q (1 - q)`` with ``q = unlike / (K + unlike)``, K attempts in all.
 
-    Parameters
-    ----------
-    parameters : ItemParameters
-        Of n_columns items.
-    responses, n_trials : (n_models, n_columns)
-    theta : (n_models, n_dims)
-    unlike : float
-
-    Returns
-    -------
-    (n_models,)
-        NaN without such an item.
-    (n_models,)
-        The sum that divides: zero where there are fewer than 20 such items.
+    Returns (n_models,): NaN without such an item; (n_models,): The sum that divides: zero where there are fewer than 20
+    such items.
     """
     repeated = (n_trials >= 2.0) & ~np.isnan(responses)
     p = probability(parameters, theta)
@@ -139,26 +130,22 @@ def attempt_ratio(
     return np.divide(variance, expected, out=nothing, where=expected > 0.0), expected
 
 
-def _own_ratios(bank: Bank, responses: ResponseMatrix, theta: FloatArray) -> tuple[FloatArray, BoolArray]:
-    """Return each model's own ratio, and whether it has one, each (n_models,)."""
-    if responses.n_trials is None:
-        return np.ones(responses.n_models), np.zeros(responses.n_models, dtype=bool)
-    positions = bank_positions(bank, responses.items["item_id"], "responses")
-    trials = responses.n_trials.astype(np.float64)
-    ratio, expected = attempt_ratio(bank.parameters.take(positions), responses.responses, trials, theta, unlike=UNLIKE)
-    return ratio, expected > 0.0
+def linking_variance(
+    items: pl.DataFrame,  # The bank's
+    targets: ScoreTargets,  # Of these items
+    answered: BoolArray,  # (n_models, n_items)
+) -> FloatArray | None:
+    """Variance of every scenario's score and the overall one that links add, (n_models, n_scenarios + 1).
 
-
-def _past_ratio(bank: Bank) -> float:
-    """Return the ratio over all calibration models together; NaN where they attempted each item once."""
-    if bank.published is not None or bank.responses.n_trials is None:
-        return float("nan")
-    trials = bank.responses.n_trials.astype(np.float64)
-    ratio, expected = attempt_ratio(bank.parameters, bank.responses.responses, trials, bank.calibration.abilities)
-    known = expected > 0.0
-    return float(np.average(ratio[known], weights=expected[known])) if known.any() else float("nan")
-
-
-def _with_overall(targets: ScoreTargets, variance: FloatArray) -> FloatArray:
-    """Add the overall score's variance to those of independent scenarios (n_models, n_scenarios)."""
-    return np.column_stack([variance, variance @ targets.scenario_weights**2])
+    ``sum_b (e_b w_b)^2`` over the batches of items that were linked to the bank, with e the error of the mean score on
+    a batch and w the weight in the score of those of its items that the model did not answer. None where the bank has
+    no linked items.
+    """
+    found = list(batches(items))
+    if not found:
+        return None
+    result = np.zeros((len(answered), targets.n_scenarios + 1))
+    for members, error in found:
+        unseen = targets.scenario_means((~answered & members).astype(np.float64))
+        result += (error * targets.with_overall(unseen)) ** 2
+    return result

@@ -1,7 +1,8 @@
 """The verb `estimate`: full-benchmark scores from some responses."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import get_args
 
 import numpy as np
 
@@ -16,40 +17,45 @@ from itembank.bank.arguments import (
 from itembank.bank.bank_views import with_target
 from itembank.bank.banks import Bank
 from itembank.bank.selections import Selection
-from itembank.checks import check_one_of
-from itembank.errors import DataError, DataWarning, remedy, shown, warn
-from itembank.estimation.automatic import Chosen, choose_method, has_too_few, too_few
-from itembank.estimation.checks import (
-    check_covariates,
-    check_headline,
-    check_interval,
-    check_item_model,
-    warn_of_unequal_weights,
+from itembank.checks import check_fraction, check_one_of
+from itembank.errors import DataError, DataWarning, ParameterError, remedy, shown, warn
+from itembank.estimation.calibrated_scores import with_intervals
+from itembank.estimation.covariates import (
+    explain_alone,
+    explain_forecast,
+    forecast_alone,
+    forecast_scores,
+    with_forecast,
 )
-from itembank.estimation.covariates import explain_alone, explain_forecast, forecast_alone, forecast_scores
 from itembank.estimation.design_based import as_if_drawn, check_design, is_by_design, scores_by_design
-from itembank.estimation.estimand_names import ESTIMANDS, RUN, Estimand
-from itembank.estimation.estimands import run_variance, widened
-from itembank.estimation.estimated_scores import estimated_scores
-from itembank.estimation.estimates import ScoreEstimates, checked
-from itembank.estimation.estimator_specs import GPIRT, METHODS, Auto, EstimationSpec, IntervalKind, SampleMean, Stacked
+from itembank.estimation.estimands import linking_variance, run_variance, widened
+from itembank.estimation.estimates import ScoreEstimates, Scores, Typicality, checked
+from itembank.estimation.estimator_specs import (
+    ESTIMANDS,
+    GPIRT,
+    METHODS,
+    RUN,
+    Auto,
+    Estimand,
+    EstimationSpec,
+    IntervalKind,
+    PointSpec,
+    SampleMean,
+    Stacked,
+)
 from itembank.estimation.folds import folds
-from itembank.estimation.forecast import Forecast
-from itembank.estimation.linking_variance import linking_variance
-from itembank.estimation.method_trials import try_methods
-from itembank.estimation.observations import known_items, observe
-from itembank.estimation.point import Known
-from itembank.estimation.point_methods import gp_irt_share
-from itembank.estimation.published_errors import published_subset, selection_or_published
-from itembank.estimation.scores import Scores
-from itembank.estimation.typicality import Typicality
+from itembank.estimation.headlines import learnt_by
+from itembank.estimation.method_trials import choose_method, has_too_few, too_few, try_methods
+from itembank.estimation.observations import known_items, observe, usual_attempts
+from itembank.estimation.past_errors import Expectations, Past, published_past, published_subset, selection_or_published
+from itembank.estimation.point_methods import Known, gp_irt_share, learnt_score, point_scores, stacked_scores
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.numerics.threads import one_blas_thread
 from itembank.progress import ProgressCallback, silent
 from itembank.responses.responses import ResponseMatrix
 
-MOST_PATTERNS = 8
-"""Sets of answered items that get weights and errors of their own; other models get those of all items answered."""
+MOST_KEPT = 8
+"""Sets of answered items of a file whose trials on past models are kept; those of others are made anew each time."""
 
 
 @one_blas_thread()
@@ -137,11 +143,15 @@ def estimate(
     >>> estimates.rows()[-1]["estimate"]  # doctest: +SKIP
     """
     spec = METHODS.resolve(method)
-    check_interval(level, interval, spec)
+    check_fraction("level", level)
+    check_one_of("interval", interval, get_args(IntervalKind))
     check_one_of("estimand", estimand, ESTIMANDS)
-    check_covariates(covariates, spec, interval)
+    _check_choices(spec, interval, covariates)
     bank = with_target(as_bank(bank), target) if target else as_bank(bank)
-    check_item_model(bank, spec, interval)
+    if not isinstance(spec, Auto):
+        bank.check_item_model(f"Method {METHODS.name_of(spec)!r} needs")
+    if interval == "model-based":
+        bank.check_item_model("A model-based interval needs")
     if bank.headline is not None:
         check_headline(bank, interval, estimand, covariates, progress)
     selection = selection_or_published(bank, as_whole_selection(selection))
@@ -150,45 +160,73 @@ def estimate(
     observations = observe(bank, matrix, selection, may_be_silent=bool(covariates))
     forecast = forecast_scores(bank, matrix.models, covariates, progress=progress) if covariates else None
     if isinstance(spec, SampleMean):
-        warn_of_unequal_weights(bank)
-    bank = _ranked_against_others(bank, matrix.model_ids)
-    known = Known.of(bank, observations, forecast)
-    if interval == "calibrated" and not bank.calibration.is_fitted and isinstance(spec, Auto):
-        interval, selection = "design", as_if_drawn(bank, observations, selection)
-    is_calibrated = interval == "calibrated" and _has_past_errors(bank, selection, spec, progress)
-    has_nothing_better = interval == "calibrated" and not is_calibrated and isinstance(spec, Auto)
+        _warn_of_unequal_weights(bank)
+    known = Known.of(_ranked_against_others(bank, matrix.model_ids), observations, forecast)
+    why = ""
+    if interval == "calibrated":
+        interval, selection, why = _best_interval(known, selection, spec, progress)
+    estimates = _unknown(known, matrix, level=level, interval=interval, estimand=estimand)
     if interval == "design":
-        estimated = _by_design(known, matrix.model_ids, selection, level)
-    elif has_nothing_better and has_too_few(bank) and is_by_design(known, selection):
-        by_design = _by_design(known, matrix.model_ids, selection, level)
-        estimated = replace(by_design, explanation=f"design-based, since {too_few(bank)}.")
+        estimates = replace(_by_design(estimates, known, selection), explanation=why)
+    elif forecast is not None and known.summary.is_silent.all():
+        scores, why = forecast_alone(bank, forecast, level=level), explain_alone(bank, forecast)
+        estimates = replace(estimates, scores=scores, method="covariates", explanation=why, interval_kind="calibrated")
     else:
-        estimated = _by_pattern(known, selection, spec, level=level, is_calibrated=is_calibrated, progress=progress)
+        estimates = _by_answers(estimates, known, selection, spec, progress=progress)
+    if interval != "design":
         of_links = linking_variance(bank.responses.items, bank.targets, observations.answered(bank.n_items))
-        if of_links is not None:
-            estimated = replace(estimated, scores=widened(estimated.scores, of_links, level=level))
+        estimates = estimates if of_links is None else _widened(estimates, of_links)
     if estimand != RUN:
-        variance = run_variance(bank, matrix, known.summary.abilities)
-        estimated = replace(estimated, scores=widened(estimated.scores, variance, level=level))
-    return _packed(known, matrix, estimated, level=level, estimand=estimand)
+        estimates = _widened(estimates, run_variance(bank, matrix, known.summary.abilities))
+    warn_of_shift(estimates, bank.n_compared_models)
+    is_owed = np.pad(known.summary.n_observed > 0, ((0, 0), (0, 1)))  # the overall score may lack a scenario
+    return checked(estimates, is_owed)
 
 
-def _has_past_errors(bank: Bank, selection: Selection | None, spec: EstimationSpec, progress: ProgressCallback) -> bool:
-    """Whether errors of past models left out are known, or can be found."""
-    method = Stacked() if isinstance(spec, Auto) else spec
-    return published_subset(bank, selection, method) is not None or bool(folds(bank, progress=progress))
+def _check_choices(spec: EstimationSpec, interval: str, covariates: Sequence[str]) -> None:
+    """Refuse a method beside design-based intervals, and covariates that the method or the interval does not take."""
+    if interval == "design" and not isinstance(spec, Auto):
+        raise ParameterError(
+            f"design-based intervals bring their own estimate, got method {METHODS.name_of(spec)!r}. Leave the method "
+            "at 'auto', or take another interval."
+        )
+    if isinstance(covariates, str):
+        raise ParameterError(f"covariates must be column names in a sequence, got the text {covariates!r}.")
+    if covariates and not isinstance(spec, Auto | Stacked):
+        raise ParameterError(
+            f"covariates are weighed with the methods of 'stacked', got method {METHODS.name_of(spec)!r}. Leave the "
+            "method at 'auto', or leave the covariates out."
+        )
+    if covariates and interval != "calibrated":
+        raise ParameterError(f"covariates need calibrated intervals, got {interval!r}. Leave the interval as it is.")
 
 
-@dataclass(frozen=True, slots=True)
-class _Estimated:
-    """Scores of all models, and how they were estimated."""
+def check_headline(
+    bank: Bank, interval: str, estimand: str, covariates: Sequence[str], progress: ProgressCallback
+) -> None:
+    """Refuse what a headline score does not go with: it rests on past models' errors alone."""
+    name = bank.targets.last
+    for word, value, only in (("interval", interval, "calibrated"), ("estimand", estimand, RUN)):
+        if value != only:
+            raise ParameterError(f"the score {name!r} goes with {word} {only!r} alone, got {value!r}. Leave it out.")
+    if covariates:
+        raise ParameterError(f"covariates forecast the scores of items, not {name!r}: leave them out.")
+    if not folds(bank, progress=progress):
+        raise DataError(
+            f"the score {name!r} needs past models that can be left out in turn, since their errors give its "
+            f"intervals: {too_few(bank)}. Add models to the bank."
+        )
 
-    scores: Scores
-    typicality: Typicality
-    method: str
-    explanation: str
-    interval_kind: str
-    sample_share: FloatArray | None
+
+def _warn_of_unequal_weights(bank: Bank) -> None:
+    """Warn where the plain mean of a sample, which estimates the micro score, is asked for another."""
+    sizes = bank.targets.scenario_sizes[bank.targets.scenario_index]
+    if not np.allclose(bank.targets.weights * sizes, 1.0):
+        warn(
+            "the plain mean estimates scores in which all items weigh the same, but those of this bank do not "
+            f"(within = {bank.targets.within!r}): take method 'weighted'.",
+            DataWarning,
+        )
 
 
 def _ranked_against_others(bank: Bank, model_ids: Sequence[str]) -> Bank:
@@ -205,7 +243,48 @@ def _ranked_against_others(bank: Bank, model_ids: Sequence[str]) -> Bank:
     return ranked
 
 
-def _by_design(known: Known, model_ids: Sequence[str], selection: Selection | None, level: float) -> _Estimated:
+def _best_interval(
+    known: Known, selection: Selection | None, spec: EstimationSpec, progress: ProgressCallback
+) -> tuple[IntervalKind, Selection | None, str]:
+    """Return what intervals rest on where calibrated ones are asked for, the selection they rest on, and why."""
+    bank, is_auto = known.bank, isinstance(spec, Auto)
+    if is_auto and not bank.calibration.is_fitted:
+        return "design", as_if_drawn(bank, known.observations, selection), ""
+    method = Stacked() if isinstance(spec, Auto) else spec
+    if published_subset(bank, selection, method) is not None or folds(bank, progress=progress):
+        return "calibrated", selection, ""
+    if is_auto and has_too_few(bank) and is_by_design(known, selection):
+        return "design", selection, f"design-based, since {too_few(bank)}."
+    return "model-based", selection, ""
+
+
+def _unknown(
+    known: Known, responses: ResponseMatrix, *, level: float, interval: IntervalKind, estimand: Estimand
+) -> ScoreEstimates:
+    """Return what is known of the estimates before any is made; the scores are filled in afterwards."""
+    bank, summary, sizes = known.bank, known.summary, known.bank.targets.scenario_sizes
+    return ScoreEstimates(
+        model_ids=tuple(responses.model_ids),
+        targets=bank.targets.names,
+        scores=Scores.unknown(responses.n_models, len(bank.targets.names)),
+        n_items=np.column_stack([summary.n_observed, summary.n_observed.sum(axis=1)]),
+        n_total=np.array([*sizes, sizes.sum()]),
+        n_missing=known.observations.n_missing,
+        level=level,
+        method="",
+        explanation="",
+        bank_id=bank.bank_id,
+        target_id=bank.target_id,
+        interval_kind=interval,
+        estimand=estimand,
+        sample_share=None,
+        abilities=summary.abilities,
+        ability_covariance=summary.ability_covariance,
+        typicality=Typicality.unknown(responses.n_models),
+    )
+
+
+def _by_design(estimates: ScoreEstimates, known: Known, selection: Selection | None) -> ScoreEstimates:
     """Estimate from how the items were drawn; models without responses stay without estimate."""
     if selection is None:
         raise DataError(
@@ -213,108 +292,131 @@ def _by_design(known: Known, model_ids: Sequence[str], selection: Selection | No
             "with method 'random' or 'stratified'."
         )
     check_design(known.bank, selection)
-    scores = Scores.unknown(len(model_ids), len(known.bank.targets.names))
     answered = np.flatnonzero(~known.summary.is_silent)
     some = known.take(models=answered, columns=np.arange(known.observations.positions.size))
-    scores.set_rows(
-        answered, scores_by_design(some, [model_ids[row] for row in answered.tolist()], selection, level=level)
-    )
-    unknown = Typicality.unknown(len(model_ids))
-    return _Estimated(scores, unknown, "design-based", "", "design", None)
+    model_ids = [estimates.model_ids[row] for row in answered.tolist()]
+    estimates.scores.set_rows(answered, scores_by_design(some, model_ids, selection, level=estimates.level))
+    return replace(estimates, method="design-based")
 
 
-def _by_pattern(
+def _by_answers(
+    estimates: ScoreEstimates,
     known: Known,
     selection: Selection | None,
     spec: EstimationSpec,
     *,
-    level: float,
-    is_calibrated: bool,
     progress: ProgressCallback,
-) -> _Estimated:
-    """Estimate models that answered the same items together: the errors of a method depend on the items."""
-    if known.forecast is not None and known.summary.is_silent.all():
-        return _by_forecast(known, known.forecast, level)
-    chosen = Chosen(spec, "")
-    if isinstance(spec, Auto):
-        chosen = choose_method(known.bank, known.observations, selection, progress=progress)
-    explanation = chosen.explanation
-    scores = Scores.unknown(known.observations.responses.shape[0], len(known.bank.targets.names))
-    typicality = Typicality.unknown(scores.value.shape[0])
-    for rows, columns in _patterns(known):
-        estimated, of_answers = estimated_scores(
-            known.take(models=rows, columns=columns),
-            selection,
-            chosen.spec,  # type: ignore[arg-type]
-            level=level,
-            is_calibrated=is_calibrated,
-            progress=progress,
-        )
-        scores.set_rows(rows, estimated)
-        typicality.set_rows(rows, of_answers)
-    if known.forecast is not None and isinstance(chosen.spec, Stacked):
-        members = try_methods(known.bank, known.observations, selection, chosen.spec.members, progress=progress)
-        explanation += explain_forecast(members, known.forecast, chosen.spec)
-        silent_rows = np.flatnonzero(known.summary.is_silent)
-        scores.set_rows(silent_rows, forecast_alone(known.bank, known.forecast.take(silent_rows), level=level))
-    sample_share = gp_irt_share(known, chosen.spec) if isinstance(chosen.spec, GPIRT) else None
-    kind = "calibrated" if is_calibrated else "model-based"
-    return _Estimated(scores, typicality, METHODS.label(chosen.spec), explanation, kind, sample_share)
-
-
-def _by_forecast(known: Known, forecast: Forecast, level: float) -> _Estimated:
-    """Estimate models that have not answered anything by what else is known of them."""
-    scores = forecast_alone(known.bank, forecast, level=level)
-    unknown, explanation = Typicality.unknown(scores.value.shape[0]), explain_alone(known.bank, forecast)
-    return _Estimated(scores, unknown, "covariates", explanation, "calibrated", None)
-
-
-def _patterns(known: Known) -> Iterator[tuple[IntArray, IntArray]]:
-    """Yield the models that answered the same items, with their columns; then all other models with all columns."""
-    observed = ~np.isnan(known.observations.responses)
-    answered = np.flatnonzero(~known.summary.is_silent)
-    everything = np.arange(observed.shape[1])
-    patterns, which, counts = np.unique(observed[answered], axis=0, return_inverse=True, return_counts=True)
-    if patterns.shape[0] > MOST_PATTERNS:
-        common = np.argsort(-counts, kind="stable")[: MOST_PATTERNS - 1]
-    else:
-        common = np.arange(patterns.shape[0])
-    which = which.ravel()
-    for pattern in common:
-        yield answered[which == pattern], np.flatnonzero(patterns[pattern])
-    others = answered[~np.isin(which, common)]
-    if others.size:
-        yield others, everything
-
-
-def _packed(
-    known: Known, responses: ResponseMatrix, estimated: _Estimated, *, level: float, estimand: Estimand
 ) -> ScoreEstimates:
-    """Put the result together."""
-    bank, summary = known.bank, known.summary
-    sizes = bank.targets.scenario_sizes
-    is_owed = np.pad(summary.n_observed > 0, ((0, 0), (0, 1)))  # the overall score may lack a scenario
-    estimates = ScoreEstimates(
-        model_ids=tuple(responses.model_ids),
-        targets=bank.targets.names,
-        scores=estimated.scores,
-        n_items=np.column_stack([summary.n_observed, summary.n_observed.sum(axis=1)]),
-        n_total=np.array([*sizes, sizes.sum()]),
-        n_missing=known.observations.n_missing,
-        level=level,
-        method=estimated.method,
-        explanation=estimated.explanation,
-        bank_id=bank.bank_id,
-        target_id=bank.target_id,
-        interval_kind=estimated.interval_kind,
-        estimand=estimand,
-        sample_share=estimated.sample_share,
-        abilities=summary.abilities,
-        ability_covariance=summary.ability_covariance,
-        typicality=estimated.typicality,
+    """Estimate by a method, models that answered the same items together: its errors depend on the items."""
+    bank, forecast, explanation = known.bank, known.forecast, ""
+    if isinstance(spec, Auto):
+        spec, explanation = choose_method(bank, known.observations, selection, progress=progress)
+    for number, rows in enumerate(groups := _same_items(known)):
+        columns = np.flatnonzero(~np.isnan(known.observations.responses[rows[0]]))
+        group = known.take(models=rows, columns=columns)
+        if number >= MOST_KEPT:
+            progress("estimating models that were each asked other items", number / len(groups))
+            group = replace(group, bank=_forgetful(bank))
+        scores, typicality = _of_group(
+            group, selection, spec, level=estimates.level, interval=estimates.interval_kind, progress=progress
+        )
+        estimates.scores.set_rows(rows, scores)
+        estimates.typicality.set_rows(rows, typicality)
+    if forecast is not None and isinstance(spec, Stacked):
+        members = try_methods(bank, known.observations, selection, spec.members, progress=progress)
+        explanation += explain_forecast(members, forecast, spec)
+        silent_rows = np.flatnonzero(known.summary.is_silent)
+        estimates.scores.set_rows(silent_rows, forecast_alone(bank, forecast.take(silent_rows), level=estimates.level))
+    sample_share = gp_irt_share(known, spec) if isinstance(spec, GPIRT) else None
+    return replace(estimates, method=METHODS.label(spec), explanation=explanation, sample_share=sample_share)
+
+
+def _same_items(known: Known) -> list[IntArray]:
+    """Rows of the models that answered the same items as often, the largest groups first.
+
+    Errors of past models are those of estimates from just these items, and from as many attempts at each. So no
+    model's estimate depends on what other models of its file answered.
+    """
+    observations = known.observations
+    answered = np.flatnonzero(~known.summary.is_silent)
+    observed = ~np.isnan(observations.responses[answered])
+    how_often = np.ones((answered.size, 1))
+    if observations.n_trials is not None:
+        pairs = zip(observations.n_trials[answered], observations.responses[answered], strict=True)
+        how_often[:, 0] = [usual_attempts(trials, responses) for trials, responses in pairs]
+    _, which, counts = np.unique(
+        np.column_stack([observed, how_often]), axis=0, return_inverse=True, return_counts=True
     )
-    warn_of_shift(estimates, bank.n_compared_models)
-    return checked(estimates, is_owed)
+    which = which.ravel()
+    return [answered[which == group] for group in np.argsort(-counts, kind="stable")]
+
+
+def _forgetful(bank: Bank) -> Bank:
+    """Return a bank that knows what this one has found so far, and takes what it finds itself with it."""
+    copy = replace(bank)
+    copy.cache.memory.update(bank.cache.memory)
+    return copy
+
+
+def _of_group(
+    known: Known,
+    selection: Selection | None,
+    spec: PointSpec | Stacked,
+    *,
+    level: float,
+    interval: str,
+    progress: ProgressCallback,
+) -> tuple[Scores, Typicality]:
+    """Estimate models that answered the same items, and say how typical the answers of each are."""
+    bank, summary, forecast = known.bank, known.summary, known.forecast
+    past = _past(known, selection, spec, needed=interval == "calibrated", progress=progress)
+    if isinstance(spec, Stacked):
+        values = np.stack([point_scores(known, member) for member in spec.members])
+        weights = None if past is None else past.weights
+        if weights is None:  # too few models to learn weights from
+            weights = np.full((len(spec.members), values.shape[2]), 1.0 / len(spec.members))
+        if forecast is not None and weights.shape[0] > values.shape[0]:  # it served past models
+            values = np.concatenate([values, forecast.new[None]])
+        value = stacked_scores(bank.targets, summary, values, weights)
+    else:
+        value = point_scores(known, spec)
+    if interval != "calibrated" or past is None:
+        return with_intervals(bank.targets, summary, value, level=level), Typicality.unknown(value.shape[0])
+    learner = None if bank.headline is None else learnt_by(bank.headline, spec.members)
+    learnt = None
+    if bank.headline is not None and learner is not None:
+        learnt = learnt_score(known, learner, bank.headline.past)
+    expected = Expectations.of(known)
+    value, scale = past.read(expected, value, learnt)
+    scores = with_intervals(
+        bank.targets, summary, value, past=past.estimates, scale=scale, level=level, headline=bank.headline
+    )
+    return scores, past.misfit.typicality_of(expected.misfit[:, -1])
+
+
+def _past(
+    known: Known,
+    selection: Selection | None,
+    spec: PointSpec | Stacked,
+    *,
+    needed: bool,
+    progress: ProgressCallback,
+) -> Past | None:
+    """Say how the method did on calibration models left out, where that is needed and can be known."""
+    kept = published_subset(known.bank, selection, spec)
+    if kept is not None:
+        return published_past(kept)
+    if not (needed or isinstance(spec, Stacked)) or not folds(known.bank, progress=progress):
+        return None
+    members = try_methods(known.bank, known.observations, selection, spec.members, progress=progress)
+    if known.forecast is not None and isinstance(spec, Stacked):
+        members = with_forecast(members, known.forecast, spec)
+    return members.past(spec)
+
+
+def _widened(estimates: ScoreEstimates, variance: FloatArray) -> ScoreEstimates:
+    """Add a variance (n_models, n_targets) of independent chance."""
+    return replace(estimates, scores=widened(estimates.scores, variance, level=estimates.level))
 
 
 def warn_of_shift(estimates: ScoreEstimates, n_past: int) -> None:

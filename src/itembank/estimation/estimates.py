@@ -1,17 +1,172 @@
-"""`ScoreEstimates`: estimated full-benchmark scores with all that is needed to read them rightly."""
+"""`ScoreEstimates`: estimated scores with their intervals, and how typical the answers are that they rest on."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple, Self
 
 import numpy as np
+from scipy.special import gammaln
 
-from itembank.errors import DataError, shown
-from itembank.estimation.estimand_names import RUN
-from itembank.estimation.scores import Scores
-from itembank.estimation.typicality import Typicality
+from itembank.errors import DataError, shown, visible
+from itembank.estimation.estimator_specs import RUN
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+from itembank.numerics.gamma import log_beta
 from itembank.responses.score_names import OVERALL
 from itembank.tabular import Tabular
+
+
+class Scores(NamedTuple):
+    """Scores of n_models models, or differences of pairs of models, on n_targets targets; NaN where one is unknown."""
+
+    # (n_models, n_targets): Estimates and the ends of their intervals lie in [0, 1], differences in [-1, 1].
+    value: FloatArray
+    standard_error: FloatArray  # (n_models, n_targets)
+    low: FloatArray  # (n_models, n_targets)
+    high: FloatArray  # (n_models, n_targets)
+
+    @classmethod
+    def unknown(cls, n_models: int, n_targets: int) -> Self:
+        """Return scores that are all unknown (NaN)."""
+        return cls(*(np.full((n_models, n_targets), np.nan) for _ in cls._fields))
+
+    @classmethod
+    def joined(cls, parts: Sequence["Scores"]) -> Self:
+        """Put the scores of several groups of models together, in their order."""
+        return cls(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
+
+    def set_rows(self, rows: IntArray, scores: "Scores") -> None:
+        """Write the scores of some of the models in place."""
+        for ours, theirs in zip(self, scores, strict=True):
+            ours[rows] = theirs
+
+    def targets(self, columns: slice | IntArray) -> "Scores":
+        """Return the scores on some of the targets."""
+        return Scores(*(array[:, columns] for array in self))
+
+    def with_targets(self, more: "Scores") -> "Scores":
+        """Return these scores with those on further targets behind them."""
+        return Scores(*(np.column_stack(pair) for pair in zip(self, more, strict=True)))
+
+
+FLAGGED = 0.1
+"""A model is flagged where fewer of the calibration models than this answered at least as unusually."""
+
+OUTSIDE_GUARANTEE = "outside the guarantee"
+"""What is said of intervals of such models: they are calibrated on models that answer otherwise."""
+
+MOST_FLAGGED = 0.25
+"""Fraction of the new models beyond which it is not some models that are unusual, but all new ones that differ."""
+CHANCE = 0.05
+"""Of as many flagged models among typical ones: two flagged models of three are no shift yet."""
+
+
+class Typicality(NamedTuple):
+    """How typical the answers of n_models models are; NaN where it is not known."""
+
+    # (n_models,): Squared distance of a model's answers from what the factor model of past answers expects: 1 on
+    # average for models like the calibration models, more for others.
+    misfit: FloatArray
+    # (n_models,): Fraction of the calibration models, left out in turn, that fitted no better: 0 is unlike them all.
+    typicality: FloatArray
+    # (n_models,): Mean absolute error of the overall score of calibration models left out that would have been flagged
+    # on these items, and of the others.
+    past_error_flagged: FloatArray
+    past_error_others: FloatArray  # (n_models,)
+
+    @classmethod
+    def unknown(cls, n_models: int) -> Self:
+        """Return that of models of which nothing is known."""
+        return cls(*(np.full(n_models, np.nan) for _ in cls._fields))
+
+    @classmethod
+    def joined(cls, parts: Sequence["Typicality"]) -> Self:
+        """Put those of several groups of models together, in their order."""
+        return cls(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
+
+    @property
+    def is_flagged(self) -> BoolArray:
+        """Models that answered unlike the calibration models, (n_models,)."""
+        result: BoolArray = self.typicality < FLAGGED
+        return result
+
+    def is_shift(
+        self,
+        n_past: int,  # Calibration models that the new ones are compared with
+    ) -> bool:
+        """Whether more than a quarter of the models are flagged, and more than chance would flag of typical ones.
+
+        Where new and past models answer alike, every order of their misfits is as likely as another. Then the number of
+        flagged models of n is beta-binomial with parameters k and ``n_past + 1 - k``, where a model is flagged when
+        fewer than k past models fit no better.
+        """
+        n_known, n_flagged = int(np.sum(~np.isnan(self.typicality))), int(np.sum(self.is_flagged))
+        k = int(np.ceil(FLAGGED * n_past))
+        if n_flagged <= MOST_FLAGGED * n_known:
+            return False
+        count, b = np.arange(n_flagged, n_known + 1), n_past + 1 - k
+        choices = gammaln(n_known + 1) - gammaln(count + 1) - gammaln(n_known - count + 1)
+        at_least = float(np.exp(choices + log_beta(count + k, n_known - count + b) - log_beta(k, b)).sum())
+        return at_least < CHANCE
+
+    def flagged_in_words(self, model_ids: Sequence[str], n_past: int) -> str:
+        """Say which of the models are flagged, and how large the errors of such past models were; '' where none is."""
+        rows = np.flatnonzero(self.is_flagged).tolist()
+        if not rows:
+            return ""
+        unlike, others = 100.0 * self.past_error_flagged[rows[0]], 100.0 * self.past_error_others[rows[0]]
+        errors = "how large errors of such past models were is not known"
+        if not np.isnan(unlike):
+            rest = "" if np.isnan(others) else f", of others {others:.1f}"
+            errors = f"errors of such past models were {unlike:.1f} points on average{rest}"
+        return (
+            f"{visible(shown([model_ids[row] for row in rows]))}: answered unlike most of the {n_past} past models "
+            f"(typicality below {FLAGGED:g}). The interval is {OUTSIDE_GUARANTEE}: {errors}. "
+            "What does not fit: itembank check."
+        )
+
+    def set_rows(self, rows: IntArray, other: "Typicality") -> None:
+        """Write those of some of the models in place."""
+        for ours, theirs in zip(self, other, strict=True):
+            ours[rows] = theirs
+
+
+class PastMisfit(NamedTuple):
+    """Misfit of calibration models left out, on items like those of new models, and the errors that went with it."""
+
+    misfit: FloatArray  # (n_models,): Ascending, where it is known
+    # Mean absolute error of the overall score of those that would have been flagged, and of the others; NaN where there
+    # are none.
+    error_flagged: float
+    error_others: float
+
+    @classmethod
+    def of(
+        cls,
+        misfit: FloatArray,  # (n_models,): NaN where unknown. Errors are those of the overall score.
+        error: FloatArray,  # (n_models,)
+    ) -> Self:
+        """Gather them from models left out."""
+        known = np.sort(misfit[~np.isnan(misfit)])
+        if known.size == 0:
+            return cls(known, np.nan, np.nan)
+        was_flagged = _fraction_above(known, misfit) <= FLAGGED
+        sizes = [np.abs(error[rows & ~np.isnan(error)]) for rows in (was_flagged, ~was_flagged)]
+        return cls(known, *(float(size.mean()) if size.size else np.nan for size in sizes))
+
+    def typicality_of(self, misfit: FloatArray) -> Typicality:
+        """Compare the misfit of new models (n_new,) with these."""
+        if self.misfit.size == 0:
+            return Typicality.unknown(misfit.size)
+        typicality = np.where(np.isnan(misfit), np.nan, _fraction_above(self.misfit, misfit))
+        errors = (np.full(misfit.size, error) for error in (self.error_flagged, self.error_others))
+        return Typicality(misfit, typicality, *errors)
+
+
+def _fraction_above(ordered: FloatArray, values: FloatArray) -> FloatArray:
+    """Fraction of the ordered numbers that are no less than each value."""
+    n_above = ordered.size - np.searchsorted(ordered, values, side="left")
+    result: FloatArray = n_above / ordered.size  # 3 of 30 must be 0.1 exactly, as FLAGGED is
+    return result
 
 
 @dataclass(frozen=True, slots=True, repr=False)

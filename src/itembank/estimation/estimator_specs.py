@@ -1,11 +1,31 @@
-"""Choices of an estimation: one frozen spec a method, and the table of the methods."""
+"""Choices of an estimation: one frozen spec a method, the table of the methods, and the words for what scores mean."""
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias, get_args
+from typing import Final, Literal, TypeAlias, get_args
 
 from itembank.checks import check_fraction, check_one_of, check_positive, check_whole
 from itembank.errors import ParameterError
 from itembank.methods import Method, MethodTable
+
+Estimand: TypeAlias = Literal["run", "expected"]
+ESTIMANDS: tuple[Estimand, ...] = get_args(Estimand)
+RUN: Final = "run"
+
+ESTIMANDS_IN_WORDS: dict[str, str] = {
+    "run": "the score of one full run on the bank's items",
+    "expected": "the expected score over repeated runs on the bank's items",
+}
+
+
+MEANING = {
+    "calibrated": "Intervals are calibrated: their width comes from the errors made on the bank's own models when "
+    "these are left out. Trust them less for a model unlike all of them.",
+    "model-based": "Intervals come from the item model alone: they are too narrow where it is wrong.",
+    "design": "Intervals come from how the items were drawn: they hold for any model, even where the item model is "
+    "wrong.",
+}
+"""What each kind of interval rests on."""
+
 
 IntervalKind = Literal["calibrated", "model-based", "design"]
 Towards = Literal["weights", "zero"]
@@ -210,4 +230,4 @@ METHODS: MethodTable[EstimationSpec] = MethodTable(
     group="itembank.estimators",
     reserved=("paired",),
 )
-"""Kernels of `itembank.estimation.point.Known` and the spec; 'stacked' and 'auto' make theirs of the others."""
+"""Kernels of `itembank.estimation.point_methods.Known` and the spec; 'stacked' and 'auto' make theirs of the others."""

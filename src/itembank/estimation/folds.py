@@ -1,6 +1,6 @@
-"""Banks calibrated without some of the calibration models, so that methods can be tried on these models."""
+"""Banks calibrated without some of the calibration models, and trials of methods on these models."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property, partial
 from typing import Any, cast
@@ -22,7 +22,7 @@ from itembank.irt.steps import Steps
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.numerics.parallel import parts_with_progress
 from itembank.numerics.splits import Split, dealt_out, splits_of
-from itembank.progress import ProgressCallback, silent
+from itembank.progress import ProgressCallback, part_of, silent
 from itembank.responses.responses import ResponseMatrix
 from itembank.responses.siblings import order_by_answers
 from itembank.responses.targets import ScoreTargets
@@ -70,13 +70,8 @@ def folds(bank: Bank, *, progress: ProgressCallback = silent) -> tuple[Fold, ...
     dimensions and gp-IRT's b stay those of the whole bank. The parameters are kept in the bank's cache, so that this
     takes time once.
 
-    Returns
-    -------
-    tuple of Fold
-        Empty with fewer than ten models to try, or where a fit without some of them is impossible.
+    Empty with fewer than ten models to try, or where a fit without some of them is impossible.
     """
-    if bank.distinct_models.size < MINIMUM_FOR_FOLDS:
-        return ()
     return bank.cache.remember("folds", lambda: _make_folds(bank, progress))
 
 
@@ -89,15 +84,11 @@ def fold_numbers(bank: Bank) -> IntArray:
 
 
 def spec_of(calibration: Calibration) -> CalibrationSpec:
-    """Return the spec that a calibration was made with, as far as the fit depends on it.
-
-    Raises
-    ------
-    IntegrityError
-        When the bank states choices of its calibration that no calibration can have.
-    """
+    """Return the spec that a calibration was made with, as far as the fit depends on it."""
     default = METHODS.kinds[calibration.method]()
     try:
+        names = {field.name for field in fields(default)} - {"family"}  # the parameters say what 'auto' came to
+        options: dict[str, Any] = {name: value for name, value in calibration.options.items() if name in names}
         return replace(
             default,
             item_model=cast("ItemModel", calibration.item_model),
@@ -105,7 +96,7 @@ def spec_of(calibration: Calibration) -> CalibrationSpec:
             known_guessing=bool(np.any(calibration.parameters.lower_asymptote > 0.0)),
             family=calibration.parameters.family,
             tolerance=default.tolerance if calibration.tolerance is None else calibration.tolerance,
-            **_known_options(default, calibration.options),
+            **options,
         )
     except (ParameterError, TypeError) as error:
         raise IntegrityError(
@@ -113,14 +104,15 @@ def spec_of(calibration: Calibration) -> CalibrationSpec:
         ) from error
 
 
-def _known_options(default: CalibrationSpec, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options that this release's spec has."""
-    names = {field.name for field in fields(default)} - {"family"}  # the parameters say what 'auto' came to
-    return {name: value for name, value in options.items() if name in names}
-
-
 def _make_folds(bank: Bank, progress: ProgressCallback) -> tuple[Fold, ...]:
-    splits = _splits(bank)
+    if bank.distinct_models.size < MINIMUM_FOR_FOLDS:
+        return ()
+    # dealt out in order of their scores; siblings of the models to try are neither tried nor trained on
+    tried, group = bank.distinct_models, bank.siblings
+    n_folds = N_FOLDS_MANY if tried.size >= MANY_MODELS else N_FOLDS_FEW
+    fold = np.full(bank.n_models, -1, dtype=np.int64)
+    fold[group[tried]] = dealt_out(order_by_answers(bank.responses, tried), n_folds, np.random.default_rng(SEED))
+    splits = [Split(split.train, np.intersect1d(split.test, tried)) for split in splits_of(fold[group])]
     try:
         arrays = bank.cache.arrays(
             "folds", lambda: _fit_all(bank, splits, progress), fits=lambda found: _is_whole(found, bank, splits)
@@ -128,20 +120,12 @@ def _make_folds(bank: Bank, progress: ProgressCallback) -> tuple[Fold, ...]:
     except DataError:  # without some models the rest may leave no item that tells them apart
         return ()
     without_cache = replace(bank)  # folds lie in the cache: with it they would hold themselves
-    return tuple(
-        Fold(number, split.test, partial(_fold_bank, without_cache, split.train, arrays, number, _cache(bank, split)))
-        for number, split in enumerate(splits)
-    )
-
-
-def _splits(bank: Bank) -> list[Split]:
-    """Deal out the models to try in order of their scores; their siblings are neither tried nor trained on."""
-    tried, group = bank.distinct_models, bank.siblings
-    order = order_by_answers(bank.responses, tried)
-    n_folds = N_FOLDS_MANY if tried.size >= MANY_MODELS else N_FOLDS_FEW
-    fold = np.full(bank.n_models, -1, dtype=np.int64)
-    fold[group[tried]] = dealt_out(order, n_folds, np.random.default_rng(SEED))
-    return [Split(split.train, np.intersect1d(split.test, tried)) for split in splits_of(fold[group])]
+    made = []
+    for number, split in enumerate(splits):
+        cache = bank.cache.of_part(cache_name("fold", split.train))
+        make_bank = partial(_fold_bank, without_cache, split.train, arrays, number, cache)
+        made.append(Fold(number, split.test, make_bank))
+    return tuple(made)
 
 
 def _fit_all(bank: Bank, splits: Sequence[Split], progress: ProgressCallback) -> dict[str, FloatArray]:
@@ -202,26 +186,15 @@ def _fit(
 
 def _is_whole(arrays: dict[str, FloatArray], bank: Bank, splits: Sequence[Split]) -> bool:
     """Whether arrays from a file are those of these folds."""
-    n_dims = bank.calibration.n_dims
+    n_dims, names = bank.calibration.n_dims, {"is_degenerate", "prior_mean", "prior_covariance", "thresholds"}
+    names |= set() if bank.parameters.steps is None else {"places", "levels"}
+    names |= set() if bank.parameters.precision is None else {"precision"}
     return all(
         arrays.get(f"coefficients_{number}", np.empty(0)).shape == (bank.n_items, n_dims + 1)
         and arrays.get(f"abilities_{number}", np.empty(0)).shape == (split.train.size, n_dims)
-        and {f"{name}_{number}" for name in _names(bank)} <= set(arrays)
+        and {f"{name}_{number}" for name in names} <= set(arrays)
         for number, split in enumerate(splits)
     ) and all(np.isfinite(array).all() for name, array in arrays.items() if not name.startswith(MAY_BE_INFINITE))
-
-
-def _names(bank: Bank) -> set[str]:
-    """Names of the other arrays of a fold."""
-    names = {"is_degenerate", "prior_mean", "prior_covariance", "thresholds"}
-    if bank.parameters.steps is not None:
-        names |= {"places", "levels"}
-    return names if bank.parameters.precision is None else names | {"precision"}
-
-
-def _cache(bank: Bank, split: Split) -> BankCache:
-    """Return the cache of the bank of a split's models, whose factors are slower to fit than its items."""
-    return bank.cache.of_part(cache_name("fold", split.train))
 
 
 def _itself(bank: Bank) -> Bank:
@@ -247,7 +220,8 @@ def _fold_bank(bank: Bank, rows: IntArray, arrays: dict[str, FloatArray], number
 def _fold_calibration(bank: Bank, fitted: dict[str, FloatArray]) -> Calibration:
     whole = bank.calibration
     coefficients, n_dims = fitted["coefficients"], whole.n_dims
-    lower = known_lower_asymptote(bank.responses.items) if _guesses(bank) else np.zeros(bank.n_items)
+    guesses = np.any(bank.parameters.lower_asymptote > 0.0)
+    lower = known_lower_asymptote(bank.responses.items) if guesses else np.zeros(bank.n_items)
     is_degenerate: BoolArray = fitted["is_degenerate"] > 0.0
     thresholds = {
         name: float(value)
@@ -277,5 +251,35 @@ def _fold_calibration(bank: Bank, fitted: dict[str, FloatArray]) -> Calibration:
     )
 
 
-def _guesses(bank: Bank) -> bool:
-    return bool(np.any(bank.parameters.lower_asymptote > 0.0))
+FRACTION_OF_FITS = 0.5
+"""Part of the progress bar for fitting without some models, where that was not done before."""
+
+
+def run_trial(
+    bank: Bank,
+    name: str,  # The bank's cache keeps the result under it: made by `cache_name` of all that the result depends on
+    # Given a fold, and a callback for its progress, returns an array (..., n_held_out, n_targets)
+    try_fold: Callable[[Fold, ProgressCallback], FloatArray],
+    shape: tuple[int, ...],  # Of the result: (..., n_models, n_targets)
+    *,
+    progress: ProgressCallback = silent,
+) -> FloatArray:
+    """Apply a method to the models that each fold leaves out, as the whole bank will apply it to new models.
+
+    Returns (..., n_models, n_targets): The result for each model from the fold that left it out.
+    """
+
+    def try_all() -> dict[str, FloatArray]:
+        result = np.full(shape, np.nan)
+        parts = folds(bank, progress=part_of(progress, 0.0, FRACTION_OF_FITS))
+        own_progress = part_of(progress, FRACTION_OF_FITS, 1.0)
+        for number, found in parts_with_progress(
+            try_fold, [(fold,) for fold in parts], own_progress, elsewhere="trying on models left out"
+        ):
+            result[..., parts[number].held_out, :] = found
+        return {"found": result}
+
+    def fits(arrays: dict[str, FloatArray]) -> bool:
+        return "found" in arrays and arrays["found"].shape == shape
+
+    return bank.cache.arrays(name, try_all, fits=fits)["found"]

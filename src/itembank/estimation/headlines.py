@@ -9,16 +9,53 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import ndtr
 
 from itembank.bank.headlines import Headline
-from itembank.estimation.calibrated_scores import error_inflation
+from itembank.estimation.calibrated_scores import OutOfFold, error_inflation
 from itembank.estimation.estimator_specs import PointSpec, Ridge
-from itembank.estimation.out_of_fold import OutOfFold
-from itembank.estimation.regression.ridge import ridge_line
-from itembank.estimation.stacking import combined, stack_weights
-from itembank.estimation.win_rates import expected_win_rates
+from itembank.estimation.regressions import combined, ridge_line, stack_weights
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.responses.targets import mean_win_rate
+
+CELLS_AT_ONCE = 2**22
+"""Models are worked on in blocks of about this many (model, reference) cells, to bound memory."""
+EXACT = 1e-9
+"""A smaller error of a scenario score is none: sums of the same responses differ by less."""
+
+
+def expected_win_rates(
+    scenario_scores: FloatArray,  # (n_models, n_scenarios): x and s
+    sizes: FloatArray,  # (n_models, n_scenarios)
+    reference_scores: FloatArray,  # (n_reference, n_scenarios): Rows of NaN are no references
+    own: IntArray,  # (n_models,): Row of each model among the references, against which it is not ranked; -1 for none
+) -> tuple[FloatArray, FloatArray]:
+    """Mean and variance of the mean win rate of models whose scenario scores are known up to an error, (n_models,).
+
+    With scores ``X_j ~ N(x_j, s_j^2)``, independent between scenarios, and references ``r_1 <= ... <= r_n``, the rate
+    of scenario j is ``F_j = (1/n) sum_k [X_j > r_k]``, so that with ``P_k = Phi((x_j - r_k) / s_j)``
+
+    ``E[F_j] = (1/n) sum_k P_k`` and ``E[F_j^2] = (1/n^2) sum_k (2k - 1) P_k``,
+
+    for the indicators are nested: the square of a sum of k of them is the sum of the first k odd numbers.
+    """
+    n_models, n_scenarios = scenario_scores.shape
+    moments = np.zeros((2, n_models))
+    is_reference = np.asarray(~np.isnan(reference_scores).any(axis=1))
+    for j in range(n_scenarios):
+        order = np.argsort(reference_scores[:, j], kind="stable")
+        order = order[is_reference[order]]
+        for block in range(0, n_models, n_block := max(1, CELLS_AT_ONCE // max(order.size, 1))):
+            rows = slice(block, block + n_block)
+            counts = order != own[rows, None]
+            distance = scenario_scores[rows, j, None] - reference_scores[order, j]
+            below = counts * ndtr(distance / np.maximum(sizes[rows, j, None], EXACT))
+            n = counts.sum(axis=1)
+            mean = below.sum(axis=1) / n
+            square = ((2.0 * np.cumsum(counts, axis=1) - 1.0) * below).sum(axis=1) / n**2
+            moments[:, rows] += mean / n_scenarios, np.maximum(square - mean**2, 0.0) / n_scenarios**2
+    return moments[0], moments[1]
+
 
 PRIOR_MODELS = 20.0
 """As of `Stacked`."""
@@ -48,22 +85,15 @@ class HeadlineTrial:
     is_learnt_alone: bool = False
     rows: IntArray | None = None  # (n_models,): Rows of the models among the bank's; None where they are all of these
 
-    def read(self, plain: OutOfFold, fold: IntArray) -> tuple[OutOfFold, "HeadlineReader"]:
+    def read(
+        self,
+        plain: OutOfFold,  # Of the scenario scores; its last column does not matter
+        fold: IntArray,  # (n_models,): Number of each model's fold, -1 for none
+    ) -> tuple[OutOfFold, "HeadlineReader"]:
         """Put the headline score into the last column of estimates of past models.
 
-        Parameters
-        ----------
-        plain : OutOfFold
-            Of the scenario scores; its last column does not matter.
-        fold : (n_models,)
-            Number of each model's fold, -1 for none.
-
-        Returns
-        -------
-        OutOfFold
-            Each fold's headline score is read as the other folds teach it.
-        HeadlineReader
-            What all of them teach.
+        Returns OutOfFold: Each fold's headline score is read as the other folds teach it; HeadlineReader: What all of
+        them teach.
         """
         rows = np.arange(self.headline.past.size) if self.rows is None else self.rows
         past, is_tried = self.headline.past[rows], fold >= 0
@@ -82,7 +112,13 @@ class HeadlineTrial:
             combined_value[inside] = _combined(members[:, inside], self._weights(members - past, is_tried & ~inside))
         rest = _rest(combined_value - past, variance)
         reader = HeadlineReader(_rule(self.headline, past, plain, is_tried), weights, rest)
-        return _with_last(plain, past, combined_value, np.sqrt(variance + rest)), reader
+        scale, exact = np.sqrt(variance + rest), np.where(np.isnan(past), np.nan, 0.0)
+        ours = (plain.truth, plain.value, plain.standard_error, plain.scale, plain.truth_variance)
+        parts = [
+            None if one is None else np.column_stack([one[:, :-1], last])
+            for one, last in zip(ours, (past, combined_value, scale, scale, exact), strict=True)
+        ]
+        return OutOfFold(*parts), reader  # type: ignore[arg-type]
 
     def _weights(self, errors: FloatArray, rows: BoolArray) -> FloatArray:
         """Weights of the estimate from scenario scores and of the learnt one, from errors (n_members, n_models)."""
@@ -99,15 +135,13 @@ class HeadlineReader:
     weights: FloatArray  # (1,) or (2,): Of the rule and of the learnt estimate, where past models had one
     rest: float  # Variance of past models' errors beyond what the errors of their scenario scores explain
 
-    def read(self, value: FloatArray, scale: FloatArray, learnt: FloatArray | None) -> tuple[FloatArray, FloatArray]:
-        """Put the headline score and the expected size of its error into the last columns, (n_models, n_targets).
-
-        Parameters
-        ----------
-        value, scale : (n_models, n_targets)
-            Estimates, and the expected sizes of their errors up to a factor.
-        learnt : (n_models,) or None
-        """
+    def read(
+        self,
+        value: FloatArray,  # (n_models, n_targets): Estimates, and the expected sizes of their errors up to a factor
+        scale: FloatArray,  # (n_models, n_targets)
+        learnt: FloatArray | None,  # (n_models,)
+    ) -> tuple[FloatArray, FloatArray]:
+        """Put the headline score and the expected size of its error into the last columns, (n_models, n_targets)."""
         nobody = np.full(value.shape[0], -1, dtype=np.int64)
         read, variance = self.rule.moments(value[:, :-1], scale[:, :-1], nobody)
         members = np.stack([read] if learnt is None or self.weights.size == 1 else [read, learnt])
@@ -143,18 +177,15 @@ class LineRule:
         return value, (scale * self.inflation) ** 2 @ self.slopes**2
 
 
-def headline_slopes(headline: Headline, scenario_scores: FloatArray) -> FloatArray:
+def headline_slopes(
+    headline: Headline,
+    scenario_scores: FloatArray,  # (n_models, n_scenarios): Of the past models; rows with NaN do not count
+) -> FloatArray:
     """How much the headline score rises with each scenario's score among past models, (n_scenarios,).
 
     Of a win rate, the line of least squares of each scenario's share of models beaten in its score, over the number of
     scenarios: ``1 / (2 sqrt(pi) sd)`` where scores are normal, so that scenarios in which models stand close together
     count more. Of an external score, ridge regression on all scenarios' scores.
-
-    Parameters
-    ----------
-    headline : Headline
-    scenario_scores : (n_models, n_scenarios)
-        Of the past models; rows with NaN do not count.
     """
     is_known = ~np.isnan(scenario_scores).any(axis=1) & ~np.isnan(headline.past)
     scores = scenario_scores[is_known]
@@ -200,14 +231,3 @@ def _rest(error: FloatArray, variance: FloatArray) -> float:
         return 0.0
     square = float(np.mean(error[known] ** 2))
     return max(square - float(variance[known].mean()), 0.25 * square)
-
-
-def _with_last(plain: OutOfFold, truth: FloatArray, value: FloatArray, scale: FloatArray) -> OutOfFold:
-    """Replace the last column."""
-    exact = np.where(np.isnan(truth), np.nan, 0.0)
-    ours = (plain.truth, plain.value, plain.standard_error, plain.scale, plain.truth_variance)
-    columns = (truth, value, scale, scale, exact)
-    parts = [
-        None if one is None else np.column_stack([one[:, :-1], last]) for one, last in zip(ours, columns, strict=True)
-    ]
-    return OutOfFold(*parts)  # type: ignore[arg-type]

@@ -1,6 +1,11 @@
-"""Try methods on the calibration models as they will be used on new ones: items chosen, fitted and weighted unseen."""
+"""Try methods on past models as they will be used on new ones, in stages too, and take the one that `auto` takes.
 
-from collections.abc import Iterator, Sequence
+Items are chosen, fitted and weighted without the models that they are tried on. In multistage testing a routing stage
+asks every model the same items; each later stage asks what leaves the least uncertainty about this one model.
+"""
+
+from collections.abc import Collection, Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
@@ -8,24 +13,94 @@ import polars as pl
 from itembank.bank.banks import Bank
 from itembank.bank.selections import Selection
 from itembank.errors import DataError, ParameterError
-from itembank.estimation.estimator_specs import PointSpec
-from itembank.estimation.folds import Fold, folds
-from itembank.estimation.members_out_of_fold import MembersOutOfFold, members_out_of_fold, members_out_of_fold_each
+from itembank.estimation.estimator_specs import GPIRT, IN_STAGES, METHODS, PointSpec, Stacked
+from itembank.estimation.folds import MINIMUM_FOR_FOLDS, Fold, folds
 from itembank.estimation.observations import Observations, bank_positions
-from itembank.estimation.stages import SEED, answered_in_stages
+from itembank.estimation.past_errors import (
+    MembersOutOfFold,
+    members_out_of_fold,
+    members_out_of_fold_each,
+    published_subset,
+)
+from itembank.estimation.response_summary import score_basis
+from itembank.irt.newton import map_abilities
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.numerics.splits import first_of_each
 from itembank.progress import ProgressCallback, silent
+from itembank.responses.targets import ScoreTargets
+from itembank.selection.later_stages import LocalDesign
 from itembank.selection.recipes import Recipe, read_recipe
 from itembank.selection.select import select_by_recipe
+from itembank.selection.selector_specs import VOptimal
+
+SEED = 30
+"""Of a routing stage that chance chooses, in trials."""
+
+
+def local_design(bank: Bank, spec: VOptimal, excluded: Collection[str]) -> LocalDesign:
+    """Return what later stages are chosen by; it is made once for a bank in memory."""
+    key = ("local design", repr(spec), tuple(sorted(excluded)))
+    return bank.cache.remember(key, lambda: LocalDesign.of_bank(bank, spec, excluded))
+
+
+def next_module(
+    bank: Bank,
+    design: LocalDesign,
+    answers: Observations,  # Of the one model
+    n_items: int,  # How many to choose; fewer come where no more can
+    *,
+    # (n_asked,): Positions of the items that it was asked: none of them is asked again, answered or not
+    asked: IntArray,
+    most_scenarios: int | None = None,  # How many scenarios they are of at most
+) -> IntArray:
+    """Positions of the items that one model is asked next, in the order of choice, (n_items,)."""
+    basis, positions = score_basis(bank), answers.positions
+    ability = map_abilities(
+        basis.parameters.take(positions),
+        basis.answers(answers.responses, positions),
+        basis.prior,
+        n_trials=answers.n_trials,
+    )
+    answered = positions[~np.isnan(answers.responses[0])]
+    return design.next_items(
+        ability.theta[0], ability.covariance[0], answered, n_items, asked=asked, most_scenarios=most_scenarios
+    )
+
+
+def answered_in_stages(
+    bank: Bank,  # The whole bank, which holds the answers
+    fold: Fold,
+    recipe: Recipe,  # With stages
+) -> Iterator[Observations]:
+    """Yield what each model that a fold leaves out answers in all stages of a recipe, by the fold's bank alone."""
+    routing = fold.bank.cache.remember(
+        ("routing stage", repr(recipe)), lambda: select_by_recipe(fold.bank, recipe, SEED)
+    )
+    first = np.sort(bank.responses.item_indices(routing.item_ids))
+    design = local_design(fold.bank, recipe.later_spec, recipe.excluded)
+    for row in fold.held_out.tolist():
+        asked = first
+        for size in recipe.stages[1:]:
+            answers = _recorded(bank, row, asked, design)
+            module = next_module(fold.bank, design, answers, size, asked=asked, most_scenarios=recipe.later_scenarios)
+            asked = np.sort(np.concatenate([asked, module]))
+        yield _recorded(bank, row, asked, design)
+
+
+def _recorded(bank: Bank, row: int, asked: IntArray, design: LocalDesign) -> Observations:
+    """Return what the calibration model at this row answered to some items."""
+    nobody = np.zeros((0, asked.size))
+    items = Observations.of_items(nobody, asked, design.weights_of(asked), is_random=False)
+    return items.answered_by_calibration_models(bank, np.array([row]))
 
 
 def try_methods(
     bank: Bank,
-    observations: Observations,
+    observations: Observations,  # The items that were answered; the responses themselves are not used
     selection: Selection | None,
     specs: Sequence[PointSpec],
     *,
+    # The fits without some models take time once for a bank, the selections once for a selection
     progress: ProgressCallback = silent,
 ) -> MembersOutOfFold:
     """Estimate each calibration model's scores by several methods, as if it were new.
@@ -35,16 +110,6 @@ def try_methods(
     items met). So where the selection says how it was made, each fold chooses its own items in the same way from the
     bank that has not seen its models. Where some chosen items were not answered, each fold leaves out as many, of
     the same scenarios, by chance. Items that chance chose, or that nothing is known of, are taken as they are.
-
-    Parameters
-    ----------
-    bank : Bank
-    observations : Observations
-        The items that were answered; the responses themselves are not used.
-    selection : Selection or None
-    specs : sequence of PointSpec
-    progress : ProgressCallback
-        The fits without some models take time once for a bank, the selections once for a selection.
     """
     folds(bank, progress=progress)
     recipe = None if selection is None or selection.is_random else read_recipe(selection)
@@ -52,32 +117,23 @@ def try_methods(
         return try_stages(bank, recipe, specs, answered=_share_answered(bank, observations), progress=progress)
 
     def choose(fold: Fold) -> Observations:
-        return observations if recipe is None else _items_of_fold(bank, fold, recipe, observations)
+        return observations if recipe is None else items_of_fold(bank, fold, recipe, observations)
 
     return members_out_of_fold(bank, specs, choose, observations, *([] if recipe is None else [repr(recipe)]))
 
 
 def try_stages(
     bank: Bank,
-    recipe: Recipe,
+    recipe: Recipe,  # With stages
     specs: Sequence[PointSpec],
     *,
+    # (n_scenarios,): Fraction of the items of each scenario that new models answered; by default all of them
     answered: FloatArray | None = None,
     progress: ProgressCallback = silent,
 ) -> MembersOutOfFold:
     """Estimate each calibration model's scores by several methods after all stages of a recipe, as if it were new.
 
     The bank that has not seen a model chooses the routing stage and, from the model's answers, its later stages.
-
-    Parameters
-    ----------
-    bank : Bank
-    recipe : Recipe
-        With stages.
-    specs : sequence of PointSpec
-    answered : (n_scenarios,), optional
-        Fraction of the items of each scenario that new models answered; by default all of them.
-    progress : ProgressCallback
     """
 
     def answers(fold: Fold) -> Iterator[Observations]:
@@ -98,25 +154,21 @@ def sample_of(bank: Bank, selection: Selection) -> Observations:
     return Observations.of_items(answered, positions, weights, is_random=selection.is_random)
 
 
-def _items_of_fold(bank: Bank, fold: Fold, recipe: Recipe, observations: Observations) -> Observations:
+def items_of_fold(bank: Bank, fold: Fold, recipe: Recipe, observations: Observations) -> Observations:
     """Choose a fold's own items, and leave out as many of each scenario as new models left unanswered."""
-    sample = fold.bank.cache.remember(("sample", repr(recipe)), lambda: _chosen_by(fold.bank, recipe))
-    if sample is None:
-        return observations
+
+    def sample_of_fold() -> Observations | None:
+        try:
+            return sample_of(fold.bank, select_by_recipe(fold.bank, recipe, SEED))
+        except (ParameterError, DataError):  # too few items tell these models apart, or one is of another bank
+            return None
+
+    sample = fold.bank.cache.remember(("sample", repr(recipe)), sample_of_fold)
     answered = _share_answered(bank, observations)
-    if answered is None:
-        return sample
+    if sample is None or answered is None:
+        return observations if sample is None else sample
     columns = _as_many(bank, sample.positions, answered)
     return sample.take(models=np.arange(sample.responses.shape[0]), columns=columns)
-
-
-def _chosen_by(bank: Bank, recipe: Recipe) -> Observations | None:
-    """Follow a recipe on a bank of fewer models; None where too few items are left that tell these apart."""
-    try:
-        chosen = select_by_recipe(bank, recipe, SEED)
-    except (ParameterError, DataError):  # or where an item to leave out is of another bank
-        return None
-    return sample_of(bank, chosen)
 
 
 def _share_answered(bank: Bank, observations: Observations) -> FloatArray | None:
@@ -139,3 +191,85 @@ def _as_many(bank: Bank, positions: IntArray, answered: FloatArray) -> IntArray:
     order = np.random.default_rng(SEED).permutation(positions.size)
     columns = np.sort(first_of_each(order, scenario, counts))
     return columns if columns.size else np.arange(1)
+
+
+FALLBACK = GPIRT()
+
+
+class Chosen(NamedTuple):
+    """A method and why it was taken."""
+
+    spec: PointSpec | Stacked
+    explanation: str
+
+
+def choose_method(
+    bank: Bank, observations: Observations, selection: Selection | None, *, progress: ProgressCallback = silent
+) -> Chosen:
+    """Take 'stacked', weighted by the errors on calibration models left out, or gp-IRT where there are too few models.
+
+    After several stages it is the stack without members that take means of the answers (`IN_STAGES`).
+
+    The single best method is never taken: with few models it is the best by luck, and its errors are then too small for
+    new models (with 27 models 95 % intervals of differences held for 0.92).
+    """
+    kept = published_subset(bank, selection, Stacked())
+    if kept is not None:
+        return Chosen(Stacked(), kept.explanation)
+    if bank.published is not None:
+        return Chosen(
+            FALLBACK, "gp-irt, since the bank was published without past models' responses to compare methods on."
+        )
+    if not folds(bank, progress=progress):
+        return Chosen(
+            FALLBACK,
+            f"gp-irt, since {too_few(bank)}. Intervals of the item model alone are too narrow with so few: draw items "
+            "at random and leave method and interval as they are.",
+        )
+    recipe = None if selection is None else read_recipe(selection)
+    stacked = IN_STAGES if recipe is not None and recipe.stages else Stacked()
+    trials = try_methods(bank, observations, selection, stacked.members, progress=progress)
+    errors = np.stack([trials.single(number).error for number in range(len(stacked.members))])
+    together = np.abs(trials.stacked(stacked).error[:, -1])
+    return Chosen(stacked, _why(stacked, bank.targets, np.abs(errors[:, :, -1]), together))
+
+
+def has_too_few(bank: Bank) -> bool:
+    """Whether the models are too few, or too unlike in what they answered, to leave some out in turn.
+
+    A bank that was published without responses has none to leave out, but may have been made from many.
+    """
+    if bank.published is not None:
+        return bank.n_compared_models < MINIMUM_FOR_FOLDS
+    return not folds(bank)
+
+
+def too_few(bank: Bank) -> str:
+    """Say why the bank's models cannot be left out in turn."""
+    known, why = bank.n_compared_models, "to leave some out and compare methods"
+    if known >= MINIMUM_FOR_FOLDS:
+        return f"{known} calibration models are too unlike in what they answered {why}"
+    if known == bank.n_calibration_models:
+        return f"{known} calibration models are too few {why}"
+    return (
+        f"{known} of {bank.n_models} calibration models answered enough items for their full scores to be known, too "
+        f"few {why}"
+    )
+
+
+def _why(stacked: Stacked, targets: ScoreTargets, errors: FloatArray, together: FloatArray) -> str:
+    """State the errors of the methods on calibration models left out."""
+    points = 100.0 * np.array([_mean(member) for member in errors])
+    order = np.argsort(points)[: int(np.sum(~np.isnan(points)))]  # those with nothing to go by are left out
+    if order.size == 0:
+        return "stacked: no calibration model left out has a score and an estimate to compare methods by."
+    singles = ", ".join(f"{METHODS.label(stacked.members[index])} {points[index]:.2f}" for index in order)
+    return (
+        f"stacked. Mean errors of {targets.last_in_words} of {int(np.sum(~np.isnan(together)))} calibration models "
+        f"left out in turn, in points: stacked {100.0 * _mean(together):.2f}, {singles}."
+    )
+
+
+def _mean(errors: FloatArray) -> float:
+    known = errors[~np.isnan(errors)]
+    return float(known.mean()) if known.size else np.nan

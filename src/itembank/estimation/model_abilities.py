@@ -93,31 +93,25 @@ def estimate_abilities(bank: GivenBank, responses: GivenResponses, method: Abili
     responses = as_new_responses(bank, responses)
     columns, values = answered_responses(bank, responses)
     parameters, prior = bank.calibration.parameters.take(columns), bank.calibration.prior
+    trials = None
+    if responses.n_trials is not None and bank.parameters.family in COUNTS:
+        is_used = ~np.isnan(responses.responses).all(axis=0)
+        trials = responses.n_trials[:, is_used].astype(np.float64)
     n_answered = np.sum(~np.isnan(values), axis=1)
-    abilities = abilities_of(parameters, values, prior, spec, n_trials=answered_trials(bank, responses))
+    abilities = abilities_of(parameters, values, prior, spec, n_trials=trials)
     return ModelAbilities(tuple(responses.model_ids), abilities, n_answered, bank.bank_id)
 
 
 def abilities_of(
     parameters: ItemParameters,
-    responses: FloatArray,
+    responses: FloatArray,  # (n_models, n_items): NaN where missing
     prior: AbilityPrior,
     spec: AbilitySpec,
     *,
+    # (n_models, n_items): Trials behind each response of a family of counts; one by default
     n_trials: FloatArray | None = None,
 ) -> Abilities:
-    """Find abilities by the method of the spec.
-
-    Parameters
-    ----------
-    parameters : ItemParameters
-    responses : (n_models, n_items)
-        NaN where missing.
-    prior : AbilityPrior
-    spec : AbilitySpec
-    n_trials : (n_models, n_items), optional
-        Trials behind each response of a family of counts; one by default.
-    """
+    """Find abilities by the method of the spec."""
     if isinstance(spec, MaximumAPosteriori):
         return map_abilities(parameters, responses, prior, n_trials=n_trials)
     if isinstance(spec, ExpectedAPosteriori):
@@ -132,31 +126,14 @@ def abilities_of(
 def answered_responses(bank: Bank, responses: ResponseMatrix) -> tuple[IntArray, FloatArray]:
     """Align responses to the bank's items and make them what its item model was fitted to.
 
-    Returns
-    -------
-    columns : (n_used,)
-        Index in the bank of each item that someone answered.
-    values : (n_models, n_used)
-        Responses to them, binary where the calibration's were; NaN where missing.
+    Returns columns (n_used,): Index in the bank of each item that someone answered; values (n_models, n_used):
+    Responses to them, binary where the calibration's were; NaN where missing.
     """
     columns = bank.responses.item_indices(responses.item_ids)
-    used = _used(responses)
+    used = np.flatnonzero(~np.isnan(responses.responses).all(axis=0))
     columns, values = columns[used], responses.responses[:, used]
     thresholds = bank.calibration.thresholds
     if thresholds:
         scenarios = bank.responses.items["scenario"].gather(columns).to_list()
         values = apply_thresholds(values, item_thresholds(thresholds, scenarios))
     return columns, values
-
-
-def answered_trials(bank: Bank, responses: ResponseMatrix) -> FloatArray | None:
-    """Trials behind each response of `answered_responses`, (n_models, n_used), where the bank's family counts them."""
-    if responses.n_trials is None or bank.parameters.family not in COUNTS:
-        return None
-    result: FloatArray = responses.n_trials[:, _used(responses)].astype(np.float64)
-    return result
-
-
-def _used(responses: ResponseMatrix) -> IntArray:
-    """Columns that someone answered."""
-    return np.flatnonzero(~np.isnan(responses.responses).all(axis=0))

@@ -98,18 +98,29 @@ def observe(
 
     A `DataWarning` tells of a selection made for a stranger's bank, of its items that are missing, and of models
     without any response. Where all `may_be_silent`, so much is known of the models besides their answers.
-
-    Raises
-    ------
-    DataError
-        When an item is not in the bank or was retired, or nothing of the selection was answered.
     """
     if selection is not None:
         check_made_for(bank, selection)
     observations = found_items(bank, responses, selection)
-    if selection is not None:
-        _warn_of_missing(responses, selection, observations.n_missing)
-    return observations if may_be_silent else _checked(responses, observations)
+    n_missing, n_models = observations.n_missing, responses.n_models
+    if selection is not None and n_missing.any() and not np.all(n_missing == selection.n_items):
+        lacking = np.flatnonzero(n_missing)
+        names = [f"{responses.model_ids[index]} ({n_missing[index]})" for index in lacking[:20]]
+        warn(
+            f"of the {selection.n_items} items of the selection some have no response by {lacking.shape[0]} of "
+            f"{n_models} models: {shown(names)}. The estimate goes on without them.",
+            DataWarning,
+        )
+    silent = np.flatnonzero(np.isnan(observations.responses).all(axis=1))
+    if silent.size == n_models and not may_be_silent:
+        raise DataError(
+            f"at least one response to the items to be used is needed, got none from {n_models} models. "
+            "Check that the selection and the responses belong together."
+        )
+    if silent.size and not may_be_silent:
+        names = [responses.model_ids[index] for index in silent]
+        warn(f"no response to the items to be used from {shown(names)}: no estimate for them.", DataWarning)
+    return observations
 
 
 def found_items(bank: Bank, responses: ResponseMatrix, selection: Selection | None) -> Observations:
@@ -198,14 +209,7 @@ def _check_scenarios(bank: Bank, selection: Selection, chosen: IntArray) -> None
 def known_items(
     bank: Bank, responses: ResponseMatrix, selection: Selection | None, *, ignore_unknown: bool
 ) -> ResponseMatrix:
-    """Return the responses to items that the bank holds, with a `DataWarning` where others are left out.
-
-    Raises
-    ------
-    DataError
-        When there are others, no selection says which items count and nobody asked to ignore them; or when the bank
-        holds none of the items.
-    """
+    """Return the responses to items that the bank holds, with a `DataWarning` where others are left out."""
     known, others = only_items(responses, bank.responses.items["item_id"])
     if not others:
         return responses
@@ -245,30 +249,3 @@ def bank_positions(
             f"{did_you_mean(absent.to_list(), known)} {advice} that both come from the same benchmark and reader."
         )
     return located["position"].to_numpy()
-
-
-def _checked(responses: ResponseMatrix, observations: Observations) -> Observations:
-    """Refuse when no model answered anything; warn when some did not."""
-    silent = np.flatnonzero(np.isnan(observations.responses).all(axis=1))
-    if silent.shape[0] == responses.n_models:
-        raise DataError(
-            f"at least one response to the items to be used is needed, got none from {responses.n_models} models. "
-            "Check that the selection and the responses belong together."
-        )
-    if silent.shape[0]:
-        names = [responses.model_ids[index] for index in silent]
-        warn(f"no response to the items to be used from {shown(names)}: no estimate for them.", DataWarning)
-    return observations
-
-
-def _warn_of_missing(responses: ResponseMatrix, selection: Selection, n_missing: IntArray) -> None:
-    """Warn how many items of the selection are missing; estimation goes on without them."""
-    lacking = np.flatnonzero(n_missing)
-    if lacking.shape[0] == 0 or np.all(n_missing == selection.n_items):
-        return
-    names = [f"{responses.model_ids[index]} ({n_missing[index]})" for index in lacking[:20]]
-    warn(
-        f"of the {selection.n_items} items of the selection some have no response by {lacking.shape[0]} of "
-        f"{responses.n_models} models: {shown(names)}. The estimate goes on without them.",
-        DataWarning,
-    )

@@ -4,17 +4,183 @@ They gather what the pure kernels take. Scores that are exact, or that nothing i
 (`point_scores`).
 """
 
+from dataclasses import dataclass, field, replace
+from typing import Self
+
 import numpy as np
 
 from itembank.bank.bank_factors import bank_factor_model
+from itembank.bank.banks import Bank
+from itembank.errors import ParameterError
 from itembank.estimation import estimator_specs as specs
-from itembank.estimation.gp_irt import estimated_factor, gp_irt, sample_share
-from itembank.estimation.point import Known, calibration_scores, target_weights
-from itembank.estimation.regression.factor import predict_factor
-from itembank.estimation.regression.ridge import predict_ridge
-from itembank.estimation.regression.task_mean import predict_task_mean, predict_task_mean_eb
-from itembank.estimation.sample_means import weighted_mean
-from itembank.numerics.arrays import FloatArray
+from itembank.estimation.estimator_specs import METHODS, PointSpec
+from itembank.estimation.observations import Observations
+from itembank.estimation.regressions import (
+    FactorPrediction,
+    combined,
+    predict_factor,
+    predict_ridge,
+    predict_task_mean_eb,
+    reconciled,
+)
+from itembank.estimation.response_summary import ResponseSummary, posterior_moments, summarise_responses, weighted_mean
+from itembank.numerics.arrays import FloatArray, IntArray, mean_where_known
+from itembank.responses.targets import ScoreTargets
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """Scores by regression on columns of the model tables, without any answer."""
+
+    columns: tuple[str, ...]
+    past: FloatArray  # (n_models, n_targets): Of the calibration models, by regressions that have not seen them
+    new: FloatArray  # (n_new, n_targets): Of the new models
+
+    def take(self, rows: IntArray) -> "Forecast":
+        """Return the forecast of some of the new models."""
+        return Forecast(self.columns, self.past, self.new[rows])
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """Data that every method of estimation may use."""
+
+    bank: Bank
+    observations: Observations  # Responses of the new models to some items of the bank
+    summary: ResponseSummary  # What the item model and the sample say of these models
+    forecast: Forecast | None = None  # Scores by what is known of the models besides their answers
+    # (n_models, n_targets): Scores of the calibration models that regressions are to learn instead of the bank's own.
+    past_scores: FloatArray | None = None
+    made: dict[object, FactorPrediction] = field(default_factory=dict, repr=False)  # What several methods ask for
+
+    @classmethod
+    def of(cls, bank: Bank, observations: Observations, forecast: Forecast | None = None) -> Self:
+        """Summarise the responses."""
+        return cls(bank, observations, summarise_responses(bank, observations), forecast)
+
+    def take(self, *, models: IntArray, columns: IntArray) -> "Known":
+        """Return the data of some models on some of the items; their summary stays that of all items."""
+        forecast = None if self.forecast is None else self.forecast.take(models)
+        observations = self.observations.take(models=models, columns=columns)
+        return Known(self.bank, observations, self.summary.take(models), forecast, self.past_scores)
+
+    def for_regression(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Calibration models' responses to the observed items, their scores, and the new models' responses."""
+        self.bank.check_responses("This method of estimation needs")
+        scores = self.bank.best_known_scores if self.past_scores is None else self.past_scores
+        return self.bank.responses.of_items(self.observations.positions), scores, self.observations.responses
+
+
+def point_scores(known: Known, spec: PointSpec) -> FloatArray:
+    """Estimate every scenario's score and the overall one, (n_models, n_scenarios + 1).
+
+    A scenario that was answered in full has its exact score by every method. NaN where the method has nothing to
+    go by, and for models without any response.
+    """
+    scores = METHODS.kernel(spec)(known, spec)
+    shape = (known.observations.responses.shape[0], len(known.bank.targets.names))
+    if scores.shape != shape:
+        raise ParameterError(
+            f"the kernel of method {METHODS.name_of(spec)!r} must return scores of shape {shape} (models; scenarios "
+            f"and overall), got {scores.shape}."
+        )
+    result = with_exact(known.bank.targets, known.summary, scores)
+    result[known.summary.is_silent] = np.nan
+    return result
+
+
+def learnt_score(
+    known: Known,
+    spec: PointSpec,
+    past: FloatArray,  # (n_calibration_models,): NaN where not known
+) -> FloatArray:
+    """Estimate a score that is known of past models alone, (n_models,), by a method that `learns_scores`."""
+    scores = np.column_stack([known.bank.best_known_scores[:, :-1], past])
+    result: FloatArray = METHODS.kernel(spec)(replace(known, past_scores=scores), spec)[:, -1]
+    return result
+
+
+def stacked_scores(
+    targets: ScoreTargets,
+    summary: ResponseSummary,
+    values: FloatArray,  # (n_members, n_models, n_targets)
+    weights: FloatArray,  # (n_members, n_targets)
+) -> FloatArray:
+    """Weigh the estimates of several methods and let scenarios add up to the overall score, (n_models, n_targets)."""
+    _, variances = posterior_moments(targets, summary)
+    return with_exact(targets, summary, reconciled(combined(values, weights), variances, targets.scenario_weights))
+
+
+def with_exact(targets: ScoreTargets, summary: ResponseSummary, scores: FloatArray) -> FloatArray:
+    """Put exact scores where everything was observed, (n_models, n_scenarios + 1)."""
+    is_complete = summary.is_complete
+    whole = np.column_stack([is_complete, is_complete.all(axis=1)])
+    return np.where(whole, targets.with_overall(summary.known), scores)
+
+
+def weighted_means(
+    responses: FloatArray,  # (n_models, n_items): NaN where missing
+    weights: FloatArray,  # (n_items,)
+) -> FloatArray:
+    """Weighted mean response of each model over the items it answered, (n_models,); NaN without one that weighs."""
+    mass: FloatArray = ~np.isnan(responses) @ weights
+    total = np.nan_to_num(responses) @ weights
+    result: FloatArray = np.divide(total, mass, out=np.full(mass.shape, np.nan), where=mass > 0.0)
+    return result
+
+
+def target_weights(bank: Bank) -> FloatArray:
+    """Weight of every item in each target, (n_items, n_scenarios + 1)."""
+    return bank.cache.remember(
+        "target weights", lambda: np.column_stack([bank.targets.target(name).weights for name in bank.targets.names])
+    )
+
+
+def gp_irt(weighted: FloatArray, p_irt: FloatArray, sample_share: FloatArray) -> FloatArray:
+    """Return ``lambda T_w + (1 - lambda) T_p`` (tinyBenchmarks eq. 4.4), (n_models, n_scenarios).
+
+    Where nothing was observed the weighted mean is NaN and lambda 0: p-IRT alone is left.
+    """
+    mixed: FloatArray = p_irt + sample_share * (np.where(np.isnan(weighted), p_irt, weighted) - p_irt)
+    return mixed
+
+
+def sample_share(
+    bias: FloatArray,  # (n_scenarios,): b: mean absolute error of the item model's scenario score
+    response_variance: FloatArray,  # (n_scenarios,): sigma^2: mean variance of the responses within the scenario
+    # (n_models, n_scenarios): n: observed items of a scenario; of a random sample with unequal weights ``(sum w)^2 /
+    # sum w^2``, as the variance of its weighted mean is ``sigma^2 sum w^2 / (sum w)^2``. Lambda is 0 where it is 0.
+    n_effective: FloatArray,
+    # (n_scenarios,): k: 1 for a random sample, 4 for anchor points (tinyBenchmarks), or estimated
+    factor: FloatArray,
+) -> FloatArray:
+    """gp-IRT's lambda, ``b^2 / (b^2 + v)`` with ``v = sigma^2 / (k n)`` (tinyBenchmarks 4.2).
+
+    The best mixture of an unbiased estimate of variance v and one of bias b without variance (Song 1988).
+
+    Returns (n_models, n_scenarios): In [0, 1]; 0 where both b and v are 0, since then p-IRT is exact.
+    """
+    # an observed item counts as at least one effective item; without any, v is infinite and lambda zero
+    variance = np.where(n_effective > 0.0, response_variance / (factor * np.maximum(n_effective, 1.0)), np.inf)
+    total = bias**2 + variance  # (n_models, n_scenarios)
+    return np.divide(bias**2, total, out=np.zeros(total.shape), where=total > 0.0)
+
+
+def estimated_factor(
+    # (n_models, n_scenarios): The calibration models' weighted anchor estimates and full scores; NaN is left out
+    weighted: FloatArray,
+    scores: FloatArray,  # (n_models, n_scenarios)
+    response_variance: FloatArray,  # (n_scenarios,)
+    n_selected: IntArray,  # (n_scenarios,): Items of the selection in each scenario
+) -> FloatArray:
+    """Measured k: ``(sigma^2 / n) / mean_l (T_lj - Z_lj)^2`` over the calibration models, (n_scenarios,).
+
+    Infinite where the anchors made no error; 1 where no calibration model has both scores.
+    """
+    error = mean_where_known((weighted - scores) ** 2)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        factor = response_variance / (n_selected * error)
+    return np.where(np.isnan(factor), 1.0, factor)
 
 
 def by_mean(known: Known, spec: specs.SampleMean) -> FloatArray:  # noqa: ARG001 (the signature of all)
@@ -49,14 +215,15 @@ def gp_irt_share(known: Known, spec: specs.GPIRT) -> FloatArray:
 
 def by_task_mean(known: Known, spec: specs.TaskMean) -> FloatArray:  # noqa: ARG001
     """Mean score of the calibration models."""
-    return predict_task_mean(*known.for_regression())
+    _, past_scores, responses = known.for_regression()
+    return np.repeat(mean_where_known(past_scores)[None, :], responses.shape[0], axis=0)
 
 
 def by_task_mean_eb(known: Known, spec: specs.TaskMeanEB) -> FloatArray:
     """Observed responses of a scenario drawn towards the calibration models' mean score of it."""
     targets = known.bank.targets
     return predict_task_mean_eb(
-        *known.for_regression(),
+        *known.for_regression()[1:],
         scenario_index=targets.scenario_index[known.observations.positions],
         scenario_weights=targets.scenario_weights,
         strength=spec.strength,
@@ -77,9 +244,16 @@ def by_ridge(known: Known, spec: specs.Ridge) -> FloatArray:
 
 def by_factor_model(known: Known, spec: specs.Factor) -> FloatArray:
     """Mean of the score under a linear-Gaussian factor model of all items."""
-    bank, observations = known.bank, known.observations
-    model = bank_factor_model(bank, n_factors=spec.n_factors, discrepancy=spec.discrepancy)
-    return predict_factor(model, observations.positions, target_weights(bank), observations.responses).value
+    return factor_prediction(known, spec).value
+
+
+def factor_prediction(known: Known, spec: specs.Factor) -> FactorPrediction:
+    """Predict scores by a factor model, once for all that ask."""
+    if spec not in known.made:
+        bank, observations = known.bank, known.observations
+        model = bank_factor_model(bank, n_factors=spec.n_factors, discrepancy=spec.discrepancy)
+        known.made[spec] = predict_factor(model, observations.positions, target_weights(bank), observations.responses)
+    return known.made[spec]
 
 
 def _variance_factor(known: Known, spec: specs.GPIRT) -> FloatArray:
@@ -96,4 +270,4 @@ def _variance_factor(known: Known, spec: specs.GPIRT) -> FloatArray:
     answered = bank.responses.of_items(positions)
     weighted = weighted_mean(answered, observations.selected_weights, scenario, n_scenarios)
     n_selected = np.bincount(scenario, minlength=n_scenarios)
-    return estimated_factor(weighted, calibration_scores(bank)[:, :-1], bank.response_variance, n_selected)
+    return estimated_factor(weighted, bank.known_scores.value[:, :-1], bank.response_variance, n_selected)

@@ -4,13 +4,37 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
+import scipy
 from scipy.special import expit
 
-from itembank.estimation.scenario_sums import scenario_items
 from itembank.irt import graded
 from itembank.irt.parameters import ItemParameters
 from itembank.irt.steps import Steps
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+
+FEW_VALUES = 2**16
+"""Up to so many values, building the sparse matrix takes longer than the sums themselves."""
+
+
+def scenario_sums(values: FloatArray, scenario_index: IntArray, n_scenarios: int) -> FloatArray:
+    """Sum values (n_models, n_items) over the items of each scenario, (n_models, n_scenarios)."""
+    n_models, n_items = values.shape
+    if values.size <= FEW_VALUES:
+        cell = n_scenarios * np.arange(n_models)[:, None] + scenario_index
+        sums = np.bincount(cell.ravel(), weights=values.ravel(), minlength=n_models * n_scenarios)
+        return sums.reshape(n_models, n_scenarios).astype(np.float64)
+    onto = scipy.sparse.csr_array(
+        (np.ones(n_items), (scenario_index, np.arange(n_items))), shape=(n_scenarios, n_items)
+    )
+    result: FloatArray = (onto @ values.T).T
+    return result
+
+
+def scenario_items(scenario_index: IntArray, n_scenarios: int) -> list[IntArray]:
+    """Positions of the items of each scenario."""
+    order = np.argsort(scenario_index, kind="stable")
+    ends = np.cumsum(np.bincount(scenario_index, minlength=n_scenarios))
+    return np.split(order, ends[:-1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,43 +96,37 @@ class WeightedItems:
 
 
 def predicted_sums(
-    parameters: ItemParameters,
-    weights: FloatArray,
-    scenario_index: IntArray,
+    parameters: ItemParameters,  # Of n_items items
+    weights: FloatArray,  # (n_items,): omega
+    scenario_index: IntArray,  # (n_items,)
     n_scenarios: int,
-    theta: FloatArray,
+    theta: FloatArray,  # (n_models, n_dims)
     *,
-    mask: BoolArray | None = None,
+    mask: BoolArray | None = None,  # (n_models, n_items): Which items to sum over; all by default
 ) -> PredictedSums:
     """Moments of the weighted sums of responses over each scenario.
 
     With ``s = sigmoid(a . theta + c)``: ``p = g + (u - g) s`` and ``dp/dtheta = (u - g) s (1 - s) a``.
-
-    Parameters
-    ----------
-    parameters : ItemParameters
-        Of n_items items.
-    weights : (n_items,)
-        omega.
-    scenario_index : (n_items,)
-    n_scenarios : int
-    theta : (n_models, n_dims)
-    mask : (n_models, n_items), optional
-        Which items to sum over; all by default.
     """
     return sums_at(WeightedItems.create(parameters, weights, scenario_index, n_scenarios), theta, mask=mask)
 
 
 def sums_at(items: WeightedItems, theta: FloatArray, *, mask: BoolArray | None = None) -> PredictedSums:
     """Return the same moments for items sorted before; `mask` (n_models, n_items) is in the order before sorting."""
-    n_models, n_dims = theta.shape
-    n_scenarios = len(items.begins) - 1
-    mean = np.zeros((n_models, n_scenarios))
-    noise = np.zeros((n_models, n_scenarios))
-    gradient = np.zeros((n_models, n_scenarios, n_dims))
+    shape = (theta.shape[0], len(items.begins) - 1)
+    mean, noise, gradient = np.zeros(shape), np.zeros(shape), np.zeros((*shape, theta.shape[1]))
     for scenario, (begin, end) in enumerate(zip(items.begins[:-1], items.begins[1:], strict=True)):
         block = slice(begin, end)
-        p, slope, spread = _moments(items, block, theta)
+        x = theta @ items.loadings[block].T + items.intercept[block]
+        if items.steps is not None:
+            p, slope, spread = graded.mean_terms(x, items.steps.take(block))
+        else:
+            p = expit(x)
+            slope = spread = p * (1.0 - p)  # dp/d eta = s (1 - s) is the variance p (1 - p) as well
+            if items.asymptotes is not None:
+                lower, rise = items.asymptotes[0][block], items.asymptotes[1][block]
+                p = lower + rise * p
+                slope, spread = rise * slope, p * (1.0 - p)
         if mask is not None:
             seen = mask[:, items.order[block]]
             p, slope, spread = p * seen, slope * seen, spread * seen
@@ -118,15 +136,35 @@ def sums_at(items: WeightedItems, theta: FloatArray, *, mask: BoolArray | None =
     return PredictedSums(mean, noise, gradient)
 
 
-def _moments(items: WeightedItems, block: slice, theta: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Mean, slope in the logit and variance of the responses to a block of items, each (n_models, n_block)."""
-    x = theta @ items.loadings[block].T + items.intercept[block]
-    if items.steps is not None:
-        return graded.mean_terms(x, items.steps.take(block))
-    p = expit(x)
-    slope = p * (1.0 - p)
-    if items.asymptotes is None:
-        return p, slope, slope  # dp/d eta = s (1 - s) is the variance p (1 - p) as well
-    lower, rise = items.asymptotes[0][block], items.asymptotes[1][block]
-    p = lower + rise * p
-    return p, rise * slope, p * (1.0 - p)
+def score_posterior(
+    known: FloatArray,  # (n_models, n_scenarios): ``sum_S omega_i Y_i``, raw responses
+    unseen: PredictedSums,  # Over the items not observed, at the estimated ability
+    ability_covariance: FloatArray,  # (n_models, n_dims, n_dims): C
+    # (n_scenarios,): r: variance of raw responses around the item model over ``p (1 - p)``; one for binary responses
+    noise_ratio: FloatArray,
+) -> tuple[FloatArray, FloatArray]:
+    """Posterior mean (p-IRT) and covariance of the scenario scores, to first order in ability.
+
+    ``Z_j = sum_S omega_i Y_i + sum_U omega_i Y_i`` with S observed and U not, so that
+
+    ``E[Z_j] = sum_S omega_i Y_i + sum_U omega_i p_i``  (tinyBenchmarks eq. 4.3), and
+    ``Cov[Z_j, Z_k] = G_j' C G_k + 1[j = k] r_j sum_U omega_i^2 p_i (1 - p_i)``,
+
+    with ``G_j = sum_U omega_i dp_i/dtheta`` and C the covariance of ability. Item parameters count as known.
+    """
+    # ability is common to all scenarios (first term, with covariances between scenarios); noise is independent given
+    # ability (second term, on the diagonal only). Observed items are known and add nothing to either.
+    gradient = unseen.gradient
+    covariance = gradient @ ability_covariance @ gradient.transpose(0, 2, 1)
+    diagonal = np.arange(known.shape[1])
+    covariance[:, diagonal, diagonal] += noise_ratio * unseen.noise
+    return known + unseen.mean, covariance
+
+
+def standard_error(value: FloatArray, posterior_mean: FloatArray, posterior_variance: FloatArray) -> FloatArray:
+    """Root of the posterior expectation of ``(Z - T)^2`` for an estimate T: ``sqrt(V + (T - m)^2)``.
+
+    An estimate other than the posterior mean m is charged for its distance from it.
+    """
+    result: FloatArray = np.sqrt(np.maximum(posterior_variance, 0.0) + (value - posterior_mean) ** 2)
+    return result

@@ -1,20 +1,121 @@
-"""Summary of responses by the item model and by sample means, which several methods of estimation share."""
+"""What the item model and sample means say of responses, which several methods of estimation share."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 
 from itembank.bank.banks import Bank
-from itembank.estimation.basis import ScoreBasis, score_basis
 from itembank.estimation.observations import Observations
-from itembank.estimation.posterior import score_posterior
-from itembank.estimation.predictions import PredictedSums, predicted_sums, sums_at
-from itembank.estimation.sample_means import sample_mean, weighted_mean
-from itembank.estimation.scenario_sums import scenario_sums
+from itembank.estimation.predictions import (
+    PredictedSums,
+    WeightedItems,
+    predicted_sums,
+    scenario_sums,
+    score_posterior,
+    sums_at,
+)
 from itembank.irt.abilities import Abilities
+from itembank.irt.bernoulli import logit, probability
+from itembank.irt.binarise import apply_thresholds, item_thresholds
+from itembank.irt.families import ResponseModel
 from itembank.irt.newton import map_abilities
+from itembank.irt.parameters import AbilityPrior, ItemParameters
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.responses.targets import ScoreTargets
+
+
+def noise_ratio(bank: Bank) -> FloatArray:
+    """Squared distance of raw calibration responses from p over ``p (1 - p)``, (n_scenarios,).
+
+    Responses that were made binary, pass rates and probabilities vary less around the item model than zeros and ones
+    would: ``p (1 - p)`` is the largest variance a number in [0, 1] with mean p can have. One for binary scenarios. Of
+    levels it is their own variance in the place of ``p (1 - p)``.
+    """
+    if bank.published is not None:
+        return bank.published.noise_ratio
+    ratio = np.ones(bank.targets.n_scenarios)
+    for scenario, name in enumerate(bank.targets.scenarios):
+        if name not in bank.calibration.thresholds and bank.parameters.family == "bernoulli":
+            continue
+        items = np.flatnonzero(bank.targets.scenario_index == scenario)
+        responses = bank.responses.of_items(items)
+        parameters, theta = bank.parameters.take(items), bank.calibration.abilities
+        if parameters.steps is None:
+            p = probability(parameters, theta)
+            variance = p * (1.0 - p)
+        else:
+            p, _, variance = ResponseModel.of(parameters).mean(logit(parameters, theta))
+        expected = np.where(np.isnan(responses), 0.0, variance).sum()
+        if expected > 0.0:
+            ratio[scenario] = np.nansum((responses - p) ** 2) / expected
+    return ratio
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreBasis:
+    """Item model and score targets of n_items items; make one with `of_bank`."""
+
+    parameters: ItemParameters
+    prior: AbilityPrior
+    targets: ScoreTargets
+    # (n_scenarios,): From which response on an answer counts as right for ability; NaN where responses are taken as
+    # they are.
+    thresholds: FloatArray
+    noise_ratio: FloatArray  # (n_scenarios,): See `itembank.estimation.response_summary.noise_ratio`
+    weighted: WeightedItems  # The items with their weights in the targets
+    n_counting: FloatArray  # (n_scenarios,): Items of each scenario that count in its score
+
+    @classmethod
+    def of_bank(cls, bank: Bank, targets: ScoreTargets | None = None) -> Self:
+        """Take the parts of a bank that are needed; other targets must have the bank's scenarios."""
+        targets = bank.targets if targets is None else targets
+        counts = (targets.weights > 0.0).astype(np.float64)
+        return cls(
+            bank.parameters,
+            bank.calibration.prior,
+            targets,
+            item_thresholds(bank.calibration.thresholds, bank.targets.scenarios),
+            bank.cache.remember("noise ratio", lambda: noise_ratio(bank)),
+            WeightedItems.create(bank.parameters, targets.weights, targets.scenario_index, targets.n_scenarios),
+            np.bincount(targets.scenario_index, weights=counts, minlength=targets.n_scenarios).astype(np.float64),
+        )
+
+    def answers(self, responses: FloatArray, positions: IntArray) -> FloatArray:
+        """Apply the thresholds of the calibration to raw responses to some items, (n_models, n_columns)."""
+        return apply_thresholds(responses, self.thresholds[self.targets.scenario_index[positions]])
+
+
+def score_basis(bank: Bank) -> ScoreBasis:
+    """Return the basis of a bank for its own targets; it is made once for a bank in memory."""
+    return bank.cache.remember("score basis", lambda: ScoreBasis.of_bank(bank))
+
+
+def weighted_mean(
+    # (n_models, n_items): Raw; NaN where missing: the weights of the others are rescaled, model by model
+    responses: FloatArray,
+    weights: FloatArray,  # (n_items,): Non-negative
+    scenario_index: IntArray,  # (n_items,)
+    n_scenarios: int,
+) -> FloatArray:
+    """Weighted mean of the observed responses in each scenario: ``sum_S w_i Y_i / sum_S w_i`` (tinyBenchmarks eq. 3.1).
+
+    Returns (n_models, n_scenarios): NaN where no weight was observed.
+    """
+    observed = ~np.isnan(responses)
+    total = scenario_sums(np.where(observed, responses, 0.0) * weights, scenario_index, n_scenarios)
+    mass = scenario_sums(observed * weights, scenario_index, n_scenarios)
+    result: FloatArray = np.divide(total, mass, out=np.full(total.shape, np.nan), where=mass > 0.0)
+    return result
+
+
+def sample_mean(responses: FloatArray, scenario_index: IntArray, n_scenarios: int) -> FloatArray:
+    """Plain mean of the observed responses in each scenario, ``sum_S Y_i / n_j``; see `weighted_mean`.
+
+    It estimates the micro score whatever the target's weights are.
+    """
+    return weighted_mean(responses, np.ones(responses.shape[1]), scenario_index, n_scenarios)
+
 
 CELLS_AT_ONCE = 2**22
 """Models are worked on in blocks of about this many (model, item) cells, to bound memory."""
@@ -34,11 +135,12 @@ class ResponseSummary:
     # in [0, 1] whose weights add up to one.
     posterior_mean: FloatArray
     posterior_covariance: FloatArray  # (n_models, n_scenarios, n_scenarios)
-    # (n_models, n_scenarios): Variance of the score that the unseen answers have whatever is known of the model, see
-    # `_noise`.
+    # (n_models, n_scenarios): Variance of the unseen part of the scores if every unseen answer is drawn by itself,
+    # ``r sum_U omega_i^2 p_i (1 - p_i)``, and no less than with ``p = 1 - 1 / (2 (n + 1))`` for all items: after n
+    # right answers and none wrong that is the posterior mean under Jeffreys' prior.
     noise: FloatArray
     n_observed: IntArray  # (n_models, n_scenarios)
-    n_effective: FloatArray  # (n_models, n_scenarios): As a random sample with unequal weights counts
+    n_effective: FloatArray  # (n_models, n_scenarios): ``(sum w)^2 / sum w^2``, of a sample with unequal weights
     abilities: FloatArray  # (n_models, n_dims)
     ability_covariance: FloatArray  # (n_models, n_dims, n_dims)
 
@@ -65,9 +167,17 @@ def summarise_responses(bank: Bank, observations: Observations) -> ResponseSumma
     Ability comes from all observed items of all scenarios (MAP, the bank's prior, responses made binary as in the
     calibration); scores are made of the raw responses.
     """
-    basis = score_basis(bank)
-    blocks = blocks_of_models(observations.responses.shape[0], bank.n_items)
-    return _joined([_of_block(basis, observations, block) for block in blocks])
+    basis, positions = score_basis(bank), observations.positions
+    parameters, parts = basis.parameters.take(positions), []
+    for block in blocks_of_models(observations.responses.shape[0], bank.n_items):
+        trials = None if observations.n_trials is None else observations.n_trials[block]
+        some = replace(observations, responses=observations.responses[block], n_trials=trials)
+        answers = basis.answers(some.responses, positions)
+        abilities = map_abilities(parameters, answers, basis.prior, n_trials=trials)
+        parts.append(summary_at(basis, some, abilities))
+    return ResponseSummary(
+        *(np.concatenate([getattr(part, name) for part in parts]) for name in ResponseSummary.__slots__)
+    )
 
 
 def posterior_moments(targets: ScoreTargets, summary: ResponseSummary) -> tuple[FloatArray, FloatArray]:
@@ -89,107 +199,50 @@ def blocks_of_models(n_models: int, n_items: int) -> list[slice]:
 
 def summary_at(basis: ScoreBasis, observations: Observations, abilities: Abilities) -> ResponseSummary:
     """Summarise the responses of a few models whose abilities are known already."""
-    return _of_abilities(basis, observations, observations.responses, abilities)
+    targets, positions, responses = basis.targets, observations.positions, observations.responses
+    n_scenarios, scenario_index, omega = (
+        targets.n_scenarios,
+        targets.scenario_index[positions],
+        targets.weights[positions],
+    )
 
+    def sums(values: FloatArray) -> FloatArray:
+        return scenario_sums(values, scenario_index, n_scenarios)
 
-def _of_block(basis: ScoreBasis, observations: Observations, block: slice) -> ResponseSummary:
-    """Summarise the responses of a block of models."""
-    positions, responses = observations.positions, observations.responses[block]
-    answers = basis.answers(responses, positions)
-    n_trials = None if observations.n_trials is None else observations.n_trials[block]
-    abilities = map_abilities(basis.parameters.take(positions), answers, basis.prior, n_trials=n_trials)
-    return _of_abilities(basis, observations, responses, abilities)
-
-
-def _of_abilities(
-    basis: ScoreBasis, observations: Observations, responses: FloatArray, abilities: Abilities
-) -> ResponseSummary:
-    """Summarise raw responses (n_models, n_columns) and abilities."""
-    targets, positions = basis.targets, observations.positions
-    n_scenarios, scenario_index = targets.n_scenarios, targets.scenario_index[positions]
     observed = ~np.isnan(responses)
-    n_observed = scenario_sums(observed.astype(np.float64), scenario_index, n_scenarios).astype(np.int64)
-    omega = targets.weights[positions]
-    known = scenario_sums(np.where(observed, responses, 0.0) * omega, scenario_index, n_scenarios)
-    open_weight = _open_weight(basis, observed, omega, scenario_index)
-    unseen = _without(_unseen(basis, positions, abilities.theta, observed), open_weight == 0.0)
-    posterior = score_posterior(known, unseen, abilities.covariance, basis.noise_ratio)
-    weights = observations.weights
-    return ResponseSummary(
-        sample_mean=sample_mean(responses, scenario_index, n_scenarios),
-        weighted=weighted_mean(responses, weights, scenario_index, n_scenarios),
-        known=known,
-        open_weight=open_weight,
-        posterior_mean=known + unseen.mean,
-        posterior_covariance=posterior.covariance,
-        noise=_noise(basis, unseen, observed, omega, scenario_index),
-        n_observed=n_observed,
-        n_effective=_n_effective(observed * weights, scenario_index, n_scenarios),
-        abilities=abilities.theta,
-        ability_covariance=abilities.covariance,
-    )
-
-
-def _joined(blocks: list[ResponseSummary]) -> ResponseSummary:
-    """Put the summaries of several blocks of models together."""
-    return ResponseSummary(
-        *(np.concatenate([getattr(block, name) for block in blocks]) for name in ResponseSummary.__slots__)
-    )
-
-
-def _n_effective(weights: FloatArray, scenario_index: IntArray, n_scenarios: int) -> FloatArray:
-    """Effective number of observed items of a weighted random sample, ``(sum w)^2 / sum w^2``."""
-    total = scenario_sums(weights, scenario_index, n_scenarios)
-    squares = scenario_sums(weights**2, scenario_index, n_scenarios)
-    return np.divide(total**2, squares, out=np.zeros(total.shape), where=squares > 0.0)
-
-
-def _open_weight(basis: ScoreBasis, observed: BoolArray, omega: FloatArray, scenario_index: IntArray) -> FloatArray:
-    """Weight of the items not observed, (n_models, n_scenarios); exactly zero where all that count were observed."""
-    targets = basis.targets
-    seen = scenario_sums((observed & (omega > 0.0)).astype(np.float64), scenario_index, targets.n_scenarios)
-    mass = scenario_sums(observed * omega, scenario_index, targets.n_scenarios)
+    known = sums(np.where(observed, responses, 0.0) * omega)
     # whether a scenario is complete is decided by counting: 1 - mass may be rounding, and must then be zero; for an
     # incomplete scenario it must stay positive
-    return np.where(seen == basis.n_counting, 0.0, np.maximum(1.0 - mass, np.finfo(np.float64).tiny))
-
-
-def _unseen(basis: ScoreBasis, positions: IntArray, theta: FloatArray, observed: BoolArray) -> PredictedSums:
-    """Predict the items that were not observed, as all items less the observed ones."""
-    targets = basis.targets
-    everything = sums_at(basis.weighted, theta)
+    is_complete = sums((observed & (omega > 0.0)).astype(np.float64)) == basis.n_counting
+    mass = sums(observed * omega)
+    open_weight = np.where(is_complete, 0.0, np.maximum(1.0 - mass, np.finfo(np.float64).tiny))
     seen = predicted_sums(
-        basis.parameters.take(positions),
-        targets.weights[positions],
-        targets.scenario_index[positions],
-        targets.n_scenarios,
-        theta,
-        mask=observed,
+        basis.parameters.take(positions), omega, scenario_index, n_scenarios, abilities.theta, mask=observed
     )
-    return everything - seen
-
-
-def _noise(
-    basis: ScoreBasis, unseen: PredictedSums, observed: BoolArray, omega: FloatArray, scenario_index: IntArray
-) -> FloatArray:
-    """Variance of the unseen part of the scores if every unseen answer is drawn by itself, (n_models, n_scenarios).
-
-    ``r sum_U omega_i^2 p_i (1 - p_i)``, and no less than with ``p = 1 - 1 / (2 (n + 1))`` for all items: after n right
-    answers and none wrong that is the posterior mean under Jeffreys' prior.
-    """
-    targets = basis.targets
-    squares = np.bincount(targets.scenario_index, weights=targets.weights**2, minlength=targets.n_scenarios)
-    unseen_squares = squares - scenario_sums(observed * omega**2, scenario_index, targets.n_scenarios)
+    # all items less the observed ones; of a scenario without unseen items exactly zero: subtraction leaves rounding
+    unseen = sums_at(basis.weighted, abilities.theta) - seen
+    unseen = PredictedSums(
+        np.where(is_complete, 0.0, unseen.mean),
+        np.where(is_complete, 0.0, unseen.noise),
+        np.where(is_complete[:, :, None], 0.0, unseen.gradient),
+    )
+    mean, covariance = score_posterior(known, unseen, abilities.covariance, basis.noise_ratio)
+    squares = np.bincount(targets.scenario_index, weights=targets.weights**2, minlength=n_scenarios)
+    unseen_squares = squares - sums(observed * omega**2)
     rest = 0.5 / (observed.sum(axis=1, keepdims=True) + 1.0)
     least = np.where(unseen.noise > 0.0, np.maximum(unseen_squares, 0.0) * rest * (1.0 - rest), 0.0)
-    result: FloatArray = basis.noise_ratio * np.maximum(unseen.noise, least)
-    return result
-
-
-def _without(sums: PredictedSums, is_complete: BoolArray) -> PredictedSums:
-    """Set the sums of a scenario without unseen items to exactly zero; subtraction leaves rounding."""
-    return PredictedSums(
-        np.where(is_complete, 0.0, sums.mean),
-        np.where(is_complete, 0.0, sums.noise),
-        np.where(is_complete[:, :, None], 0.0, sums.gradient),
+    weights = observed * observations.weights
+    total, total_squares = sums(weights), sums(weights**2)
+    return ResponseSummary(
+        sample_mean=sample_mean(responses, scenario_index, n_scenarios),
+        weighted=weighted_mean(responses, observations.weights, scenario_index, n_scenarios),
+        known=known,
+        open_weight=open_weight,
+        posterior_mean=mean,
+        posterior_covariance=covariance,
+        noise=basis.noise_ratio * np.maximum(unseen.noise, least),
+        n_observed=sums(observed.astype(np.float64)).astype(np.int64),
+        n_effective=np.divide(total**2, total_squares, out=np.zeros(total.shape), where=total_squares > 0.0),
+        abilities=abilities.theta,
+        ability_covariance=abilities.covariance,
     )

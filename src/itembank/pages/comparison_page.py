@@ -8,7 +8,7 @@ from itembank.bank.banks import Bank
 from itembank.bank.selections import Selection
 from itembank.comparison.comparisons import Comparison
 from itembank.errors import shown
-from itembank.estimation.estimand_names import ESTIMANDS_IN_WORDS, RUN
+from itembank.estimation.estimator_specs import ESTIMANDS_IN_WORDS, RUN
 from itembank.pages.blocks import Answer, Answers, Block, Caution, Column, Data, Section, Table, Text
 from itembank.pages.common import Pair, bank_provenance, plural
 from itembank.pages.comparison_charts import (

@@ -10,7 +10,7 @@ from itembank.bank.selections import Selection
 from itembank.errors import DataError, shown
 from itembank.estimation.estimates import ScoreEstimates
 from itembank.estimation.observations import Observations, found_items
-from itembank.estimation.published_errors import selection_or_published
+from itembank.estimation.past_errors import selection_or_published
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.pages.given_answers import GivenAnswers
 from itembank.pages.past_models import OneModel, PastScores

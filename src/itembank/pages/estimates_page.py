@@ -7,9 +7,8 @@ import numpy as np
 from itembank.bank.banks import Bank
 from itembank.bank.selections import Selection
 from itembank.errors import shown
-from itembank.estimation.estimand_names import ESTIMANDS_IN_WORDS
 from itembank.estimation.estimates import ScoreEstimates
-from itembank.estimation.interval_words import MEANING
+from itembank.estimation.estimator_specs import ESTIMANDS_IN_WORDS, MEANING
 from itembank.pages.blocks import Answers, Block, Caution, Facts, Section
 from itembank.pages.common import Pair, bank_provenance, plural
 from itembank.pages.estimated import Estimated

@@ -6,7 +6,7 @@ from typing import Self
 import numpy as np
 
 from itembank.bank.banks import Bank
-from itembank.estimation.basis import ScoreBasis, score_basis
+from itembank.estimation.response_summary import ScoreBasis, score_basis
 from itembank.irt.bernoulli import probability
 from itembank.irt.newton import map_abilities
 from itembank.numerics.arrays import FloatArray, IntArray

@@ -17,7 +17,7 @@ from itembank.pages.given_answers import MOST_LISTED, answer_blocks
 from itembank.pages.past_models import scenario_blocks, standing_chart
 from itembank.pages.theme import count, percent, points
 from itembank.planning.accuracy import kept_accuracy
-from itembank.planning.precision import precision_curve
+from itembank.planning.goals import precision_curve
 from itembank.progress import silent
 from itembank.responses.responses import ResponseMatrix
 

@@ -6,9 +6,8 @@ import numpy as np
 
 from itembank.bank.banks import Bank
 from itembank.errors import visible
-from itembank.estimation.estimand_names import ESTIMANDS_IN_WORDS
 from itembank.estimation.estimates import ScoreEstimates
-from itembank.estimation.interval_words import MEANING
+from itembank.estimation.estimator_specs import ESTIMANDS_IN_WORDS, MEANING
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.pages.blocks import Answer, Answers, Block, Caution, Facts, Section, Text
 from itembank.pages.common import Pair, bank_provenance, plural, unit_words

@@ -1,31 +1,184 @@
-"""The goal of a plan, and the trials that find how many items reach it."""
+"""The goal of a plan, the precision of n items as a falling curve, and the trials that find how many are enough."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple, Self
 
 import numpy as np
+from scipy.optimize import isotonic_regression
 
 from itembank.bank.banks import Bank
+from itembank.bank.costs import costs_of_items
+from itembank.bank.selections import Selection
 from itembank.checks import check_fraction
-from itembank.errors import ParameterError
+from itembank.comparison.pairs import fit_pair_errors, model_pairs
+from itembank.errors import DataError, ParameterError
+from itembank.estimation.calibrated_scores import OutOfFold
+from itembank.estimation.estimands import run_variance
+from itembank.estimation.estimator_specs import RUN, Auto, EstimationSpec, PointSpec, Stacked
+from itembank.estimation.folds import folds
+from itembank.estimation.method_trials import sample_of, try_methods
+from itembank.estimation.past_errors import MembersOutOfFold, members_out_of_fold
 from itembank.numerics.arrays import FloatArray, IntArray
-from itembank.planning.chance import Chance
+from itembank.numerics.intervals import calibrated_half_widths, normal_quantile, normal_reach, t_quantile
+from itembank.numerics.threads import one_blas_thread
+from itembank.planning.auto import FALLBACK, choose_selection
 from itembank.planning.plan_spec import PlanSpec
-from itembank.planning.precision import (
-    ALWAYS_TRIED,
-    PrecisionCurve,
-    detectable_difference,
-    expected_half_width,
-    precision_curve,
-)
-from itembank.planning.size_trials import Trial
+from itembank.selection.select import select
+from itembank.selection.selector_specs import SelectionSpec
+
+SMALLEST_SIZE = 10
+STEPS = (1, 2, 3, 5)
+"""Of the numbers of items that are tried, within each power of ten."""
+ALWAYS_TRIED = 500
+"""As far every plan goes, so that a curve is the same whatever is asked; trials of thousands take minutes."""
+LEAST_STEP = 1.25
+"""From the last of them to the largest number that can be chosen: a nearer one would say nothing of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class PrecisionCurve:
+    """Some measure of precision at every number of items."""
+
+    smallest_size: int
+    values: FloatArray  # (n_sizes,): At `smallest_size` and every larger number up to all items; never rising
+
+    def at(self, sizes: IntArray) -> FloatArray:
+        """Values at these numbers of items."""
+        return self.values[np.clip(sizes - self.smallest_size, 0, self.values.shape[0] - 1)]
+
+    def fewest(self, goal: float) -> int:
+        """Smallest number of items whose value is at most the goal."""
+        return self.smallest_size + int(np.flatnonzero(self.values <= goal)[0])
+
+
+def precision_curve(
+    sizes: IntArray,  # (n_sizes,): Rising
+    values: FloatArray,  # (n_sizes,)
+    n_total: int,  # N
+    *,
+    # Whether all N items give the score. Else the curve is flat beyond the largest size, and N counts as endless.
+    is_exact: bool = True,
+) -> PrecisionCurve:
+    """Draw a falling curve through values measured at some numbers of items.
+
+    Where more items did worse than fewer, by chance, the values are pooled: isotonic regression (Barlow et al. 1972).
+    A mean over n of N items without replacement errs in proportion to ``sqrt(1/n - 1/N)``; the logarithm of the value
+    over that is linear in log n from one size to the next, and level before the first and beyond the last.
+
+    Between two sizes measured it depends on no others, unless values had to be pooled.
+    """
+    every = np.arange(int(sizes[0]), n_total + 1)
+    falling = isotonic_regression(values, increasing=False).x
+    known = (falling > 0.0) & ((sizes < n_total) | (not is_exact))
+    none_left = 1.0 / n_total if is_exact else 0.0
+    if not known.any():
+        return PrecisionCurve(int(sizes[0]), np.zeros(every.shape))
+    excess = np.log(falling[known]) - 0.5 * np.log(1.0 / sizes[known] - none_left)
+    shrinking = np.sqrt(1.0 / (every if is_exact else np.minimum(every, sizes[-1])) - none_left)
+    drawn = np.exp(np.interp(np.log(every), np.log(sizes[known]), excess)) * shrinking
+    # between two sizes of one value the finite-population factor is above its chord
+    return PrecisionCurve(int(sizes[0]), np.minimum.accumulate(drawn))
+
+
+def grid_sizes(largest: int) -> IntArray:
+    """Return the numbers of items that are tried, whatever is asked: 10, 20, 30, 50, 100, 200, ... and the largest."""
+    n_powers = len(str(largest))
+    sizes = SMALLEST_SIZE * np.outer(10 ** np.arange(n_powers), STEPS).ravel()
+    return np.append(sizes[sizes * LEAST_STEP <= largest], largest)
+
+
+def expected_half_width(
+    errors: FloatArray,  # (n_models,)
+    # (n_models,): Expected size of each error, as in `calibrated_half_widths`, whose median over models this is; by
+    # default, one for all
+    scale: FloatArray | None = None,
+    *,
+    level: float,
+) -> float:
+    """Half-width of the interval that `estimate` gives a typical model, from errors of calibration models."""
+    size = np.ones(errors.shape) if scale is None else scale
+    return float(np.median(calibrated_half_widths(errors[:, None], size[:, None], size[:, None], level=level)))
+
+
+def detectable_difference(errors: FloatArray, *, level: float, power: float) -> float:
+    """Find the true difference that shows as significant with this power between two models like the calibration ones.
+
+    ``(q + c F^-1(power)) s`` of `fit_pair_errors`, with s the root mean squared difference of errors (n_models,).
+    """
+    first, second = model_pairs(errors.shape[0])
+    model = fit_pair_errors(errors, np.zeros(first.shape[0]), first, second, level=level)
+    reach = model.quantile + model.scale * t_quantile(power, model.degrees)
+    return float(reach * np.sqrt(model.constant))
+
+
+Selector = SelectionSpec | str
+"""A method of selection, or 'auto'."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """Results with one number of items."""
+
+    n_items: int
+    errors: FloatArray  # (n_models,): Estimate less truth of every calibration model whose truth is known
+    scale: FloatArray  # (n_models,): Expected size of each error up to a factor, which the widths of intervals follow
+    costs: dict[str, float]  # Expected cost of the chosen items, where the bank knows it
+
+    @classmethod
+    def of(cls, n_items: int, found: OutOfFold, target: int, costs: dict[str, float]) -> Self:
+        """Take one target of what was found."""
+        errors = found.error[:, target]
+        known = ~np.isnan(errors)
+        if known.sum() < 2:
+            raise DataError("a plan needs calibration models whose full score is known, got fewer than two.")
+        return cls(n_items, errors[known], found.scale[known, target], costs)
+
+
+@one_blas_thread()
+def try_size(
+    bank: Bank, n_items: int, *, selector: Selector, estimator: EstimationSpec, target: int, seed: int
+) -> Trial:
+    """Choose n items in every fold anew and estimate the models it left out; raises as `Trial.of`."""
+    spec = Stacked() if isinstance(estimator, Auto) else estimator
+    chosen, members = estimates_of_size(bank, n_items, selector=selector, spec=spec, seed=seed)
+    return Trial.of(n_items, members.past(spec).estimates, target, costs_of(bank, chosen))
+
+
+def estimates_of_size(
+    bank: Bank, n_items: int, *, selector: Selector, spec: PointSpec | Stacked, seed: int
+) -> tuple[list[Selection], MembersOutOfFold]:
+    """Choose n items in every fold anew, and estimate the models it left out; return both.
+
+    'auto' takes what `select` takes for as many items, and its trial is the one that `estimate` rests on; where it
+    draws at random, each fold draws its own.
+    """
+    if isinstance(selector, str):
+        taken = choose_selection(bank, n_items, per_scenario=False, excluded=(), seed=seed)
+        if not taken.is_random:
+            return [taken], try_methods(bank, sample_of(bank, taken), taken, spec.members)
+        selector = FALLBACK
+    chosen = [
+        select(fold.bank, n_items, method=selector, rng=np.random.default_rng([seed, n_items, fold.number]))
+        for fold in folds(bank)
+    ]
+    samples = [sample_of(fold.bank, selection) for fold, selection in zip(folds(bank), chosen, strict=True)]
+    how = ("plan", repr(selector), str(seed))
+    return chosen, members_out_of_fold(bank, spec.members, lambda fold: samples[fold.number], samples[0], *how)
+
+
+def costs_of(bank: Bank, chosen: list[Selection]) -> dict[str, float]:
+    """Return the expected cost of a selection by unit, the mean over folds, without units that no item has."""
+    positions = [bank.responses.item_indices(selection.item_ids) for selection in chosen]
+    expected = costs_of_items(bank.responses)
+    return {unit: float(np.mean([cost[items].sum() for items in positions])) for unit, cost in expected.items()}
+
 
 N_CHECKS = 3
 """Trials of the answer beyond those of the grid, at the most."""
 N_REACHED = 2
 """Sizes of the grid at which a goal is reached before no larger ones than `ALWAYS_TRIED` are tried."""
-NONE = Chance()
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +189,7 @@ class Goal:
     difference: float | None
     n_total: int  # Items of the bank
     spec: PlanSpec
-    chance: Chance = NONE  # What lies between the score that is meant and that of one run
+    chance: float = 0.0  # Variance of the score of one run around the one that is meant, typically
     is_exact: bool = True  # Whether all items give the score, as they do not give an external one
 
     @classmethod
@@ -44,7 +197,9 @@ class Goal:
         """Set a goal, or none, for one of the bank's targets."""
         is_headline = bank.headline is not None and target == bank.targets.n_scenarios
         is_exact = not is_headline or bank.headline.follows_answers  # type: ignore[union-attr]
-        chance = Chance.of(bank, target, spec.estimand)
+        chance = 0.0
+        if spec.estimand != RUN:  # the mean over the calibration models
+            chance = float(run_variance(bank, bank.responses, bank.calibration.abilities)[:, target].mean())
         return cls(half_width, difference, bank.n_items, spec, chance, is_exact)
 
     def __post_init__(self) -> None:
@@ -66,44 +221,41 @@ class Goal:
 
     def curves(self, trials: list[Trial]) -> tuple[PrecisionCurve, PrecisionCurve]:
         """Draw half-width and detectable difference against the number of items."""
-        sizes = np.array([trial.n_items for trial in trials])
-        single = np.array([self._half_width(trial) for trial in trials])
-        pairs = np.array([self._difference(trial) for trial in trials])
-        half_widths, differences = (
-            precision_curve(sizes, values, self.n_total, is_exact=self.is_exact) for values in (single, pairs)
-        )
-        spec = self.spec
-        return (
-            half_widths.with_values(self.chance.of_intervals(half_widths.values, level=spec.level)),
-            differences.with_values(self.chance.of_differences(differences.values, level=spec.level, power=spec.power)),
-        )
+        return self._curve(trials, of_pairs=False), self._curve(trials, of_pairs=True)
 
     def curve(self, trials: list[Trial]) -> PrecisionCurve:
         """Draw the curve of the measure that the goal sets."""
-        return self.curves(trials)[0 if self.half_width is not None else 1]
+        return self._curve(trials, of_pairs=self.half_width is None)
 
     def measure(self, trial: Trial) -> float:
         """Take the measure that the goal sets from one trial alone."""
-        measured = np.array(self._half_width(trial) if self.half_width is not None else self._difference(trial))
-        return float(self._with_chance(measured))
+        of_pairs = self.half_width is None
+        return float(self._with_chance(np.array(self._measured(trial, of_pairs=of_pairs)), of_pairs=of_pairs))
 
     def least(self, trials: list[Trial]) -> float:
         """Return the measure with all items: 0 but for the chance of another run, or of an external score."""
         if not self.is_exact:
             return float(self.curve(trials).values[-1])
-        return float(self._with_chance(np.zeros(())))
+        return float(self._with_chance(np.zeros(()), of_pairs=self.half_width is None))
 
-    def _with_chance(self, measure: FloatArray) -> FloatArray:
-        spec = self.spec
-        if self.half_width is not None:
-            return self.chance.of_intervals(measure, level=spec.level)
-        return self.chance.of_differences(measure, level=spec.level, power=spec.power)
+    def _measured(self, trial: Trial, *, of_pairs: bool) -> float:
+        level = self.spec.level
+        if of_pairs:
+            return detectable_difference(trial.errors, level=level, power=self.spec.power)
+        return expected_half_width(trial.errors, trial.scale, level=level)
 
-    def _half_width(self, trial: Trial) -> float:
-        return expected_half_width(trial.errors, trial.scale, level=self.spec.level)
+    def _curve(self, trials: list[Trial], *, of_pairs: bool) -> PrecisionCurve:
+        sizes = np.array([trial.n_items for trial in trials])
+        values = np.array([self._measured(trial, of_pairs=of_pairs) for trial in trials])
+        curve = precision_curve(sizes, values, self.n_total, is_exact=self.is_exact)
+        return PrecisionCurve(curve.smallest_size, self._with_chance(curve.values, of_pairs=of_pairs))
 
-    def _difference(self, trial: Trial) -> float:
-        return detectable_difference(trial.errors, level=self.spec.level, power=self.spec.power)
+    def _with_chance(self, measure: FloatArray, *, of_pairs: bool) -> FloatArray:
+        """Widen a measure by the chance of the run, which no number of items takes away; runs are independent."""
+        reach = normal_reach(self.spec.level)
+        if of_pairs:
+            return np.hypot(measure, (reach + normal_quantile(self.spec.power)) * math.sqrt(2.0 * self.chance))
+        return np.hypot(measure, reach * math.sqrt(self.chance))
 
 
 class Found(NamedTuple):
@@ -127,18 +279,13 @@ def try_grid(run: Callable[[int], Trial], sizes: IntArray, goal: Goal) -> list[T
     return trials
 
 
-def find_fewest(run: Callable[[int], Trial], grid: list[Trial], goal: Goal, most: int) -> Found:
-    """Read the answer off the curve through the grid, and try it; where the trial disagrees, take more items.
-
-    Parameters
-    ----------
-    run : function
-        Tries a number of items.
-    grid : list of Trial
-    goal : Goal
-    most : int
-        Items that may be run.
-    """
+def find_fewest(
+    run: Callable[[int], Trial],  # Tries a number of items
+    grid: list[Trial],
+    goal: Goal,
+    most: int,  # Items that may be run
+) -> Found:
+    """Read the answer off the curve through the grid, and try it; where the trial disagrees, take more items."""
     tried = {trial.n_items: trial for trial in grid}
     if goal.value is None or goal.least(grid) > goal.value:
         return Found(None, tried)

@@ -1,31 +1,42 @@
-"""The verb `select`: choose the items a new model should answer."""
+"""The verbs `select` and `next_stage`: choose the items that a model should answer."""
 
 from collections.abc import Collection
-from functools import partial
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
+import polars as pl
 
-from itembank.bank.arguments import GivenBank, as_bank
-from itembank.bank.banks import Bank
+from itembank.bank.arguments import (
+    GivenBank,
+    GivenResponses,
+    GivenSelection,
+    as_bank,
+    as_new_responses,
+    as_selection,
+)
+from itembank.bank.bank_lineage import repeatable
 from itembank.bank.selections import Selection
 from itembank.checks import check_whole, is_whole
-from itembank.errors import DataWarning, shown, warn
+from itembank.errors import DataError, DataWarning, remedy, shown, warn
+from itembank.estimation.method_trials import local_design, next_module
+from itembank.estimation.observations import bank_positions, known_items, observe
 from itembank.numerics.random import as_generator
-from itembank.planning.auto import check_method, choose_selection
-from itembank.planning.stages import (
+from itembank.numerics.threads import one_blas_thread
+from itembank.planning.auto import (
     AUTO,
     better_of_stages,
-    check_for_stages,
-    check_later_scenarios,
+    check_method,
     check_stages,
+    choose_selection,
     first_of_stages,
     routing_method,
     stage_sizes,
 )
 from itembank.progress import ProgressCallback, silent
+from itembank.selection.recipes import ROUTING, STAGE, Recipe, read_recipe, stages_of
 from itembank.selection.select import select as select_by
-from itembank.selection.selector_specs import SelectionSpec
+from itembank.selection.selector_specs import METHODS, SelectionSpec
 
 
 def select(
@@ -99,64 +110,114 @@ def select(
     """
     bank = as_bank(bank)
     check_whole("the number of items", n_items, least=1)
-    check_stages(stages)
-    check_later_scenarios(bank, stages, later_scenarios)
-    choose = partial(
-        _one_batch,
-        bank,
-        method=method,
-        per_scenario=per_scenario,
-        rng=rng if method != AUTO or is_whole(rng) else int(as_generator(rng).integers(2**31)),
-        excluded=excluded,
-        included=included,
-        progress=progress,
-    )
+    check_stages(bank, stages, later_scenarios, is_auto=method == AUTO, per_scenario=per_scenario)
+    about = {"per_scenario": per_scenario, "excluded": excluded, "included": included}
+    seed = rng if method != AUTO or is_whole(rng) else int(as_generator(rng).integers(2**31))
+
+    def choose(n_items: int, method: SelectionSpec | str) -> Selection:
+        if isinstance(method, str) and method == AUTO:
+            return choose_selection(bank, n_items, seed=int(seed), progress=progress, **about)  # type: ignore[arg-type]
+        check_method(method)
+        return select_by(bank, n_items, method=method, rng=seed, **about)  # type: ignore[arg-type]
+
     if stages == 1:
-        chosen = choose(n_items)
+        chosen = choose(n_items, method)
         if not per_scenario and n_items < bank.targets.n_scenarios:
-            _warn_of_scenarios_left_out(bank, chosen)
+            without = [name for name in bank.targets.scenarios if name not in set(chosen.scenarios)]
+            warn(
+                f"{chosen.n_items} items are fewer than the {bank.targets.n_scenarios} scenarios: {len(without)} have "
+                f"none ({shown(without)}). Their scores are predicted from the answers to the others, and the overall "
+                "score still covers all.",
+                DataWarning,
+            )
         return chosen
-    check_for_stages(bank, stages, is_auto=method == AUTO, per_scenario=per_scenario)
     sizes = stage_sizes(bank, n_items, stages, excluded=excluded, n_included=len(included))
-    first = choose(sizes[0], method=routing_method(bank) if method == AUTO else method)
+    first = choose(sizes[0], routing_method(bank) if method == AUTO else method)
     routing = first_of_stages(first, sizes, later_scenarios)
-    return better_of_stages(bank, choose(n_items), routing, progress) if stages == AUTO else routing
+    return better_of_stages(bank, choose(n_items, method), routing, progress) if stages == AUTO else routing
 
 
-def _warn_of_scenarios_left_out(bank: Bank, selection: Selection) -> None:
-    """Name the scenarios that there were too few items for."""
-    without = [name for name in bank.targets.scenarios if name not in set(selection.scenarios)]
-    warn(
-        f"{selection.n_items} items are fewer than the {bank.targets.n_scenarios} scenarios: {len(without)} have none "
-        f"({shown(without)}). Their scores are predicted from the answers to the others, and the overall score still "
-        "covers all.",
-        DataWarning,
-    )
+@one_blas_thread()
+def next_stage(bank: GivenBank, selection: GivenSelection, responses: GivenResponses) -> Selection:
+    """Choose the items that a model is to answer in its next stage, from its answers so far.
 
+    Each item is the one that leaves the least uncertainty about this model's scores: at its ability, with what its
+    answers have settled, over all scenarios at once. So the model gets most items of those scenarios that are least
+    sure for it; with `later_scenarios` it gets items of these alone.
 
-def _one_batch(
-    bank: Bank,
-    n_items: int,
-    *,
-    method: SelectionSpec | str,
-    per_scenario: bool,
-    rng: np.random.Generator | int | None,
-    excluded: Collection[str],
-    included: Collection[str],
-    progress: ProgressCallback,
-) -> Selection:
-    """Choose items that are all asked at once."""
-    if isinstance(method, str) and method == AUTO:
-        return choose_selection(
-            bank,
-            n_items,
-            per_scenario=per_scenario,
-            excluded=excluded,
-            included=included,
-            seed=int(rng),  # type: ignore[arg-type]
-            progress=progress,
+    Parameters
+    ----------
+    bank : Bank or path
+    selection : Selection or path
+        Of the stage that the model has answered: made by `select` with `stages`, or by this function.
+    responses : ResponseMatrix, path or paths
+        Of one model, to the items of this stage and of those before it. Items that it did not answer are not asked
+        again.
+
+    Returns
+    -------
+    Selection
+        The items to run now; `earlier` holds those of the stages before, so that `estimate` takes the answers of all
+        stages with this selection alone.
+
+    Raises
+    ------
+    DataError
+        When the selection has no next stage, the responses are of several models or of none, or no item is left.
+
+    Examples
+    --------
+    >>> routing = select(bank, 90, stages=2)  # doctest: +SKIP
+    >>> module = next_stage(bank, routing, "runs/m1")  # doctest: +SKIP
+    >>> estimate(bank, ["runs/m1", "runs/m1-2"], selection=module)  # doctest: +SKIP
+    """
+    bank, given = as_bank(bank), as_selection(selection, may_be_later=True)
+    recipe, sizes, number = _plan(None if given is None else repeatable(bank, given))
+    done = given.whole  # type: ignore[union-attr]
+    answers = known_items(bank, as_new_responses(bank, responses, done), done, ignore_unknown=True)
+    if answers.n_models != 1:
+        raise DataError(
+            f"a next stage is chosen for one model, from its own answers, got {answers.n_models} models: "
+            f"{shown(answers.model_ids)}. Give the responses of one, and a selection for each."
         )
-    check_method(method)
-    return select_by(
-        bank, n_items, method=method, per_scenario=per_scenario, rng=rng, excluded=excluded, included=included
+    observations = observe(bank, answers, done)
+    design = local_design(bank, recipe.later_spec, recipe.excluded)
+    asked = bank_positions(bank, pl.Series(done.item_ids, dtype=pl.String), "the selection")
+    module = next_module(bank, design, observations, sizes[number], asked=asked, most_scenarios=recipe.later_scenarios)
+    chosen = np.sort(module)
+    if chosen.size == 0:
+        raise DataError("a next stage needs items that were not asked before and tell models apart, and none is left.")
+    weights = design.weights_of(np.concatenate([asked, chosen]))
+    items, name = bank.responses.items[chosen], METHODS.name_of(recipe.later_spec)
+    return Selection(
+        tuple(items["item_id"].to_list()),
+        tuple(items["scenario"].to_list()),
+        weights[asked.size :],
+        name,
+        bank.bank_id,
+        done.seed,
+        recipe={ROUTING: done.method, **(done.recipe or {}), STAGE: number + 1},
+        explanation=f"{name} at the ability of {answers.model_ids[0]}: stage {number + 1} of {len(sizes)}.",
+        earlier=replace(done, weights=weights[: asked.size]),
+        target=bank.target_id,
+        target_digest=bank.target_digest,
     )
+
+
+def has_next_stage(selection: Selection) -> bool:
+    """Whether a selection is of a stage that another one follows."""
+    sizes, number = stages_of(selection)
+    return number < len(sizes)
+
+
+def _plan(selection: Selection | None) -> tuple[Recipe, tuple[int, ...], int]:
+    """Return the recipe of a selection that has a next stage, the sizes of all stages, and the number of its own."""
+    recipe = None if selection is None else read_recipe(selection.whole)
+    sizes, number = ((), 1) if recipe is None or selection is None else stages_of(selection)
+    if recipe is None or number >= len(sizes):
+        stages = remedy("stages=2", "--stages 2")
+        raise DataError(
+            f"a next stage needs a selection that has one, got {'stage' if sizes else 'one batch'}"
+            f"{f' {number} of {len(sizes)}' if sizes else ''}. Choose the first stage with {stages}."
+        )
+    return recipe, sizes, number

@@ -13,12 +13,11 @@ from itembank.bank.fingerprint import bank_fingerprint
 from itembank.bank.published import Published, PublishedSubset
 from itembank.bank.selections import Selection
 from itembank.errors import ParameterError
-from itembank.estimation.automatic import choose_method
 from itembank.estimation.estimator_specs import Stacked
 from itembank.estimation.folds import folds
-from itembank.estimation.method_trials import sample_of, try_methods
-from itembank.estimation.noise import noise_ratio
-from itembank.estimation.published_errors import stacked_methods
+from itembank.estimation.method_trials import choose_method, sample_of, try_methods
+from itembank.estimation.past_errors import stacked_methods
+from itembank.estimation.response_summary import noise_ratio
 from itembank.numerics.arrays import FloatArray
 from itembank.numerics.threads import one_blas_thread
 from itembank.progress import ProgressCallback, silent

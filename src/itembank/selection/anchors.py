@@ -1,7 +1,10 @@
 """Anchor points: one item for each cluster of similar items, weighted by what it stands for (tinyBenchmarks 3.2)."""
 
+from collections.abc import Callable
+
 import numpy as np
 
+from itembank.bank.bank_factors import bank_factor_model
 from itembank.bank.banks import Bank
 from itembank.irt.bernoulli import probability
 from itembank.irt.linear_gaussian import FactorModel
@@ -9,10 +12,38 @@ from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.numerics.kmeans import nearest_centroid, squared_distances_to_own, weighted_kmeans
 from itembank.numerics.splits import first_of_each
 from itembank.numerics.ties import first_largest, rounded
-from itembank.selection.pools import Choice, ScenarioPool
+from itembank.selection.pools import Choice, ItemPools, ScenarioPool
+from itembank.selection.selector_specs import AnchorCorrectness, AnchorIRT, AnchorLatent
 
 NO_SPREAD = 1e-6
 """A feature with a smaller spread counts as constant; dividing by the spread would only magnify rounding errors."""
+
+
+def anchors_on_correctness(pools: ItemPools, spec: AnchorCorrectness) -> list[Choice]:
+    """Cluster items that the calibration models answered alike."""
+    return _anchors(pools, spec, lambda pool: correctness_features(pools.bank, pool, standardise=spec.standardise))
+
+
+def anchors_on_parameters(pools: ItemPools, spec: AnchorIRT) -> list[Choice]:
+    """Cluster items with similar parameters."""
+    return _anchors(pools, spec, lambda pool: irt_features(pools.bank, pool, standardise=spec.standardise))
+
+
+def anchors_on_components(pools: ItemPools, spec: AnchorLatent) -> list[Choice]:
+    """Cluster items with similar mean and loadings on the leading components of the responses."""
+    features = latent_features(bank_factor_model(pools.bank, n_factors=spec.n_components))
+    return _anchors(pools, spec, lambda pool: features[pool.items])
+
+
+def _anchors(
+    pools: ItemPools,
+    spec: AnchorCorrectness | AnchorIRT | AnchorLatent,
+    features: Callable[[ScenarioPool], FloatArray],
+) -> list[Choice]:
+    """Cluster the items of each scenario by their features."""
+    return pools.each(
+        lambda pool, n_items: choose_anchors(pool, features(pool), n_items, pools.rng, n_restarts=spec.n_restarts)
+    )
 
 
 def spread(features: FloatArray, pool: ScenarioPool) -> FloatArray:
@@ -23,18 +54,16 @@ def spread(features: FloatArray, pool: ScenarioPool) -> FloatArray:
     return result
 
 
-def correctness_features(bank: Bank, pool: ScenarioPool, *, standardise: bool) -> FloatArray:
+def correctness_features(
+    bank: Bank,
+    pool: ScenarioPool,
+    *,
+    standardise: bool,  # Give every model's responses the same variance over the candidates
+) -> FloatArray:
     """Responses of the calibration models to the items of a scenario, (n_pool, n_models) (tinyBenchmarks 3.2).
 
     A missing response becomes the item model's probability for that model and item: a mean over the
     models that did answer would say more of who answered than of the item.
-
-    Parameters
-    ----------
-    bank : Bank
-    pool : ScenarioPool
-    standardise : bool
-        Give every model's responses the same variance over the candidates.
     """
     bank.check_responses("Anchor points on correctness need")
     responses = bank.responses.of_items(pool.items)
@@ -50,18 +79,16 @@ def correctness_features(bank: Bank, pool: ScenarioPool, *, standardise: bool) -
     return result
 
 
-def irt_features(bank: Bank, pool: ScenarioPool, *, standardise: bool) -> FloatArray:
-    """Return the loadings and intercept of the items of a scenario, (n_pool, n_dims + 1) (tinyBenchmarks 3.2, 4.1).
-
-    Parameters
-    ----------
-    bank : Bank
-    pool : ScenarioPool
-    standardise : bool
-        Scale the intercept to variance 1 over the candidates, and the loadings, all by one number, to total
-        variance 1. A scale for each dimension would make clusters depend on how ability is rotated, and give
-        dimensions that hardly matter the same say as the first.
-    """
+def irt_features(
+    bank: Bank,
+    pool: ScenarioPool,
+    *,
+    # Scale the intercept to variance 1 over the candidates, and the loadings, all by one number, to total variance 1.
+    # A scale for each dimension would make clusters depend on how ability is rotated, and give dimensions that hardly
+    # matter the same say as the first.
+    standardise: bool,
+) -> FloatArray:
+    """Return the loadings and intercept of the items of a scenario, (n_pool, n_dims + 1) (tinyBenchmarks 3.2, 4.1)."""
     parameters = bank.parameters
     features: FloatArray = np.column_stack([parameters.loadings[pool.items], parameters.intercept[pool.items]])
     if not standardise:
@@ -83,11 +110,12 @@ def latent_features(model: FactorModel) -> FloatArray:
 
 def choose_anchors(
     pool: ScenarioPool,
+    # (n_pool, n_features): What makes items similar, already on the scale on which distances are to be measured
     features: FloatArray,
-    n_items: int,
+    n_items: int,  # Anchors wanted; at most the number of candidates
     rng: np.random.Generator,
     *,
-    n_restarts: int,
+    n_restarts: int,  # Starts of k-means; the smallest inertia wins
 ) -> Choice:
     """Cluster the candidates of a scenario and take from each cluster the item nearest its centroid.
 
@@ -96,17 +124,6 @@ def choose_anchors(
     their weight counts: each joins the cluster with the nearest centroid, so that an item everybody gets
     right is represented by an easy anchor. Where fewer clusters than asked for exist (items with equal
     features), clusters get several anchors that share their weight.
-
-    Parameters
-    ----------
-    pool : ScenarioPool
-    features : (n_pool, n_features)
-        What makes items similar, already on the scale on which distances are to be measured.
-    n_items : int
-        Anchors wanted; at most the number of candidates.
-    rng : Generator
-    n_restarts : int
-        Starts of k-means; the smallest inertia wins.
     """
     candidates = np.flatnonzero(pool.is_candidate)
     candidate_features = features[candidates]
@@ -134,3 +151,27 @@ def _representatives(
     # items of equal answers are equally near to the centroid: the first by id is taken on every processor
     order = np.lexsort((rounded(distances), labels))
     return first_of_each(order, labels, counts), counts
+
+
+def weighted_by_nearest(
+    pool: ScenarioPool,
+    features: FloatArray,  # (n_pool, n_features): What makes items similar
+    chosen: IntArray,  # (n_chosen,): Positions within the pool, each once
+) -> Choice:
+    """Give each chosen item the target weight of the items of the scenario that are nearest to it.
+
+    This is the weighting of anchor points (tinyBenchmarks 3.2), with the chosen items in place of centroids. A chosen
+    item represents itself; the weight of an item that is equally near to several is divided between them.
+    """
+    if chosen.shape[0] == 0:
+        return Choice(chosen, np.zeros(0))
+    chosen_features = features[chosen]
+    # |x|^2 is the same for every chosen item, so it can be left out of the comparison
+    distances = np.sum(chosen_features**2, axis=1) - 2.0 * (features @ chosen_features.T)  # (n_pool, n_chosen)
+    # distances that agree to rounding are equal, else ties would depend on the machine
+    tolerance = 1e-9 * (1.0 + np.abs(distances).max())
+    membership = (distances <= distances.min(axis=1, keepdims=True) + tolerance).astype(np.float64)
+    # also where another chosen item has the same features: each must keep a weight of its own
+    membership[chosen] = np.eye(chosen.shape[0])
+    weights: FloatArray = pool.weights @ (membership / membership.sum(axis=1, keepdims=True))
+    return Choice(chosen, weights)

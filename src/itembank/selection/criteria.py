@@ -128,13 +128,7 @@ INFORMATION = tuple(name for name in CRITERIA.kinds if name not in {"random", "u
 
 
 def criterion_of(criterion: Criterion | str, *, per_cost: bool | None = None, of: str | None = None) -> Criterion:
-    """Return a criterion by name or as given, with these choices changed.
-
-    Raises
-    ------
-    ParameterError
-        For an unknown name, or a choice that the criterion does not have.
-    """
+    """Return a criterion by name or as given, with these choices changed."""
     spec = CRITERIA.resolve(criterion)
     if per_cost is not None:
         if not isinstance(spec, RandomItem | UniformOverScenarios | MinimumCost):

@@ -6,14 +6,12 @@ import numpy as np
 
 from itembank.bank.banks import Bank
 from itembank.errors import ParameterError, shown
-from itembank.irt.parameters import AbilityPrior
-from itembank.numerics.arrays import FloatArray, IntArray
-from itembank.selection.anchors import irt_features
-from itembank.selection.criteria import Criterion, check_criterion, uses_cost, uses_information
-from itembank.selection.design import DesignItems, check_goal, updated_covariance
-from itembank.selection.greedy import Bounds, next_items
-from itembank.selection.nearest import weighted_by_nearest
-from itembank.selection.pools import Choice, ItemPools, ScenarioPool
+from itembank.numerics.arrays import IntArray
+from itembank.selection.anchors import irt_features, weighted_by_nearest
+from itembank.selection.criteria import check_criterion, uses_cost, uses_information
+from itembank.selection.greedy import Bounds, check_goal, next_items
+from itembank.selection.item_worth import DesignItems, updated_covariance
+from itembank.selection.pools import Choice, ItemPools
 from itembank.selection.selector_specs import OptimalDesign
 
 
@@ -23,23 +21,17 @@ def choose_optimal_design(pools: ItemPools, spec: OptimalDesign) -> list[Choice]
     Starts from the prior of ability; each item narrows the posterior covariance as its expected information says.
     Weights are those of `weighted_by_nearest` on the item parameters: items that tell most are not typical ones, so
     that estimates should come from ability or a regression, not from the weighted mean.
-
-    Parameters
-    ----------
-    pools : ItemPools
-    spec : OptimalDesign
-
-    Raises
-    ------
-    ParameterError
-        For constraints that contradict each other, a target the bank has not or of which nothing is to be learnt, or
-        Fisher information in more than one dimension.
-    DataError
-        When the criterion uses costs and those of some items are unknown, zero or negative.
     """
     # every pool asks for the same number then
     if pools.is_per_scenario:
-        spec = _for_each_scenario(spec, int(pools.counts[0]))
+        n_each = int(pools.counts[0])
+        if spec.at_most is not None or spec.at_least not in (0, 1):
+            raise ParameterError(
+                "constraints must not contradict each other: with per_scenario every scenario gets n_items = "
+                f"{n_each}, got at_least={spec.at_least!r} and at_most={spec.at_most!r} too. Leave out one or the "
+                "other."
+            )
+        spec = replace(spec, at_least=n_each, at_most=n_each)
     bank, n_items = pools.bank, pools.n_items
     if spec.at_least == 1 and n_items < bank.targets.n_scenarios:  # as far as the items go
         spec = replace(spec, at_least=0)
@@ -57,16 +49,21 @@ def choose_optimal_design(pools: ItemPools, spec: OptimalDesign) -> list[Choice]
             f"n_items must be at most {bounds.at_most.sum()}, what at_most leaves of {is_candidate.sum()} items to "
             f"choose from, got {n_items}. Ask for fewer, or allow more of each scenario."
         )
-    items = DesignItems.of_bank(bank, cost=spec.cost_unit if uses_cost(criterion) else None, is_candidate=is_candidate)
+    items = DesignItems.of_bank(bank, is_candidate, cost=spec.cost_unit if uses_cost(criterion) else None)
     target_weights = bank.targets.target(spec.target).weights
     check_goal(items, criterion, target_weights)
     prior, is_open = bank.calibration.prior, is_candidate.copy()
     is_open[included] = False
+    covariance = prior.covariance
+    if included.size and uses_information(criterion):
+        weights = items.weights(prior.mean)
+        for item in included.tolist():
+            covariance = updated_covariance(covariance, items.loadings[item], float(weights[item]))
     chosen = next_items(
         items,
         criterion,
         prior.mean,
-        _covariance_given(items, criterion, prior, included),
+        covariance,
         n_items - included.size,
         target_weights=target_weights,
         is_open=is_open,
@@ -76,17 +73,12 @@ def choose_optimal_design(pools: ItemPools, spec: OptimalDesign) -> list[Choice]
         randomesque=constraints.randomesque,
         rng=pools.rng,
     )
-    return [_weighted(bank, pool, np.concatenate([included, chosen])) for pool in pools.scenarios]
-
-
-def _covariance_given(items: DesignItems, criterion: Criterion, prior: AbilityPrior, included: IntArray) -> FloatArray:
-    """Covariance of ability once the items that must be included are answered, (n_dims, n_dims)."""
-    covariance = prior.covariance
-    if included.size and uses_information(criterion):
-        weights = items.weights(prior.mean)
-        for item in included.tolist():
-            covariance = updated_covariance(covariance, items.loadings[item], float(weights[item]))
-    return covariance
+    choices, chosen = [], np.concatenate([included, chosen])
+    for pool in pools.scenarios:
+        positions = np.flatnonzero(np.isin(pool.items, chosen))
+        features = irt_features(bank, pool, standardise=True) if positions.size else np.zeros((pool.items.size, 0))
+        choices.append(weighted_by_nearest(pool, features, positions))
+    return choices
 
 
 def _check_room(bank: Bank, bounds: Bounds, n_included: IntArray, n_items: int) -> None:
@@ -100,20 +92,3 @@ def _check_room(bank: Bank, bounds: Bounds, n_included: IntArray, n_items: int) 
         problem = f"at_least and the items that must be included make {wanted} in all, and {n_items} are to be chosen"
     if problem:
         raise ParameterError(f"constraints must not contradict each other: {problem}. Include fewer, or allow more.")
-
-
-def _for_each_scenario(spec: OptimalDesign, n_items: int) -> OptimalDesign:
-    """Return the design for this number of items from every scenario."""
-    if spec.at_most is not None or spec.at_least not in (0, 1):
-        raise ParameterError(
-            f"constraints must not contradict each other: with per_scenario every scenario gets n_items = {n_items}, "
-            f"got at_least={spec.at_least!r} and at_most={spec.at_most!r} too. Leave out one or the other."
-        )
-    return replace(spec, at_least=n_items, at_most=n_items)
-
-
-def _weighted(bank: Bank, pool: ScenarioPool, chosen: IntArray) -> Choice:
-    positions = np.flatnonzero(np.isin(pool.items, chosen))
-    if not positions.size:
-        return Choice(positions, np.zeros(0))
-    return weighted_by_nearest(pool, irt_features(bank, pool, standardise=True), positions)

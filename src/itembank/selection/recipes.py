@@ -1,7 +1,7 @@
-"""The request that a selection answers; it is stored with the selection, to be repeated with another bank."""
+"""The request that a selection answers, stored with it to be repeated, and selections as harnesses take them."""
 
 import dataclasses
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from typing import Any
 
 from itembank.bank.selections import INCLUDED, Selection
@@ -47,45 +47,28 @@ def recipe_of(
     spec: SelectionSpec, n_items: int, *, per_scenario: bool, excluded: Collection[str], included: Collection[str] = ()
 ) -> dict[str, Any]:
     """Return the recipe as a selection file holds it."""
+    options = dataclasses.asdict(spec)  # weights of scenarios only where there are some, as in the spec's own words
+    if isinstance(spec, VOptimal) and spec.scenario_weights is None:
+        del options["scenario_weights"]
     return {
         "n_items": int(n_items),
         "per_scenario": bool(per_scenario),
-        "options": _options(spec),
+        "options": options,
         "excluded": sorted(excluded),  # a set has no order, and a file must not depend on one
         **({INCLUDED: sorted(included)} if included else {}),
     }
-
-
-def _options(spec: SelectionSpec) -> dict[str, Any]:
-    """Return the choices of a spec; weights of scenarios only where there are some, as in the spec's own words."""
-    options = dataclasses.asdict(spec)
-    if isinstance(spec, VOptimal) and spec.scenario_weights is None:
-        del options["scenario_weights"]
-    return options
 
 
 def stages_of(selection: Selection) -> tuple[tuple[int, ...], int]:
     """Numbers of items of all stages that a selection was planned for, and which of them it is, from 1.
 
     No stages, and 1, for a selection that is one batch.
-
-    Raises
-    ------
-    KeyError, TypeError, ValueError
-        When the recipe says what cannot be.
     """
     about = selection.recipe or {}
     sizes, number = tuple(int(size) for size in about.get(STAGES, ())), int(about.get(STAGE, 1))
     if sizes and not (1 <= number <= len(sizes) and min(sizes) >= 1):
         raise ValueError(f"stage {number} of {sizes}")
     return sizes, number
-
-
-def _later_scenarios(about: Mapping[str, Any]) -> int | None:
-    most = about.get(LATER_SCENARIOS)
-    if most is not None and int(most) < 1:
-        raise ValueError(f"{most} scenarios")
-    return None if most is None else int(most)
 
 
 def n_items_asked(selection: Selection) -> int | None:
@@ -115,6 +98,9 @@ def read_recipe(selection: Selection) -> Recipe | None:
         return None
     try:
         sizes, number = stages_of(selection)
+        most = about.get(LATER_SCENARIOS)
+        if most is not None and int(most) < 1:
+            raise ValueError(f"{most} scenarios")
         recipe = Recipe(
             kind(**about["options"]),
             int(about["n_items"]),
@@ -122,7 +108,7 @@ def read_recipe(selection: Selection) -> Recipe | None:
             tuple(str(item) for item in about["excluded"]),
             tuple(str(item) for item in about.get(INCLUDED, ())),
             sizes[:number] if number > 1 else (),
-            _later_scenarios(about),
+            None if most is None else int(most),
         )
     except (KeyError, TypeError, ValueError, ParameterError):
         return None

@@ -10,9 +10,8 @@ from itembank.errors import ParameterError, shown
 from itembank.numerics.arrays import BoolArray, IntArray
 from itembank.numerics.random import as_generator
 from itembank.numerics.ties import id_order
-from itembank.selection.allocation import equal_counts
-from itembank.selection.exclusions import is_included, not_excluded
-from itembank.selection.pools import ItemPools, ScenarioPool
+from itembank.selection.pools import ItemPools, ScenarioPool, is_included, not_excluded
+from itembank.selection.random_items import equal_counts
 from itembank.selection.recipes import Recipe, recipe_of
 from itembank.selection.selector_specs import METHODS, SelectionSpec
 
@@ -47,7 +46,13 @@ def select(
         weights.append(choice.weights[order])
         if choice.inclusion_probabilities is not None:
             probabilities.append(choice.inclusion_probabilities[order])
-    _check_included(bank, must_come, np.concatenate(positions), METHODS.name_of(spec))
+    absent = np.setdiff1d(np.flatnonzero(must_come), np.concatenate(positions))
+    if absent.size:  # of a method of another package
+        names = [bank.item_ids[position] for position in absent.tolist()]
+        raise ParameterError(
+            f"method {METHODS.name_of(spec)!r} must choose the items that are to be included, and left out "
+            f"{shown(names)}. Take another method, or include none."
+        )
     chosen = bank.responses.items[np.concatenate(positions)]
     is_known = len(probabilities) == len(positions) and bool(is_candidate[bank.targets.weights > 0.0].all())
     seed = int(rng) if isinstance(rng, int | np.integer) else None
@@ -78,17 +83,6 @@ def select_by_recipe(bank: Bank, recipe: Recipe, rng: np.random.Generator | int 
         excluded=recipe.excluded,
         included=recipe.included,
     )
-
-
-def _check_included(bank: Bank, must_come: BoolArray, positions: IntArray, method: str) -> None:
-    """Refuse what a method of another package chose without the items that must be included."""
-    absent = np.setdiff1d(np.flatnonzero(must_come), positions)
-    if absent.size:
-        names = [bank.item_ids[position] for position in absent.tolist()]
-        raise ParameterError(
-            f"method {method!r} must choose the items that are to be included, and left out {shown(names)}. Take "
-            "another method, or include none."
-        )
 
 
 def scenario_pools(bank: Bank, is_candidate: BoolArray, must_come: BoolArray) -> tuple[ScenarioPool, ...]:

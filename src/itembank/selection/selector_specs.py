@@ -15,7 +15,7 @@ from itembank.selection.criteria import Criterion, Goal, criterion_of
 
 if TYPE_CHECKING:
     from itembank.bank.costs import CostUnit
-    from itembank.selection.constraints import Constraints
+    from itembank.selection.greedy import Constraints
 
 Allocation = Literal["equal", "proportional"]
 BenchmarkAllocation = Literal["free", "equal"]
@@ -269,7 +269,7 @@ class OptimalDesign(SelectionSpec):
     @property
     def constraints(self) -> "Constraints":
         """What the chosen items must keep to."""
-        from itembank.selection.constraints import Constraints  # noqa: PLC0415 (needs numpy)
+        from itembank.selection.greedy import Constraints  # noqa: PLC0415 (needs numpy)
 
         return Constraints(self.at_least, self.at_most, randomesque=self.randomesque)
 
@@ -281,17 +281,15 @@ class OptimalDesign(SelectionSpec):
         return CostUnit(self.cost, self.input_weight)
 
 
-_CHOOSE = "itembank.selection.choose"
-
 METHODS: MethodTable[SelectionSpec] = MethodTable(
     "selection",
     {
-        "random": Method(Random, f"{_CHOOSE}:at_random"),
-        "stratified": Method(Stratified, f"{_CHOOSE}:from_strata"),
-        "anchor-correctness": Method(AnchorCorrectness, f"{_CHOOSE}:anchors_on_correctness"),
-        "anchor-irt": Method(AnchorIRT, f"{_CHOOSE}:anchors_on_parameters"),
-        "anchor-latent": Method(AnchorLatent, f"{_CHOOSE}:anchors_on_components"),
-        "v-optimal": Method(VOptimal, f"{_CHOOSE}:v_optimal"),
+        "random": Method(Random, "itembank.selection.random_items:at_random"),
+        "stratified": Method(Stratified, "itembank.selection.random_items:from_strata"),
+        "anchor-correctness": Method(AnchorCorrectness, "itembank.selection.anchors:anchors_on_correctness"),
+        "anchor-irt": Method(AnchorIRT, "itembank.selection.anchors:anchors_on_parameters"),
+        "anchor-latent": Method(AnchorLatent, "itembank.selection.anchors:anchors_on_components"),
+        "v-optimal": Method(VOptimal, "itembank.selection.v_optimal:choose_v_optimal"),
         "optimal-design": Method(OptimalDesign, "itembank.selection.optimal_design:choose_optimal_design"),
     },
     base=SelectionSpec,

@@ -20,8 +20,8 @@ from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.readers.reading_specs import COST_COLUMNS
 from itembank.responses.score_names import OVERALL
 from itembank.selection.criteria import uses_chance
-from itembank.selection.design import goal_matrix, updated_covariance
 from itembank.selection.greedy import next_items
+from itembank.selection.item_worth import goal_matrix, updated_covariance
 from itembank.sessions.estimates import SessionEstimate
 from itembank.sessions.events import SessionState, checked_costs
 from itembank.sessions.limits import Decision

@@ -7,18 +7,13 @@ from typing import TypeVar
 import numpy as np
 
 from itembank.bank.headlines import Headline
-from itembank.estimation.basis import ScoreBasis
-from itembank.estimation.calibrated_scores import calibrated, model_based
-from itembank.estimation.estimands import UNLIKE, attempt_ratio, run_noise, widened
-from itembank.estimation.estimates import ScoreEstimates, checked
-from itembank.estimation.expectations import Expectations
-from itembank.estimation.linking_variance import linking_variance
-from itembank.estimation.members_out_of_fold import Past
+from itembank.estimation.calibrated_scores import with_intervals
+from itembank.estimation.estimands import UNLIKE, attempt_ratio, linking_variance, run_noise, widened
+from itembank.estimation.estimates import ScoreEstimates, Scores, Typicality, checked
 from itembank.estimation.observations import Observations, usual_attempts
-from itembank.estimation.point import stacked_scores, with_exact
-from itembank.estimation.response_summary import ResponseSummary, posterior_moments, summary_at
-from itembank.estimation.scores import Scores
-from itembank.estimation.typicality import Typicality
+from itembank.estimation.past_errors import Expectations, Past
+from itembank.estimation.point_methods import stacked_scores, with_exact
+from itembank.estimation.response_summary import ResponseSummary, ScoreBasis, posterior_moments, summary_at
 from itembank.irt.abilities import Abilities
 from itembank.irt.binarise import apply_thresholds
 from itembank.irt.newton import map_abilities
@@ -233,12 +228,12 @@ def _scores(
     """Estimate one model's scores on these targets, with their intervals, by what is known of past sessions."""
     if expected is None or not near:
         value = with_exact(targets, summary, targets.with_overall(summary.posterior_mean))
-        return model_based(targets, summary, value, level=level)
+        return with_intervals(targets, summary, value, level=level)
     value = stacked_scores(targets, summary, expected.means, mean_weights(near))
     parts = []
     for past, share in near:
         read, scale = past.read(expected, value)
-        found = calibrated(targets, summary, read, past.estimates, scale=scale, level=level, headline=headline)
+        found = with_intervals(targets, summary, read, past=past.estimates, scale=scale, level=level, headline=headline)
         parts.append((found, share))
     return _mixed(parts)
 

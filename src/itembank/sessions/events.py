@@ -12,7 +12,7 @@ import numpy as np
 
 from itembank.errors import DataError, ItembankError, did_you_mean, quoted, shown
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
-from itembank.selection.design import DesignItems
+from itembank.selection.item_worth import DesignItems
 from itembank.sessions.limits import Budget
 
 SINGLE = 1.2e-7

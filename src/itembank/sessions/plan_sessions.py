@@ -19,9 +19,9 @@ from itembank.numerics.arrays import FloatArray
 from itembank.numerics.paired_choice import clearly_best
 from itembank.numerics.threads import one_blas_thread
 from itembank.planning.auto import choose_selection
+from itembank.planning.goals import expected_half_width
 from itembank.planning.plan import plan
 from itembank.planning.plan_spec import PlanSpec
-from itembank.planning.precision import expected_half_width
 from itembank.planning.select import select
 from itembank.progress import ProgressCallback, part_of, silent
 from itembank.responses.score_names import OVERALL

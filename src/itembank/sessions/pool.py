@@ -12,21 +12,20 @@ from itembank.bank.banks import Bank
 from itembank.bank.costs import TOKENS, CostUnit, expected_cost, known_units, response_costs
 from itembank.bank.headlines import Headline
 from itembank.errors import DataError, ParameterError, did_you_mean, shown
-from itembank.estimation.basis import ScoreBasis
-from itembank.estimation.estimand_names import RUN
+from itembank.estimation.calibrated_scores import OutOfFold
 from itembank.estimation.estimands import past_ratio
-from itembank.estimation.expectations import FactorModels
+from itembank.estimation.estimates import PastMisfit
+from itembank.estimation.estimator_specs import RUN
 from itembank.estimation.headlines import reader_of
-from itembank.estimation.members_out_of_fold import Past
-from itembank.estimation.out_of_fold import OutOfFold
-from itembank.estimation.point import target_weights, weighted_means
-from itembank.estimation.typicality import PastMisfit
+from itembank.estimation.past_errors import FactorModels, Past
+from itembank.estimation.point_methods import target_weights, weighted_means
+from itembank.estimation.response_summary import ScoreBasis
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.responses.score_names import OVERALL
 from itembank.responses.targets import ScoreTargets
 from itembank.selection.criteria import CRITERIA, Criterion, VOptimality, check_criterion, uses_cost
-from itembank.selection.design import DesignItems, check_goal, goal_matrix
-from itembank.selection.greedy import Bounds
+from itembank.selection.greedy import Bounds, askable_items, check_goal
+from itembank.selection.item_worth import DesignItems, goal_matrix
 from itembank.sessions.limits import Decision
 from itembank.sessions.priors import KnownModels, ability_prior
 from itembank.sessions.session_spec import CUSTOM, SessionSpec
@@ -314,7 +313,7 @@ class SessionPool(Compact):
         criterion, cost = CRITERIA.resolve(spec.criterion), spec.cost_unit
         check_criterion(criterion, bank.parameters.n_dims)
         unit = (cost or CostUnit()) if uses_cost(criterion) else None
-        items = DesignItems.of_bank(bank, cost=unit, excluded=spec.constraints.excluded)
+        items = DesignItems.of_bank(bank, askable_items(bank, spec.constraints.excluded), cost=unit)
         positions = {item: position for position, item in enumerate(bank.item_ids)}
         basis = ScoreBasis.of_bank(bank)
         custom = _custom_targets(spec.target, bank, positions)

@@ -14,16 +14,13 @@ from itembank.bank.bank_cache import cache_name
 from itembank.bank.bank_views import asked_for
 from itembank.bank.banks import Bank
 from itembank.errors import DataError, ParameterError
-from itembank.estimation.checks import check_headline
-from itembank.estimation.estimand_names import RUN
-from itembank.estimation.estimator_specs import PIRT, Factor, Stacked
-from itembank.estimation.expectations import LOOSE, Expectations
-from itembank.estimation.folds import MINIMUM_FOR_FOLDS, Fold, fold_numbers, folds
+from itembank.estimation.estimate import check_headline
+from itembank.estimation.estimator_specs import PIRT, RUN, Factor, Stacked
+from itembank.estimation.folds import MINIMUM_FOR_FOLDS, Fold, fold_numbers, folds, run_trial
 from itembank.estimation.headlines import HeadlineTrial
-from itembank.estimation.members_out_of_fold import MembersOutOfFold
 from itembank.estimation.observations import bank_positions
-from itembank.estimation.point import calibration_scores, weighted_means
-from itembank.estimation.trials import run_trial
+from itembank.estimation.past_errors import LOOSE, Expectations, MembersOutOfFold
+from itembank.estimation.point_methods import weighted_means
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.numerics.paired_choice import clearly_best
 from itembank.numerics.threads import one_blas_thread
@@ -294,7 +291,7 @@ def _tried_spec(bank: Bank, spec: SessionSpec) -> SessionSpec:
 
 def _truth(bank: Bank, spec: SessionSpec) -> FloatArray:
     """Known scores of the calibration models, (n_models, n_targets); a custom target last, over what was answered."""
-    scores = calibration_scores(bank)
+    scores = bank.known_scores.value
     if isinstance(spec.target, str):
         return scores
     positions = bank.responses.item_indices(list(spec.target))

@@ -13,9 +13,7 @@ from itembank.bank.costs import TOKENS, CostUnit
 from itembank.checks import check_whole
 from itembank.errors import warned_once
 from itembank.estimation.estimate import warn_of_shift
-from itembank.estimation.estimates import ScoreEstimates
-from itembank.estimation.scores import Scores
-from itembank.estimation.typicality import Typicality
+from itembank.estimation.estimates import ScoreEstimates, Scores, Typicality
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.numerics.parallel import in_parallel
 from itembank.numerics.threads import check_jobs

@@ -5,7 +5,7 @@ from typing import Any, Protocol
 
 from itembank.checks import check_whole
 from itembank.errors import DataError, ParameterError, quoted
-from itembank.estimation.expectations import Expectations
+from itembank.estimation.past_errors import Expectations
 from itembank.irt.abilities import Abilities
 from itembank.numerics.threads import one_blas_thread
 from itembank.sessions.choosing import (

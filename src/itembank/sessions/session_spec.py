@@ -9,11 +9,11 @@ from typing import Any, Final, Self, get_args
 from itembank.bank.costs import CostUnit, as_cost_unit
 from itembank.checks import check_one_of, check_whole
 from itembank.errors import DataError, ParameterError, shown
-from itembank.estimation.estimand_names import ESTIMANDS, RUN, Estimand
+from itembank.estimation.estimator_specs import ESTIMANDS, RUN, Estimand
 from itembank.files.spec_files import Named, errors_name, fields_of, read_choices
 from itembank.responses.score_names import OVERALL
-from itembank.selection.constraints import Constraints
 from itembank.selection.criteria import CRITERIA, Criterion, criterion_by_name
+from itembank.selection.greedy import Constraints
 from itembank.sessions.limits import Budget, SessionInterval, Stopping
 from itembank.sessions.priors import BANK, PRIORS, PriorSpec, checked_prior
 

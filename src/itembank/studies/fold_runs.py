@@ -17,8 +17,7 @@ from itembank.calibration.build import build_bank
 from itembank.calibration.dimensions import MINIMUM_TO_CHOOSE, choose_n_dims
 from itembank.errors import DataError, ItembankWarning
 from itembank.estimation.estimate import estimate
-from itembank.estimation.estimates import ScoreEstimates
-from itembank.estimation.typicality import Typicality
+from itembank.estimation.estimates import ScoreEstimates, Typicality
 from itembank.numerics.arrays import FloatArray
 from itembank.numerics.threads import one_blas_thread
 from itembank.numerics.weights import effective_items

@@ -5,7 +5,7 @@ import pytest
 
 from itembank_rivals.metabench import predict_metabench
 from itembank_rivals.signature import predict_k_nearest, predict_random_forest
-from tests.estimation.regression.test_missing import EveryEstimator
+from tests.estimation.test_regressions import EveryEstimator
 
 
 def metabench(train, scores, new):

@@ -10,8 +10,8 @@ from itembank.bank.bank_files import save_bank
 from itembank.bank.costs import CostUnit
 from itembank.planning.select import select
 from itembank.publishing import without_responses
-from itembank.selection.constraints import Constraints
 from itembank.selection.criteria import DOptimality, VOptimality
+from itembank.selection.greedy import Constraints
 from itembank.sessions.limits import Budget, Decision, Stopping
 from itembank.sessions.priors import GroupPrior, RegressionPrior
 from itembank.sessions.session_spec import SessionSpec

@@ -15,7 +15,7 @@ def test_status_and_replay_say_how_typical_the_answers_are(run, fitted_bank, tmp
     assert found["method"] in {"p-irt", "stacked"}
     answers = tmp_path / "answers.parquet"
     assert run("import", journal, "-o", answers).code == 0
-    monkeypatch.setattr("itembank.estimation.typicality.FLAGGED", 1.0)  # so that every model is flagged
+    monkeypatch.setattr("itembank.estimation.estimates.FLAGGED", 1.0)  # so that every model is flagged
     told = run("session", "status", journal)
     assert f"{found['typicality']:.4f}" in told.out
     assert "'new': answered unlike most of the" in told.err

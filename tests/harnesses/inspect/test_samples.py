@@ -20,8 +20,7 @@ from itembank.harnesses.inspect.samples import (
     stage_of,
     task_items,
 )
-from itembank.planning.next_stage import next_stage
-from itembank.planning.select import select
+from itembank.planning.select import next_stage, select
 from itembank.readers.inspect_samples import Sample, content_hash
 from itembank.responses.prompts import PROMPT_SETTINGS, TASK_NAME, settings_text
 from tests.harnesses.inspect.conftest import simulated_bank

@@ -14,8 +14,7 @@ from itembank.errors import DataWarning
 from itembank.estimation.estimate import estimate
 from itembank.harnesses.inspect.samples import estimated_metrics
 from itembank.harnesses.inspect.tasks import stages
-from itembank.planning.next_stage import next_stage
-from itembank.planning.select import select
+from itembank.planning.select import next_stage, select
 from itembank.readers.read import read_inspect
 from itembank.readers.reading_specs import ReadingSpec
 from tests.harnesses.inspect.running import OF_INSPECT, metrics, ours, run

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from itembank.selection.constraints import Constraints
+from itembank.selection.greedy import Constraints
 from itembank.sessions.limits import Budget
 from itembank.studies.prediction.adaptation import choose_adaptively
 from itembank.studies.prediction.assessors import Assessor

@@ -8,8 +8,7 @@ from scipy.special import expit, log_expit
 
 from itembank.calibration.calibrate import calibrate
 from itembank.errors import ConvergenceWarning
-from itembank.estimation.regression.ridge import predict_ridge
-from itembank.estimation.regression.task_mean import predict_task_mean_eb
+from itembank.estimation.regressions import predict_ridge, predict_task_mean_eb
 from itembank.studies.prediction.predictors import (
     HeldOut,
     predict_item_model,
@@ -46,7 +45,6 @@ def test_the_mean_of_a_task_is_that_of_the_estimator(rng):
     answers[rng.random(answers.shape) < 0.3] = np.nan
     task = np.repeat([0, 1, 2], 3)
     expected = predict_task_mean_eb(
-        np.zeros((7, 9)),
         np.column_stack([scores, scores.mean(axis=1)]),
         answers,
         scenario_index=task,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from itembank.estimation.estimator_specs import PointSpec
-from itembank.estimation.point import Known, target_weights
+from itembank.estimation.point_methods import Known, target_weights
 from itembank.methods import Method
 from itembank.numerics.arrays import FloatArray, IntArray
 

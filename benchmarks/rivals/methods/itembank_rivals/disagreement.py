@@ -12,8 +12,7 @@ from itembank.irt.bernoulli import probability
 from itembank.methods import Method
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.numerics.ties import rounded
-from itembank.selection.anchors import correctness_features
-from itembank.selection.nearest import weighted_by_nearest
+from itembank.selection.anchors import correctness_features, weighted_by_nearest
 from itembank.selection.pools import Choice, ItemPools, ScenarioPool
 from itembank.selection.selector_specs import SelectionSpec
 

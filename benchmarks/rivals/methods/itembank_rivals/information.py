@@ -10,8 +10,7 @@ from itembank.irt.families import information_weights
 from itembank.methods import Method
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.numerics.ties import first_largest, rounded
-from itembank.selection.anchors import irt_features
-from itembank.selection.nearest import weighted_by_nearest
+from itembank.selection.anchors import irt_features, weighted_by_nearest
 from itembank.selection.pools import Choice, ItemPools, ScenarioPool
 from itembank.selection.selector_specs import SelectionSpec
 

@@ -6,8 +6,8 @@ import numpy as np
 
 from itembank.checks import check_whole
 from itembank.estimation.estimator_specs import PointSpec
-from itembank.estimation.point import Known, target_weights
-from itembank.estimation.regression.missing import Block, solve_blocks
+from itembank.estimation.point_methods import Known, target_weights
+from itembank.estimation.regressions import Block, solve_blocks
 from itembank.estimation.response_summary import summarise_responses
 from itembank.methods import Method
 from itembank.numerics.arrays import FloatArray

@@ -7,9 +7,8 @@ import numpy as np
 
 from itembank.checks import check_whole
 from itembank.estimation.estimator_specs import PointSpec
-from itembank.estimation.point import Known
-from itembank.estimation.regression.missing import Block, solve_blocks
-from itembank.estimation.regression.ridge import decomposed
+from itembank.estimation.point_methods import Known
+from itembank.estimation.regressions import Block, decomposed, solve_blocks
 from itembank.methods import Method
 from itembank.numerics.arrays import FloatArray
 

@@ -44,7 +44,7 @@ from itembank.harnesses.inspect.samples import (
     stage_after,
     task_items,
 )
-from itembank.planning.next_stage import has_next_stage
+from itembank.planning.select import has_next_stage
 from itembank.readers.inspect_files import LogFile
 from itembank.readers.inspect_runs import run_of
 from itembank.readers.inspect_samples import Sample

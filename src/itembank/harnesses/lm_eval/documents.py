@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 
 from itembank.bank.selections import Selection
-from itembank.errors import IntegrityError, shown
+from itembank.errors import DataError, IntegrityError, shown
 from itembank.harnesses.drive import check_same_content, compare_prompts
 from itembank.harnesses.lm_eval.command import USUAL_SEED
 from itembank.readers.lm_eval_files import run_of
@@ -20,7 +20,6 @@ from itembank.responses.prompts import (
     settings_by_task,
     settings_text,
 )
-from itembank.selection.emit import documents_of
 
 Documents = Mapping[str, Sequence[int]]
 """Numbers of documents by task, ascending and each once."""
@@ -51,8 +50,24 @@ class Prepared:
 
 
 def chosen_documents(chosen: Selection | Iterable[str]) -> dict[str, list[int]]:
-    """Return the documents by task of a selection, or of item ids ``task/doc_id``."""
-    return documents_of(chosen.item_ids if isinstance(chosen, Selection) else chosen)
+    """Return ``{task: [doc ids]}``, sorted and unique, of a selection or of item ids.
+
+    Item ids must be ``task/doc_id``, as the reader of the harness's logs makes them.
+    """
+    samples: dict[str, set[int]] = {}
+    foreign = []
+    for chosen_id in chosen.item_ids if isinstance(chosen, Selection) else chosen:
+        task, slash, document = chosen_id.rpartition("/")
+        if slash and task and document.isascii() and document.isdigit():
+            samples.setdefault(task, set()).add(int(document))
+        else:
+            foreign.append(chosen_id)
+    if foreign:
+        raise DataError(
+            f"item ids must be 'task/doc_id' to be run by lm-evaluation-harness, got {len(foreign)} others: "
+            f"{shown(foreign)}. Calibrate on logs of lm-evaluation-harness."
+        )
+    return {task: sorted(documents) for task, documents in sorted(samples.items())}
 
 
 def item_id(task: str, number: int) -> str:

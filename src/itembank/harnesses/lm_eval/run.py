@@ -26,7 +26,7 @@ from itembank.harnesses.lm_eval.documents import (
 from itembank.harnesses.lm_eval.patches import HarnessError, Original, hooked
 from itembank.harnesses.lm_eval.rows import RowFile, Rows, answers_of, responses_of, token_costs
 from itembank.harnesses.lm_eval.selected import ChosenItems
-from itembank.planning.next_stage import has_next_stage, next_stage
+from itembank.planning.select import has_next_stage, next_stage
 from itembank.progress import ProgressCallback, silent
 from itembank.responses.prompts import PROMPT_HASH
 from itembank.responses.responses import ResponseMatrix

@@ -7,7 +7,7 @@ import numpy as np
 
 from itembank.bank.costs import CostUnit
 from itembank.numerics.arrays import IntArray
-from itembank.selection.constraints import Constraints
+from itembank.selection.greedy import Constraints
 from itembank.sessions.events import Told
 from itembank.sessions.limits import Budget
 from itembank.sessions.pool import SessionPool

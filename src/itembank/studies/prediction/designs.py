@@ -13,8 +13,8 @@ from itembank.numerics.splits import places_within
 from itembank.numerics.symmetric import packed_products
 from itembank.selection.anchors import NO_SPREAD, choose_anchors, spread
 from itembank.selection.criteria import CRITERIA, Criterion, VOptimality
-from itembank.selection.design import DesignItems, goal_matrix
 from itembank.selection.greedy import Bounds, next_items
+from itembank.selection.item_worth import DesignItems, goal_matrix
 from itembank.selection.pools import ScenarioPool
 from itembank.studies.choices import MethodChoice, resolve_choice
 from itembank.studies.prediction.assessors import ANCHORS, Assessor
@@ -169,7 +169,7 @@ def _design_items(calibration: Calibration, is_open: BoolArray, cost: FloatArray
         1,
         is_open,
         calibration.is_degenerate,
-        cost,
+        np.full(parameters.n_items, np.nan) if cost is None else cost,
     )
 
 

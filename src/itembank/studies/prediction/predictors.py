@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from itembank.bank.calibrations import Calibration
-from itembank.estimation.regression.ridge import predict_ridge
+from itembank.estimation.regressions import predict_ridge
 from itembank.irt.bernoulli import probability
 from itembank.irt.newton import map_abilities
 from itembank.numerics.arrays import FloatArray, IntArray, mean_where_known

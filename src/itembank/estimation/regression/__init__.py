@@ -1,1 +1,0 @@
-"""Estimators that learn the score from the calibration models' responses to the same items."""

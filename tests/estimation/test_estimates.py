@@ -1,0 +1,110 @@
+"""Typicality against counting, the binomial distribution, and models that are made unusual on purpose."""
+
+import numpy as np
+import pytest
+from scipy.stats import betabinom
+
+from itembank.errors import DataWarning
+from itembank.estimation.estimate import estimate
+from itembank.estimation.estimates import PastMisfit, Scores, Typicality
+from itembank.responses.responses import ResponseMatrix
+from tests.estimation.simulated import shared_bank
+
+pytestmark = pytest.mark.usefixtures("few_folds")
+
+
+def test_typicality_is_the_fraction_that_fitted_no_better():
+    past = np.array([0.5, 1.0, 1.0, 2.0, np.nan])
+    found = PastMisfit.of(past, np.zeros(5)).typicality_of(np.array([0.4, 1.0, 1.5, 3.0, np.nan]))
+    np.testing.assert_allclose(found.typicality, [1.0, 0.75, 0.25, 0.0, np.nan])
+    np.testing.assert_array_equal(found.is_flagged, [False, False, False, True, False])
+
+
+def test_past_errors_that_are_not_known_are_said_to_be_so():
+    def words(flagged, others):
+        found = Typicality(*(np.array([value]) for value in (9.0, 0.0, flagged, others)))
+        return found.flagged_in_words(["new"], 30)
+
+    assert "errors of such past models were 4.0 points on average, of others 1.0. What" in words(0.04, 0.01)
+    assert "errors of such past models were 4.0 points on average. What" in words(0.04, np.nan)
+    assert "guarantee: how large errors of such past models were is not known. What" in words(np.nan, 0.0)
+
+
+def test_past_errors_are_those_of_the_models_that_would_have_been_flagged():
+    misfit = np.arange(20.0)
+    error = np.where(misfit >= 18.0, -0.06, 0.01)
+    error[3] = np.nan
+    found = PastMisfit.of(misfit, error).typicality_of(np.array([1.0, 30.0]))
+    np.testing.assert_allclose(found.past_error_flagged, 0.06)
+    np.testing.assert_allclose(found.past_error_others, 0.01)
+
+
+def test_without_known_misfit_nothing_is_said():
+    found = PastMisfit.of(np.full(12, np.nan), np.ones(12)).typicality_of(np.ones(3))
+    assert np.isnan(found.typicality).all()
+    assert not found.is_flagged.any()
+    assert not found.is_shift(12)
+
+
+@pytest.mark.parametrize("n_past", [12, 40, 400])
+@pytest.mark.parametrize(
+    ("n_flagged", "n_models"), [(1, 3), (2, 4), (3, 4), (2, 8), (3, 9), (4, 10), (26, 100), (25, 100)]
+)
+def test_shift_is_more_than_a_quarter_and_more_than_chance(n_flagged, n_models, n_past):
+    typicality = np.where(np.arange(n_models) < n_flagged, 0.01, 0.6)
+    found = Typicality(np.ones(n_models), typicality, np.ones(n_models), np.ones(n_models))
+    k = np.ceil(0.1 * n_past)
+    is_rare = betabinom.sf(n_flagged - 1, n_models, k, n_past + 1 - k) < 0.05
+    assert found.is_shift(n_past) == (n_flagged / n_models > 0.25 and is_rare)
+
+
+def test_shift_is_seldom_found_among_models_of_one_kind(rng):
+    n_new, n_past, n_draws = 10, 30, 2000
+    misfit = rng.chisquare(5.0, (n_draws, n_new + n_past))
+    found = [PastMisfit.of(one[n_new:], np.zeros(n_past)).typicality_of(one[:n_new]) for one in misfit]
+    n_shifts = sum(one.is_shift(n_past) for one in found)
+    assert n_shifts < 0.05 * n_draws + 5.0 * np.sqrt(0.05 * 0.95 * n_draws)
+    flagged = np.mean([one.is_flagged for one in found])
+    assert abs(flagged - 3.0 / 31.0) < 0.02  # fewer than 3 of 30 past models above: probability 3 / 31
+
+
+def test_models_that_answer_like_no_other_are_flagged_and_get_wider_intervals(rng):
+    bank = shared_bank()
+    probability = bank.responses.responses.mean(axis=0)
+    usual = (rng.random((6, bank.n_items)) < probability).astype(float)
+    reversed_ = (rng.random((6, bank.n_items)) < 1.0 - probability).astype(float)  # right where others are wrong
+    seen = rng.permutation(bank.n_items)[: bank.n_items // 2]
+    names = [f"usual {k}" for k in range(6)] + [f"reversed {k}" for k in range(6)]
+    responses = ResponseMatrix.create(
+        np.vstack([usual, reversed_])[:, seen], model_ids=names, items=bank.responses.items[seen]
+    )
+    with pytest.warns(DataWarning, match="answered unlike the bank's models"):
+        found = estimate(bank, responses)
+    assert set(found.flagged_models) >= set(names[6:])
+    assert np.median(found.typicality.misfit[6:]) > 1.4 * np.median(found.typicality.misfit[:6])
+    half = (found.high - found.low)[:, -1]
+    assert np.median(half[6:]) > np.median(half[:6])
+
+
+def numbered(n_models, n_targets, start=0.0):
+    """Scores whose every number is another."""
+    size = n_models * n_targets
+    return Scores(*(start + 100.0 * k + np.arange(size).reshape(n_models, n_targets) for k in range(4)))
+
+
+def test_groups_of_models_come_together():
+    whole = numbered(3, 2)
+    parts = [Scores(*(array[rows] for array in whole)) for rows in (slice(0, 1), slice(1, 3))]
+    np.testing.assert_array_equal(np.array(Scores.joined(parts)), np.array(whole))
+    placed = Scores.unknown(3, 2)
+    assert np.isnan(np.array(placed)).all()
+    placed.set_rows(np.array([0, 2]), Scores(*(array[[0, 2]] for array in whole)))
+    np.testing.assert_array_equal(placed.high[[0, 2]], whole.high[[0, 2]])
+    assert all(np.isnan(array[1]).all() for array in placed)
+
+
+def test_targets_come_behind_each_other():
+    whole, more = numbered(3, 4), numbered(3, 1, start=0.5)
+    both = whole.with_targets(more)
+    np.testing.assert_array_equal(np.array(both.targets(slice(0, 4))), np.array(whole))
+    np.testing.assert_array_equal(np.array(both.targets(np.array([4]))), np.array(more))

@@ -1,0 +1,496 @@
+import dataclasses
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy.integrate import quad
+from scipy.stats import beta as beta_distribution
+from scipy.stats import norm
+
+from itembank.errors import DataError, ParameterError
+from itembank.irt import beta
+from itembank.irt.bernoulli import probability
+from itembank.irt.families import ResponseModel
+from itembank.irt.logistic import asymptotes_of
+from itembank.irt.parameters import ItemParameters
+from itembank.responses.targets import ScoreTargets
+from itembank.selection.criteria import (
+    CRITERIA,
+    INFORMATION,
+    DOptimality,
+    Fisher,
+    MinimumCost,
+    VOptimality,
+    check_criterion,
+    criterion_of,
+    uses_cost,
+    uses_information,
+)
+from itembank.selection.greedy import askable_items
+from itembank.selection.item_worth import DesignItems, criterion_scores, goal_matrix, updated_covariance
+from tests.bank.banks import make_bank
+from tests.selection.designs import (
+    KINDS,
+    covariance_after,
+    expected_information,
+    make_items,
+    make_parameters,
+    make_posterior,
+)
+
+NO_COUNTS = np.zeros(3, dtype=np.int64)
+ALL_KINDS = pytest.mark.parametrize("kind", KINDS)
+ALL_DIMS = pytest.mark.parametrize("n_dims", [1, 2, 4])
+
+
+def scores(items, criterion, theta, covariance, *, goal=None, counts=NO_COUNTS, seed=0):
+    spec = criterion_of(criterion) if isinstance(criterion, str) else criterion
+    rng = np.random.default_rng(seed)
+    return criterion_scores(items, spec, theta, covariance, goal=goal, counts=counts, rng=rng)
+
+
+@ALL_KINDS
+@ALL_DIMS
+def test_information_weights_are_the_expected_hessian(kind, n_dims):
+    parameters = make_parameters(n_dims, kind=kind)
+    theta, _ = make_posterior(n_dims)
+    np.testing.assert_allclose(
+        make_items(parameters).weights(theta), expected_information(parameters, theta), atol=1e-6
+    )
+
+
+@ALL_KINDS
+@ALL_DIMS
+@pytest.mark.parametrize("seed", range(3))
+def test_every_gain_is_that_of_inverting_the_information_anew(kind, n_dims, seed):
+    parameters = make_parameters(n_dims, seed=seed, kind=kind)
+    items = make_items(parameters)
+    theta, covariance = make_posterior(n_dims, seed)
+    weights = expected_information(parameters, theta)
+    root = np.random.default_rng(seed).normal(size=(n_dims, 2))
+    goal = root @ root.T
+    after = [covariance_after(covariance, a, w) for a, w in zip(parameters.loadings, weights, strict=True)]
+    expected = {
+        "trace": [w * np.trace(np.outer(a, a)) for a, w in zip(parameters.loadings, weights, strict=True)],
+        "d-optimal": [np.linalg.slogdet(covariance)[1] - np.linalg.slogdet(new)[1] for new in after],
+        "a-optimal": [np.trace(covariance) - np.trace(new) for new in after],
+        "v-optimal": [np.trace(goal @ covariance) - np.trace(goal @ new) for new in after],
+    }
+    for name, values in expected.items():
+        np.testing.assert_allclose(scores(items, name, theta, covariance, goal=goal), values, rtol=1e-4, atol=1e-6)
+
+
+@ALL_KINDS
+@pytest.mark.parametrize("seed", range(2))
+def test_v_optimality_is_the_expected_fall_in_variance_over_both_answers(kind, seed):
+    """Bayes' rule on a grid, for a posterior narrow enough that the likelihood is nearly straight on it.
+
+    ``tr M Cov(theta) - E_y tr M Cov(theta | y) = sum_y p(y) |E(theta | y) - E theta|_M^2`` (law of total variance).
+    """
+    parameters = make_parameters(2, seed=seed, kind=kind)
+    theta, covariance = make_posterior(2, seed)
+    covariance *= 1e-4
+    goal = np.array([[2.0, 0.5], [0.5, 1.0]])
+    nodes, shares = np.polynomial.hermite_e.hermegauss(12)
+    grid = np.stack([axis.ravel() for axis in np.meshgrid(nodes, nodes)], axis=1) @ np.linalg.cholesky(covariance).T
+    mass = np.outer(shares, shares).ravel() / shares.sum() ** 2
+    right = probability(parameters, theta + grid)  # (n_quadrature, n_items)
+    expected = 0.0
+    for likelihood in (right, 1.0 - right):
+        marginal = mass @ likelihood
+        shift = (grid.T * mass) @ likelihood / marginal  # (n_dims, n_items)
+        expected = expected + marginal * np.einsum("di,de,ei->i", shift, goal, shift)
+    found = scores(make_items(parameters), "v-optimal", theta, covariance, goal=goal)
+    np.testing.assert_allclose(found, expected, rtol=0.01)
+
+
+@ALL_KINDS
+def test_in_one_dimension_variance_criteria_order_items_as_fisher_information_does(kind):
+    items = make_items(make_parameters(1, kind=kind))
+    theta, covariance = make_posterior(1)
+    order = np.argsort(scores(items, "fisher", theta, covariance))
+    for name in ("trace", "d-optimal", "a-optimal", "v-optimal"):
+        np.testing.assert_array_equal(np.argsort(scores(items, name, theta, covariance, goal=np.eye(1))), order)
+
+
+def test_the_rank_one_update_is_the_inverse_of_the_summed_information():
+    parameters = make_parameters(4)
+    theta, covariance = make_posterior(4)
+    weights = make_items(parameters).weights(theta)
+    updated = covariance
+    for loading, weight in zip(parameters.loadings, weights, strict=True):
+        updated = updated_covariance(updated, loading, float(weight))
+    information = np.linalg.inv(covariance) + (parameters.loadings.T * weights) @ parameters.loadings
+    np.testing.assert_allclose(updated, np.linalg.inv(information), rtol=1e-10)
+
+
+@ALL_KINDS
+def test_the_divergence_is_that_of_numerical_integration(kind):
+    parameters = make_parameters(2, n_items=12, kind=kind)
+    items = make_items(parameters)
+    theta, covariance = make_posterior(2)
+    covariance *= 4.0 / np.einsum("ij,jk,ik->i", items.loadings, covariance, items.loadings).max()
+    lower, upper = KINDS[kind]
+
+    def divergence(a, c):
+        eta, deviation = float(a @ theta + c), float(np.sqrt(a @ covariance @ a))
+        p = lower + (upper - lower) / (1.0 + np.exp(-eta))
+
+        def integrand(z):
+            there = lower + (upper - lower) / (1.0 + np.exp(-eta - deviation * z))
+            return norm.pdf(z) * (p * np.log(p / there) + (1.0 - p) * np.log((1.0 - p) / (1.0 - there)))
+
+        return quad(integrand, -10.0, 10.0, epsabs=1e-12)[0]
+
+    expected = [divergence(a, c) for a, c in zip(parameters.loadings, parameters.intercept, strict=True)]
+    np.testing.assert_allclose(scores(items, "kl", theta, covariance), expected, rtol=0.006)
+
+
+@ALL_KINDS
+def test_the_divergence_of_a_narrow_posterior_is_half_the_information_times_its_variance(kind):
+    items = make_items(make_parameters(kind=kind))
+    theta, covariance = make_posterior()
+    narrow = 1e-6 * covariance
+    variance = np.einsum("ij,jk,ik->i", items.loadings, narrow, items.loadings)
+    np.testing.assert_allclose(scores(items, "kl", theta, narrow), 0.5 * items.weights(theta) * variance, rtol=1e-3)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_criteria_are_finite_and_not_negative_for_hopeless_items(kind):
+    parameters = ItemParameters.create([[3.0], [3.0], [0.0]], [900.0, -900.0, 0.0], *KINDS[kind])
+    items = make_items(parameters)
+    for name in INFORMATION:
+        found = scores(items, name, np.zeros(1), np.eye(1), goal=np.eye(1))
+        assert np.all(np.isfinite(found))
+        assert np.all(found >= 0.0)
+        np.testing.assert_allclose(found, 0.0, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", [name for name in INFORMATION if name not in {"fisher", "trace", "a-optimal"}])
+@pytest.mark.parametrize("of", ["logits", "probabilities", "score"])
+@ALL_KINDS
+def test_the_scale_and_rotation_of_ability_do_not_matter(name, of, kind):
+    parameters = make_parameters(kind=kind)
+    theta, covariance = make_posterior()
+    mixing = np.random.default_rng(3).normal(size=(3, 3))  # theta = K theta'
+    turned = dataclasses.replace(parameters, loadings=parameters.loadings @ mixing)
+    back = np.linalg.inv(mixing)
+    weights = np.random.default_rng(4).random(parameters.n_items)
+    found = []
+    for one, ability, spread in ((parameters, theta, covariance), (turned, back @ theta, back @ covariance @ back.T)):
+        items = make_items(one)
+        goal = goal_matrix(items, weights, ability, of=of)
+        found.append(scores(items, name, ability, spread, goal=goal))
+    np.testing.assert_allclose(found[1], found[0], rtol=1e-6)
+
+
+@ALL_KINDS
+def test_goals_are_those_of_their_definitions(kind):
+    parameters = make_parameters(kind=kind)
+    items = make_items(parameters)
+    theta, covariance = make_posterior()
+    weights = np.random.default_rng(2).dirichlet(np.ones(parameters.n_items))
+    a = parameters.loadings
+    np.testing.assert_allclose(goal_matrix(items, weights, theta, of="logits"), (a.T * weights) @ a, rtol=1e-12)
+    # gradients of each probability, and of the expected score, by finite differences
+    steps = 1e-5 * np.eye(3)
+    gradients = (probability(parameters, theta + steps) - probability(parameters, theta - steps)).T / 2e-5
+    expected = (gradients.T * weights) @ gradients
+    np.testing.assert_allclose(goal_matrix(items, weights, theta, of="probabilities"), expected, rtol=1e-7)
+    gradient = weights @ gradients
+    found = goal_matrix(items, weights, theta, of="score")
+    np.testing.assert_allclose(np.trace(found @ covariance), gradient @ covariance @ gradient, rtol=1e-7)
+    assert np.linalg.matrix_rank(found) == 1
+
+
+def test_degenerate_items_are_no_goal():
+    parameters = make_parameters()
+    is_degenerate = np.arange(24) < 5
+    weights = np.full(24, 1.0 / 24.0)
+    for of in ("logits", "probabilities", "score"):
+        left_out = goal_matrix(make_items(parameters, is_degenerate=is_degenerate), weights, np.zeros(3), of=of)
+        without = goal_matrix(make_items(parameters), np.where(is_degenerate, 0.0, weights), np.zeros(3), of=of)
+        np.testing.assert_array_equal(left_out, without)
+
+
+@pytest.mark.parametrize("name", INFORMATION)
+def test_information_is_divided_by_cost(name):
+    cost = np.random.default_rng(0).lognormal(size=24)
+    items = make_items(make_parameters(), cost=cost)
+    theta, covariance = make_posterior()
+    plain = scores(items, name, theta, covariance, goal=np.eye(3))
+    divided = scores(items, criterion_of(name, per_cost=True), theta, covariance, goal=np.eye(3))
+    np.testing.assert_allclose(divided, plain / cost)
+
+
+def test_the_cheapest_item_is_the_best_by_minimum_cost():
+    cost = np.random.default_rng(0).lognormal(size=24)
+    items = make_items(make_parameters(), cost=cost)
+    assert np.argmax(scores(items, "min-cost", *make_posterior())) == np.argmin(cost)
+
+
+def drawn(criterion, counts, *, n_draws=3000, n_items=24):
+    """How often each item is the best."""
+    items = make_items(make_parameters(n_items=n_items))
+    theta, covariance = make_posterior()
+    best = [int(np.argmax(scores(items, criterion, theta, covariance, counts=counts, seed=s))) for s in range(n_draws)]
+    return np.bincount(best, minlength=n_items)
+
+
+def test_chance_is_uniform_over_items():
+    counts = drawn("random", NO_COUNTS)
+    assert abs(np.sum((counts - 125.0) ** 2 / 125.0) - 23.0) < 5.0 * np.sqrt(2.0 * 23.0)
+
+
+def test_uniform_takes_a_scenario_with_the_fewest_items_and_any_item_of_it():
+    # 25 items: nine of the first scenario, eight of the others
+    by_item = drawn("uniform", np.array([4, 2, 2]), n_items=25)
+    by_scenario = np.bincount(np.arange(25) % 3, weights=by_item)
+    assert by_scenario[0] == 0.0
+    assert abs(by_scenario[1] - 1500.0) < 4.0 * np.sqrt(750.0)
+    inside = by_item[1::3]
+    expected = inside.sum() / 8.0
+    assert abs(np.sum((inside - expected) ** 2 / expected) - 7.0) < 5.0 * np.sqrt(14.0)
+
+
+def test_uniform_does_not_favour_large_scenarios():
+    items = dataclasses.replace(make_items(make_parameters()), scenario_index=np.repeat([0, 1, 2], [20, 2, 2]))
+    best = [
+        int(items.scenario_index[np.argmax(scores(items, "uniform", *make_posterior(), seed=seed))])
+        for seed in range(3000)
+    ]
+    assert np.all(np.abs(np.bincount(best) - 1000.0) < 4.0 * np.sqrt(3000.0 * 2.0 / 9.0))
+
+
+def test_the_same_chance_gives_the_same_scores():
+    items = make_items(make_parameters())
+    for name in ("random", "uniform"):
+        one, again, other = (scores(items, name, *make_posterior(), seed=seed) for seed in (1, 1, 2))
+        np.testing.assert_array_equal(one, again)
+        assert not np.array_equal(one, other)
+
+
+def test_permuting_items_permutes_scores():
+    parameters = make_parameters(kind="lower")
+    order = np.random.default_rng(0).permutation(24)
+    theta, covariance = make_posterior()
+    for name in INFORMATION:
+        plain = scores(make_items(parameters), name, theta, covariance, goal=np.eye(3))
+        permuted = scores(make_items(parameters.take(order)), name, theta, covariance, goal=np.eye(3))
+        np.testing.assert_allclose(permuted, plain[order], rtol=1e-12)
+
+
+def test_arguments_are_left_as_they_are():
+    items = make_items(make_parameters(kind="both"), cost=np.ones(24))
+    before = {field.name: np.copy(getattr(items, field.name)) for field in dataclasses.fields(items)}
+    theta, covariance = make_posterior()
+    kept = theta.copy(), covariance.copy()
+    for name in CRITERIA.kinds:
+        scores(items, name, theta, covariance, goal=np.eye(3))
+    np.testing.assert_array_equal(theta, kept[0])
+    np.testing.assert_array_equal(covariance, kept[1])
+    for name, value in before.items():
+        if name != "asymptotes":
+            np.testing.assert_array_equal(getattr(items, name), value)
+
+
+@pytest.fixture(scope="module")
+def bank():
+    bank = make_bank(n_models=20, n_items=30, n_dims=3, with_extras=True)
+    calibration = dataclasses.replace(bank.calibration, is_degenerate=np.arange(30) == 4)
+    items = bank.responses.items.with_columns(weight=pl.Series(np.where(np.arange(30) == 7, 0.0, 1.0)))
+    responses = dataclasses.replace(bank.responses, items=items)
+    targets = ScoreTargets.create(items, within="custom")
+    return dataclasses.replace(bank, calibration=calibration, responses=responses, targets=targets)
+
+
+def test_a_bank_is_laid_out_in_its_order(bank):
+    items = DesignItems.of_bank(bank, askable_items(bank, ["code/1", "law/2"]), cost="tokens")
+    assert np.flatnonzero(~items.is_candidate).tolist() == [1, 2, 4, 7]
+    assert np.flatnonzero(items.is_degenerate).tolist() == [4]
+    assert (items.n_items, items.n_dims, items.n_scenarios, items.model.asymptotes) == (30, 3, 3, None)
+    theta = np.array([0.3, -0.2, 1.0])
+    p = probability(bank.parameters, theta[None, :])[0]
+    np.testing.assert_allclose(items.weights(theta), p * (1.0 - p), rtol=1e-12)
+    cost = bank.responses.expected_costs()["output_tokens"]
+    np.testing.assert_array_equal(items.cost, np.where(items.is_candidate, cost, np.nan))
+    assert np.isnan(DesignItems.of_bank(bank, items.is_candidate).cost).all()
+
+
+def test_an_empty_candidate_set_is_refused(bank):
+    with pytest.raises(ParameterError, match=r"candidate set must not be empty: 28 of 30 items .* excluding 30"):
+        askable_items(bank, bank.item_ids)
+
+
+def test_an_excluded_item_of_another_bank_is_refused(bank):
+    with pytest.raises(DataError, match=r"every excluded item must be in bank .*'math/999'"):
+        askable_items(bank, ["math/999"])
+
+
+def test_items_that_cost_nothing_and_are_not_asked_divide_nothing(bank):
+    costs = {"seconds": np.ones(bank.responses.responses.shape)}
+    costs["seconds"][:, 4] = 0.0
+    changed = dataclasses.replace(bank, responses=dataclasses.replace(bank.responses, costs=costs))
+    items = DesignItems.of_bank(changed, askable_items(changed, ()), cost="seconds")
+    plain, divided = criterion_of("d-optimal"), criterion_of("d-optimal", per_cost=True)
+    found, expected = (
+        criterion_scores(items, one, np.zeros(3), np.eye(3), goal=None, counts=NO_COUNTS, rng=np.random.default_rng(0))[
+            items.is_candidate
+        ]
+        for one in (divided, plain)
+    )
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_only_candidates_need_a_cost(bank):
+    costs = {"seconds": np.ones(bank.responses.responses.shape)}
+    costs["seconds"][:, [1, 4]] = np.nan
+    changed = dataclasses.replace(bank, responses=dataclasses.replace(bank.responses, costs=costs))
+    with pytest.raises(DataError, match="unknown for every model for 1 of 28: 'code/1'"):
+        DesignItems.of_bank(changed, askable_items(changed, ()), cost="seconds")
+    items = DesignItems.of_bank(changed, askable_items(changed, ["code/1"]), cost="seconds")
+    assert np.all(items.cost[items.is_candidate] == 1.0)
+
+
+ALL = ("fisher", "trace", "d-optimal", "a-optimal", "v-optimal", "kl", "random", "uniform", "min-cost")
+
+
+def test_names_stand_for_specs():
+    assert tuple(CRITERIA.kinds) == ALL
+    for name in ALL:
+        assert CRITERIA.name_of(criterion_of(name)) == name
+    assert INFORMATION == tuple(name for name in ALL if uses_information(criterion_of(name))) == ALL[:6]
+
+
+@pytest.mark.parametrize("name", INFORMATION)
+def test_every_criterion_of_information_can_be_divided_by_cost(name):
+    divided = criterion_of(name, per_cost=True)
+    assert divided.per_cost
+    assert uses_cost(divided)
+    assert not uses_cost(criterion_of(name))
+    assert criterion_of(divided, per_cost=False) == criterion_of(name)
+    assert criterion_of(divided) is divided
+
+
+@pytest.mark.parametrize("name", ALL[6:])
+def test_what_is_not_information_cannot_be_divided(name):
+    with pytest.raises(ParameterError, match=f"only information can be divided by cost, got criterion '{name}'"):
+        criterion_of(name, per_cost=True)
+    assert criterion_of(name, per_cost=False) == criterion_of(name)
+    assert uses_cost(criterion_of(name)) == (name == "min-cost")
+
+
+def test_choices_of_v_optimality():
+    assert criterion_of("v-optimal") == VOptimality("logits", per_cost=False)
+    assert criterion_of("v-optimal", of="score", per_cost=True) == VOptimality("score", per_cost=True)
+    assert criterion_of(VOptimality(per_cost=True), of="score") == VOptimality("score", per_cost=True)
+    with pytest.raises(ParameterError, match="of must be one of 'logits', 'probabilities', 'score', got 'points'"):
+        criterion_of("v-optimal", of="points")
+    with pytest.raises(ParameterError, match="of is a choice of 'v-optimal', got criterion 'kl'"):
+        criterion_of("kl", of="score")
+
+
+def test_an_unknown_name_is_refused_with_the_known_ones():
+    with pytest.raises(ParameterError, match=r"criterion method must be one of 'fisher', .*'min-cost', got 'best'"):
+        criterion_of("best")
+
+
+def test_fisher_information_is_for_one_dimension():
+    check_criterion(Fisher(), 1)
+    check_criterion(DOptimality(), 3)
+    check_criterion(MinimumCost(), 3)
+    with pytest.raises(ParameterError, match=r"for one ability, got 3 dimensions.*'trace', 'd-optimal'"):
+        check_criterion(Fisher(), 3)
+
+
+def with_family(parameters, family, precision):
+    """The same items with responses of another family."""
+    return dataclasses.replace(parameters, family=family, precision=np.full(parameters.n_items, precision))
+
+
+def scores_in_family(items, name, goal_of="logits"):
+    """Worth of every item by a criterion, at a made-up posterior."""
+    theta, covariance = make_posterior()
+    goal = goal_matrix(items, np.full(items.n_items, 1.0 / items.n_items), theta, of=goal_of)
+    return criterion_scores(
+        items,
+        CRITERIA.resolve(name),
+        theta,
+        covariance,
+        goal=goal,
+        counts=np.zeros(3, dtype=np.int64),
+        rng=np.random.default_rng(0),
+    )
+
+
+def _densities(logit, other, phi, lower, upper):
+    """Beta densities at two logits."""
+    p, q = (lower + (upper - lower) / (1.0 + np.exp(-x)) for x in (logit, other))
+    return beta_distribution(p * phi, (1 - p) * phi), beta_distribution(q * phi, (1 - q) * phi)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("precision", [4.0, 60.0])
+@pytest.mark.parametrize(("logit", "other"), [(0.3, 0.31), (0.0, 1.5), (1.0, -1.0)])
+def test_divergence_is_the_integral_of_the_log_ratio(kind, precision, logit, other):
+    here, there = _densities(logit, other, precision, *KINDS[kind])
+    inside, _ = quad(
+        lambda y: here.pdf(y) * (here.logpdf(y) - there.logpdf(y)), 1e-6, 1.0 - 1e-6, epsabs=1e-10, limit=400
+    )
+    below = here.cdf(1e-6) * (here.logcdf(1e-6) - there.logcdf(1e-6))
+    expected = inside + below + here.sf(1.0 - 1e-6) * (here.logsf(1.0 - 1e-6) - there.logsf(1.0 - 1e-6))
+    asymptotes = asymptotes_of(*(np.array(bound) for bound in KINDS[kind]))
+    found = beta.divergence(np.array(logit), np.array(other), np.array(precision), asymptotes)
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-9)
+
+
+def test_divergence_keeps_its_digits_near_zero():
+    x = np.linspace(-3.0, 3.0, 7)
+    step = 1e-4
+    for precision in (0.5, 30.0, 1e6):
+        found = beta.divergence(x, x + step, np.array(precision))
+        np.testing.assert_allclose(found, 0.5 * step**2 * beta.information_weights(x, precision), rtol=2e-3)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_expected_divergence_of_probabilities(kind):
+    """By Monte Carlo over the posterior of the logit."""
+    items = make_items(with_family(make_parameters(kind=kind, n_items=6), "beta", 15.0))
+    theta, covariance = make_posterior()
+    rng = np.random.default_rng(1)
+    eta = items.logit(theta)
+    spread = np.sqrt(np.einsum("id,de,ie->i", items.loadings, covariance, items.loadings))
+    draws = eta + spread * rng.normal(size=(40_000, 6))
+    sampled = beta.divergence(eta, draws, np.array(15.0), items.model.asymptotes)
+    error = sampled.std(axis=0) / 200.0
+    # the nodes are those of a variance of the logit of up to 4
+    is_narrow = spread**2 < 4.0
+    assert np.all(
+        np.abs(scores_in_family(items, "kl") - sampled.mean(axis=0))[is_narrow] < 4.0 * error[is_narrow] + 0.02
+    )
+
+
+@pytest.mark.parametrize("name", ["d-optimal", "a-optimal", "v-optimal", "trace", "kl"])
+def test_counts_of_one_trial_are_worth_what_an_answer_is(name):
+    plain = make_parameters(kind="lower")
+    expected = scores_in_family(make_items(plain), name)
+    binomial = dataclasses.replace(plain, family="binomial")
+    for other in (binomial, with_family(plain, "beta-binomial", 2.0)):
+        np.testing.assert_array_equal(scores_in_family(make_items(other), name), expected)
+
+
+@pytest.mark.parametrize("name", ["d-optimal", "a-optimal", "v-optimal", "trace", "kl"])
+def test_precise_probabilities_are_worth_more(name):
+    plain = make_parameters()
+    worth = [scores_in_family(make_items(with_family(plain, "beta", precision)), name) for precision in (5.0, 50.0)]
+    assert np.all(worth[1] > worth[0])
+    assert np.all(worth[1] > scores_in_family(make_items(plain), name))
+
+
+def test_weights_are_the_information_of_the_family():
+    parameters = with_family(make_parameters(kind="both"), "beta", 7.0)
+    items = make_items(parameters)
+    theta, _ = make_posterior()
+    np.testing.assert_array_equal(
+        items.weights(theta), ResponseModel.of(parameters).information_weights(items.logit(theta))
+    )

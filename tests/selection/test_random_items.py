@@ -1,0 +1,187 @@
+import dataclasses
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from itembank.selection.pools import ScenarioPool
+from itembank.selection.random_items import (
+    choose_random,
+    choose_stratified,
+    expected_counts,
+    random_counts,
+    rounded_counts,
+)
+from itembank.selection.select import select
+from tests.bank.banks import make_bank
+
+SIZES = np.array([3, 10, 25, 40])
+STRATA = np.repeat(np.arange(4), SIZES)
+MICRO = np.full(78, 1.0 / 78.0)
+MACRO = 1.0 / (4.0 * SIZES[STRATA])
+
+
+def pool(weights, is_candidate=None):
+    return ScenarioPool(np.arange(78), weights, np.ones(78, dtype=bool) if is_candidate is None else is_candidate)
+
+
+@pytest.mark.parametrize("n_items", [2, 4, 6, 11])
+@pytest.mark.parametrize(
+    ("weights", "allocation"),
+    [(MACRO, "proportional"), (MACRO, "equal"), (MICRO, "equal")],
+    ids=["macro", "macro equal", "micro equal"],
+)
+def test_counts_of_two_subscenarios_differ_by_at_most_one(rng, n_items, weights, allocation):
+    choice = choose_stratified(pool(weights), STRATA, n_items, rng, allocation=allocation)
+    counts = np.bincount(STRATA[choice.chosen], minlength=4)
+    assert counts.max() - counts.min() <= 1
+    assert len(set(choice.chosen.tolist())) == n_items
+
+
+@pytest.mark.parametrize("n_items", [2, 6, 8, 11])
+def test_weights_are_one_over_n_for_a_macro_target(rng, n_items):
+    choice = choose_stratified(pool(MACRO), STRATA, n_items, rng)
+    np.testing.assert_allclose(choice.weights, 1.0 / n_items)
+
+
+def test_a_subscenario_that_is_too_small_is_taken_whole(rng):
+    choice = choose_stratified(pool(MACRO), STRATA, 30, rng)
+    np.testing.assert_array_equal(np.bincount(STRATA[choice.chosen]), [3, 9, 9, 9])
+    for stratum in range(4):
+        assert choice.weights[STRATA[choice.chosen] == stratum].sum() == pytest.approx(0.25)
+
+
+def test_proportional_counts_follow_the_weight_in_the_score(rng):
+    choice = choose_stratified(pool(MICRO), STRATA, 39, rng, allocation="proportional")
+    np.testing.assert_allclose(np.bincount(STRATA[choice.chosen]), SIZES / 2.0, atol=0.5)
+    np.testing.assert_allclose(choice.weights, 1.0 / 39.0)
+
+
+@pytest.mark.parametrize("allocation", ["equal", "proportional"])
+@pytest.mark.parametrize("weights", [MICRO, MACRO], ids=["micro", "macro"])
+def test_estimates_are_right_on_average(rng, allocation, weights):
+    responses = rng.random(78) * np.repeat([0.2, 0.5, 0.8, 1.0], SIZES)
+    estimates = []
+    for _ in range(1500):
+        choice = choose_stratified(pool(weights), STRATA, 12, rng, allocation=allocation)
+        estimates.append(choice.weights @ responses[choice.chosen])
+    # self-normalised weights are right up to a term of order 1/n, none where counts do not vary
+    assert np.mean(estimates) == pytest.approx(weights @ responses, abs=4.0 * np.std(estimates) / 1500**0.5 + 0.002)
+
+
+def test_random_weights_follow_the_target(rng):
+    choice = choose_random(pool(MACRO), 20, rng)
+    np.testing.assert_allclose(choice.weights, MACRO[choice.chosen] / MACRO[choice.chosen].sum())
+    np.testing.assert_allclose(choose_random(pool(MICRO), 20, rng).weights, 0.05)
+
+
+def test_random_draws_every_candidate_equally_often(rng):
+    is_candidate = np.arange(78) % 3 > 0
+    drawn = np.zeros(78)
+    for _ in range(3000):
+        drawn[choose_random(pool(MICRO, is_candidate), 10, rng).chosen] += 1
+    share = drawn / 3000
+    assert not drawn[~is_candidate].any()
+    assert np.all(np.abs(share[is_candidate] - 10 / 52) < 4.5 * np.sqrt(10 / 52 * 42 / 52 / 3000))
+
+
+def test_only_candidates_are_drawn(rng):
+    is_candidate = STRATA != 1
+    choice = choose_stratified(pool(MICRO, is_candidate), STRATA, 12, rng)
+    np.testing.assert_array_equal(np.unique(STRATA[choice.chosen]), [0, 2, 3])
+
+
+def test_parts_that_are_too_small_give_the_rest_to_the_others():
+    expected = expected_counts(20, np.ones(4), np.array([2, 100, 5, 100]))
+    np.testing.assert_allclose(expected, [2.0, 6.5, 5.0, 6.5])
+
+
+def test_a_share_is_a_proportion():
+    np.testing.assert_allclose(expected_counts(12, np.array([1.0, 2.0, 3.0]), np.array([50, 50, 50])), [2, 4, 6])
+
+
+def test_the_remainder_goes_to_the_larger_parts():
+    capacities = np.array([10, 30, 20])
+    np.testing.assert_array_equal(rounded_counts(expected_counts(8, np.ones(3), capacities), capacities), [2, 3, 3])
+
+
+def test_fractions_that_agree_to_rounding_are_equal():
+    """What is left of 2.5 and 2.5 goes to the larger part, whatever the last digits say."""
+    for rest in (0.0, 2e-7, -2e-7):
+        counts = rounded_counts(np.array([2.5 + rest, 2.5 - rest]), np.array([3, 10]))
+        np.testing.assert_array_equal(counts, [2, 3])
+
+
+@st.composite
+def allocations(draw):
+    capacities = draw(st.lists(st.integers(0, 12), min_size=1, max_size=8).filter(any))
+    shares = draw(st.lists(st.floats(0.05, 5.0), min_size=len(capacities), max_size=len(capacities)))
+    return draw(st.integers(1, sum(capacities))), np.array(shares), np.array(capacities)
+
+
+@given(allocations(), st.integers(0, 100))
+def test_counts_add_up_and_fit_and_are_the_expected_ones_rounded(allocation, seed):
+    n_items, shares, capacities = allocation
+    expected = expected_counts(n_items, shares, capacities)
+    assert expected.sum() == pytest.approx(n_items)
+    assert np.all(expected <= capacities)
+    for counts in (rounded_counts(expected, capacities), random_counts(expected, np.random.default_rng(seed))):
+        assert counts.sum() == n_items
+        assert np.all((counts >= 0) & (counts <= capacities))
+        assert np.all(np.abs(counts - expected) < 1.0 + 1e-6)
+
+
+@given(st.integers(1, 40), st.lists(st.integers(1, 12), min_size=1, max_size=8))
+def test_equal_shares_differ_by_at_most_one_unless_full(n_items, sizes):
+    capacities = np.array(sizes)
+    n_items = min(n_items, int(capacities.sum()))
+    counts = rounded_counts(expected_counts(n_items, np.ones(len(sizes)), capacities), capacities)
+    open_counts = counts[counts < capacities]
+    assert counts.max() - (open_counts.min() if open_counts.size else counts.max()) <= 1
+
+
+def test_random_counts_have_the_expected_means(rng):
+    expected = np.array([0.2, 1.7, 3.0, 0.6, 2.5])
+    draws = np.array([random_counts(expected, rng) for _ in range(5000)])
+    # a count is its floor plus a Bernoulli of the fraction: four standard errors
+    error = np.sqrt((expected % 1.0) * (1.0 - expected % 1.0) / len(draws))
+    assert np.all(np.abs(draws.mean(axis=0) - expected) <= 4.0 * error)
+
+
+@pytest.fixture(scope="module")
+def bank():
+    return make_bank(n_models=20, n_items=60)
+
+
+def test_random_selections_record_their_probabilities(bank):
+    simple = select(bank, 15, method="random", rng=0)
+    np.testing.assert_allclose(simple.inclusion_probabilities, 5 / 20)
+    assert simple.is_random
+
+
+def test_stratified_probabilities_are_those_of_the_draw(bank):
+    n_draws, counts, recorded = 500, {}, {}
+    rng = np.random.default_rng(2)
+    for _ in range(n_draws):
+        selection = select(bank, 9, method="stratified", rng=rng)
+        for item, pi in zip(selection.item_ids, selection.inclusion_probabilities, strict=True):
+            counts[item] = counts.get(item, 0) + 1
+            recorded.setdefault(item, set()).add(round(pi, 12))
+    assert set(counts) == set(bank.item_ids)
+    for item, values in recorded.items():
+        (pi,) = values
+        assert abs(counts[item] / n_draws - pi) < 4.5 * np.sqrt(pi * (1 - pi) / n_draws)
+
+
+@pytest.mark.parametrize("method", ["random", "stratified"])
+def test_no_probabilities_where_an_item_that_counts_cannot_come(bank, method):
+    assert select(bank, 15, method=method, rng=0, excluded=[bank.item_ids[0]]).inclusion_probabilities is None
+    weights = np.where(np.arange(60) < 6, 0.0, bank.targets.weights)
+    targets = dataclasses.replace(bank.targets, weights=weights)  # items without weight do not count
+    kept = select(dataclasses.replace(bank, targets=targets), 15, method=method, rng=0)
+    assert kept.inclusion_probabilities is not None
+
+
+def test_anchors_have_no_probabilities(bank):
+    assert select(bank, 15, method="anchor-irt", rng=0).inclusion_probabilities is None
