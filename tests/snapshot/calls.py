@@ -180,7 +180,6 @@ INPUTS = {
 NOT_HERE = {
     "download": "its numbers are those of the files that it fetches",
     "export lm-eval-tasks": "it needs lm_eval",
-    "import": "its numbers are those of the files",
     "match-names": "it compares names",
     "pull": "it needs the Hub",
     "push": "it needs the Hub",
