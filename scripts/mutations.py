@@ -34,7 +34,7 @@ CPU_SECONDS = 240
 ALWAYS = ("estimation/intervals.py", "1.1", "1.0")
 """The allowance of the intervals: in every sample."""
 EQUIVALENT = {
-    "src/itembank/irt/beta_binomial_information.py: STEP = 1e-2: 1e-2 -> 0.005": "a step of differences: "
+    "src/itembank/irt/beta_binomial.py: STEP = 1e-2: 1e-2 -> 0.005": "a step of differences: "
     "their error grows with the fourth power and is far too small to matter at either",
     "src/itembank/calibration/marginal_ml/graded.py: size = max(1, BLOCK_CELLS // (n_cells * items.shape[1])): "
     "// -> *": "how many items are worked on at once",

@@ -6,8 +6,7 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from itembank.estimation.regression.factor import predict_factor
-from itembank.irt.linear_gaussian import FactorModel
-from itembank.irt.residuals import group_residuals, successive_residuals
+from itembank.irt.linear_gaussian import FactorModel, group_residuals, successive_residuals
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 
 LEAST_GROUP, LEAST_REFERENCE = 5, 10

@@ -12,7 +12,7 @@ from itembank.auditing.past_fit import factor_model_of, past_session_statistics,
 from itembank.auditing.person_fit_results import GroupFit, ModelFit, OrderFit, SurprisingAnswer
 from itembank.bank.banks import Bank
 from itembank.estimation.typicality import PastMisfit
-from itembank.irt.residuals import item_residuals, successive_residuals
+from itembank.irt.linear_gaussian import item_residuals, successive_residuals
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.progress import ProgressCallback
 from itembank.sessions.session_spec import SessionSpec

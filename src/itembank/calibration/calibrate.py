@@ -1,6 +1,7 @@
 """The verb `calibrate`: item parameters from the responses of past models."""
 
 from dataclasses import replace
+from typing import cast
 
 import numpy as np
 import polars as pl
@@ -14,7 +15,7 @@ from itembank.calibration.families import PreparedResponses, many_codes, precisi
 from itembank.calibration.fits import Fit, FitData
 from itembank.calibration.levels import levels_of_items, response_levels
 from itembank.errors import ConvergenceWarning, DataError, DataWarning, ParameterError, shown, warn
-from itembank.irt.family_names import GRADED, WITH_PRECISION
+from itembank.irt.family_names import KINDS, Family
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.numerics.threads import one_blas_thread
 from itembank.progress import ProgressCallback, silent
@@ -215,7 +216,7 @@ def _warn_of_steep_slopes(fit: Fit, item_ids: list[str], family: str) -> None:
 
 def _check(responses: ResponseMatrix, spec: CalibrationSpec, codes: ItemCodes | None) -> None:
     """Raise `DataError` when there is too little to calibrate on."""
-    fewest = MINIMUM_MODELS if spec.family == "bernoulli" else FEWEST_MODELS
+    fewest = MINIMUM_MODELS if KINDS[cast("Family", spec.family)].takes == "answers" else FEWEST_MODELS
     check_enough_models(responses.n_models, fewest, "calibration")
     if codes is None:
         check_models_and_items_have_responses(responses.responses, responses.model_ids, responses.item_ids)
@@ -245,9 +246,9 @@ def _with_family_parts(data: FitData, spec: CalibrationSpec, values: FloatArray,
 
     Items have the levels that were seen in their scenario, and without a prior those that they have shown themselves.
     """
-    if data.family in WITH_PRECISION:
+    if KINDS[data.family].has_precision:
         return replace(data, precision_index=precision_index(spec, items["scenario"].to_list()))
-    if data.family != GRADED:
+    if KINDS[data.family].takes != "levels":
         return data
     levels, item_ids = response_levels(values), items["item_id"].to_list()
     together = item_ids if getattr(spec, "prior", "auto") is None else items["scenario"].to_list()

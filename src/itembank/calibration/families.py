@@ -14,7 +14,7 @@ from itembank.calibration.degenerate import find_degenerate
 from itembank.calibration.levels import response_levels
 from itembank.errors import ConvergenceWarning, DataError, DataWarning, shown, warn
 from itembank.irt.binarise import apply_thresholds, item_thresholds
-from itembank.irt.family_names import GRADED, Family
+from itembank.irt.family_names import KINDS, Family
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.readers.probabilities import clip_probabilities
 from itembank.responses.coded_responses import are_fitted_as_codes, binary_codes
@@ -40,7 +40,9 @@ class PreparedResponses:
     @property
     def is_left_out(self) -> BoolArray:
         """Items that take no part in the fit: the degenerate ones, but where over-dispersion may explain them."""
-        return self.is_degenerate & (self.family in {"bernoulli", "binomial"})
+        return self.is_degenerate & (
+            KINDS[self.family].takes in {"answers", "counts"} and not KINDS[self.family].has_precision
+        )
 
 
 def with_family(spec: CalibrationSpec, responses: ResponseMatrix) -> CalibrationSpec:
@@ -65,18 +67,19 @@ def prepare(responses: ResponseMatrix, spec: CalibrationSpec, codes: ItemCodes |
         none = np.zeros((responses.n_models, 0))
         return PreparedResponses(family, none, None, {}, codes.counts().is_degenerate, codes)
     values, n_items = responses.responses, responses.n_items
-    if family == "beta":
+    takes = KINDS[family].takes
+    if takes == "probabilities":
         if responses.is_binary:
             raise DataError(
-                "family must be 'bernoulli' or 'auto' for responses that are all 0 or 1, got 'beta', which is for "
+                f"family must be 'bernoulli' or 'auto' for responses that are all 0 or 1, got {family!r}, which is for "
                 "probabilities between 0 and 1."
             )
         return PreparedResponses(family, _clipped(values), None, {}, np.zeros(n_items, dtype=bool))
-    if family == GRADED:
-        _check_single(responses)
+    if takes == "levels":
+        _check_single(responses, family)
         response_levels(values)
         return PreparedResponses(family, values, None, {}, np.nanmin(values, axis=0) == np.nanmax(values, axis=0))
-    if family == "bernoulli":
+    if takes == "answers":
         scenarios = responses.items["scenario"].to_list()
         thresholds = {} if responses.is_binary else scenario_thresholds(values, scenarios)
         if thresholds:
@@ -130,11 +133,11 @@ def _trials(responses: ResponseMatrix, family: Family) -> IntArray | None:
     return n_trials.astype(np.int64)
 
 
-def _check_single(responses: ResponseMatrix) -> None:
+def _check_single(responses: ResponseMatrix, family: Family) -> None:
     """Refuse means of repeated trials as levels."""
     if responses.n_trials is not None and bool(np.any((responses.n_trials > 1) & responses.observed)):
         raise DataError(
-            f"family {GRADED!r} is for single responses, got means of up to {int(responses.n_trials.max())} trials. "
+            f"family {family!r} is for single responses, got means of up to {int(responses.n_trials.max())} trials. "
             "Take 'binomial' or 'beta-binomial'."
         )
 

@@ -5,8 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from itembank.irt.family_names import Family
-from itembank.irt.parameters import AbilityPrior
-from itembank.irt.steps import Steps
+from itembank.irt.parameters import AbilityPrior, Steps
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.responses.item_codes import ItemCodes
 

@@ -5,6 +5,7 @@ import scipy
 from scipy.special import logit
 
 from itembank.calibration.fits import FitData
+from itembank.irt.family_names import KINDS
 from itembank.numerics.arrays import BoolArray, FloatArray
 
 DENSE_SIZE = 600
@@ -38,7 +39,7 @@ def start_values(data: FitData) -> FloatArray:
 
     Fractions are moved inwards, ``(c + 1/2) / (n + 1)``, so that none right of ten thousand is far from one right.
     """
-    if data.family == "beta":
+    if KINDS[data.family].takes == "probabilities":
         fractions: FloatArray = np.clip(data.responses, LEAST_FRACTION, 1.0 - LEAST_FRACTION)
     elif data.n_trials is None:
         return data.responses

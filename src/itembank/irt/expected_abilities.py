@@ -112,7 +112,7 @@ def _grid(prior: AbilityPrior, n_nodes: int, bounds: tuple[float, float]) -> _Gr
 
 def _quadrature(answers: Answers, prior: AbilityPrior, grid: _Grid, *, has_own_nodes: bool) -> Abilities:
     """Posterior moments on the common grid, and on nodes of their own for the models it does not resolve."""
-    if has_own_nodes and answers.model.family == "beta-binomial" and np.all(answers.counts >= MANY_ANSWERS):
+    if has_own_nodes and answers.model.is_slow and np.all(answers.counts >= MANY_ANSWERS):
         return _own_nodes(answers, prior)
     weights = _normalised(log_likelihood_at(answers, grid.nodes) + grid.log_prior)  # (n_models, n_quadrature)
     theta = weights @ grid.nodes

@@ -4,7 +4,7 @@ import numpy as np
 
 from itembank.irt.abilities import Abilities, join
 from itembank.irt.answers import Answers, blocks, gather
-from itembank.irt.objectives import Posterior
+from itembank.irt.likelihood_abilities import Posterior
 from itembank.irt.parameters import AbilityPrior, ItemParameters
 from itembank.irt.starts import MOST_GRID_DIMS, best_points, fitted_points, prior_points
 from itembank.numerics.arrays import FloatArray

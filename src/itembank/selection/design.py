@@ -293,7 +293,7 @@ def _expected_divergence(items: DesignItems, theta: FloatArray, variance: FloatA
     expectation zero, and ``E log(1 + e^x) - log(1 + e^eta)`` is left.
     """
     eta, spread = items.logit(theta), np.sqrt(variance)
-    if items.model.family in {"beta", "graded"}:
+    if items.model.has_divergence:
         return _expected_family_divergence(items.model, eta, spread)
     if items.model.asymptotes is None:
         # the middle node contributes CENTRE * softplus(eta), which is taken off -softplus(eta) here

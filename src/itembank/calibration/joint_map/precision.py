@@ -16,7 +16,8 @@ from itembank.calibration.fits import FitData
 from itembank.calibration.joint_map.ascent import Point
 from itembank.calibration.joint_map.passes import logit_blocks, trials_at
 from itembank.calibration.precision_prior import DIFFERENCE, LEAST, MOST, PRIOR_MEAN, PRIOR_SD
-from itembank.irt.families import ResponseModel
+from itembank.irt.families import ResponseModel, response_model
+from itembank.irt.family_names import KINDS
 from itembank.irt.logistic import asymptotes_of
 from itembank.numerics.arrays import FloatArray, IntArray
 
@@ -38,7 +39,7 @@ class Learned(NamedTuple):
 def model_of(data: FitData, precision: FloatArray) -> ResponseModel:
     """Make the distribution of the responses at a precision of each item, (n_items,)."""
     lower = data.lower_asymptote
-    return ResponseModel(data.family, asymptotes_of(lower, np.ones_like(lower)), precision)
+    return response_model(data.family, asymptotes_of(lower, np.ones_like(lower)), precision)
 
 
 def learn(data: FitData, point: Point, index: IntArray, *, log_precision: FloatArray, freedom: FloatArray) -> Learned:
@@ -81,7 +82,7 @@ def _of_each(data: FitData, point: Point, model: ResponseModel, index: IntArray)
 def _log_information(data: FitData, precision: FloatArray, index: IntArray) -> FloatArray:
     """Mean log of the information of the responses of each precision, up to what does not depend on it."""
     if data.n_trials is None:
-        return np.log1p(precision) if data.family == "beta" else np.zeros(precision.shape)
+        return np.log1p(precision) if KINDS[data.family].takes == "probabilities" else np.zeros(precision.shape)
     of_cells = np.log1p(precision)[index] - np.log(precision[index] + np.maximum(data.n_trials, 1.0))
     is_there = data.n_trials > 0.0
     total = np.bincount(index, weights=np.sum(of_cells * is_there, axis=0))

@@ -17,8 +17,7 @@ from itembank.calibration.fits import Fit, FitData
 from itembank.calibration.marginal_ml.graded_levels import level_derivatives, level_probabilities, start_thresholds
 from itembank.calibration.marginal_ml.grid import SPACING_TO_SD, WIDEST_SPACING, nodes_for_spacing
 from itembank.irt import graded
-from itembank.irt.parameters import AbilityPrior
-from itembank.irt.steps import Steps
+from itembank.irt.parameters import AbilityPrior, Steps
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.numerics.quadrature import log_sum_exp, normal_grid
 from itembank.progress import ProgressCallback, silent

@@ -19,7 +19,7 @@ from itembank.calibration.variational.blocks import Blocks
 from itembank.calibration.variational.cells import node_step
 from itembank.calibration.variational.passes import logit_moments
 from itembank.calibration.variational.state import Posterior
-from itembank.irt.beta_ends import CLIPPED_LOGIT
+from itembank.irt.beta import CLIPPED_LOGIT
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.numerics.quadrature import THREE_NODES
 
