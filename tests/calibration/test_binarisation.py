@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from itembank.calibration.binarisation import best_threshold, scenario_thresholds
+from itembank.calibration.families import best_threshold, scenario_thresholds
 
 
 @settings(deadline=None)

@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from itembank.calibration import two_starts
+from itembank.calibration import start as starts
 from itembank.calibration.calibration_specs import JointMAP, Variational
 from itembank.calibration.fits import FitData
 from itembank.calibration.joint_map.fit import fit_joint_map
-from itembank.calibration.start import start_abilities
-from itembank.calibration.two_starts import End
+from itembank.calibration.start import End, start_abilities
 from itembank.calibration.variational.fit import fit_variational
 from itembank.calibration.variational.scale import transform
 from itembank.progress import silent
@@ -47,8 +46,8 @@ DESIGNS = [("bernoulli", BRIDGE, 0), ("binomial", CHAIN, 0)]
 def from_start(fit, start, monkeypatch):
     """Fit from the given abilities only."""
     with monkeypatch.context() as patched:
-        patched.setattr(two_starts, "start_abilities", lambda *_, **__: start)
-        patched.setattr(two_starts, "ALIKE", -1.0)
+        patched.setattr(starts, "start_abilities", lambda *_, **__: start)
+        patched.setattr(starts, "ALIKE", -1.0)
         return fit()
 
 
@@ -94,17 +93,17 @@ def test_first_start_is_kept_where_both_lead_to_one_end(spec, missing, monkeypat
     data = simulate(30, 50, missing=missing, seed=3).data
     fit = fit_by(spec, data)
     alone = from_start(fit, start_abilities(data.responses, data.observed, n_dims=1), monkeypatch)
-    monkeypatch.setattr(two_starts, "multiple_correlation", lambda *_: 0.0)
+    monkeypatch.setattr(starts, "multiple_correlation", lambda *_: 0.0)
     np.testing.assert_array_equal(fit().history, alone.history)
 
 
 @pytest.mark.parametrize(("item_model", "n_dims", "advice"), [("2pl", 1, "positive_discr"), ("mirt", 2, "fewer ab")])
 def test_ends_that_differ_and_are_as_good_do_not_count_as_converged(item_model, n_dims, advice, monkeypatch):
     data = simulate(30, 50, n_dims=n_dims, missing=0.6, seed=3).data
-    monkeypatch.setattr(two_starts, "multiple_correlation", lambda *_: 0.0)
+    monkeypatch.setattr(starts, "multiple_correlation", lambda *_: 0.0)
     spec = Variational(item_model=item_model, n_dims=n_dims)
     assert fit_variational(data, spec, progress=silent).converged
-    monkeypatch.setattr(two_starts, "correlation_of_logits", lambda *_: 0.0)
+    monkeypatch.setattr(starts, "correlation_of_logits", lambda *_: 0.0)
     found = fit_variational(data, spec, progress=silent)
     assert not found.converged
     assert "a second start led to a different fit" in found.message
@@ -116,16 +115,16 @@ def test_multiple_correlation_is_that_of_the_regression():
     abilities, score = rng.normal(size=(50, 3)) + 2.0, rng.normal(size=50)
     design = np.column_stack([np.ones(50), abilities])
     fitted = design @ np.linalg.lstsq(design, score, rcond=None)[0]
-    assert two_starts.multiple_correlation(score, abilities) == pytest.approx(np.corrcoef(fitted, score)[0, 1])
-    assert two_starts.multiple_correlation(abilities @ [1.0, -2.0, 3.0], abilities) == pytest.approx(1.0)
-    assert two_starts.multiple_correlation(np.ones(50), abilities) == 1.0
+    assert starts.multiple_correlation(score, abilities) == pytest.approx(np.corrcoef(fitted, score)[0, 1])
+    assert starts.multiple_correlation(abilities @ [1.0, -2.0, 3.0], abilities) == pytest.approx(1.0)
+    assert starts.multiple_correlation(np.ones(50), abilities) == 1.0
 
 
 def test_logits_of_turned_axes_are_the_same():
     one, other = random_posterior(12, 20, 2, seed=5), random_posterior(12, 20, 2, seed=6)
     turned = transform(one, np.array([[0.0, -2.0], [0.5, 0.3]]), np.array([0.4, -1.0]))
     one, other, turned = (End(p.item_mean, p.ability_mean, 0.0) for p in (one, other, turned))
-    assert two_starts.correlation_of_logits(one, turned) == pytest.approx(1.0)
+    assert starts.correlation_of_logits(one, turned) == pytest.approx(1.0)
     logits = [end.items[:, :2] @ (end.abilities - end.abilities.mean(axis=0)).T for end in (one, other)]
     expected = np.corrcoef(*[each.ravel() for each in logits])[0, 1]
-    assert two_starts.correlation_of_logits(one, other) == pytest.approx(expected)
+    assert starts.correlation_of_logits(one, other) == pytest.approx(expected)

@@ -9,7 +9,7 @@ import pytest
 from itembank.calibration.build import build_bank
 from itembank.calibration.calibration_specs import Variational
 from itembank.estimation.estimate import estimate
-from itembank.numerics.threads import one_blas_thread
+from itembank.numerics.parallel import one_blas_thread
 from itembank.planning.next_stage import next_stage
 from itembank.planning.select import select
 from itembank.planning.stages import compare_stages

@@ -2,9 +2,8 @@ import numpy as np
 import pytest
 
 from itembank.irt.families import ResponseModel
-from itembank.irt.newton import map_abilities
+from itembank.irt.newton import can_stand_side_by_side, map_abilities, map_side_by_side
 from itembank.irt.parameters import AbilityPrior, ItemParameters
-from itembank.irt.side_by_side import can_stand_side_by_side, map_side_by_side
 
 
 @pytest.mark.parametrize("n_dims", [1, 3])

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.optimize import nnls
 
-from itembank.numerics.bounded import non_negative_minimum
+from itembank.numerics.newton import non_negative_minimum
 
 
 def problem(rng, n, *, shared=0.0):

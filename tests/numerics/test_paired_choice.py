@@ -1,6 +1,6 @@
 import numpy as np
 
-from itembank.numerics.paired_choice import clearly_best
+from itembank.numerics.ties import clearly_best
 
 FIRST = np.array([0.08, 0.09, 0.08, 0.09])
 SAVING = np.array([0.04, 0.01, 0.03, 0.02])  # mean 0.025, standard error 0.0065

@@ -4,7 +4,7 @@ import sys
 import numpy as np
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from itembank.numerics.threads import one_blas_thread
+from itembank.numerics.parallel import one_blas_thread
 
 
 def n_blas_threads():
@@ -39,7 +39,7 @@ def test_it_can_be_a_decorator():
 def test_no_blas_is_loaded_later_whose_threads_it_does_not_see():
     program = """
 from threadpoolctl import threadpool_info
-from itembank.numerics.threads import one_blas_thread
+from itembank.numerics.parallel import one_blas_thread
 
 with one_blas_thread():
     before = len(threadpool_info())

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from itembank.numerics.weights import effective_items
+from itembank.numerics.arrays import effective_items
 
 
 def test_effective_items_by_hand():

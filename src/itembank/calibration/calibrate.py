@@ -11,13 +11,20 @@ from itembank.bank.calibrations import Calibration
 from itembank.calibration.agreement import Agreement, agreement_beyond
 from itembank.calibration.calibration_specs import METHODS, CalibrationSpec, has_family, plain_options
 from itembank.calibration.degenerate import DegenerateItems, put_back
-from itembank.calibration.families import PreparedResponses, many_codes, precision_index, prepare, with_family
+from itembank.calibration.families import (
+    PreparedResponses,
+    levels_of_items,
+    many_codes,
+    precision_index,
+    prepare,
+    response_levels,
+    with_family,
+)
 from itembank.calibration.fits import Fit, FitData
-from itembank.calibration.levels import levels_of_items, response_levels
 from itembank.errors import ConvergenceWarning, DataError, DataWarning, ParameterError, shown, warn
 from itembank.irt.family_names import KINDS, Family
 from itembank.numerics.arrays import FloatArray, IntArray
-from itembank.numerics.threads import one_blas_thread
+from itembank.numerics.parallel import one_blas_thread
 from itembank.progress import ProgressCallback, silent
 from itembank.responses.item_codes import ItemCodes
 from itembank.responses.responses import ResponseMatrix

@@ -1,17 +1,15 @@
 """Which family of responses is fitted, and the responses as its likelihood takes them."""
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import cast
 
 import numpy as np
 
-from itembank.calibration.binarisation import scenario_thresholds
 from itembank.calibration.calibration_specs import CalibrationSpec, Variational
 from itembank.calibration.degenerate import find_degenerate
-from itembank.calibration.levels import response_levels
 from itembank.errors import ConvergenceWarning, DataError, DataWarning, shown, warn
 from itembank.irt.binarise import apply_thresholds, item_thresholds
 from itembank.irt.family_names import KINDS, Family
@@ -148,3 +146,90 @@ def _clipped(values: FloatArray) -> FloatArray:
     if found.n_clipped:
         warn(found.note, DataWarning)
     return found.values
+
+
+def scenario_thresholds(responses: FloatArray, scenarios: Sequence[str]) -> dict[str, float]:
+    """Threshold of every scenario that has a response other than 0 and 1.
+
+    Parameters
+    ----------
+    responses : (n_models, n_items)
+        In [0, 1], NaN where missing.
+    scenarios : n_items names
+
+    Returns
+    -------
+    dict of scenario to threshold
+        Empty for binary responses. A scenario that is binary as it stands has no entry.
+    """
+    names = np.asarray(scenarios, dtype=object)
+    thresholds = {}
+    for name in dict.fromkeys(scenarios):
+        values = responses[:, names == name]
+        values = values[~np.isnan(values)]
+        if np.any((values != 0.0) & (values != 1.0)):
+            thresholds[name] = best_threshold(values)
+    return thresholds
+
+
+def best_threshold(values: FloatArray) -> float:
+    """Threshold c whose count of values >= c is closest to the sum of the values (tinyBenchmarks 4.3).
+
+    The candidates are the distinct values and one just above the largest; of equally good ones the largest wins.
+    """
+    distinct, counts = np.unique(values, return_counts=True)
+    candidates = np.append(distinct, np.nextafter(distinct[-1], np.inf))
+    at_or_above = np.append(np.cumsum(counts[::-1])[::-1], 0)
+    misfit = np.abs(at_or_above - values.sum())
+    return float(candidates[np.flatnonzero(misfit == misfit.min())[-1]])
+
+
+MOST_LEVELS = 12
+"""Of graded responses: ten points and zero are eleven; with more, responses are as good as continuous."""
+
+
+def response_levels(values: FloatArray) -> FloatArray:
+    """Different values of responses (n_models, n_items), NaN where missing, in rising order.
+
+    Raises
+    ------
+    DataError
+        For two levels, or more than twelve.
+    """
+    levels = np.unique(values[~np.isnan(values)].astype(np.float64))
+    if 3 <= levels.size <= MOST_LEVELS:
+        return levels
+    remedy = "Take 'bernoulli'" if levels.size < 3 else "Take 'beta', or round them"
+    raise DataError(
+        f"family 'graded' is for responses of 3 to {MOST_LEVELS} levels, got {levels.size} different values: "
+        f"{shown(levels.tolist())}. {remedy}."
+    )
+
+
+def levels_of_items(values: FloatArray, levels: FloatArray, scenarios: list[str], item_ids: list[str]) -> BoolArray:
+    """Which levels every item may have: those seen in its scenario, (n_items, n_levels).
+
+    Parameters
+    ----------
+    values : (n_models, n_items)
+    levels : (n_levels,)
+    scenarios, item_ids : n_items names
+        With a name of its own for every item, those that the item itself has shown.
+
+    Raises
+    ------
+    DataError
+        When items have a single level.
+    """
+    names, index = np.unique(scenarios, return_inverse=True)
+    seen = np.zeros((names.size, levels.size), dtype=bool)
+    for number, level in enumerate(levels):
+        seen[np.unique(index[np.any(values == level, axis=0)]), number] = True
+    has: BoolArray = seen[index]
+    alone = np.flatnonzero(has.sum(axis=1) < 2)
+    if alone.size:
+        raise DataError(
+            f"responses must have two levels or more wherever items are fitted by themselves, got one for "
+            f"{shown([item_ids[item] for item in alone.tolist()])}. Leave these items out, or let them have a prior."
+        )
+    return has

@@ -23,7 +23,7 @@ from itembank.estimation.folds import folds
 from itembank.estimation.observations import known_items
 from itembank.estimation.published_errors import selection_or_published
 from itembank.estimation.typicality import Typicality
-from itembank.numerics.threads import one_blas_thread
+from itembank.numerics.parallel import one_blas_thread
 from itembank.progress import ProgressCallback, silent
 from itembank.responses.score_names import OVERALL
 

@@ -44,7 +44,7 @@ from itembank.estimation.published_errors import published_subset, selection_or_
 from itembank.estimation.scores import Scores
 from itembank.estimation.typicality import Typicality
 from itembank.numerics.arrays import FloatArray, IntArray
-from itembank.numerics.threads import one_blas_thread
+from itembank.numerics.parallel import one_blas_thread
 from itembank.progress import ProgressCallback, silent
 from itembank.responses.responses import ResponseMatrix
 

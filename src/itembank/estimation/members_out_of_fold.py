@@ -19,7 +19,7 @@ from itembank.estimation.stacking import combined, reconciled, stack_weights
 from itembank.estimation.trials import run_trial
 from itembank.estimation.typicality import PastMisfit
 from itembank.numerics.arrays import FloatArray, IntArray
-from itembank.numerics.paired_choice import clearly_best
+from itembank.numerics.ties import clearly_best
 from itembank.progress import ProgressCallback, silent
 
 

@@ -15,7 +15,7 @@ from itembank.irt.likelihood_abilities import ml_abilities, wle_abilities
 from itembank.irt.newton import map_abilities
 from itembank.irt.parameters import AbilityPrior, ItemParameters
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
-from itembank.numerics.threads import one_blas_thread
+from itembank.numerics.parallel import one_blas_thread
 from itembank.responses.responses import ResponseMatrix
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from itembank.numerics.arrays import FloatArray
-from itembank.numerics.bounded import non_negative_minimum
+from itembank.numerics.newton import non_negative_minimum
 
 
 def stack_weights(errors: FloatArray, *, prior_models: float) -> FloatArray:

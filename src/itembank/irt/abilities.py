@@ -1,4 +1,14 @@
-"""What every scoring kernel gives: abilities of models without their ids."""
+"""What every scoring kernel gives: abilities of models without their ids.
+
+Difficulties of items whose slope and intercept are known with errors, in one dimension.
+
+The difficulty ``b = -c / a`` is a ratio: where a slope might be zero its plain value may be anything, a hundred as well
+as one. Given mean and covariance S of (a, c), the ability at which the item's logit is nearest to zero,
+
+    b  =  argmin E[(a b + c)^2]  =  -E[a c] / E[a^2]  =  -(a c + S_ac) / (a^2 + S_aa),
+
+is ``-c / a`` where the slope is well known, and near the abilities that tell about the item where it is not.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -5,8 +5,8 @@ are in `itembank.irt.logistic`.
 """
 
 import numpy as np
-# ruff: noqa: ARG002 (a family takes no notice of what it does not need)
 
+# ruff: noqa: ARG002 (a family takes no notice of what it does not need)
 from scipy.special import expit
 
 from itembank.irt import logistic

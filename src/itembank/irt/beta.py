@@ -18,6 +18,15 @@ that of the density where nothing is clipped, and that of a Bernoulli response w
 
 Gamma functions enter through what is left of them once their growth is taken out (`itembank.numerics.gamma`), so
 that nothing cancels for x up to 40 and phi from 0.01 to 10 million. All arrays of one call broadcast.
+
+Probabilities too near to 0 or 1 for a Beta density: known only to lie within EPSILON of that end.
+
+The density f there is zero or infinite, so such a response enters by its probability instead. Near 0 the density is a
+power of y, so that with ``a = p phi``, while phi is well below ``1 / EPSILON``,
+
+    P(Y < EPSILON) = f(EPSILON) EPSILON / a,
+
+and near 1 the same with ``b = (1 - p) phi``: the density's formula is divided by ``a / EPSILON`` or ``b / EPSILON``.
 """
 
 # ruff: noqa: ARG002 (a family takes no notice of what it does not need)

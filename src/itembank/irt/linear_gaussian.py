@@ -2,6 +2,11 @@
 
 ``y_i = m_i + L_i . f + e_i`` with ``f ~ N(0, I)`` and ``e_i ~ N(0, s_i)``. Responses are numbers in [0, 1], often 0
 and 1, so this is the best *linear* description of how items vary together, not a model of how answers come about.
+
+Residuals of answers given other answers, by the linear-Gaussian factor model: of items, of groups, one by one.
+
+With ``r = y_S - m_S`` and ``V = L_S L_S' + diag(s_S)`` the misfit of a model is ``r' V^-1 r / |S|``
+(`estimation.regression.factor`). Everything here divides that same quantity: by item, by group of items, by answer.
 """
 
 from collections.abc import Callable, Iterator

@@ -9,6 +9,8 @@ so that every derivative is made of sigmoids at ``x``, ``x + L`` and ``x - K``, 
 nearly equal numbers and no division by a probability that underflows. ``L = K = infinity`` without asymptotes.
 
 All arrays of one call broadcast to (n_models, n_items).
+
+The mean of a response, ``p = g + (u - g) sigmoid(x)``, with its derivatives in the logit x, elementwise.
 """
 
 from dataclasses import dataclass

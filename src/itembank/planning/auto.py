@@ -14,9 +14,8 @@ from itembank.estimation.folds import folds
 from itembank.estimation.headlines import headline_slopes
 from itembank.estimation.method_trials import sample_of, try_methods, try_stages
 from itembank.numerics.arrays import FloatArray
-from itembank.numerics.paired_choice import clearly_best
-from itembank.numerics.parallel import parts_with_progress
-from itembank.numerics.threads import one_blas_thread
+from itembank.numerics.parallel import one_blas_thread, parts_with_progress
+from itembank.numerics.ties import clearly_best
 from itembank.progress import ProgressCallback, part_of, silent
 from itembank.selection.recipes import Recipe
 from itembank.selection.select import select_by_recipe

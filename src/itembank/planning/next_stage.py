@@ -18,7 +18,7 @@ from itembank.bank.selections import Selection
 from itembank.errors import DataError, remedy, shown
 from itembank.estimation.observations import bank_positions, known_items, observe
 from itembank.estimation.stages import local_design, next_module
-from itembank.numerics.threads import one_blas_thread
+from itembank.numerics.parallel import one_blas_thread
 from itembank.selection.recipes import ROUTING, STAGE, Recipe, read_recipe, stages_of
 from itembank.selection.selector_specs import METHODS
 

@@ -15,7 +15,7 @@ from itembank.estimation.members_out_of_fold import MembersOutOfFold, members_ou
 from itembank.estimation.method_trials import sample_of, try_methods
 from itembank.estimation.out_of_fold import OutOfFold
 from itembank.numerics.arrays import FloatArray
-from itembank.numerics.threads import one_blas_thread
+from itembank.numerics.parallel import one_blas_thread
 from itembank.planning.auto import FALLBACK, choose_selection
 from itembank.selection.select import select
 from itembank.selection.selector_specs import SelectionSpec

@@ -20,7 +20,7 @@ from itembank.estimation.method_trials import sample_of, try_methods
 from itembank.estimation.noise import noise_ratio
 from itembank.estimation.published_errors import stacked_methods
 from itembank.numerics.arrays import FloatArray
-from itembank.numerics.threads import one_blas_thread
+from itembank.numerics.parallel import one_blas_thread
 from itembank.progress import ProgressCallback, silent
 from itembank.responses.responses import ResponseMatrix
 

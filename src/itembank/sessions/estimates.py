@@ -21,9 +21,8 @@ from itembank.estimation.scores import Scores
 from itembank.estimation.typicality import Typicality
 from itembank.irt.abilities import Abilities
 from itembank.irt.binarise import apply_thresholds
-from itembank.irt.newton import map_abilities
+from itembank.irt.newton import can_stand_side_by_side, map_abilities, map_side_by_side
 from itembank.irt.parameters import AbilityPrior
-from itembank.irt.side_by_side import can_stand_side_by_side, map_side_by_side
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.responses.targets import ScoreTargets
 from itembank.sessions.past_session_results import mean_weights

@@ -23,8 +23,8 @@ from itembank.estimation.members_out_of_fold import MembersOutOfFold
 from itembank.estimation.point import calibration_scores, weighted_means
 from itembank.estimation.trials import run_trial
 from itembank.numerics.arrays import FloatArray, IntArray
-from itembank.numerics.paired_choice import clearly_best
-from itembank.numerics.threads import one_blas_thread
+from itembank.numerics.parallel import one_blas_thread
+from itembank.numerics.ties import clearly_best
 from itembank.progress import ProgressCallback, silent
 from itembank.responses.score_names import OVERALL
 from itembank.selection.constraints import Constraints

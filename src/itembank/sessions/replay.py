@@ -8,8 +8,7 @@ from itembank.bank.costs import TOKENS, CostUnit
 from itembank.checks import check_whole
 from itembank.errors import warned_once
 from itembank.estimation.estimate import warn_of_shift
-from itembank.numerics.parallel import in_parallel
-from itembank.numerics.threads import check_jobs
+from itembank.numerics.parallel import check_jobs, in_parallel
 from itembank.progress import ProgressCallback, part_of, silent
 from itembank.sessions.events import Asked, Told
 from itembank.sessions.pool import SessionPool

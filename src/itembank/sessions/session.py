@@ -7,7 +7,7 @@ from itembank.checks import check_whole
 from itembank.errors import DataError, ParameterError, quoted
 from itembank.estimation.expectations import Expectations
 from itembank.irt.abilities import Abilities
-from itembank.numerics.threads import one_blas_thread
+from itembank.numerics.parallel import one_blas_thread
 from itembank.sessions import state as states
 from itembank.sessions.choosing import choose, start_abilities
 from itembank.sessions.estimates import (

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from itembank.calibration.marginal_ml.grid import (
+from itembank.calibration.marginal_ml.posterior import (
     WIDEST_SLOPE_TIMES_SPACING,
     ability_grid,
     adaptive_grid,

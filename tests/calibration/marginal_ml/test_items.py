@@ -3,9 +3,8 @@ import pytest
 from scipy.special import expit
 
 from itembank.calibration.calibration_specs import ItemPrior
-from itembank.calibration.marginal_ml.grid import ability_grid
 from itembank.calibration.marginal_ml.items import LARGEST_SLOPE, improve_items, item_derivatives
-from itembank.calibration.marginal_ml.posterior import ability_posterior
+from itembank.calibration.marginal_ml.posterior import ability_grid, ability_posterior
 from tests.calibration.simulated import simulate
 
 GRID = ability_grid(61, 61, bounds=(-5.0, 5.0))

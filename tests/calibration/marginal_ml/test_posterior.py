@@ -3,8 +3,7 @@ import pytest
 from scipy.special import expit, logsumexp
 
 from itembank.calibration.fits import FitData
-from itembank.calibration.marginal_ml.grid import ability_grid
-from itembank.calibration.marginal_ml.posterior import ability_posterior, softplus_sum
+from itembank.calibration.marginal_ml.posterior import ability_grid, ability_posterior, softplus_sum
 from tests.calibration.simulated import simulate
 
 

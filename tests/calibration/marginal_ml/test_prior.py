@@ -4,7 +4,7 @@ from scipy import stats
 from scipy.optimize import minimize
 
 from itembank.calibration.calibration_specs import ItemPrior, RelativeItemPrior
-from itembank.calibration.marginal_ml.prior import LinePrior, best_scale, log_prior, prior_terms, rescale, with_line
+from itembank.calibration.marginal_ml.items import LinePrior, best_scale, log_prior, prior_terms, rescale, with_line
 
 PRIORS = [ItemPrior(0.1, 0.4, 1.7), LinePrior(0.4, 1.5, 0.3)]
 

@@ -7,10 +7,10 @@ from scipy.optimize import minimize
 from itembank.calibration.start import start_abilities
 from itembank.calibration.variational.ascent import ascend, has_settled, improve_items
 from itembank.calibration.variational.blocks import make_blocks
-from itembank.calibration.variational.bound import divergence, item_divergence
 from itembank.calibration.variational.cells import jaakkola_jordan, normal_expectation
 from itembank.calibration.variational.passes import ability_statistics, item_statistics
 from itembank.calibration.variational.state import LEAST_PRECISION, bounded_rate, start_posterior
+from itembank.calibration.variational.updates import divergence, item_divergence
 from itembank.progress import silent
 from tests.calibration.simulated import simulate
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from itembank.calibration.variational.axes import best_centre, general_axes, principal_axes
+from itembank.calibration.variational.scale import best_centre, general_axes, principal_axes
 
 
 def covariance(size, seed):

@@ -5,14 +5,14 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import gamma, multivariate_normal, norm
 
-from itembank.calibration.variational.bound import (
+from itembank.calibration.variational.state import ItemPrior
+from itembank.calibration.variational.updates import (
     ability_divergence,
     divergence,
     item_divergence,
     item_prior_divergence,
+    update_common_slope,
 )
-from itembank.calibration.variational.common_slope import update_common_slope
-from itembank.calibration.variational.state import ItemPrior
 from tests.calibration.simulated import random_posterior
 
 PRIOR = ItemPrior(

@@ -3,7 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from itembank.calibration.variational.common_slope import update_common_slope
+from itembank.calibration.variational.updates import update_common_slope
 from tests.calibration.simulated import random_posterior
 
 N_ITEMS = 6

@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 
 from itembank.calibration.start import start_abilities
-from itembank.calibration.variational import coupling as variational_coupling
-from itembank.calibration.variational.ascent import ascend
+from itembank.calibration.variational import ascent as variational_ascent
+from itembank.calibration.variational.ascent import Coupling, ascend, coupled_step
 from itembank.calibration.variational.blocks import make_blocks
 from itembank.calibration.variational.cells import jaakkola_jordan, normal_expectation
-from itembank.calibration.variational.coupling import Coupling, coupled_step
 from itembank.calibration.variational.passes import ability_statistics, cells, item_statistics
 from itembank.calibration.variational.state import Covariances, start_posterior
 from itembank.calibration.variational.updates import update_abilities, update_items
@@ -60,8 +59,8 @@ def dense_newton_step(blocks, posterior, statistics):
 
 
 def test_step_solves_the_coupled_system(state, monkeypatch):
-    monkeypatch.setattr(variational_coupling, "MAX_ITERATIONS", 200)
-    monkeypatch.setattr(variational_coupling, "RELATIVE_RESIDUAL", 1e-10)
+    monkeypatch.setattr(variational_ascent, "MAX_ITERATIONS", 200)
+    monkeypatch.setattr(variational_ascent, "RELATIVE_RESIDUAL", 1e-10)
     blocks, posterior, statistics = state
     items, abilities = dense_newton_step(blocks, posterior, statistics)
     spread = update_abilities(posterior, statistics, 1.0).abilities_spread

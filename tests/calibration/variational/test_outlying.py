@@ -8,8 +8,7 @@ from itembank.calibration.calibration_specs import Variational
 from itembank.calibration.fits import FitData
 from itembank.calibration.variational.beta_cells import BetaRule, make_table
 from itembank.calibration.variational.blocks import make_blocks
-from itembank.calibration.variational.fit import fit_variational
-from itembank.calibration.variational.outlying import MOST_SDS, draw_in
+from itembank.calibration.variational.fit import MOST_SDS, draw_in, fit_variational
 from itembank.calibration.variational.passes import constants_of
 from itembank.progress import silent
 from tests.calibration.simulated import random_posterior

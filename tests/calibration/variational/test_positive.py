@@ -3,7 +3,7 @@ from dataclasses import replace
 import numpy as np
 from scipy.optimize import minimize
 
-from itembank.calibration.variational.positive import LEAST_SLOPE, note, with_positive_slopes
+from itembank.calibration.variational.updates import LEAST_SLOPE, note_of_least_slopes, with_positive_slopes
 from tests.calibration.simulated import random_posterior
 
 
@@ -32,6 +32,6 @@ def test_slopes_are_free_unless_asked_for():
 def test_least_slopes_are_counted():
     posterior = replace(random_posterior(8, 12, 1), is_positive=True)
     below = int(np.sum(posterior.item_mean[:, 0] < LEAST_SLOPE))
-    assert f"{below} of 12 slopes" in note(with_positive_slopes(posterior))
-    assert note(replace(posterior, is_positive=False)) == ""
-    assert note(replace(posterior, item_mean=np.abs(posterior.item_mean) + 0.1)) == ""
+    assert f"{below} of 12 slopes" in note_of_least_slopes(with_positive_slopes(posterior))
+    assert note_of_least_slopes(replace(posterior, is_positive=False)) == ""
+    assert note_of_least_slopes(replace(posterior, item_mean=np.abs(posterior.item_mean) + 0.1)) == ""

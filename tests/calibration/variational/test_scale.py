@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 
 from itembank.calibration.variational.blocks import make_blocks
-from itembank.calibration.variational.bound import divergence
 from itembank.calibration.variational.cells import normal_expectation
 from itembank.calibration.variational.passes import cells, item_statistics
 from itembank.calibration.variational.scale import rescale, transform
-from itembank.calibration.variational.updates import update_item_prior
+from itembank.calibration.variational.updates import divergence, update_item_prior
 from tests.calibration.simulated import random_posterior, simulate
 
 

@@ -9,12 +9,16 @@ from itembank.calibration.calibrate import calibrate
 from itembank.calibration.calibration_specs import Variational
 from itembank.calibration.fits import FitData
 from itembank.calibration.variational.ascent import ascend
-from itembank.calibration.variational.bound import divergence, item_prior_divergence
 from itembank.calibration.variational.cells import jaakkola_jordan, normal_expectation
 from itembank.calibration.variational.fit import fit_variational
 from itembank.calibration.variational.scale import rescale
-from itembank.calibration.variational.tasks import start_tasks, task_divergence
-from itembank.calibration.variational.updates import update_item_prior
+from itembank.calibration.variational.updates import (
+    divergence,
+    item_prior_divergence,
+    start_tasks,
+    task_divergence,
+    update_item_prior,
+)
 from itembank.errors import ParameterError
 from itembank.estimation.folds import spec_of
 from itembank.progress import silent

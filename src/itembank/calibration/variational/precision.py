@@ -12,7 +12,7 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.special import digamma, expit, gammaln
 
-from itembank.calibration.precision_prior import DIFFERENCE, LEAST, MOST, PRIOR_MEAN, PRIOR_SD
+from itembank.calibration.fits import DIFFERENCE, LEAST, MOST, PRIOR_MEAN, PRIOR_SD
 from itembank.calibration.variational.beta_binomial_cells import BetaBinomialRule, counts_of, log_normaliser, terms
 from itembank.calibration.variational.beta_cells import LARGEST_LOGIT, BetaRule, Few, normaliser
 from itembank.calibration.variational.blocks import Blocks
