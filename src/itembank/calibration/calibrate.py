@@ -115,7 +115,12 @@ def calibrate(
     if scenario_index is not None:
         data = replace(data, scenario_index=scenario_index[~is_left_out])
     if spec.by_task:
-        data = replace(data, task_index=_task_index(responses.items.filter(~is_left_out)))
+        number = (
+            responses.items.filter(~is_left_out)
+            .select(pl.struct("scenario", "subscenario").rank("dense") - 1)
+            .to_series()
+        )
+        data = replace(data, task_index=number.to_numpy().astype(np.int64))
     data = _with_family_parts(data, spec, prepared.values, responses.items)
     fit: Fit = METHODS.kernel(spec)(data, spec, progress=progress)
     found = _agreement(data, fit, spec)
@@ -260,12 +265,6 @@ def _with_family_parts(data: FitData, spec: CalibrationSpec, values: FloatArray,
     levels, item_ids = response_levels(values), items["item_id"].to_list()
     together = item_ids if getattr(spec, "prior", "auto") is None else items["scenario"].to_list()
     return replace(data, levels=levels, has_level=levels_of_items(values, levels, together, item_ids))
-
-
-def _task_index(items: pl.DataFrame) -> IntArray:
-    """Give the number of each item's task, one for each scenario and subscenario, (n_items,)."""
-    number = items.select(pl.struct("scenario", "subscenario").rank("dense") - 1).to_series()
-    return number.to_numpy().astype(np.int64)
 
 
 def _with_scenarios(spec: CalibrationSpec, scenarios: list[str]) -> tuple[CalibrationSpec, IntArray]:

@@ -147,7 +147,12 @@ def choose_n_dims(
         candidates = NESTED_CANDIDATES if is_nested else CANDIDATES
     check_enough_models(responses.n_models, MINIMUM_TO_CHOOSE, "choosing the number of dimensions")
     responses, _ = thinned(responses)
-    held_out = leave_out(responses, _every_fifth(responses))
+    # Of the models whose scores are known, or of all where these are too few; siblings go with them.
+    rows = KnownScores.of(responses, ScoreTargets.create(responses.items)).models
+    if rows.size < MINIMUM_TO_CHOOSE:
+        rows = np.arange(responses.n_models)
+    group = sibling_groups(responses)
+    held_out = leave_out(responses, Split.of(np.isin(group, group[one_of_each(group, rows)[::HELD_OUT_EVERY]])))
     tried = feasible(candidates, held_out.n_calibration, spec)
     item_model: ItemModel = "nested" if is_nested else "mirt"
     progress(f"trying {tried[0]}", 0.0)
@@ -183,7 +188,14 @@ def parallel_analysis(
     percentile : float
         Of the shuffled eigenvalues.
     """
-    standardised, missing = _standardised(responses)
+    # Items with mean 0 and variance 1 over models, missing cells at the mean; constant items are left out.
+    missing = np.isnan(responses)
+    answered = np.maximum((~missing).sum(axis=0), 1)
+    filled = np.where(missing, 0.0, responses)
+    filled = np.where(missing, 0.0, filled - filled.sum(axis=0) / answered)
+    spread = np.sqrt(np.mean(filled**2, axis=0))
+    varies = spread > 1e-12
+    standardised, missing = filled[:, varies] / spread[varies], missing[:, varies]
     eigenvalues = _correlation_eigenvalues(standardised)
     shuffled = np.array([_correlation_eigenvalues(_shuffled(standardised, missing, rng)) for _ in range(n_shuffles)])
     thresholds = np.percentile(shuffled, percentile, axis=0)
@@ -201,16 +213,9 @@ def _try(held_out: HeldOut, spec: CalibrationSpec, n_dims: int, item_model: Item
 def _measured(held_out: HeldOut, fitted: Calibration) -> tuple[float, float]:
     """Return the mean absolute error of held-out scores, and the mean log-likelihood of the hidden responses."""
     hidden = hidden_errors(held_out, fitted, held_out.is_even)
-    return float(np.nanmean(_scenario_means(np.abs(hidden.errors)))), hidden.mean_log_likelihood
-
-
-def _every_fifth(responses: ResponseMatrix) -> Split:
-    """Hold out every fifth of the models whose scores are known, or of all where these are too few, with siblings."""
-    rows = KnownScores.of(responses, ScoreTargets.create(responses.items)).models
-    if rows.size < MINIMUM_TO_CHOOSE:
-        rows = np.arange(responses.n_models)
-    group = sibling_groups(responses)
-    return Split.of(np.isin(group, group[one_of_each(group, rows)[::HELD_OUT_EVERY]]))
+    errors = np.abs(hidden.errors)
+    means: FloatArray = np.nanmean(errors[:, ~np.isnan(errors).all(axis=0)], axis=0)
+    return float(np.nanmean(means)), hidden.mean_log_likelihood
 
 
 def _for_trial(spec: CalibrationSpec) -> CalibrationSpec:
@@ -219,23 +224,6 @@ def _for_trial(spec: CalibrationSpec) -> CalibrationSpec:
     if not isinstance(spec, Variational):
         return spec
     return replace(spec, single_precision=bool(spec.single_precision))  # 'auto', too
-
-
-def _scenario_means(errors: FloatArray) -> FloatArray:
-    """Mean over models of (n_models, n_scenarios), without scenarios that none has."""
-    means: FloatArray = np.nanmean(errors[:, ~np.isnan(errors).all(axis=0)], axis=0)
-    return means
-
-
-def _standardised(responses: FloatArray) -> tuple[FloatArray, BoolArray]:
-    """Items with mean 0 and variance 1 over models, missing cells at the mean; which cells; constant items left out."""
-    missing = np.isnan(responses)
-    answered = np.maximum((~missing).sum(axis=0), 1)
-    filled = np.where(missing, 0.0, responses)
-    filled = np.where(missing, 0.0, filled - filled.sum(axis=0) / answered)
-    spread = np.sqrt(np.mean(filled**2, axis=0))
-    varies = spread > 1e-12
-    return filled[:, varies] / spread[varies], missing[:, varies]
 
 
 def _shuffled(standardised: FloatArray, missing: BoolArray, rng: np.random.Generator) -> FloatArray:

@@ -72,9 +72,16 @@ def prepare(responses: ResponseMatrix, spec: CalibrationSpec, codes: ItemCodes |
                 f"family must be 'bernoulli' or 'auto' for responses that are all 0 or 1, got {family!r}, which is for "
                 "probabilities between 0 and 1."
             )
-        return PreparedResponses(family, _clipped(values), None, {}, np.zeros(n_items, dtype=bool))
+        found = clip_probabilities(values)
+        if found.n_clipped:
+            warn(found.note, DataWarning)
+        return PreparedResponses(family, found.values, None, {}, np.zeros(n_items, dtype=bool))
     if takes == "levels":
-        _check_single(responses, family)
+        if responses.n_trials is not None and bool(np.any((responses.n_trials > 1) & responses.observed)):
+            raise DataError(
+                f"family {family!r} is for single responses, got means of up to {int(responses.n_trials.max())} trials."
+                " Take 'binomial' or 'beta-binomial'."
+            )
         response_levels(values)
         return PreparedResponses(family, values, None, {}, np.nanmin(values, axis=0) == np.nanmax(values, axis=0))
     if takes == "answers":
@@ -129,23 +136,6 @@ def _trials(responses: ResponseMatrix, family: Family) -> IntArray | None:
     if n_trials.max() == 1:
         return None
     return n_trials.astype(np.int64)
-
-
-def _check_single(responses: ResponseMatrix, family: Family) -> None:
-    """Refuse means of repeated trials as levels."""
-    if responses.n_trials is not None and bool(np.any((responses.n_trials > 1) & responses.observed)):
-        raise DataError(
-            f"family {family!r} is for single responses, got means of up to {int(responses.n_trials.max())} trials. "
-            "Take 'binomial' or 'beta-binomial'."
-        )
-
-
-def _clipped(values: FloatArray) -> FloatArray:
-    """Draw probabilities into the open interval, and say how many had to be."""
-    found = clip_probabilities(values)
-    if found.n_clipped:
-        warn(found.note, DataWarning)
-    return found.values
 
 
 def scenario_thresholds(responses: FloatArray, scenarios: Sequence[str]) -> dict[str, float]:

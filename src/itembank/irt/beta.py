@@ -231,13 +231,8 @@ def _spread(mean: Mean, precision: FloatArray) -> FloatArray:
 
 def _log_density(mean: Mean, y: FloatArray, precision: FloatArray) -> FloatArray:
     """Log-density as ``-phi KL(p || y)`` and terms that do not grow with phi; y must be clipped."""
-    return _spread(mean, precision) - precision * _divergence(mean, y) - np.log(y) - np.log1p(-y)
-
-
-def _divergence(mean: Mean, y: FloatArray) -> FloatArray:
-    """``KL(p || y) = p log(p / y) + q log(q / (1 - y))``."""
-    result: FloatArray = mean.p * (mean.log_p - np.log(y)) + mean.q * (mean.log_q - np.log1p(-y))
-    return result
+    distance = mean.p * (mean.log_p - np.log(y)) + mean.q * (mean.log_q - np.log1p(-y))  # KL(p || y)
+    return _spread(mean, precision) - precision * distance - np.log(y) - np.log1p(-y)
 
 
 def _residual(mean: Mean, responses: FloatArray, precision: FloatArray) -> FloatArray:

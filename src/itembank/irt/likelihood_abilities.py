@@ -91,12 +91,19 @@ class Jeffreys:
         covariance = np.linalg.inv(information)
         # Lengths a_i' C a_i enter the gradient and the first part of the Hessian; `precision` is minus the Hessian.
         lengths = quadratic_forms(self.answers, covariance)  # (n_models, n_answers)
+        columns = np.moveaxis(self.answers.loadings, -1, 0)  # (n_dims, n_answers) or (n_dims, n_models, n_answers)
+        n_models, n_dims = covariance.shape[:2]
+        # tr(A B) is the sum over all entries of A times those of B', so that all pairs are one matrix product.
+        scaled = np.matmul(
+            covariance[:, None], np.stack([sum_products(self.answers, first * column) for column in columns], axis=1)
+        )  # C I_k
+        flat = scaled.reshape(n_models, n_dims, -1)
+        transposed = scaled.transpose(0, 1, 3, 2).reshape(n_models, n_dims, -1)
+        result: FloatArray = np.matmul(flat, transposed.transpose(0, 2, 1))
         return Evaluation(
             np.where(is_regular, likelihood.objective + 0.5 * log_determinant, -np.inf),
             likelihood.gradient + 0.5 * sum_loadings(self.answers, first * lengths),
-            likelihood.precision
-            - 0.5 * sum_products(self.answers, second * lengths)
-            + 0.5 * _trace_products(covariance, _information_slope(self.answers, first)),
+            likelihood.precision - 0.5 * sum_products(self.answers, second * lengths) + 0.5 * result,
         )
 
     def take(self, rows: IntArray) -> "Jeffreys":
@@ -129,23 +136,6 @@ class Rescaled:
         """Return theta of phi (n_models, n_dims)."""
         result: FloatArray = self.centre + np.matmul(self.scale, phi[..., None])[..., 0]
         return result
-
-
-def _information_slope(answers: Answers, first: FloatArray) -> FloatArray:
-    """``I_k`` for every dimension k, (n_models, n_dims, n_dims, n_dims) with k second."""
-    columns = np.moveaxis(answers.loadings, -1, 0)  # (n_dims, n_answers) or (n_dims, n_models, n_answers)
-    return np.stack([sum_products(answers, first * column) for column in columns], axis=1)
-
-
-def _trace_products(covariance: FloatArray, slopes: FloatArray) -> FloatArray:
-    """``tr(C I_k C I_l)`` for every pair (k, l), (n_models, n_dims, n_dims)."""
-    n_models, n_dims = covariance.shape[:2]
-    # tr(A B) is the sum over all entries of A times those of B', so that all pairs are one matrix product.
-    scaled = np.matmul(covariance[:, None], slopes)  # C I_k
-    flat = scaled.reshape(n_models, n_dims, -1)
-    transposed = scaled.transpose(0, 1, 3, 2).reshape(n_models, n_dims, -1)
-    result: FloatArray = np.matmul(flat, transposed.transpose(0, 2, 1))
-    return result
 
 
 FLAT = 1e-9
@@ -189,13 +179,7 @@ def wle_abilities(
     ``argmax log L(theta) + log det I(theta) / 2``: Warm's (1989) estimator for 1PL and 2PL in one
     dimension; with asymptotes it is the Jeffreys-penalised form, which then differs from Warm's.
 
-    Parameters
-    ----------
-    parameters : ItemParameters
-    responses : (n_models, n_items)
-        In [0, 1], a Bernoulli fraction is a weighted likelihood; NaN where missing.
-    n_trials : (n_models, n_items), optional
-        Trials behind each response of a family of counts; one by default.
+    Arguments are those of `ml_abilities`.
 
     Returns
     -------

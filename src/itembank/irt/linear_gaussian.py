@@ -334,14 +334,10 @@ def group_residuals(
     ``e = mean_G (y_i - m_i - L_i . E[f | y_R])`` with variance ``l' C l + sum_G s_i / |G|^2``, where l is the mean of
     the group's loadings and C the covariance of the factors given ``y_R``.
 
+    Arguments are those of `item_residuals`, and
+
     Parameters
     ----------
-    model : FactorModel
-        Of all items.
-    items : (n_observed,)
-        Positions of the answered items.
-    responses : (n_models, n_observed)
-        Complete.
     group, reference : (n_group,), (n_reference,)
         Columns of `responses`, none in both.
 

@@ -110,7 +110,11 @@ def _pack(
     """Bring the end of an ascent to the scale of its prior."""
     path, is_determined = started
     items, abilities = path.point
-    item_covariance, ability_covariance = _covariances(data, path.point, spec, model)
+    of_items = item_derivatives(data, *path.point, model).precision
+    of_items[:, -1, -1] += 1.0 / spec.intercept_sd**2
+    of_items += LEAST_INFORMATION * np.eye(of_items.shape[1])
+    of_abilities = ability_derivatives(data, *path.point, model).precision
+    item_covariance, ability_covariance = np.linalg.inv(of_items), np.linalg.inv(of_abilities + np.eye(spec.n_dims))
     oriented = standardise(items[:, :-1], items[:, -1], item_covariance, abilities, ability_covariance)
     return Fit(
         **oriented._asdict(),
@@ -174,17 +178,6 @@ class _Plain(NamedTuple):
 
     def log_prior(self, point: Point) -> float:
         return log_prior(*point, self.spec)
-
-
-def _covariances(
-    data: FitData, point: Point, spec: JointMAP, model: ResponseModel | None
-) -> tuple[FloatArray, FloatArray]:
-    """Inverse blocks of the information of items and of abilities, the other being known."""
-    of_items = item_derivatives(data, *point, model).precision
-    of_items[:, -1, -1] += 1.0 / spec.intercept_sd**2
-    of_items += LEAST_INFORMATION * np.eye(of_items.shape[1])
-    of_abilities = ability_derivatives(data, *point, model).precision
-    return np.linalg.inv(of_items), np.linalg.inv(of_abilities + np.eye(spec.n_dims))
 
 
 def _freedom(data: FitData, point: Point, spec: JointMAP, *, model: ResponseModel, index: IntArray) -> FloatArray:

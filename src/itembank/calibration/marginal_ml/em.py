@@ -31,22 +31,17 @@ N_NEWTON_STEPS = 5
 
 def start_items(data: FitData, grid: AbilityGrid, *, has_common_slope: bool) -> FloatArray:
     """Item parameters (n_items, 2) given roughly known abilities, under the default prior."""
-    items = np.column_stack([np.ones(data.responses.shape[1]), _intercepts(data)])
-    posterior = _provisional(start_abilities(data.responses, data.observed, n_dims=1), grid)
-    for _ in range(N_NEWTON_STEPS):
-        derivatives = item_derivatives(data, items, posterior, grid)
-        items = improve_items(items, derivatives, ItemPrior(), has_common_slope=has_common_slope)
-    return items
-
-
-def _intercepts(data: FitData) -> FloatArray:
-    """Logit of each item's fraction of right answers above chance, kept from the extremes, (n_items,)."""
     counts = data.responses.shape[0] if data.weights is None else data.weights.sum(axis=0)
     fraction = (right_answers(data, slice(None)).sum(axis=0) + 0.5) / (counts + 1.0)
     # Kept off 0 and 1, where the logit is infinite.
     above = np.clip((fraction - data.lower_asymptote) / (1.0 - data.lower_asymptote), 0.02, 0.98)
     result: FloatArray = np.log(above / (1.0 - above))
-    return result
+    items = np.column_stack([np.ones(data.responses.shape[1]), result])
+    posterior = _provisional(start_abilities(data.responses, data.observed, n_dims=1), grid)
+    for _ in range(N_NEWTON_STEPS):
+        derivatives = item_derivatives(data, items, posterior, grid)
+        items = improve_items(items, derivatives, ItemPrior(), has_common_slope=has_common_slope)
+    return items
 
 
 def _provisional(abilities: FloatArray, grid: AbilityGrid) -> AbilityPosterior:

@@ -145,11 +145,13 @@ def _round(
     moved, information = [], []
     for group, own in zip(groups, items, strict=True):
         counts = np.stack([group.answers(number).T @ posterior for number in range(group.n_levels)], axis=1)
-        following, precision = _in_blocks(own, counts + weight * _pooled(counts), theta)
+        total = counts.sum(axis=0)
+        # The prior: one response, spread over levels and nodes as those of all items of the group are.
+        following, precision = _in_blocks(own, counts + weight * (total / total.sum()), theta)
         moved.append(following)
         information.append(precision)
     scale = float(np.sqrt(np.var(mean) + variance.mean()))  # PX-EM (Liu, Rubin and Wu 1998)
-    ended = tuple(_rescaled(own, float(mean.mean()), scale) for own in moved)
+    ended = tuple(np.column_stack([own[:, 0] * scale, own[:, 1:] + own[:, :1] * float(mean.mean())]) for own in moved)
     lengths = [_lengths(after - before, one) for after, before, one in zip(ended, items, information, strict=True)]
     return Round(ended, float(log_likelihood.sum()), mean, variance, float(max(one.max() for one in lengths)))
 
@@ -173,13 +175,6 @@ def _posterior(
     log_likelihood = log_sum_exp(joint)
     posterior: FloatArray = np.exp(joint - log_likelihood[:, None])
     return log_likelihood, posterior
-
-
-def _pooled(counts: FloatArray) -> FloatArray:
-    """Spread one response over levels and nodes as those of all items of a group are, (n_levels, n_quadrature)."""
-    total = counts.sum(axis=0)
-    result: FloatArray = total / total.sum()
-    return result
 
 
 def _in_blocks(items: FloatArray, counts: FloatArray, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -235,11 +230,6 @@ def _allowed(items: FloatArray, step: FloatArray) -> FloatArray:
     return np.where(is_wrong[:, None], items, moved)
 
 
-def _rescaled(items: FloatArray, mean: float, scale: float) -> FloatArray:
-    """Items for abilities less their mean over their scale."""
-    return np.column_stack([items[:, 0] * scale, items[:, 1:] + items[:, :1] * mean])
-
-
 def _finer(groups: Sequence[Group], found: Round, bounds: tuple[float, float]) -> tuple[FloatArray, FloatArray]:
     """Make nodes whose distance resolves the sharpest posterior of ability."""
     total = np.zeros(found.mean.size)
@@ -272,7 +262,10 @@ def _fit(
         coefficients[group.columns] = items @ to_mean.T
         covariance[group.columns] = to_mean @ _covariance(group, items, nodes[0][:, 0], posterior) @ to_mean.T
         own = items[:, 1:].mean(axis=1, keepdims=True) - items[:, 1:]
-        places[group.columns] = _of_all_levels(own, group.has)
+        # the step to level k is that to the next level at or above k that the items have
+        padded = np.column_stack([np.full(len(own), -np.inf), own, np.full(len(own), np.inf)])
+        following = np.cumsum(group.has)[:-1]  # how many levels lie below level k
+        places[group.columns] = padded[:, following]
     # abilities have mean 0 and variance 1 up to the last step; the sign is that of most slopes
     sign = -1.0 if coefficients[:, 0].sum() < 0.0 else 1.0
     coefficients[:, 0] *= sign
@@ -293,14 +286,6 @@ def _fit(
         history=np.asarray(history),
         steps=Steps(np.asarray(data.levels), places),
     )
-
-
-def _of_all_levels(steps: FloatArray, has: BoolArray) -> FloatArray:
-    """Spread steps between the levels that items have over those between all levels, (n_items, n_levels - 1)."""
-    # the step to level k is that to the next level at or above k that the items have
-    padded = np.column_stack([np.full(len(steps), -np.inf), steps, np.full(len(steps), np.inf)])
-    following = np.cumsum(has)[:-1]  # how many levels lie below level k
-    return padded[:, following]
 
 
 def level_probabilities(items: FloatArray, theta: FloatArray) -> FloatArray:

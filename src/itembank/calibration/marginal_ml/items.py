@@ -283,18 +283,13 @@ def improve_items(
     else:
         step = _separate_steps(items, gradient, precision)
         step *= np.minimum(1.0, LARGEST_STEP / _reach(step))[:, None]
-    moved = items + _fraction_within_bounds(items, step)[:, None] * step
+    # Up to each item's first bound and no further: cutting one parameter alone could lower the objective.
+    with np.errstate(divide="ignore", invalid="ignore"):
+        room = np.where(step != 0.0, (np.sign(step) * LIMITS - items) / step, np.inf)
+    moved = items + np.clip(room.min(axis=1), 0.0, 1.0)[:, None] * step
     if isinstance(prior, ItemPrior):
         moved[:, 0] = np.maximum(moved[:, 0], 0.3 * items[:, 0])  # a lognormal slope stays positive
     return within_bounds(moved)
-
-
-def _fraction_within_bounds(items: FloatArray, step: FloatArray) -> FloatArray:
-    """Fraction of each item's step up to its first bound: cutting one parameter alone could lower the objective."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        room = np.where(step != 0.0, (np.sign(step) * LIMITS - items) / step, np.inf)
-    result: FloatArray = np.clip(room.min(axis=1), 0.0, 1.0)
-    return result
 
 
 def with_prior(
@@ -305,16 +300,11 @@ def with_prior(
         return derivatives
     terms = prior_terms(items, prior, has_common_slope=has_common_slope)
     # A lognormal prior curves upwards far out; only its downward curvature may shorten the step.
-    precision = derivatives.precision + _never_negative(terms.precision)
-    return ItemDerivatives(derivatives.gradient + terms.gradient, precision)
-
-
-def _never_negative(precision: FloatArray) -> FloatArray:
-    """Raise negative diagonals to zero."""
-    raised = precision.copy()
+    raised = terms.precision.copy()
     diagonal = np.einsum("ijj->ij", raised)
     diagonal[:] = np.maximum(diagonal, 0.0)
-    return raised
+    precision = derivatives.precision + raised
+    return ItemDerivatives(derivatives.gradient + terms.gradient, precision)
 
 
 def _separate_steps(items: FloatArray, gradient: FloatArray, precision: FloatArray) -> FloatArray:

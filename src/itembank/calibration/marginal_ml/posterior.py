@@ -225,18 +225,13 @@ def _log_likelihood_parts(data: FitData, items: FloatArray, grid: AbilityGrid) -
         if is_shared:
             curves[0] -= softplus_sum(x)
         elif has_guessing:
-            curves += _guessing_curves(data, block, x)
+            lower = data.lower_asymptote[block, None]
+            log_p, log_q = log_probabilities(x, asymptotes_of(lower, np.ones_like(lower)))
+            right: FloatArray = right_answers(data, block).astype(np.float64) @ (log_p - log_q)
+            curves += right + (log_q.sum(axis=0) if data.weights is None else trials(data, block) @ log_q)
         else:
             curves -= trials(data, block) @ softplus(x)
     return slopes, curves
-
-
-def _guessing_curves(data: FitData, block: slice, x: FloatArray) -> FloatArray:
-    """Log-likelihood of a block of items with lower asymptotes, (n_models, n_curve_nodes)."""
-    lower = data.lower_asymptote[block, None]
-    log_p, log_q = log_probabilities(x, asymptotes_of(lower, np.ones_like(lower)))
-    right: FloatArray = right_answers(data, block).astype(np.float64) @ (log_p - log_q)
-    return right + (log_q.sum(axis=0) if data.weights is None else trials(data, block) @ log_q)
 
 
 def right_answers(data: FitData, block: slice) -> FloatArray:

@@ -296,7 +296,8 @@ def _of_codes(data: FitData, codes: ItemCodes, spec: Variational) -> _Some:
     is_single = _is_single(data, spec)
     dtype: np.dtype[np.floating] = np.dtype(np.float32 if is_single else np.float64)
     counts = codes.counts()
-    chosen = spread_over_difficulty(counts.mean, _subset_size(codes))
+    most = max(MOST_SUBSET_CELLS // codes.n_models, LEAST_SUBSET_SIZE)
+    chosen = spread_over_difficulty(counts.mean, min(most, SUBSET_SIZE, codes.n_items))
     of_some = data.take_items(chosen)
     numbers = of_some.decoded()
     blocks: ResponseBlocks
@@ -306,12 +307,6 @@ def _of_codes(data: FitData, codes: ItemCodes, spec: Variational) -> _Some:
         blocks = coded_blocks(codes.take(chosen), of_some.lower_asymptote, dtype)
     all_blocks = partial(coded_blocks, codes, data.lower_asymptote, dtype, is_complete=counts.is_complete)
     return _Some(numbers, blocks, all_blocks)
-
-
-def _subset_size(codes: ItemCodes) -> int:
-    """Return how many of very many items are fitted first."""
-    most = max(MOST_SUBSET_CELLS // codes.n_models, LEAST_SUBSET_SIZE)
-    return min(most, SUBSET_SIZE, codes.n_items)
 
 
 def _is_single(data: FitData, spec: Variational) -> bool:

@@ -195,10 +195,26 @@ def cells(blocks: ResponseBlocks, posterior: Posterior, rule: CellRule) -> Itera
     constants = constants_of(blocks, rule)
     for part, numbers, mean, variance in _moments(blocks, posterior):
         if isinstance(rule, BetaRule | BetaBinomialRule):
-            expected = rule.evaluate(part.values, part.weights, _group_of(blocks, part), mean, variance)
+            expected = rule.evaluate(
+                part.values,
+                part.weights,
+                (blocks.group_at(cast("slice", part.items)) if isinstance(blocks, Blocks) else 0),
+                mean,
+                variance,
+            )
         else:
             lower = blocks.lower_asymptote[part.items] if can_guess else None
-            expected = _logistic_cells(part, rule, mean, variance, lower)
+            centred = part.values
+            correction, curvature, log_cosh = rule(mean, variance)
+            if lower is not None:
+                centred, value = guessing_terms(mean, centred, lower[:, None].astype(mean.dtype))
+            else:
+                value = centred * mean
+            value -= log_cosh
+            linear = centred if correction is None else centred + correction
+            if part.weights is not None:
+                linear, curvature, value = linear * part.weights, curvature * part.weights, value * part.weights
+            expected = Cells(linear, curvature, value)
         likelihood = expected.value.sum(axis=1) + constants[part.items]
         yield Block(part.items, part.models, numbers, mean, expected.linear, expected.curvature, likelihood)
 
@@ -214,21 +230,15 @@ def _moments(
 ) -> Iterator[tuple[Part, ModelNumbers | Gathered, FloatArray, FloatArray]]:
     """Give each block, the numbers of its models, and mean and variance of its logits."""
     dtype = blocks.dtype
-    item_mean, of_items = posterior.item_mean.astype(dtype), _item_squares(posterior).astype(dtype)
+    n_dims, covariance = posterior.n_dims, posterior.item_covariance
+    # x' S_i x and tr(E[a a'] C_l) are sums over the entries of two matrices each: one product with `squares` gives both.
+    squares = packed_products(posterior.item_mean[:, :n_dims]) + _upper(covariance[:, :n_dims, :n_dims])
+    of_items = np.column_stack([_doubled(_upper(covariance), n_dims + 1), _doubled(squares, n_dims)]).astype(dtype)
+    item_mean = posterior.item_mean.astype(dtype)
     of_models = _model_numbers(posterior, dtype)
     for part in blocks.parts():
         numbers = of_models.of(part.models)
         yield part, numbers, *numbers.logits(item_mean[part.items], of_items[part.items])
-
-
-def _item_squares(posterior: Posterior) -> FloatArray:
-    """Give what `squares` of the models are multiplied with for the variance of logits, (n_items, (n_dims + 1)^2).
-
-    ``x' S_i x`` and ``tr(E[a a'] C_l)`` are sums over the entries of two matrices each: one product gives both.
-    """
-    n_dims, covariance = posterior.n_dims, posterior.item_covariance
-    squares = packed_products(posterior.item_mean[:, :n_dims]) + _upper(covariance[:, :n_dims, :n_dims])
-    return np.column_stack([_doubled(_upper(covariance), n_dims + 1), _doubled(squares, n_dims)])
 
 
 def _model_numbers(posterior: Posterior, dtype: np.dtype[np.floating]) -> ModelNumbers:
@@ -240,28 +250,6 @@ def _model_numbers(posterior: Posterior, dtype: np.dtype[np.floating]) -> ModelN
     moment[:, slope_pairs(posterior.n_dims)] += covariance
     squares = np.column_stack([products, covariance])
     return ModelNumbers(abilities.astype(dtype), squares.astype(dtype), moment.astype(dtype))
-
-
-def _group_of(blocks: ResponseBlocks, part: Part) -> int | IntArray:
-    """Group of the items of a block, for families whose blocks are of consecutive items."""
-    return blocks.group_at(cast("slice", part.items)) if isinstance(blocks, Blocks) else 0
-
-
-def _logistic_cells(
-    part: Part, rule: LogisticRule, mean: FloatArray, variance: FloatArray, lower_asymptote: FloatArray | None
-) -> Cells:
-    """Apply a rule to binary responses, and to counts, where a weight is the number of trials."""
-    centred = part.values
-    correction, curvature, log_cosh = rule(mean, variance)
-    if lower_asymptote is not None:
-        centred, value = guessing_terms(mean, centred, lower_asymptote[:, None].astype(mean.dtype))
-    else:
-        value = centred * mean
-    value -= log_cosh
-    linear = centred if correction is None else centred + correction
-    if part.weights is not None:
-        linear, curvature, value = linear * part.weights, curvature * part.weights, value * part.weights
-    return Cells(linear, curvature, value)
 
 
 def constants_of(blocks: ResponseBlocks, rule: CellRule) -> FloatArray:

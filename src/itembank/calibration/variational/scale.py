@@ -172,7 +172,11 @@ def _candidates(posterior: Posterior) -> Iterator[Posterior]:
     """Give the same posterior in other axes."""
     n_dims = posterior.n_dims
     mean = posterior.item_mean.mean(axis=0)
-    items = _covariance(posterior.item_mean, posterior.item_covariance, _centres(posterior, mean))
+    items = _covariance(
+        posterior.item_mean,
+        posterior.item_covariance,
+        (mean if posterior.item_prior.tasks is None else posterior.item_prior.centre),
+    )
     average = posterior.ability_mean.mean(axis=0)
     spread = _covariance(posterior.ability_mean, posterior.ability_covariance, average)
     centre = best_centre(items, spread, average, n_items=posterior.n_items, n_models=len(posterior.ability_mean))
@@ -183,11 +187,6 @@ def _candidates(posterior: Posterior) -> Iterator[Posterior]:
         yield transform(posterior, np.diag(1.0 / np.sqrt(np.diag(moment))), centre)
     else:
         yield transform(posterior, principal_axes(moment, loadings), centre)
-
-
-def _centres(posterior: Posterior, mean: FloatArray) -> FloatArray:
-    """Give what items differ about: centres of their own, or the mean of all."""
-    return mean if posterior.item_prior.tasks is None else posterior.item_prior.centre
 
 
 def _covariance(means: FloatArray, covariances: FloatArray, centre: FloatArray) -> FloatArray:
