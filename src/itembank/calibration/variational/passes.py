@@ -231,7 +231,7 @@ def _moments(
     """Give each block, the numbers of its models, and mean and variance of its logits."""
     dtype = blocks.dtype
     n_dims, covariance = posterior.n_dims, posterior.item_covariance
-    # x' S_i x and tr(E[a a'] C_l) are sums over the entries of two matrices each: one product with `squares` gives both.
+    # x' S_i x and tr(E[a a'] C_l) are sums over the entries of two matrices each: one product gives both.
     squares = packed_products(posterior.item_mean[:, :n_dims]) + _upper(covariance[:, :n_dims, :n_dims])
     of_items = np.column_stack([_doubled(_upper(covariance), n_dims + 1), _doubled(squares, n_dims)]).astype(dtype)
     item_mean = posterior.item_mean.astype(dtype)
