@@ -113,7 +113,7 @@ DESIGNS = [("bernoulli", BRIDGE, 0), ("binomial", CHAIN, 0)]
 def from_start(fit, start, monkeypatch):
     """Fit from the given abilities only."""
     with monkeypatch.context() as patched:
-        patched.setattr(starts, "start_abilities", lambda *_, **__: start)
+        patched.setattr(starts, "start_abilities", lambda *_, n_dims: start[:, :n_dims])
         patched.setattr(starts, "ALIKE", -1.0)
         return fit()
 
