@@ -34,13 +34,13 @@ CPU_SECONDS = 240
 ALWAYS = ("numerics/intervals.py", "1.1", "1.0")
 """The allowance of the intervals: in every sample."""
 EQUIVALENT = {
-    "src/itembank/irt/beta_binomial_information.py: STEP = 1e-2: 1e-2 -> 0.005": "a step of differences: "
+    "src/itembank/irt/beta_binomial.py: STEP = 1e-2: 1e-2 -> 0.005": "a step of differences: "
     "their error grows with the fourth power and is far too small to matter at either",
     "src/itembank/calibration/marginal_ml/graded.py: size = max(1, BLOCK_CELLS // (n_cells * items.shape[1])): "
     "// -> *": "how many items are worked on at once",
-    "src/itembank/calibration/variational/coupling.py: LEAST_CURVATURE = 1e-3: 1e-3 -> 0.0005": "when conjugate "
+    "src/itembank/calibration/variational/ascent.py: LEAST_CURVATURE = 1e-3: 1e-3 -> 0.0005": "when conjugate "
     "gradients stop short of a direction that is nearly straight: the next sweep goes on from there",
-    "src/itembank/calibration/marginal_ml/grid.py: curve_spacing = float(np.diff(grid.curve_nodes[:2, -1])[0]) "
+    "src/itembank/calibration/marginal_ml/posterior.py: curve_spacing = float(np.diff(grid.curve_nodes[:2, -1])[0]) "
     "if has_own_curves else 0.0: 2 -> 3": "only the first difference is taken, whatever nodes follow",
     "src/itembank/estimation/design_based.py: freedom = _ratio(sample.sums(counts) ** 2, "
     "sample.sums(counts**2), otherwise=1.0) - 1.0: 1.0 -> 0.5": "of the first, as drawn: "

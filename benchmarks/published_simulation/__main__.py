@@ -16,7 +16,7 @@ from benchmarks.published_simulation import studies
 from benchmarks.published_simulation.figure import draw
 from benchmarks.published_simulation.tables import TABLES
 from benchmarks.published_simulation.ways import PUBLISHED
-from itembank.numerics.threads import one_blas_thread
+from itembank.numerics.parallel import one_blas_thread
 
 
 def main() -> None:

@@ -19,8 +19,7 @@ from benchmarks.rivals.fits import Row
 from benchmarks.speed_commands import ONE_THREAD
 from itembank.calibration.calibrate import calibrate
 from itembank.calibration.calibration_specs import Variational
-from itembank.calibration.variational.blocks import Blocks
-from itembank.calibration.variational.coded_blocks import CodedBlocks
+from itembank.calibration.variational.blocks import Blocks, CodedBlocks
 from itembank.responses.responses import ResponseMatrix
 
 SIZES = ((400, 250), (400, 1_000), (400, 5_000), (400, 28_000), (2_000, 28_000), (2_000, 100_000), (10_000, 100_000))

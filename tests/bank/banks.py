@@ -9,10 +9,8 @@ from itembank.bank.banks import Bank
 from itembank.bank.calibrations import Calibration
 from itembank.bank.fingerprint import bank_fingerprint
 from itembank.irt.bernoulli import logit, probability
-from itembank.irt.families import COUNTS
-from itembank.irt.family_names import WITH_PRECISION
-from itembank.irt.parameters import AbilityPrior, ItemParameters
-from itembank.irt.steps import Steps
+from itembank.irt.family_names import COUNTS, WITH_PRECISION
+from itembank.irt.parameters import AbilityPrior, ItemParameters, Steps
 from itembank.responses.responses import ResponseMatrix
 from itembank.responses.targets import ScoreTargets
 

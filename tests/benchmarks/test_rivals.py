@@ -14,9 +14,8 @@ from benchmarks.rivals.adapters import _sigmoid
 from benchmarks.rivals.figure import ONE, chart, draw
 from benchmarks.rivals.fits import Runner, Shape
 from benchmarks.rivals.tools import TOOLS, tool_named
-from itembank.calibration.variational.blocks import Blocks
+from itembank.calibration.variational.blocks import Blocks, CodedBlocks
 from itembank.calibration.variational.cells import normal_expectation
-from itembank.calibration.variational.coded_blocks import CodedBlocks
 from itembank.responses import coded_responses
 
 FITTED = {"import_seconds": 0.1, "peak_megabytes": 1_200.4, "r_ability": 0.95, "version": "1.2"}

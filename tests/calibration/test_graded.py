@@ -7,7 +7,7 @@ from scipy.special import expit
 from itembank.calibration.build import build_bank
 from itembank.calibration.calibrate import calibrate
 from itembank.calibration.calibration_specs import JointMAP, MarginalML, RelativeItemPrior, Variational
-from itembank.calibration.marginal_ml.graded_levels import level_derivatives, level_probabilities, start_thresholds
+from itembank.calibration.marginal_ml.graded import level_derivatives, level_probabilities, start_thresholds
 from itembank.errors import DataError, ParameterError
 from itembank.estimation.estimate import estimate
 from itembank.estimation.folds import folds

@@ -9,7 +9,7 @@ import pytest
 from itembank.calibration.build import build_bank
 from itembank.calibration.calibration_specs import Variational
 from itembank.estimation.estimate import estimate
-from itembank.numerics.threads import one_blas_thread
+from itembank.numerics.parallel import one_blas_thread
 from itembank.planning.auto import compare_stages
 from itembank.planning.select import next_stage, select
 from itembank.responses.responses import ResponseMatrix

@@ -11,8 +11,7 @@ from itembank.estimation.model_abilities import abilities_of
 from itembank.irt.ability_specs import METHODS
 from itembank.irt.bernoulli import logit, probability
 from itembank.irt.families import information_weights
-from itembank.irt.parameters import AbilityPrior, ItemParameters
-from itembank.irt.steps import Steps
+from itembank.irt.parameters import AbilityPrior, ItemParameters, Steps
 from itembank.responses.responses import ResponseMatrix
 from tests.golden.cases import read_results
 

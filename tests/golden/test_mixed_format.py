@@ -11,8 +11,7 @@ from itembank.calibration.calibrate import calibrate
 from itembank.calibration.calibration_specs import MarginalML
 from itembank.irt.bernoulli import logit
 from itembank.irt.families import information_weights
-from itembank.irt.parameters import ItemParameters
-from itembank.irt.steps import Steps
+from itembank.irt.parameters import ItemParameters, Steps
 from itembank.responses.responses import ResponseMatrix
 from tests.golden.cases import read_data, read_results
 

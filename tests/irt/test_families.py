@@ -6,8 +6,8 @@ from scipy.stats import beta as beta_distribution
 from scipy.stats import betabinom, binom
 
 from itembank.errors import ParameterError
-from itembank.irt import beta, beta_binomial, beta_binomial_information
-from itembank.irt.families import ResponseModel, information_weights, likelihood_terms
+from itembank.irt import beta, beta_binomial
+from itembank.irt.families import ResponseModel, information_weights, likelihood_terms, response_model
 from itembank.irt.family_names import FAMILIES, GRADED, WITH_PRECISION, Family
 from itembank.irt.logistic import asymptotes_of
 from itembank.irt.parameters import ItemParameters
@@ -22,7 +22,7 @@ X = np.array([-6.0, -2.5, -0.7, 0.0, 0.4, 3.0, 5.0])
 
 def model(family: Family, precision: float, asymptotes: object) -> ResponseModel:
     """A family with one precision for all."""
-    return ResponseModel(family, asymptotes, np.array(precision) if family in WITH_PRECISION else None)  # type: ignore[arg-type]
+    return response_model(family, asymptotes, np.array(precision) if family in WITH_PRECISION else None)  # type: ignore[arg-type]
 
 
 def responses_of(family: Family, n: float) -> FloatArray:
@@ -118,7 +118,7 @@ def test_beta_binomial_information_is_the_expected_curvature(n, precision, asymp
     k = np.arange(n + 1)[:, None]
     mass = betabinom.pmf(k, n, p * precision, (1 - p) * precision)
     curvature = beta_binomial.likelihood_terms(X, k / n, np.array(precision), np.array(float(n)), asymptotes).curvature
-    information = beta_binomial_information.information_weights(X, np.array(precision), np.array(float(n)), asymptotes)
+    information = beta_binomial.information_weights(X, np.array(precision), np.array(float(n)), asymptotes)
     np.testing.assert_allclose(information, np.sum(mass * curvature, axis=0), rtol=3e-6, atol=1e-9)
 
 
@@ -166,13 +166,13 @@ def test_no_trial_says_nothing():
     terms = model("beta-binomial", 3.0, None).likelihood_terms(X, np.array(0.0), np.array(0.0))
     for term in terms:
         np.testing.assert_array_equal(term, 0.0)
-    weights = beta_binomial_information.information_weights(X, np.array(3.0), np.array(0.0))
+    weights = beta_binomial.information_weights(X, np.array(3.0), np.array(0.0))
     np.testing.assert_array_equal(weights, 0.0)
 
 
 def test_trials_add_information_up_to_that_of_the_probability_itself():
     n = np.array([1.0, 2.0, 10.0, 200.0, 1e4, 1e6, 1e9])[:, None]
-    information = beta_binomial_information.information_weights(X, np.array(6.0), n)
+    information = beta_binomial.information_weights(X, np.array(6.0), n)
     assert np.all(np.diff(information, axis=0) > 0.0)
     inside = np.abs(X) < 1.0  # further out even a thousand million trials leave a rate of the smallest p unknown
     np.testing.assert_allclose(information[-1, inside], beta.information_weights(X, np.array(6.0))[inside], rtol=1e-5)

@@ -5,9 +5,8 @@ import pytest
 
 from itembank.irt.answers import gather
 from itembank.irt.expected_abilities import eap_abilities
-from itembank.irt.likelihood_abilities import ml_abilities, wle_abilities
+from itembank.irt.likelihood_abilities import Jeffreys, ml_abilities, wle_abilities
 from itembank.irt.newton import map_abilities
-from itembank.irt.objectives import Jeffreys
 from itembank.numerics.newton import Evaluation
 from tests.irt.golden import CASES, main_case, read_case
 from tests.irt.scores import score_function

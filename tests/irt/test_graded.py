@@ -8,8 +8,7 @@ from itembank.errors import ParameterError
 from itembank.irt import graded
 from itembank.irt.bernoulli import probability
 from itembank.irt.families import ResponseModel, information_weights
-from itembank.irt.parameters import ItemParameters
-from itembank.irt.steps import Steps
+from itembank.irt.parameters import ItemParameters, Steps
 
 LEVELS = np.array([0.0, 0.25, 0.5, 1.0])
 PLACES = np.array([[-1.0, 0.2, 0.8], [-0.3, -0.3, 0.6], [-0.5, 0.5, np.inf], [-np.inf, -1.0, 1.0]])

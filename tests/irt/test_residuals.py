@@ -5,8 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from itembank.estimation.regressions import predict_factor
-from itembank.irt.linear_gaussian import FactorModel
-from itembank.irt.residuals import group_residuals, item_residuals, successive_residuals
+from itembank.irt.linear_gaussian import FactorModel, group_residuals, item_residuals, successive_residuals
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.stats import rankdata
 
-from itembank.numerics.ties import average_ranks, first_largest, first_smallest, id_order, rounded
+from itembank.numerics.ties import average_ranks, clearly_best, first_largest, first_smallest, id_order, rounded
 
 
 def test_of_values_that_differ_by_rounding_the_first_is_taken(rng):
@@ -46,3 +46,21 @@ def test_ids_come_in_one_order_however_they_are_given(rng):
 @pytest.mark.parametrize("values", [[3.0, 1.0, 3.0, 2.0, 3.0, 1.0], [5.0], [2.0, 2.0], [0.3, -1.0, np.inf]])
 def test_equal_values_share_the_mean_of_their_ranks(values):
     np.testing.assert_array_equal(average_ranks(np.array(values)), rankdata(values))
+
+
+FIRST = np.array([0.08, 0.09, 0.08, 0.09])
+SAVING = np.array([0.04, 0.01, 0.03, 0.02])  # mean 0.025, standard error 0.0065
+
+
+def test_the_first_gives_way_only_to_what_is_better_by_more_than_the_standard_error():
+    doubt = np.std(SAVING, ddof=1) / 2.0
+    for shift, best in ((0.99, 0), (1.01, 1)):
+        assert clearly_best([FIRST, FIRST - SAVING + SAVING.mean() - shift * doubt]) == best
+    assert clearly_best([FIRST, FIRST, FIRST - SAVING]) == 2
+
+
+def test_what_is_unknown_does_not_count():
+    nothing = np.full(4, np.nan)
+    assert clearly_best([nothing, FIRST]) == 1
+    assert clearly_best([FIRST, np.where([True, False, False, True], np.nan, FIRST - SAVING)]) == 1
+    assert clearly_best([nothing, nothing]) == 0

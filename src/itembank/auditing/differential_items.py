@@ -14,7 +14,7 @@ from itembank.bank.banks import Bank
 from itembank.checks import check_fraction
 from itembank.errors import DataError, did_you_mean, shown
 from itembank.numerics.arrays import BoolArray, FloatArray
-from itembank.numerics.threads import one_blas_thread
+from itembank.numerics.parallel import one_blas_thread
 from itembank.progress import ProgressCallback, silent
 from itembank.responses.model_features import NumberFeature
 from itembank.responses.responses import ResponseMatrix

@@ -7,8 +7,7 @@ import numpy as np
 from scipy.special import ndtri, stdtr
 
 from itembank.auditing.past_fit import patterns
-from itembank.irt.linear_gaussian import FactorModel, FactorPosterior, factor_posterior
-from itembank.irt.residuals import item_residuals
+from itembank.irt.linear_gaussian import FactorModel, FactorPosterior, factor_posterior, item_residuals
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray, mean_where_known
 
 LARGEST_Z = 2.5

@@ -21,7 +21,7 @@ from itembank.bank.arguments import GivenResponses
 from itembank.bank.banks import Bank
 from itembank.checks import check_not_negative
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
-from itembank.numerics.threads import one_blas_thread
+from itembank.numerics.parallel import one_blas_thread
 from itembank.responses.responses import ResponseMatrix
 from itembank.tabular import Tabular
 

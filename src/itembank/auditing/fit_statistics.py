@@ -11,8 +11,7 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from itembank.estimation.regressions import predict_factor
-from itembank.irt.linear_gaussian import FactorModel
-from itembank.irt.residuals import group_residuals, successive_residuals
+from itembank.irt.linear_gaussian import FactorModel, group_residuals, successive_residuals
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 
 NAMED = "named"

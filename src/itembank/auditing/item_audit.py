@@ -28,7 +28,7 @@ from itembank.bank.banks import Bank
 from itembank.checks import check_one_of
 from itembank.errors import DataError, shown
 from itembank.numerics.arrays import BoolArray, FloatArray
-from itembank.numerics.threads import one_blas_thread
+from itembank.numerics.parallel import one_blas_thread
 from itembank.numerics.ties import rounded
 from itembank.progress import ProgressCallback, part_of, silent
 from itembank.readers.table_files import read_table_file

@@ -17,7 +17,7 @@ from itembank.bank.banks import Bank
 from itembank.errors import DataError, ParameterError, remedy
 from itembank.estimation.folds import folds
 from itembank.estimation.observations import found_items, known_items
-from itembank.irt.residuals import item_residuals
+from itembank.irt.linear_gaussian import item_residuals
 from itembank.numerics.arrays import FloatArray, IntArray, mean_where_known
 from itembank.progress import ProgressCallback, silent
 from itembank.responses.responses import ResponseMatrix

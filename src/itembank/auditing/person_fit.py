@@ -32,7 +32,7 @@ from itembank.bank.banks import Bank
 from itembank.errors import DataError, DataWarning, ParameterError, remedy, shown, warn
 from itembank.estimation.estimates import OUTSIDE_GUARANTEE, PastMisfit, known_number
 from itembank.estimation.observations import bank_positions, known_items
-from itembank.irt.residuals import item_residuals, successive_residuals
+from itembank.irt.linear_gaussian import item_residuals, successive_residuals
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.progress import ProgressCallback, part_of, silent
 from itembank.responses.responses import ResponseMatrix

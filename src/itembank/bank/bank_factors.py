@@ -6,9 +6,8 @@ import numpy as np
 import polars as pl
 
 from itembank.bank.banks import Bank
-from itembank.irt.columns import Columns
 from itembank.irt.discrepancy import Discrepancy, measure_discrepancy, with_discrepancy
-from itembank.irt.linear_gaussian import FactorModel, fit_factor_model
+from itembank.irt.linear_gaussian import Columns, FactorModel, fit_factor_model
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.responses.coded_responses import CELLS_AT_ONCE, CodedResponses
 from itembank.responses.responses import ResponseMatrix

@@ -45,8 +45,7 @@ from itembank.files.documents import regular_size
 from itembank.files.hub_names import is_hub_name
 from itembank.files.parquet import read_parquet
 from itembank.files.user_cache import user_cache_folder
-from itembank.irt.parameters import AbilityPrior, ItemParameters
-from itembank.irt.steps import Steps
+from itembank.irt.parameters import AbilityPrior, ItemParameters, Steps
 from itembank.numerics.arrays import FloatArray
 from itembank.responses.packing import pack_responses, unpack_responses
 from itembank.responses.targets import ScoreTargets

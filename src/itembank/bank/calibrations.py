@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from itembank.errors import ParameterError
-from itembank.irt.difficulty import Difficulties, expected_difficulties
+from itembank.irt.abilities import Difficulties, expected_difficulties
 from itembank.irt.parameters import AbilityPrior, ItemParameters
 from itembank.numerics.arrays import BoolArray, FloatArray
 from itembank.tabular import Compact

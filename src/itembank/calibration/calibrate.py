@@ -1,6 +1,7 @@
 """The verb `calibrate`: item parameters from the responses of past models."""
 
 from dataclasses import replace
+from typing import cast
 
 import numpy as np
 import polars as pl
@@ -10,13 +11,20 @@ from itembank.bank.calibrations import Calibration
 from itembank.calibration.agreement import Agreement, agreement_beyond
 from itembank.calibration.calibration_specs import METHODS, CalibrationSpec, has_family, plain_options
 from itembank.calibration.degenerate import DegenerateItems, put_back
-from itembank.calibration.families import PreparedResponses, many_codes, precision_index, prepare, with_family
+from itembank.calibration.families import (
+    PreparedResponses,
+    levels_of_items,
+    many_codes,
+    precision_index,
+    prepare,
+    response_levels,
+    with_family,
+)
 from itembank.calibration.fits import Fit, FitData
-from itembank.calibration.levels import levels_of_items, response_levels
 from itembank.errors import ConvergenceWarning, DataError, DataWarning, ParameterError, shown, warn
-from itembank.irt.family_names import GRADED, WITH_PRECISION
+from itembank.irt.family_names import KINDS, Family
 from itembank.numerics.arrays import FloatArray, IntArray
-from itembank.numerics.threads import one_blas_thread
+from itembank.numerics.parallel import one_blas_thread
 from itembank.progress import ProgressCallback, silent
 from itembank.responses.item_codes import ItemCodes
 from itembank.responses.responses import ResponseMatrix
@@ -107,7 +115,12 @@ def calibrate(
     if scenario_index is not None:
         data = replace(data, scenario_index=scenario_index[~is_left_out])
     if spec.by_task:
-        data = replace(data, task_index=_task_index(responses.items.filter(~is_left_out)))
+        number = (
+            responses.items.filter(~is_left_out)
+            .select(pl.struct("scenario", "subscenario").rank("dense") - 1)
+            .to_series()
+        )
+        data = replace(data, task_index=number.to_numpy().astype(np.int64))
     data = _with_family_parts(data, spec, prepared.values, responses.items)
     fit: Fit = METHODS.kernel(spec)(data, spec, progress=progress)
     found = _agreement(data, fit, spec)
@@ -215,7 +228,7 @@ def _warn_of_steep_slopes(fit: Fit, item_ids: list[str], family: str) -> None:
 
 def _check(responses: ResponseMatrix, spec: CalibrationSpec, codes: ItemCodes | None) -> None:
     """Raise `DataError` when there is too little to calibrate on."""
-    fewest = MINIMUM_MODELS if spec.family == "bernoulli" else FEWEST_MODELS
+    fewest = MINIMUM_MODELS if KINDS[cast("Family", spec.family)].takes == "answers" else FEWEST_MODELS
     check_enough_models(responses.n_models, fewest, "calibration")
     if codes is None:
         check_models_and_items_have_responses(responses.responses, responses.model_ids, responses.item_ids)
@@ -245,19 +258,13 @@ def _with_family_parts(data: FitData, spec: CalibrationSpec, values: FloatArray,
 
     Items have the levels that were seen in their scenario, and without a prior those that they have shown themselves.
     """
-    if data.family in WITH_PRECISION:
+    if KINDS[data.family].has_precision:
         return replace(data, precision_index=precision_index(spec, items["scenario"].to_list()))
-    if data.family != GRADED:
+    if KINDS[data.family].takes != "levels":
         return data
     levels, item_ids = response_levels(values), items["item_id"].to_list()
     together = item_ids if getattr(spec, "prior", "auto") is None else items["scenario"].to_list()
     return replace(data, levels=levels, has_level=levels_of_items(values, levels, together, item_ids))
-
-
-def _task_index(items: pl.DataFrame) -> IntArray:
-    """Give the number of each item's task, one for each scenario and subscenario, (n_items,)."""
-    number = items.select(pl.struct("scenario", "subscenario").rank("dense") - 1).to_series()
-    return number.to_numpy().astype(np.int64)
 
 
 def _with_scenarios(spec: CalibrationSpec, scenarios: list[str]) -> tuple[CalibrationSpec, IntArray]:

@@ -4,7 +4,7 @@ Without numpy, so that a command's help can list them.
 """
 
 from dataclasses import dataclass, fields, replace
-from typing import Literal, TypeGuard, get_args
+from typing import Literal, get_args
 
 from itembank.checks import check_not_negative, check_one_of, check_positive, check_whole
 from itembank.errors import ParameterError, remedy, shown
@@ -289,7 +289,11 @@ OWN_FIELDS = ("item_model", "n_dims", "known_guessing", "tolerance")
 def plain_options(spec: CalibrationSpec) -> dict[str, Option]:
     """Return the choices of a spec that differ from its defaults and that files can hold, but `OWN_FIELDS`."""
     values = {one.name: (getattr(spec, one.name), one.default) for one in fields(spec) if one.name not in OWN_FIELDS}
-    return {name: value for name, (value, default) in values.items() if _is_plain(value) and value != default}
+    return {
+        name: value
+        for name, (value, default) in values.items()
+        if isinstance(value, str | float | int | bool) and value != default
+    }
 
 
 def loosened(spec: CalibrationSpec, tolerance: float) -> CalibrationSpec:
@@ -306,10 +310,6 @@ def has_family(spec: CalibrationSpec, family: Family) -> bool:
     except ParameterError:
         return False
     return True
-
-
-def _is_plain(value: object) -> TypeGuard[Option]:
-    return isinstance(value, str | float | int | bool)
 
 
 def check_item_model(item_model: str, n_dims: int, known: tuple[str, ...]) -> None:

@@ -1,5 +1,6 @@
 """How many abilities: by held-out prediction (tinyBenchmarks 4.4), and by parallel analysis (WILD B.1)."""
 
+import warnings
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -7,13 +8,26 @@ import numpy as np
 from itembank.bank.arguments import GivenResponses, as_responses
 from itembank.bank.calibrations import Calibration
 from itembank.bank.known_scores import KnownScores
-from itembank.calibration.calibration_specs import METHODS, CalibrationSpec, ItemModel, Variational, loosened
-from itembank.calibration.held_out_dims import HeldOut, feasible, fit_candidate, hidden_errors, leave_out, thinned
-from itembank.errors import ParameterError
-from itembank.numerics.arrays import BoolArray, FloatArray
-from itembank.numerics.parallel import in_parallel
+from itembank.calibration.calibrate import MINIMUM_MODELS, calibrate
+from itembank.calibration.calibration_specs import (
+    METHODS,
+    CalibrationSpec,
+    ItemModel,
+    MarginalML,
+    Variational,
+    loosened,
+)
+from itembank.calibration.families import without_repeated_warnings
+from itembank.calibration.item_model_bias import score_errors
+from itembank.errors import ConvergenceWarning, DataError, ParameterError, remedy
+from itembank.irt.bernoulli import logit, probability
+from itembank.irt.binarise import apply_thresholds, item_thresholds
+from itembank.irt.families import ResponseModel
+from itembank.irt.newton import map_abilities
+from itembank.irt.parameters import ItemParameters
+from itembank.numerics.arrays import BoolArray, FloatArray, IntArray, mean_where_known
+from itembank.numerics.parallel import in_parallel, one_blas_thread
 from itembank.numerics.splits import Split
-from itembank.numerics.threads import one_blas_thread
 from itembank.progress import ProgressCallback, silent
 from itembank.responses.responses import ResponseMatrix
 from itembank.responses.siblings import one_of_each, sibling_groups
@@ -33,6 +47,14 @@ TRIAL_TOLERANCE = 1e-3
 within 0.13 points of theirs (of probabilities 0.3), in an eighth to two thirds of the time."""
 MINIMUM_TO_CHOOSE = 2 * HELD_OUT_EVERY
 """Two models held out; the errors of one would choose by chance."""
+
+
+MODELS_PER_DIMENSION = 4
+"""Calibration models that a candidate needs for each of its dimensions."""
+
+
+MOST_ITEMS = 6000
+"""Of a longer benchmark every k-th item is used, which shows the same dimensions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +77,31 @@ class ParallelAnalysis:
     eigenvalues: FloatArray  # (n_models - 1,) or shorter: Of the data, falling
     # The given percentile of each eigenvalue when every item's responses are shuffled over models.
     thresholds: FloatArray
+
+
+@dataclass(frozen=True, slots=True)
+class HeldOut:
+    """Some models to calibrate on, others to predict."""
+
+    train: ResponseMatrix  # Of the calibration models, and the items one of them answered
+    n_calibration: int  # Calibration models, those without a response included
+    usable: IntArray  # (n_usable,): Which of all items those are
+    responses: FloatArray  # (n_held_out, n_usable): Raw; NaN where missing
+    is_even: BoolArray  # (n_usable,): Items of even place: abilities come from them, and the others are predicted
+    targets: ScoreTargets  # Of all items
+    n_trials: FloatArray | None  # (n_held_out, n_usable): Behind each response
+
+
+@dataclass(frozen=True, slots=True)
+class HiddenErrors:
+    """How predictions of hidden items compare with the responses."""
+
+    # (n_held_out, n_scenarios): Predicted minus actual mean response on the items of odd place; NaN where a model has
+    # none.
+    errors: FloatArray
+    # (n_held_out,): Mean log-likelihood of a response to an item of odd place; NaN where a model has none.
+    log_likelihoods: FloatArray
+    mean_log_likelihood: float  # The same over all responses
 
 
 @one_blas_thread()
@@ -100,7 +147,12 @@ def choose_n_dims(
         candidates = NESTED_CANDIDATES if is_nested else CANDIDATES
     check_enough_models(responses.n_models, MINIMUM_TO_CHOOSE, "choosing the number of dimensions")
     responses, _ = thinned(responses)
-    held_out = leave_out(responses, _every_fifth(responses))
+    # Of the models whose scores are known, or of all where these are too few; siblings go with them.
+    rows = KnownScores.of(responses, ScoreTargets.create(responses.items)).models
+    if rows.size < MINIMUM_TO_CHOOSE:
+        rows = np.arange(responses.n_models)
+    group = sibling_groups(responses)
+    held_out = leave_out(responses, Split.of(np.isin(group, group[one_of_each(group, rows)[::HELD_OUT_EVERY]])))
     tried = feasible(candidates, held_out.n_calibration, spec)
     item_model: ItemModel = "nested" if is_nested else "mirt"
     progress(f"trying {tried[0]}", 0.0)
@@ -136,7 +188,14 @@ def parallel_analysis(
     percentile : float
         Of the shuffled eigenvalues.
     """
-    standardised, missing = _standardised(responses)
+    # Items with mean 0 and variance 1 over models, missing cells at the mean; constant items are left out.
+    missing = np.isnan(responses)
+    answered = np.maximum((~missing).sum(axis=0), 1)
+    filled = np.where(missing, 0.0, responses)
+    filled = np.where(missing, 0.0, filled - filled.sum(axis=0) / answered)
+    spread = np.sqrt(np.mean(filled**2, axis=0))
+    varies = spread > 1e-12
+    standardised, missing = filled[:, varies] / spread[varies], missing[:, varies]
     eigenvalues = _correlation_eigenvalues(standardised)
     shuffled = np.array([_correlation_eigenvalues(_shuffled(standardised, missing, rng)) for _ in range(n_shuffles)])
     thresholds = np.percentile(shuffled, percentile, axis=0)
@@ -154,16 +213,9 @@ def _try(held_out: HeldOut, spec: CalibrationSpec, n_dims: int, item_model: Item
 def _measured(held_out: HeldOut, fitted: Calibration) -> tuple[float, float]:
     """Return the mean absolute error of held-out scores, and the mean log-likelihood of the hidden responses."""
     hidden = hidden_errors(held_out, fitted, held_out.is_even)
-    return float(np.nanmean(_scenario_means(np.abs(hidden.errors)))), hidden.mean_log_likelihood
-
-
-def _every_fifth(responses: ResponseMatrix) -> Split:
-    """Hold out every fifth of the models whose scores are known, or of all where these are too few, with siblings."""
-    rows = KnownScores.of(responses, ScoreTargets.create(responses.items)).models
-    if rows.size < MINIMUM_TO_CHOOSE:
-        rows = np.arange(responses.n_models)
-    group = sibling_groups(responses)
-    return Split.of(np.isin(group, group[one_of_each(group, rows)[::HELD_OUT_EVERY]]))
+    errors = np.abs(hidden.errors)
+    means: FloatArray = np.nanmean(errors[:, ~np.isnan(errors).all(axis=0)], axis=0)
+    return float(np.nanmean(means)), hidden.mean_log_likelihood
 
 
 def _for_trial(spec: CalibrationSpec) -> CalibrationSpec:
@@ -172,23 +224,6 @@ def _for_trial(spec: CalibrationSpec) -> CalibrationSpec:
     if not isinstance(spec, Variational):
         return spec
     return replace(spec, single_precision=bool(spec.single_precision))  # 'auto', too
-
-
-def _scenario_means(errors: FloatArray) -> FloatArray:
-    """Mean over models of (n_models, n_scenarios), without scenarios that none has."""
-    means: FloatArray = np.nanmean(errors[:, ~np.isnan(errors).all(axis=0)], axis=0)
-    return means
-
-
-def _standardised(responses: FloatArray) -> tuple[FloatArray, BoolArray]:
-    """Items with mean 0 and variance 1 over models, missing cells at the mean; which cells; constant items left out."""
-    missing = np.isnan(responses)
-    answered = np.maximum((~missing).sum(axis=0), 1)
-    filled = np.where(missing, 0.0, responses)
-    filled = np.where(missing, 0.0, filled - filled.sum(axis=0) / answered)
-    spread = np.sqrt(np.mean(filled**2, axis=0))
-    varies = spread > 1e-12
-    return filled[:, varies] / spread[varies], missing[:, varies]
 
 
 def _shuffled(standardised: FloatArray, missing: BoolArray, rng: np.random.Generator) -> FloatArray:
@@ -212,3 +247,113 @@ def _correlation_eigenvalues(standardised: FloatArray) -> FloatArray:
     values: FloatArray = np.linalg.eigvalsh(products)[::-1]
     # Centred over models, so that one of the n_models eigenvalues is zero.
     return values[: min(n_models - 1, n_items)]
+
+
+def thinned(responses: ResponseMatrix) -> tuple[ResponseMatrix, int]:
+    """Take every k-th item of a long benchmark; also return k."""
+    stride = -(-responses.n_items // MOST_ITEMS)
+    return (responses if stride == 1 else responses.take(items=np.arange(0, responses.n_items, stride))), stride
+
+
+def feasible(candidates: tuple[int, ...], n_models: int, spec: CalibrationSpec) -> tuple[int, ...]:
+    """Candidates that the method allows and the calibration models suffice for, rising.
+
+    Raises
+    ------
+    ParameterError
+        Without one.
+    """
+    most = 1 if isinstance(spec, MarginalML) else n_models
+    tried = tuple(n for n in sorted(set(candidates)) if n == 1 or (n <= most and n * MODELS_PER_DIMENSION <= n_models))
+    if not tried or tried[0] < 1:
+        raise ParameterError(
+            f"a candidate number of dimensions must be at least 1 and leave {MODELS_PER_DIMENSION} of the {n_models} "
+            f"calibration models to each, got {candidates}."
+        )
+    return tried
+
+
+def leave_out(responses: ResponseMatrix, split: Split) -> HeldOut:
+    """Take the models to calibrate on, less those without a response, and the models to predict.
+
+    Raises
+    ------
+    DataError
+        With too few models, or where those to predict answered no item of odd place, as where there is one item.
+    """
+    rows = split.train[responses.observed[split.train].any(axis=1)]
+    check_enough_models(rows.shape[0], MINIMUM_MODELS, "calibration on four fifths of the models")
+    usable = np.flatnonzero(responses.observed[rows].any(axis=0))
+    held_out = responses.take(models=split.test, items=usable)
+    is_even = usable % 2 == 0
+    if np.isnan(held_out.responses[:, ~is_even]).all():
+        raise DataError(
+            "comparing numbers of dimensions needs answers to predict: models left out must have answered one of the "
+            f"second, fourth, ... items, got no such answer among {responses.n_items} items. A bank of one dimension "
+            f"needs no comparison: {remedy('n_dims=1', '--dims 1')}."
+        )
+    return HeldOut(
+        train=responses.take(models=rows, items=usable),
+        n_calibration=split.train.size,
+        usable=usable,
+        responses=held_out.responses,
+        is_even=is_even,
+        targets=ScoreTargets.create(responses.items),
+        n_trials=None if held_out.n_trials is None else held_out.n_trials.astype(np.float64),
+    )
+
+
+def fit_candidate(
+    held_out: HeldOut, spec: CalibrationSpec, n_dims: int, *, item_model: ItemModel = "mirt"
+) -> Calibration:
+    """Calibrate with this number of dimensions; `item_model` applies to more than one."""
+    chosen = replace(spec, item_model="2pl" if n_dims == 1 else item_model, n_dims=n_dims)
+    with without_repeated_warnings(), warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # a candidate that has not quite converged still predicts
+        return calibrate(held_out.train, chosen)
+
+
+def hidden_errors(held_out: HeldOut, fitted: Calibration, is_shown: BoolArray) -> HiddenErrors:
+    """Find the held-out models' abilities from the shown items, and compare their predictions of the odd ones.
+
+    Parameters
+    ----------
+    held_out : HeldOut
+    fitted : Calibration
+        Of `held_out.train`.
+    is_shown : (n_usable,) or (n_held_out, n_usable)
+        Among the items of even place.
+    """
+    by_scenario = item_thresholds(fitted.thresholds, held_out.targets.scenarios)
+    binary = apply_thresholds(held_out.responses, by_scenario[held_out.targets.scenario_index[held_out.usable]])
+    trials = held_out.n_trials
+    if is_shown.ndim == 1:
+        columns = np.flatnonzero(is_shown)
+        shown_trials = None if trials is None else trials[:, columns]
+        parameters = fitted.parameters.take(columns)
+        abilities = map_abilities(parameters, binary[:, columns], fitted.prior, n_trials=shown_trials)
+    else:
+        shown = np.where(is_shown, binary, np.nan)
+        abilities = map_abilities(fitted.parameters, shown, fitted.prior, n_trials=trials)
+    predicted = probability(fitted.parameters, abilities.theta)
+    is_hidden = ~held_out.is_even
+    terms = _log_likelihoods(held_out, fitted.parameters, abilities.theta, binary)
+    return HiddenErrors(
+        score_errors(held_out.responses, predicted, is_hidden, held_out.targets, held_out.usable),
+        mean_where_known(terms, axis=1),
+        float(np.nanmean(terms)),
+    )
+
+
+def _log_likelihoods(
+    held_out: HeldOut, parameters: ItemParameters, theta: FloatArray, responses: FloatArray
+) -> FloatArray:
+    """Log-likelihood of every hidden response, (n_held_out, n_hidden); probabilities are kept off zero and one."""
+    hidden = np.flatnonzero(~held_out.is_even)
+    some = parameters.take(hidden)
+    if some.family == "bernoulli":
+        # one answer against a certain prediction must not make the mean minus infinity
+        values, probabilities = responses[:, hidden], np.clip(probability(some, theta), 1e-9, 1.0 - 1e-9)
+        return values * np.log(probabilities) + (1.0 - values) * np.log1p(-probabilities)
+    trials = None if held_out.n_trials is None else held_out.n_trials[:, hidden]
+    return ResponseModel.of(some).log_likelihood_terms(logit(some, theta), responses[:, hidden], trials)

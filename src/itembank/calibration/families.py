@@ -1,20 +1,18 @@
 """Which family of responses is fitted, and the responses as its likelihood takes them."""
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import cast
 
 import numpy as np
 
-from itembank.calibration.binarisation import scenario_thresholds
 from itembank.calibration.calibration_specs import CalibrationSpec, Variational
 from itembank.calibration.degenerate import find_degenerate
-from itembank.calibration.levels import response_levels
 from itembank.errors import ConvergenceWarning, DataError, DataWarning, shown, warn
 from itembank.irt.binarise import apply_thresholds, item_thresholds
-from itembank.irt.family_names import GRADED, Family
+from itembank.irt.family_names import KINDS, Family
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.readers.probabilities import clip_probabilities
 from itembank.responses.coded_responses import are_fitted_as_codes, binary_codes
@@ -40,7 +38,9 @@ class PreparedResponses:
     @property
     def is_left_out(self) -> BoolArray:
         """Items that take no part in the fit: the degenerate ones, but where over-dispersion may explain them."""
-        return self.is_degenerate & (self.family in {"bernoulli", "binomial"})
+        return self.is_degenerate & (
+            KINDS[self.family].takes in {"answers", "counts"} and not KINDS[self.family].has_precision
+        )
 
 
 def with_family(spec: CalibrationSpec, responses: ResponseMatrix) -> CalibrationSpec:
@@ -65,18 +65,26 @@ def prepare(responses: ResponseMatrix, spec: CalibrationSpec, codes: ItemCodes |
         none = np.zeros((responses.n_models, 0))
         return PreparedResponses(family, none, None, {}, codes.counts().is_degenerate, codes)
     values, n_items = responses.responses, responses.n_items
-    if family == "beta":
+    takes = KINDS[family].takes
+    if takes == "probabilities":
         if responses.is_binary:
             raise DataError(
-                "family must be 'bernoulli' or 'auto' for responses that are all 0 or 1, got 'beta', which is for "
+                f"family must be 'bernoulli' or 'auto' for responses that are all 0 or 1, got {family!r}, which is for "
                 "probabilities between 0 and 1."
             )
-        return PreparedResponses(family, _clipped(values), None, {}, np.zeros(n_items, dtype=bool))
-    if family == GRADED:
-        _check_single(responses)
+        found = clip_probabilities(values)
+        if found.n_clipped:
+            warn(found.note, DataWarning)
+        return PreparedResponses(family, found.values, None, {}, np.zeros(n_items, dtype=bool))
+    if takes == "levels":
+        if responses.n_trials is not None and bool(np.any((responses.n_trials > 1) & responses.observed)):
+            raise DataError(
+                f"family {family!r} is for single responses, got means of up to {int(responses.n_trials.max())} trials."
+                " Take 'binomial' or 'beta-binomial'."
+            )
         response_levels(values)
         return PreparedResponses(family, values, None, {}, np.nanmin(values, axis=0) == np.nanmax(values, axis=0))
-    if family == "bernoulli":
+    if takes == "answers":
         scenarios = responses.items["scenario"].to_list()
         thresholds = {} if responses.is_binary else scenario_thresholds(values, scenarios)
         if thresholds:
@@ -130,18 +138,88 @@ def _trials(responses: ResponseMatrix, family: Family) -> IntArray | None:
     return n_trials.astype(np.int64)
 
 
-def _check_single(responses: ResponseMatrix) -> None:
-    """Refuse means of repeated trials as levels."""
-    if responses.n_trials is not None and bool(np.any((responses.n_trials > 1) & responses.observed)):
+def scenario_thresholds(responses: FloatArray, scenarios: Sequence[str]) -> dict[str, float]:
+    """Threshold of every scenario that has a response other than 0 and 1.
+
+    Parameters
+    ----------
+    responses : (n_models, n_items)
+        In [0, 1], NaN where missing.
+    scenarios : n_items names
+
+    Returns
+    -------
+    dict of scenario to threshold
+        Empty for binary responses. A scenario that is binary as it stands has no entry.
+    """
+    names = np.asarray(scenarios, dtype=object)
+    thresholds = {}
+    for name in dict.fromkeys(scenarios):
+        values = responses[:, names == name]
+        values = values[~np.isnan(values)]
+        if np.any((values != 0.0) & (values != 1.0)):
+            thresholds[name] = best_threshold(values)
+    return thresholds
+
+
+def best_threshold(values: FloatArray) -> float:
+    """Threshold c whose count of values >= c is closest to the sum of the values (tinyBenchmarks 4.3).
+
+    The candidates are the distinct values and one just above the largest; of equally good ones the largest wins.
+    """
+    distinct, counts = np.unique(values, return_counts=True)
+    candidates = np.append(distinct, np.nextafter(distinct[-1], np.inf))
+    at_or_above = np.append(np.cumsum(counts[::-1])[::-1], 0)
+    misfit = np.abs(at_or_above - values.sum())
+    return float(candidates[np.flatnonzero(misfit == misfit.min())[-1]])
+
+
+MOST_LEVELS = 12
+"""Of graded responses: ten points and zero are eleven; with more, responses are as good as continuous."""
+
+
+def response_levels(values: FloatArray) -> FloatArray:
+    """Different values of responses (n_models, n_items), NaN where missing, in rising order.
+
+    Raises
+    ------
+    DataError
+        For two levels, or more than twelve.
+    """
+    levels = np.unique(values[~np.isnan(values)].astype(np.float64))
+    if 3 <= levels.size <= MOST_LEVELS:
+        return levels
+    remedy = "Take 'bernoulli'" if levels.size < 3 else "Take 'beta', or round them"
+    raise DataError(
+        f"family 'graded' is for responses of 3 to {MOST_LEVELS} levels, got {levels.size} different values: "
+        f"{shown(levels.tolist())}. {remedy}."
+    )
+
+
+def levels_of_items(values: FloatArray, levels: FloatArray, scenarios: list[str], item_ids: list[str]) -> BoolArray:
+    """Which levels every item may have: those seen in its scenario, (n_items, n_levels).
+
+    Parameters
+    ----------
+    values : (n_models, n_items)
+    levels : (n_levels,)
+    scenarios, item_ids : n_items names
+        With a name of its own for every item, those that the item itself has shown.
+
+    Raises
+    ------
+    DataError
+        When items have a single level.
+    """
+    names, index = np.unique(scenarios, return_inverse=True)
+    seen = np.zeros((names.size, levels.size), dtype=bool)
+    for number, level in enumerate(levels):
+        seen[np.unique(index[np.any(values == level, axis=0)]), number] = True
+    has: BoolArray = seen[index]
+    alone = np.flatnonzero(has.sum(axis=1) < 2)
+    if alone.size:
         raise DataError(
-            f"family {GRADED!r} is for single responses, got means of up to {int(responses.n_trials.max())} trials. "
-            "Take 'binomial' or 'beta-binomial'."
+            f"responses must have two levels or more wherever items are fitted by themselves, got one for "
+            f"{shown([item_ids[item] for item in alone.tolist()])}. Leave these items out, or let them have a prior."
         )
-
-
-def _clipped(values: FloatArray) -> FloatArray:
-    """Draw probabilities into the open interval, and say how many had to be."""
-    found = clip_probabilities(values)
-    if found.n_clipped:
-        warn(found.note, DataWarning)
-    return found.values
+    return has

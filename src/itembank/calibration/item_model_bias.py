@@ -12,8 +12,8 @@ from itembank.irt.bernoulli import probability
 from itembank.irt.binarise import apply_thresholds, item_thresholds
 from itembank.irt.newton import map_abilities
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+from itembank.numerics.parallel import one_blas_thread
 from itembank.numerics.splits import Split, first_of_each
-from itembank.numerics.threads import one_blas_thread
 from itembank.numerics.ties import id_order
 from itembank.progress import ProgressCallback, silent
 from itembank.responses.responses import ResponseMatrix

@@ -52,7 +52,11 @@ def standardise(
     mean = abilities.mean(axis=0)
     centred = abilities - mean
     total = centred.T @ centred / len(abilities) + ability_covariance.mean(axis=0)
-    forward = _principal_axes(loadings, _square_root(total))  # W, (n_dims, n_dims)
+    # Symmetric square root; a direction without any variance keeps its scale.
+    values, vectors = np.linalg.eigh(total)
+    usable = np.where(values > 1e-12 * max(float(values[-1]), 1e-300), values, 1.0)
+    root: FloatArray = (vectors * np.sqrt(usable)) @ vectors.T
+    forward = _principal_axes(loadings, root)  # W, (n_dims, n_dims)
     back = np.linalg.inv(forward)
     item_map = _item_map(forward, mean)
     return Oriented(
@@ -107,14 +111,6 @@ def empirical_prior(abilities: FloatArray, covariance: FloatArray) -> AbilityPri
     mean = abilities.mean(axis=0)
     centred = abilities - mean
     return AbilityPrior(mean, centred.T @ centred / len(abilities) + covariance.mean(axis=0))
-
-
-def _square_root(covariance: FloatArray) -> FloatArray:
-    """Symmetric square root; a direction without any variance keeps its scale."""
-    values, vectors = np.linalg.eigh(covariance)
-    usable = np.where(values > 1e-12 * max(float(values[-1]), 1e-300), values, 1.0)
-    root: FloatArray = (vectors * np.sqrt(usable)) @ vectors.T
-    return root
 
 
 def _principal_axes(loadings: FloatArray, root: FloatArray) -> FloatArray:

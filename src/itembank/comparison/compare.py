@@ -30,7 +30,7 @@ from itembank.estimation.observations import Observations, known_items
 from itembank.estimation.past_errors import selection_or_published
 from itembank.estimation.response_summary import summarise_responses
 from itembank.numerics.arrays import FloatArray
-from itembank.numerics.threads import one_blas_thread
+from itembank.numerics.parallel import one_blas_thread
 from itembank.progress import ProgressCallback, silent
 from itembank.responses.responses import ResponseMatrix
 from itembank.responses.score_names import OVERALL

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
-from itembank.numerics.bounded import non_negative_minimum
 from itembank.numerics.intervals import t_reach
+from itembank.numerics.newton import non_negative_minimum
 
 
 @dataclass(frozen=True, slots=True)

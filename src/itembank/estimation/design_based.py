@@ -19,8 +19,8 @@ from itembank.irt.bernoulli import probability
 from itembank.irt.newton import map_abilities
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.numerics.intervals import t_reach
+from itembank.numerics.parallel import one_blas_thread
 from itembank.numerics.splits import dealt_out, splits_of
-from itembank.numerics.threads import one_blas_thread
 from itembank.responses.responses import ResponseMatrix
 from itembank.selection.recipes import n_items_asked
 

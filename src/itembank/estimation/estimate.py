@@ -50,7 +50,7 @@ from itembank.estimation.observations import known_items, observe, usual_attempt
 from itembank.estimation.past_errors import Expectations, Past, published_past, published_subset, selection_or_published
 from itembank.estimation.point_methods import Known, gp_irt_share, learnt_score, point_scores, stacked_scores
 from itembank.numerics.arrays import FloatArray, IntArray
-from itembank.numerics.threads import one_blas_thread
+from itembank.numerics.parallel import one_blas_thread
 from itembank.progress import ProgressCallback, silent
 from itembank.responses.responses import ResponseMatrix
 

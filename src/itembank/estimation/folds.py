@@ -17,8 +17,7 @@ from itembank.calibration.calibration_specs import METHODS, CalibrationSpec, Ite
 from itembank.calibration.families import without_repeated_warnings
 from itembank.calibration.item_model_bias import response_variance
 from itembank.errors import DataError, IntegrityError, ParameterError
-from itembank.irt.parameters import AbilityPrior, ItemParameters
-from itembank.irt.steps import Steps
+from itembank.irt.parameters import AbilityPrior, ItemParameters, Steps
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.numerics.parallel import parts_with_progress
 from itembank.numerics.splits import Split, dealt_out, splits_of

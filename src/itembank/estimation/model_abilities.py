@@ -10,12 +10,12 @@ from itembank.irt.abilities import Abilities
 from itembank.irt.ability_specs import METHODS, AbilitySpec, ExpectedAPosteriori, MaximumAPosteriori, MaximumLikelihood
 from itembank.irt.binarise import apply_thresholds, item_thresholds
 from itembank.irt.expected_abilities import eap_abilities
-from itembank.irt.families import COUNTS
+from itembank.irt.family_names import COUNTS
 from itembank.irt.likelihood_abilities import ml_abilities, wle_abilities
 from itembank.irt.newton import map_abilities
 from itembank.irt.parameters import AbilityPrior, ItemParameters
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
-from itembank.numerics.threads import one_blas_thread
+from itembank.numerics.parallel import one_blas_thread
 from itembank.responses.responses import ResponseMatrix
 
 

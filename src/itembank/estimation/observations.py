@@ -10,7 +10,7 @@ from itembank.bank.bank_lineage import aside_items, check_made_for
 from itembank.bank.banks import Bank
 from itembank.bank.selections import Selection
 from itembank.errors import DataError, DataWarning, did_you_mean, remedy, shown, warn
-from itembank.irt.families import COUNTS
+from itembank.irt.family_names import COUNTS
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.readers.agreement import only_items
 from itembank.responses.responses import ResponseMatrix

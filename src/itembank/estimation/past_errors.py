@@ -25,7 +25,7 @@ from itembank.estimation.regressions import FactorPrediction, combined, predict_
 from itembank.estimation.response_summary import posterior_moments
 from itembank.irt.linear_gaussian import FactorModel
 from itembank.numerics.arrays import FloatArray, IntArray
-from itembank.numerics.paired_choice import clearly_best
+from itembank.numerics.ties import clearly_best
 from itembank.progress import ProgressCallback, silent
 
 LOOSE = 0.1

@@ -8,8 +8,7 @@ import scipy
 from scipy.special import expit
 
 from itembank.irt import graded
-from itembank.irt.parameters import ItemParameters
-from itembank.irt.steps import Steps
+from itembank.irt.parameters import ItemParameters, Steps
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 
 FEW_VALUES = 2**16

@@ -9,7 +9,7 @@ from itembank.estimation.predictions import scenario_sums
 from itembank.estimation.response_summary import sample_mean
 from itembank.irt.linear_gaussian import FactorModel, factor_posterior
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray, mean_where_known
-from itembank.numerics.bounded import non_negative_minimum
+from itembank.numerics.newton import non_negative_minimum
 from itembank.numerics.ties import first_smallest
 
 

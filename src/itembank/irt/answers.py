@@ -5,11 +5,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from itembank.irt import beta
-from itembank.irt.beta_ends import CLIPPED_LOGIT, clipped, high_end, log_odds, low_end
-from itembank.irt.families import COUNTS, ResponseModel
+from itembank.irt.families import ResponseModel
+from itembank.irt.family_names import KINDS
 from itembank.irt.logistic import log_probabilities
-from itembank.irt.means import mean_terms
 from itembank.irt.parameters import ItemParameters
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.numerics.splits import places_within
@@ -93,7 +91,11 @@ def gather(
     `weights` (n_models, n_items) say how many times each response counts, once by default; `n_trials` behind a
     response of a family of counts, one by default. Other families take no notice of trials.
     """
-    weights, n_trials = _counts(parameters, weights, n_trials)
+    if KINDS[parameters.family].takes != "counts":
+        n_trials = None
+    elif n_trials is not None and not KINDS[parameters.family].has_precision:
+        # a response of independent trials is one of a single trial, n_trials times
+        weights, n_trials = n_trials if weights is None else weights * n_trials, None
     is_answered = ~np.isnan(responses)
     # Items without loadings say nothing of ability, whatever the answer.
     columns = np.flatnonzero(is_answered.any(axis=0) & parameters.loadings.any(axis=1))
@@ -112,17 +114,6 @@ def gather(
     if is_answered.all():
         return Answers(responses, None, *shared, weights, n_trials)
     return Answers(np.where(is_answered, responses, 0.0), is_answered, *shared, weights, n_trials)
-
-
-def _counts(
-    parameters: ItemParameters, weights: FloatArray | None, n_trials: FloatArray | None
-) -> tuple[FloatArray | None, FloatArray | None]:
-    """Weights, and trials of a beta-binomial model; a binomial response is one of a single trial n_trials times."""
-    if n_trials is None or parameters.family not in COUNTS:
-        return weights, None
-    if parameters.family == "binomial":
-        return n_trials if weights is None else weights * n_trials, None
-    return weights, n_trials
 
 
 def blocks(responses: FloatArray, width: int | None = None) -> Iterator[slice]:
@@ -211,24 +202,14 @@ def quadratic_forms(answers: Answers, matrices: FloatArray) -> FloatArray:
 
 def log_likelihood_at(answers: Answers, points: FloatArray) -> FloatArray:
     """Log-likelihood of every model at points (n_points, n_dims) common to all: (n_models, n_points)."""
-    if not answers.is_shared or answers.model.family in {"beta-binomial", "graded"}:
-        return _log_likelihood_point_by_point(answers, points)
-    x = points @ answers.loadings.T + answers.intercept  # (n_points, n_answers)
-    if answers.model.family == "beta":
-        return _beta_log_likelihood_at(answers, x)
-    # y log p + (1 - y) log q = y (log p - log q) + log q, linear in y: a matrix product for all models.
-    log_p, log_q = log_probabilities(x, answers.model.asymptotes)
-    if answers.weights is not None:
-        weighted: FloatArray = (answers.weights * answers.responses) @ (log_p - log_q).T + answers.weights @ log_q.T
-        return weighted
-    if answers.is_answered is None:
-        result: FloatArray = answers.responses @ (log_p - log_q).T + log_q.sum(axis=1)
-        return result
-    missing: FloatArray = answers.responses @ (log_p - log_q).T + answers.is_answered.astype(np.float64) @ log_q.T
-    return missing
-
-
-def _log_likelihood_point_by_point(answers: Answers, points: FloatArray) -> FloatArray:
+    if answers.is_shared:
+        weights = answers.weights
+        if weights is None and answers.is_answered is not None:
+            weights = answers.is_answered.astype(np.float64)
+        x = points @ answers.loadings.T + answers.intercept  # (n_points, n_answers)
+        found = answers.model.log_likelihood_at(x, answers.responses, weights)
+        if found is not None:
+            return found
     result = np.empty((answers.n_models, len(points)))
     if answers.n_models == 1 and answers.is_shared:  # a session's
         terms = _terms_at(answers, points @ answers.loadings.T + answers.intercept)  # (n_points, n_answers)
@@ -246,21 +227,6 @@ def _terms_at(answers: Answers, x: FloatArray) -> FloatArray:
         return answers.model.log_likelihood_terms(x, answers.responses, answers.n_trials)
     log_p, log_q = log_probabilities(x, answers.model.asymptotes)
     result: FloatArray = answers.responses * (log_p - log_q) + log_q
-    return result
-
-
-def _beta_log_likelihood_at(answers: Answers, x: FloatArray) -> FloatArray:
-    """Beta log-likelihood at logits x (n_points, n_answers), as products: it is linear in the log-odds of y."""
-    model, y, odds = answers.model, clipped(answers.responses), log_odds(answers.responses)
-    # log f = A(x) + phi p L + (phi - 1) log(1 - y) - log y: two matrix products, and a term without x.
-    phi, mean = np.asarray(model.precision), mean_terms(x, model.asymptotes)
-    ones = only_answered(answers, np.ones_like(y))
-    fixed = (ones * ((phi - 1.0) * np.log1p(-y) - np.log(y))).sum(axis=1, keepdims=True)
-    normaliser = beta.log_normaliser(x, phi, model.asymptotes)  # (n_points, n_answers)
-    result: FloatArray = ones @ normaliser.T + (ones * odds) @ (phi * mean.p).T + fixed
-    for is_clipped, end in ((odds < -CLIPPED_LOGIT, low_end), (odds > CLIPPED_LOGIT, high_end)):
-        if is_clipped.any():
-            result -= (ones * is_clipped) @ end(mean, phi).value.T
     return result
 
 

@@ -9,7 +9,7 @@ With ``L = log(y / (1 - y))``, ``m = psi(a) - psi(b)`` (the mean of L) and prime
     (log f)'  =  phi p' (L - m)
     -(log f)'' = I - phi p'' (L - m),     I = phi^2 p'^2 [psi1(a) + psi1(b)],   E -(log f)'' = I.
 
-A response within EPSILON of 0 or 1 enters by the probability of that, ``P_0`` or ``P_1`` (`itembank.irt.beta_ends`),
+A response within EPSILON of 0 or 1 enters by the probability of that, ``P_0`` or ``P_1`` (`itembank.irt.beta`),
 and the information is
 
     I - P_0 (p' / p)^2 - P_1 (p' / (1 - p))^2:
@@ -18,18 +18,91 @@ that of the density where nothing is clipped, and that of a Bernoulli response w
 
 Gamma functions enter through what is left of them once their growth is taken out (`itembank.numerics.gamma`), so
 that nothing cancels for x up to 40 and phi from 0.01 to 10 million. All arrays of one call broadcast.
+
+Probabilities too near to 0 or 1 for a Beta density: known only to lie within EPSILON of that end.
+
+The density f there is zero or infinite, so such a response enters by its probability instead. Near 0 the density is a
+power of y, so that with ``a = p phi``, while phi is well below ``1 / EPSILON``,
+
+    P(Y < EPSILON) = f(EPSILON) EPSILON / a,
+
+and near 1 the same with ``b = (1 - p) phi``: the density's formula is divided by ``a / EPSILON`` or ``b / EPSILON``.
 """
 
+# ruff: noqa: ARG002 (a family takes no notice of what it does not need)
+
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import polygamma
 
-from itembank.irt.beta_ends import EPSILON, EndRatio, clipped, end_of, high_end, log_odds, low_end
-from itembank.irt.logistic import Asymptotes, LikelihoodTerms
-from itembank.irt.means import Mean, bounded_mean
+from itembank.irt.families import ResponseModel
+from itembank.irt.logistic import Asymptotes, LikelihoodTerms, Mean, bounded_mean, mean_terms
 from itembank.numerics.arrays import FloatArray
 from itembank.numerics.gamma import HALF_LOG_TWO_PI, digamma_rest, log_gamma_rest, trigamma, trigamma_rest
+
+EPSILON = 1e-6
+"""Responses nearer than this to 0 or 1 are only known to be that near."""
+
+CLIPPED_LOGIT = 13.7
+"""Log-odds beyond which a response was clipped: EPSILON has 13.8, and single precision rounds."""
+
+SMALLEST = 1e-300
+"""Smallest mean that divides: a mean that underflowed to 0 would give infinite ratios or NaN."""
+
+
+class EndRatio(NamedTuple):
+    """Log of the ratio of the density at an end to the probability beyond it, and its derivatives in the logit."""
+
+    value: FloatArray
+    first: FloatArray
+    second: FloatArray
+    third: FloatArray
+
+
+def clipped(responses: FloatArray) -> FloatArray:
+    """Responses moved into [EPSILON, 1 - EPSILON]; NaN stays NaN."""
+    result: FloatArray = np.clip(responses, EPSILON, 1.0 - EPSILON)
+    return result
+
+
+def log_odds(responses: FloatArray) -> FloatArray:
+    """``L = log(y / (1 - y))`` of the clipped responses y."""
+    y = clipped(responses)
+    result: FloatArray = np.log(y) - np.log1p(-y)
+    return result
+
+
+def low_end(mean: Mean, precision: FloatArray) -> EndRatio:
+    """``log(a / EPSILON)``."""
+    return _ratio(mean.log_p, mean.p, (mean.first, mean.second, mean.third), precision)
+
+
+def high_end(mean: Mean, precision: FloatArray) -> EndRatio:
+    """``log(b / EPSILON)``."""
+    return _ratio(mean.log_q, mean.q, (-mean.first, -mean.second, -mean.third), precision)
+
+
+def end_of(mean: Mean, responses: FloatArray, precision: FloatArray) -> EndRatio | None:
+    """Return the ratio of the end at which each response was clipped, zero elsewhere; None where none was."""
+    odds = log_odds(responses)
+    # By the log-odds and not by ``y <= EPSILON``: that misses responses clipped in single precision.
+    is_low, is_high = odds < -CLIPPED_LOGIT, odds > CLIPPED_LOGIT
+    if not (is_low.any() or is_high.any()):
+        return None
+    ends = zip(low_end(mean, precision), high_end(mean, precision), strict=True)
+    return EndRatio(*(np.where(is_low, low, np.where(is_high, high, 0.0)) for low, high in ends))
+
+
+def _ratio(
+    log_mean: FloatArray, mean: FloatArray, slopes: tuple[FloatArray, FloatArray, FloatArray], precision: FloatArray
+) -> EndRatio:
+    """Differentiate the log of a mean that has these three derivatives."""
+    first, second, third = (slope / np.maximum(mean, SMALLEST) for slope in slopes)
+    # With r = p' / p: (log p)'' = p'' / p - r^2 and (log p)''' = p''' / p - 3 r p'' / p + 2 r^3.
+    log_second, log_third = second - first**2, third - 3.0 * first * second + 2.0 * first**3
+    return EndRatio(log_mean + np.log(precision / EPSILON), first, log_second, log_third)
 
 
 def log_normaliser(x: FloatArray, precision: FloatArray, asymptotes: Asymptotes | None = None) -> FloatArray:
@@ -158,13 +231,8 @@ def _spread(mean: Mean, precision: FloatArray) -> FloatArray:
 
 def _log_density(mean: Mean, y: FloatArray, precision: FloatArray) -> FloatArray:
     """Log-density as ``-phi KL(p || y)`` and terms that do not grow with phi; y must be clipped."""
-    return _spread(mean, precision) - precision * _divergence(mean, y) - np.log(y) - np.log1p(-y)
-
-
-def _divergence(mean: Mean, y: FloatArray) -> FloatArray:
-    """``KL(p || y) = p log(p / y) + q log(q / (1 - y))``."""
-    result: FloatArray = mean.p * (mean.log_p - np.log(y)) + mean.q * (mean.log_q - np.log1p(-y))
-    return result
+    distance = mean.p * (mean.log_p - np.log(y)) + mean.q * (mean.log_q - np.log1p(-y))  # KL(p || y)
+    return _spread(mean, precision) - precision * distance - np.log(y) - np.log1p(-y)
 
 
 def _residual(mean: Mean, responses: FloatArray, precision: FloatArray) -> FloatArray:
@@ -194,3 +262,57 @@ def _spreads(mean: Mean, precision: FloatArray) -> tuple[FloatArray, FloatArray,
         shape_slope * psi2_difference,
         shape_second * psi2_difference + shape_slope**2 * psi3_sum,
     )
+
+
+class BetaModel(ResponseModel):
+    """Probabilities, with a precision of every item."""
+
+    __slots__ = ()
+
+    def relative_information(self, n_trials: FloatArray | None = None) -> FloatArray:
+        """Return ``phi + 4``."""
+        # psi1(z) <= 1 / z + 1 / z^2 bounds a Beta response's information by phi p q + p^2 + q^2. Four times that is at
+        # most max(phi + 2, 4): phi + 4 lies above it, and by a factor of two at most while nothing is clipped.
+        return np.asarray(self.phi + 4.0)
+
+    def log_likelihood_terms(
+        self, x: FloatArray, responses: FloatArray, n_trials: FloatArray | None = None
+    ) -> FloatArray:
+        """By the function of this name."""
+        return log_likelihood_terms(x, responses, self.phi, self.asymptotes)
+
+    def likelihood_terms(
+        self, x: FloatArray, responses: FloatArray, n_trials: FloatArray | None = None
+    ) -> LikelihoodTerms:
+        """By the function of this name."""
+        return likelihood_terms(x, responses, self.phi, self.asymptotes)
+
+    def curvature_slopes(self, x: FloatArray, responses: FloatArray, n_trials: FloatArray | None = None) -> FloatArray:
+        """By the function of this name."""
+        return curvature_slopes(x, responses, self.phi, self.asymptotes)
+
+    def information_weights(self, x: FloatArray, n_trials: FloatArray | None = None) -> FloatArray:
+        """By the function of this name."""
+        return information_weights(x, self.phi, self.asymptotes)
+
+    def information_slopes(
+        self, x: FloatArray, n_trials: FloatArray | None = None
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """By the function of this name."""
+        return information_slopes(x, self.phi, self.asymptotes)
+
+    def divergence(self, x: FloatArray, other: FloatArray) -> FloatArray:
+        """By the function of this name."""
+        return divergence(x, other, self.phi, self.asymptotes)
+
+    def log_likelihood_at(self, x: FloatArray, responses: FloatArray, weights: FloatArray | None) -> FloatArray:
+        """``log f = A(x) + phi p L + (phi - 1) log(1 - y) - log y``: two matrix products, and a term without x."""
+        y, odds, phi, mean = clipped(responses), log_odds(responses), self.phi, mean_terms(x, self.asymptotes)
+        counts = np.ones_like(y) if weights is None else weights
+        fixed = (counts * ((phi - 1.0) * np.log1p(-y) - np.log(y))).sum(axis=1, keepdims=True)
+        normaliser = log_normaliser(x, phi, self.asymptotes)  # (n_points, n_items)
+        result: FloatArray = counts @ normaliser.T + (counts * odds) @ (phi * mean.p).T + fixed
+        for is_clipped, end in ((odds < -CLIPPED_LOGIT, low_end), (odds > CLIPPED_LOGIT, high_end)):
+            if is_clipped.any():
+                result -= (counts * is_clipped) @ end(mean, phi).value.T
+        return result

@@ -11,8 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from itembank.irt.columns import Columns
-from itembank.irt.linear_gaussian import FactorModel, additively_filled, expected_factors, fit_factor_model
+from itembank.irt.linear_gaussian import Columns, FactorModel, additively_filled, expected_factors, fit_factor_model
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.numerics.splits import random_folds, splits_of
 from itembank.numerics.ties import average_ranks, rounded

@@ -81,7 +81,14 @@ def eap_abilities(
     if prior.n_dims > MOST_GRID_DIMS:
         return join([_laplace(answers, prior) for answers in gather_blocks(parameters, responses, n_trials)])
     is_auto = n_quadrature == "auto"
-    grid = _grid(prior, AUTO_NODES[prior.n_dims] if n_quadrature == "auto" else n_quadrature, bounds)
+    n_nodes = AUTO_NODES[prior.n_dims] if n_quadrature == "auto" else n_quadrature
+    units, _ = normal_grid(n_nodes, bounds=bounds, n_dims=prior.n_dims)
+    deviations = np.sqrt(np.diagonal(prior.covariance))
+    offsets = units * deviations
+    quadratic = np.einsum("qd,de,qe->q", offsets, np.linalg.inv(prior.covariance), offsets)
+    is_edge = np.any((units == bounds[0]) | (units == bounds[1]), axis=1)
+    spacing = deviations * (bounds[1] - bounds[0]) / (n_nodes - 1)
+    grid = _Grid(prior.mean + offsets, -0.5 * quadratic, is_edge, spacing)
     width = max(responses.shape[1], len(grid.nodes))
     return join(
         [
@@ -100,19 +107,9 @@ class _Grid(NamedTuple):
     spacing: FloatArray
 
 
-def _grid(prior: AbilityPrior, n_nodes: int, bounds: tuple[float, float]) -> _Grid:
-    units, _ = normal_grid(n_nodes, bounds=bounds, n_dims=prior.n_dims)
-    deviations = np.sqrt(np.diagonal(prior.covariance))
-    offsets = units * deviations
-    quadratic = np.einsum("qd,de,qe->q", offsets, np.linalg.inv(prior.covariance), offsets)
-    is_edge = np.any((units == bounds[0]) | (units == bounds[1]), axis=1)
-    spacing = deviations * (bounds[1] - bounds[0]) / (n_nodes - 1)
-    return _Grid(prior.mean + offsets, -0.5 * quadratic, is_edge, spacing)
-
-
 def _quadrature(answers: Answers, prior: AbilityPrior, grid: _Grid, *, has_own_nodes: bool) -> Abilities:
     """Posterior moments on the common grid, and on nodes of their own for the models it does not resolve."""
-    if has_own_nodes and answers.model.family == "beta-binomial" and np.all(answers.counts >= MANY_ANSWERS):
+    if has_own_nodes and answers.model.is_slow and np.all(answers.counts >= MANY_ANSWERS):
         return _own_nodes(answers, prior)
     weights = _normalised(log_likelihood_at(answers, grid.nodes) + grid.log_prior)  # (n_models, n_quadrature)
     theta = weights @ grid.nodes

@@ -9,16 +9,21 @@ a sum of log-sigmoids and a term without x: concave, without a difference of nea
 ``sum_k S_k (1 - S_k) (S_(k-1) - S_(k+1))``.
 """
 
+# ruff: noqa: ARG002 (a family takes no notice of what it does not need)
+
 from typing import NamedTuple
 
 import numpy as np
 from scipy.special import expit
 
+from itembank.irt.families import ResponseModel
 from itembank.irt.logistic import LikelihoodTerms
-from itembank.irt.steps import Steps
+from itembank.irt.parameters import Steps
 from itembank.numerics.arrays import FloatArray
 from itembank.numerics.stable import sigmoid_slope, softplus
 
+MOST_OF_LEVELS = 4.0 / 3.0
+"""Information of ever more levels, in units of 1/4: 1/3 is that of a logistic variable itself."""
 SMALLEST = 1e-300
 """Probabilities of levels are raised to this before their logarithm is taken."""
 
@@ -107,3 +112,54 @@ def _second(z: FloatArray) -> FloatArray:
     """Second derivative of the sigmoid; zero at infinity."""
     result: FloatArray = sigmoid_slope(z) * (expit(-z) - expit(z))
     return result
+
+
+class GradedModel(ResponseModel):
+    """A few ordered levels, with steps of every item."""
+
+    __slots__ = ()
+
+    @property
+    def is_concave(self) -> bool:
+        """A sum of log-sigmoids is."""
+        return True
+
+    def mean(self, x: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """By `mean_terms`."""
+        return mean_terms(x, self._steps)
+
+    def relative_information(self, n_trials: FloatArray | None = None) -> FloatArray:
+        """Return that of ever more levels."""
+        return np.array(MOST_OF_LEVELS)
+
+    def log_likelihood_terms(
+        self, x: FloatArray, responses: FloatArray, n_trials: FloatArray | None = None
+    ) -> FloatArray:
+        """By the function of this name."""
+        return log_likelihood_terms(x, responses, self._steps)
+
+    def likelihood_terms(
+        self, x: FloatArray, responses: FloatArray, n_trials: FloatArray | None = None
+    ) -> LikelihoodTerms:
+        """By the function of this name."""
+        return likelihood_terms(x, responses, self._steps)
+
+    def curvature_slopes(self, x: FloatArray, responses: FloatArray, n_trials: FloatArray | None = None) -> FloatArray:
+        """By the function of this name."""
+        return curvature_slopes(x, responses, self._steps)
+
+    def information_slopes(
+        self, x: FloatArray, n_trials: FloatArray | None = None
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """By the function of this name."""
+        return information_slopes(x, self._steps)
+
+    def divergence(self, x: FloatArray, other: FloatArray) -> FloatArray:
+        """By the function of this name."""
+        return divergence(x, other, self._steps)
+
+    @property
+    def _steps(self) -> Steps:
+        if self.steps is None:
+            raise TypeError("this family has steps.")
+        return self.steps

@@ -2,15 +2,65 @@
 
 ``y_i = m_i + L_i . f + e_i`` with ``f ~ N(0, I)`` and ``e_i ~ N(0, s_i)``. Responses are numbers in [0, 1], often 0
 and 1, so this is the best *linear* description of how items vary together, not a model of how answers come about.
+
+Residuals of answers given other answers, by the linear-Gaussian factor model: of items, of groups, one by one.
+
+With ``r = y_S - m_S`` and ``V = L_S L_S' + diag(s_S)`` the misfit of a model is ``r' V^-1 r / |S|``
+(`estimation.regression.factor`). Everything here divides that same quantity: by item, by group of items, by answer.
 """
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Self
 
 import numpy as np
+from scipy.linalg import solve_triangular
 
-from itembank.irt.columns import Columns
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+
+Part = tuple[slice, FloatArray]
+"""Items, and the responses (n_models, n) to these; NaN where missing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """Responses of models to items, read some items at a time, and again whenever they are gone over."""
+
+    n_models: int
+    n_items: int
+    read: Callable[[slice], FloatArray]  # Gives the responses (n_models, n) to the items of a slice; NaN where missing
+    width: int  # Items that are read at a time
+
+    @classmethod
+    def of(cls, responses: FloatArray) -> Self:
+        """Go over an array (n_models, n_items) as one part."""
+        n_models, n_items = responses.shape
+        return cls(n_models, n_items, lambda place: responses[:, place], max(n_items, 1))
+
+    @property
+    def is_one_part(self) -> bool:
+        """Whether all items are read at once."""
+        return self.width >= self.n_items
+
+    def parts(self) -> Iterator[Part]:
+        """Give the parts in order."""
+        for first in range(0, self.n_items, self.width):
+            place = slice(first, min(first + self.width, self.n_items))
+            yield place, self.read(place)
+
+    def of_models(self, rows: IntArray) -> "Columns":
+        """Return the responses of these models, in this order."""
+        return Columns(rows.size, self.n_items, lambda place: self.read(place)[rows], self.width).kept()
+
+    def changed(self, change: Callable[[slice, FloatArray], FloatArray]) -> "Columns":
+        """Return what a function makes of each part, given its items and its responses."""
+        read = self.read
+        return Columns(self.n_models, self.n_items, lambda place: change(place, read(place)), self.width).kept()
+
+    def kept(self) -> "Columns":
+        """Read one part now, so that it is not made again; leave several as they are."""
+        return Columns.of(self.read(slice(0, self.n_items))) if self.is_one_part else self
+
 
 MOST_FACTORS = 50
 """Bounds the cost. As a rule the bound on the eigenvalues decides before: of 120 models simulated with 7 abilities it
@@ -245,3 +295,86 @@ def additively_filled(responses: Columns) -> Columns:
         return np.where(np.isnan(part), np.clip(item[place] + effect[:, None], 0.0, 1.0), part)
 
     return responses.changed(fill)
+
+
+def item_residuals(model: FactorModel, items: IntArray, responses: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Residual of each answer given all other answers of the same model.
+
+    ``e_i = (V^-1 r)_i / (V^-1)_ii`` with variance ``1 / (V^-1)_ii``, the closed form of leaving one answer out;
+    ``V^-1`` by Woodbury's identity, so that no matrix of |S| rows is needed.
+
+    Parameters
+    ----------
+    model : FactorModel
+        Of all items.
+    items : (n_observed,)
+        Positions of the answered items.
+    responses : (n_models, n_observed)
+        Complete.
+
+    Returns
+    -------
+    (n_models, n_observed)
+        Answer less expectation, on the scale of responses.
+    (n_observed,)
+        Variance of each by the factor model.
+    """
+    loadings, noise = model.loadings[items], model.noise[items]
+    posterior = factor_posterior(model, items, responses)
+    unexplained = (responses - model.mean[items] - posterior.mean @ loadings.T) / noise
+    precision = 1.0 / noise - np.einsum("iq,iq->i", loadings @ posterior.covariance, loadings) / noise**2
+    return unexplained / precision, 1.0 / precision
+
+
+def group_residuals(
+    model: FactorModel, items: IntArray, responses: FloatArray, group: IntArray, reference: IntArray
+) -> tuple[FloatArray, float]:
+    """Mean residual over the items of a group, given the answers to the items of a reference.
+
+    ``e = mean_G (y_i - m_i - L_i . E[f | y_R])`` with variance ``l' C l + sum_G s_i / |G|^2``, where l is the mean of
+    the group's loadings and C the covariance of the factors given ``y_R``.
+
+    Arguments are those of `item_residuals`, and
+
+    Parameters
+    ----------
+    group, reference : (n_group,), (n_reference,)
+        Columns of `responses`, none in both.
+
+    Returns
+    -------
+    (n_models,)
+        Mean residual, on the scale of responses.
+    float
+        Its variance by the factor model.
+    """
+    posterior = factor_posterior(model, items[reference], responses[:, reference])
+    own = items[group]
+    expected = model.mean[own].mean() + posterior.mean @ model.loadings[own].mean(axis=0)
+    lever = model.loadings[own].mean(axis=0)
+    variance = float(lever @ posterior.covariance @ lever + model.noise[own].sum() / group.size**2)
+    return responses[:, group].mean(axis=1) - expected, variance
+
+
+def successive_residuals(model: FactorModel, items: IntArray, responses: FloatArray) -> FloatArray:
+    """Residual of each answer given the answers before it, in standard deviations, (n_models, n_observed).
+
+    ``u = A^-1 r`` with the Cholesky factor A of V: uncorrelated, of mean 0 and variance 1 for models of the population
+    that the factor model describes. Their mean square is the model's misfit.
+
+    Parameters
+    ----------
+    model : FactorModel
+        Of all items.
+    items : (n_observed,)
+        Positions of the items in the order in which they were answered.
+    responses : (n_models, n_observed)
+        Complete, in the same order.
+    """
+    loadings = model.loadings[items]
+    covariance = loadings @ loadings.T
+    covariance[np.diag_indices(items.size)] += model.noise[items]
+    result: FloatArray = solve_triangular(
+        np.linalg.cholesky(covariance), (responses - model.mean[items]).T, lower=True, check_finite=False
+    ).T
+    return result

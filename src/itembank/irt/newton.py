@@ -1,14 +1,26 @@
-"""Maximum a posteriori ability, by batched Newton steps."""
+"""Maximum a posteriori ability, by batched Newton steps.
+
+Maximum a posteriori ability of models that each answered as many items of their own, as if each were alone.
+
+`map_abilities` lays out the answers of all models over the items that any of them answered. What is summed with zeros
+between, or as a product of larger matrices, may round otherwise. Here every model keeps its own list, and every sum is
+the one that `map_abilities` makes for this model alone: the results are the same bits, in a fraction of the calls.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from itembank.irt.abilities import Abilities, join
 from itembank.irt.answers import Answers, blocks, gather
-from itembank.irt.objectives import Posterior
+from itembank.irt.families import ResponseModel
+from itembank.irt.likelihood_abilities import Posterior
 from itembank.irt.parameters import AbilityPrior, ItemParameters
 from itembank.irt.starts import MOST_GRID_DIMS, best_points, fitted_points, prior_points
-from itembank.numerics.arrays import FloatArray
-from itembank.numerics.newton import inverse, maximise
+from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.numerics.newton import Evaluation, inverse, maximise
+from itembank.numerics.symmetric import triangle, unpack
 
 
 def map_abilities(
@@ -87,3 +99,92 @@ def _start(posterior: Posterior, prior: AbilityPrior) -> FloatArray:
     distance = points - prior.mean
     log_prior = -0.5 * np.einsum("pd,pd->p", distance @ posterior.precision, distance)
     return best_points(posterior.answers, points, log_prior)
+
+
+@dataclass(frozen=True, slots=True)
+class SideBySide:
+    """Log posteriors of abilities, one a model, of right and wrong answers without asymptotes."""
+
+    responses: FloatArray  # (n_models, n_answers)
+    loadings: FloatArray  # (n_models, n_answers, n_dims)
+    intercept: FloatArray  # (n_models, n_answers)
+    products: FloatArray  # (n_models, n_answers, n_dims (n_dims + 1) / 2): Packed outer products of the loadings
+    model: ResponseModel  # Without arrays over items
+    mean: FloatArray  # (n_models, n_dims): Of each model's prior
+    precision: FloatArray  # (n_models, n_dims, n_dims): Of each model's prior
+
+    def evaluate(self, theta: FloatArray) -> Evaluation:
+        """Evaluate every model at its theta (n_models, n_dims)."""
+        x = _times(theta, self.loadings.swapaxes(1, 2)) + self.intercept
+        value, slope, curvature = self.model.likelihood_terms(x, self.responses)
+        distance = theta - self.mean
+        weighted_distance = _times(distance, self.precision)
+        return Evaluation(
+            value.sum(axis=1) - 0.5 * np.einsum("md,md->m", distance, weighted_distance),
+            _times(slope, self.loadings) - weighted_distance,
+            unpack(_times(curvature, self.products), theta.shape[1]) + self.precision,
+        )
+
+    def take(self, rows: IntArray) -> "SideBySide":
+        """Return the posteriors of the models at `rows`."""
+        return SideBySide(
+            self.responses[rows],
+            self.loadings[rows],
+            self.intercept[rows],
+            self.products[rows],
+            self.model,
+            self.mean[rows],
+            self.precision[rows],
+        )
+
+
+def can_stand_side_by_side(model: ResponseModel) -> bool:
+    """Whether responses are right or wrong, and their probability a logistic curve from zero to one."""
+    return model.is_logistic and model.asymptotes is None
+
+
+def map_side_by_side(
+    loadings: FloatArray,
+    intercept: FloatArray,
+    responses: FloatArray,
+    model: ResponseModel,
+    priors: Sequence[AbilityPrior],
+) -> Abilities:
+    """Find the mode of each model's posterior of ability, as `map_abilities` does for it alone.
+
+    Parameters
+    ----------
+    loadings : (n_models, n_answers, n_dims)
+        Of the items that each model answered, none of which has zeros alone.
+    intercept : (n_models, n_answers)
+    responses : (n_models, n_answers)
+        None missing; each counts once.
+    model : ResponseModel
+        See `can_stand_side_by_side`.
+    priors : sequence of n_models priors
+
+    Returns
+    -------
+    Abilities
+    """
+    first, second = triangle(loadings.shape[2])
+    distinct = {id(prior): prior for prior in priors}  # most models share one
+    precisions = {key: np.linalg.inv(prior.covariance) for key, prior in distinct.items()}
+    problem = SideBySide(
+        responses,
+        loadings,
+        intercept,
+        loadings[..., first] * loadings[..., second],
+        model,
+        np.stack([prior.mean for prior in priors]),
+        np.stack([precisions[id(prior)] for prior in priors]),
+    )
+    maximum = maximise(problem, problem.mean, is_concave=True)
+    never = np.zeros(len(priors), dtype=bool)
+    return Abilities(maximum.theta, inverse(maximum.precision), never, maximum.converged, "map")
+
+
+def _times(vectors: FloatArray, matrices: FloatArray) -> FloatArray:
+    """Vector times matrix, row by row: (n, k) and (n, k, m) to (n, m)."""
+    result: FloatArray = np.matmul(vectors[:, None, :], matrices)[:, 0, :]
+    return result

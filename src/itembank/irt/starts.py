@@ -5,8 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from itembank.irt.answers import Answers, log_likelihood_at, only_answered, sum_loadings, sum_products, thinned
-from itembank.irt.beta_ends import log_odds
-from itembank.irt.families import COUNTS
+from itembank.irt.beta import log_odds
 from itembank.irt.parameters import AbilityPrior
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 
@@ -113,7 +112,7 @@ def fitted_points(answers: Answers, mean: FloatArray | float = 0.0, precision: F
         Of the prior; zero without one.
     """
     n = 1.0 if answers.n_trials is None else answers.n_trials
-    is_count = answers.model.family in COUNTS
+    is_count = answers.model.takes_counts
     # An added half answer of either kind keeps the log-odds of a count finite.
     target = log_odds((n * answers.responses + 0.5) / (n + 1.0) if is_count else answers.responses)
     weights = only_answered(answers, answers.model.information_weights(target, answers.n_trials))

@@ -5,8 +5,8 @@ from typing import NamedTuple
 import numpy as np
 
 from itembank.irt.answers import gather
+from itembank.irt.likelihood_abilities import Posterior
 from itembank.irt.newton import map_abilities
-from itembank.irt.objectives import Posterior
 from itembank.irt.parameters import AbilityPrior, ItemParameters
 from itembank.numerics.arrays import FloatArray
 

@@ -30,7 +30,7 @@ from itembank.living.prediction_errors import prediction_error
 from itembank.living.spread import covered_range, spread_over
 from itembank.living.stocking_lord import ScaleLink, stocking_lord
 from itembank.numerics.arrays import FloatArray
-from itembank.numerics.threads import one_blas_thread
+from itembank.numerics.parallel import one_blas_thread
 from itembank.progress import ProgressCallback, part_of, silent
 from itembank.responses.responses import ResponseMatrix
 

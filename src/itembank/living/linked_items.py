@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from itembank.irt.difficulty import expected_difficulties
+from itembank.irt.abilities import expected_difficulties
 from itembank.irt.parameters import ItemParameters
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.tabular import Tabular

@@ -8,8 +8,7 @@ from itembank.bank.banks import Bank
 from itembank.calibration.calibrate import known_lower_asymptote
 from itembank.errors import DataError, DataWarning, shown, warn
 from itembank.irt.binarise import apply_thresholds, item_thresholds
-from itembank.irt.families import COUNTS
-from itembank.irt.family_names import GRADED, WITH_PRECISION
+from itembank.irt.family_names import COUNTS, GRADED, WITH_PRECISION
 from itembank.living.linking_data import LinkingData
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.responses.responses import ResponseMatrix

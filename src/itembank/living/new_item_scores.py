@@ -13,8 +13,8 @@ from itembank.living.linking_answers import binary, trials_of
 from itembank.living.prediction_errors import predicted_means, prediction_error
 from itembank.numerics.arrays import FloatArray
 from itembank.numerics.intervals import normal_reach
+from itembank.numerics.parallel import one_blas_thread
 from itembank.numerics.random import as_generator
-from itembank.numerics.threads import one_blas_thread
 from itembank.tabular import Tabular
 
 

@@ -21,7 +21,7 @@ from itembank.living.descendants import Operation, descendant
 from itembank.living.linking_answers import binary, trials_of
 from itembank.living.updated_difficulties import update_intercepts, updated_covariance
 from itembank.numerics.arrays import BoolArray
-from itembank.numerics.threads import one_blas_thread
+from itembank.numerics.parallel import one_blas_thread
 from itembank.progress import ProgressCallback, silent
 from itembank.responses.responses import ResponseMatrix
 

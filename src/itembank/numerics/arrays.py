@@ -18,3 +18,9 @@ def mean_where_known(values: FloatArray, axis: int = 0) -> FloatArray:
     total = np.where(is_known, values, 0.0).sum(axis=axis)
     result: FloatArray = np.divide(total, count, out=np.full(total.shape, np.nan), where=count > 0)
     return result
+
+
+def effective_items(weights: FloatArray) -> float:
+    """Kish's effective sample size of weights (n_items,), ``(sum w)^2 / sum w^2``; NaN without weight."""
+    squares = float(np.sum(weights**2))
+    return float(np.sum(weights)) ** 2 / squares if squares > 0.0 else float("nan")

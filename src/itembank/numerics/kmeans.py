@@ -10,7 +10,7 @@ import numpy as np
 import scipy
 
 from itembank.numerics.arrays import FloatArray, IntArray
-from itembank.numerics.threads import one_blas_thread
+from itembank.numerics.parallel import one_blas_thread
 from itembank.numerics.ties import RELATIVE, first_largest, first_smallest
 
 MAX_ITERATIONS = 300

@@ -7,8 +7,8 @@ import numpy as np
 
 from itembank.bank.banks import Bank
 from itembank.bank.calibrations import Calibration
+from itembank.irt.abilities import Difficulties, expected_difficulties
 from itembank.irt.bernoulli import logit, probability
-from itembank.irt.difficulty import Difficulties, expected_difficulties
 from itembank.irt.families import information_weights
 from itembank.numerics.arrays import FloatArray
 

@@ -12,7 +12,7 @@ from itembank.estimation.estimator_specs import Stacked
 from itembank.estimation.folds import MINIMUM_FOR_FOLDS
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.numerics.intervals import half_widths_out_of_fold, t_reach
-from itembank.numerics.threads import one_blas_thread
+from itembank.numerics.parallel import one_blas_thread
 from itembank.planning.auto import AUTO
 from itembank.planning.goals import ALWAYS_TRIED, Goal, PrecisionCurve, Trial, costs_of, estimates_of_size
 from itembank.planning.plan import LIMITS_OF_AUTO, check_folds, fewest_items, most_items, plan_sizes

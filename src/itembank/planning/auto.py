@@ -16,9 +16,8 @@ from itembank.estimation.folds import MINIMUM_FOR_FOLDS, folds
 from itembank.estimation.headlines import headline_slopes
 from itembank.estimation.method_trials import sample_of, too_few, try_methods, try_stages
 from itembank.numerics.arrays import FloatArray
-from itembank.numerics.paired_choice import clearly_best
-from itembank.numerics.parallel import parts_with_progress
-from itembank.numerics.threads import one_blas_thread
+from itembank.numerics.parallel import one_blas_thread, parts_with_progress
+from itembank.numerics.ties import clearly_best
 from itembank.progress import ProgressCallback, part_of, silent
 from itembank.responses.score_names import OVERALL
 from itembank.selection.recipes import LATER_SCENARIOS, STAGE, STAGES, Recipe, read_recipe, stages_of

@@ -22,7 +22,7 @@ from itembank.estimation.method_trials import sample_of, try_methods
 from itembank.estimation.past_errors import MembersOutOfFold, members_out_of_fold
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.numerics.intervals import calibrated_half_widths, normal_quantile, normal_reach, t_quantile
-from itembank.numerics.threads import one_blas_thread
+from itembank.numerics.parallel import one_blas_thread
 from itembank.planning.auto import FALLBACK, choose_selection
 from itembank.planning.plan_spec import PlanSpec
 from itembank.selection.select import select

@@ -21,8 +21,8 @@ from itembank.checks import check_whole, is_whole
 from itembank.errors import DataError, DataWarning, remedy, shown, warn
 from itembank.estimation.method_trials import local_design, next_module
 from itembank.estimation.observations import bank_positions, known_items, observe
+from itembank.numerics.parallel import one_blas_thread
 from itembank.numerics.random import as_generator
-from itembank.numerics.threads import one_blas_thread
 from itembank.planning.auto import (
     AUTO,
     better_of_stages,

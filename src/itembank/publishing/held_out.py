@@ -11,7 +11,7 @@ from itembank.estimation.folds import folds
 from itembank.estimation.method_trials import sample_of, try_methods
 from itembank.numerics.arrays import FloatArray
 from itembank.numerics.intervals import half_widths_out_of_fold
-from itembank.numerics.threads import one_blas_thread
+from itembank.numerics.parallel import one_blas_thread
 from itembank.progress import ProgressCallback, silent
 
 LEVEL = 0.95

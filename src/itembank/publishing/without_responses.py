@@ -19,7 +19,7 @@ from itembank.estimation.method_trials import choose_method, sample_of, try_meth
 from itembank.estimation.past_errors import stacked_methods
 from itembank.estimation.response_summary import noise_ratio
 from itembank.numerics.arrays import FloatArray
-from itembank.numerics.threads import one_blas_thread
+from itembank.numerics.parallel import one_blas_thread
 from itembank.progress import ProgressCallback, silent
 from itembank.responses.responses import ResponseMatrix
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from itembank.errors import ParameterError
-from itembank.irt.beta_ends import EPSILON
+from itembank.irt.beta import EPSILON
 from itembank.numerics.arrays import FloatArray
 
 

@@ -217,7 +217,7 @@ def _expected_divergence(items: DesignItems, theta: FloatArray, variance: FloatA
     expectation zero, and ``E log(1 + e^x) - log(1 + e^eta)`` is left.
     """
     eta, spread = items.logit(theta), np.sqrt(variance)
-    if items.model.family in {"beta", "graded"}:
+    if items.model.has_divergence:
         total = np.zeros(eta.shape)
         for node, weight in OUTER_NODES:
             total += weight * items.model.divergence(eta, eta + node * spread)

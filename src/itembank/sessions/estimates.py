@@ -16,9 +16,8 @@ from itembank.estimation.point_methods import stacked_scores, with_exact
 from itembank.estimation.response_summary import ResponseSummary, ScoreBasis, posterior_moments, summary_at
 from itembank.irt.abilities import Abilities
 from itembank.irt.binarise import apply_thresholds
-from itembank.irt.newton import map_abilities
+from itembank.irt.newton import can_stand_side_by_side, map_abilities, map_side_by_side
 from itembank.irt.parameters import AbilityPrior
-from itembank.irt.side_by_side import can_stand_side_by_side, map_side_by_side
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.responses.targets import ScoreTargets
 from itembank.sessions.events import SessionState

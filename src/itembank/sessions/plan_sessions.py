@@ -16,8 +16,8 @@ from itembank.estimation.estimator_specs import IN_STAGES, Stacked
 from itembank.estimation.folds import MINIMUM_FOR_FOLDS, folds
 from itembank.estimation.method_trials import sample_of, try_methods, try_stages
 from itembank.numerics.arrays import FloatArray
-from itembank.numerics.paired_choice import clearly_best
-from itembank.numerics.threads import one_blas_thread
+from itembank.numerics.parallel import one_blas_thread
+from itembank.numerics.ties import clearly_best
 from itembank.planning.auto import choose_selection
 from itembank.planning.goals import expected_half_width
 from itembank.planning.plan import plan

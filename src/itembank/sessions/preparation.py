@@ -22,8 +22,8 @@ from itembank.estimation.observations import bank_positions
 from itembank.estimation.past_errors import LOOSE, Expectations, MembersOutOfFold
 from itembank.estimation.point_methods import weighted_means
 from itembank.numerics.arrays import FloatArray, IntArray
-from itembank.numerics.paired_choice import clearly_best
-from itembank.numerics.threads import one_blas_thread
+from itembank.numerics.parallel import one_blas_thread
+from itembank.numerics.ties import clearly_best
 from itembank.progress import ProgressCallback, silent
 from itembank.responses.responses import ResponseMatrix
 from itembank.responses.score_names import OVERALL

@@ -15,8 +15,7 @@ from itembank.errors import warned_once
 from itembank.estimation.estimate import warn_of_shift
 from itembank.estimation.estimates import ScoreEstimates, Scores, Typicality
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
-from itembank.numerics.parallel import in_parallel
-from itembank.numerics.threads import check_jobs
+from itembank.numerics.parallel import check_jobs, in_parallel
 from itembank.progress import ProgressCallback, part_of, silent
 from itembank.sessions.choosing import amount_in
 from itembank.sessions.events import Asked, Told

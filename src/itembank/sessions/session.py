@@ -7,7 +7,7 @@ from itembank.checks import check_whole
 from itembank.errors import DataError, ParameterError, quoted
 from itembank.estimation.past_errors import Expectations
 from itembank.irt.abilities import Abilities
-from itembank.numerics.threads import one_blas_thread
+from itembank.numerics.parallel import one_blas_thread
 from itembank.sessions.choosing import (
     assumed_costs,
     choose,

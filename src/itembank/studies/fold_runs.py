@@ -18,9 +18,8 @@ from itembank.calibration.dimensions import MINIMUM_TO_CHOOSE, choose_n_dims
 from itembank.errors import DataError, ItembankWarning
 from itembank.estimation.estimate import estimate
 from itembank.estimation.estimates import ScoreEstimates, Typicality
-from itembank.numerics.arrays import FloatArray
-from itembank.numerics.threads import one_blas_thread
-from itembank.numerics.weights import effective_items
+from itembank.numerics.arrays import FloatArray, effective_items
+from itembank.numerics.parallel import one_blas_thread
 from itembank.planning.select import select as select_automatically
 from itembank.responses.responses import ResponseMatrix
 from itembank.responses.score_names import EXTERNAL, WIN_RATE

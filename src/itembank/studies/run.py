@@ -5,7 +5,7 @@ from pathlib import Path
 import polars as pl
 
 from itembank.errors import ConvergenceWarning, ParameterError, shown, warn
-from itembank.numerics.threads import check_jobs
+from itembank.numerics.parallel import check_jobs
 from itembank.progress import ProgressCallback, silent
 from itembank.responses.responses import ResponseMatrix
 from itembank.studies.comparison_study import comparison_study, warn_of_failures

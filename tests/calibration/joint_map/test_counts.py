@@ -7,10 +7,10 @@ import pytest
 from scipy.special import expit
 
 from itembank.calibration.calibration_specs import JointMAP
-from itembank.calibration.joint_map import nested_passes
+from itembank.calibration.joint_map import nested
 from itembank.calibration.joint_map.fit import ascend, fit_joint_map
 from itembank.calibration.joint_map.nested import make_problem
-from itembank.calibration.joint_map.passes import ability_derivatives, item_derivatives
+from itembank.calibration.joint_map.steps import ability_derivatives, item_derivatives
 from tests.calibration.counts import counted, once_each, one_by_one, repeated, summed
 from tests.calibration.joint_map.starting import leading_point
 from tests.calibration.joint_map.test_optimum import optimum_nearby, penalised, simulated
@@ -37,15 +37,13 @@ def test_nested_derivatives_are_those_of_the_single_answers(missing, lower):
     items, abilities = rng.normal(size=(9, 4)), rng.normal(size=(12, 3))
     ours, theirs = (make_problem(one, spec)[1].data for one in (data, one_by_one(data)))
     mine, other = (
-        nested_passes.item_derivatives(one, values, abilities)[0]
-        for one, values in ((ours, items), (theirs, repeated(items)))
+        nested.item_derivatives(one, values, abilities)[0] for one, values in ((ours, items), (theirs, repeated(items)))
     )
     assert mine.log_likelihood == pytest.approx(other.log_likelihood, rel=1e-12)
     np.testing.assert_allclose(mine.gradient, summed(other.gradient), atol=1e-11)
     np.testing.assert_allclose(mine.precision, summed(other.precision), atol=1e-11)
     mine, other = (
-        nested_passes.ability_derivatives(one, values, abilities)
-        for one, values in ((ours, items), (theirs, repeated(items)))
+        nested.ability_derivatives(one, values, abilities) for one, values in ((ours, items), (theirs, repeated(items)))
     )
     np.testing.assert_allclose(mine.gradient, other.gradient, atol=1e-11)
     np.testing.assert_allclose(mine.precision, other.precision, atol=1e-11)

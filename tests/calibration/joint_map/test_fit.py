@@ -5,8 +5,13 @@ from scipy.special import expit
 from itembank.calibration.calibration_specs import JointMAP
 from itembank.calibration.fits import FitData
 from itembank.calibration.joint_map.fit import ascend, fit_joint_map
-from itembank.calibration.joint_map.passes import ability_derivatives, item_derivatives
-from itembank.calibration.joint_map.steps import best_affine, item_step, log_prior
+from itembank.calibration.joint_map.steps import (
+    ability_derivatives,
+    best_affine,
+    item_derivatives,
+    item_step,
+    log_prior,
+)
 from itembank.errors import ParameterError
 from tests.calibration.joint_map.starting import leading_point
 from tests.calibration.marginal_ml.test_fit import simulated_at_scale

@@ -11,9 +11,15 @@ from itembank.calibration.calibration_specs import JointMAP
 from itembank.calibration.fits import FitData
 from itembank.calibration.joint_map.ascent import Point
 from itembank.calibration.joint_map.fit import fit_joint_map
-from itembank.calibration.joint_map.nested import climb, make_problem, start_point
-from itembank.calibration.joint_map.nested_passes import ability_derivatives, item_derivatives
-from itembank.calibration.joint_map.nested_steps import best_axes, best_scale
+from itembank.calibration.joint_map.nested import (
+    ability_derivatives,
+    best_axes,
+    best_scale,
+    climb,
+    item_derivatives,
+    make_problem,
+    start_point,
+)
 from itembank.errors import ParameterError
 
 SPEC = JointMAP("nested", n_dims=3, l1=0.8, general_weight=0.6, tolerance=1e-8)

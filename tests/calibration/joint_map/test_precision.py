@@ -8,9 +8,8 @@ from scipy.stats import beta, betabinom
 
 from itembank.calibration.calibration_specs import JointMAP
 from itembank.calibration.fits import FitData
-from itembank.calibration.joint_map.fit import ascend, fit_joint_map
-from itembank.calibration.joint_map.passes import ability_derivatives, item_derivatives
-from itembank.calibration.joint_map.precision import model_of
+from itembank.calibration.joint_map.fit import ascend, fit_joint_map, model_of
+from itembank.calibration.joint_map.steps import ability_derivatives, item_derivatives
 from itembank.errors import ParameterError
 from tests.calibration.joint_map.starting import leading_point
 

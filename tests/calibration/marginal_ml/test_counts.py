@@ -8,12 +8,10 @@ from scipy.optimize import minimize
 from scipy.special import expit, logsumexp
 
 from itembank.calibration.calibration_specs import MarginalML
-from itembank.calibration.marginal_ml.errors import item_covariances
+from itembank.calibration.marginal_ml.errors import item_covariances, lost_information
 from itembank.calibration.marginal_ml.fit import fit_items, fit_marginal_ml
-from itembank.calibration.marginal_ml.grid import ability_grid, adaptive_grid
 from itembank.calibration.marginal_ml.items import item_derivatives
-from itembank.calibration.marginal_ml.missing import lost_information
-from itembank.calibration.marginal_ml.posterior import ability_posterior
+from itembank.calibration.marginal_ml.posterior import ability_grid, ability_posterior, adaptive_grid
 from tests.calibration.counts import counted, once_each, one_by_one, repeated, summed
 from tests.calibration.simulated import simulate
 

@@ -115,7 +115,7 @@ def test_few_models_give_eigenvalues_alone():
 
 
 def test_long_benchmarks_are_thinned_for_the_fits(monkeypatch):
-    monkeypatch.setattr("itembank.calibration.held_out_dims.MOST_ITEMS", 60)
+    monkeypatch.setattr("itembank.calibration.dimensions.MOST_ITEMS", 60)
     found = dimensionality(simulated(40, 150, 1), QUICK, candidates=(1, 2), n_shown=())
     assert (found.n_items, found.n_items_used, found.n_shown) == (150, 50, (25,))
     assert "50 of 150 items" in found.message

@@ -5,7 +5,7 @@ from typing import Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
-from itembank.calibration.two_starts import End
+from itembank.calibration.start import End
 from itembank.numerics.arrays import FloatArray
 from itembank.progress import ProgressCallback, silent
 

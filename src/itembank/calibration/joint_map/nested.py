@@ -1,27 +1,45 @@
-"""Joint MAP of nested item models: a general ability in every item, specific ones beside it (WILD 5.1-5.2, App. A)."""
+"""Joint MAP of nested item models: a general ability in every item, specific ones beside it (WILD 5.1-5.2, App. A).
 
+The steps of joint MAP for nested item models, and the scale and axes that items and abilities share.
+
+Objective (WILD 5.1, App. A), with normal priors of alpha and the intercept c that WILD does not state:
+``sum l(y, alpha (theta_g + K . theta) + c) + lambda l(y, alpha theta_g + c)``
+``- |theta|^2 / 2 - l1 sum |K| - sum (alpha - 1)^2 / (2 slope_sd^2) - sum c^2 / (2 intercept_sd^2)``.
+
+Passes over all responses for nested item models: both logits of every cell, and their derivatives.
+
+``eta = alpha (theta_g + K . theta) + c`` and the general logit ``alpha theta_g + c`` (WILD 5.1, its ``-alpha delta``
+is our c).
+"""
+
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
+from scipy.optimize import minimize_scalar
 
 from itembank.calibration.calibration_specs import JointMAP
 from itembank.calibration.fits import Fit, FitData
 from itembank.calibration.joint_map.ascent import Path, Point, ascend, ending
-from itembank.calibration.joint_map.nested_passes import (
-    Group,
-    NestedData,
-    NestedDerivatives,
-    ability_derivatives,
-    canonical,
-    item_derivatives,
+from itembank.calibration.joint_map.steps import (
+    BLOCK_CELLS,
+    LARGEST_STEP,
+    LEAST_INFORMATION,
+    N_START_STEPS,
+    Terms,
+    Weights,
+    best_transform,
+    guessing_terms,
+    l1_scales,
+    newton_step,
+    thresholded,
 )
-from itembank.calibration.joint_map.nested_steps import best_axes, best_scale, item_step, log_prior
-from itembank.calibration.joint_map.steps import LEAST_INFORMATION, N_START_STEPS, newton_step
 from itembank.calibration.orientation import empirical_prior, standardise_each
-from itembank.calibration.start import standardised, start_abilities
-from itembank.calibration.two_starts import End, Started, advice, better_start
-from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.calibration.start import End, Started, advice, better_start, standardised, start_abilities
+from itembank.irt.logistic import asymptotes_of
+from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+from itembank.numerics.symmetric import packed_products, unpack
 from itembank.progress import ProgressCallback, silent
 
 TYPICAL_LOADING = 0.3
@@ -31,11 +49,52 @@ SINGLE_PRECISION_CELLS = 1 << 21
 """From so many cells on the passes over them are in float32; sums over them stay in float64."""
 
 
+SCALE_RANGE = 2.0
+"""Largest factor, up or down, by which one step changes the scale of the general ability. With 1.2 to 8 the ends
+are the same."""
+
+
+N_THRESHOLD_SWEEPS = 8
+"""Sweeps of coordinate descent in a step of the items: the next step goes on where this one ends. 1 to 30 end alike."""
+
+
+LEAST_GAIN = 1e-5
+"""Fraction of the log prior's size that a rotation of the axes must add to it. From 0 to 1e-3 the ends are the same."""
+
+
+class NestedDerivatives(NamedTuple):
+    """Weighted log-likelihood of both logits, with derivatives in one set of parameters."""
+
+    log_likelihood: float
+    gradient: FloatArray  # (n_items, n_dims + 1) in (alpha, K, c), or (n_models, n_dims) in abilities
+    # (n_items, n_dims + 1, n_dims + 1) or (n_models, n_dims, n_dims): Minus the expected second derivatives.
+    precision: FloatArray
+
+
 class _Derivatives(NamedTuple):
     """Of items (a part a group) or abilities (one part)."""
 
     log_likelihood: float
     parts: list[NestedDerivatives]
+
+
+class Group(NamedTuple):
+    """Items next to each other that depend on the same abilities."""
+
+    items: slice
+    dims: IntArray  # (n_active,): Abilities that count, the general one first
+
+
+class NestedData(NamedTuple):
+    """Responses with items in the order of their groups."""
+
+    # (n_models, n_items): 0 or 1, or fractions of right answers; the type of its numbers is that of the passes.
+    responses: FloatArray
+    observed: BoolArray | None  # (n_models, n_items)
+    weights: Weights  # (n_models, n_items): How often each response counts, 0 where not observed; None for once each
+    lower_asymptote: FloatArray  # (n_items,)
+    groups: tuple[Group, ...]  # Cover all items in order
+    general_weight: float  # Of the general logit's log-likelihood
 
 
 class Nested(NamedTuple):
@@ -81,6 +140,14 @@ class Nested(NamedTuple):
     def log_prior(self, point: Point) -> float:
         """Of items and abilities."""
         return log_prior(*point, self.spec)
+
+
+class _Block(NamedTuple):
+    """Some items of a group, with the terms of both logits; the general ones None when they weigh nothing."""
+
+    items: slice
+    whole: Terms
+    general: Terms | None
 
 
 def fit_nested(data: FitData, spec: JointMAP, *, progress: ProgressCallback = silent) -> Fit:
@@ -264,3 +331,203 @@ def _item_covariances(loadings: FloatArray, precision: FloatArray, spec: JointMA
     chain[:, inner[1:-1], inner[1:-1]] = loadings[:, :1]
     result: FloatArray = chain @ np.linalg.inv(precision) @ chain.swapaxes(1, 2)
     return result
+
+
+def log_prior(items: FloatArray, abilities: FloatArray, spec: JointMAP) -> float:
+    """Log prior of all parameters up to its constant."""
+    slopes = float(np.sum((items[:, 0] - 1.0) ** 2)) / (2.0 * spec.slope_sd**2)
+    intercepts = float(np.sum(items[:, -1] ** 2)) / (2.0 * spec.intercept_sd**2)
+    loadings = spec.loading_weight * float(np.abs(items[:, 1:-1]).sum())
+    return -0.5 * float(np.sum(abilities**2)) - loadings - slopes - intercepts
+
+
+def item_step(items: FloatArray, group: Group, derivatives: NestedDerivatives, spec: JointMAP) -> FloatArray:
+    """Proximal Newton step of a group's (alpha, K, c), (n_group, n_active + 1), with the L1 term exact."""
+    active = active_items(items, group)
+    gradient, precision = derivatives.gradient.copy(), derivatives.precision.copy()
+    for place, centre, spread in ((0, 1.0, spec.slope_sd), (-1, 0.0, spec.intercept_sd)):
+        gradient[:, place] -= (active[:, place] - centre) / spread**2
+        precision[:, place, place] += 1.0 / spread**2
+    # alpha and c have no L1 term: eliminate them by the Schur complement of their block
+    ends, inner = np.array([0, active.shape[1] - 1]), np.arange(1, active.shape[1] - 1)
+    ends_precision = precision[:, ends[:, None], ends]
+    cross = precision[:, inner[:, None], ends]  # (n_group, n_specific, 2)
+    regression = np.linalg.solve(ends_precision, cross.swapaxes(1, 2))  # (n_group, 2, n_specific)
+    reduced = precision[:, inner[:, None], inner] - cross @ regression
+    reduced_gradient = gradient[:, inner] - np.einsum("iep,ie->ip", regression, gradient[:, ends])
+    specific = (
+        thresholded(active[:, inner], reduced_gradient, reduced, spec.loading_weight, N_THRESHOLD_SWEEPS)
+        - active[:, inner]
+    )
+    ends_step = np.linalg.solve(ends_precision, gradient[:, ends, None])[..., 0] - np.einsum(
+        "iep,ip->ie", regression, specific
+    )
+    step = np.column_stack([ends_step[:, 0], specific, ends_step[:, 1]])
+    # of the logit, to first order, at abilities of size 2
+    reach = 2.0 * np.abs(ends_step[:, 0]) * (1.0 + np.linalg.norm(active[:, inner], axis=1)) + np.abs(ends_step[:, 1])
+    reach += 2.0 * np.abs(active[:, 0]) * np.linalg.norm(specific, axis=1)
+    shortened: FloatArray = step * np.minimum(1.0, LARGEST_STEP / np.maximum(reach, 1e-300))[:, None]
+    return shortened
+
+
+def best_scale(items: FloatArray, abilities: FloatArray, spec: JointMAP) -> tuple[FloatArray, FloatArray]:
+    """Shift and scale the general ability, and scale the specific ones, to the highest log prior; no logit changes.
+
+    With ``theta_g = m + s theta_g'`` and ``theta_k = t_k theta_k'`` items are
+    ``alpha' = s alpha``, ``K_k' = t_k K_k / s`` and ``c' = c + alpha m``. The best m is a ratio; for given s the best
+    ``t_k^3`` is ``s sum theta_k^2 / (l1 sum |K_k|)``; s is found by a search in one dimension.
+    """
+    slope, specific, intercept = items[:, 0], items[:, 1:-1], items[:, -1]
+    variance = spec.intercept_sd**2
+    shift = (abilities[:, 0].sum() - slope @ intercept / variance) / (len(abilities) + slope @ slope / variance)
+    general = abilities[:, 0] - shift
+    scale = _general_scale(items, general, abilities[:, 1:], spec)
+    scales = l1_scales(specific, abilities[:, 1:], spec.loading_weight, scale)
+    moved = np.column_stack([slope * scale, specific * (scales / scale), intercept + slope * shift])
+    return moved, np.column_stack([general / scale, abilities[:, 1:] / scales])
+
+
+def _general_scale(items: FloatArray, general: FloatArray, specific: FloatArray, spec: JointMAP) -> float:
+    """Best scale s of the general ability."""
+    slope, spread = items[:, 0], float(general @ general)
+    linear, square = float(slope.sum()), float(slope @ slope)
+    sizes, spreads = spec.loading_weight * np.abs(items[:, 1:-1]).sum(axis=0), np.sum(specific**2, axis=0)
+    least = 1.5 * float(np.sum(np.cbrt(spreads * sizes**2)))  # l1 |K'| + |theta'|^2 / 2 at the best t, for s = 1
+
+    def penalty(logarithm: float) -> float:
+        scale = np.exp(logarithm)
+        # sum (s alpha - 1)^2 / (2 slope_sd^2) without its constant; |theta_g|^2 / 2 falls as s^-2, and at the best t_k
+        # the specific part as s^(-2/3).
+        slopes = (scale**2 * square - 2.0 * scale * linear) / (2.0 * spec.slope_sd**2)
+        return float(slopes + spread / (2.0 * scale**2) + least * scale ** (-2.0 / 3.0))
+
+    reach = np.log(SCALE_RANGE)
+    optimum = minimize_scalar(penalty, bounds=(-reach, reach), method="bounded", options={"xatol": 1e-9})
+    return float(np.exp(optimum.x)) if optimum.fun < penalty(0.0) else 1.0
+
+
+def best_axes(items: FloatArray, abilities: FloatArray, spec: JointMAP) -> tuple[FloatArray, FloatArray]:
+    """Rotate the specific abilities, and K with them, to a higher log prior; no logit changes.
+
+    Every rotation removes the zeros of K until the next step of the items restores them, so a tiny gain is refused.
+    """
+    transform = best_transform(items[:, 1:-1], abilities[:, 1:], spec.loading_weight)
+    rotated = abilities[:, 1:] @ np.linalg.inv(transform).T
+    moved = np.column_stack([items[:, 0], items[:, 1:-1] @ transform, items[:, -1]])
+    before = log_prior(items, abilities, spec)
+    after = log_prior(moved, np.column_stack([abilities[:, 0], rotated]), spec)
+    if after - before <= LEAST_GAIN * abs(before):
+        return items, abilities
+    return moved, np.column_stack([abilities[:, 0], rotated])
+
+
+def canonical(items: FloatArray) -> FloatArray:
+    """Give loadings and intercepts ``(alpha, alpha K, c)`` of items ``(alpha, K, c)``, (n_items, n_dims + 1)."""
+    result = items.copy()
+    result[:, 1:-1] *= items[:, :1]
+    return result
+
+
+def item_derivatives(data: NestedData, items: FloatArray, abilities: FloatArray) -> list[NestedDerivatives]:
+    """Differentiate in every item's (alpha, K, c), abilities given: of each group, in its active dimensions."""
+    return [_group_derivatives(data, group, items, abilities) for group in data.groups]
+
+
+def _group_derivatives(data: NestedData, group: Group, items: FloatArray, abilities: FloatArray) -> NestedDerivatives:
+    active = active_items(items, group)
+    design = np.column_stack([abilities[:, group.dims], np.ones(len(abilities))]).astype(data.responses.dtype)
+    general_design = design[:, [0, -1]]
+    squares, general_squares = packed_products(design), packed_products(general_design)
+    slopes, packed, total = np.empty_like(active), np.empty((len(active), squares.shape[1])), 0.0
+    general_slopes, general_packed = np.zeros((len(active), 2)), np.zeros((len(active), 3))
+    for block in _blocks(data, group, active, design):
+        rows = slice(block.items.start - group.items.start, block.items.stop - group.items.start)
+        slopes[rows], packed[rows] = block.whole.slope.T @ design, block.whole.curvature.T @ squares
+        total += block.whole.log_likelihood
+        if block.general is not None:
+            general_slopes[rows] = block.general.slope.T @ general_design
+            general_packed[rows] = block.general.curvature.T @ general_squares
+            total += data.general_weight * block.general.log_likelihood
+    gradient, precision = _in_own_parameters(active, slopes, unpack(packed, design.shape[1]))
+    ends = np.array([0, design.shape[1] - 1])
+    gradient[:, ends] += data.general_weight * general_slopes
+    precision[:, ends[:, None], ends] += data.general_weight * unpack(general_packed, 2)
+    return NestedDerivatives(total, gradient, precision)
+
+
+def _in_own_parameters(
+    active: FloatArray, gradient: FloatArray, precision: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Transform derivatives in (alpha, alpha K, c) into those in (alpha, K, c), by the chain rule."""
+    slope, specific = active[:, 0], active[:, 1:-1]
+    chain = np.zeros_like(precision)  # of each own parameter (row) on each canonical one
+    chain[:, 0, 0] = chain[:, -1, -1] = 1.0
+    chain[:, 0, 1:-1] = specific
+    inner = np.arange(1, active.shape[1] - 1)
+    chain[:, inner, inner] = slope[:, None]
+    return np.einsum("ijk,ik->ij", chain, gradient), chain @ precision @ chain.swapaxes(1, 2)
+
+
+def ability_derivatives(data: NestedData, items: FloatArray, abilities: FloatArray) -> NestedDerivatives:
+    """Differentiate in every model's ability, items given."""
+    n_models, n_dims = abilities.shape
+    gradient, precision = np.zeros((n_models, n_dims)), np.zeros((n_models, n_dims, n_dims))
+    total = 0.0
+    for group in data.groups:
+        active = active_items(items, group)
+        loadings = canonical(active)[:, :-1].astype(data.responses.dtype)
+        design = np.column_stack([abilities[:, group.dims], np.ones(n_models)]).astype(data.responses.dtype)
+        squares, inside = packed_products(loadings), np.ix_(np.arange(n_models), group.dims, group.dims)
+        packed = np.zeros((n_models, squares.shape[1]))
+        for block in _blocks(data, group, active, design):
+            rows = slice(block.items.start - group.items.start, block.items.stop - group.items.start)
+            gradient[:, group.dims] += block.whole.slope @ loadings[rows]
+            packed += block.whole.curvature @ squares[rows]
+            total += block.whole.log_likelihood
+            if block.general is not None:
+                gradient[:, 0] += data.general_weight * (block.general.slope @ loadings[rows, 0])
+                packed[:, 0] += data.general_weight * (block.general.curvature @ squares[rows, 0])
+                total += data.general_weight * block.general.log_likelihood
+        precision[inside] += unpack(packed, group.dims.size)
+    return NestedDerivatives(total, gradient, precision)
+
+
+def active_items(items: FloatArray, group: Group) -> FloatArray:
+    """(alpha, K, c) of a group's items in its active dimensions, (n_group, n_active + 1)."""
+    return items[group.items][:, np.append(group.dims, items.shape[1] - 1)]
+
+
+def _blocks(data: NestedData, group: Group, active: FloatArray, design: FloatArray) -> Iterator[_Block]:
+    """Give the terms of each block of a group's items."""
+    coefficients = canonical(active).astype(design.dtype)
+    size = max(BLOCK_CELLS // len(design), 16)
+    for first in range(group.items.start, group.items.stop, size):
+        block = slice(first, min(first + size, group.items.stop))
+        rows = slice(block.start - group.items.start, block.stop - group.items.start)
+        canonical_rows = coefficients[rows]
+        whole = _terms(data, block, design @ canonical_rows.T)
+        general = None
+        if data.general_weight > 0.0:
+            general = _terms(data, block, design[:, [0, -1]] @ canonical_rows[:, [0, -1]].T)
+        yield _Block(block, whole, general)
+
+
+def _terms(data: NestedData, block: slice, x: FloatArray) -> Terms:
+    """Terms of a block of logits (n_models, n_block)."""
+    responses = data.responses[:, block]
+    weights = None if data.weights is None else data.weights[:, block]
+    lower = data.lower_asymptote[block]
+    if np.any(lower):
+        return guessing_terms(x, responses, weights, asymptotes_of(lower, np.ones_like(lower)))
+    # log P = y x - log(1 + e^x) = y x - max(x, 0) + log sigmoid(|x|).
+    larger = 1.0 / (1.0 + np.exp(-np.abs(x)))  # sigmoid(|x|)
+    sigmoid = np.where(x >= 0.0, larger, 1.0 - larger)
+    curvature = sigmoid * (1.0 - sigmoid)
+    # a log-likelihood of 0 in cells that were not observed: their response is 0
+    cells = np.log(larger)
+    cells -= np.maximum(x, 0.0)
+    cells += responses * x
+    slope = responses - sigmoid
+    if weights is not None:
+        cells, slope, curvature = cells * weights, slope * weights, curvature * weights
+    return Terms(float(cells.sum(dtype=np.float64)), slope, curvature)

@@ -7,10 +7,11 @@ import numpy as np
 
 from itembank.calibration.calibration_specs import ItemPrior, MarginalML, RelativeItemPrior
 from itembank.calibration.fits import Fit, FitData
-from itembank.calibration.marginal_ml.em import Path, Problem, em_step, run_em
+from itembank.calibration.marginal_ml.em import Path, Problem, em_step, run_em, start_items
 from itembank.calibration.marginal_ml.errors import item_covariances
 from itembank.calibration.marginal_ml.graded import fit_graded
-from itembank.calibration.marginal_ml.grid import (
+from itembank.calibration.marginal_ml.items import best_scale, rescale, with_line
+from itembank.calibration.marginal_ml.posterior import (
     REFUSED_SPACING_TO_SD,
     WIDEST_SPACING_TO_SD,
     ability_grid,
@@ -18,8 +19,6 @@ from itembank.calibration.marginal_ml.grid import (
     is_fine_enough,
     sharpest_sd,
 )
-from itembank.calibration.marginal_ml.prior import best_scale, rescale, with_line
-from itembank.calibration.marginal_ml.start import start_items
 from itembank.calibration.orientation import standardise
 from itembank.errors import ParameterError
 from itembank.irt.family_names import GRADED

@@ -4,6 +4,10 @@ Items of the same levels are worked on together. With expected numbers r_kq of r
 slope a and thresholds c_k (``a theta + c_k`` is the logit of reaching level k) take a step of Fisher scoring on
 ``sum_kq r_kq log P_k(q)`` in every round. Few models leave levels that an item has not shown yet: every item gets, as
 its prior, one more response, spread over levels and abilities as those of all items of these levels are.
+
+Probabilities of the levels of graded items on nodes of ability, with derivatives (Samejima 1969).
+
+Items are rows of slope a and falling thresholds c_k; ``a theta + c_k`` is the logit of reaching level k at all.
 """
 
 from collections.abc import Sequence
@@ -14,13 +18,12 @@ import numpy as np
 
 from itembank.calibration.calibration_specs import MarginalML
 from itembank.calibration.fits import Fit, FitData
-from itembank.calibration.marginal_ml.graded_levels import level_derivatives, level_probabilities, start_thresholds
-from itembank.calibration.marginal_ml.grid import SPACING_TO_SD, WIDEST_SPACING, nodes_for_spacing
+from itembank.calibration.marginal_ml.posterior import SPACING_TO_SD, WIDEST_SPACING, nodes_for_spacing
 from itembank.irt import graded
-from itembank.irt.parameters import AbilityPrior
-from itembank.irt.steps import Steps
+from itembank.irt.parameters import AbilityPrior, Steps
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.numerics.quadrature import log_sum_exp, normal_grid
+from itembank.numerics.stable import sigmoid_pair
 from itembank.progress import ProgressCallback, silent
 
 PRIOR_RESPONSES = 1.0
@@ -142,11 +145,13 @@ def _round(
     moved, information = [], []
     for group, own in zip(groups, items, strict=True):
         counts = np.stack([group.answers(number).T @ posterior for number in range(group.n_levels)], axis=1)
-        following, precision = _in_blocks(own, counts + weight * _pooled(counts), theta)
+        total = counts.sum(axis=0)
+        # The prior: one response, spread over levels and nodes as those of all items of the group are.
+        following, precision = _in_blocks(own, counts + weight * (total / total.sum()), theta)
         moved.append(following)
         information.append(precision)
     scale = float(np.sqrt(np.var(mean) + variance.mean()))  # PX-EM (Liu, Rubin and Wu 1998)
-    ended = tuple(_rescaled(own, float(mean.mean()), scale) for own in moved)
+    ended = tuple(np.column_stack([own[:, 0] * scale, own[:, 1:] + own[:, :1] * float(mean.mean())]) for own in moved)
     lengths = [_lengths(after - before, one) for after, before, one in zip(ended, items, information, strict=True)]
     return Round(ended, float(log_likelihood.sum()), mean, variance, float(max(one.max() for one in lengths)))
 
@@ -170,13 +175,6 @@ def _posterior(
     log_likelihood = log_sum_exp(joint)
     posterior: FloatArray = np.exp(joint - log_likelihood[:, None])
     return log_likelihood, posterior
-
-
-def _pooled(counts: FloatArray) -> FloatArray:
-    """Spread one response over levels and nodes as those of all items of a group are, (n_levels, n_quadrature)."""
-    total = counts.sum(axis=0)
-    result: FloatArray = total / total.sum()
-    return result
 
 
 def _in_blocks(items: FloatArray, counts: FloatArray, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -232,11 +230,6 @@ def _allowed(items: FloatArray, step: FloatArray) -> FloatArray:
     return np.where(is_wrong[:, None], items, moved)
 
 
-def _rescaled(items: FloatArray, mean: float, scale: float) -> FloatArray:
-    """Items for abilities less their mean over their scale."""
-    return np.column_stack([items[:, 0] * scale, items[:, 1:] + items[:, :1] * mean])
-
-
 def _finer(groups: Sequence[Group], found: Round, bounds: tuple[float, float]) -> tuple[FloatArray, FloatArray]:
     """Make nodes whose distance resolves the sharpest posterior of ability."""
     total = np.zeros(found.mean.size)
@@ -269,7 +262,10 @@ def _fit(
         coefficients[group.columns] = items @ to_mean.T
         covariance[group.columns] = to_mean @ _covariance(group, items, nodes[0][:, 0], posterior) @ to_mean.T
         own = items[:, 1:].mean(axis=1, keepdims=True) - items[:, 1:]
-        places[group.columns] = _of_all_levels(own, group.has)
+        # the step to level k is that to the next level at or above k that the items have
+        padded = np.column_stack([np.full(len(own), -np.inf), own, np.full(len(own), np.inf)])
+        following = np.cumsum(group.has)[:-1]  # how many levels lie below level k
+        places[group.columns] = padded[:, following]
     # abilities have mean 0 and variance 1 up to the last step; the sign is that of most slopes
     sign = -1.0 if coefficients[:, 0].sum() < 0.0 else 1.0
     coefficients[:, 0] *= sign
@@ -292,9 +288,41 @@ def _fit(
     )
 
 
-def _of_all_levels(steps: FloatArray, has: BoolArray) -> FloatArray:
-    """Spread steps between the levels that items have over those between all levels, (n_items, n_levels - 1)."""
-    # the step to level k is that to the next level at or above k that the items have
-    padded = np.column_stack([np.full(len(steps), -np.inf), steps, np.full(len(steps), np.inf)])
-    following = np.cumsum(has)[:-1]  # how many levels lie below level k
-    return padded[:, following]
+def level_probabilities(items: FloatArray, theta: FloatArray) -> FloatArray:
+    """Probability of every level at every node, (n_items, n_levels, n_quadrature), never quite zero."""
+    reached, missed = sigmoid_pair(items[:, :1, None] * theta + items[:, 1:, None])
+    ends = np.ones((items.shape[0], 1, theta.size))
+    # S_k - S_(k+1) as a product: the difference of two numbers near 1 would lose all digits
+    result = np.concatenate([ends, reached], axis=1) * np.concatenate([missed, ends], axis=1)
+    result[:, 1:-1] *= -np.expm1(np.diff(items[:, 1:], axis=1))[..., None]
+    positive: FloatArray = np.maximum(result, graded.SMALLEST)
+    return positive
+
+
+def level_derivatives(items: FloatArray, theta: FloatArray) -> FloatArray:
+    """Differentiate level probabilities in slope and thresholds, (n_items, n_levels, n_levels, n_quadrature).
+
+    The second axis is that of levels, the third that of parameters.
+    """
+    n_items, n_levels = items.shape
+    result = np.zeros((n_items, n_levels, n_levels, theta.size))
+    reached, missed = sigmoid_pair(items[:, :1, None] * theta + items[:, 1:, None])
+    slope = reached * missed
+    for step in range(n_levels - 1):  # P_k = S_k - S_(k+1), and threshold k moves S_k alone
+        result[:, step + 1, step + 1] = slope[:, step]
+        result[:, step, step + 1] = -slope[:, step]
+    result[:, :, 0] = result[:, :, 1:].sum(axis=2) * theta
+    return result
+
+
+def start_thresholds(counts: FloatArray) -> FloatArray:
+    """Thresholds at which the levels have these shares of the responses, (n_items, n_levels - 1).
+
+    Parameters
+    ----------
+    counts : (n_items, n_levels)
+        Above zero.
+    """
+    above = np.cumsum(counts[:, ::-1], axis=1)[:, -2::-1] / counts.sum(axis=1, keepdims=True)
+    result: FloatArray = np.log(above) - np.log1p(-above)
+    return result

@@ -1,18 +1,197 @@
 """The M-step: one damped Newton step for all items at once, given the posteriors of ability."""
 
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
+from scipy.optimize import minimize
 
-from itembank.calibration.calibration_specs import ItemPrior
+from itembank.calibration.calibration_specs import ItemPrior, RelativeItemPrior
 from itembank.calibration.fits import FitData
-from itembank.calibration.marginal_ml.grid import AbilityGrid
-from itembank.calibration.marginal_ml.posterior import AbilityPosterior, item_blocks, right_answers, trials
-from itembank.calibration.marginal_ml.prior import AnyItemPrior, prior_terms
+from itembank.calibration.marginal_ml.posterior import AbilityGrid, AbilityPosterior, item_blocks, right_answers, trials
 from itembank.irt.logistic import asymptotes_of, curvature_terms, information_weights, score_terms
 from itembank.numerics.arrays import FloatArray
 from itembank.numerics.stable import sigmoid_terms
 from itembank.numerics.symmetric import packed_products, unpack
+
+
+class LinePrior(NamedTuple):
+    """A `RelativeItemPrior` with the slope of its line for the intercepts; the line's height follows the items."""
+
+    slope_sd: float
+    intercept_sd: float
+    line_slope: float
+
+
+AnyItemPrior: TypeAlias = ItemPrior | LinePrior
+
+
+def with_line(prior: RelativeItemPrior, items: FloatArray) -> LinePrior:
+    """Fit the line of the intercepts (in the loading) to these items by least squares, (n_items, 2)."""
+    centred = items - items.mean(axis=0)
+    size = float(centred[:, 0] @ centred[:, 0])
+    line_slope = float(centred[:, 0] @ centred[:, 1]) / size if size > 0.0 else 0.0
+    return LinePrior(prior.slope_sd, prior.intercept_sd, line_slope)
+
+
+class PriorTerms(NamedTuple):
+    """Log-density with its derivatives."""
+
+    value: float
+    gradient: FloatArray  # (n_items, 2)
+    precision: FloatArray  # (n_items, 2, 2): Minus the second derivatives within each item
+
+
+def prior_terms(items: FloatArray, prior: AnyItemPrior, *, has_common_slope: bool = False) -> PriorTerms:
+    """Log-density of all item parameters (loading, intercept).
+
+    A common slope counts once; its terms stand with the first item, since only sums over items are used.
+    """
+    slopes: PriorTerms | None
+    if isinstance(prior, ItemPrior):
+        slopes = _lognormal_slopes(items[:1, 0] if has_common_slope else items[:, 0], prior)
+    else:
+        slopes = None if has_common_slope else _relative_slopes(items[:, 0], prior)
+    value, gradient, precision = _placed(slopes, items)
+    residual, line_slope = items[:, -1], 0.0
+    if isinstance(prior, LinePrior):
+        # The best height for these items: the gradient needs no derivative of it (envelope theorem).
+        line_slope = prior.line_slope
+        residual = residual - line_slope * items[:, 0]
+        residual = residual - residual.mean()
+    contrast = np.zeros(items.shape[1])
+    contrast[0], contrast[-1] = -line_slope, 1.0
+    weight = 1.0 / prior.intercept_sd**2
+    value += _normal_log_density(residual, prior.intercept_sd)
+    gradient -= weight * residual[:, None] * contrast
+    return PriorTerms(value, gradient, precision + weight * np.outer(contrast, contrast))
+
+
+def _placed(slopes: PriorTerms | None, items: FloatArray) -> PriorTerms:
+    """Terms of all parameters, given those of the slopes (of the first items only when fewer)."""
+    gradient, precision = np.zeros_like(items), np.zeros((*items.shape, items.shape[1]))
+    if slopes is None:
+        return PriorTerms(0.0, gradient, precision)
+    n_slopes = len(slopes.gradient)
+    gradient[:n_slopes, :1], precision[:n_slopes, :1, :1] = slopes.gradient, slopes.precision
+    return PriorTerms(slopes.value, gradient, precision)
+
+
+def log_prior(items: FloatArray, prior: AnyItemPrior | None, *, has_common_slope: bool = False) -> float:
+    """Log-density of all item parameters; zero without a prior."""
+    return 0.0 if prior is None else prior_terms(items, prior, has_common_slope=has_common_slope).value
+
+
+def _relative_slopes(slopes: FloatArray, prior: LinePrior) -> PriorTerms:
+    """Terms of ``sum_i -(a_i / m - 1)^2 / (2 s^2)`` at its best centre ``m = sum a^2 / sum a``, held fixed."""
+    weight, centre = 1.0 / prior.slope_sd**2, float(slopes @ slopes / slopes.sum())
+    # The centre maximises the sum, so that the gradient in the slopes needs no derivative of it.
+    relative = slopes / centre - 1.0
+    precision = np.full((len(slopes), 1, 1), weight / centre**2)
+    value = _normal_log_density(relative, prior.slope_sd)
+    return PriorTerms(value, -weight / centre * relative[:, None], precision)
+
+
+def _lognormal_slopes(slopes: FloatArray, prior: ItemPrior) -> PriorTerms:
+    """Terms of lognormal slopes, as a density of the slope."""
+    sd, log_slope = prior.log_discrimination_sd, np.log(slopes)
+    weighted_residual = (log_slope - prior.log_discrimination_mean) / sd**2
+    value = _normal_log_density(log_slope - prior.log_discrimination_mean, sd) - float(log_slope.sum())
+    # Of log density -(log a - mu)^2 / (2 s^2) - log a: the chain rule in log a.
+    gradient, precision = -(1.0 + weighted_residual) / slopes, (1.0 / sd**2 - 1.0 - weighted_residual) / slopes**2
+    return PriorTerms(value, gradient[:, None], precision[:, None, None])
+
+
+def _normal_log_density(values: FloatArray, sd: float) -> float:
+    """Sum of normal log-densities with mean 0."""
+    constant = values.size * (np.log(sd) + 0.5 * np.log(2.0 * np.pi))
+    return float(-0.5 * np.sum(values**2) / sd**2 - constant)
+
+
+class Scale(NamedTuple):
+    """A normal population of ability: theta = shift + matrix . standard normal."""
+
+    shift: FloatArray
+    matrix: FloatArray
+
+
+def best_scale(
+    mean: FloatArray,
+    covariance: FloatArray,
+    items: FloatArray,
+    prior: AnyItemPrior | None,
+    *,
+    has_common_slope: bool = False,
+) -> Scale:
+    """Find the population of ability that suits the posteriors, and the item priors on its scale, best.
+
+    The parameter expansion of EM (Liu, Rubin and Wu 1998, PX-EM): the population's mean m and
+    variance ``W W'`` are fitted as well, then reduced to N(0, I) by `rescale`. Plain EM all but
+    stands still along these directions when abilities are known sharply, as its step is the fraction
+    that the prior weighs in each posterior. With item priors this maximises
+    ``-M (log|W| + tr((W W')^-1 T(m)) / 2) + log prior(W' a, c + a . m)`` over m and W.
+
+    Parameters
+    ----------
+    mean : (n_models, 1)
+        Posterior means of ability.
+    covariance : (n_models, 1, 1)
+    items : (n_items, 2)
+    """
+    centre = mean.mean(axis=0)
+    centred = mean - centre
+    spread = centred.T @ centred / len(mean) + covariance.mean(axis=0)
+    scale = Scale(centre, np.linalg.cholesky(spread))
+    if prior is None:
+        return scale
+    moments = _Moments(len(mean), centre, spread)
+    optimum = minimize(
+        lambda packed: _negative_expanded(packed, moments, items, prior, has_common_slope=has_common_slope),
+        np.array([scale.shift[0], np.log(scale.matrix[0, 0])]),
+        jac=True,
+        method="BFGS",
+        # the gradient is a sum over models, so its tolerance is one for each; the next EM step goes on from here
+        options={"maxiter": 30, "gtol": 1e-6 * len(mean)},
+    )
+    return _unpack(optimum.x)
+
+
+def rescale(items: FloatArray, scale: Scale) -> FloatArray:
+    """Item parameters after the population is moved to N(0, I): ``a' = W' a``, ``c' = c + a . m``."""
+    loadings, intercept = items[:, :-1], items[:, -1]
+    return np.column_stack([loadings @ scale.matrix, intercept + loadings @ scale.shift])
+
+
+class _Moments(NamedTuple):
+    """Number of abilities, their mean and their total covariance."""
+
+    n_models: int
+    centre: FloatArray
+    spread: FloatArray
+
+
+def _negative_expanded(
+    packed: FloatArray, moments: _Moments, items: FloatArray, prior: AnyItemPrior, *, has_common_slope: bool
+) -> tuple[float, FloatArray]:
+    """Minus the objective of `best_scale`, and its gradient in the packed parameters."""
+    n_models, centre, spread = moments
+    shift, matrix = _unpack(packed)
+    back = np.linalg.inv(matrix)
+    total = spread + np.outer(centre - shift, centre - shift)
+    whitened = back @ total @ back.T
+    terms = prior_terms(rescale(items, Scale(shift, matrix)), prior, has_common_slope=has_common_slope)
+    loadings = items[:, :-1]
+    value = -n_models * (np.log(np.diag(matrix)).sum() + 0.5 * np.trace(whitened)) + terms.value
+    # Derivatives of the population part in m and W, and those of the log prior by a' = W' a and c' = c + a . m.
+    shift_slope = n_models * back.T @ back @ (centre - shift) + loadings.T @ terms.gradient[:, -1]
+    matrix_slope = n_models * back.T @ (whitened - np.eye(1)) + loadings.T @ terms.gradient[:, :-1]
+    slope = np.concatenate([shift_slope, (matrix_slope * matrix).ravel()])  # the chain rule in log W
+    return -value, -slope
+
+
+def _unpack(packed: FloatArray) -> Scale:
+    """Turn (m, log W) into a scale: the logarithm keeps W positive in an unconstrained search."""
+    return Scale(packed[:1], np.exp(packed[1:])[:, None])
+
 
 LARGEST_SLOPE = 12.0
 LARGEST_INTERCEPT = 40.0
@@ -104,18 +283,13 @@ def improve_items(
     else:
         step = _separate_steps(items, gradient, precision)
         step *= np.minimum(1.0, LARGEST_STEP / _reach(step))[:, None]
-    moved = items + _fraction_within_bounds(items, step)[:, None] * step
+    # Up to each item's first bound and no further: cutting one parameter alone could lower the objective.
+    with np.errstate(divide="ignore", invalid="ignore"):
+        room = np.where(step != 0.0, (np.sign(step) * LIMITS - items) / step, np.inf)
+    moved = items + np.clip(room.min(axis=1), 0.0, 1.0)[:, None] * step
     if isinstance(prior, ItemPrior):
         moved[:, 0] = np.maximum(moved[:, 0], 0.3 * items[:, 0])  # a lognormal slope stays positive
     return within_bounds(moved)
-
-
-def _fraction_within_bounds(items: FloatArray, step: FloatArray) -> FloatArray:
-    """Fraction of each item's step up to its first bound: cutting one parameter alone could lower the objective."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        room = np.where(step != 0.0, (np.sign(step) * LIMITS - items) / step, np.inf)
-    result: FloatArray = np.clip(room.min(axis=1), 0.0, 1.0)
-    return result
 
 
 def with_prior(
@@ -126,16 +300,11 @@ def with_prior(
         return derivatives
     terms = prior_terms(items, prior, has_common_slope=has_common_slope)
     # A lognormal prior curves upwards far out; only its downward curvature may shorten the step.
-    precision = derivatives.precision + _never_negative(terms.precision)
-    return ItemDerivatives(derivatives.gradient + terms.gradient, precision)
-
-
-def _never_negative(precision: FloatArray) -> FloatArray:
-    """Raise negative diagonals to zero."""
-    raised = precision.copy()
+    raised = terms.precision.copy()
     diagonal = np.einsum("ijj->ij", raised)
     diagonal[:] = np.maximum(diagonal, 0.0)
-    return raised
+    precision = derivatives.precision + raised
+    return ItemDerivatives(derivatives.gradient + terms.gradient, precision)
 
 
 def _separate_steps(items: FloatArray, gradient: FloatArray, precision: FloatArray) -> FloatArray:

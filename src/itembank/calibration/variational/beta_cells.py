@@ -23,7 +23,7 @@ import numpy as np
 from scipy.special import digamma, expit, gammaln, log_expit, zeta
 
 from itembank.calibration.variational.cells import SMALLEST_VARIANCE, Cells
-from itembank.irt.beta_ends import CLIPPED_LOGIT
+from itembank.irt.beta import CLIPPED_LOGIT
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.numerics.gamma import trigamma
 

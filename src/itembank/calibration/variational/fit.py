@@ -1,4 +1,13 @@
-"""Variational calibration (tinyBenchmarks 4.4): start, ascent, result."""
+"""Variational calibration (tinyBenchmarks 4.4): start, ascent, result.
+
+Probabilities far outside what their Beta expects, drawn in to the edge of it (Winsor's way with outliers).
+
+The log-likelihood of a probability y is linear in its logit L, so the gradient of a y near zero has no limit: clipped
+at 1e-6 one such cell weighs as much as thousands of others where the precision is high, though all it says is "too
+small to distinguish from zero". The item model expects L to have mean ``m = psi(a) - psi(b)`` and variance
+``psi1(a) + psi1(b)``, with ``a = p phi`` and ``b = (1 - p) phi``; beyond five standard deviations L counts as if it
+were there. True draws of a Beta go that far once in 400 at worst (p phi near 0, where -L is nearly exponential).
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -6,31 +15,161 @@ from functools import partial
 from typing import Any, NamedTuple, cast
 
 import numpy as np
+from scipy.special import digamma, expit, polygamma
 
 from itembank.calibration.calibration_specs import Variational
-from itembank.calibration.fits import Fit, FitData
+from itembank.calibration.fits import START_PRECISION, Fit, FitData
 from itembank.calibration.orientation import Oriented, empirical_prior, reordered, standardise
-from itembank.calibration.precision_prior import START_PRECISION
-from itembank.calibration.two_starts import advice
-from itembank.calibration.variational import positive
+from itembank.calibration.start import ROUGH_TOLERANCE, End, Started, advice, better_start, start_values
 from itembank.calibration.variational.ascent import Ascent, ascend
 from itembank.calibration.variational.beta_binomial_cells import BetaBinomialRule
-from itembank.calibration.variational.beta_cells import BetaRule, Few, make_table
-from itembank.calibration.variational.blocks import Blocks, ResponseBlocks, is_small, make_blocks, table_groups
+from itembank.calibration.variational.beta_cells import LARGEST_LOGIT, BetaRule, Few, Table, make_table
+from itembank.calibration.variational.blocks import (
+    Blocks,
+    ResponseBlocks,
+    coded_blocks,
+    is_small,
+    make_blocks,
+    table_groups,
+)
 from itembank.calibration.variational.cells import jaakkola_jordan, normal_expectation
-from itembank.calibration.variational.coded_blocks import coded_blocks
-from itembank.calibration.variational.outlying import MOST_SDS, draw_in
-from itembank.calibration.variational.passes import CellRule, item_statistics
+from itembank.calibration.variational.passes import CellRule, item_statistics, logit_moments
 from itembank.calibration.variational.precision import learn
 from itembank.calibration.variational.scale import in_general_axes, rescale
-from itembank.calibration.variational.starts import from_nothing, start_of_tasks
-from itembank.calibration.variational.state import Posterior, start_posterior
-from itembank.calibration.variational.updates import update_items
+from itembank.calibration.variational.state import Posterior, TaskPrior, start_posterior
+from itembank.calibration.variational.updates import note_of_least_slopes, start_tasks, update_items
 from itembank.irt.family_names import WITH_PRECISION
 from itembank.irt.parameters import AbilityPrior
 from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.numerics.stable import softplus
 from itembank.progress import ProgressCallback, silent
 from itembank.responses.item_codes import ItemCodes
+
+START_VARIANCE = 0.1
+"""Of the abilities at the start: anything up to the prior's variance, one. From 0.01 to 1 the ends are the same."""
+
+
+def start_of_tasks(data: FitData, n_dims: int) -> TaskPrior | None:
+    """Start of the centres that items of one task share, if they do."""
+    return None if data.task_index is None else start_tasks(data.task_index, n_dims + 1)
+
+
+def from_nothing(blocks: ResponseBlocks, data: FitData, spec: Variational, rule: CellRule) -> Started[Ascent]:
+    """Go part of the way from the better of two starts."""
+    climb = partial(_part_of_the_way, blocks, data, spec, rule)
+    return better_start(climb, _end, start_values(data), data.observed, n_dims=spec.n_dims)
+
+
+def _end(ascent: Ascent) -> End:
+    posterior = ascent.posterior
+    return End(posterior.item_mean, posterior.ability_mean, ascent.history[-1])
+
+
+def _part_of_the_way(
+    blocks: ResponseBlocks, data: FitData, spec: Variational, rule: CellRule, abilities: FloatArray
+) -> Ascent:
+    """Ascend from these abilities, (n_models, n_dims), until the end is near."""
+    covariance = np.tile(START_VARIANCE * np.eye(spec.n_dims), (len(abilities), 1, 1))
+    start = start_posterior(
+        abilities,
+        covariance,
+        blocks.n_items,
+        has_common_slope=spec.item_model == "1pl",
+        is_nested=spec.item_model == "nested",
+        is_positive=spec.positive_discrimination,
+        tasks=start_of_tasks(data, spec.n_dims),
+    )
+    return ascend(
+        blocks,
+        start,
+        rule,
+        tolerance=max(ROUGH_TOLERANCE, spec.tolerance),
+        max_sweeps=spec.max_iterations,
+        progress=silent,
+        is_rough=True,
+    )
+
+
+MOST_SDS = 5.0
+"""Distance from its expectation at which a logit counts as outlying."""
+NODES_PER_UNIT = 32
+"""The nearest of them is near enough: limits may be off by 1 % of a standard deviation."""
+
+
+class DrawnIn(NamedTuple):
+    """Responses with the outlying ones at the edge of what is expected, and how many these are."""
+
+    blocks: Blocks
+    n_cells: int
+
+
+class _Expected(NamedTuple):
+    """Mean of L, its derivative in the logit, and its variance, at nodes of the logit, each (n_nodes,)."""
+
+    mean: FloatArray
+    slope: FloatArray
+    variance: FloatArray
+
+
+def draw_in(blocks: Blocks, posterior: Posterior, rule: BetaRule) -> DrawnIn:
+    """Move outlying logits of probabilities; the uncertainty of the item model's own logits counts as spread."""
+    expected = [_expected(table, blocks.values.dtype) if isinstance(table, Table) else None for table in rule.tables]
+    values, sums, n_cells = blocks.values, blocks.sums, 0
+    for part, mean, variance in logit_moments(blocks, posterior):
+        group, within = blocks.group_at(part), np.clip(mean, -LARGEST_LOGIT, LARGEST_LOGIT)
+        tabulated = expected[group] if isinstance(group, int) else None
+        if tabulated is None:
+            of_item = np.broadcast_to(group, mean.shape[:1])
+            precision, lower = (array[of_item][:, None] for array in (rule.precision, rule.lower_asymptote))
+            of_cells = _expected_at(within.astype(np.float64), precision, lower)
+        else:
+            index = np.rint((within + LARGEST_LOGIT) * NODES_PER_UNIT).astype(np.intp)
+            of_cells = _Expected(*(column.take(index) for column in tabulated))
+        distance = blocks.values[part] - of_cells.mean
+        # Variance of L given the logit, and that of its mean because the logit is uncertain (delta method).
+        spread = of_cells.variance + variance * of_cells.slope**2
+        is_far = distance**2 > MOST_SDS**2 * spread
+        if blocks.weights is not None:
+            is_far &= blocks.weights[part] > 0.0
+        if not is_far.any():
+            continue
+        if n_cells == 0:  # what was given stays as it is
+            values, sums = values.copy(), None if sums is None else sums.copy()
+        n_cells += int(is_far.sum())
+        rows, columns = np.nonzero(is_far)
+        before = blocks.values[part][is_far]
+        excess = np.sign(distance) * (np.abs(distance) - MOST_SDS * np.sqrt(spread))
+        after = before - excess[is_far]
+        values[part][rows, columns] = after
+        if sums is not None:
+            np.add.at(sums, rows + part.start, _constants(after) - _constants(before))
+    return DrawnIn(blocks if n_cells == 0 else replace(blocks, values=values, sums=sums), n_cells)
+
+
+def _expected(table: Table, dtype: np.dtype[np.floating]) -> _Expected:
+    """Tabulate for one precision and lower asymptote."""
+    half = round(LARGEST_LOGIT * NODES_PER_UNIT)
+    columns = _expected_at(np.arange(-half, half + 1) / NODES_PER_UNIT, table.precision, table.lower_asymptote)
+    return _Expected(*(column.astype(dtype) for column in columns))
+
+
+def _expected_at(logits: FloatArray, precision: FloatArray | float, lower: FloatArray | float) -> _Expected:
+    """Give mean of L, its slope and its variance at logits, by the special functions."""
+    height = 1.0 - lower
+    sigmoid, complement = expit(logits), expit(-logits)
+    a = precision * (lower + height * sigmoid)
+    b = precision * height * complement
+    variance = polygamma(1, a) + polygamma(1, b)
+    slope = precision * height * sigmoid * complement * variance
+    return _Expected(digamma(a) - digamma(b), slope, variance)
+
+
+def _constants(log_odds: FloatArray) -> FloatArray:
+    """``log(1 - y)`` and ``-log(y (1 - y))``, (n, 2), as `Blocks.sums` has them."""
+    log_odds = log_odds.astype(np.float64)
+    below, above = softplus(-log_odds), softplus(log_odds)
+    return np.column_stack([-above, above + below])
+
 
 SUBSET_SIZE = 3000
 """Of many items, so many are fitted first: they determine abilities well enough for the others to need few sweeps."""
@@ -157,7 +296,8 @@ def _of_codes(data: FitData, codes: ItemCodes, spec: Variational) -> _Some:
     is_single = _is_single(data, spec)
     dtype: np.dtype[np.floating] = np.dtype(np.float32 if is_single else np.float64)
     counts = codes.counts()
-    chosen = spread_over_difficulty(counts.mean, _subset_size(codes))
+    most = max(MOST_SUBSET_CELLS // codes.n_models, LEAST_SUBSET_SIZE)
+    chosen = spread_over_difficulty(counts.mean, min(most, SUBSET_SIZE, codes.n_items))
     of_some = data.take_items(chosen)
     numbers = of_some.decoded()
     blocks: ResponseBlocks
@@ -167,12 +307,6 @@ def _of_codes(data: FitData, codes: ItemCodes, spec: Variational) -> _Some:
         blocks = coded_blocks(codes.take(chosen), of_some.lower_asymptote, dtype)
     all_blocks = partial(coded_blocks, codes, data.lower_asymptote, dtype, is_complete=counts.is_complete)
     return _Some(numbers, blocks, all_blocks)
-
-
-def _subset_size(codes: ItemCodes) -> int:
-    """Return how many of very many items are fitted first."""
-    most = max(MOST_SUBSET_CELLS // codes.n_models, LEAST_SUBSET_SIZE)
-    return min(most, SUBSET_SIZE, codes.n_items)
 
 
 def _is_single(data: FitData, spec: Variational) -> bool:
@@ -276,7 +410,7 @@ def _fit(ended: _Ended, spec: Variational, rules: Rules, *, n_sweeps: int, is_de
             f"; {n_outlying} of {blocks.n_cells} responses lie further than {MOST_SDS:g} standard deviations from "
             "what the items expect and count as if at that distance"
         )
-    message += positive.note(posterior)
+    message += note_of_least_slopes(posterior)
     if not is_determined:
         message += advice(n_dims=spec.n_dims, may_be_positive=True)
     oriented, prior = _oriented(posterior)

@@ -3,6 +3,11 @@
 Everything is a matrix product: with ``x = (theta, 1)`` the logit has mean ``E[beta] . E[x]`` and variance
 ``E[x]' S_i E[x] + tr(E[a a'] C_l)`` (S_i, C_l the posterior covariances of item and ability); the sums of weighted
 outer products that the updates need are products with the unique entries of the outer products.
+
+Products of a block of cells with numbers of its items and of its models, whichever models the block has.
+
+A block has all models, some models for all of its items, or a list of models for each of its items. The first two are
+matrix products; the lists are gathered, and what they add to the models is a sparse matrix product.
 """
 
 from collections.abc import Iterator
@@ -10,17 +15,73 @@ from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias, cast
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from itembank.calibration.variational.beta_binomial_cells import BetaBinomialRule
 from itembank.calibration.variational.beta_cells import BetaRule
 from itembank.calibration.variational.blocks import Blocks, Part, ResponseBlocks
 from itembank.calibration.variational.cells import Cells, LogisticRule, guessing_terms
-from itembank.calibration.variational.products import Gathered, ModelNumbers, add_to_models, slope_pairs
 from itembank.calibration.variational.state import Posterior
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.numerics.symmetric import packed_products, triangle
 
 CellRule: TypeAlias = LogisticRule | BetaRule | BetaBinomialRule
+
+
+class ModelNumbers(NamedTuple):
+    """Numbers of the models that the passes multiply with."""
+
+    extended: FloatArray  # (n_models, n_dims + 1): Abilities with a one
+    # (n_models, (n_dims + 1)^2): ``x x'`` of the extended abilities and the covariances of the abilities, upper
+    # triangles one after the other.
+    squares: FloatArray
+    moment: FloatArray  # (n_models, (n_dims + 1)(n_dims + 2) / 2): ``E[x x']``, upper triangles
+
+    def of(self, models: IntArray | None) -> "ModelNumbers | Gathered":
+        """Return the numbers of a block's models."""
+        if models is None:
+            return self
+        if models.ndim == 1:
+            return ModelNumbers(self.extended[models], self.squares[models], self.moment[models])
+        return Gathered(self.squares.take(models, axis=0), self.extended.shape[1] - 1)
+
+    def logits(self, item_mean: FloatArray, of_items: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Mean and variance of the logits of items, (n_block, n_columns) each.
+
+        Parameters
+        ----------
+        item_mean : (n_block, n_dims + 1)
+        of_items : (n_block, (n_dims + 1)^2)
+            What `squares` are multiplied with.
+        """
+        return item_mean @ self.extended.T, of_items @ self.squares.T
+
+    def item_sums(self, curvature: FloatArray, linear: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Sum ``w E[x x']`` and ``linear E[x]`` over the models, of cells (n_block, n_columns)."""
+        return curvature @ self.moment, linear @ self.extended
+
+
+class Gathered(NamedTuple):
+    """Numbers of the models of each item of a block."""
+
+    squares: FloatArray  # (n_block, n_columns, (n_dims + 1)^2): Those of `ModelNumbers`, which hold all others
+    n_dims: int
+
+    def logits(self, item_mean: FloatArray, of_items: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """As that of `ModelNumbers`."""
+        weights = np.zeros((of_items.shape[0], 2, of_items.shape[1]), dtype=of_items.dtype)
+        weights[:, 0, with_one(self.n_dims)] = item_mean
+        weights[:, 1] = of_items
+        found = weights @ self.squares.swapaxes(1, 2)
+        return found[:, 0], found[:, 1]
+
+    def item_sums(self, curvature: FloatArray, linear: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """As that of `ModelNumbers`."""
+        sums = np.stack([curvature, linear], axis=1) @ self.squares
+        n_products = triangle(self.n_dims + 1)[0].shape[0]
+        precision = sums[:, 0, :n_products]
+        precision[:, slope_pairs(self.n_dims)] += sums[:, 0, n_products:]
+        return precision, sums[:, 1, with_one(self.n_dims)]
 
 
 class Block(NamedTuple):
@@ -134,10 +195,26 @@ def cells(blocks: ResponseBlocks, posterior: Posterior, rule: CellRule) -> Itera
     constants = constants_of(blocks, rule)
     for part, numbers, mean, variance in _moments(blocks, posterior):
         if isinstance(rule, BetaRule | BetaBinomialRule):
-            expected = rule.evaluate(part.values, part.weights, _group_of(blocks, part), mean, variance)
+            expected = rule.evaluate(
+                part.values,
+                part.weights,
+                (blocks.group_at(cast("slice", part.items)) if isinstance(blocks, Blocks) else 0),
+                mean,
+                variance,
+            )
         else:
             lower = blocks.lower_asymptote[part.items] if can_guess else None
-            expected = _logistic_cells(part, rule, mean, variance, lower)
+            centred = part.values
+            correction, curvature, log_cosh = rule(mean, variance)
+            if lower is not None:
+                centred, value = guessing_terms(mean, centred, lower[:, None].astype(mean.dtype))
+            else:
+                value = centred * mean
+            value -= log_cosh
+            linear = centred if correction is None else centred + correction
+            if part.weights is not None:
+                linear, curvature, value = linear * part.weights, curvature * part.weights, value * part.weights
+            expected = Cells(linear, curvature, value)
         likelihood = expected.value.sum(axis=1) + constants[part.items]
         yield Block(part.items, part.models, numbers, mean, expected.linear, expected.curvature, likelihood)
 
@@ -153,21 +230,15 @@ def _moments(
 ) -> Iterator[tuple[Part, ModelNumbers | Gathered, FloatArray, FloatArray]]:
     """Give each block, the numbers of its models, and mean and variance of its logits."""
     dtype = blocks.dtype
-    item_mean, of_items = posterior.item_mean.astype(dtype), _item_squares(posterior).astype(dtype)
+    n_dims, covariance = posterior.n_dims, posterior.item_covariance
+    # x' S_i x and tr(E[a a'] C_l) are sums over the entries of two matrices each: one product gives both.
+    squares = packed_products(posterior.item_mean[:, :n_dims]) + _upper(covariance[:, :n_dims, :n_dims])
+    of_items = np.column_stack([_doubled(_upper(covariance), n_dims + 1), _doubled(squares, n_dims)]).astype(dtype)
+    item_mean = posterior.item_mean.astype(dtype)
     of_models = _model_numbers(posterior, dtype)
     for part in blocks.parts():
         numbers = of_models.of(part.models)
         yield part, numbers, *numbers.logits(item_mean[part.items], of_items[part.items])
-
-
-def _item_squares(posterior: Posterior) -> FloatArray:
-    """Give what `squares` of the models are multiplied with for the variance of logits, (n_items, (n_dims + 1)^2).
-
-    ``x' S_i x`` and ``tr(E[a a'] C_l)`` are sums over the entries of two matrices each: one product gives both.
-    """
-    n_dims, covariance = posterior.n_dims, posterior.item_covariance
-    squares = packed_products(posterior.item_mean[:, :n_dims]) + _upper(covariance[:, :n_dims, :n_dims])
-    return np.column_stack([_doubled(_upper(covariance), n_dims + 1), _doubled(squares, n_dims)])
 
 
 def _model_numbers(posterior: Posterior, dtype: np.dtype[np.floating]) -> ModelNumbers:
@@ -179,28 +250,6 @@ def _model_numbers(posterior: Posterior, dtype: np.dtype[np.floating]) -> ModelN
     moment[:, slope_pairs(posterior.n_dims)] += covariance
     squares = np.column_stack([products, covariance])
     return ModelNumbers(abilities.astype(dtype), squares.astype(dtype), moment.astype(dtype))
-
-
-def _group_of(blocks: ResponseBlocks, part: Part) -> int | IntArray:
-    """Group of the items of a block, for families whose blocks are of consecutive items."""
-    return blocks.group_at(cast("slice", part.items)) if isinstance(blocks, Blocks) else 0
-
-
-def _logistic_cells(
-    part: Part, rule: LogisticRule, mean: FloatArray, variance: FloatArray, lower_asymptote: FloatArray | None
-) -> Cells:
-    """Apply a rule to binary responses, and to counts, where a weight is the number of trials."""
-    centred = part.values
-    correction, curvature, log_cosh = rule(mean, variance)
-    if lower_asymptote is not None:
-        centred, value = guessing_terms(mean, centred, lower_asymptote[:, None].astype(mean.dtype))
-    else:
-        value = centred * mean
-    value -= log_cosh
-    linear = centred if correction is None else centred + correction
-    if part.weights is not None:
-        linear, curvature, value = linear * part.weights, curvature * part.weights, value * part.weights
-    return Cells(linear, curvature, value)
 
 
 def constants_of(blocks: ResponseBlocks, rule: CellRule) -> FloatArray:
@@ -227,3 +276,37 @@ def _doubled(packed: FloatArray, size: int) -> FloatArray:
     rows, columns = triangle(size)
     result: FloatArray = packed * np.where(rows == columns, 1.0, 2.0)
     return result
+
+
+def add_to_models(total: FloatArray, cells: FloatArray, of_items: FloatArray, models: IntArray | None) -> None:
+    """Add ``cells' of_items`` to the totals of the models of a block.
+
+    Parameters
+    ----------
+    total : (n_models, n_numbers)
+        Changed in place.
+    cells : (n_block, n_columns)
+    of_items : (n_block, n_numbers)
+    models : None, (n_columns,) or (n_block, n_columns)
+        Which models the columns are; a list of an item may name a model again where its cell is zero.
+    """
+    if models is None:
+        total += cells.T @ of_items
+    elif models.ndim == 1:
+        total[models] += cells.T @ of_items
+    else:
+        n_block, n_columns = cells.shape
+        starts = np.arange(0, cells.size + 1, n_columns)
+        sparse = csr_array((cells.ravel(), models.ravel(), starts), shape=(n_block, total.shape[0]))
+        total += sparse.T @ of_items
+
+
+def slope_pairs(n_dims: int) -> IntArray:
+    """Which upper-triangle entries of ``x x'`` do not involve the one, in the order of a triangle of n_dims."""
+    rows, columns = triangle(n_dims + 1)
+    return np.flatnonzero((rows < n_dims) & (columns < n_dims))
+
+
+def with_one(n_dims: int) -> IntArray:
+    """Which upper-triangle entries of ``x x'`` are the entries of x times its one, in the order of x."""
+    return np.flatnonzero(triangle(n_dims + 1)[1] == n_dims)

@@ -12,14 +12,14 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.special import digamma, expit, gammaln
 
-from itembank.calibration.precision_prior import DIFFERENCE, LEAST, MOST, PRIOR_MEAN, PRIOR_SD
+from itembank.calibration.fits import DIFFERENCE, LEAST, MOST, PRIOR_MEAN, PRIOR_SD
 from itembank.calibration.variational.beta_binomial_cells import BetaBinomialRule, counts_of, log_normaliser, terms
 from itembank.calibration.variational.beta_cells import LARGEST_LOGIT, BetaRule, Few, normaliser
 from itembank.calibration.variational.blocks import Blocks
 from itembank.calibration.variational.cells import node_step
 from itembank.calibration.variational.passes import logit_moments
 from itembank.calibration.variational.state import Posterior
-from itembank.irt.beta_ends import CLIPPED_LOGIT
+from itembank.irt.beta import CLIPPED_LOGIT
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.numerics.quadrature import THREE_NODES
 

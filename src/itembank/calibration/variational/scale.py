@@ -3,18 +3,134 @@
 ``theta' = A (theta - m)`` and ``a' = A^-T a``, ``c' = c + a . m`` leave the distribution of every logit as it was,
 so only the divergence from the prior changes, and the step is taken only if that does not rise. Alternating
 updates of abilities and items would take hundreds of sweeps to cover the same ground.
+
+The shift and the axes of ability that let the bound rise the most, logits unchanged.
+
+Under ``theta' = A (theta - m)``, ``a' = A^-T a``, ``c' = c + a . m`` only these parts of the bound change:
+with K = K(m) the abilities' second moment about m, S the moments of the loadings about the mean of their prior and
+``s(m)`` the variance of the items' intercepts c',
+
+``- n_items / 2 [log s(m) + sum_d log (A^-T S A^-1)_dd - log det A^-T S A^-1]``
+``- n_models / 2 [tr A K A' - log det A K A']``
+
+(the prior's precisions, which follow, taken at their best, and what their own priors say left out).
 """
 
 from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
+from scipy.optimize import linear_sum_assignment
 
-from itembank.calibration.variational.axes import best_centre, general_axes, principal_axes
-from itembank.calibration.variational.bound import divergence
 from itembank.calibration.variational.state import Posterior
-from itembank.calibration.variational.updates import update_item_prior
-from itembank.numerics.arrays import FloatArray
+from itembank.calibration.variational.updates import divergence, update_item_prior
+from itembank.numerics.arrays import FloatArray, IntArray
+
+CENTRE_ROUNDS = 100
+"""Never reached: four or five rounds meet the tolerance in simulated fits."""
+CENTRE_TOLERANCE = 1e-6
+"""Change of the shift, in units of ability, at which the rounds stop."""
+
+
+def best_centre(items: FloatArray, spread: FloatArray, centre: FloatArray, n_items: int, n_models: int) -> FloatArray:
+    """Find the shift m: near the mean of ability, but intercepts should not differ because loadings do.
+
+    Minimises ``n_items log s(m) + n_models log det K(m)`` by bounding both logarithms by their tangents, round after
+    round: ``s(m) = (m, 1)' C (m, 1)`` and ``K(m) = T + (m - mean)(m - mean)'``.
+
+    Parameters
+    ----------
+    items : (n_dims + 1, n_dims + 1)
+        C, the covariance of (loadings, intercept) over items, their uncertainty included.
+    spread : (n_dims, n_dims)
+        T, the covariance of ability over models, its uncertainty included.
+    centre : (n_dims,)
+        Mean of ability.
+    n_items, n_models : int
+
+    Returns
+    -------
+    (n_dims,)
+    """
+    shift, before = centre, np.full(centre.shape, np.inf)
+    extended, slopes, mixed = np.ones(centre.size + 1), items[:-1, :-1], items[:-1, -1]
+    for _ in range(CENTRE_ROUNDS):
+        if np.abs(shift - before).max() < CENTRE_TOLERANCE:
+            break
+        extended[:-1] = shift
+        # log s <= s / s0 + constant and log det K <= tr(K0^-1 K) + constant, equal at the last shift: the sum of the
+        # bounds is quadratic in m, and its minimum is never above the last value.
+        item_weight = n_items / (extended @ items @ extended)
+        away = shift - centre
+        ability_weight = n_models * np.linalg.inv(spread + away[:, None] * away)
+        precision, linear = item_weight * slopes + ability_weight, ability_weight @ centre - item_weight * mixed
+        before, shift = shift, np.linalg.solve(precision, linear)
+    return shift
+
+
+def principal_axes(moment: FloatArray, covariance: FloatArray) -> FloatArray:
+    """Find A that makes K the identity and S diagonal: the best of all.
+
+    Parameters
+    ----------
+    moment : (n_dims, n_dims)
+        K, of ability.
+    covariance : (n_dims, n_dims)
+        S, of the loadings about their mean.
+
+    Returns
+    -------
+    (n_dims, n_dims)
+    """
+    values, vectors = np.linalg.eigh(moment)
+    # K = root root; in whitened axes any rotation keeps K the identity, and the eigenvectors of S there make S diagonal
+    root = (vectors * np.sqrt(values)) @ vectors.T
+    _, vectors = np.linalg.eigh(root @ covariance @ root)
+    return in_place(np.linalg.solve(root, vectors).T)
+
+
+def general_axes(moment: FloatArray, covariance: FloatArray, mean: FloatArray) -> FloatArray:
+    """Find A for which specific loadings have mean zero and no loading is correlated with another.
+
+    The general loading is ``mean' S^-1 a``, the specific ones are what is left, and of the rotations of these the one
+    that makes their abilities uncorrelated. With many more items than models this is the best; abilities then
+    have variance one, and the general one can be correlated with the others.
+
+    Parameters
+    ----------
+    moment, covariance
+        As for `principal_axes`.
+    mean : (n_dims,)
+        Of the loadings.
+
+    Returns
+    -------
+    (n_dims, n_dims)
+        The general ability first.
+    """
+    factor = np.linalg.cholesky(covariance)
+    aligned, _ = np.linalg.qr(np.column_stack([np.linalg.solve(factor, mean), np.eye(mean.shape[0])]))
+    onto: FloatArray = aligned.T @ factor.T  # A, with A^-T = aligned' factor^-1
+    onto[0] *= np.sign(mean @ np.linalg.solve(factor.T, aligned[:, 0]))
+    _, vectors = np.linalg.eigh(onto[1:] @ moment @ onto[1:].T)
+    onto[1:] = vectors.T @ onto[1:]
+    onto /= np.sqrt(np.einsum("dj,jk,dk->d", onto, moment, onto))[:, None]
+    order, signs = _places(onto[1:, 1:])
+    onto[1:] = signs[:, None] * onto[1:][order]
+    return onto
+
+
+def in_place(axes: FloatArray) -> FloatArray:
+    """Order and sign the new axes (rows) so that each stays close to the old axis of its place."""
+    order, signs = _places(axes)
+    placed: FloatArray = signs[:, None] * axes[order]
+    return placed
+
+
+def _places(axes: FloatArray) -> tuple[IntArray, FloatArray]:
+    """Which row comes closest to each old axis, and its sign there."""
+    _, order = linear_sum_assignment(-np.abs(axes.T))
+    return order, np.where(np.diag(axes[order]) < 0.0, -1.0, 1.0)
 
 
 def rescale(posterior: Posterior) -> Posterior:
@@ -56,7 +172,11 @@ def _candidates(posterior: Posterior) -> Iterator[Posterior]:
     """Give the same posterior in other axes."""
     n_dims = posterior.n_dims
     mean = posterior.item_mean.mean(axis=0)
-    items = _covariance(posterior.item_mean, posterior.item_covariance, _centres(posterior, mean))
+    items = _covariance(
+        posterior.item_mean,
+        posterior.item_covariance,
+        (mean if posterior.item_prior.tasks is None else posterior.item_prior.centre),
+    )
     average = posterior.ability_mean.mean(axis=0)
     spread = _covariance(posterior.ability_mean, posterior.ability_covariance, average)
     centre = best_centre(items, spread, average, n_items=posterior.n_items, n_models=len(posterior.ability_mean))
@@ -67,11 +187,6 @@ def _candidates(posterior: Posterior) -> Iterator[Posterior]:
         yield transform(posterior, np.diag(1.0 / np.sqrt(np.diag(moment))), centre)
     else:
         yield transform(posterior, principal_axes(moment, loadings), centre)
-
-
-def _centres(posterior: Posterior, mean: FloatArray) -> FloatArray:
-    """Give what items differ about: centres of their own, or the mean of all."""
-    return mean if posterior.item_prior.tasks is None else posterior.item_prior.centre
 
 
 def _covariance(means: FloatArray, covariances: FloatArray, centre: FloatArray) -> FloatArray:

@@ -9,8 +9,8 @@ import polars as pl
 from itembank.bank.banks import Bank
 from itembank.errors import DataError, ParameterError
 from itembank.numerics.arrays import FloatArray, mean_where_known
+from itembank.numerics.parallel import one_blas_thread
 from itembank.numerics.random import as_generator
-from itembank.numerics.threads import one_blas_thread
 from itembank.progress import ProgressCallback, part_of, silent
 from itembank.readers.compute import TrainingCompute
 from itembank.responses.responses import ResponseMatrix

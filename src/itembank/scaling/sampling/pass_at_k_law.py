@@ -8,8 +8,8 @@ import numpy as np
 from itembank.bank.banks import Bank
 from itembank.errors import DataError, ItembankWarning, ParameterError, shown
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+from itembank.numerics.parallel import one_blas_thread
 from itembank.numerics.random import as_generator
-from itembank.numerics.threads import one_blas_thread
 from itembank.progress import ProgressCallback, part_of, silent
 from itembank.responses.responses import ResponseMatrix
 from itembank.scaling.sampling.interval_calibration import (

@@ -11,8 +11,8 @@ from itembank.checks import check_fraction, check_whole
 from itembank.errors import ParameterError
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.numerics.intervals import normal_reach
+from itembank.numerics.parallel import one_blas_thread
 from itembank.numerics.random import as_generator
-from itembank.numerics.threads import one_blas_thread
 from itembank.progress import ProgressCallback, part_of, silent
 from itembank.responses.responses import ResponseMatrix
 from itembank.scaling.sampling.cell_posterior import CellPosterior, Counts, cell_posterior

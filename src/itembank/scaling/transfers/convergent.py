@@ -13,8 +13,8 @@ from itembank.calibration.calibration_specs import CalibrationSpec
 from itembank.checks import check_fraction, check_one_of, check_whole
 from itembank.errors import DataError, ParameterError, shown
 from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.numerics.parallel import one_blas_thread
 from itembank.numerics.random import as_generator
-from itembank.numerics.threads import one_blas_thread
 from itembank.progress import ProgressCallback, silent
 from itembank.responses.responses import ResponseMatrix
 from itembank.scaling.scenario_fits import fit_scenarios, responses_and_spec

@@ -7,8 +7,8 @@ import numpy as np
 from itembank.bank.banks import Bank
 from itembank.errors import DataWarning, ParameterError, warn, warned_once
 from itembank.numerics.arrays import FloatArray
+from itembank.numerics.parallel import one_blas_thread
 from itembank.numerics.random import as_generator
-from itembank.numerics.threads import one_blas_thread
 from itembank.progress import ProgressCallback, silent
 from itembank.readers.compute import TrainingCompute
 from itembank.responses.responses import ResponseMatrix

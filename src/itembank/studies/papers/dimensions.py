@@ -6,14 +6,24 @@ import numpy as np
 
 from itembank.bank.arguments import GivenResponses, as_responses
 from itembank.calibration.calibration_specs import METHODS, CalibrationSpec
-from itembank.calibration.dimensions import MINIMUM_TO_CHOOSE, TOLERANCE, ParallelAnalysis, parallel_analysis
-from itembank.calibration.held_out_dims import HeldOut, feasible, fit_candidate, hidden_errors, leave_out, thinned
+from itembank.calibration.dimensions import (
+    MINIMUM_TO_CHOOSE,
+    TOLERANCE,
+    HeldOut,
+    ParallelAnalysis,
+    feasible,
+    fit_candidate,
+    hidden_errors,
+    leave_out,
+    parallel_analysis,
+    thinned,
+)
 from itembank.errors import DataError, ParameterError
 from itembank.estimation.folds import TOLERANCE as TOLERANCE_OF_FOLDS
 from itembank.numerics.arrays import BoolArray, FloatArray, mean_where_known
+from itembank.numerics.parallel import one_blas_thread
 from itembank.numerics.random import as_generator
 from itembank.numerics.splits import dealt_out, splits_of
-from itembank.numerics.threads import one_blas_thread
 from itembank.progress import ProgressCallback, silent
 from itembank.responses.responses import ResponseMatrix
 from itembank.responses.validation import check_enough_models, check_models_and_items_have_responses

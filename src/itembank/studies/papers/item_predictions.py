@@ -12,8 +12,8 @@ from itembank.estimation.folds import Fold, folds
 from itembank.estimation.model_abilities import answered_responses, estimate_abilities
 from itembank.irt.bernoulli import probability
 from itembank.numerics.arrays import IntArray, mean_where_known
+from itembank.numerics.parallel import one_blas_thread
 from itembank.numerics.random import as_generator
-from itembank.numerics.threads import one_blas_thread
 from itembank.progress import ProgressCallback, silent
 from itembank.studies.papers.item_predictions_results import Cells, ItemPredictions, ScenarioPredictions
 

@@ -11,8 +11,8 @@ from itembank.errors import DataError
 from itembank.irt.families import information_weights
 from itembank.irt.parameters import ItemParameters
 from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.numerics.parallel import one_blas_thread
 from itembank.numerics.random import as_generator
-from itembank.numerics.threads import one_blas_thread
 from itembank.progress import ProgressCallback, silent
 from itembank.responses.responses import ResponseMatrix
 from itembank.scaling.scenario_fits import ItemSetFit, fit_scenarios, responses_and_spec

@@ -8,8 +8,7 @@ from itembank.bank.arguments import GivenBank, GivenSelection, as_bank, as_whole
 from itembank.bank.banks import Bank
 from itembank.bank.selections import Selection
 from itembank.errors import ParameterError
-from itembank.numerics.arrays import BoolArray
-from itembank.numerics.weights import effective_items
+from itembank.numerics.arrays import BoolArray, effective_items
 from itembank.responses.score_names import OVERALL
 from itembank.studies.papers.selection_weights_results import ChosenWeights, SelectionWeights
 

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from itembank.numerics.arrays import FloatArray, IntArray
-from itembank.numerics.threads import one_blas_thread
+from itembank.numerics.parallel import one_blas_thread
 from itembank.responses.responses import ResponseMatrix
 from itembank.studies.engine import errors_at
 from itembank.studies.folders import CHOICES, PREDICTIONS, RUNS, SECONDS

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
 
-from itembank.irt.difficulty import expected_difficulties
+from itembank.irt.abilities import expected_difficulties
 
 SLOPE, INTERCEPT = np.array([1.2, 0.3, -0.05]), np.array([0.7, -0.4, 1.1])
 ROOTS = np.array([[[0.1, 0.0], [0.05, 0.2]], [[0.3, 0.0], [-0.1, 0.3]], [[0.2, 0.0], [0.1, 0.1]]])

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from itembank.calibration.marginal_ml.grid import ability_grid
-from itembank.calibration.marginal_ml.start import START_SD, _provisional
+from itembank.calibration.marginal_ml.em import START_SD, _provisional
+from itembank.calibration.marginal_ml.posterior import ability_grid
 
 
 def test_provisional_posteriors_are_normal_around_the_given_abilities():

@@ -7,7 +7,7 @@ import pytest
 
 from itembank.calibration.calibration_specs import Variational
 from itembank.calibration.fits import FitData
-from itembank.calibration.variational import blocks, coded_blocks, fit
+from itembank.calibration.variational import blocks, fit
 from itembank.calibration.variational.ascent import improve_items
 from itembank.calibration.variational.cells import normal_expectation
 from itembank.calibration.variational.fit import fit_variational
@@ -44,7 +44,6 @@ DESIGNS = {"blocks": of_models_that_ran, "scattered": scattered, "complete": com
 
 @pytest.fixture(params=list(DESIGNS))
 def observed(request, monkeypatch):
-    monkeypatch.setattr(coded_blocks, "CELLS_PER_BLOCK", 200)
     monkeypatch.setattr(blocks, "CELLS_PER_BLOCK", 200)
     return DESIGNS[request.param]()
 
@@ -61,7 +60,7 @@ def data_of(observed, seed=1, guessing=0.0):
 def both(observed, **options):
     numbers, coded = data_of(observed, **options)
     of_numbers = blocks.make_blocks(numbers, single_precision=False)
-    return of_numbers, coded_blocks.coded_blocks(coded.codes, coded.lower_asymptote, DOUBLE)
+    return of_numbers, blocks.coded_blocks(coded.codes, coded.lower_asymptote, DOUBLE)
 
 
 def test_every_answer_is_in_one_block_once(observed):
@@ -78,7 +77,7 @@ def test_every_answer_is_in_one_block_once(observed):
 
 
 def test_blocks_of_whole_benchmarks_hold_no_missing_cell_and_lists_few(monkeypatch):
-    monkeypatch.setattr(coded_blocks, "CELLS_PER_BLOCK", 200)
+    monkeypatch.setattr(blocks, "CELLS_PER_BLOCK", 200)
     for design, most in ((of_models_that_ran, 1.0), (scattered, 2.0)):
         observed = design()
         held = sum(part.values.size for part in both(observed)[1].parts())
@@ -124,8 +123,7 @@ def test_statistics_of_all_items_are_those_of_parts_together(observed):
 def test_the_fit_is_that_of_numbers(design, monkeypatch):
     monkeypatch.setattr(fit, "SUBSET_SIZE", 50)
     monkeypatch.setattr(blocks, "MOST_COUPLED_CELLS", 0)  # numbers would take coupled steps, on another way to the end
-    for module in (blocks, coded_blocks):
-        monkeypatch.setattr(module, "CELLS_PER_BLOCK", 1000)
+    monkeypatch.setattr(blocks, "CELLS_PER_BLOCK", 1000)
     numbers, coded = data_of(DESIGNS[design](60, 90), seed=4)
     spec = Variational("2pl", single_precision=False, tolerance=1e-4)
     expected, found = (fit_variational(one, spec, progress=silent) for one in (numbers, coded))
