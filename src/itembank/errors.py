@@ -195,3 +195,9 @@ def _give(caught: list[warnings.WarningMessage]) -> None:
     for key, text in first.items():
         more = counts[key] - 1
         warn(text if more == 0 else f"{text} (And {more} more like it.)", key[0])
+
+
+def first_few(parts: Sequence[str], total: int | None = None) -> str:
+    """Join the first few parts, and say how many more there are (`total` counts all when `parts` is cut already)."""
+    more = (len(parts) if total is None else total) - N_SHOWN
+    return ", ".join(parts[:N_SHOWN]) + (f" and {more} more" if more > 0 else "")

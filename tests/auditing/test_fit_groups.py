@@ -5,7 +5,7 @@ import pytest
 
 from itembank.auditing.fit_groups import item_groups
 from itembank.errors import DataWarning, ParameterError
-from itembank.living.statuses import retire
+from itembank.living.notes import retire
 from tests.auditing.fit_world import bank
 
 

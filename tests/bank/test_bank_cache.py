@@ -216,7 +216,7 @@ def test_files_written_first_give_way(make, user_cache, monkeypatch):
         BankCache(user_folder=user_cache / f"bank {number}").arrays("name", make)
         path = user_cache / f"bank {number}" / "name.safetensors"
         os.utime(path, (number, number))
-    monkeypatch.setattr("itembank.files.user_cache.MOST_BYTES", 3 * path.stat().st_size)
+    monkeypatch.setattr("itembank.files.atomic.MOST_BYTES", 3 * path.stat().st_size)
     BankCache(user_folder=user_cache / "bank 4").arrays("name", make)
     assert sorted(path.parent.name for path in user_cache.rglob("*.safetensors")) == ["bank 2", "bank 3", "bank 4"]
 

@@ -7,7 +7,7 @@ import pytest
 
 from itembank.bank.bank_files import load_bank, save_bank
 from itembank.bank.bank_records import record_digest
-from itembank.bank.fingerprint import bank_fingerprint, data_fingerprint
+from itembank.bank.banks import bank_fingerprint, data_fingerprint
 from itembank.errors import BankError, IntegrityError
 from tests.bank.banks import make_bank, with_family
 

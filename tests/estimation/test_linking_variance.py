@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 from itembank import estimate
-from itembank.bank.linked_batches import BATCH, LINKING_ERROR, batches
+from itembank.bank.marks import BATCH, LINKING_ERROR, batches
 from itembank.responses.responses import ResponseMatrix
 from tests.living.living import measured_bank
 

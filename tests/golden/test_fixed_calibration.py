@@ -14,8 +14,8 @@ import pytest
 
 from itembank.irt.parameters import AbilityPrior, ItemParameters
 from itembank.living.fixed_parameters import FixedParameters, calibrate_fixed
-from itembank.living.linking_data import LinkingData
-from itembank.living.stocking_lord import stocking_lord
+from itembank.living.linking_answers import LinkingData
+from itembank.living.scale_links import stocking_lord
 from tests.golden.cases import item_parameters, read_results, standard_errors
 
 NAME = "sim_fixed_calibration"

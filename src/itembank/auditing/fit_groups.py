@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 
 from itembank.auditing.fit_statistics import ItemGroup
-from itembank.bank.bank_lineage import aside_items
+from itembank.bank.bank_views import aside_items
 from itembank.bank.banks import Bank
 from itembank.errors import DataError, DataWarning, ParameterError, remedy, shown, warn
 from itembank.estimation.observations import bank_positions

@@ -9,7 +9,7 @@ from itembank.bank.bank_records import RECORD
 from itembank.bank.banks import Bank
 from itembank.bank.selections import Selection
 from itembank.errors import DataError, ParameterError, remedy
-from itembank.files.hub_names import is_hub_name
+from itembank.files.hub import is_hub_name
 from itembank.readers.agreement import (
     check_same_content,
     check_same_prompts,

@@ -13,9 +13,8 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
 from itembank.errors import ParameterError
-from itembank.files.atomic import replacing_file
-from itembank.files.digests import BLANK, seal, seal_holds
-from itembank.files.user_cache import drop_oldest, user_cache_folder
+from itembank.files.atomic import drop_oldest, replacing_file, user_cache_folder
+from itembank.files.documents import BLANK, seal, seal_holds
 from itembank.numerics.arrays import FloatArray
 
 FOLDER = "cache"

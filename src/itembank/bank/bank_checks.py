@@ -6,14 +6,13 @@ from typing import get_args
 import numpy as np
 import polars as pl
 
-from itembank.bank.banks import Bank
-from itembank.bank.calibrations import FEW_MODELS
+from itembank.bank.banks import FEW_MODELS, Bank
 from itembank.errors import DataError, quoted, shown
 from itembank.methods import installed_methods
 from itembank.numerics.arrays import BoolArray, FloatArray
 from itembank.responses.coded_responses import CodedResponses
+from itembank.responses.responses import check_ids, check_response_matrix
 from itembank.responses.score_names import RESERVED_NAMES, Across, Within
-from itembank.responses.validation import check_ids, check_response_matrix
 
 METHODS = ("variational", "map", "mml", FEW_MODELS)
 ITEM_MODELS = ("1pl", "2pl", "mirt", "nested", "bifactor")

@@ -19,8 +19,14 @@ from safetensors.numpy import load as load_tensors
 from safetensors.numpy import save as tensors_to_bytes
 
 from itembank.bank.bank_checks import bank_problems
-from itembank.bank.bank_history_checks import check_history, gives_what_counts
-from itembank.bank.bank_history_files import history_arrays, history_columns, history_record, read_history
+from itembank.bank.bank_history_files import (
+    check_history,
+    gives_what_counts,
+    history_arrays,
+    history_columns,
+    history_record,
+    read_history,
+)
 from itembank.bank.bank_records import (
     ASIDE_SCHEMA_VERSION,
     FAMILY_SCHEMA_VERSION,
@@ -29,26 +35,21 @@ from itembank.bank.bank_records import (
     PUBLISHED_SCHEMA_VERSION,
     RECORD,
     SCHEMA_VERSION,
+    pull,
     read_record,
     record_digest,
 )
 from itembank.bank.bank_views import view_of, whole_bank
-from itembank.bank.banks import Bank
-from itembank.bank.calibrations import Calibration
-from itembank.bank.fingerprint import data_fingerprint
-from itembank.bank.hub_pull import pull
-from itembank.bank.published import read_published
+from itembank.bank.banks import Bank, Calibration, data_fingerprint, read_published
 from itembank.errors import N_SHOWN, BankError, DataError, IntegrityError, quoted
-from itembank.files.atomic import check_destination, replacing_folder
-from itembank.files.digests import digest_of
-from itembank.files.documents import regular_size
-from itembank.files.hub_names import is_hub_name
-from itembank.files.parquet import read_parquet
-from itembank.files.user_cache import user_cache_folder
+from itembank.files.atomic import check_destination, replacing_folder, user_cache_folder
+from itembank.files.documents import digest_of, regular_size
+from itembank.files.hub import is_hub_name
 from itembank.irt.parameters import AbilityPrior, ItemParameters
 from itembank.irt.steps import Steps
 from itembank.numerics.arrays import FloatArray
-from itembank.responses.packing import pack_responses, unpack_responses
+from itembank.responses.opening import read_parquet
+from itembank.responses.response_files import pack_responses, unpack_responses
 from itembank.responses.targets import ScoreTargets
 
 Value = TypeVar("Value")

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from itembank.bank.calibrations import Calibration
+from itembank.bank.banks import Calibration
 from itembank.calibration.calibrate import MINIMUM_MODELS, calibrate
 from itembank.calibration.calibration_specs import CalibrationSpec, ItemModel, MarginalML
 from itembank.calibration.families import without_repeated_warnings
@@ -18,9 +18,8 @@ from itembank.irt.newton import map_abilities
 from itembank.irt.parameters import ItemParameters
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray, mean_where_known
 from itembank.numerics.splits import Split
-from itembank.responses.responses import ResponseMatrix
+from itembank.responses.responses import ResponseMatrix, check_enough_models
 from itembank.responses.targets import ScoreTargets
-from itembank.responses.validation import check_enough_models
 
 MODELS_PER_DIMENSION = 4
 """Calibration models that a candidate needs for each of its dimensions."""

@@ -151,7 +151,7 @@ def command(
 def _read(source: tuple[Path, ...]) -> Any:
     """Load the bank, or read the responses."""
     from itembank.bank.bank_files import load_bank  # noqa: PLC0415
-    from itembank.files.hub_names import is_hub_name  # noqa: PLC0415
+    from itembank.files.hub import is_hub_name  # noqa: PLC0415
 
     is_bank = len(source) == 1 and (is_hub_name(source[0]) or (source[0] / "bank.json").is_file())
     return load_bank(source[0]) if is_bank else read_results(source)

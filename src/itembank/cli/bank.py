@@ -64,7 +64,7 @@ def retire(*, bank: Path, items: tuple[str, ...], force: bool, output: Path, out
       itembank bank retire bank wrong-keys.txt --reason "wrong key" -o bank-2
       itembank bank retire bank law/17 law/18 --reason "duplicates of law/3" --label clean -o bank-2
     """  # noqa: D301
-    from itembank.living.statuses import retire as retire_items  # noqa: PLC0415
+    from itembank.living.notes import retire as retire_items  # noqa: PLC0415
 
     loaded = loaded_for_change(bank, output, force=force)
     with warnings_as_notes():
@@ -85,7 +85,7 @@ def restore(*, bank: Path, items: tuple[str, ...], reason: str, force: bool, out
     \b
       itembank bank restore bank-2 law/17 --reason "the key was right" -o bank-3
     """  # noqa: D301
-    from itembank.living.statuses import restore as restore_items  # noqa: PLC0415
+    from itembank.living.notes import restore as restore_items  # noqa: PLC0415
 
     loaded = loaded_for_change(bank, output, force=force)
     with warnings_as_notes():
@@ -153,7 +153,7 @@ def add_scores(
       itembank bank add-scores bank leaderboard.csv --score mmlu_full -o bank-2
       itembank estimate bank-2 new-model.csv --target mmlu_full
     """  # noqa: D301
-    from itembank.living.add_scores import add_scores as add  # noqa: PLC0415
+    from itembank.living.notes import add_scores as add  # noqa: PLC0415
 
     loaded = loaded_for_change(bank, output, force=force)
     with warnings_as_notes():
@@ -173,7 +173,7 @@ def diff(*, bank: Path, other: Path, output_format: str) -> None:
     \b
       itembank bank diff bank bank-2
     """  # noqa: D301
-    from itembank.living.differences import diff as diff_banks  # noqa: PLC0415
+    from itembank.living.merging import diff as diff_banks  # noqa: PLC0415
 
     found = diff_banks(bank, other)
     rows = found.rows()

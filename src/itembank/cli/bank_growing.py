@@ -14,7 +14,7 @@ from itembank.errors import shown, visible
 
 if TYPE_CHECKING:
     from itembank.bank.banks import Bank
-    from itembank.living.linked_items import LinkedItems
+    from itembank.living.link_items import LinkedItems
     from itembank.responses.responses import ResponseMatrix
 
 _HOW = click.option(
@@ -54,7 +54,7 @@ def link(
     """  # noqa: D301
     from itembank.bank.arguments import as_new_responses  # noqa: PLC0415
     from itembank.bank.bank_files import load_bank  # noqa: PLC0415
-    from itembank.living.records import link_items  # noqa: PLC0415
+    from itembank.living.link_items import link_items  # noqa: PLC0415
 
     with warnings_as_notes(), progress("bank link") as report:
         loaded = load_bank(bank)
@@ -92,7 +92,7 @@ def add_items(**given: Any) -> None:
     \b
       itembank bank add-items bank questions-of-may.csv --note "questions of May" -o bank-2
     """  # noqa: D301
-    from itembank.living.add_items import add_items as add  # noqa: PLC0415
+    from itembank.living.growing import add_items as add  # noqa: PLC0415
 
     changed = _written("bank add-items", add, **given)
     made = None if changed.history is None else changed.history.changes[-1].link
@@ -131,7 +131,7 @@ def add_models(
       itembank bank add-models bank new-models.parquet --selection selection.json -o bank-2
       itembank bank add-models bank session.jsonl -o bank-2
     """  # noqa: D301
-    from itembank.living.add_models import add_models as add  # noqa: PLC0415
+    from itembank.living.growing import add_models as add  # noqa: PLC0415
 
     loaded = loaded_for_change(bank, output, force=force)
     with warnings_as_notes():
@@ -165,7 +165,7 @@ def _written(
 def _read(bank: "Bank", paths: Sequence[Path], *, allow_mixed_prompts: bool) -> "ResponseMatrix":
     """Read results of models, or the answers that journals of sessions hold."""
     from itembank.bank.arguments import as_new_responses  # noqa: PLC0415
-    from itembank.bank.bank_lineage import aside_items  # noqa: PLC0415
+    from itembank.bank.bank_views import aside_items  # noqa: PLC0415
     from itembank.sessions.journal_answers import is_journal, journal_responses  # noqa: PLC0415
 
     journals = [path for path in paths if is_journal(path)]
@@ -186,7 +186,7 @@ def _read(bank: "Bank", paths: Sequence[Path], *, allow_mixed_prompts: bool) -> 
 
 def _way(how: str | None, selection: Path | None) -> str | None:
     """Say how items were chosen, as it was given or as the selection that was run says."""
-    from itembank.bank.answered_how import FIXED, RANDOM  # noqa: PLC0415
+    from itembank.bank.marks import FIXED, RANDOM  # noqa: PLC0415
     from itembank.bank.selections import Selection  # noqa: PLC0415
 
     if selection is None:

@@ -43,7 +43,7 @@ def with_scores(
     """Keep the external scores of models beside their responses."""
     if scores is None:
         return responses
-    from itembank.bank.headlines import check_external_names, with_external_scores  # noqa: PLC0415
+    from itembank.bank.known_scores import check_external_names, with_external_scores  # noqa: PLC0415
 
     check_external_names(external, scenarios)
     return responses.with_tables(models=with_external_scores(responses.models, external_table(scores), external))

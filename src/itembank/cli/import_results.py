@@ -340,8 +340,8 @@ def finish_import(
     also: Callable[[], None] | None = None,
 ) -> None:
     """Read with `read(models=..., items=..., progress=...)`, write, do `also`, and say what was read."""
-    from itembank.responses.overlap import warn_of_no_overlap  # noqa: PLC0415
     from itembank.responses.response_files import check_response_destination, write_responses  # noqa: PLC0415
+    from itembank.responses.siblings import warn_of_no_overlap  # noqa: PLC0415
 
     output: Path = given["output"]
     check_response_destination(output)

@@ -49,12 +49,12 @@ class BankPath(click.Path):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Check that there is a folder, or that the name is one; nothing is pulled yet."""
-        from itembank.files.hub_names import is_hub_name, parse_hub_name  # noqa: PLC0415
+        from itembank.files.hub import is_hub_name, parse_hub_name  # noqa: PLC0415
 
         if is_hub_name(value):
             parse_hub_name(value)
             if is_quiet():
-                from itembank.files.hub_client import quieten  # noqa: PLC0415
+                from itembank.files.hub import quieten  # noqa: PLC0415
 
                 quieten()
             return Path(value)

@@ -77,7 +77,7 @@ def command(
       itembank publish-tiny bank -n 100 -o tiny --tasks
       lm_eval --include_path tiny/tasks --tasks tiny --model ... --log_samples --output_path out
     """  # noqa: D301
-    from itembank.publishing.task_files import file_sizes  # noqa: PLC0415
+    from itembank.publishing.publishable import file_sizes  # noqa: PLC0415
     from itembank.publishing.tiny import TinySpec, publish_tiny  # noqa: PLC0415
 
     refuse_unused(
@@ -90,7 +90,7 @@ def command(
 
     def write_tasks(folder: Path, bank: "Bank", selection: "Selection") -> None:
         from itembank.harnesses.lm_eval.export import export_tasks  # noqa: PLC0415
-        from itembank.publishing.tiny_readme import GROUP  # noqa: PLC0415
+        from itembank.publishing.tiny import GROUP  # noqa: PLC0415
 
         done = export_tasks(bank, selection, folder, name=GROUP, include_path=include_path, include_data=include_data)
         exported.append(done)

@@ -26,8 +26,8 @@ def command(*, place: str, output: Path, force: bool, output_format: str) -> Non
       itembank pull hf:me/bank -o bank
       itembank pull hf:me/bank@v1.0 -o bank
     """  # noqa: D301
-    from itembank.files.hub_client import quieten  # noqa: PLC0415
-    from itembank.publishing.pull import pull_bank  # noqa: PLC0415
+    from itembank.files.hub import quieten  # noqa: PLC0415
+    from itembank.publishing.hub import pull_bank  # noqa: PLC0415
 
     if is_quiet():
         quieten()

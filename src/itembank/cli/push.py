@@ -50,8 +50,8 @@ def command(
       itembank push bank hf:me/bank --license cc-by-4.0
       itembank push bank hf:me/bank --private --no-responses
     """  # noqa: D301
-    from itembank.files.hub_client import quieten  # noqa: PLC0415
-    from itembank.publishing.push import PushSpec, push  # noqa: PLC0415
+    from itembank.files.hub import quieten  # noqa: PLC0415
+    from itembank.publishing.hub import PushSpec, push  # noqa: PLC0415
 
     if is_quiet():
         quieten()

@@ -82,7 +82,7 @@ def command(
     the bank.
     """  # noqa: D301
     from itembank.bank.bank_files import load_bank  # noqa: PLC0415
-    from itembank.files.hub_names import is_hub_name  # noqa: PLC0415
+    from itembank.files.hub import is_hub_name  # noqa: PLC0415
     from itembank.harnesses.inspect.command import (  # noqa: PLC0415
         IGNORE_PROMPTS,
         HarnessCall,

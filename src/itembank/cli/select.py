@@ -134,7 +134,7 @@ def command(
     from itembank.bank.bank_files import load_bank  # noqa: PLC0415
     from itembank.bank.selections import Selection  # noqa: PLC0415
     from itembank.files.atomic import check_destination  # noqa: PLC0415
-    from itembank.files.digests import with_digest  # noqa: PLC0415
+    from itembank.files.documents import with_digest  # noqa: PLC0415
     from itembank.planning.next_stage import next_stage  # noqa: PLC0415
     from itembank.selection.emit import as_lm_eval_samples  # noqa: PLC0415
 

@@ -120,7 +120,7 @@ def homogeneity_command(
       itembank study homogeneity responses.parquet --budget 100 --format csv
     """  # noqa: D301
     from itembank.bank.bank_files import load_bank  # noqa: PLC0415
-    from itembank.files.hub_names import is_hub_name  # noqa: PLC0415
+    from itembank.files.hub import is_hub_name  # noqa: PLC0415
     from itembank.pages.paper_charts import homogeneity_chart  # noqa: PLC0415
     from itembank.studies.papers.scenario_homogeneity import homogeneity  # noqa: PLC0415
 

@@ -5,7 +5,7 @@ from typing import Self
 
 import numpy as np
 
-from itembank.bank.headlines import Headline
+from itembank.bank.known_scores import Headline
 from itembank.estimation.out_of_fold import OutOfFold
 from itembank.estimation.posterior import standard_error
 from itembank.estimation.response_summary import ResponseSummary, posterior_moments

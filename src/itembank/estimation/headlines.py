@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from itembank.bank.headlines import Headline
+from itembank.bank.known_scores import Headline
 from itembank.estimation.calibrated_scores import error_inflation
 from itembank.estimation.estimator_specs import PointSpec, Ridge
 from itembank.estimation.out_of_fold import OutOfFold

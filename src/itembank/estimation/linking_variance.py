@@ -3,7 +3,7 @@
 import numpy as np
 import polars as pl
 
-from itembank.bank.linked_batches import batches
+from itembank.bank.marks import batches
 from itembank.numerics.arrays import BoolArray, FloatArray
 from itembank.responses.targets import ScoreTargets
 

@@ -2,9 +2,8 @@
 
 import numpy as np
 
-from itembank.bank.bank_lineage import repeatable
-from itembank.bank.banks import Bank
-from itembank.bank.published import PublishedSubset
+from itembank.bank.bank_views import repeatable
+from itembank.bank.banks import Bank, PublishedSubset
 from itembank.bank.selections import Selection
 from itembank.estimation.estimator_specs import PointSpec, Stacked
 from itembank.estimation.members_out_of_fold import Past

@@ -7,8 +7,7 @@ import numpy.typing as npt
 import polars as pl
 
 from itembank.bank.arguments import GivenResponses
-from itembank.bank.banks import Bank
-from itembank.bank.fingerprint import bank_fingerprint
+from itembank.bank.banks import Bank, bank_fingerprint
 from itembank.calibration.build import build_bank
 from itembank.calibration.calibration_specs import CalibrationSpec
 from itembank.calibration.few_models import calibration_of_few

@@ -20,7 +20,7 @@ from itembank.planning.precision import ALWAYS_TRIED, PrecisionCurve
 from itembank.planning.size_trials import Trial, costs_of, estimates_of_size
 from itembank.planning.stages import AUTO
 from itembank.progress import ProgressCallback, part_of, silent
-from itembank.responses.validation import check_enough_models
+from itembank.responses.responses import check_enough_models
 
 COST = "cost of "
 """Begins the names of kept costs; the unit follows."""

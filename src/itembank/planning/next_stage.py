@@ -13,7 +13,7 @@ from itembank.bank.arguments import (
     as_new_responses,
     as_selection,
 )
-from itembank.bank.bank_lineage import repeatable
+from itembank.bank.bank_views import repeatable
 from itembank.bank.selections import Selection
 from itembank.errors import DataError, remedy, shown
 from itembank.estimation.observations import bank_positions, known_items, observe

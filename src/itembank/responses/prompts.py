@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from itembank.errors import N_SHOWN, remedy, shown
-from itembank.files.digests import digest_of
+from itembank.files.documents import digest_of
 from itembank.numerics.arrays import IntArray
 from itembank.responses.secrets import without_secrets
 

@@ -3,8 +3,8 @@
 import numpy as np
 import polars as pl
 
-from itembank.bank.answered_how import ADAPTIVE, FIXED, RANDOM
 from itembank.bank.bank_history import ANSWERED_HOW
+from itembank.bank.marks import ADAPTIVE, FIXED, RANDOM
 from itembank.errors import DataError
 from itembank.responses.responses import ResponseMatrix
 from itembank.selection.criteria import MinimumCost, RandomItem, UniformOverScenarios

@@ -6,7 +6,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from itembank.bank.headlines import Headline
+from itembank.bank.known_scores import Headline
 from itembank.estimation.basis import ScoreBasis
 from itembank.estimation.calibrated_scores import calibrated, model_based
 from itembank.estimation.estimands import UNLIKE, attempt_ratio, run_noise, widened

@@ -8,8 +8,7 @@ import numpy as np
 import polars as pl
 
 from itembank.bank.bank_history import ANSWERED_HOW
-from itembank.bank.bank_lineage import bank_for
-from itembank.bank.bank_views import whole_bank
+from itembank.bank.bank_views import bank_for, whole_bank
 from itembank.bank.banks import Bank
 from itembank.errors import DataError, shown
 from itembank.responses.responses import ResponseMatrix

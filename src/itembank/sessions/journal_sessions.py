@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from itembank.bank.arguments import GivenBank, as_bank
-from itembank.bank.bank_lineage import bank_for
 from itembank.bank.bank_records import RECORD
+from itembank.bank.bank_views import bank_for
 from itembank.bank.banks import Bank
 from itembank.errors import BankError, DataError, DataWarning, ParameterError, quoted, visible, warn
-from itembank.files.hub_names import is_hub_name
+from itembank.files.hub import is_hub_name
 from itembank.progress import ProgressCallback, silent
 from itembank.sessions.events import EXTENDED, MOST_COST, Event, Extended, event_from_dict
 from itembank.sessions.journal import Journal, check_absent, read_journal, warn_of_torn

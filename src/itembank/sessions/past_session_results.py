@@ -6,7 +6,7 @@ from typing import Self
 
 import numpy as np
 
-from itembank.bank.headlines import Headline
+from itembank.bank.known_scores import Headline
 from itembank.estimation.headlines import reader_of
 from itembank.estimation.members_out_of_fold import Past
 from itembank.estimation.out_of_fold import OutOfFold

@@ -12,7 +12,7 @@ import numpy as np
 
 from itembank.calibration.variational.blocks import CELLS_PER_BLOCK, Part, ResponseBlocks
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
-from itembank.responses.item_codes import MISSING, RIGHT, Codes, ItemCodes
+from itembank.responses.code_array import MISSING, RIGHT, Codes, ItemCodes
 
 LEAST_FILLED = 0.5
 """Share of answered cells from which on items share columns: a cell of a list takes twice the time of a shared one."""

@@ -14,8 +14,8 @@ from inspect_ai.dataset import MemoryDataset
 from itembank.bank.banks import Bank
 from itembank.bank.selections import Selection
 from itembank.errors import DataError, ParameterError, shown
-from itembank.files.digests import RECORD_KEY, with_digest
-from itembank.files.hub_names import is_hub_name
+from itembank.files.documents import RECORD_KEY, with_digest
+from itembank.files.hub import is_hub_name
 from itembank.harnesses.inspect.answers import MODEL
 from itembank.harnesses.inspect.estimates import known_bank, known_pool
 from itembank.harnesses.inspect.feed import SessionFeed, StagesFeed

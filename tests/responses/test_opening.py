@@ -4,12 +4,12 @@ import sys
 import polars as pl
 import pytest
 
-from itembank.files import parquet
+from itembank.responses import opening
 
 CHATTING = """
 import os, sys
 import polars as pl
-from itembank.files import parquet
+from itembank.responses import opening
 
 def panic():
     os.write(2, b"thread 'main' panicked at ...\\n")
@@ -20,10 +20,10 @@ def warned():
     return 1
 
 try:
-    parquet.quiet(panic)()
+    opening.quiet(panic)()
 except Exception as error:
     print(type(error).__name__, error)
-print(parquet.quiet(warned)())
+print(opening.quiet(warned)())
 """
 
 
@@ -40,7 +40,7 @@ def test_damaged_parquet_is_refused_whatever_is_damaged(tmp_path, capfd):
     for start in range(0, len(content) - 40, 40):
         path.write_bytes(content[:start] + bytes(40) + content[start + 40 :])
         try:
-            parquet.read_parquet(path)
+            opening.read_parquet(path)
         except pl.exceptions.PolarsError:
             continue
     assert "panicked" not in capfd.readouterr().err
@@ -48,4 +48,4 @@ def test_damaged_parquet_is_refused_whatever_is_damaged(tmp_path, capfd):
 
 def test_other_errors_come_through(tmp_path):
     with pytest.raises(FileNotFoundError):
-        parquet.read_parquet(tmp_path / "absent.parquet")
+        opening.read_parquet(tmp_path / "absent.parquet")

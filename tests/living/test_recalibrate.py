@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from itembank.living.ability_nodes import ability_nodes
-from itembank.living.updated_difficulties import update_intercepts, updated_covariance
+from itembank.living.fixed_parameters import ability_nodes
+from itembank.living.recalibrate import update_intercepts, updated_covariance
 from tests.living.answers import linking_data
 
 

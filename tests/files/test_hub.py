@@ -6,7 +6,7 @@ import pytest
 
 from itembank.bank.arguments import as_bank
 from itembank.errors import MissingDependencyError, ParameterError
-from itembank.files.hub_names import HubName, is_hub_name, parse_hub_name
+from itembank.files.hub import HubName, is_hub_name, parse_hub_name
 
 
 @pytest.mark.parametrize(

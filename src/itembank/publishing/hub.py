@@ -7,19 +7,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from itembank.bank.arguments import GivenBank, as_bank
-from itembank.bank.bank_files import save_bank
+from itembank.bank.bank_files import check_bank_destination, load_bank, save_bank
+from itembank.bank.bank_records import BESIDE, is_file_of_bank
 from itembank.bank.banks import Bank
-from itembank.bank.hub_pull import BESIDE
-from itembank.errors import DataError, ParameterError, shown
-from itembank.files.hub_client import KIND, hub_client, hub_errors
-from itembank.files.hub_names import HubName, parse_hub_name
+from itembank.errors import BankError, DataError, ParameterError, shown
+from itembank.files.atomic import replacing_folder
+from itembank.files.hub import KIND, HubName, hub_client, hub_errors, parse_hub_name
 from itembank.planning.select import select
 from itembank.progress import ProgressCallback, part_of, silent
 from itembank.publishing.cards import CardOptions, card
-from itembank.publishing.held_out import HeldOutScores, held_out_scores
-from itembank.publishing.question_text import for_publication, left_out
-from itembank.publishing.task_files import BANK, check_task_files, file_sizes
-from itembank.publishing.without_responses import without_responses
+from itembank.publishing.publishable import BANK, check_task_files, file_sizes, for_publication, left_out
+from itembank.publishing.without_responses import HeldOutScores, held_out_scores, without_responses
 
 CARD = "README.md"
 SIZES = (30, 100)
@@ -189,3 +187,33 @@ def _upload(folder: Path, name: HubName, spec: PushSpec) -> tuple[str, str]:
         delete_patterns=["cache/*", f"{TASKS}/*"],  # of an earlier push
     )
     return str(HubName(name.repository, done.oid)), str(address)
+
+
+def pull_bank(place: str | Path, folder: str | Path, *, overwrite: bool = False) -> Bank:
+    """Copy the bank ``hf:owner/name[@revision]`` into a folder, after all its files were checked.
+
+    Returns
+    -------
+    Bank
+        Whose `cache.source` says the commit it is of.
+
+    Raises
+    ------
+    ParameterError
+        When the name is not one of the Hub, or nothing can be written at `folder`.
+    BankError, IntegrityError, MissingDependencyError
+        As `load_bank`; and when something stands at `folder`.
+    """
+    folder = Path(folder)
+    check_bank_destination(folder, overwrite=overwrite)
+    parse_hub_name(place)
+    bank = load_bank(place)
+    came_to = bank.cache.folder
+    if came_to is None:
+        raise BankError(f"{place} did not come to a folder of this machine. Pull it again.")
+    with replacing_folder(folder) as new:
+        for path in sorted(one for one in came_to.rglob("*") if is_file_of_bank(one.relative_to(came_to).as_posix())):
+            target = new / path.relative_to(came_to)
+            target.parent.mkdir(exist_ok=True)
+            shutil.copyfile(path, target)  # through the client's links: what stands in the folder is ordinary files
+    return bank

@@ -4,7 +4,7 @@ import warnings
 import numpy as np
 import pytest
 
-from itembank.bank.bank_lineage import bank_for, check_made_for, repeatable
+from itembank.bank.bank_views import bank_for, check_made_for, repeatable
 from itembank.banks import Link, Operation, descendant, retire, whole_bank, with_target
 from itembank.errors import DataError, DataWarning
 from itembank.estimation.estimate import estimate

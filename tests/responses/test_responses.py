@@ -3,8 +3,12 @@ import polars as pl
 import pytest
 
 from itembank.errors import DataError
-from itembank.responses.responses import ResponseMatrix
-from itembank.responses.validation import check_complete, check_enough_models, check_models_and_items_have_responses
+from itembank.responses.responses import (
+    ResponseMatrix,
+    check_complete,
+    check_enough_models,
+    check_models_and_items_have_responses,
+)
 
 NAN = np.nan
 
