@@ -55,14 +55,8 @@ class MissingDependencyError(ItembankError, ImportError):
 def missing_package(need: str, packages: str, error: ImportError) -> MissingDependencyError:
     """Return the error that says what to install for what is needed: 'charts need vl-convert-python'.
 
-    Parameters
-    ----------
-    need : str
-        What needs which package.
-    packages : str
-        What `pip install` is to be given; no more than is needed.
-    error : ImportError
-        It may name another module: one that an installed package imports in its turn.
+    `need` says what needs which package, and `packages` what `pip install` is to be given. The error may name another
+    module: one that an installed package imports in its turn.
     """
     absent = (error.name or "").partition(".")[0]
     is_own = absent in packages.lower().replace("-", "_")  # the module of PyYAML is yaml

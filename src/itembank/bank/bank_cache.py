@@ -54,10 +54,7 @@ class BankCache:
     def of_part(self, name: str) -> "BankCache":
         """Return the cache of a bank that follows from this one; its files lie among those of this bank.
 
-        Parameters
-        ----------
-        name : str
-            States everything that the other bank depends on besides this one: see `cache_name`.
+        `name` states everything that the other bank depends on besides this one (`cache_name`).
         """
         # it must not hold this cache, which holds it: neither would ever be freed, nor sent alone to another process
         part = BankCache(self.folder, self.bank_id, self.user_folder, self.source, f"{self.prefix}{name}-")
@@ -79,13 +76,8 @@ class BankCache:
     ) -> dict[str, FloatArray]:
         """Return arrays kept under a name (letters, digits, dashes), or make and keep them.
 
-        Parameters
-        ----------
-        name : str
-            States everything the arrays depend on besides the bank: see `cache_name`.
-        make : function
-        fits : function
-            Whether arrays from a file have the right names and shapes.
+        The name states everything that they depend on besides the bank (`cache_name`); `fits` says whether arrays from
+        a file have the right names and shapes.
         """
         return self.remember(("arrays", name), lambda: self._from_file_or(name, make, fits))
 
@@ -97,13 +89,7 @@ class BankCache:
         return self._in_files(name, fits) if held is None else held
 
     def keep_in_bank(self) -> None:
-        """Write all arrays in memory to the bank's own folder, where the next who gets the bank finds them.
-
-        Raises
-        ------
-        ParameterError
-            When the bank has no folder, or nothing can be written there.
-        """
+        """Write all arrays in memory to the bank's own folder, where the next who gets the bank finds them."""
         if self.folder is None:
             raise ParameterError("the bank lives in memory only. Write it with save_bank, which keeps this work too.")
         if self.source:
@@ -160,12 +146,8 @@ class BankCache:
 def cache_name(kind: str, *depends_on: object) -> str:
     """Name arrays after what they depend on besides the bank: arrays count by their bytes, all else by its repr.
 
-    Parameters
-    ----------
-    kind : str
-        Begins the name: letters, digits, dashes.
-    depends_on : objects
-        Whose repr says all that they are, as that of frozen specs, numbers and text does; arrays by themselves only.
+    `kind` begins the name. The repr of all else says all that it is, as that of frozen specs, numbers and text does;
+    arrays stand by themselves only.
     """
     arrays = [part for part in depends_on if isinstance(part, np.ndarray)]
     digest = hashlib.sha256(repr(tuple(part for part in depends_on if not isinstance(part, np.ndarray))).encode())

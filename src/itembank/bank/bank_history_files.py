@@ -111,13 +111,7 @@ def history_arrays(history: BankHistory) -> dict[str, FloatArray]:
 def read_history(
     record: Mapping[str, Any], columns: Mapping[str, Any], arrays: Mapping[str, FloatArray]
 ) -> BankHistory:
-    """Read what the three functions above wrote; what cannot be raises as reading a bank does.
-
-    Raises
-    ------
-    KeyError, TypeError, ValueError
-        For anything that no history holds.
-    """
+    """Read what the three functions above wrote; what cannot be raises as reading a bank does."""
     changes = _list(record["changes"])
     if len(changes) > MOST_CHANGES:
         raise ValueError(f"a history must have at most {MOST_CHANGES:,} changes, got {len(changes):,}")

@@ -88,19 +88,7 @@ class Pulled:
 
 
 def pull(place: str | Path) -> Pulled:
-    """Bring the bank of a name (``hf:owner/name@revision``) onto this machine, or find it here.
-
-    Raises
-    ------
-    ParameterError
-        When the name is not one.
-    MissingDependencyError
-        When huggingface_hub is not installed.
-    BankError
-        When there is no such bank, or the Hub cannot be reached and no copy is here.
-    IntegrityError
-        When the files are not those that the bank's record names, or the repository is not what a bank can be.
-    """
+    """Bring the bank of a name (``hf:owner/name@revision``) onto this machine, or find it here."""
     name = parse_hub_name(place)
     folder = _copy_here(name) if _COMMIT.fullmatch(name.revision or "") else None  # a commit never changes
     if folder is None:

@@ -143,11 +143,6 @@ def check_made_for(bank: Bank, selection: Selection) -> None:
 
     One of the same score goes with every bank that estimates it, however that was calibrated, and one of an ancestor
     goes with its descendants, as long as all its items still count.
-
-    Raises
-    ------
-    DataError
-        When an item of the selection was retired.
     """
     aside = aside_items(bank, selection.item_ids)
     if aside:
@@ -187,12 +182,7 @@ def aside_items(bank: Bank, item_ids: Sequence[str]) -> list[str]:
 def bank_for(bank: Bank, made_for: str, target_digest: str) -> Bank | None:
     """Return the bank with which what was made for another goes on; None where neither it nor a descendant is given.
 
-    Parameters
-    ----------
-    bank : Bank
-        That is given: of the same id, or a descendant that can still give the score.
-    made_for, target_digest : str
-        Id of the bank and digest of the score that it was made for; the digest is empty where it is not known.
+    `made_for` and `target_digest` are the bank's id and the digest of the score, which is empty where it is not known.
     """
     if bank.bank_id == made_for:
         return bank

@@ -206,19 +206,7 @@ def win_rate_headline(scenario_scores: FloatArray) -> Headline:
 def external_headline(models: pl.DataFrame, name: str, can_be_tried: FloatArray) -> Headline:
     """Return the external score of this name, which a bank's model table keeps.
 
-    Parameters
-    ----------
-    models : DataFrame
-    name : str
-    can_be_tried : (n_models,)
-        Overall scores; the external score of a model without one, which answered too little, teaches nothing.
-
-    Raises
-    ------
-    IntegrityError
-        When the table holds what is no score.
-    DataError
-        When too few models have one.
+    A model whose overall score is unknown (`can_be_tried` (n_models,)) answered too little, and teaches nothing.
     """
     column = models[f"{EXTERNAL}{name}"]
     values = column.cast(pl.Float64, strict=False).fill_null(np.nan).to_numpy()
@@ -241,22 +229,6 @@ def with_external_scores(models: pl.DataFrame, table: pl.DataFrame, names: Seque
     """Add external scores to a model table, as fractions of one.
 
     A column with a number above 1 is taken to hold points (hundredths).
-
-    Parameters
-    ----------
-    models : DataFrame
-        With `model_id`.
-    table : DataFrame
-        With `model_id` and a column of each name; models that it lacks have no such score.
-    names : sequence of str
-
-    Raises
-    ------
-    ParameterError
-        For a name that a score of the bank has.
-    DataError
-        When a column is absent or holds other things than numbers from 0 to 100, a model stands twice, or the table
-        knows none of the models.
     """
     _check_columns(table, names)
     scores = table.select("model_id", **{f"{EXTERNAL}{name}": _fractions(table[name], name) for name in names})

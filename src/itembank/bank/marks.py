@@ -22,18 +22,8 @@ null for others."""
 def with_ways(responses: ResponseMatrix, n_items: int, how: str | None = None) -> ResponseMatrix:
     """Return responses whose model table says how items were chosen, where it is known.
 
-    Parameters
-    ----------
-    responses : ResponseMatrix
-    n_items : int
-        Of the bank: a model with answers to all of them has a complete run.
-    how : str, optional
-        For the models of which the table does not say it.
-
-    Raises
-    ------
-    DataError
-        For another word than those of `WAYS`.
+    A model with answers to all `n_items` of the bank has a complete run; `how` is for those of which the table says
+    nothing.
     """
     models = responses.models
     given = models[ANSWERED_HOW].cast(pl.String).to_list() if ANSWERED_HOW in models.columns else [None] * len(models)

@@ -17,15 +17,7 @@ MOST_BYTES = 100_000_000
 
 
 def regular_size(path: Path) -> int:
-    """Return the size of an ordinary file; a device or a pipe would be read without end, or waited for.
-
-    Raises
-    ------
-    DataError
-        When it is no ordinary file.
-    OSError
-        When there is none.
-    """
+    """Return the size of an ordinary file; a device or a pipe would be read without end, or waited for."""
     found = os.stat(path)  # noqa: PTH116 (follows links)
     if not stat.S_ISREG(found.st_mode):
         what = "folder" if stat.S_ISDIR(found.st_mode) else "pipe" if stat.S_ISFIFO(found.st_mode) else "device"
@@ -34,15 +26,7 @@ def regular_size(path: Path) -> int:
 
 
 def read_document(path: Path) -> str:
-    """Read the text of a document.
-
-    Raises
-    ------
-    DataError
-        When it is no ordinary file, too large, or not UTF-8.
-    OSError
-        When there is none, or it may not be read.
-    """
+    """Read the text of a document."""
     n_bytes = regular_size(path)
     if n_bytes > MOST_BYTES:
         raise DataError(f"{path} must have at most {MOST_BYTES:,} bytes, got {n_bytes:,}. Is it the right file?")

@@ -34,13 +34,7 @@ def is_hub_name(place: str | Path) -> bool:
 
 
 def parse_hub_name(place: str | Path) -> HubName:
-    """Read a name.
-
-    Raises
-    ------
-    ParameterError
-        When it is not ``hf:owner/name`` or ``hf:owner/name@revision``.
-    """
+    """Read a name."""
     found = _NAME.fullmatch(str(place))
     if found is None or ".." in str(place) or "--" in found["repository"] or len(found["repository"]) > MOST_CHARACTERS:
         raise ParameterError(
@@ -58,13 +52,7 @@ _CLIENTS = {"huggingface_hub", "httpx", "httpx2", "requests", "hf_xet"}
 
 
 def hub_client(need: str = "banks named hf:owner/name need huggingface_hub") -> Any:
-    """Import `huggingface_hub`; `need` begins the message where it is not installed.
-
-    Raises
-    ------
-    MissingDependencyError
-        When it is not installed.
-    """
+    """Import `huggingface_hub`; `need` begins the message where it is not installed."""
     try:
         import huggingface_hub  # noqa: PLC0415
     except ImportError as error:
@@ -90,12 +78,7 @@ def is_unreachable(error: Exception) -> bool:
 def hub_errors(name: HubName | str, deed: str, kind: type[ItembankError] = BankError) -> Iterator[None]:
     """Turn errors of the client into one that says what could not be done.
 
-    Parameters
-    ----------
-    name : HubName or str
-    deed : str
-        Ends the sentence '... cannot be', as 'downloaded'.
-    kind : type of error
+    `deed` ends the sentence '... cannot be', as 'downloaded'.
     """
     try:
         yield

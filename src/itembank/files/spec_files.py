@@ -20,26 +20,8 @@ _WORDS = {bool: "true or false", int: "a whole number", float: "a number", str: 
 def read_choices(path: Path, kind: type, named: Named | None = None) -> dict[str, Any]:
     """Read some fields of a spec from a TOML file.
 
-    Parameters
-    ----------
-    path : Path
-    kind : dataclass
-        The spec. A field that is a spec itself is a table, ``[budget]``; one that is a method of a table of methods
-        is its name, or a table that names it and has its choices.
-    named : Named, optional
-
-    Returns
-    -------
-    fields : dict
-        Those that the file gives, as the spec takes them.
-
-    Raises
-    ------
-    DataError
-        When it is not a TOML file.
-    ParameterError
-        For a key that the spec does not have, and a value of another type or outside what it may be; the message names
-        the file and the key.
+    A field that is a spec itself is a table, ``[budget]``; one that is a method of a table of methods (`named`) is its
+    name, or a table that names it and has its choices. Refusals name the file and the key.
     """
     content = read_toml(path)
     with errors_name(path):

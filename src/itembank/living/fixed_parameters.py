@@ -64,15 +64,6 @@ def ability_nodes(
     Adaptive Gauss-Hermite quadrature (Naylor and Smith 1982) in one and two dimensions, with `n_quadrature` points in
     each; 2 n_dims points of equal weight, ``mode +- sqrt(n_dims)`` times the columns of a root of the posterior
     covariance, in more.
-
-    Parameters
-    ----------
-    items : ItemParameters
-    responses : (n_models, n_items)
-        NaN where missing.
-    prior : AbilityPrior
-    n_trials : (n_models, n_items), optional
-    n_quadrature : int
     """
     mode = map_abilities(items, responses, prior, n_trials=n_trials)
     roots = np.linalg.cholesky(mode.covariance)
@@ -139,11 +130,7 @@ def item_modes(
 ) -> tuple[FloatArray, FloatArray]:
     """Find the mode of each new item's posterior, (n_new, n_dims + 1), and the precision there.
 
-    Parameters
-    ----------
-    population : AbilityPrior
-        Normal prior of (loadings, intercept).
-    start : (n_new, n_dims + 1)
+    The population is the normal prior of (loadings, intercept).
     """
     mode, precision = np.empty_like(start), np.empty((*start.shape, start.shape[1]))
     for block, lower in _alike(data, len(places.owner)):
@@ -324,13 +311,6 @@ def calibrate_fixed(data: LinkingData, spec: FixedParameters, *, start: FixedFit
 
     EM, with SQUAREM jumps (Varadhan and Roland 2008, scheme S3): where new items are many, their shift against the old
     ones and the abilities' would follow each other in small steps.
-
-    Parameters
-    ----------
-    data : LinkingData
-    spec : FixedParameters
-    start : FixedFit, optional
-        Where to begin: the fit of nearly the same data.
     """
     base = item_population(data.old)
     state = (

@@ -207,19 +207,7 @@ def grown_part(
     *,
     is_degenerate: BoolArray,
 ) -> Bank:
-    """Make the bank of some responses: parameters are given, abilities found from all of them.
-
-    Parameters
-    ----------
-    bank : Bank
-        Whole; its scale and rule of scores.
-    responses : ResponseMatrix
-        (n_models, n_items)
-    parameters : ItemParameters
-        Of these items.
-    item_covariance : (n_items, n_dims + 1, n_dims + 1)
-    is_degenerate : (n_items,)
-    """
+    """Make the bank of some responses: parameters are given, abilities found from all of them."""
     values = binary(bank, responses.responses, responses.items["scenario"].to_list())
     found = map_abilities(parameters, values, bank.calibration.prior, n_trials=trials_of(bank, responses))
     calibration = replace(

@@ -365,16 +365,7 @@ def predicted_means(
     new: ItemParameters,
     n_trials: FloatArray | None,
 ) -> FloatArray:
-    """Mean of new items' curves over each model's posterior of ability, (n_models,).
-
-    Parameters
-    ----------
-    old, new : ItemParameters
-    responses : (n_models, n_old)
-        To the old items, NaN where missing.
-    prior : AbilityPrior
-    n_trials : (n_models, n_old) or None
-    """
+    """Mean of new items' curves over each model's posterior of ability, (n_models,)."""
     nodes = ability_nodes(old, responses, prior, n_trials=n_trials)
     result = np.zeros(len(responses))
     for point in range(nodes.theta.shape[1]):

@@ -97,12 +97,6 @@ def linking_answers(bank: Bank, responses: ResponseMatrix) -> LinkingAnswers:
 
     A model that the bank has already need not answer the old items again: its answers are the bank's. Old items that
     nobody answered or that told no models apart do not link.
-
-    Raises
-    ------
-    DataError
-        Without new items, for new items that no linking model answered, with fewer than three linking models, and for
-        bifactor banks and those of probabilities or over-dispersed counts.
     """
     _check_kind(bank)
     known = {name: place for place, name in enumerate(bank.item_ids)}
@@ -136,13 +130,7 @@ def linking_answers(bank: Bank, responses: ResponseMatrix) -> LinkingAnswers:
 
 
 def binary(bank: Bank, values: FloatArray, scenarios: list[str]) -> FloatArray:
-    """Make responses binary where those of the bank's calibration were.
-
-    Raises
-    ------
-    DataError
-        For a new scenario of responses between 0 and 1, for which the bank has no threshold.
-    """
+    """Make responses binary where those of the bank's calibration were."""
     thresholds = bank.calibration.thresholds
     if thresholds:
         values = apply_thresholds(values, item_thresholds(thresholds, scenarios))

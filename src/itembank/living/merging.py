@@ -79,13 +79,7 @@ def merge(first: GivenBank, second: GivenBank, *, note: str = "") -> Bank:
 
 
 def overlaid(one: Bank, other: Bank) -> Bank:
-    """Lay a whole bank over another of its own scale: models and items of both, nothing fitted, no history.
-
-    Raises
-    ------
-    DataError
-        When models answered common items differently, or an item has another scenario or content.
-    """
+    """Lay a whole bank over another of its own scale: models and items of both, nothing fitted, no history."""
     both = _Both.of(one, other)
     _check_items(both)
     return _merged(both)

@@ -216,15 +216,8 @@ def update_intercepts(
     expectation over the posterior of each model's ability at the present parameters, and v the variance of the
     intercept given the slopes. Where items were chosen by the models' own answers this does little harm, whereas new
     slopes would come out too steep for the items that looked steep and were therefore asked.
-
-    Parameters
-    ----------
-    items : ItemParameters
-    item_covariance : (n_items, n_dims + 1, n_dims + 1)
-    responses : (n_models, n_items)
-        Of models that the present parameters do not rest on; NaN where missing.
-    prior : AbilityPrior
-    n_trials : (n_models, n_items), optional
+    Responses (n_models, n_items) are of models that the present parameters do not rest on, NaN where missing;
+    covariances (n_items, n_dims + 1, n_dims + 1) of (loadings, intercept).
     """
     nodes = ability_nodes(items, responses, prior, n_trials=n_trials, n_quadrature=N_QUADRATURE)
     answered = ~np.isnan(responses)

@@ -43,12 +43,6 @@ def displacements(data: LinkingData, intercept_variance: FloatArray) -> tuple[Fl
     answer in its logit, at the abilities found from all old items; its variance is ``1 / sum_l w_l`` plus the variance
     of the intercept in the bank. Displacements of the linked items sum to about zero, since ability takes up what they
     share: where some items moved one way, the others seem to move a little the other way.
-
-    Parameters
-    ----------
-    data : LinkingData
-    intercept_variance : (n_old,)
-        Of the bank's calibration.
     """
     abilities = map_abilities(data.old, data.old_responses, data.prior, n_trials=data.old_trials).theta
     return _at(data, abilities, intercept_variance)
@@ -108,15 +102,7 @@ def stocking_lord(old: ItemParameters, free: ItemParameters, theta: FloatArray, 
 
     Minimises ``sum_q w_q (T_old(theta_q) - T_free((theta_q - B) / A))^2``, with T the sum of the curves of the common
     items, over slope A and intercept B.
-
-    Parameters
-    ----------
-    old, free : ItemParameters
-        Of the common items in one dimension, on the old and on the free scale; both have the old asymptotes.
-    theta : (n_quadrature,)
-        Abilities on the old scale.
-    weights : (n_quadrature,)
-        Not negative.
+    Both sets of items are in one dimension and have the old asymptotes; `theta` (n_quadrature,) lies on the old scale.
     """
     height = old.upper_asymptote - old.lower_asymptote
     roots = np.sqrt(weights)
@@ -153,19 +139,8 @@ def jackknife_error(
 
     Leaving models out takes in what no information matrix does: that models differ in how they do on the new items
     compared with the old ones. Groups are alike in strength, so that what is left still spans the abilities.
-
-    Parameters
-    ----------
-    data : LinkingData
-    scores : function
-        From linking data to (n_points,), such as the expected score on the new items at some abilities.
-    strength : (n_models,)
-        Of the linking models.
-    progress : ProgressCallback
-
-    Returns
-    -------
-    (n_points,)
+    `scores` gives (n_points,) of linking data, such as the expected score on the new items at some abilities;
+    `strength` (n_models,) is that of the linking models.
     """
     n_groups = min(MOST_GROUPS, data.n_models)
     group = np.empty(data.n_models, dtype=np.int64)
@@ -196,16 +171,8 @@ def spread_over(
 ) -> tuple[str, ...]:
     """Choose models of the bank that fill the widest gaps, one after the other, by their scores.
 
-    Parameters
-    ----------
-    known : (n_known,)
-        Scores of the bank's models.
-    strength : (n_models,)
-        Scores of the linking models.
-    known_ids, taken : ids
-        Of the bank's models, and those that link already.
-    n_models : int
-        How many to choose.
+    `known` (n_known,) are scores of the bank's models and `strength` (n_models,) those of the linking models, whose ids
+    are `taken`.
     """
     low, high = np.quantile(known, OUTER)
     is_free = np.array([name not in set(taken) for name in known_ids]) & (known >= low) & (known <= high)

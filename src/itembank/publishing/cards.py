@@ -73,15 +73,8 @@ class CardOptions:
 def card(bank: Bank, options: CardOptions, held_out: Sequence[HeldOutScores], left_out: Sequence[str] = ()) -> str:
     """Write the card of a bank.
 
-    Parameters
-    ----------
-    bank : Bank
-        As it is published.
-    options : CardOptions
-    held_out : sequence of HeldOutScores
-        Of the whole bank, for some numbers of items; empty where none could be measured.
-    left_out : sequence of str
-        Columns of its tables that are not published.
+    `held_out` are errors of the whole bank for some numbers of items, none where they could not be measured; `left_out`
+    columns of its tables that are not published.
     """
     parts = [
         front_matter(bank, options),

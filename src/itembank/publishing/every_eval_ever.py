@@ -46,13 +46,7 @@ class ExportSpec:
 
 
 def read_estimates(path: Path) -> list[dict[str, Any]]:
-    """Read what `itembank estimate --format json` printed.
-
-    Raises
-    ------
-    DataError
-        When it is something else.
-    """
+    """Read what `itembank estimate --format json` printed."""
     rows = read_json(path)
     how = "Write it with: itembank estimate ... --format json > estimates.json"
     if not (isinstance(rows, list) and rows and all(isinstance(row, dict) for row in rows)):
@@ -71,16 +65,7 @@ def read_estimates(path: Path) -> list[dict[str, Any]]:
 def evaluation_records(rows: Sequence[Mapping[str, Any]], spec: ExportSpec) -> dict[str, dict[str, Any]]:
     """Make one record a model, by the name of its file.
 
-    Parameters
-    ----------
-    rows : sequence of mappings
-        Of `ScoreEstimates.rows`, or `read_estimates`. Targets without an estimate are left out.
-    spec : ExportSpec
-
-    Raises
-    ------
-    DataError
-        When no target has an estimate.
+    Rows are those of `ScoreEstimates.rows` or `read_estimates`; targets without an estimate are left out.
     """
     by_model: dict[str, list[Mapping[str, Any]]] = {}
     for row in rows:

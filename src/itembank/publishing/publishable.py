@@ -44,19 +44,8 @@ LONGEST_SETTING = 200
 def for_publication(bank: Bank, included: Collection[str] = (), dropped: Collection[str] = ()) -> Bank:
     """Return the bank as it may be published: without columns of models that nothing needs and nobody asked for.
 
-    Parameters
-    ----------
-    bank : Bank
-    included : collection of str
-        Columns of items that may be published although they look like questions or answers, and further ones of models.
-    dropped : collection of str
-        Columns of items or models that stay here.
-
-    Raises
-    ------
-    DataError
-        When a column of the items looks like questions or answers, one of the models holds secrets or a home folder, or
-        one that was named is not there.
+    `included` are columns of items that may be published although they look like questions or answers, and further ones
+    of models; `dropped` are columns that stay here.
     """
     kept = without_columns(bank, dropped)
     check_no_questions(kept, included)
@@ -104,13 +93,7 @@ def _check_no_secrets(bank: Bank) -> None:
 
 
 def check_no_questions(bank: Bank, included: Collection[str] = ()) -> None:
-    """Refuse item columns that look like questions or answers, but for those that are to be published all the same.
-
-    Raises
-    ------
-    DataError
-        When there are such columns, or one to be included is not there.
-    """
+    """Refuse item columns that look like questions or answers, but for those that are to be published all the same."""
     responses = whole_bank(bank).responses  # items that were retired are published, too
     known = {*responses.items.columns, *responses.models.columns}
     unknown = [name for name in included if name not in known]
@@ -134,13 +117,7 @@ def question_columns(bank: Bank) -> list[str]:
 
 
 def without_columns(bank: Bank, names: Collection[str]) -> Bank:
-    """Return the bank without some columns of its items or models.
-
-    Raises
-    ------
-    DataError
-        When a column is not there, or no bank can be without it.
-    """
+    """Return the bank without some columns of its items or models."""
     items, models = bank.responses.items, bank.responses.models
     fixed = {"item_id", "scenario", "subscenario", "model_id"}
     wrong = [name for name in names if name in fixed or name not in {*items.columns, *models.columns}]
@@ -215,14 +192,7 @@ MOST_BYTES = 2**20
 
 
 def check_task_files(folder: Path, bank: Bank, *, with_data: bool = False) -> list[Path]:
-    """Return the files of a folder of tasks that may be published, relative to it.
-
-    Raises
-    ------
-    DataError
-        When it holds links, dot files, data (unless `with_data`), files of other kinds, secrets or home folders, or
-        another bank.
-    """
+    """Return the files of a folder of tasks that may be published, relative to it."""
     files, refused = [], []
     for path in _everything(folder):
         reason = _refusal(path, path.relative_to(folder), with_data=with_data)

@@ -60,27 +60,7 @@ def tiny_readme(
     has_data: bool = False,
     left_out: Sequence[str] = (),
 ) -> str:
-    """Write what it is, the ways to use it, how exact it is and what does not work.
-
-    Parameters
-    ----------
-    bank : Bank
-        Without past models' responses.
-    selection : Selection
-    held_out : HeldOutScores or None
-    name : str
-        For the heading.
-    license : str
-        Identifier as the Hub has it; empty for none.
-    place : str
-        What the folder is called in commands.
-    has_tasks : bool
-        Whether the folder `tasks` is there.
-    has_data : bool
-        Whether data files of the tasks are in it.
-    left_out : sequence of str
-        Columns of items that are not published.
-    """
+    """Write what it is, the ways to use it, how exact it is and what does not work."""
     options = CardOptions(name, place, license)
     figure = f"\n\n![Estimated against true scores of past models that were left out]({FIGURE})" if held_out else ""
     parts = [

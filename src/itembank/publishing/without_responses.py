@@ -162,13 +162,7 @@ class HeldOutScores:
 
 @one_blas_thread()
 def held_out_scores(bank: Bank, selection: Selection, *, progress: ProgressCallback = silent) -> HeldOutScores | None:
-    """Estimate each past model's overall score as if it were new; every fold chooses its items anew.
-
-    Returns
-    -------
-    HeldOutScores or None
-        None where there are too few models to leave some out.
-    """
+    """Estimate each past model's overall score as if it were new; every fold chooses its items anew."""
     if not folds(bank, progress=progress):
         return None
     trials = try_methods(bank, sample_of(bank, selection), selection, Stacked().members, progress=progress)

@@ -56,13 +56,7 @@ def probability_per_character(
     """Probability of the right option's text, the geometric mean over its characters: exp(log-likelihood / length).
 
     It is not shared out over the options, so guessing has no fixed value (Item Response Scaling Laws, App. A).
-
-    Parameters
-    ----------
-    log_likelihood, correct
-        As in `choice_accuracy`; of several right options the best counts.
-    n_characters : (n_items, n_options)
-        Length of each option's text.
+    Of several right options the best counts; `n_characters` (n_items, n_options) are the lengths of their texts.
     """
     is_right = _is_right(log_likelihood, correct)
     return _where_known(np.exp(_best(log_likelihood / n_characters, is_right)), is_right)
@@ -71,12 +65,7 @@ def probability_per_character(
 def bits_per_byte(log_likelihood: FloatArray, correct: IntArray | BoolArray, n_bytes: FloatArray) -> FloatArray:
     """Loss on the right option's text in bits per byte of UTF-8: -log-likelihood / (log 2 x bytes); lower is better.
 
-    Parameters
-    ----------
-    log_likelihood, correct
-        As in `choice_accuracy`; of several right options the best counts.
-    n_bytes : (n_items, n_options)
-        Length of each option's text in UTF-8.
+    Of several right options the best counts; `n_bytes` (n_items, n_options) are the lengths of their texts in UTF-8.
     """
     is_right = _is_right(log_likelihood, correct)
     return _where_known(-_best(log_likelihood / n_bytes, is_right) / np.log(2.0), is_right)

@@ -146,11 +146,7 @@ class CodeArray:
     def of_cells(cls, cells: NDArray[Any], values: FloatArray) -> Self:
         """Take codes (n_rows, n_columns) of uint8 or uint16 as they are, in memory or mapped; nothing is copied.
 
-        Parameters
-        ----------
-        cells : (n_rows, n_columns)
-            Place of each value among `values`; the largest number of its kind for none.
-        values : (n_values,)
+        Codes are places among `values` (n_values,); the largest number of their kind says that there is none.
         """
         array = cls()
         bits = np.ascontiguousarray(values, dtype=np.float64).view(np.int64)

@@ -43,11 +43,6 @@ def without_secrets(arguments: Any) -> str:
 
     Hidden are the values of arguments that are called token, key, password or the like, `Authorization`, the user's
     part of an address, and what has the shape of a provider's token. A home folder becomes `~`.
-
-    Parameters
-    ----------
-    arguments : mapping, or anything that makes a text
-        Of a mapping, values may be mappings and lists.
     """
     return without_homes(arguments_text(arguments))
 

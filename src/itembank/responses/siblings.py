@@ -105,16 +105,7 @@ def residuals_of(responses: FloatArray) -> tuple[FloatArray, FloatArray]:
 
     ``y - p`` and ``p (1 - p)`` with ``logit p_ij = logit m_j + d_i``: m_j is the item's mean response, and d_i gives
     the model its own mean. Both means have half an answer of either kind added, so that no p is 0 or 1.
-
-    Parameters
-    ----------
-    responses : (n_models, n_items)
-        In [0, 1]; NaN where missing.
-
-    Returns
-    -------
-    pair of (n_models, n_items)
-        0 where missing, in single precision.
+    Responses are (n_models, n_items) in [0, 1], NaN where missing; both results are 0 there, in single precision.
     """
     known = ~np.isnan(responses)
     values = np.where(known, responses, 0.0).astype(np.float32)
@@ -183,14 +174,7 @@ def _named(models: pl.DataFrame) -> tuple[IntArray, IntArray]:
 def connected_models(observed: BoolArray) -> list[IntArray]:
     """Return groups of models that shared items link, by whoever else answered them.
 
-    Parameters
-    ----------
-    observed : (n_models, n_items)
-
-    Returns
-    -------
-    list of indices of models
-        In the order of their first models; a model without responses is a group of its own.
+    Each is an array of indices of models, in the order of their first models; a model without responses is alone.
     """
     groups = []
     is_left = np.ones(observed.shape[0], dtype=bool)
@@ -209,13 +193,7 @@ def connected_models(observed: BoolArray) -> list[IntArray]:
 
 
 def warn_of_no_overlap(responses: ResponseMatrix) -> bool:
-    """Warn when models fall into groups that share no items, which no calibration can bring onto one scale.
-
-    Returns
-    -------
-    bool
-        Whether they do.
-    """
+    """Warn when models fall into groups that share no items, which no calibration can bring onto one scale."""
     groups = connected_models(responses.observed)
     if len(groups) == 1:
         return False
