@@ -4,8 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from itembank.bank.bank_history import ANSWERED_HOW
-from itembank.bank.marks import ADDED, is_adaptive, is_usable, with_ways
+from itembank.bank.marks import ADDED, ANSWERED_HOW, is_adaptive, is_usable, with_ways
 from itembank.errors import DataError
 from itembank.responses.responses import ResponseMatrix
 

@@ -6,8 +6,7 @@ import polars as pl
 import pytest
 
 from itembank.bank.bank_files import load_bank, save_bank
-from itembank.bank.bank_history import ANSWERED_HOW
-from itembank.bank.marks import ADDED
+from itembank.bank.marks import ADDED, ANSWERED_HOW
 from itembank.banks import add_items, add_models, recalibrate, retire, with_target
 from itembank.errors import DataError, DataWarning, ParameterError
 from itembank.estimation.model_abilities import estimate_abilities

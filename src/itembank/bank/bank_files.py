@@ -19,9 +19,8 @@ from safetensors.numpy import load as load_tensors
 from safetensors.numpy import save as tensors_to_bytes
 
 from itembank.bank.bank_checks import bank_problems
-from itembank.bank.bank_history_files import (
+from itembank.bank.bank_history import (
     check_history,
-    gives_what_counts,
     history_arrays,
     history_columns,
     history_record,
@@ -89,7 +88,7 @@ def save_bank(bank: Bank, path: str | Path, *, overwrite: bool = False) -> None:
             f"a bank is written with the score of its items, got one asked for {bank.headline.name!r}. Write the bank "
             "itself, which gives that score, too."
         )
-    if bank.history is not None and not gives_what_counts(bank.history):
+    if bank.history is not None and not bank.history.gives_what_counts:
         raise BankError(
             f"a bank is written with the items that count, got one asked for its earlier score {bank.target_id!r}. "
             "Write the bank itself, which gives that score, too; or restore the retired items and write that."
@@ -284,7 +283,7 @@ def _assemble(record: dict[str, Any], content: Mapping[str, bytes]) -> Bank:
     if "history" not in record:
         return whole
     history = read_history(record["history"], _ours(items), arrays)
-    check_history(history, whole)
+    check_history(history, items["scenario"].to_list())
     bank = view_of(whole, history)
     if bank.target_digest != history.targets[history.current].digest:
         raise ValueError("the digest of its target is not that of its items and weights")

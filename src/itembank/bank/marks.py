@@ -5,10 +5,12 @@ from collections.abc import Iterator
 import numpy as np
 import polars as pl
 
-from itembank.bank.bank_history import ANSWERED_HOW
 from itembank.errors import DataError, shown
 from itembank.numerics.arrays import BoolArray
 from itembank.responses.responses import ResponseMatrix
+
+ANSWERED_HOW = "answered_how"
+"""Column of the model table: how each model's items were chosen ('complete', 'random', 'fixed', 'adaptive')."""
 
 COMPLETE, RANDOM, FIXED, ADAPTIVE = "complete", "random", "fixed", "adaptive"
 WAYS = (COMPLETE, RANDOM, FIXED, ADAPTIVE)

@@ -9,11 +9,10 @@ from typing import Any
 
 import polars as pl
 
-from itembank.bank.bank_history import ANSWERED_HOW
 from itembank.bank.bank_records import RECORD, is_own_file, read_record
 from itembank.bank.bank_views import whole_bank
 from itembank.bank.banks import Bank
-from itembank.bank.marks import ADDED
+from itembank.bank.marks import ADDED, ANSWERED_HOW
 from itembank.errors import DataError, did_you_mean, remedy, shown
 from itembank.pages.model_columns import tells_of_models
 from itembank.readers.compute import FINAL_COLUMN, PARAMETER_COLUMNS, RECIPE_COLUMNS, TOKEN_COLUMNS

@@ -3,8 +3,7 @@
 import numpy as np
 import polars as pl
 
-from itembank.bank.bank_history import ANSWERED_HOW
-from itembank.bank.marks import ADAPTIVE, FIXED, RANDOM
+from itembank.bank.marks import ADAPTIVE, ANSWERED_HOW, FIXED, RANDOM
 from itembank.errors import DataError
 from itembank.responses.responses import ResponseMatrix
 from itembank.selection.criteria import MinimumCost, RandomItem, UniformOverScenarios

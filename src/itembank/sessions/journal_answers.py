@@ -7,9 +7,9 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from itembank.bank.bank_history import ANSWERED_HOW
 from itembank.bank.bank_views import bank_for, whole_bank
 from itembank.bank.banks import Bank
+from itembank.bank.marks import ANSWERED_HOW
 from itembank.errors import DataError, shown
 from itembank.responses.responses import ResponseMatrix
 from itembank.sessions.answer_table import way_of
