@@ -172,23 +172,19 @@ def warned_once() -> Iterator[None]:
             warnings.simplefilter("always", ItembankWarning)
             yield
     finally:  # they may explain an error that ends the work
-        _give(caught)
-
-
-def _give(caught: list[warnings.WarningMessage]) -> None:
-    counts: dict[tuple[type, str], int] = {}
-    first: dict[tuple[type, str], str] = {}
-    for one in caught:
-        text = str(one.message)
-        if not issubclass(one.category, ItembankWarning):
-            warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
-            continue
-        key = (one.category, _NUMBERS.sub("0", text))
-        first.setdefault(key, text)
-        counts[key] = counts.get(key, 0) + 1
-    for key, text in first.items():
-        more = counts[key] - 1
-        warn(text if more == 0 else f"{text} (And {more} more like it.)", key[0])
+        counts: dict[tuple[type, str], int] = {}
+        first: dict[tuple[type, str], str] = {}
+        for one in caught:
+            text = str(one.message)
+            if not issubclass(one.category, ItembankWarning):
+                warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
+                continue
+            key = (one.category, _NUMBERS.sub("0", text))
+            first.setdefault(key, text)
+            counts[key] = counts.get(key, 0) + 1
+        for key, text in first.items():
+            more = counts[key] - 1
+            warn(text if more == 0 else f"{text} (And {more} more like it.)", key[0])
 
 
 def first_few(parts: Sequence[str], total: int | None = None) -> str:

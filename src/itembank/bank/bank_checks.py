@@ -194,8 +194,10 @@ def _calibration_problems(bank: Bank) -> Iterator[str]:
         yield from _unless("log_precision_error", ">= 0", calibration.log_precision_error, ids, _is_some)
     if not np.isfinite(calibration.history).all():
         yield "history must be finite."
+    is_ours = calibration.method in METHODS  # installed packages are asked only where it is not
+    methods = METHODS if is_ours else (*METHODS, *installed_methods(group="itembank.calibrations"))
     for word, value, allowed in (
-        ("method", calibration.method, _methods(calibration.method)),
+        ("method", calibration.method, methods),
         ("item_model", calibration.item_model, ITEM_MODELS),
     ):
         if value not in allowed:
@@ -254,11 +256,6 @@ def _error_problems(bank: Bank) -> Iterator[str]:
         yield from _unless(
             name, "finite and >= 0, or unknown", values, bank.targets.scenarios, lambda at: np.isnan(at) | _is_some(at)
         )
-
-
-def _methods(method: str) -> tuple[str, ...]:
-    """Methods of calibration; installed packages are asked where it is none of ours."""
-    return METHODS if method in METHODS else (*METHODS, *installed_methods(group="itembank.calibrations"))
 
 
 def _unless(

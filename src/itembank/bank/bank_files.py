@@ -98,7 +98,13 @@ def save_bank(bank: Bank, path: str | Path, *, overwrite: bool = False) -> None:
         _item_table(whole).write_parquet(folder / "items.parquet")
         _model_table(whole).write_parquet(folder / "models.parquet")
         pack_responses(whole.responses).write_parquet(folder / "responses.parquet")
-        (folder / "arrays.safetensors").write_bytes(tensors_to_bytes(_arrays(whole)))
+        arrays = {
+            **({} if whole.published is None else whole.published.arrays()),
+            **({} if whole.history is None else history_arrays(whole.history)),
+        }
+        for name in ("item_covariance", "ability_covariance", "history"):
+            arrays[name] = np.ascontiguousarray(getattr(whole.calibration, name), dtype=np.float64)
+        (folder / "arrays.safetensors").write_bytes(tensors_to_bytes(arrays))
         record = {
             **_record(whole),
             "bank_id": bank.bank_id,
@@ -165,7 +171,7 @@ def load_bank(path: str | Path) -> Bank:
 
 def _record(bank: Bank) -> dict[str, Any]:
     """Everything of a bank that is not an array over items or models."""
-    calibration, targets = bank.calibration, bank.targets
+    calibration, targets, steps = bank.calibration, bank.targets, bank.parameters.steps
     return {
         "schema_version": _schema_version(bank),
         "bank_id": bank.bank_id,
@@ -176,7 +182,7 @@ def _record(bank: Bank) -> dict[str, Any]:
         "n_dims": calibration.n_dims,
         "parameterisation": PARAMETERISATION,
         "family": calibration.parameters.family,
-        **_about_levels(calibration.parameters.steps),
+        **({} if steps is None else {"levels": steps.levels.tolist()}),
         "ability_prior": {
             "mean": calibration.prior.mean.tolist(),
             "covariance": calibration.prior.covariance.tolist(),
@@ -214,21 +220,10 @@ def _schema_version(bank: Bank) -> int:
     return SCHEMA_VERSION if bank.parameters.family == "bernoulli" else FAMILY_SCHEMA_VERSION
 
 
-def _arrays(bank: Bank) -> dict[str, FloatArray]:
-    """Arrays of more than two axes, and those over neither items nor models."""
-    calibration = bank.calibration
-    return {
-        "item_covariance": np.ascontiguousarray(calibration.item_covariance, dtype=np.float64),
-        "ability_covariance": np.ascontiguousarray(calibration.ability_covariance, dtype=np.float64),
-        "history": np.ascontiguousarray(calibration.history, dtype=np.float64),
-        **({} if bank.published is None else bank.published.arrays()),
-        **({} if bank.history is None else history_arrays(bank.history)),
-    }
-
-
 def _item_table(bank: Bank) -> pl.DataFrame:
     """Item table with parameters, score weights and expected cost."""
     parameters, error = bank.parameters, bank.calibration.log_precision_error
+    steps = parameters.steps
     own = {
         "score_weight": bank.targets.weights,
         "intercept": parameters.intercept,
@@ -236,7 +231,7 @@ def _item_table(bank: Bank) -> pl.DataFrame:
         "lower_asymptote": parameters.lower_asymptote,
         "upper_asymptote": parameters.upper_asymptote,
         **({} if parameters.precision is None else {"precision": parameters.precision}),
-        **({} if parameters.steps is None else _step_columns(parameters.steps)),
+        **{f"step_{k + 1}": step for k, step in enumerate([] if steps is None else steps.places.T)},
         **({} if error is None else {"log_precision_error": error}),
         "is_degenerate": bank.calibration.is_degenerate,
         **({} if bank.history is None else history_columns(bank.history)),
@@ -271,11 +266,15 @@ def _assemble(record: dict[str, Any], content: Mapping[str, bytes]) -> Bank:
     responses = unpack_responses(read_parquet(content["responses.parquet"]), _theirs(models), _theirs(items))
     arrays = load_tensors(content["arrays.safetensors"])
     calibration = _calibration(record, _ours(items), _ours(models), arrays)
+    about = record["targets"]
+    names = tuple(about["scenarios"])
+    index = items["scenario"].cast(pl.Enum(names)).to_physical().cast(pl.Int64).to_numpy()
+    weights = _floats(about["scenario_weights"])
     whole = Bank(
         str(record["bank_id"]),
         responses,
         calibration,
-        _targets(record["targets"], items, _ours(items)),
+        ScoreTargets(names, index, _ours(items)["score_weight"], weights, about["within"], about["across"]),
         _without_null(record["item_model_bias"]),
         _without_null(record["response_variance"]),
         read_published(record["published"], arrays) if "published" in record else None,
@@ -326,29 +325,11 @@ def _calibration(
     )
 
 
-def _step_columns(steps: Steps) -> dict[str, FloatArray]:
-    """Give the step to each level but the lowest a column."""
-    return {f"step_{k + 1}": steps.places[:, k] for k in range(steps.places.shape[1])}
-
-
-def _about_levels(steps: Steps | None) -> dict[str, Any]:
-    """State the levels of graded items."""
-    return {} if steps is None else {"levels": steps.levels.tolist()}
-
-
 def _steps(record: dict[str, Any], items: dict[str, Any]) -> Steps:
     """Put the steps of graded items together."""
     levels = record["levels"]
     places = np.column_stack([items[f"step_{k}"] for k in range(1, len(levels))])
     return Steps(_floats(levels), places)
-
-
-def _targets(about: dict[str, Any], items: pl.DataFrame, own: dict[str, Any]) -> ScoreTargets:
-    """Build the score targets."""
-    names = tuple(about["scenarios"])
-    index = items["scenario"].cast(pl.Enum(names)).to_physical().cast(pl.Int64).to_numpy()
-    weights = _floats(about["scenario_weights"])
-    return ScoreTargets(names, index, own["score_weight"], weights, about["within"], about["across"])
 
 
 def _theirs(table: pl.DataFrame) -> pl.DataFrame:

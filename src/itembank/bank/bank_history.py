@@ -328,8 +328,8 @@ def read_history(
         _check_matches(_TARGET, about["name"], "a target's name")
         _check_matches(_DIGEST, about["digest"], "a target's digest")
         own: dict[str, Any] = {one: arrays[f"{PART}{number}.{one}"] for one in _ARRAYS}
-        texts = {one: _text(about[one]) for one in _TEXTS}
-        targets.append(KnownTarget(**texts, scenarios=tuple(map(str, _list(about["scenarios"]))), **own))
+        own |= {one: _text(about[one]) for one in _TEXTS}
+        targets.append(KnownTarget(scenarios=tuple(map(str, _list(about["scenarios"]))), **own))
     return BankHistory(
         check_name(name) if name else "",
         tuple(_read(Change, change) for change in changes),

@@ -126,12 +126,6 @@ def _listed(name: HubName) -> dict[str, int] | None:
             return None
         raise
     sizes = {str(file.rfilename): int(file.size or 0) for file in found.siblings or []}
-    _check_names(name, sizes)
-    return sizes
-
-
-def _check_names(name: HubName, sizes: Mapping[str, int]) -> None:
-    """Refuse a repository without a bank, or with a file that would lie outside of its folder."""
     astray = [one for one in sizes if _leads_out(one)]
     if astray:
         raise IntegrityError(
@@ -141,6 +135,7 @@ def _check_names(name: HubName, sizes: Mapping[str, int]) -> None:
         raise BankError(f"{name} is not a bank: the repository holds no {RECORD}. Push one with itembank push.")
     if sizes[RECORD] > MOST_BYTES:
         raise IntegrityError(f"{name}: {RECORD} must have at most {MOST_BYTES:,} bytes, got {sizes[RECORD]:,}.")
+    return sizes
 
 
 def _leads_out(path: str) -> bool:

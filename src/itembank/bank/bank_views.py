@@ -62,7 +62,14 @@ def with_target(bank: Bank, target: str) -> Bank:
     if target in (bank.target_id, bank.target_digest, bank.targets.last):
         return bank
     if target in headline_names(bank):
-        return _with_headline(bank, target)
+        known = bank.known_scores.value
+        if target == WIN_RATE:
+            headline = win_rate_headline(known[:, :-1])
+        else:
+            headline = external_headline(bank.responses.models, target, known[:, -1])
+        view = replace(bank, targets=replace(bank.targets, last=target), headline=headline)
+        view.cache.share(bank.cache)
+        return view
     history = bank.history
     known = () if history is None else history.targets
     for number, one in enumerate(known):
@@ -71,7 +78,10 @@ def with_target(bank: Bank, target: str) -> Bank:
             problems = bank_problems(view)
             if problems or view.target_digest != one.digest:  # only the current target was checked with the file
                 raise IntegrityError(f"target {quoted(target)} is not what its bank says: {' '.join(problems)}")
-            _keep_apart(view, bank)
+            view.cache.bank_id = view.bank_id
+            if bank.cache.user_folder is not None:
+                folder = bank.cache.user_folder
+                view.cache.user_folder = folder.with_name(f"{folder.name}-{view.target_digest}")
             return view
     names = [*([one.target_id for one in known] or [bank.target_id]), *headline_names(bank)]
     raise BankError(
@@ -88,26 +98,6 @@ def headline_names(bank: Bank) -> tuple[str, ...]:
 def asked_for(bank: Bank, target: str) -> Bank:
     """Return the bank that gives a headline score, where the target is one; else the bank as it is."""
     return with_target(bank, target) if target in headline_names(bank) else bank
-
-
-def _with_headline(bank: Bank, name: str) -> Bank:
-    """Put a headline score in place of the overall one. What was derived from the bank stays true of it."""
-    known = bank.known_scores.value
-    if name == WIN_RATE:
-        headline = win_rate_headline(known[:, :-1])
-    else:
-        headline = external_headline(bank.responses.models, name, known[:, -1])
-    view = replace(bank, targets=replace(bank.targets, last=name), headline=headline)
-    view.cache.share(bank.cache)
-    return view
-
-
-def _keep_apart(view: Bank, bank: Bank) -> None:
-    """Give what is derived from a view a place of its own in the user's cache folder."""
-    view.cache.bank_id = view.bank_id
-    if bank.cache.user_folder is not None:
-        folder = bank.cache.user_folder
-        view.cache.user_folder = folder.with_name(f"{folder.name}-{view.target_digest}")
 
 
 def _view(whole: Bank, known: KnownTarget, chosen: IntArray) -> Bank:

@@ -49,7 +49,10 @@ class KnownScores:
         """Decide which scores are known, from raw responses."""
         parts = [_answered(part.responses, targets) for part in responses.parts()]
         observed, fraction, variance = (np.concatenate(column) for column in zip(*parts, strict=True))
-        is_known = _is_answered(fraction) & ~np.isnan(variance)
+        fraction = fraction + RELATIVE  # four of five items are four fifths, whatever their weights add up to
+        well = fraction >= KNOWN_FROM
+        is_answered = np.where(well.sum(axis=0) >= ENOUGH, well, fraction >= KNOWN_FROM_IF_FEW)
+        is_known = is_answered & ~np.isnan(variance)
         unknown = np.where(is_known, 0.0, np.nan)
         # NaN plus anything is NaN, and a scenario that weighs nothing in the overall score cannot spoil it
         weighing = targets.scenario_weights > 0.0
@@ -126,14 +129,6 @@ def _mean_variance(responses: FloatArray, weights: FloatArray) -> FloatArray:
     freedom = 1.0 - squares
     is_enough = (freedom > 1e-9) & (squares > 0.0)
     result: FloatArray = np.divide(spread * squares, freedom, out=np.full(spread.shape, np.nan), where=is_enough)
-    return result
-
-
-def _is_answered(fraction: FloatArray) -> BoolArray:
-    """Whether enough of each scenario was answered, (n_models, n_scenarios), given the fractions."""
-    fraction = fraction + RELATIVE  # four of five items are four fifths, whatever their weights add up to
-    well = fraction >= KNOWN_FROM
-    result: BoolArray = np.where(well.sum(axis=0) >= ENOUGH, well, fraction >= KNOWN_FROM_IF_FEW)
     return result
 
 
@@ -269,9 +264,10 @@ def _check_columns(table: pl.DataFrame, names: Sequence[str]) -> None:
 def _fractions(column: pl.Series, name: str) -> pl.Series:
     """Return scores from 0 to 1."""
     numbers = column.cast(pl.Float64, strict=False).fill_nan(None)
-    bad = (numbers.is_null() & column.is_not_null() & ~_is_nan(column)) | ~numbers.fill_null(0.0).is_between(
-        0.0, POINTS
+    known = (
+        column.is_not_null() & column.is_not_nan().fill_null(False) if column.dtype.is_float() else column.is_not_null()
     )
+    bad = (numbers.is_null() & known) | ~numbers.fill_null(0.0).is_between(0.0, POINTS)
     if bad.any():
         raise DataError(
             f"the external score {name!r} must hold numbers from 0 to 1, or points up to 100, got "
@@ -280,10 +276,6 @@ def _fractions(column: pl.Series, name: str) -> pl.Series:
     largest = numbers.max()
     is_in_points = isinstance(largest, float) and largest > 1.0
     return numbers / POINTS if is_in_points else numbers
-
-
-def _is_nan(column: pl.Series) -> pl.Series:
-    return column.is_nan().fill_null(False) if column.dtype.is_float() else pl.repeat(False, column.len(), eager=True)
 
 
 def _check_enough(name: str, n_known: int, what: str) -> None:

@@ -209,16 +209,12 @@ def _put(new: Path, path: Path, aside: Path) -> None:
     if not path.is_dir():
         new.replace(path)
     elif not _exchange(new, path):
-        _replace_in_two_steps(new, path, aside)
-
-
-def _replace_in_two_steps(new: Path, path: Path, old: Path) -> None:
-    path.replace(old)
-    try:
-        new.replace(path)
-    except OSError:
-        old.replace(path)
-        raise
+        path.replace(aside)
+        try:
+            new.replace(path)
+        except OSError:
+            aside.replace(path)
+            raise
 
 
 @contextmanager

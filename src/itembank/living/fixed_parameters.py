@@ -329,7 +329,12 @@ def calibrate_fixed(data: LinkingData, spec: FixedParameters, *, start: FixedFit
         best, safe, shortest, converged = second, second.following, length, length < spec.tolerance
         state = _jump(state, first.following, second.following)
     found, posterior = best.following, best.posterior
-    covariance = _with_unknown_abilities(posterior.covariance, lost_information(data, best.nodes, found.mode))
+    roots = np.linalg.cholesky(posterior.covariance)
+    # what is lost comes out of the precision, in whose units what is kept is I - R' lost R; a hundredth stays
+    values, vectors = np.linalg.eigh(roots.transpose(0, 2, 1) @ lost_information(data, best.nodes, found.mode) @ roots)
+    kept = np.maximum(1.0 - values, 0.01)
+    whole = roots @ vectors
+    covariance: FloatArray = np.einsum("iab,ib,icb->iac", whole, 1.0 / kept, whole)
     return FixedFit(posterior, covariance, found.population, found.abilities, best.nodes, converged)
 
 
@@ -349,8 +354,8 @@ def _em_step(data: LinkingData, base: AbilityPrior, state: _State, spec: FixedPa
     posterior = ItemPosterior(mode, precision, mode, np.linalg.inv(precision))
     if spec.has_population:
         posterior = item_moments(data, places, population, mode, precision)
-        population = _population(posterior, base)
-    abilities = _ability_population(nodes, data.prior, spec.pseudo_models)
+        population = _fitted(posterior, base, 1.0, PSEUDO_ITEMS)
+    abilities = _fitted(nodes, data.prior, spec.pseudo_models, spec.pseudo_models)
     return _Step(_State(mode, population, abilities), posterior, nodes)
 
 
@@ -449,30 +454,12 @@ def _nodes(data: LinkingData, mode: FloatArray | None, prior: AbilityPrior, spec
     return ability_nodes(items, data.responses, prior, n_trials=data.trials, n_quadrature=spec.n_quadrature)
 
 
-def _population(posterior: ItemPosterior, base: AbilityPrior) -> AbilityPrior:
-    """Fit the population of the new items to their posteriors."""
-    n_items = len(posterior.mean)
-    mean = (base.mean + posterior.mean.sum(axis=0)) / (1.0 + n_items)
-    away = posterior.mean - mean
-    spread = posterior.covariance.sum(axis=0) + away.T @ away
-    return AbilityPrior(mean, (PSEUDO_ITEMS * base.covariance + spread) / (PSEUDO_ITEMS + n_items))
-
-
-def _ability_population(nodes: AbilityNodes, prior: AbilityPrior, pseudo: float) -> AbilityPrior:
-    """Fit the distribution of the linking models' abilities, the bank's counting as `pseudo` models."""
-    n_models = len(nodes.mean)
-    mean = (pseudo * prior.mean + nodes.mean.sum(axis=0)) / (pseudo + n_models)
-    away = nodes.mean - mean
-    spread = nodes.covariance.sum(axis=0) + away.T @ away
-    return AbilityPrior(mean, (pseudo * prior.covariance + spread) / (pseudo + n_models))
-
-
-def _with_unknown_abilities(covariance: FloatArray, lost: FloatArray) -> FloatArray:
-    """Take lost information out of the precision; where all would be lost, leave a hundredth."""
-    roots = np.linalg.cholesky(covariance)
-    # in units of the precision the information kept is I - R' lost R
-    values, vectors = np.linalg.eigh(roots.transpose(0, 2, 1) @ lost @ roots)
-    kept = np.maximum(1.0 - values, 0.01)
-    whole = roots @ vectors
-    result: FloatArray = np.einsum("iab,ib,icb->iac", whole, 1.0 / kept, whole)
-    return result
+def _fitted(
+    found: ItemPosterior | AbilityNodes, base: AbilityPrior, n_of_mean: float, n_of_spread: float
+) -> AbilityPrior:
+    """Fit a normal population to posteriors; the base counts as so many of them in its mean, and in its spread."""
+    n_found = len(found.mean)
+    mean = (n_of_mean * base.mean + found.mean.sum(axis=0)) / (n_of_mean + n_found)
+    away = found.mean - mean
+    spread = found.covariance.sum(axis=0) + away.T @ away
+    return AbilityPrior(mean, (n_of_spread * base.covariance + spread) / (n_of_spread + n_found))

@@ -20,7 +20,7 @@ from itembank.irt.parameters import ItemParameters
 from itembank.living.descendants import Operation, descendant, history_of
 from itembank.living.link_items import LinkedItems, LinkMethod, link
 from itembank.living.linking_answers import binary, trials_of
-from itembank.living.merging import overlaid
+from itembank.living.merging import joined_parameters, overlaid
 from itembank.numerics.arrays import BoolArray, FloatArray
 from itembank.progress import ProgressCallback, silent
 from itembank.responses.prompts import with_prompts
@@ -79,7 +79,27 @@ def add_items(
     given = given.take(models=given.model_indices(linked.model_ids))
     part = _part(bank, whole, with_ways(given, whole.n_items + len(linked.item_ids), how), linked)
     asked = growth("add-items", note, given, how=how, method=method, status=status)
-    operation = replace(asked, link=_link(bank, part, linked))
+    items = part.responses.items.filter(part.responses.items["item_id"].is_in(list(linked.item_ids)))
+    both = bank.responses.items.select("item_id", "scenario", "subscenario").extend(
+        items.select("item_id", "scenario", "subscenario")
+    )
+    across = bank.targets.across
+    weights = ScoreTargets.create(both, within="micro", across=across).overall_weights
+    of_new = float(weights[bank.n_items :].sum())
+    line = linked.other if linked.method == "stocking-lord" else None
+    operation = replace(
+        asked,
+        link=(
+            Link(
+                method=linked.method,
+                n_models=linked.n_models,
+                n_items=int((~linked.anchors.is_unlinked).sum()),
+                slope=None if line is None else line.slope,
+                intercept=None if line is None else line.intercept,
+                linking_error=linked.linking_error * of_new,
+            )
+        ),
+    )
     statuses = {} if status == ACTIVE else dict.fromkeys(linked.item_ids, status)
     return descendant(bank, overlaid(whole, part), operation, statuses=statuses)
 
@@ -92,39 +112,12 @@ def _part(bank: Bank, whole: Bank, given: ResponseMatrix, linked: LinkedItems) -
     order = given.item_indices([*old, *linked.item_ids])
     given = given.take(items=order)
     is_new = np.arange(given.n_items) >= len(old)
-    a, b = whole.parameters.take(places), linked.parameters
-    parameters = ItemParameters.create(
-        np.concatenate([a.loadings, b.loadings]),
-        np.concatenate([a.intercept, b.intercept]),
-        np.concatenate([a.lower_asymptote, b.lower_asymptote]),
-        np.concatenate([a.upper_asymptote, b.upper_asymptote]),
-        family=a.family,
-    )
-    alike = answered_alike(given) & is_new
+    parameters = joined_parameters(whole.parameters.take(places), linked.parameters)
+    alike = find_degenerate(given.responses) & is_new
     alike[~is_new] = whole.calibration.is_degenerate[places]
     covariance = np.concatenate([whole.calibration.item_covariance[places], linked.item_covariance])
     given = with_batch(marked_as_added(bank, given), is_new, history_of(bank).version, linked.linking_error)
     return grown_part(whole, given, parameters, covariance, is_degenerate=alike)
-
-
-def _link(bank: Bank, part: Bank, linked: LinkedItems) -> Link:
-    """Write down the link, with its error as the part of the new score that it touches."""
-    items = part.responses.items.filter(part.responses.items["item_id"].is_in(list(linked.item_ids)))
-    both = bank.responses.items.select("item_id", "scenario", "subscenario").extend(
-        items.select("item_id", "scenario", "subscenario")
-    )
-    across = bank.targets.across
-    weights = ScoreTargets.create(both, within="micro", across=across).overall_weights
-    of_new = float(weights[bank.n_items :].sum())
-    line = linked.other if linked.method == "stocking-lord" else None
-    return Link(
-        method=linked.method,
-        n_models=linked.n_models,
-        n_items=int((~linked.anchors.is_unlinked).sum()),
-        slope=None if line is None else line.slope,
-        intercept=None if line is None else line.intercept,
-        linking_error=linked.linking_error * of_new,
-    )
 
 
 def add_models(bank: GivenBank, responses: GivenResponses, *, how: str | None = None, note: str = "") -> Bank:
@@ -162,19 +155,6 @@ def add_models(bank: GivenBank, responses: GivenResponses, *, how: str | None = 
     bank.check_responses("Adding models needs")
     whole = whole_bank(bank)
     given = with_ways(as_new_responses(bank, responses), whole.n_items, how)
-    _check(whole, given)
-    places = whole.responses.item_indices(given.item_ids)
-    part = grown_part(
-        whole,
-        _with_items_of(whole, marked_as_added(bank, given), places),
-        whole.parameters.take(places),
-        whole.calibration.item_covariance[places],
-        is_degenerate=whole.calibration.is_degenerate[places],
-    )
-    return descendant(bank, overlaid(whole, part), growth("add-models", note, given, how=how))
-
-
-def _check(whole: Bank, given: ResponseMatrix) -> None:
     known = set(whole.responses.model_ids)
     again = [name for name in given.model_ids if name in known]
     if again:
@@ -191,6 +171,15 @@ def _check(whole: Bank, given: ResponseMatrix) -> None:
     empty = [given.model_ids[row] for row in np.flatnonzero(~given.observed.any(axis=1))]
     if empty:
         raise DataError(f"every model must have answers, and {len(empty)} have none: {shown(empty)}. Leave them out.")
+    places = whole.responses.item_indices(given.item_ids)
+    part = grown_part(
+        whole,
+        _with_items_of(whole, marked_as_added(bank, given), places),
+        whole.parameters.take(places),
+        whole.calibration.item_covariance[places],
+        is_degenerate=whole.calibration.is_degenerate[places],
+    )
+    return descendant(bank, overlaid(whole, part), growth("add-models", note, given, how=how))
 
 
 def _with_items_of(whole: Bank, given: ResponseMatrix, places: np.ndarray) -> ResponseMatrix:
@@ -232,11 +221,6 @@ def grown_part(
         history=None,
         whole=None,
     )
-
-
-def answered_alike(responses: ResponseMatrix) -> BoolArray:
-    """Items that all models answered alike, (n_items,)."""
-    return find_degenerate(responses.responses)
 
 
 def growth(name: str, note: str, given: ResponseMatrix, *, how: str | None, **asked: Any) -> Operation:

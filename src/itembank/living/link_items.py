@@ -24,7 +24,7 @@ from itembank.living.fixed_parameters import (
     calibrate_fixed,
     expected_curves,
 )
-from itembank.living.linking_answers import FEW_MODELS, LinkingAnswers, LinkingData, binary, linking_answers, trials_of
+from itembank.living.linking_answers import FEW_MODELS, LinkingData, binary, linking_answers, trials_of
 from itembank.living.scale_links import (
     ScaleLink,
     covered_range,
@@ -211,7 +211,10 @@ def link_items(
 def link(bank: Bank, responses: ResponseMatrix, *, method: LinkMethod, progress: ProgressCallback) -> LinkedItems:
     """Link new items to a whole bank."""
     answers = linking_answers(bank, responses)
-    anchors = _anchors(bank, answers)
+    variance = np.nan_to_num(bank.calibration.item_covariance[answers.old, -1, -1])  # NaN: the method gives none
+    found = drifted_anchors(answers.data, variance)
+    ids = tuple(bank.item_ids[k] for k in answers.old)
+    anchors = Anchors(ids, found.value, found.standard_error, found.is_unlinked)
     data = answers.data.without_old(anchors.is_unlinked)
     progress("linking", 0.0)
     fit = calibrate_fixed(data, SPEC)
@@ -219,7 +222,13 @@ def link(bank: Bank, responses: ResponseMatrix, *, method: LinkMethod, progress:
     separate = _separate_link(bank, data)
     other = None if separate is None else _other(data, items, separate)
     if method == "stocking-lord":
-        items, covariance = _required(separate, data)
+        if separate is None:
+            raise DataError(
+                "Stocking and Lord's link needs one dimension, no known guessing, and linking models whose answers can "
+                f"be calibrated by themselves, got {data.n_models} models and {data.prior.n_dims} dimensions. "
+                "Use method 'fixed'."
+            )
+        items, covariance = separate.items, separate.covariance
     strength, known = _scores(bank, fit.nodes.mean), _scores(bank, bank.calibration.abilities)
     error = max(
         _jackknife(data, fit, strength, part_of(progress, 0.3, 1.0)),
@@ -251,9 +260,8 @@ def link(bank: Bank, responses: ResponseMatrix, *, method: LinkMethod, progress:
 
 def mean_curve(data: LinkingData, items: FloatArray, points: FloatArray) -> FloatArray:
     """Mean score on the new items at abilities points (n_points, n_dims), (n_points,)."""
-    result: FloatArray = probability(ItemParameters.create(items[:, :-1], items[:, -1], data.new_lower), points).mean(
-        axis=1
-    )
+    curves = probability(ItemParameters.create(items[:, :-1], items[:, -1], data.new_lower), points)
+    result: FloatArray = curves.mean(axis=1)
     return result
 
 
@@ -285,17 +293,6 @@ def _separate_link(bank: Bank, data: LinkingData) -> _Separate | None:
     return _Separate(line, np.column_stack([loadings, intercept]), turn @ free.item_covariance[n_old:] @ turn.T)
 
 
-def _required(separate: _Separate | None, data: LinkingData) -> tuple[FloatArray, FloatArray]:
-    """Return items and covariances of Stocking and Lord's link, or say why there are none."""
-    if separate is None:
-        raise DataError(
-            "Stocking and Lord's link needs one dimension, no known guessing, and linking models whose answers can be "
-            f"calibrated by themselves, got {data.n_models} models and {data.prior.n_dims} dimensions. "
-            "Use method 'fixed'."
-        )
-    return separate.items, separate.covariance
-
-
 def _other(data: LinkingData, items: FloatArray, separate: _Separate) -> OtherLink:
     """Compare the two links."""
     points, weights = ability_grid(data.prior)
@@ -311,14 +308,6 @@ def _jackknife(data: LinkingData, fit: FixedFit, strength: FloatArray, progress:
         return mean_curve(part, expected_curves(part, calibrate_fixed(part, AGAIN, start=fit)), points)
 
     return _root_mean_square(jackknife_error(data, curve, strength, progress=progress), weights)
-
-
-def _anchors(bank: Bank, answers: LinkingAnswers) -> Anchors:
-    """Displacements of the old items, and which do not link."""
-    variance = np.nan_to_num(bank.calibration.item_covariance[answers.old, -1, -1])  # NaN: the method gives none
-    found = drifted_anchors(answers.data, variance)
-    ids = tuple(bank.item_ids[k] for k in answers.old)
-    return Anchors(ids, found.value, found.standard_error, found.is_unlinked)
 
 
 def _scores(bank: Bank, theta: FloatArray) -> FloatArray:

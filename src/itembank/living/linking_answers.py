@@ -98,7 +98,18 @@ def linking_answers(bank: Bank, responses: ResponseMatrix) -> LinkingAnswers:
     A model that the bank has already need not answer the old items again: its answers are the bank's. Old items that
     nobody answered or that told no models apart do not link.
     """
-    _check_kind(bank)
+    bank.check_responses("New items need")
+    if bank.calibration.item_model == "bifactor":
+        raise DataError(
+            "items are added to banks whose abilities count in all items, got item_model 'bifactor', with one for "
+            "each scenario. Calibrate a bank of all items anew."
+        )
+    if bank.parameters.family in (*WITH_PRECISION, GRADED):
+        part = "steps" if bank.parameters.family == GRADED else "precision"
+        raise DataError(
+            f"items are added to banks of right and wrong answers or of counts, got family {bank.parameters.family!r}, "
+            f"whose {part} a few models cannot tell. Calibrate a bank of all items anew."
+        )
     known = {name: place for place, name in enumerate(bank.item_ids)}
     is_new = np.array([name not in known for name in responses.item_ids], dtype=bool)
     if not is_new.any():
@@ -157,21 +168,6 @@ def new_lower_asymptotes(bank: Bank, new: ResponseMatrix) -> FloatArray:
     if not np.any(bank.parameters.lower_asymptote > 0.0):
         return np.zeros(new.n_items)
     return known_lower_asymptote(new.items)
-
-
-def _check_kind(bank: Bank) -> None:
-    bank.check_responses("New items need")
-    if bank.calibration.item_model == "bifactor":
-        raise DataError(
-            "items are added to banks whose abilities count in all items, got item_model 'bifactor', with one for "
-            "each scenario. Calibrate a bank of all items anew."
-        )
-    if bank.parameters.family in (*WITH_PRECISION, GRADED):
-        part = "steps" if bank.parameters.family == GRADED else "precision"
-        raise DataError(
-            f"items are added to banks of right and wrong answers or of counts, got family {bank.parameters.family!r}, "
-            f"whose {part} a few models cannot tell. Calibrate a bank of all items anew."
-        )
 
 
 def _old_answers(bank: Bank, responses: ResponseMatrix) -> tuple[FloatArray, FloatArray | None]:

@@ -224,19 +224,10 @@ def _calibration(both: _Both) -> Calibration:
     """Put parameters and abilities together; nothing is fitted."""
     one, other = both.one.calibration, both.other.calibration
     items, models = both.new_items, both.new_models
-    a, b = one.parameters, other.parameters.take(items)
-    precision = None if a.precision is None or b.precision is None else np.concatenate([a.precision, b.precision])
     errors = (one.log_precision_error, other.log_precision_error)
     return replace(
         one,
-        parameters=ItemParameters.create(
-            np.concatenate([a.loadings, b.loadings]),
-            np.concatenate([a.intercept, b.intercept]),
-            np.concatenate([a.lower_asymptote, b.lower_asymptote]),
-            np.concatenate([a.upper_asymptote, b.upper_asymptote]),
-            family=a.family,
-            precision=precision,
-        ),
+        parameters=joined_parameters(one.parameters, other.parameters.take(items)),
         item_covariance=np.concatenate([one.item_covariance, other.item_covariance[items]]),
         abilities=np.concatenate([one.abilities, other.abilities[models]]),
         ability_covariance=np.concatenate([one.ability_covariance, other.ability_covariance[models]]),
@@ -245,6 +236,19 @@ def _calibration(both: _Both) -> Calibration:
         log_precision_error=None
         if errors[0] is None or errors[1] is None
         else np.concatenate([errors[0], errors[1][items]]),
+    )
+
+
+def joined_parameters(a: ItemParameters, b: ItemParameters) -> ItemParameters:
+    """Put the parameters of some items after those of others of the same family."""
+    precision = None if a.precision is None or b.precision is None else np.concatenate([a.precision, b.precision])
+    return ItemParameters.create(
+        np.concatenate([a.loadings, b.loadings]),
+        np.concatenate([a.intercept, b.intercept]),
+        np.concatenate([a.lower_asymptote, b.lower_asymptote]),
+        np.concatenate([a.upper_asymptote, b.upper_asymptote]),
+        family=a.family,
+        precision=precision,
     )
 
 

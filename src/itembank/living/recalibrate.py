@@ -167,18 +167,15 @@ def _with_new_parameters(whole: Bank, added: BoolArray, progress: ProgressCallba
     values = binary(
         replace(whole, calibration=fitted), whole.responses.responses, whole.responses.items["scenario"].to_list()
     )
-    others = map_abilities(fitted.parameters, values[~usable], fitted.prior, n_trials=_rows(whole, ~usable))
+    trials = trials_of(whole, whole.responses)
+    trials = None if trials is None else trials[~usable]
+    others = map_abilities(fitted.parameters, values[~usable], fitted.prior, n_trials=trials)
     n_dims = fitted.n_dims
     abilities, covariance = np.empty((whole.n_models, n_dims)), np.empty((whole.n_models, n_dims, n_dims))
     abilities[usable], covariance[usable] = fitted.abilities, fitted.ability_covariance
     abilities[~usable], covariance[~usable] = others.theta, others.covariance
     changed = replace(fitted, abilities=abilities, ability_covariance=covariance)
     return replace(whole, calibration=changed, responses=_learnt(whole.responses, usable)), None
-
-
-def _rows(whole: Bank, rows: BoolArray) -> np.ndarray | None:
-    trials = trials_of(whole, whole.responses)
-    return None if trials is None else trials[rows]
 
 
 def _learnt(responses: ResponseMatrix, rows: BoolArray) -> ResponseMatrix:
@@ -223,7 +220,11 @@ def update_intercepts(
     answered = ~np.isnan(responses)
     values = np.where(answered, responses, 0.0)
     offsets = [logit(items, nodes.theta[:, q]) - items.intercept for q in range(nodes.theta.shape[1])]
-    variance = _given_slopes(item_covariance)
+    slopes, both = item_covariance[:, :-1, :-1], item_covariance[:, :-1, -1]
+    size = np.maximum(np.einsum("ijj->i", item_covariance), 1e-12)
+    ridge = 1e-9 * size[:, None, None] * np.eye(slopes.shape[1])
+    explained = np.einsum("ia,ia->i", both, np.linalg.solve(slopes + ridge, both[..., None])[..., 0])
+    variance = np.maximum(item_covariance[:, -1, -1] - explained, 1e-9 * size)  # of each intercept given the slopes
     intercept, information = items.intercept.copy(), np.zeros(items.n_items)
     for _ in range(MOST_STEPS):
         gradient, information = np.zeros(items.n_items), np.zeros(items.n_items)
@@ -243,14 +244,4 @@ def updated_covariance(covariance: FloatArray, information: FloatArray) -> Float
     column = covariance[:, :, -1]
     share = information / (1.0 + information * covariance[:, -1, -1])  # Sherman and Morrison
     result: FloatArray = covariance - share[:, None, None] * column[:, :, None] * column[:, None, :]
-    return result
-
-
-def _given_slopes(covariance: FloatArray) -> FloatArray:
-    """Variance of each intercept given the slopes, (n_items,)."""
-    slopes, both = covariance[:, :-1, :-1], covariance[:, :-1, -1]
-    size = np.maximum(np.einsum("ijj->i", covariance), 1e-12)
-    ridge = 1e-9 * size[:, None, None] * np.eye(slopes.shape[1])
-    explained = np.einsum("ia,ia->i", both, np.linalg.solve(slopes + ridge, both[..., None])[..., 0])
-    result: FloatArray = np.maximum(covariance[:, -1, -1] - explained, 1e-9 * size)
     return result

@@ -113,6 +113,16 @@ def _record(model: str, rows: Sequence[Mapping[str, Any]], spec: ExportSpec) -> 
 def _result(row: Mapping[str, Any]) -> dict[str, Any]:
     """Return the result of one target."""
     items = f"{row['n_items']} of {row['n_total']} items"
+    found: dict[str, Any] = {"num_samples": row["n_items"]}
+    if _is_known(row["standard_error"]):
+        found["standard_error"] = {"value": row["standard_error"], "method": f"itembank, {row['interval']}"}
+    if _is_known(row["low"]) and _is_known(row["high"]):
+        found["confidence_interval"] = {
+            "lower": row["low"],
+            "upper": row["high"],
+            "confidence_level": row["level"],
+            "method": f"itembank, {row['interval']}",
+        }
     return {
         "evaluation_result_id": f"{row['bank']}/{row['target']}/estimated_score",
         "evaluation_name": row["target"],
@@ -140,24 +150,9 @@ def _result(row: Mapping[str, Any]) -> dict[str, Any]:
         "score_details": {
             "score": row["estimate"],
             "details": {"estimated_from": items, "method": row["method"], "item_bank": row["bank"]},
-            "uncertainty": _uncertainty(row),
+            "uncertainty": found,
         },
     }
-
-
-def _uncertainty(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the uncertainty of an estimate, as far as it is known."""
-    found: dict[str, Any] = {"num_samples": row["n_items"]}
-    if _is_known(row["standard_error"]):
-        found["standard_error"] = {"value": row["standard_error"], "method": f"itembank, {row['interval']}"}
-    if _is_known(row["low"]) and _is_known(row["high"]):
-        found["confidence_interval"] = {
-            "lower": row["low"],
-            "upper": row["high"],
-            "confidence_level": row["level"],
-            "method": f"itembank, {row['interval']}",
-        }
-    return found
 
 
 def _is_known(value: float | None) -> bool:

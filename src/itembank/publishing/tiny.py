@@ -12,7 +12,6 @@ from itembank.bank.bank_files import check_bank_destination, save_bank
 from itembank.bank.banks import Bank
 from itembank.bank.selections import Selection
 from itembank.files.atomic import replacing_folder, write_text
-from itembank.pages.blocks import Chart
 from itembank.pages.runtime import check_drawing_library
 from itembank.pages.truth_charts import PredictionPanel, predicted_against_true_chart
 from itembank.planning.select import select
@@ -90,11 +89,8 @@ def _asked(bank: Bank, selection: Selection) -> str:
     """List how past models were asked these items; nothing where nobody tells."""
     items = bank.responses.items
     told = prompts_in_words(items.filter(pl.col("item_id").is_in(selection.item_ids)), most=MOST_SHOWN)
-    return "\n\nPast models were asked with these settings:\n\n" + _lines(told) if told else ""
-
-
-def _lines(told: list[str]) -> str:
-    return "\n".join(f"- {escaped(line)}" for line in told)
+    lines = "\n".join(f"- {escaped(line)}" for line in told)
+    return f"\n\nPast models were asked with these settings:\n\n{lines}" if told else ""
 
 
 def _run(bank: Bank, selection: Selection, place: str, *, has_tasks: bool) -> str:
@@ -293,7 +289,10 @@ def _write(
     parameters.filter(pl.col("weight").is_not_null()).write_csv(folder / "selected.csv")
     write_text(folder / "score.py", scoring_example(tiny.bank))
     if tiny.held_out is not None:
-        _chart(tiny.held_out).save(folder / FIGURE)
+        held_out = tiny.held_out
+        title = f"{held_out.true.size:,} past models, {held_out.n_items:,} items each"
+        panel = PredictionPanel(title, held_out.true, held_out.estimate, held_out.low, held_out.high)
+        predicted_against_true_chart([panel]).save(folder / FIGURE)
     files: list[Path] = []
     if write_tasks is not None:
         write_tasks(folder / TASKS, tiny.bank, tiny.selection)
@@ -330,18 +329,6 @@ def _parameters(tiny: Tiny) -> pl.DataFrame:
     items = items.with_columns(one for one in asked if one.null_count() < one.len())
     joined = items.join(weights, on="item_id", how="left", maintain_order="left")
     return joined.with_columns(**{name: pl.Series(np.ascontiguousarray(one)) for name, one in columns.items()})
-
-
-def _chart(held_out: HeldOutScores) -> Chart:
-    """Draw estimated against true scores of models left out."""
-    panel = PredictionPanel(
-        f"{held_out.true.size:,} past models, {held_out.n_items:,} items each",
-        held_out.true,
-        held_out.estimate,
-        held_out.low,
-        held_out.high,
-    )
-    return predicted_against_true_chart([panel])
 
 
 P_IRT = '''"""Estimate full-benchmark scores from answers to the items of selected.csv: python score.py results.csv

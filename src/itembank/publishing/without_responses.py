@@ -59,8 +59,20 @@ def without_responses(
     published = Published(
         bank.n_models, bank.bank_id, noise_ratio(bank), fitted_factor_model(bank), measured_discrepancy(bank)
     )
-    responses = _no_models(bank)
-    bank_id = _id_of(bank, responses, published)
+    models = pl.DataFrame({"model_id": []}, schema={"model_id": pl.String})
+    responses = ResponseMatrix(np.zeros((0, bank.n_items)), models, bank.responses.items)
+    prior, model = bank.calibration.prior, published.factor_model
+    numbers = (
+        prior.mean,
+        prior.covariance,
+        bank.item_model_bias,
+        bank.response_variance,
+        published.noise_ratio,
+        model.mean,
+        model.loadings,
+        model.noise,
+    )
+    bank_id = bank_fingerprint(responses, bank.parameters, bank.targets, *numbers)
     if selection is not None:
         published = dataclasses.replace(published, subset=_subset(bank, selection, bank_id, progress))
     return dataclasses.replace(
@@ -76,28 +88,6 @@ def without_responses(
         history=history_of_view(bank, bank_id),
         whole=None,
     )
-
-
-def _no_models(bank: Bank) -> ResponseMatrix:
-    """Return the items without models."""
-    models = pl.DataFrame({"model_id": []}, schema={"model_id": pl.String})
-    return ResponseMatrix(np.zeros((0, bank.n_items)), models, bank.responses.items)
-
-
-def _id_of(bank: Bank, responses: ResponseMatrix, published: Published) -> str:
-    """Name the bank by all numbers that its estimates depend on; the items to be run have a selection's own digest."""
-    prior, model = bank.calibration.prior, published.factor_model
-    numbers = (
-        prior.mean,
-        prior.covariance,
-        bank.item_model_bias,
-        bank.response_variance,
-        published.noise_ratio,
-        model.mean,
-        model.loadings,
-        model.noise,
-    )
-    return bank_fingerprint(responses, bank.parameters, bank.targets, *numbers)
 
 
 def _subset(bank: Bank, selection: Selection, bank_id: str, progress: ProgressCallback) -> PublishedSubset:

@@ -31,7 +31,7 @@ def choice_accuracy(
     scaled = log_likelihood if lengths is None else log_likelihood / lengths
     chosen = np.argmax(np.where(np.isnan(scaled), -np.inf, scaled), axis=-1)
     hit = np.take_along_axis(is_right, chosen[..., np.newaxis], axis=-1)[..., 0]
-    return _where_known(hit.astype(_float_type(log_likelihood)), is_right)
+    return _where_known(hit.astype(np.float32 if log_likelihood.dtype == np.float32 else np.float64), is_right)
 
 
 def choice_probability(log_likelihood: FloatArray, correct: IntArray | BoolArray) -> FloatArray:
@@ -90,8 +90,3 @@ def _where_known(values: FloatArray, is_right: BoolArray) -> FloatArray:
     """Put NaN where no right option has a log-likelihood."""
     result: FloatArray = np.where(is_right.any(axis=-1), values, values.dtype.type(np.nan))
     return result
-
-
-def _float_type(values: FloatArray) -> type[np.floating]:
-    """float32 stays float32."""
-    return np.float32 if values.dtype == np.float32 else np.float64

@@ -98,7 +98,9 @@ def _write_rows(responses: ResponseMatrix, path: Path, metadata: dict[str, str])
     }
     parts = _long_tables(responses, names)
     n_rows = sum(int(np.count_nonzero(_told(part))) for part in blocks(responses))
-    groups = _regrouped(parts, _group_sizes(n_rows))
+    n_groups = max(1, round(n_rows / ROWS_IN_GROUP))
+    size, more = divmod(n_rows, n_groups)
+    groups = _regrouped(parts, [size + (number < more) for number in range(n_groups)])
     first = next(groups)
 
     def source(*_choices: object) -> Iterator[pl.DataFrame]:
@@ -106,13 +108,6 @@ def _write_rows(responses: ResponseMatrix, path: Path, metadata: dict[str, str])
         yield from groups
 
     register_io_source(source, schema=first.schema).sink_parquet(path, metadata=metadata)
-
-
-def _group_sizes(n_rows: int) -> list[int]:
-    """Rows of each row group, as even as can be; the same on every machine, so that the bytes of the file are."""
-    n_groups = max(1, round(n_rows / ROWS_IN_GROUP))
-    size, more = divmod(n_rows, n_groups)
-    return [size + (number < more) for number in range(n_groups)]
 
 
 def _regrouped(parts: Iterator[pl.DataFrame], sizes: Sequence[int]) -> Iterator[pl.DataFrame]:

@@ -238,7 +238,17 @@ def check_response_matrix(
 ) -> None:
     """Raise one `DataError` with all that is wrong with a response matrix (n_models, n_items)."""
     shape = (len(model_ids), len(item_ids))
-    problems = _shape_problems(responses, shape, n_trials, costs)
+    problems = []
+    if 0 in shape:
+        problems.append(f"responses must hold at least one model and one item, got {shape[0]} and {shape[1]}.")
+    arrays: dict[str, FloatArray | IntArray] = {"responses": responses, **dict(costs)}
+    if n_trials is not None:
+        arrays["n_trials"] = n_trials
+    problems.extend(
+        f"{name} must have shape (n_models, n_items) = {shape}, got {array.shape}."
+        for name, array in arrays.items()
+        if array.shape != shape
+    )
     if not problems:
         problems = [
             *_id_problems(model_ids, "model_id"),
@@ -336,23 +346,6 @@ def describe_cells(
 def _more(total: int) -> str:
     """Say how many more there are than are shown."""
     return f" and {total - N_SHOWN} more" if total > N_SHOWN else ""
-
-
-def _shape_problems(
-    responses: FloatArray, shape: tuple[int, int], n_trials: IntArray | None, costs: Mapping[str, FloatArray]
-) -> list[str]:
-    problems = []
-    if 0 in shape:
-        problems.append(f"responses must hold at least one model and one item, got {shape[0]} and {shape[1]}.")
-    arrays: dict[str, FloatArray | IntArray] = {"responses": responses, **dict(costs)}
-    if n_trials is not None:
-        arrays["n_trials"] = n_trials
-    problems.extend(
-        f"{name} must have shape (n_models, n_items) = {shape}, got {array.shape}."
-        for name, array in arrays.items()
-        if array.shape != shape
-    )
-    return problems
 
 
 def _id_problems(names: Sequence[str], column: str) -> list[str]:
