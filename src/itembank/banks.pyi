@@ -7,6 +7,7 @@ from .living.descendants import Operation as Operation
 from .living.descendants import descendant as descendant
 from .living.growing import add_items as add_items
 from .living.growing import add_models as add_models
+from .living.growing import recalibrate as recalibrate
 from .living.link_items import LinkedItems as LinkedItems
 from .living.link_items import NewItemScores as NewItemScores
 from .living.link_items import link_items as link_items
@@ -18,5 +19,4 @@ from .living.notes import add_scores as add_scores
 from .living.notes import note as note
 from .living.notes import restore as restore
 from .living.notes import retire as retire
-from .living.recalibrate import recalibrate as recalibrate
 from .living.starting import start as start

@@ -28,7 +28,7 @@ def bank():
 @pytest.fixture(autouse=True)
 def few_links(monkeypatch):
     """Link by few steps, and twice for the linking error, not ten times: nothing here turns on it."""
-    monkeypatch.setattr("itembank.living.scale_links.MOST_GROUPS", 2)
+    monkeypatch.setattr("itembank.living.linking.MOST_GROUPS", 2)
     monkeypatch.setattr("itembank.living.link_items.SPEC", FixedParameters(n_quadrature=3, max_steps=6))
     monkeypatch.setattr("itembank.living.link_items.AGAIN", FixedParameters(n_quadrature=3, max_steps=2))
 

@@ -94,15 +94,12 @@ def pull(place: str | Path) -> Pulled:
     if folder is None:
         with hub_errors(name, "pulled"):
             sizes = _listed(name)
-            folder = _snapshot(name) if sizes is None else _downloaded(name, sizes)
+            if sizes is None:
+                folder = _snapshot(name)
+            else:  # only what the record says of their lengths lets the other files come
+                _check_sizes(name, read_record(_snapshot(name, [RECORD])), sizes)
+                folder = _snapshot(name, [one for one in sizes if is_file_of_bank(one)])
     return Pulled(folder, HubName(name.repository, folder.name))
-
-
-def _downloaded(name: HubName, sizes: Mapping[str, int]) -> Path:
-    """Download the files that a bank has, once the record says how long they are."""
-    folder = _snapshot(name, [RECORD])
-    _check_sizes(name, read_record(folder), sizes)
-    return _snapshot(name, [one for one in sizes if is_file_of_bank(one)])
 
 
 def _copy_here(name: HubName) -> Path | None:

@@ -6,12 +6,11 @@ from dataclasses import replace
 import numpy as np
 
 from itembank.bank.bank_checks import bank_problems
-from itembank.bank.bank_history import ACTIVE, STATUSES, BankHistory, KnownTarget
-from itembank.bank.banks import Bank, Calibration
+from itembank.bank.bank_history import ACTIVE, STATUSES, BankHistory
+from itembank.bank.banks import Bank
 from itembank.bank.known_scores import external_headline, external_names, win_rate_headline
 from itembank.bank.selections import Selection
 from itembank.errors import BankError, DataError, DataWarning, IntegrityError, did_you_mean, quoted, remedy, shown, warn
-from itembank.numerics.arrays import IntArray
 from itembank.responses.score_names import WIN_RATE
 
 
@@ -23,10 +22,29 @@ def whole_bank(bank: Bank) -> Bank:
 def view_of(whole: Bank, history: BankHistory) -> Bank:
     """Return the bank of the current target of a history; the whole bank itself where all items belong to it."""
     known = history.targets[history.current]
-    chosen = known.items
-    if chosen.size == whole.n_items:
-        return replace(_view(whole, known, chosen), history=history, whole=None)
-    return replace(_view(whole, known, chosen), history=history, whole=replace(whole, history=None, whole=None))
+    chosen, responses, calibration = known.items, whole.responses, whole.calibration
+    is_all = chosen.size == whole.n_items
+    if not is_all:
+        responses, error = responses.take(items=chosen), calibration.log_precision_error
+        calibration = replace(  # abilities stay those that all answers gave
+            calibration,
+            parameters=calibration.parameters.take(chosen),
+            item_covariance=np.ascontiguousarray(calibration.item_covariance[chosen]),
+            is_degenerate=calibration.is_degenerate[chosen],
+            thresholds={name: at for name, at in calibration.thresholds.items() if name in known.scenarios},
+            log_precision_error=None if error is None else error[chosen],
+        )
+    return replace(
+        whole,
+        bank_id=known.bank_id,
+        responses=responses,
+        calibration=calibration,
+        targets=known.score_targets(responses.items["scenario"].to_list()),
+        item_model_bias=known.item_model_bias,
+        response_variance=known.response_variance,
+        history=history,
+        whole=None if is_all else replace(whole, history=None, whole=None),
+    )
 
 
 def history_of_view(bank: Bank, bank_id: str) -> BankHistory | None:
@@ -70,11 +88,10 @@ def with_target(bank: Bank, target: str) -> Bank:
         view = replace(bank, targets=replace(bank.targets, last=target), headline=headline)
         view.cache.share(bank.cache)
         return view
-    history = bank.history
-    known = () if history is None else history.targets
-    for number, one in enumerate(known):
-        if history is not None and target and target in (one.name, one.digest):
-            view = view_of(whole_bank(bank), replace(history, current=number))
+    targets = () if bank.history is None else bank.history.targets
+    for number, one in enumerate(targets):
+        if bank.history is not None and target and target in (one.name, one.digest):
+            view = view_of(whole_bank(bank), replace(bank.history, current=number))
             problems = bank_problems(view)
             if problems or view.target_digest != one.digest:  # only the current target was checked with the file
                 raise IntegrityError(f"target {quoted(target)} is not what its bank says: {' '.join(problems)}")
@@ -83,7 +100,7 @@ def with_target(bank: Bank, target: str) -> Bank:
                 folder = bank.cache.user_folder
                 view.cache.user_folder = folder.with_name(f"{folder.name}-{view.target_digest}")
             return view
-    names = [*([one.target_id for one in known] or [bank.target_id]), *headline_names(bank)]
+    names = [*([one.target_id for one in targets] or [bank.target_id]), *headline_names(bank)]
     raise BankError(
         f"the target must be one that bank {bank.bank_id} can give, {shown(names)}, got {target!r}."
         f"{did_you_mean(target, names)} Take the version of the bank that it was made for."
@@ -98,34 +115,6 @@ def headline_names(bank: Bank) -> tuple[str, ...]:
 def asked_for(bank: Bank, target: str) -> Bank:
     """Return the bank that gives a headline score, where the target is one; else the bank as it is."""
     return with_target(bank, target) if target in headline_names(bank) else bank
-
-
-def _view(whole: Bank, known: KnownTarget, chosen: IntArray) -> Bank:
-    """Cut the whole bank to some items, with their weights and what was measured of them."""
-    is_all = chosen.size == whole.n_items
-    responses = whole.responses if is_all else whole.responses.take(items=chosen)
-    return replace(
-        whole,
-        bank_id=known.bank_id,
-        responses=responses,
-        calibration=whole.calibration if is_all else _cut(whole.calibration, chosen, known.scenarios),
-        targets=known.score_targets(responses.items["scenario"].to_list()),
-        item_model_bias=known.item_model_bias,
-        response_variance=known.response_variance,
-    )
-
-
-def _cut(calibration: Calibration, chosen: IntArray, scenarios: tuple[str, ...]) -> Calibration:
-    """Return the calibration of some items; abilities stay those that all answers gave."""
-    error = calibration.log_precision_error
-    return replace(
-        calibration,
-        parameters=calibration.parameters.take(chosen),
-        item_covariance=np.ascontiguousarray(calibration.item_covariance[chosen]),
-        is_degenerate=calibration.is_degenerate[chosen],
-        thresholds={name: at for name, at in calibration.thresholds.items() if name in scenarios},
-        log_precision_error=None if error is None else error[chosen],
-    )
 
 
 def check_made_for(bank: Bank, selection: Selection) -> None:

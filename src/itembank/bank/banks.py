@@ -468,17 +468,18 @@ class Bank(Compact):
     @property
     def best_known_scores(self) -> FloatArray:
         """Known scores; of a target of which none is known, what was observed of them, (n_models, n_targets)."""
-        return self.cache.remember("best known scores", self._best_known_scores)
+
+        def find() -> FloatArray:
+            known = self.known_scores.value
+            is_unknown = np.isnan(known).all(axis=0)
+            if not is_unknown.any():
+                return known
+            return np.where(is_unknown, self.targets.with_overall(self.scenario_scores), known)
+
+        return self.cache.remember("best known scores", find)
 
     @property
     def past_scores(self) -> FloatArray:
         """Known scores of the calibration models on `targets.names`, NaN where not known, (n_models, n_targets)."""
         known = self.known_scores.value
         return known if self.headline is None else np.column_stack([known[:, :-1], self.headline.past])
-
-    def _best_known_scores(self) -> FloatArray:
-        known = self.known_scores.value
-        if not np.isnan(known).all(axis=0).any():
-            return known
-        observed = self.targets.with_overall(self.scenario_scores)
-        return np.where(np.isnan(known).all(axis=0), observed, known)

@@ -47,7 +47,11 @@ class KnownScores:
     @classmethod
     def of(cls, responses: ResponseMatrix, targets: ScoreTargets) -> Self:
         """Decide which scores are known, from raw responses."""
-        parts = [_answered(part.responses, targets) for part in responses.parts()]
+        parts = []
+        for part in responses.parts():
+            fraction = fraction_answered(part.responses, targets)
+            observed = targets.scenario_means(part.responses, missing=True)
+            parts.append((observed, fraction, sampling_variance(part.responses, targets, fraction)))
         observed, fraction, variance = (np.concatenate(column) for column in zip(*parts, strict=True))
         fraction = fraction + RELATIVE  # four of five items are four fifths, whatever their weights add up to
         well = fraction >= KNOWN_FROM
@@ -77,13 +81,6 @@ class KnownScores:
     def n_known(self) -> IntArray:
         """Number of models whose score is known, by target, (n_targets,)."""
         return np.asarray(self.is_known.sum(axis=0), dtype=np.int64)
-
-
-def _answered(responses: FloatArray, targets: ScoreTargets) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Observed scores of some models, the fraction they rest on, and their variance, (n_models, n_scenarios) each."""
-    fraction = fraction_answered(responses, targets)
-    observed = targets.scenario_means(responses, missing=True)
-    return observed, fraction, sampling_variance(responses, targets, fraction)
 
 
 def fraction_answered(responses: FloatArray, targets: ScoreTargets) -> FloatArray:
@@ -264,9 +261,9 @@ def _check_columns(table: pl.DataFrame, names: Sequence[str]) -> None:
 def _fractions(column: pl.Series, name: str) -> pl.Series:
     """Return scores from 0 to 1."""
     numbers = column.cast(pl.Float64, strict=False).fill_nan(None)
-    known = (
-        column.is_not_null() & column.is_not_nan().fill_null(False) if column.dtype.is_float() else column.is_not_null()
-    )
+    known = column.is_not_null()
+    if column.dtype.is_float():
+        known &= column.is_not_nan().fill_null(False)
     bad = (numbers.is_null() & known) | ~numbers.fill_null(0.0).is_between(0.0, POINTS)
     if bad.any():
         raise DataError(

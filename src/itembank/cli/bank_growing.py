@@ -220,7 +220,7 @@ def recalibrate(**given: Any) -> None:
       itembank bank recalibrate bank-2 -o bank-3
       itembank bank recalibrate bank new-models.parquet --how random --parameters all -o bank-2
     """  # noqa: D301
-    from itembank.living.recalibrate import recalibrate as learn  # noqa: PLC0415
+    from itembank.living.growing import recalibrate as learn  # noqa: PLC0415
 
     _written("bank recalibrate", learn, **given)
 

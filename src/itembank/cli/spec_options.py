@@ -12,7 +12,7 @@ from click.core import ParameterSource
 from itembank.cli.command import Decorator
 from itembank.cli.option_types import NumberOrWord
 from itembank.cli.options import FILE
-from itembank.files.spec_files import Named, members_of, read_choices
+from itembank.files.documents import Named, members_of, read_choices
 
 
 def spec_option(spec: type, field: str, text: str, *names: str, **more: Any) -> Decorator:

@@ -154,7 +154,7 @@ def descendant(
         target_id=known[current].target_id,
         parents=(parent.bank_id, *operation.other_parents),
         by=f"itembank {importlib.metadata.version('itembank')}",
-        at=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        at=now(),
         note=operation.note,
         arguments=dict(operation.arguments),
         items_added=listed(added),
@@ -166,6 +166,11 @@ def descendant(
     )
     history = replace(history, targets=tuple(known), current=current, changes=(*before.changes, change))
     return view_of(replace(whole, history=None, whole=None), history)
+
+
+def now() -> str:
+    """Return the time in UTC, to the second."""
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def history_of(bank: Bank) -> BankHistory:

@@ -20,7 +20,7 @@ from itembank.irt.logistic import asymptotes_of, likelihood_terms, log_probabili
 from itembank.irt.newton import map_abilities
 from itembank.irt.objectives import Posterior
 from itembank.irt.parameters import AbilityPrior, ItemParameters
-from itembank.living.linking_answers import LinkingData
+from itembank.living.linking import LinkingData
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.numerics.quadrature import normal_grid
 

@@ -24,14 +24,18 @@ from itembank.living.fixed_parameters import (
     calibrate_fixed,
     expected_curves,
 )
-from itembank.living.linking_answers import FEW_MODELS, LinkingData, binary, linking_answers, trials_of
-from itembank.living.scale_links import (
+from itembank.living.linking import (
+    FEW_MODELS,
+    LinkingData,
     ScaleLink,
+    binary,
     covered_range,
     drifted_anchors,
     jackknife_error,
+    linking_answers,
     spread_over,
     stocking_lord,
+    trials_of,
 )
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.numerics.intervals import normal_reach

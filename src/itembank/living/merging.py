@@ -144,6 +144,7 @@ def _check_scale(both: _Both, first: Bank, second: Bank) -> None:
     one, other = both.one, both.other
     ours, theirs = both.common_items
     changed, theirs_at = other_parameters(one, other, ours, theirs), other.calibration.thresholds
+    lines = [{bank.bank_id, *(() if bank.history is None else bank.history.ancestors)} for bank in (first, second)]
     reason = ""
     if one.parameters.family != other.parameters.family:
         reason = f"their families differ, {one.parameters.family} and {other.parameters.family}"
@@ -158,19 +159,13 @@ def _check_scale(both: _Both, first: Bank, second: Bank) -> None:
         reason = "their priors of ability differ"
     elif any(theirs_at.get(name, at) != at for name, at in one.calibration.thresholds.items()):
         reason = "they call other responses right (their thresholds differ)"
-    elif ours.size == 0 and not _are_related(first, second):
+    elif ours.size == 0 and not set.intersection(*lines):
         reason = "they have no item in common and no common ancestor"
     if reason:
         raise DataError(
             f"banks that are merged must stand on one scale, and {first.bank_id} and {second.bank_id} do not: "
             f"{reason}. Link one to the other first: add its items, or its models, to the other."
         )
-
-
-def _are_related(first: Bank, second: Bank) -> bool:
-    """Whether one came from the other, or both from a third."""
-    found = [{bank.bank_id, *(() if bank.history is None else bank.history.ancestors)} for bank in (first, second)]
-    return bool(found[0] & found[1])
 
 
 def _check_items(both: _Both) -> None:

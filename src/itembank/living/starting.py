@@ -13,7 +13,6 @@ from itembank.calibration.calibration_specs import CalibrationSpec
 from itembank.calibration.few_models import calibration_of_few
 from itembank.calibration.item_model_bias import response_variance
 from itembank.errors import DataError, DataWarning, shown, warn
-from itembank.numerics.arrays import FloatArray
 from itembank.progress import ProgressCallback, silent
 from itembank.readers.agreement import check_same_content, in_both, read_new_responses
 from itembank.readers.frames import known_things
@@ -101,7 +100,10 @@ def start(
     targets = ScoreTargets.create(matrix.items, within=within, across=across)
     calibration = calibration_of_few(matrix, targets.scenario_index)
     bias = np.full(targets.n_scenarios, np.nan)
-    variance = _variance(matrix, targets)
+    variance = np.full(targets.n_scenarios, np.nan)
+    if matrix.n_models:
+        variance = response_variance(matrix, targets)
+    variance = np.where(np.isnan(variance), UNKNOWN_VARIANCE, variance)
     prior = calibration.prior
     return Bank(
         bank_id=bank_fingerprint(matrix, calibration.parameters, targets, prior.mean, prior.covariance, bias, variance),
@@ -141,11 +143,3 @@ def _of_all(nobody: ResponseMatrix, responses: ResponseMatrix) -> ResponseMatrix
         n_trials=None if responses.n_trials is None else spread(responses.n_trials, 0),
         costs={name: spread(cost, np.nan) for name, cost in responses.costs.items()},
     )
-
-
-def _variance(matrix: ResponseMatrix, targets: ScoreTargets) -> FloatArray:
-    """Variance of responses within each scenario, the largest possible where nobody knows, (n_scenarios,)."""
-    if not matrix.n_models:
-        return np.full(targets.n_scenarios, UNKNOWN_VARIANCE)
-    found = response_variance(matrix, targets)
-    return np.where(np.isnan(found), UNKNOWN_VARIANCE, found)

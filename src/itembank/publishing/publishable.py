@@ -168,19 +168,8 @@ BANK = "bank"
 """The folder among tasks that holds the bank once more, for the tasks to estimate with."""
 CODE = (".yaml", ".yml", ".py")
 DATA = (
-    ".json",
-    ".jsonl",
-    ".ndjson",
-    ".csv",
-    ".tsv",
-    ".txt",
-    ".parquet",
-    ".arrow",
-    ".gz",
-    ".zst",
-    ".bz2",
-    ".xz",
-    ".zip",
+    *(".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".txt"),
+    *(".parquet", ".arrow", ".gz", ".zst", ".bz2", ".xz", ".zip"),
 )
 MADE = frozenset({"README.md", "selection.json"})
 """Files that `itembank export lm-eval-tasks` writes beside the tasks and the bank."""
@@ -224,29 +213,24 @@ def _everything(folder: Path) -> Iterator[Path]:
 
 def _refusal(path: Path, name: Path, *, with_data: bool) -> str:
     """Say why a file may not be published; nothing where it may."""
-    if path.is_symlink():
-        return "a link"
-    if name.name.startswith(".") or not path.is_file():
-        return "a dot file" if name.name.startswith(".") else "no ordinary file"
+    is_hidden = name.name.startswith(".")
+    if path.is_symlink() or is_hidden or not path.is_file():
+        return "a link" if path.is_symlink() else "a dot file" if is_hidden else "no ordinary file"
     if name.as_posix() in MADE or _is_of_bank(name):
         return ""
     if is_data(name):
         return "" if with_data else "data"
-    is_code = name.suffix.lower() in CODE or (not name.suffix and name.name.endswith("yaml"))
-    return _refusal_of_code(path) if is_code else "neither a task file nor a module"
+    if not (name.suffix.lower() in CODE or (not name.suffix and name.name.endswith("yaml"))):
+        return "neither a task file nor a module"
+    if path.stat().st_size <= MOST_BYTES:
+        text = path.read_bytes().decode("utf-8", errors="replace")
+        return "with a secret or a home folder in it" if holds_secret(text) else ""
+    return f"longer than {MOST_BYTES:,} bytes"
 
 
 def is_data(name: Path) -> bool:
     """Whether a file among tasks, relative to their folder, holds data of theirs."""
     return name.suffix.lower() in DATA and name.as_posix() not in MADE and not _is_of_bank(name)
-
-
-def _refusal_of_code(path: Path) -> str:
-    """Say why a task file or a module may not be published."""
-    if path.stat().st_size > MOST_BYTES:
-        return f"longer than {MOST_BYTES:,} bytes"
-    text = path.read_bytes().decode("utf-8", errors="replace")
-    return "with a secret or a home folder in it" if holds_secret(text) else ""
 
 
 def _is_of_bank(name: Path) -> bool:

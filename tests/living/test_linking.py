@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from itembank.irt.parameters import ItemParameters
-from itembank.living.scale_links import (
+from itembank.living.linking import (
     ScaleLink,
     covered_range,
     displacements,
