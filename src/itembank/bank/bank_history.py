@@ -1,4 +1,7 @@
-"""What a bank was before: its name and version, the changes that made it, the scores it can give, marks on items."""
+"""What a bank was before, and its files: name, version, changes, the scores it can give, marks on items.
+
+Text stands in `bank.json`, marks in `items.parquet`, weights of targets beside the other arrays.
+"""
 
 import math
 import re

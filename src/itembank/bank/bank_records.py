@@ -1,4 +1,8 @@
-"""`bank.json`, the record of a bank: what the bank is, and the digests of its other files."""
+"""`bank.json`, the record of a bank, and banks brought from the Hugging Face Hub into its client's cache.
+
+Of a repository only files that a bank is made of are downloaded, by name and no others, after their sizes were compared
+with the record. The client goes on where a download was interrupted, and finds files again without a connection.
+"""
 
 import re
 import shlex

@@ -1,4 +1,4 @@
-"""Banks of some items of a whole bank: those that count today, or those of an earlier target."""
+"""Banks of some items of a whole bank, and whether what was made for one bank goes with another."""
 
 from collections.abc import Sequence
 from dataclasses import replace

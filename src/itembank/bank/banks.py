@@ -1,4 +1,4 @@
-"""`Bank`: a calibrated item bank, with all that later work needs of the calibration models."""
+"""`Bank`: a calibrated item bank, its calibration, its id, and what stands in for responses that are not published."""
 
 import hashlib
 import re

@@ -1,4 +1,4 @@
-"""Which calibration models' full scores are known, and how well, from the items that each answered."""
+"""Full scores of calibration models: which are known, and those that stand in place of the overall one."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""How the items that a model answered were chosen: column `answered_how` of the model table."""
+"""What a bank writes into its tables: how each model's items were chosen, and which items a link brought."""
 
 from collections.abc import Iterator
 

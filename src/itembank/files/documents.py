@@ -1,4 +1,11 @@
-"""Documents: JSON and TOML files of one object, read only when they are ordinary files of a sane size."""
+"""Documents of one JSON or TOML object, of ordinary files of a sane size; digests of files; specs in TOML files.
+
+A file that states the SHA-256 of its own bytes tells of one changed bit before anything is read of it: a writer puts
+`BLANK` into its metadata and calls `seal` when it is whole, and the zeros give way to the digest of all bytes with the
+zeros in their place. Parquet files (metadata at the end) and safetensors files (at the beginning) can be sealed; a JSON
+object states its digest under the key `sha256`. The keys of a TOML file are the fields of a spec, its tables the specs
+within.
+"""
 
 import hashlib
 import json
@@ -178,21 +185,13 @@ def _digest(file: IO[bytes], place: int) -> str:
     """SHA-256 of a file with zeros for the digits at `place`."""
     digest = hashlib.sha256()
     file.seek(0)
-    for part in _parts(file, place):
-        digest.update(part)
+    for start in range(0, place, _AT_ONCE):
+        digest.update(file.read(min(_AT_ONCE, place - start)))
     digest.update(b"0" * N_DIGITS)
     file.seek(place + N_DIGITS)
-    for part in _parts(file, None):
+    while part := file.read(_AT_ONCE):
         digest.update(part)
     return digest.hexdigest()
-
-
-def _parts(file: IO[bytes], n_bytes: int | None) -> Iterator[bytes]:
-    """Give the next bytes of a file piece by piece; all that are left without a number."""
-    left = n_bytes
-    while part := file.read(_AT_ONCE if left is None else min(_AT_ONCE, left)):
-        left = None if left is None else left - len(part)
-        yield part
 
 
 Named: TypeAlias = Mapping[str, tuple[MethodTable[Any], str]]

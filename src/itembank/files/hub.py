@@ -1,4 +1,4 @@
-"""Names of banks on the Hugging Face Hub: ``hf:owner/name`` or ``hf:owner/name@revision``."""
+"""The Hugging Face Hub: names ``hf:owner/name[@revision]``, its client, and the client's errors in our words."""
 
 import re
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""The verb `add_items`: new items join a bank, on its scale."""
+"""Banks that learn: `add_items` and `add_models`, and `recalibrate`, by which items learn from models that joined."""
 
 from dataclasses import replace
 from typing import Any, Literal, NamedTuple, get_args
@@ -94,20 +94,16 @@ def add_items(
     weights = ScoreTargets.create(both, within="micro", across=across).overall_weights
     of_new = float(weights[bank.n_items :].sum())
     line = linked.other if linked.method == "stocking-lord" else None
-    operation = replace(
-        asked,
-        link=(
-            Link(
-                method=linked.method,
-                n_models=linked.n_models,
-                n_items=int((~linked.anchors.is_unlinked).sum()),
-                slope=None if line is None else line.slope,
-                intercept=None if line is None else line.intercept,
-                linking_error=linked.linking_error * of_new,
-            )
-        ),
+    link_made = Link(
+        method=linked.method,
+        n_models=linked.n_models,
+        n_items=int((~linked.anchors.is_unlinked).sum()),
+        slope=None if line is None else line.slope,
+        intercept=None if line is None else line.intercept,
+        linking_error=linked.linking_error * of_new,
     )
     statuses = {} if status == ACTIVE else dict.fromkeys(linked.item_ids, status)
+    operation = replace(asked, link=link_made)
     return descendant(bank, overlaid(whole, part), operation, statuses=statuses)
 
 
@@ -179,20 +175,16 @@ def add_models(bank: GivenBank, responses: GivenResponses, *, how: str | None = 
     if empty:
         raise DataError(f"every model must have answers, and {len(empty)} have none: {shown(empty)}. Leave them out.")
     places = whole.responses.item_indices(given.item_ids)
+    items = whole.responses.items[places]  # with what the bank knows of them
+    asked = marked_as_added(bank, given).with_tables(items=with_prompts(items, [items, given.items]))
     part = grown_part(
         whole,
-        _with_items_of(whole, marked_as_added(bank, given), places),
+        asked,
         whole.parameters.take(places),
         whole.calibration.item_covariance[places],
         is_degenerate=whole.calibration.is_degenerate[places],
     )
     return descendant(bank, overlaid(whole, part), growth("add-models", note, given, how=how))
-
-
-def _with_items_of(whole: Bank, given: ResponseMatrix, places: np.ndarray) -> ResponseMatrix:
-    """Return the responses with what the bank knows of their items."""
-    items = whole.responses.items[places]
-    return given.with_tables(items=with_prompts(items, [items, given.items]))
 
 
 def grown_part(
@@ -299,7 +291,9 @@ def recalibrate(
     if responses is not None:
         bank = add_models(bank, responses, how=how)
     whole = whole_bank(bank)
-    added = _added(whole)
+    models = whole.responses.models
+    joined = models[ADDED].is_not_null() if ADDED in models.columns else pl.repeat(False, models.height, eager=True)
+    added = joined.to_numpy()
     if not added.any():
         raise DataError(
             f"a bank learns from models that joined since it was calibrated, and none of its {whole.n_models} did. "
@@ -309,15 +303,6 @@ def recalibrate(
     changed, link = learn(whole, added, progress)
     operation = Operation("recalibrate", note.strip(), {"parameters": parameters}, link=link)
     return descendant(bank, changed, operation)
-
-
-def _added(whole: Bank) -> BoolArray:
-    """Models that no parameter rests on yet, (n_models,)."""
-    models = whole.responses.models
-    if ADDED not in models.columns:
-        return np.zeros(len(models), dtype=bool)
-    result: BoolArray = models[ADDED].is_not_null().to_numpy()
-    return result
 
 
 def _with_new_difficulties(whole: Bank, added: BoolArray, progress: ProgressCallback) -> tuple[Bank, Link | None]:

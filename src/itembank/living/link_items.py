@@ -1,4 +1,4 @@
-"""The verb `link_items`: new items on the scale of a bank, from a few models that answered both."""
+"""New items on the scale of a bank, from a few models that answered both, and what models would score on them."""
 
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, get_args

@@ -1,4 +1,4 @@
-"""The answers of linking models to a bank's items and to new ones, put together and checked."""
+"""What links new items to a bank: the answers, put together and checked, and kernels that judge the link."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""The verb `merge`: two banks on one scale become one."""
+"""Two banks: what differs between them (`diff`), and one made of both (`merge`)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""The verb `note`: a bank's name, and a note in its history; no number changes."""
+"""Changes that fit nothing: names and notes, items retired and restored, external scores."""
 
 from collections.abc import Sequence
 from dataclasses import replace

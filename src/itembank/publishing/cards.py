@@ -1,4 +1,4 @@
-"""The card of a published bank: the README.md that the Hub shows."""
+"""The card of a published bank, the README.md that the Hub shows: strangers' words in it are no markup."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Banks pushed to the Hugging Face Hub, with their card."""
+"""Banks pushed to the Hugging Face Hub with their card, and pulled into folders."""
 
 import shutil
 import tempfile

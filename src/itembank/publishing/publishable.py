@@ -1,4 +1,4 @@
-"""What of a bank's tables may be published: no questions, no answers, no secrets, and of models what is needed."""
+"""What may be published: no questions, answers, secrets or data, of models what is needed, and task files."""
 
 import dataclasses
 import json

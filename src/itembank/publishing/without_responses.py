@@ -1,4 +1,4 @@
-"""Banks for publication: item parameters and what past models taught of estimates, without their responses."""
+"""Banks without past models' responses, with what these taught of estimates; and how well models left out were met."""
 
 import dataclasses
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""`CodeArray`: numbers of (model, item) cells, which come a few at a time, held as small codes of their values."""
+"""Answers as small codes: `CodeArray` for numbers of cells that come a few at a time, `ItemCodes` item after item."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Opening files of results: what kind they are, and errors that say what is wrong with them."""
+"""Opening files of results: what kind they are, what is wrong with them, and Parquet at which Polars panics."""
 
 import gzip
 import io

@@ -1,4 +1,4 @@
-"""`ResponseMatrix`: what every model answered to every item, checked once when it is made."""
+"""`ResponseMatrix`: what every model answered to every item; all that is wrong is collected and raised once."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
