@@ -42,15 +42,15 @@ def test_at_most_a_fifth_is_unlinked(rng):
 
 def test_errors_grow_by_what_the_bank_does_not_know(rng):
     data, _, _ = linking_data(rng, n_models=30)
-    value, error = displacements(data, np.zeros(60))
-    same, larger = displacements(data, np.full(60, 0.3))
+    value, error = displacements(data, data, np.zeros(60))
+    same, larger = displacements(data, data, np.full(60, 0.3))
     np.testing.assert_array_equal(value, same)
     np.testing.assert_allclose(larger**2 - error**2, 0.3)
 
 
 def test_displacements_of_items_that_did_not_move_have_their_errors(rng):
     data, _, _ = linking_data(rng, n_models=200, n_old=150)
-    value, error = displacements(data, np.zeros(150))
+    value, error = displacements(data, data, np.zeros(150))
     assert np.std(value / error) == pytest.approx(1.0, abs=0.25)
 
 

@@ -252,16 +252,27 @@ class Displacements(NamedTuple):
     is_unlinked: BoolArray  # (n_old,)
 
 
-def displacements(data: LinkingData, intercept_variance: FloatArray) -> tuple[FloatArray, FloatArray]:
+def displacements(
+    data: LinkingData, linked: LinkingData, intercept_variance: FloatArray
+) -> tuple[FloatArray, FloatArray]:
     """Find each old item's displacement and its standard error, (n_old,) each.
 
     One Newton step of the intercept, ``d = sum_l s_l / sum_l w_l`` with s the slope and w the information of each
-    answer in its logit, at the abilities found from all old items; its variance is ``1 / sum_l w_l`` plus the variance
-    of the intercept in the bank. Displacements of the linked items sum to about zero, since ability takes up what they
-    share: where some items moved one way, the others seem to move a little the other way.
+    answer in its logit, at the abilities found from the old items that are linked; its variance is ``1 / sum_l w_l``
+    plus the variance of the intercept in the bank. Displacements of the linked items sum to about zero, since ability
+    takes up what they share: where some items moved one way, the others seem to move a little the other way.
     """
-    abilities = map_abilities(data.old, data.old_responses, data.prior, n_trials=data.old_trials).theta
-    return _at(data, abilities, intercept_variance)
+    abilities = map_abilities(linked.old, linked.old_responses, data.prior, n_trials=linked.old_trials).theta
+    x = logit(data.old, abilities)
+    answered = ~np.isnan(data.old_responses)
+    responses = np.where(answered, data.old_responses, 0.0)
+    slope = families.likelihood_terms(data.old, x, responses, data.old_trials).slope
+    weights = families.information_weights(data.old, x, data.old_trials)
+    information = np.where(answered, weights, 0.0).sum(axis=0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        value = np.where(information > 0.0, np.where(answered, slope, 0.0).sum(axis=0) / information, np.nan)
+        error = np.sqrt(1.0 / information + intercept_variance)
+    return value, error
 
 
 def drifted_anchors(data: LinkingData, intercept_variance: FloatArray) -> Displacements:
@@ -273,28 +284,12 @@ def drifted_anchors(data: LinkingData, intercept_variance: FloatArray) -> Displa
     n_old = data.old.n_items
     is_unlinked = np.zeros(n_old, dtype=bool)
     while True:
-        linked = data.without_old(is_unlinked)
-        abilities = map_abilities(linked.old, linked.old_responses, data.prior, n_trials=linked.old_trials).theta
-        value, error = _at(data, abilities, intercept_variance)
+        value, error = displacements(data, data.without_old(is_unlinked), intercept_variance)
         z = np.abs(value / error)
         too_far = (np.abs(value) > LARGEST_DISPLACEMENT) & (z > LARGEST_Z) & (error < LARGEST_ERROR) & ~is_unlinked
         if not too_far.any() or is_unlinked.sum() + 1 > MOST_UNLINKED * n_old:
             return Displacements(value, error, is_unlinked)
         is_unlinked[np.argmax(np.where(too_far, z, -1.0))] = True
-
-
-def _at(data: LinkingData, abilities: FloatArray, intercept_variance: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Displacements at given abilities (n_models, n_dims)."""
-    x = logit(data.old, abilities)
-    answered = ~np.isnan(data.old_responses)
-    responses = np.where(answered, data.old_responses, 0.0)
-    slope = families.likelihood_terms(data.old, x, responses, data.old_trials).slope
-    weights = families.information_weights(data.old, x, data.old_trials)
-    information = np.where(answered, weights, 0.0).sum(axis=0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        value = np.where(information > 0.0, np.where(answered, slope, 0.0).sum(axis=0) / information, np.nan)
-        error = np.sqrt(1.0 / information + intercept_variance)
-    return value, error
 
 
 LEAST_SLOPE = 1e-3
