@@ -2,9 +2,7 @@
 
 import numpy as np
 
-from itembank.bank.banks import Bank
-from itembank.bank.calibrations import Calibration
-from itembank.bank.fingerprint import bank_fingerprint
+from itembank.bank.banks import Bank, Calibration, bank_fingerprint
 from itembank.irt.parameters import AbilityPrior
 from itembank.responses.responses import ResponseMatrix
 from itembank.responses.targets import ScoreTargets

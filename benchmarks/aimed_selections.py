@@ -17,7 +17,7 @@ import numpy as np
 
 from itembank.bank.bank_views import with_target
 from itembank.bank.banks import Bank
-from itembank.bank.headlines import with_external_scores
+from itembank.bank.known_scores import with_external_scores
 from itembank.calibration.build import build_bank
 from itembank.calibration.calibration_specs import Variational
 from itembank.errors import ItembankWarning

@@ -18,9 +18,7 @@ from pathlib import Path
 import numpy as np
 
 import itembank as ib
-from itembank.bank.banks import Bank
-from itembank.bank.calibrations import Calibration
-from itembank.bank.fingerprint import bank_fingerprint
+from itembank.bank.banks import Bank, Calibration, bank_fingerprint
 from itembank.irt.bernoulli import probability
 from itembank.irt.parameters import AbilityPrior, ItemParameters
 from itembank.responses.response_files import write_responses

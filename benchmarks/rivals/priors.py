@@ -20,7 +20,7 @@ from scipy.special import expit
 
 from benchmarks.accuracy.data_sets import load
 from benchmarks.problems import MASKED_SHARE, held_out_log_likelihood, simulate
-from itembank.bank.calibrations import Calibration
+from itembank.bank.banks import Calibration
 from itembank.calibration.calibrate import calibrate
 from itembank.calibration.calibration_specs import CalibrationSpec, ItemPrior, MarginalML, Variational
 from itembank.irt.bernoulli import probability

@@ -1,6 +1,6 @@
 """Ways to calibrate a bank, and what a calibration gives: what `build_bank` takes as its method."""
 
-from itembank.bank.calibrations import Calibration
+from itembank.bank.banks import Calibration
 from itembank.calibration.calibrate import calibrate
 from itembank.calibration.calibration_specs import JointMAP, MarginalML, Variational
 from itembank.calibration.dimensions import choose_n_dims, parallel_analysis

@@ -55,14 +55,8 @@ class MissingDependencyError(ItembankError, ImportError):
 def missing_package(need: str, packages: str, error: ImportError) -> MissingDependencyError:
     """Return the error that says what to install for what is needed: 'charts need vl-convert-python'.
 
-    Parameters
-    ----------
-    need : str
-        What needs which package.
-    packages : str
-        What `pip install` is to be given; no more than is needed.
-    error : ImportError
-        It may name another module: one that an installed package imports in its turn.
+    `need` says what needs which package, and `packages` what `pip install` is to be given. The error may name another
+    module: one that an installed package imports in its turn.
     """
     absent = (error.name or "").partition(".")[0]
     is_own = absent in packages.lower().replace("-", "_")  # the module of PyYAML is yaml
@@ -178,20 +172,22 @@ def warned_once() -> Iterator[None]:
             warnings.simplefilter("always", ItembankWarning)
             yield
     finally:  # they may explain an error that ends the work
-        _give(caught)
+        counts: dict[tuple[type, str], int] = {}
+        first: dict[tuple[type, str], str] = {}
+        for one in caught:
+            text = str(one.message)
+            if not issubclass(one.category, ItembankWarning):
+                warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
+                continue
+            key = (one.category, _NUMBERS.sub("0", text))
+            first.setdefault(key, text)
+            counts[key] = counts.get(key, 0) + 1
+        for key, text in first.items():
+            more = counts[key] - 1
+            warn(text if more == 0 else f"{text} (And {more} more like it.)", key[0])
 
 
-def _give(caught: list[warnings.WarningMessage]) -> None:
-    counts: dict[tuple[type, str], int] = {}
-    first: dict[tuple[type, str], str] = {}
-    for one in caught:
-        text = str(one.message)
-        if not issubclass(one.category, ItembankWarning):
-            warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
-            continue
-        key = (one.category, _NUMBERS.sub("0", text))
-        first.setdefault(key, text)
-        counts[key] = counts.get(key, 0) + 1
-    for key, text in first.items():
-        more = counts[key] - 1
-        warn(text if more == 0 else f"{text} (And {more} more like it.)", key[0])
+def first_few(parts: Sequence[str], total: int | None = None) -> str:
+    """Join the first few parts, and say how many more there are (`total` counts all when `parts` is cut already)."""
+    more = (len(parts) if total is None else total) - N_SHOWN
+    return ", ".join(parts[:N_SHOWN]) + (f" and {more} more" if more > 0 else "")

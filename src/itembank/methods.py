@@ -86,14 +86,7 @@ class MethodTable(Generic[Spec]):
         return self._methods.get(name)
 
     def resolve(self, method: Spec | str) -> Spec:
-        """Return the spec itself, or the default one of a method's short name.
-
-        Raises
-        ------
-        ParameterError
-            For a name that is not in the table, something that is not one of its specs, or a method of an installed
-            package that cannot be loaded.
-        """
+        """Return the spec itself, or the default one of a method's short name."""
         if isinstance(method, str):
             if method not in self.kinds:
                 raise ParameterError(self.refusal(method))
@@ -204,13 +197,7 @@ class _Kinds(Mapping[str, Any]):
 
 @cache
 def installed_methods(group: str) -> Mapping[str, "EntryPoint"]:
-    """Return a group's entry points by name; ask only where a name is not itembank's own, since it takes a while.
-
-    Raises
-    ------
-    ParameterError
-        When two packages give the same name to a method.
-    """
+    """Return a group's entry points by name; ask only where a name is not itembank's own, since it takes a while."""
     from importlib.metadata import entry_points  # noqa: PLC0415 (slow to import, and seldom needed)
 
     found: dict[str, EntryPoint] = {}

@@ -83,19 +83,8 @@ def _decimal(value: float) -> str:
 def table_lines(columns: Sequence[Column], width: int, least: Sequence[str] = ()) -> tuple[list[str], list[str]]:
     """Lay out a table in so many characters.
 
-    Parameters
-    ----------
-    columns : Columns of equally many cells
-    width : int
-        Characters in a line; a number that is longer stands beyond it.
-    least : names of columns
-        Those that may be left out, the least needed first.
-
-    Returns
-    -------
-    lines : list of str
-    left_out : list of str
-        Names of the columns that had to give way.
+    A number that is longer than the width stands beyond it. `least` names columns that may be left out, the least
+    needed first; those that were come beside the lines.
     """
     if len(columns[0].cells) == 1:
         return upright_lines(columns, width), []

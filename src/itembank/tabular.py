@@ -77,9 +77,9 @@ class Tabular:
 
     def _repr_html_(self) -> str:
         """Show a result in a notebook as its page begins, or its first records as a table; everything is escaped."""
-        return _pieces(self) or self._table_html()
-
-    def _table_html(self) -> str:
+        pieces = _pieces(self)
+        if pieces:
+            return pieces
         rows = self.rows()
         names = column_names(rows)
         head = _html_row("th", names)

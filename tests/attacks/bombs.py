@@ -17,8 +17,7 @@ from tests.attacks.jobs import Job
 from tests.attacks.judging import contents, verdict
 from tests.attacks.killed import copy_all
 from tests.attacks.running import Outcome, limit_memory, run_here
-from tests.attacks.targets import JSON
-from tests.attacks.workplace import FAST
+from tests.attacks.targets import words_of
 
 GIBIBYTES = 4.0
 SECONDS = 60
@@ -34,10 +33,6 @@ class Bomb:
     words: tuple[str, ...]
     beside: tuple[str, ...] = ()
     may_be_taken: bool = False
-
-
-def _read(name: str) -> tuple[str, ...]:
-    return ("import", name, "-o", "out.parquet")
 
 
 def _unique_ids(folder: Path) -> None:
@@ -56,20 +51,22 @@ def _packed(name: str, start: bytes, part: bytes) -> Callable[[Path], object]:
     return make
 
 
-def _link(name: str, target: str = "/dev/zero") -> Callable[[Path], object]:
-    def make(folder: Path) -> None:
-        (folder / name).unlink(missing_ok=True)
-        (folder / name).symlink_to(target)
+def _instead(name: str, make: Callable[[Path], object]) -> Callable[[Path], object]:
+    """Take a file away, and make another thing in its place."""
 
-    return make
+    def replace(folder: Path) -> None:
+        (folder / name).unlink(missing_ok=True)
+        make(folder / name)
+
+    return replace
+
+
+def _endless(name: str) -> Callable[[Path], object]:
+    return _instead(name, lambda path: path.symlink_to("/dev/zero"))
 
 
 def _pipe(name: str) -> Callable[[Path], object]:
-    def make(folder: Path) -> None:
-        (folder / name).unlink(missing_ok=True)
-        os.mkfifo(folder / name)
-
-    return make
+    return _instead(name, os.mkfifo)
 
 
 def _sparse(name: str) -> Callable[[Path], object]:
@@ -91,52 +88,50 @@ def _constant_rows(folder: Path) -> None:
     pl.DataFrame(same | {"response": np.ones(n_rows)}).write_parquet(folder / "r.parquet")
 
 
+def _bomb(make: Callable[[Path], object], line: str, beside: str = "", *, may_be_taken: bool = False) -> Bomb:
+    return Bomb(make, words_of(line), tuple(beside.split()), may_be_taken)
+
+
 NEST = '{"a": ' + "[" * DEEP + "]" * DEEP + "}"
-INFO = ("info", "bank", *JSON)
-USE_SELECTION = ("estimate", "bank", "new.csv", "--selection", "selection.json", *FAST, *JSON)
-NEEDS = ("bank", "new.csv", "selection.json")
+NEST_OF_TOML = f"a = {'[' * DEEP}{']' * DEEP}"
+INFO, STATUS, STUDY = "info bank JSON", "session status run.jsonl", "study run study.toml -o study"
+READ = "import {} -o out.parquet"
+USE_SELECTION = "estimate bank new.csv --selection selection.json FAST JSON"
+USE_CACHE = "estimate cached new.csv --selection selection.json --method p-irt JSON"
+NEEDS, OF_SESSION = "bank new.csv selection.json", "bank run.jsonl"
 BOMBS = {
-    "60,000 ids": Bomb(_unique_ids, _read("r.csv")),
-    "gzip of a CSV without end": Bomb(
-        _packed("r.csv.gz", b"model_id,item_id,response\n", b"a,x,1\n"), _read("r.csv.gz")
+    "60,000 ids": _bomb(_unique_ids, READ.format("r.csv")),
+    "gzip of a CSV without end": _bomb(
+        _packed("r.csv.gz", b"model_id,item_id,response\n", b"a,x,1\n"), READ.format("r.csv.gz")
     ),
-    "gzip of one line of JSON": Bomb(_packed("r.jsonl.gz", b'{"model_id": "', b"a"), _read("r.jsonl.gz")),
-    "a CSV that is /dev/zero": Bomb(_link("r.csv"), _read("r.csv")),
-    "a Parquet file that is /dev/zero": Bomb(_link("r.parquet"), _read("r.parquet")),
-    "a CSV that is a pipe": Bomb(_pipe("r.csv"), _read("r.csv")),
-    "a bank's items that are /dev/zero": Bomb(_link("bank/items.parquet"), INFO, NEEDS),
-    "a bank's record that is /dev/zero": Bomb(_link("bank/bank.json"), INFO, NEEDS),
-    "a bank's items that are a pipe": Bomb(_pipe("bank/items.parquet"), INFO, NEEDS),
-    "a cache that is /dev/zero": Bomb(
-        _link("cached/cache/folds.safetensors"),
-        ("estimate", "cached", "new.csv", "--selection", "selection.json", "--method", "p-irt", *JSON),
-        ("cached", "new.csv", "selection.json"),
-        may_be_taken=True,
+    "gzip of one line of JSON": _bomb(_packed("r.jsonl.gz", b'{"model_id": "', b"a"), READ.format("r.jsonl.gz")),
+    "a CSV that is /dev/zero": _bomb(_endless("r.csv"), READ.format("r.csv")),
+    "a Parquet file that is /dev/zero": _bomb(_endless("r.parquet"), READ.format("r.parquet")),
+    "a CSV that is a pipe": _bomb(_pipe("r.csv"), READ.format("r.csv")),
+    "a bank's items that are /dev/zero": _bomb(_endless("bank/items.parquet"), INFO, NEEDS),
+    "a bank's record that is /dev/zero": _bomb(_endless("bank/bank.json"), INFO, NEEDS),
+    "a bank's items that are a pipe": _bomb(_pipe("bank/items.parquet"), INFO, NEEDS),
+    "a cache that is /dev/zero": _bomb(
+        _endless("cached/cache/folds.safetensors"), USE_CACHE, "cached new.csv selection.json", may_be_taken=True
     ),
-    "a selection that is a pipe": Bomb(_pipe("selection.json"), USE_SELECTION, NEEDS),
-    "a journal that is a pipe": Bomb(_pipe("run.jsonl"), ("session", "status", "run.jsonl"), ("bank", "run.jsonl")),
-    "a journal of 20 GiB": Bomb(_sparse("run.jsonl"), ("session", "status", "run.jsonl"), ("bank", "run.jsonl")),
-    "a selection of 20 GiB": Bomb(_sparse("selection.json"), USE_SELECTION, NEEDS),
-    "a bank's record of 20 GiB": Bomb(_sparse("bank/bank.json"), INFO, NEEDS),
-    "a bank's arrays of 20 GiB": Bomb(_sparse("bank/arrays.safetensors"), INFO, NEEDS),
-    "a CSV of 20 GiB": Bomb(_sparse("long.csv"), _read("long.csv"), ("long.csv",)),
-    "a model table of 20 GiB": Bomb(
-        _sparse("models.csv"), (*_read("long.csv"), "--models", "models.csv"), ("long.csv", "models.csv")
+    "a selection that is a pipe": _bomb(_pipe("selection.json"), USE_SELECTION, NEEDS),
+    "a journal that is a pipe": _bomb(_pipe("run.jsonl"), STATUS, OF_SESSION),
+    "a journal of 20 GiB": _bomb(_sparse("run.jsonl"), STATUS, OF_SESSION),
+    "a selection of 20 GiB": _bomb(_sparse("selection.json"), USE_SELECTION, NEEDS),
+    "a bank's record of 20 GiB": _bomb(_sparse("bank/bank.json"), INFO, NEEDS),
+    "a bank's arrays of 20 GiB": _bomb(_sparse("bank/arrays.safetensors"), INFO, NEEDS),
+    "a CSV of 20 GiB": _bomb(_sparse("long.csv"), READ.format("long.csv"), "long.csv"),
+    "a model table of 20 GiB": _bomb(
+        _sparse("models.csv"), READ.format("long.csv") + " --models models.csv", "long.csv models.csv"
     ),
-    "a study file that is a pipe": Bomb(_pipe("study.toml"), ("study", "run", "study.toml", "-o", "study")),
-    "a selection nested deeply": Bomb(_text("selection.json", NEST), USE_SELECTION, NEEDS),
-    "a bank's record nested deeply": Bomb(_text("bank/bank.json", NEST), INFO, NEEDS),
-    "a study nested deeply": Bomb(
-        _text("study.toml", f"a = {'[' * DEEP}{']' * DEEP}"), ("study", "run", "study.toml", "-o", "study")
-    ),
-    "a config nested deeply": Bomb(
-        _text("config.toml", f"a = {'[' * DEEP}{']' * DEEP}"), ("--config", "config.toml", *INFO), NEEDS
-    ),
-    "JSON Lines nested deeply": Bomb(_text("r.jsonl", NEST), _read("r.jsonl")),
-    "ten million rows that are one": Bomb(_constant_rows, _read("r.parquet"), may_be_taken=True),
+    "a study file that is a pipe": _bomb(_pipe("study.toml"), STUDY),
+    "a selection nested deeply": _bomb(_text("selection.json", NEST), USE_SELECTION, NEEDS),
+    "a bank's record nested deeply": _bomb(_text("bank/bank.json", NEST), INFO, NEEDS),
+    "a study nested deeply": _bomb(_text("study.toml", NEST_OF_TOML), STUDY),
+    "a config nested deeply": _bomb(_text("config.toml", NEST_OF_TOML), f"--config config.toml {INFO}", NEEDS),
+    "JSON Lines nested deeply": _bomb(_text("r.jsonl", NEST), READ.format("r.jsonl")),
+    "ten million rows that are one": _bomb(_constant_rows, READ.format("r.parquet"), may_be_taken=True),
 }
-QUICK = tuple(name for name in BOMBS if name.startswith(("a ", "JSON")))
-"""Those that cost next to nothing where they are met as they should be."""
 
 
 def explode(name: str, workplace: Path) -> tuple[str, str]:

@@ -1,6 +1,5 @@
 """Attack: one bit turned over in every file that itembank writes. No number may change without a word."""
 
-import shutil
 import tempfile
 import traceback
 import warnings
@@ -19,6 +18,7 @@ from itembank.readers.read import read_responses
 from itembank.sessions.journal_sessions import read_session
 from itembank.studies.results import PredictionResult, StudyResult
 from itembank.studies.simulation.truth_files import load_truth
+from tests.attacks.killed import copy_all
 from tests.attacks.mutating import flip_bit
 from tests.attacks.running import run_here
 
@@ -90,9 +90,7 @@ def flip(kind: str, workplace: Path, right: list[Any], rng: np.random.Generator)
     position = int(rng.integers(8 * (workplace / file).stat().st_size))
     with tempfile.TemporaryDirectory(prefix="itembank-flip-") as place:
         folder = Path(place)
-        for name in {file.parts[0], *KINDS[kind].beside}:
-            copy = shutil.copytree if (workplace / name).is_dir() else shutil.copy
-            copy(workplace / name, folder / name)
+        copy_all({file.parts[0], *KINDS[kind].beside}, workplace, folder)
         (folder / file).write_bytes(flip_bit((folder / file).read_bytes(), position))
         return Flip(kind, str(file), position, *_judged(KINDS[kind], folder, right))
 

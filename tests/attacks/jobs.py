@@ -1,6 +1,7 @@
 """What is killed: commands that write, what they need, and what must be the same of what they wrote."""
 
 import json
+import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -88,148 +89,80 @@ def records_but_ids(folder: Path) -> object:
     return sorted(said) or None
 
 
-RETIRE = ("bank", "retire", "bank", "math/0", "--reason", "wrong key")
-CALIBRATE = ("calibrate", "responses.parquet", "-o", "new", "--item-model", "2pl", "--no-folds")
-NOTE = ("bank", "note", "named", "text")
-START = ("calibrate", "--items", "begin.csv", "-o", "begun")
-RUN = ("session", "run", "run.jsonl", "--command", "echo 1")
-TINY = ("publish-tiny", "bank", "-n", "6", "-o", "tiny")
-ESTIMATE = ("estimate", "bank", "new.csv", "--selection", "selection.json", "--method", "p-irt", "--format", "csv")
-PLOT = ("study", "table", "study", "--figure", "error.png")
+def job(line, beside="", writes="", *, again="", read=None, goes_on=False):
+    """Make a job of command lines, and of names between spaces."""
+    words, beside, writes, again = (tuple(shlex.split(one)) for one in (line, beside, writes, again))
+    return Job(words, beside, writes, again, read, goes_on)
+
+
+def made_anew(line, beside, writes="new", *, read=None):
+    """A command that makes a folder, and has to be told to replace it when it is given again."""
+    return job(line, beside, writes, again=f"{line} --force", read=read)
+
+
+FAST = shlex.join(FAST_SESSION)
+RUN = "session run run.jsonl --command 'echo 1'"
+ESTIMATE = "estimate bank new.csv --selection selection.json --method p-irt --format csv"
+NEEDS = "bank new.csv selection.json"
+MAKE_TRUTH = "simulate -o made.parquet --n-models 6 --n-items 12 --n-tasks 2 --n-dims 1 --seed 7"
+CALIBRATE = "calibrate responses.parquet -o {} --item-model {} --no-folds"
+RESTORE = "bank retire retired math/0 --status active --reason right -o named --force"
+STUDIES = {"read": numbers_of_study, "goes_on": True}
 JOBS = {
-    "import": Job(("import", "long.csv", "-o", "out.parquet"), ("long.csv",), ("out.parquet",)),
-    "import over another": Job(
-        ("import", "long.csv", "-o", "responses.parquet"),
-        ("long.csv", "responses.parquet"),
-        ("responses.parquet",),
+    "import": job("import long.csv -o out.parquet", "long.csv", "out.parquet"),
+    "import over another": job(
+        "import long.csv -o responses.parquet", "long.csv responses.parquet", "responses.parquet"
     ),
-    "calibrate": Job(CALIBRATE, ("responses.parquet",), ("new",), again=(*CALIBRATE, "--force")),
-    "calibrate --force": Job(
-        ("calibrate", "responses.parquet", "-o", "bank", "--item-model", "1pl", "--no-folds", "--force"),
-        ("responses.parquet", "bank"),
-        ("bank",),
-    ),
-    "select": Job(
-        ("select", "bank", "-n", "6", "--method", "anchor-irt", "-o", "selection.json"),
-        ("bank", "selection.json"),
-        ("selection.json",),
-    ),
-    "estimate": Job(ESTIMATE, ("bank", "new.csv", "selection.json"), ("bank",)),
-    "session start": Job(
-        (
-            "session",
-            "start",
-            "bank",
-            "-o",
-            "new.jsonl",
-            "--model-id",
-            "m",
-            "--max-items",
-            "9",
-            *FAST_SESSION,
-        ),
-        ("bank",),
-        ("new.jsonl",),
-        again=("session", "ask", "new.jsonl"),
+    "calibrate": made_anew(CALIBRATE.format("new", "2pl"), "responses.parquet"),
+    "calibrate --force": job(f"{CALIBRATE.format('bank', '1pl')} --force", "responses.parquet bank", "bank"),
+    "select": job("select bank -n 6 --method anchor-irt -o selection.json", "bank selection.json", "selection.json"),
+    "estimate": job(ESTIMATE, NEEDS, "bank"),
+    "session start": job(
+        f"session start bank -o new.jsonl --model-id m --max-items 9 {FAST}",
+        "bank",
+        "new.jsonl",
+        again="session ask new.jsonl",
         read=without_time,
     ),
-    "import of a journal": Job(("import", "run.jsonl", "-o", "told.parquet"), ("bank", "run.jsonl"), ("told.parquet",)),
-    "study run": Job(
-        ("study", "run", "study.toml", "-o", "study", "--jobs", "1"),
-        ("study.toml", "study-data.parquet"),
-        ("study",),
-        read=numbers_of_study,
-        goes_on=True,
+    "import of a journal": job("import run.jsonl -o told.parquet", "bank run.jsonl", "told.parquet"),
+    "study run": job("study run study.toml -o study --jobs 1", "study.toml study-data.parquet", "study", **STUDIES),
+    "study predict": job(
+        "study run prediction.toml -o prediction --jobs 1",
+        "prediction.toml prediction-data.parquet",
+        "prediction",
+        **STUDIES,
     ),
-    "study predict": Job(
-        ("study", "run", "prediction.toml", "-o", "prediction", "--jobs", "1"),
-        ("prediction.toml", "prediction-data.parquet"),
-        ("prediction",),
-        read=numbers_of_study,
-        goes_on=True,
+    "study table --figure": job("study table study --figure error.png", "study", "error.png"),
+    "scaling": job(
+        "scaling pretrain suite.parquet --law sigmoid --spec unchecked.toml --figure scores.png",
+        "suite.parquet unchecked.toml",
+        "scores.png",
     ),
-    "study table --figure": Job(PLOT, ("study",), ("error.png",)),
-    "scaling": Job(
-        (
-            "scaling",
-            "pretrain",
-            "suite.parquet",
-            "--law",
-            "sigmoid",
-            "--spec",
-            "unchecked.toml",
-            "--figure",
-            "scores.png",
-        ),
-        ("suite.parquet", "unchecked.toml"),
-        ("scores.png",),
-    ),
-    "simulate": Job(
-        (
-            "simulate",
-            "-o",
-            "made.parquet",
-            "--n-models",
-            "6",
-            "--n-items",
-            "12",
-            "--n-tasks",
-            "2",
-            "--n-dims",
-            "1",
-            "--seed",
-            "7",
-        ),
-        (),
-        ("made.parquet", "made.truth.safetensors"),
-    ),
-    "replay": Job(
-        ("replay", "bank", "new.csv", "--max-items", "5", *FAST_SESSION, "-o", "asked.csv"),
-        ("bank", "new.csv"),
-        ("asked.csv",),
-    ),
-    "bank retire": Job(
-        (*RETIRE, "-o", "new"), ("bank",), ("new",), again=(*RETIRE, "-o", "new", "--force"), read=dateless
-    ),
-    "bank restore --force": Job(
-        ("bank", "retire", "retired", "math/0", "--status", "active", "--reason", "right", "-o", "named", "--force"),
-        ("retired", "named"),
-        ("named",),
-        read=dateless,
-    ),
-    **{
-        " ".join(words[:2]): Job(
-            (*words, "-o", "new"), needs, ("new",), again=(*words, "-o", "new", "--force"), read=dateless
-        )
-        for words, needs in (
-            (NOTE, ("named",)),
-            (("bank", "merge", "retired", "named"), ("retired", "named")),
-            (("bank", "add-items", "bank", "late.csv"), ("bank", "late.csv")),
-            (("bank", "add-models", "bank", "new.csv", "--how", "random"), ("bank", "new.csv")),
-            (("bank", "recalibrate", "bank", "new.csv", "--how", "random"), ("bank", "new.csv")),
-        )
-    },
-    "calibrate --items": Job(START, ("begin.csv",), ("begun",), again=(*START, "--force")),
-    "session run": Job(
-        (*RUN, "--logs", "logs-of-run"),
-        ("bank", "run.jsonl"),
-        ("run.jsonl",),
-        again=(*RUN, "--jobs", "1"),
+    "simulate": job(MAKE_TRUTH, "", "made.parquet made.truth.safetensors"),
+    "replay": job(f"replay bank new.csv --max-items 5 {FAST} -o asked.csv", "bank new.csv", "asked.csv"),
+    "bank retire": made_anew("bank retire bank math/0 --reason 'wrong key' -o new", "bank", read=dateless),
+    "bank restore --force": job(RESTORE, "retired named", "named", read=dateless),
+    "bank note": made_anew("bank note named text -o new", "named", read=dateless),
+    "bank merge": made_anew("bank merge retired named -o new", "retired named", read=dateless),
+    "bank add-items": made_anew("bank add-items bank late.csv -o new", "bank late.csv", read=dateless),
+    "bank add-models": made_anew("bank add-models bank new.csv --how random -o new", "bank new.csv", read=dateless),
+    "bank recalibrate": made_anew("bank recalibrate bank new.csv --how random -o new", "bank new.csv", read=dateless),
+    "calibrate --items": made_anew("calibrate --items begin.csv -o begun", "begin.csv", "begun"),
+    "session run": job(
+        f"{RUN} --logs logs-of-run",
+        "bank run.jsonl",
+        "run.jsonl",
+        again=f"{RUN} --jobs 1",
         read=answers_of_session,
         goes_on=True,
     ),
-    "report": Job(("report", "run.jsonl", "-o", "page.html"), ("bank", "run.jsonl"), ("page.html",)),
-    "estimate --report": Job(
-        (*ESTIMATE, "--report", "page.html"), ("bank", "new.csv", "selection.json"), ("bank", "page.html")
+    "report": job("report run.jsonl -o page.html", "bank run.jsonl", "page.html"),
+    "estimate --report": job(f"{ESTIMATE} --report page.html", NEEDS, "bank page.html"),
+    "check": job("check past.csv --report audit.html", "past.csv", "audit.html"),
+    "publish-tiny": made_anew("publish-tiny bank -n 6 -o tiny", "bank", "tiny"),
+    "export eee": job(
+        "export eee estimates.json -o records --organization us", "estimates.json", "records", read=records_but_ids
     ),
-    "check": Job(("check", "past.csv", "--report", "audit.html"), ("past.csv",), ("audit.html",)),
-    "publish-tiny": Job(TINY, ("bank",), ("tiny",), again=(*TINY, "--force")),
-    "export eee": Job(
-        ("export", "eee", "estimates.json", "-o", "records", "--organization", "us"),
-        ("estimates.json",),
-        ("records",),
-        read=records_but_ids,
-    ),
-    "sample-data": Job(("sample-data", "-o", "sample"), (), ("sample/past.csv", "sample/new-model.csv")),
-    "quickstart": Job(("quickstart", "-n", "30", "--repeats", "1", "-o", "quickstart"), (), ("quickstart",)),
+    "sample-data": job("sample-data -o sample", "", "sample/past.csv sample/new-model.csv"),
+    "quickstart": job("quickstart -n 30 --repeats 1 -o quickstart", "", "quickstart"),
 }

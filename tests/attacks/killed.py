@@ -11,7 +11,7 @@ import re
 import shutil
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -101,7 +101,7 @@ def kill(name: str, reference: Reference, workplace: Path, rng: np.random.Genera
         return Kill(name, way, code < 0, answer_of(lambda: _problem(job, reference, folder, others)))
 
 
-def copy_all(names: tuple[str, ...], workplace: Path, folder: Path) -> None:
+def copy_all(names: Iterable[str], workplace: Path, folder: Path) -> None:
     """Copy files and folders of the workplace into a folder."""
     for name in names:
         if (workplace / name).is_dir():

@@ -1,7 +1,6 @@
 """Attack: damaged files of every kind, given to the commands that read them."""
 
 import gzip
-import shutil
 import sys
 import tempfile
 from collections.abc import Callable
@@ -14,6 +13,7 @@ from itembank.errors import ItembankError
 from itembank.readers.read import read_responses
 from itembank.studies.simulation.truth_files import load_truth
 from tests.attacks.judging import ACCEPTED, REFUSED, contents, problem_of_json, verdict
+from tests.attacks.killed import copy_all
 from tests.attacks.mutating import mutate
 from tests.attacks.running import Outcome, call_here, run_here
 from tests.attacks.targets import TARGETS, Target
@@ -39,7 +39,7 @@ def attack(seed: int, workplace: Path, *, seconds: float = 60.0) -> Case:
     target = TARGETS[name]
     with tempfile.TemporaryDirectory(prefix="itembank-attack-") as place:
         folder = Path(place)
-        _lay_out(target, workplace, folder)
+        copy_all({target.file.split("/")[0], *target.beside}, workplace, folder)
         _damage(target, workplace, folder, rng)
         result = ACCEPTED
         for words in target.commands:
@@ -48,22 +48,6 @@ def attack(seed: int, workplace: Path, *, seconds: float = 60.0) -> Case:
             if found not in {ACCEPTED, REFUSED}:
                 return Case(seed, name, found, f"{' '.join(words)}: {detail}")
         return Case(seed, name, result)
-
-
-def damaged(seed: int, workplace: Path, folder: Path) -> Path:
-    """Leave the damaged file of a seed, and what its commands need, in a folder to look at."""
-    target = TARGETS[list(TARGETS)[seed % len(TARGETS)]]
-    _lay_out(target, workplace, folder)
-    _damage(target, workplace, folder, np.random.default_rng([seed, 11]))
-    return folder / target.file
-
-
-def _lay_out(target: Target, workplace: Path, folder: Path) -> None:
-    for name in {target.file.split("/")[0], *target.beside}:
-        if (workplace / name).is_dir():
-            shutil.copytree(workplace / name, folder / name)
-        else:
-            shutil.copy(workplace / name, folder / name)
 
 
 def _damage(target: Target, workplace: Path, folder: Path, rng: np.random.Generator) -> None:

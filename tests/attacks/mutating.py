@@ -52,8 +52,19 @@ def _span(content: bytes, rng: np.random.Generator, longest: int = 64) -> slice:
     return slice(start, start + int(rng.integers(1, longest + 1)))
 
 
-def _flip(content: bytes, rng: np.random.Generator, others: Sequence[bytes]) -> bytes:
-    return flip_bit(content, int(rng.integers(8 * len(content)))) if content else content
+def _swap(content: bytes, rng: np.random.Generator) -> bytes:
+    a, b, c, d = sorted(int(one) for one in rng.integers(len(content) + 1, size=4))
+    return content[:a] + content[c:d] + content[b:c] + content[a:b] + content[d:]
+
+
+def _span_made(longest: int, make: Callable[[bytes], bytes]) -> Mutation:
+    """Put something else in the place of a piece of at most so many bytes."""
+
+    def mutated(content: bytes, rng: np.random.Generator, others: Sequence[bytes]) -> bytes:
+        place = _span(content, rng, longest)
+        return content[: place.start] + make(content[place]) + content[place.stop :]
+
+    return mutated
 
 
 def _set_byte(content: bytes, rng: np.random.Generator, others: Sequence[bytes]) -> bytes:
@@ -61,34 +72,9 @@ def _set_byte(content: bytes, rng: np.random.Generator, others: Sequence[bytes])
     return content[: place.start] + rng.bytes(1) + content[place.stop :]
 
 
-def _cut(content: bytes, rng: np.random.Generator, others: Sequence[bytes]) -> bytes:
-    return content[: int(rng.integers(len(content) + 1))]
-
-
-def _remove(content: bytes, rng: np.random.Generator, others: Sequence[bytes]) -> bytes:
-    place = _span(content, rng)
-    return content[: place.start] + content[place.stop :]
-
-
 def _insert(content: bytes, rng: np.random.Generator, others: Sequence[bytes]) -> bytes:
     place = int(rng.integers(len(content) + 1))
     return content[:place] + rng.bytes(int(rng.integers(1, 17))) + content[place:]
-
-
-def _zero(content: bytes, rng: np.random.Generator, others: Sequence[bytes]) -> bytes:
-    place = _span(content, rng)
-    return content[: place.start] + b"\x00" * len(content[place]) + content[place.stop :]
-
-
-def _duplicate(content: bytes, rng: np.random.Generator, others: Sequence[bytes]) -> bytes:
-    place = _span(content, rng, 256)
-    return content[: place.stop] + content[place] + content[place.stop :]
-
-
-def _swap(content: bytes, rng: np.random.Generator, others: Sequence[bytes]) -> bytes:
-    cuts = sorted(int(one) for one in rng.integers(len(content) + 1, size=4))
-    a, b, c, d = cuts
-    return content[:a] + content[c:d] + content[b:c] + content[a:b] + content[d:]
 
 
 def _splice(content: bytes, rng: np.random.Generator, others: Sequence[bytes]) -> bytes:
@@ -96,28 +82,10 @@ def _splice(content: bytes, rng: np.random.Generator, others: Sequence[bytes]) -
     return content[: int(rng.integers(len(content) + 1))] + other[int(rng.integers(len(other) + 1)) :]
 
 
-def _replace_all(content: bytes, rng: np.random.Generator, others: Sequence[bytes]) -> bytes:
-    """Put a whole other file in the place of this one."""
-    return others[rng.integers(len(others))]
-
-
-def _odd_number(content: bytes, rng: np.random.Generator, others: Sequence[bytes]) -> bytes:
-    return _in_place_of(_NUMBER, ODD_NUMBERS, content, rng)
-
-
-def _odd_text(content: bytes, rng: np.random.Generator, others: Sequence[bytes]) -> bytes:
-    return _in_place_of(_WORD, ODD_TEXTS, content, rng)
-
-
-def _other_word(content: bytes, rng: np.random.Generator, others: Sequence[bytes]) -> bytes:
+def _own(pattern: re.Pattern[bytes], content: bytes, rng: np.random.Generator, default: bytes) -> bytes:
     """Put one of the file's own words in the place of another: a key twice, an id for a name."""
-    words = [found[0] for found in _WORD.finditer(content)] or [b"a"]
-    return _in_place_of(_WORD, words, content, rng)
-
-
-def _other_number(content: bytes, rng: np.random.Generator, others: Sequence[bytes]) -> bytes:
-    numbers = [found[0] for found in _NUMBER.finditer(content)] or [b"1"]
-    return _in_place_of(_NUMBER, numbers, content, rng)
+    found = [one[0] for one in pattern.finditer(content)] or [default]
+    return _in_place_of(pattern, found, content, rng)
 
 
 def _odd_insert(content: bytes, rng: np.random.Generator, others: Sequence[bytes]) -> bytes:
@@ -152,10 +120,32 @@ def _in_place_of(
     return content[: place.start()] + values[rng.integers(len(values))] + content[place.end() :]
 
 
+def _flip(content: bytes, rng: np.random.Generator, others: Sequence[bytes]) -> bytes:
+    return flip_bit(content, int(rng.integers(8 * len(content)))) if content else content
+
+
+def _odd_number(content: bytes, rng: np.random.Generator, others: Sequence[bytes]) -> bytes:
+    return _in_place_of(_NUMBER, ODD_NUMBERS, content, rng)
+
+
+def _odd_text(content: bytes, rng: np.random.Generator, others: Sequence[bytes]) -> bytes:
+    return _in_place_of(_WORD, ODD_TEXTS, content, rng)
+
+
 BYTES: tuple[Mutation, ...] = (
-    *(_flip, _flip, _flip, _set_byte, _cut, _remove, _insert, _zero, _duplicate, _swap, _splice, _replace_all),
+    *(_flip, _flip, _flip, _set_byte),
+    lambda content, rng, _: content[: int(rng.integers(len(content) + 1))],  # cut
+    _span_made(64, lambda _: b""),
+    _insert,
+    _span_made(64, lambda piece: b"\x00" * len(piece)),
+    _span_made(256, lambda piece: piece + piece),
+    lambda content, rng, _: _swap(content, rng),
+    _splice,
+    lambda content, rng, others: others[rng.integers(len(others))],  # a whole other file
 )
 TEXT: tuple[Mutation, ...] = (
-    *(_odd_number, _odd_number, _odd_number, _odd_text, _odd_text, _other_word, _other_number, _odd_insert, _lines),
-    *(_lines, _deepen),
+    *(_odd_number, _odd_number, _odd_number, _odd_text, _odd_text),
+    lambda content, rng, _: _own(_WORD, content, rng, b"a"),
+    lambda content, rng, _: _own(_NUMBER, content, rng, b"1"),
+    *(_odd_insert, _lines, _lines, _deepen),
 )

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import IO
 
 from itembank.cli.main import main
-from itembank.files.user_cache import VARIABLE
+from itembank.files.atomic import VARIABLE
 
 CACHE = "cache"
 """Folder for what is kept for the user, in the folder of a command."""

@@ -1,9 +1,11 @@
 """What is attacked: each kind of file that itembank reads or writes, and the commands that are given it."""
 
 import json
+import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from itembank.sessions.journal import encode_line
 from tests.attacks.workplace import FAST
@@ -11,13 +13,14 @@ from tests.bank.crafted_banks import sign
 from tests.readers.test_lighteval import DATE as LIGHTEVAL_DATE
 
 JSON = ("--format", "json")
-READ = ("import",)
-TO = ("-o", "out.parquet", *JSON)
+SHORT = {"FAST": FAST, "JSON": JSON, "TO": ("-o", "out.parquet", *JSON), "PAGE": ("-o", "page.html")}
+"""Words of command lines here that stand for several."""
 LOG = "logs/org__one"
 DATE = "2025-03-01T10-00-00.000001"
-LAW = ("scaling", "pretrain", "suite.parquet", "--law", "sigmoid", "--spec", "unchecked.toml", *JSON)
-STUDY = ("study.toml", "-o", "study", "--jobs", "1")
-PREDICTION = ("prediction.toml", "-o", "prediction", "--jobs", "1")
+LAW = "scaling pretrain suite.parquet --law sigmoid --spec unchecked.toml JSON --law two-step --loss"
+RUN_STUDY = "study run study.toml -o study --jobs 1"
+STUDY = "study study.toml study-data.parquet"
+PREDICT = "study run prediction.toml -o prediction --jobs 1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +54,17 @@ class Target:
     sign: Callable[[Path], None] | None = None
 
 
+def words_of(line: str) -> tuple[str, ...]:
+    """Split a command line, its short words written out."""
+    return tuple(word for one in shlex.split(line) for word in SHORT.get(one, (one,)))
+
+
+def target(file: str, lines: str, beside: str = "", writes: str = "out.parquet", **how: Any) -> Target:
+    """Make a target of command lines, one a line, and of names between spaces."""
+    commands = tuple(map(words_of, lines.splitlines()))
+    return Target(file, commands, tuple(beside.split()), tuple(writes.split()), **how)
+
+
 def sign_bank(file: Path) -> None:
     """Write the record of a bank anew so that every checksum is right."""
     sign(file.parent, json.loads((file.parent / "bank.json").read_text(encoding="utf-8")))
@@ -74,34 +88,41 @@ def sign_selection(path: Path) -> None:
     path.write_text(json.dumps(content), encoding="utf-8")
 
 
-ESTIMATE = ("estimate", "bank", "new.csv", *FAST, *JSON)
-PAGE = ("-o", "page.html")
-BANK = (
-    ("info", "bank", *JSON),
-    ESTIMATE,
-    ("select", "bank", "-n", "6", "--method", "anchor-irt", *JSON),
-    ("check", "bank", *JSON),
+ESTIMATE = "estimate bank new.csv FAST JSON"
+BANK = f"""\
+info bank JSON
+{ESTIMATE}
+select bank -n 6 --method anchor-irt JSON
+check bank JSON"""
+CHANGED_BANK = """\
+info retired --log JSON
+estimate retired new.csv --target quiz@1 FAST JSON
+bank retire retired math/0 --status active --reason right -o back JSON
+info named retired JSON
+bank merge retired named -o back --force JSON"""
+SESSION = """\
+session status run.jsonl JSON
+session ask run.jsonl
+session tell run.jsonl math/15 --response 1
+import run.jsonl -o told.parquet JSON
+check bank run.jsonl JSON
+report run.jsonl PAGE"""
+SELECTION = f"""\
+{ESTIMATE} --selection selection.json
+compare bank new.csv other.csv --selection selection.json --method p-irt JSON"""
+PUBLISH = "publish-tiny bank --selection selection.json -o tiny JSON"
+BEGIN = "calibrate --items begin.csv -o begun JSON"
+CHECK = """\
+check bank new.csv JSON
+bank add-models bank new.csv --how random -o grown JSON
+bank recalibrate bank new.csv --how random -o anew JSON"""
+CONFIG = """\
+--config config.toml select bank JSON
+--config config.toml estimate bank new.csv JSON"""
+JSON_IMPORT = (
+    "import deep.json --as json --column rows=rows --column item_id=doc.id --column response=marks.acc --model-id a TO"
 )
-CHANGED_BANK = (
-    ("info", "retired", "--log", *JSON),
-    ("estimate", "retired", "new.csv", "--target", "quiz@1", *FAST, *JSON),
-    ("bank", "retire", "retired", "math/0", "--status", "active", "--reason", "right", "-o", "back", *JSON),
-    ("info", "named", "retired", *JSON),
-    ("bank", "merge", "retired", "named", "-o", "back", "--force", *JSON),
-)
-SESSION = (
-    ("session", "status", "run.jsonl", *JSON),
-    ("session", "ask", "run.jsonl"),
-    ("session", "tell", "run.jsonl", "math/15", "--response", "1"),
-    ("import", "run.jsonl", "-o", "told.parquet", *JSON),
-    ("check", "bank", "run.jsonl", *JSON),
-    ("report", "run.jsonl", *PAGE),
-)
-SELECTION = (
-    (*ESTIMATE, "--selection", "selection.json"),
-    ("compare", "bank", "new.csv", "other.csv", "--selection", "selection.json", "--method", "p-irt", *JSON),
-)
-PUBLISH = ("publish-tiny", "bank", "--selection", "selection.json", "-o", "tiny", *JSON)
+OPTIONS = "import logs --task capitals --spec probability.toml TO"
 OF_OTHER_TOOLS = {
     "alpaca-eval": "alpaca/results/a/weighted_alpaca_eval_gpt4_turbo/annotations.json",
     "bfcl": "bfcl/score/a/non_live/BFCL_v4_simple_score.json",
@@ -115,180 +136,87 @@ OF_OTHER_TOOLS = {
     "opencompass": "opencompass/l0/results/l0/arc.json",
     "swe-bench": "reports/a.run.json",
 }
-"""By the format that `--as` names."""
-
-
-def _bank_files() -> dict[str, Target]:
-    files = ("bank.json", "items.parquet", "models.parquet", "responses.parquet", "arrays.safetensors")
-    targets = {}
-    for name in files:
-        targets[f"bank: {name}"] = Target(f"bank/{name}", BANK, ("bank", "new.csv"))
-        targets[f"bank, signed: {name}"] = Target(f"bank/{name}", BANK, ("bank", "new.csv"), sign=sign_bank)
-        targets[f"changed bank, signed: {name}"] = Target(
-            f"retired/{name}", CHANGED_BANK, ("retired", "named", "new.csv"), ("back",), sign=sign_bank
-        )
-    return targets
-
-
-def _of_other_tools() -> dict[str, Target]:
-    """Logs and results of other tools, each file with the folder that it lies in, and a file of a shape of its own."""
-    columns = ("--column", "item_id=doc.id", "--column", "response=marks.acc", "--model-id", "a")
-    targets = {
-        tool: Target(file, (("import", file.split("/")[0], "--as", tool, *TO),), (file.split("/")[0],))
-        for tool, file in OF_OTHER_TOOLS.items()
-    }
-    return targets | {
-        "JSON": Target("deep.json", (("import", "deep.json", "--as", "json", "--column", "rows=rows", *columns, *TO),))
-    }
-
-
+"""By the format that `--as` names; each file with the folder that it lies in."""
+BANK_FILES = ("bank.json", "items.parquet", "models.parquet", "responses.parquet", "arrays.safetensors")
 TARGETS = {
-    "long CSV": Target("long.csv", ((*READ, "long.csv", *TO),)),
-    "wide CSV": Target("wide.csv", ((*READ, "wide.csv", *TO),)),
-    "counts CSV": Target("counts.csv", ((*READ, "counts.csv", "--repeats", "count", *TO),)),
-    "JSON Lines": Target("long.jsonl", ((*READ, "long.jsonl", *TO),)),
-    "Parquet": Target("long.parquet", ((*READ, "long.parquet", *TO),)),
-    "gzip of CSV": Target("long.csv.gz", ((*READ, "long.csv.gz", *TO),)),
-    "CSV in gzip": Target("long.csv.gz", ((*READ, "long.csv.gz", *TO),), is_gzipped=True),
-    "JSON Lines in gzip": Target("long.jsonl.gz", ((*READ, "long.jsonl.gz", *TO),), is_gzipped=True),
-    "py-irt": Target("py-irt.jsonl", (("import", "py-irt.jsonl", *TO),)),
-    "lm-eval samples": Target(f"{LOG}/samples_digits_{DATE}.jsonl", (("import", "logs", *TO),), ("logs",)),
-    "lm-eval options": Target(
-        f"{LOG}/samples_capitals_{DATE}.jsonl",
-        (
-            (
-                *("import", "logs", "--task", "capitals", "--spec", "probability.toml"),
-                *TO,
+    "long CSV": target("long.csv", "import long.csv TO"),
+    "wide CSV": target("wide.csv", "import wide.csv TO"),
+    "counts CSV": target("counts.csv", "import counts.csv --repeats count TO"),
+    "JSON Lines": target("long.jsonl", "import long.jsonl TO"),
+    "Parquet": target("long.parquet", "import long.parquet TO"),
+    "gzip of CSV": target("long.csv.gz", "import long.csv.gz TO"),
+    "CSV in gzip": target("long.csv.gz", "import long.csv.gz TO", is_gzipped=True),
+    "JSON Lines in gzip": target("long.jsonl.gz", "import long.jsonl.gz TO", is_gzipped=True),
+    "py-irt": target("py-irt.jsonl", "import py-irt.jsonl TO"),
+    "lm-eval samples": target(f"{LOG}/samples_digits_{DATE}.jsonl", "import logs TO", "logs"),
+    "lm-eval options": target(f"{LOG}/samples_capitals_{DATE}.jsonl", OPTIONS, "logs probability.toml"),
+    "lm-eval results": target(f"{LOG}/results_{DATE}.json", "import logs TO", "logs"),
+    "model table": target("models.csv", "import long.csv --models models.csv TO", "long.csv"),
+    "item table": target("items.csv", "import long.csv --items items.csv TO", "long.csv"),
+    "compute table": target("compute.csv", "import suite.parquet --models compute.csv TO", "suite.parquet"),
+    "losses, CSV": target("losses.csv", f"{LAW} losses.csv", "suite.parquet unchecked.toml"),
+    "losses, Parquet": target("losses.parquet", f"{LAW} losses.parquet", "suite.parquet unchecked.toml"),
+    "response file": target(
+        "responses.parquet", "import responses.parquet TO\nestimate bank responses.parquet FAST JSON", "bank"
+    ),
+    **{
+        tool: target(file, f"import {file.split('/')[0]} --as {tool} TO", file.split("/")[0])
+        for tool, file in OF_OTHER_TOOLS.items()
+    },
+    "JSON": target("deep.json", JSON_IMPORT),
+    **{
+        name: one
+        for file in BANK_FILES
+        for name, one in {
+            f"bank: {file}": target(f"bank/{file}", BANK, "bank new.csv"),
+            f"bank, signed: {file}": target(f"bank/{file}", BANK, "bank new.csv", sign=sign_bank),
+            f"changed bank, signed: {file}": target(
+                f"retired/{file}", CHANGED_BANK, "retired named new.csv", "back", sign=sign_bank
             ),
-        ),
-        ("logs", "probability.toml"),
-    ),
-    "lm-eval results": Target(f"{LOG}/results_{DATE}.json", (("import", "logs", *TO),), ("logs",)),
-    "model table": Target("models.csv", ((*READ, "long.csv", "--models", "models.csv", *TO),), ("long.csv",)),
-    "item table": Target("items.csv", ((*READ, "long.csv", "--items", "items.csv", *TO),), ("long.csv",)),
-    "compute table": Target(
-        "compute.csv", ((*READ, "suite.parquet", "--models", "compute.csv", *TO),), ("suite.parquet",)
-    ),
-    "losses, CSV": Target(
-        "losses.csv",
-        ((*LAW, "--law", "two-step", "--loss", "losses.csv"),),
-        ("suite.parquet", "unchecked.toml"),
-    ),
-    "losses, Parquet": Target(
-        "losses.parquet",
-        ((*LAW, "--law", "two-step", "--loss", "losses.parquet"),),
-        ("suite.parquet", "unchecked.toml"),
-    ),
-    "response file": Target(
-        "responses.parquet",
-        ((*READ, "responses.parquet", *TO), ("estimate", "bank", "responses.parquet", *FAST, *JSON)),
-        ("bank",),
-    ),
-    **_of_other_tools(),
-    **_bank_files(),
-    "cache: folds": Target(
+        }.items()
+    },
+    "cache: folds": target(
         "cached/cache/folds.safetensors",
-        (("estimate", "cached", "new.csv", "--selection", "selection.json", "--method", "p-irt", *JSON),),
-        ("cached", "new.csv", "selection.json"),
+        "estimate cached new.csv --selection selection.json --method p-irt JSON",
+        "cached new.csv selection.json",
     ),
-    "bank of a page, signed": Target(
+    "bank of a page, signed": target(
         "bank/arrays.safetensors",
-        ((*ESTIMATE, "--selection", "selection.json", "--report", "page.html"),),
-        ("bank", "new.csv", "selection.json"),
-        ("page.html",),
+        f"{ESTIMATE} --selection selection.json --report page.html",
+        "bank new.csv selection.json",
+        "page.html",
         sign=sign_bank,
     ),
-    "selection": Target("selection.json", SELECTION, ("bank", "new.csv", "other.csv")),
-    "selection, unsigned": Target(
-        "selection.json", (*SELECTION, PUBLISH), ("bank", "new.csv", "other.csv"), ("tiny",), sign=sign_selection
+    "selection": target("selection.json", SELECTION, "bank new.csv other.csv"),
+    "selection, unsigned": target(
+        "selection.json", f"{SELECTION}\n{PUBLISH}", "bank new.csv other.csv", "tiny", sign=sign_selection
     ),
-    "journal": Target("run.jsonl", SESSION, ("bank",), ("page.html", "told.parquet")),
-    "journal, signed": Target("run.jsonl", SESSION, ("bank",), ("page.html", "told.parquet"), sign=sign_journal),
-    "answers": Target(
-        "answers.jsonl",
-        (("session", "tell", "run.jsonl", "-"),),
-        ("bank", "run.jsonl"),
-        ("run.jsonl",),
-        is_standard_input=True,
+    "journal": target("run.jsonl", SESSION, "bank", "page.html told.parquet"),
+    "journal, signed": target("run.jsonl", SESSION, "bank", "page.html told.parquet", sign=sign_journal),
+    "answers": target(
+        "answers.jsonl", "session tell run.jsonl -", "bank run.jsonl", "run.jsonl", is_standard_input=True
     ),
-    "results to audit": Target(
-        "past.csv", (("check", "past.csv", *JSON), ("check", "past.csv", "--report", "page.html")), (), ("page.html",)
-    ),
-    "chosen options": Target("choices.csv", (("check", "past.csv", "--choices", "choices.csv", *JSON),), ("past.csv",)),
-    "items to begin with": Target(
-        "begin.csv",
-        (("start", "begin.csv", "-o", "begun", "-n", "6", "--selection", "begun.json", *JSON),),
-        (),
-        ("begun", "begun.json"),
-    ),
-    "results to check": Target(
-        "new.csv",
-        (
-            ("check", "bank", "new.csv", *JSON),
-            ("bank", "add-models", "bank", "new.csv", "--how", "random", "-o", "grown", *JSON),
-            ("bank", "recalibrate", "bank", "new.csv", "--how", "random", "-o", "anew", *JSON),
-        ),
-        ("bank",),
-        ("grown", "anew"),
-    ),
-    "results on new items": Target(
-        "late.csv", (("bank", "add-items", "bank", "late.csv", "-o", "grown", *JSON),), ("bank",), ("grown",)
-    ),
-    "estimates": Target(
-        "estimates.json",
-        (("export", "eee", "estimates.json", "-o", "records", "--organization", "us", *JSON),),
-        (),
-        ("records",),
-    ),
-    "excluded items": Target(
-        "excluded.txt",
-        (("select", "bank", "-n", "6", "--method", "random", "--exclude", "excluded.txt", *JSON),),
-        ("bank",),
-    ),
-    "config": Target(
-        "config.toml",
-        (
-            ("--config", "config.toml", "select", "bank", *JSON),
-            ("--config", "config.toml", "estimate", "bank", "new.csv", *JSON),
-        ),
-        ("bank", "new.csv"),
-    ),
-    "study file": Target("study.toml", (("study", "run", *STUDY),), ("study-data.parquet",), ("study",)),
-    "study manifest": Target(
-        "study/manifest.json",
-        (("study", "table", "study", *JSON), ("study", "run", *STUDY)),
-        ("study", "study.toml", "study-data.parquet"),
-        ("study",),
-    ),
-    "study part": Target(
-        "study/parts/00000.parquet",
-        (("study", "run", *STUDY), ("study", "table", "study", *JSON)),
-        ("study", "study.toml", "study-data.parquet"),
-        ("study",),
-    ),
-    "study estimates": Target(
-        "study/estimates.parquet", (("study", "table", "study", "--against", "random", "weighted", *JSON),), ("study",)
-    ),
-    "study summary": Target(
-        "study/summary.parquet",
-        (("study", "table", "study", *JSON), ("report", "study", *PAGE)),
-        ("study",),
-        ("page.html",),
-    ),
-    "prediction file": Target(
-        "prediction.toml", (("study", "run", *PREDICTION),), ("prediction-data.parquet",), ("prediction",)
-    ),
-    "prediction manifest": Target(
-        "prediction/manifest.json", (("study", "table", "prediction", *JSON),), ("prediction",)
-    ),
-    "prediction part": Target(
+    "results to audit": target("past.csv", "check past.csv JSON\ncheck past.csv --report page.html", "", "page.html"),
+    "chosen options": target("choices.csv", "check past.csv --choices choices.csv JSON", "past.csv"),
+    "items to begin with": target("begin.csv", BEGIN, "", "begun"),
+    "results to check": target("new.csv", CHECK, "bank", "grown anew"),
+    "results on new items": target("late.csv", "bank add-items bank late.csv -o grown JSON", "bank", "grown"),
+    "estimates": target("estimates.json", "export eee estimates.json -o records --organization us JSON", "", "records"),
+    "excluded items": target("excluded.txt", "select bank -n 6 --method random --exclude excluded.txt JSON", "bank"),
+    "config": target("config.toml", CONFIG, "bank new.csv"),
+    "study file": target("study.toml", RUN_STUDY, "study-data.parquet", "study"),
+    "study manifest": target("study/manifest.json", f"study table study JSON\n{RUN_STUDY}", STUDY, "study"),
+    "study part": target("study/parts/00000.parquet", f"{RUN_STUDY}\nstudy table study JSON", STUDY, "study"),
+    "study estimates": target("study/estimates.parquet", "study table study --against random weighted JSON", "study"),
+    "study summary": target("study/summary.parquet", "study table study JSON\nreport study PAGE", "study", "page.html"),
+    "prediction file": target("prediction.toml", PREDICT, "prediction-data.parquet", "prediction"),
+    "prediction manifest": target("prediction/manifest.json", "study table prediction JSON", "prediction"),
+    "prediction part": target(
         "prediction/parts/00000/predictions.parquet",
-        (("study", "run", *PREDICTION), ("study", "table", "prediction", *JSON)),
-        ("prediction", "prediction.toml", "prediction-data.parquet"),
-        ("prediction",),
+        f"{PREDICT}\nstudy table prediction JSON",
+        "prediction prediction.toml prediction-data.parquet",
+        "prediction",
     ),
-    "prediction curves": Target(
-        "prediction/curves.parquet", (("study", "table", "prediction", *JSON),), ("prediction",)
-    ),
-    "simulated truth": Target("made.truth.safetensors", (("load_truth", "made.truth.safetensors"),)),
+    "prediction curves": target("prediction/curves.parquet", "study table prediction JSON", "prediction"),
+    "simulated truth": target("made.truth.safetensors", "load_truth made.truth.safetensors"),
 }

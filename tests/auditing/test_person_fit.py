@@ -12,7 +12,7 @@ from itembank.bank.bank_files import save_bank
 from itembank.errors import DataError, DataWarning, ParameterError
 from itembank.estimation.estimate import estimate
 from itembank.irt.bernoulli import probability
-from itembank.living.statuses import retire
+from itembank.living.notes import retire
 from itembank.responses.responses import ResponseMatrix
 from itembank.sessions.preparation import prepare_sessions
 from itembank.sessions.session import AdaptiveSession

@@ -5,9 +5,7 @@ import dataclasses
 import numpy as np
 import polars as pl
 
-from itembank.bank.banks import Bank
-from itembank.bank.calibrations import Calibration
-from itembank.bank.fingerprint import bank_fingerprint
+from itembank.bank.banks import Bank, Calibration, bank_fingerprint
 from itembank.irt.bernoulli import logit, probability
 from itembank.irt.family_names import COUNTS, WITH_PRECISION
 from itembank.irt.parameters import AbilityPrior, ItemParameters, Steps

@@ -19,12 +19,6 @@ def test_a_bank_of_right_digests_and_impossible_content_is_refused(tmp_path, nam
         load_bank(folder)
 
 
-def test_signing_alone_changes_nothing(tmp_path):
-    """Else the crafted banks might be refused for another reason than their content."""
-    bank = load_bank(craft(tmp_path / "bank", lambda _folder, _record: None))
-    assert bank.bank_id == make_bank().bank_id
-
-
 def test_the_message_says_what_must_hold_what_came_where_and_what_to_do(tmp_path):
     folder = craft(tmp_path / "bank", first("intercept", float("nan")))
     with pytest.raises(IntegrityError) as caught:

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from itembank.bank.fingerprint import bank_fingerprint
+from itembank.bank.banks import bank_fingerprint
 from itembank.calibration.build import CALIBRATION_FRACTION, build_bank
 from itembank.calibration.calibrate import calibrate
 from itembank.calibration.calibration_specs import Variational

@@ -9,8 +9,8 @@ from itembank.calibration.variational import fit
 from itembank.errors import ConvergenceWarning, DataError, ParameterError
 from itembank.irt.bernoulli import probability
 from itembank.responses import coded_responses
+from itembank.responses.code_array import codes_of
 from itembank.responses.coded_responses import CodedResponses
-from itembank.responses.item_codes import codes_of
 from itembank.responses.responses import ResponseMatrix
 from tests.calibration.simulated import simulate
 

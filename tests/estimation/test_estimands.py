@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 from scipy.stats import poisson
 
-from itembank.bank.linked_batches import BATCH, LINKING_ERROR, batches
+from itembank.bank.marks import BATCH, LINKING_ERROR, batches
 from itembank.errors import DataError, ParameterError
 from itembank.estimation.estimands import run_variance, widened
 from itembank.estimation.estimate import estimate

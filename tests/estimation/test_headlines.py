@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 from scipy.stats import norm
 
-from itembank.bank.headlines import win_rate_headline
+from itembank.bank.known_scores import win_rate_headline
 from itembank.banks import add_scores, with_target
 from itembank.calibration.build import build_bank
 from itembank.calibration.calibration_specs import Variational

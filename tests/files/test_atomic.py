@@ -178,7 +178,7 @@ def test_there_is_a_folder_at_every_moment(tmp_path, monkeypatch):
     path = tmp_path / "folder"
     path.mkdir()
     (path / "name").write_text("old")
-    monkeypatch.setattr(atomic, "_replace_in_two_steps", None)  # never needed
+    monkeypatch.setattr(atomic.Path, "replace", None)  # never needed: nothing is moved aside
     monkeypatch.setattr(atomic.shutil, "rmtree", lambda *_, **__: None)  # killed before it tidies up
     with replacing_folder(path) as folder:
         (folder / "name").write_text("new")

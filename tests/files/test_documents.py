@@ -1,11 +1,29 @@
+import hashlib
 import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
 
+import numpy as np
 import pytest
+from safetensors.numpy import save_file
 
 from itembank.bank.selections import Selection
-from itembank.errors import DataError
+from itembank.errors import DataError, ParameterError
 from itembank.files import documents
-from itembank.files.documents import parse_json, read_json, read_toml
+from itembank.files.documents import (
+    BLANK,
+    MARK,
+    N_DIGITS,
+    is_sealed,
+    parse_json,
+    read_choices,
+    read_json,
+    read_toml,
+    seal,
+    seal_holds,
+)
+from itembank.methods import MethodTable
 from itembank.studies.study_files import load_study
 
 NESTED = "[" * 100_000
@@ -65,3 +83,114 @@ def test_a_study_nested_too_deeply_is_a_data_error(tmp_path):
     (tmp_path / "study.toml").write_text("a = " + NESTED)
     with pytest.raises(DataError, match=r"nested too deeply.*cannot be read as a study"):
         load_study(tmp_path / "study.toml")
+
+
+def sealed(path):
+    save_file({"numbers": np.arange(5.0)}, path, {"made": f"by a test {BLANK}"})
+    seal(path)
+    return path.read_bytes()
+
+
+def test_the_digest_is_that_of_the_file_with_zeros_in_its_place(tmp_path):
+    content = sealed(tmp_path / "file")
+    place = content.index(MARK) + len(MARK)
+    zeroed = content[:place] + b"0" * N_DIGITS + content[place + N_DIGITS :]
+    assert content[place : place + N_DIGITS].decode() == hashlib.sha256(zeroed).hexdigest()
+    assert seal_holds(tmp_path / "file")
+
+
+def test_a_changed_byte_is_found_wherever_it_is(tmp_path):
+    path = tmp_path / "file"
+    content = sealed(path)
+    for place in range(0, len(content), 3):
+        path.write_bytes(content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :])
+        assert not seal_holds(path), place
+
+
+@pytest.mark.parametrize("content", [b"", b"short", b"PAR1" + b"\xff" * 20, b"\xff" * 40, b"PAR1PAR1"])
+def test_a_file_without_a_digest_has_none(tmp_path, content):
+    path = tmp_path / "file"
+    path.write_bytes(content)
+    assert not is_sealed(path)
+    assert not seal_holds(path)
+    with pytest.raises(ValueError, match="no place"):
+        seal(path)
+
+
+@dataclass(frozen=True)
+class Part:
+    size: int
+    name: str = "part"
+
+
+@dataclass(frozen=True)
+class Method:
+    strength: float = 1.0
+
+
+@dataclass(frozen=True)
+class Whole:
+    count: int = 3
+    weight: float | Literal["auto"] | None = None
+    is_on: bool = False
+    tags: tuple[str, ...] = ()
+    bounds: Mapping[str, float] | float = 0.0
+    part: Part = field(default_factory=lambda: Part(1))
+    method: Method | str = "plain"
+    methods: tuple[Method | str, ...] = ()
+
+
+METHODS = MethodTable("tried", {"plain": Method})
+NAMED = {"method": (METHODS, "name"), "methods": (METHODS, "name")}
+
+
+def read(folder, content):
+    path = folder / "spec.toml"
+    path.write_text(content)
+    return read_choices(path, Whole, NAMED)
+
+
+def test_values_are_as_the_spec_takes_them(tmp_path):
+    content = """
+    weight = 2
+    is_on = true
+    tags = ["a", "b"]
+    bounds = {x = 1, y = 2.5}
+    part = {size = 4}
+    method = {name = "plain", strength = 3}
+    methods = ["plain", {name = "plain"}]
+    """
+    assert read(tmp_path, content) == {
+        "weight": 2.0,
+        "is_on": True,
+        "tags": ("a", "b"),
+        "bounds": {"x": 1.0, "y": 2.5},
+        "part": Part(4),
+        "method": Method(3.0),
+        "methods": ("plain", Method()),
+    }
+    assert read(tmp_path, 'weight = "auto"\nbounds = 3') == {"weight": "auto", "bounds": 3.0}
+    assert read(tmp_path, "") == {}
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("counts = 3", "spec.toml: keys of the file must be among 'count', .* got 'counts'. Did you mean 'count'"),
+        ("count = 2.5", "spec.toml: count must be a whole number, got 2.5"),
+        ("count = true", "count must be a whole number, got True"),
+        ("weight = 'all'", "weight must be a number or 'auto', got 'all'"),
+        ("tags = 'a'", "tags must be a list, each of it a text, got 'a'"),
+        ("tags = [1]", "tags must be a text, got 1"),
+        ("bounds.x = 'far'", r"bounds\.x must be a number, got 'far'"),
+        ("part = {name = 'x'}", r"\[part\] needs 'size' as well"),
+        ("part = {size = 'x'}", r"part\.size must be a whole number"),
+        ("part = 3", "part must be a table, got 3"),
+        ("method = {name = 'fancy'}", r"method\.name: tried method must be one of 'plain', got 'fancy'"),
+        ("method = {strength = 3}", "got None"),
+        ("method = {name = 'plain', power = 3}", r"keys of \[method\] must be among 'strength'"),
+    ],
+)
+def test_what_does_not_fit_is_named(tmp_path, content, message):
+    with pytest.raises(ParameterError, match=message):
+        read(tmp_path, content)

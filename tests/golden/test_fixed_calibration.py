@@ -14,8 +14,7 @@ import pytest
 
 from itembank.irt.parameters import AbilityPrior, ItemParameters
 from itembank.living.fixed_parameters import FixedParameters, calibrate_fixed
-from itembank.living.linking_data import LinkingData
-from itembank.living.stocking_lord import stocking_lord
+from itembank.living.linking import LinkingData, stocking_lord
 from tests.golden.cases import item_parameters, read_results, standard_errors
 
 NAME = "sim_fixed_calibration"

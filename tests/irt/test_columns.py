@@ -7,8 +7,8 @@ from numpy.testing import assert_allclose
 from itembank.bank.bank_factors import fitted_factor_model, measured_discrepancy
 from itembank.irt.discrepancy import measure_discrepancy
 from itembank.irt.linear_gaussian import Columns, fit_factor_model
+from itembank.responses.code_array import MISSING
 from itembank.responses.coded_responses import CodedResponses
-from itembank.responses.item_codes import MISSING
 from tests.bank.banks import make_bank
 
 WIDTH = 7

@@ -4,10 +4,9 @@ import dataclasses
 
 import numpy as np
 
-from itembank.bank.fingerprint import bank_fingerprint
+from itembank.bank.banks import bank_fingerprint
 from itembank.calibration.item_model_bias import response_variance
-from itembank.living.notes import note
-from itembank.living.statuses import retire
+from itembank.living.notes import note, retire
 from tests.bank.banks import make_bank
 
 

@@ -9,7 +9,7 @@ from itembank.errors import DataError, DataWarning, ParameterError
 from itembank.irt.bernoulli import probability
 from itembank.irt.parameters import ItemParameters
 from itembank.living.fixed_parameters import FixedParameters
-from itembank.living.new_item_scores import new_item_scores
+from itembank.living.link_items import new_item_scores
 from itembank.responses.responses import ResponseMatrix
 from tests.living.answers import answers_to, items_of
 from tests.living.living import measured_bank
@@ -28,7 +28,7 @@ def bank():
 @pytest.fixture(autouse=True)
 def few_links(monkeypatch):
     """Link by few steps, and twice for the linking error, not ten times: nothing here turns on it."""
-    monkeypatch.setattr("itembank.living.linking_error.MOST_GROUPS", 2)
+    monkeypatch.setattr("itembank.living.linking.MOST_GROUPS", 2)
     monkeypatch.setattr("itembank.living.link_items.SPEC", FixedParameters(n_quadrature=3, max_steps=6))
     monkeypatch.setattr("itembank.living.link_items.AGAIN", FixedParameters(n_quadrature=3, max_steps=2))
 

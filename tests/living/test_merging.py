@@ -5,11 +5,11 @@ import polars as pl
 import pytest
 
 from itembank.bank.bank_files import load_bank, save_bank
-from itembank.banks import merge, restore, retire, whole_bank
+from itembank.banks import Link, Operation, descendant, diff, merge, restore, retire, whole_bank
 from itembank.errors import DataError
 from itembank.irt.parameters import AbilityPrior
 from tests.living.living import measured_bank, named_bank
-from tests.living.test_descendants import with_intercepts
+from tests.living.test_descendants import with_intercepts, with_items, with_models
 
 HALF, REST = np.arange(20), np.arange(10, 30)
 """Items of the two banks; ten are in both."""
@@ -120,3 +120,39 @@ def test_contradictions_are_refused():
 def test_a_bank_merged_with_its_descendant_gains_nothing():
     bank = named_bank()
     assert merge(retire(bank, ["math/0"], reason="bad"), bank).version == "2.0.1"
+
+
+def test_a_bank_does_not_differ_from_itself():
+    bank = named_bank(with_extras=True)
+    found = diff(bank, restore(retire(bank, ["math/0"], reason="bad"), ["math/0"], reason="good"))
+    assert found.rows() == []
+    assert (found.is_same_score, found.is_same_scale, found.is_descendant) == (True, True, True)
+
+
+def test_every_kind_of_difference_is_named():
+    bank = named_bank()
+    whole = with_models(with_intercepts(with_items(bank, 2), 0.1), 1)
+    content = pl.Series(["a"] * 3 + [None] * 29, dtype=pl.String)
+    items = whole.responses.items.with_columns(content_hash=content)
+    whole = dataclasses.replace(whole, responses=dataclasses.replace(whole.responses, items=items))
+    other = retire(descendant(bank, whole, Operation("grow", link=Link("all", 1, 2))), ["math/3"], reason="bad")
+    known = bank.responses.items.with_columns(content_hash=pl.lit("b"))
+    first = dataclasses.replace(bank, responses=dataclasses.replace(bank.responses, items=known))
+    found = diff(first, other)
+    counts = {row["what"]: (row["n"], row["ids"][0]) for row in found.rows()}
+    assert counts == {
+        "items only in the second": (2, "new/0"),
+        "items with another status": (1, "math/3"),
+        "items with another content": (3, "math/0"),
+        "items with other parameters": (30, "math/0"),
+        "models only in the second": (1, "new-0"),
+    }
+    assert found.to_dict() == {
+        "banks": [first.bank_id, other.bank_id],
+        "versions": ["1.0.1", "3.0.0"],
+        "targets": ["quiz@1", "quiz@3"],
+        "is_same_score": False,
+        "is_same_scale": False,
+        "is_descendant": True,
+    }
+    assert {row["what"] for row in diff(other, first).rows()} >= {"items only in the first", "models only in the first"}

@@ -6,9 +6,8 @@ import pytest
 
 import itembank as ib
 from itembank.errors import ParameterError
-from itembank.publishing.cards import CANARY, CardOptions, card
-from itembank.publishing.held_out import HeldOutScores, held_out_scores
-from itembank.publishing.without_responses import without_responses
+from itembank.publishing.cards import CANARY, CardOptions, card, escaped, table
+from itembank.publishing.without_responses import HeldOutScores, held_out_scores, without_responses
 from tests.bank.banks import make_bank
 
 pytestmark = pytest.mark.usefixtures("few_folds")
@@ -81,3 +80,32 @@ def test_held_out_scores_are_those_of_models_the_bank_has_not_seen():
     assert 0.0 < found.error < 0.2
     assert found.coverage > 0.7
     assert held_out_scores(make_bank(n_models=8), ib.select(make_bank(n_models=8), 6, method="random", rng=0)) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("plain-id_1.5", "plain-id\\_1.5"),
+        ("a|b", "a\\|b"),
+        ("[x](y)", "\\[x\\]\\(y\\)"),
+        ("<script>", "&#60;script&#62;"),
+        ("&lt;", "&#38;lt;"),
+        ("@everyone", "&#64;everyone"),
+        ("https://evil.example", "https&#58;&#47;&#47;evil.example"),
+        ("www.evil.example", "www&#46;evil.example"),
+        ("one\n# two", "one \\# two"),
+        ("esc\x1b[31m", "esc\\\\x1b\\[31m"),
+        ("`rm`", "\\`rm\\`"),
+        ("x" * 1000, "x" * 79 + "…"),
+    ],
+)
+def test_nothing_is_markup(text, expected):
+    assert escaped(text) == expected
+
+
+def test_numbers_stand_as_they_are_and_no_cell_ends_the_row():
+    assert table(("a|b", "n"), [("x\n|y", 12345)]).splitlines() == [
+        "| a|b | n |",
+        "| --- | --- |",
+        "| x \\|y | 12,345 |",
+    ]

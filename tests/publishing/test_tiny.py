@@ -10,7 +10,7 @@ import itembank as ib
 from itembank.bank.bank_files import load_bank, save_bank
 from itembank.errors import BankError, DataError
 from itembank.publishing import TinySpec, publish_tiny
-from itembank.publishing.scoring_example import scoring_example
+from itembank.publishing.tiny import scoring_example
 from tests.bank.banks import make_bank
 
 pytestmark = pytest.mark.usefixtures("few_folds")

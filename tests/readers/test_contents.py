@@ -11,7 +11,7 @@ from itembank.auditing.run_conditions import changed_conditions, told_conditions
 from itembank.bank.arguments import as_new_responses
 from itembank.calibration.build import build_bank
 from itembank.errors import DataError
-from itembank.living.add_models import add_models
+from itembank.living.growing import add_models
 from itembank.readers.read import read_responses
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.responses.prompts import DIFFERS, join_prompts, settings_by_task

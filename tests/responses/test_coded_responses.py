@@ -9,13 +9,13 @@ import pytest
 
 from itembank import ResponseMatrix, read_responses, write_responses
 from itembank.bank.bank_files import load_bank, save_bank
-from itembank.bank.fingerprint import data_fingerprint
+from itembank.bank.banks import data_fingerprint
 from itembank.bank.known_scores import KnownScores
 from itembank.calibration.item_model_bias import response_variance
 from itembank.errors import DataError
 from itembank.responses import coded_responses
+from itembank.responses.code_array import MISSING, codes_of
 from itembank.responses.coded_responses import CodedResponses, binary_codes, summary
-from itembank.responses.item_codes import MISSING, codes_of
 from itembank.responses.targets import ScoreTargets
 from tests.bank.banks import make_bank
 

@@ -4,8 +4,7 @@ import dataclasses
 
 import numpy as np
 
-from itembank.bank.banks import Bank
-from itembank.bank.calibrations import Calibration
+from itembank.bank.banks import Bank, Calibration
 from itembank.irt.parameters import AbilityPrior, ItemParameters
 from itembank.responses.responses import ResponseMatrix
 from itembank.responses.targets import ScoreTargets

@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 from itembank.errors import ConvergenceWarning, DataError, DataWarning, ParameterError
-from itembank.files.digests import with_digest
+from itembank.files.documents import with_digest
 from itembank.studies import comparison_study
 from itembank.studies.fold_runs import COLUMNS
 from itembank.studies.results import StudyResult

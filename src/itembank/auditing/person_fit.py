@@ -27,7 +27,7 @@ from itembank.auditing.past_fit import (
 )
 from itembank.auditing.run_conditions import check_marked_alike, with_same_content
 from itembank.bank.arguments import GivenBank, GivenResponses, as_bank, as_new_responses
-from itembank.bank.bank_lineage import aside_items
+from itembank.bank.bank_views import aside_items
 from itembank.bank.banks import Bank
 from itembank.errors import DataError, DataWarning, ParameterError, remedy, shown, warn
 from itembank.estimation.estimates import OUTSIDE_GUARANTEE, PastMisfit, known_number

@@ -9,7 +9,7 @@ from itembank.bank.bank_records import RECORD
 from itembank.bank.banks import Bank
 from itembank.bank.selections import Selection
 from itembank.errors import DataError, ParameterError, remedy
-from itembank.files.hub_names import is_hub_name
+from itembank.files.hub import is_hub_name
 from itembank.readers.agreement import (
     check_same_content,
     check_same_prompts,
@@ -29,15 +29,7 @@ GivenSelection: TypeAlias = Selection | str | Path
 
 
 def as_bank(bank: GivenBank) -> Bank:
-    """Return the bank itself, or load the one at a path.
-
-    Raises
-    ------
-    ParameterError
-        For anything that is neither.
-    BankError
-        As `load_bank`.
-    """
+    """Return the bank itself, or load the one at a path."""
     if isinstance(bank, Bank):
         return bank
     if isinstance(bank, str | Path):
@@ -49,15 +41,7 @@ def as_bank(bank: GivenBank) -> Bank:
 
 
 def as_responses(responses: GivenResponses) -> ResponseMatrix:
-    """Return the responses themselves, or read those at a path or several.
-
-    Raises
-    ------
-    ParameterError
-        For anything that is neither.
-    DataError
-        As `read_responses`.
-    """
+    """Return the responses themselves, or read those at a path or several."""
     if isinstance(responses, ResponseMatrix):
         return responses
     from itembank.readers.read import read_responses  # noqa: PLC0415 (a session reads no results)
@@ -77,13 +61,6 @@ def as_new_responses(
 
     Of files, only the items of the selection are kept where there is one, and must be those of the bank; with
     `same_content` their content, too, and their prompts unless `allow_mixed_prompts`.
-
-    Raises
-    ------
-    ParameterError
-        For anything that is neither responses nor a path.
-    DataError
-        As `read_responses`, and for items whose content or prompt is not that of the bank's.
     """
     if isinstance(responses, ResponseMatrix):
         return responses
@@ -102,12 +79,7 @@ def as_new_responses(
 def as_selection(selection: GivenSelection | None, *, may_be_later: bool = False) -> Selection | None:
     """Return the selection itself, or load the one at a path; None stays None.
 
-    Raises
-    ------
-    ParameterError
-        For anything else.
-    DataError
-        As `Selection.load`; unless `may_be_later`, for a selection of a later stage, whose items are one model's.
+    Unless `may_be_later`, one of a later stage is refused, whose items are one model's.
     """
     if isinstance(selection, str | Path):
         selection = Selection.load(selection)

@@ -4,18 +4,17 @@ import contextlib
 import hashlib
 import importlib.metadata
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
 from itembank.errors import ParameterError
-from itembank.files.atomic import replacing_file
-from itembank.files.digests import BLANK, seal, seal_holds
-from itembank.files.user_cache import drop_oldest, user_cache_folder
+from itembank.files.atomic import drop_oldest, replacing_file, user_cache_folder
+from itembank.files.documents import BLANK, seal, seal_holds
 from itembank.numerics.arrays import FloatArray
 
 FOLDER = "cache"
@@ -24,18 +23,19 @@ REVISION = 8
 """Of how kept arrays are made; to be raised when a change within a release makes other numbers of the same bank."""
 
 Value = TypeVar("Value")
+Arrays: TypeAlias = dict[str, FloatArray]
 
 
 @dataclass(slots=True)
 class BankCache:
-    """Results that follow from a bank alone, by key.
+    """Results that follow from a bank alone, by key: the one place of kept work.
 
     It belongs to one `Bank` object: a changed copy of a bank starts with an empty one.
     Everything kept can be computed again, so nothing here is part of the bank: its id and checksums do not cover it.
     Each file states the digest of its own bytes; one that is absent, not what was written, of the wrong shape, of
-    another bank or by another release is simply made anew. Files are read from the bank's folder and from the user's
-    cache folder. They are written to the user's alone, so that a bank that many share stays as it is, and to the bank's
-    when that is asked for (`keep_in_bank`, `save_bank`).
+    another bank or by another release is simply made anew. Files are read from the bank's folder, where they travel
+    with it, and from the user's cache folder. They are written to the user's alone, so that a bank that many share
+    stays as it is, and to the bank's when that is asked for (`keep_in_bank`, `save_bank`).
     """
 
     folder: Path | None = None  # Of the bank; None for one that only lives in memory
@@ -49,20 +49,16 @@ class BankCache:
 
     def share(self, other: "BankCache") -> None:
         """Hold what another cache holds, in memory and in files: for a copy of a bank of the same numbers."""
-        self.folder, self.bank_id, self.user_folder = other.folder, other.bank_id, other.user_folder
-        self.source, self.prefix, self.memory = other.source, other.prefix, other.memory
+        for one in fields(self):
+            setattr(self, one.name, getattr(other, one.name))
 
     def of_part(self, name: str) -> "BankCache":
         """Return the cache of a bank that follows from this one; its files lie among those of this bank.
 
-        Parameters
-        ----------
-        name : str
-            States everything that the other bank depends on besides this one: see `cache_name`.
+        `name` states everything that the other bank depends on besides this one (`cache_name`).
         """
         # it must not hold this cache, which holds it: neither would ever be freed, nor sent alone to another process
-        part = BankCache(self.folder, self.bank_id, self.user_folder, self.source, f"{self.prefix}{name}-")
-        return self.remember(("part", name), lambda: part)
+        return self.remember(("part", name), lambda: replace(self, prefix=f"{self.prefix}{name}-", memory={}))
 
     def remember(self, key: object, make: Callable[[], Value]) -> Value:
         """Return what was made under this key before in this process, or make it."""
@@ -72,39 +68,34 @@ class BankCache:
         return result
 
     def arrays(
-        self,
-        name: str,
-        make: Callable[[], dict[str, FloatArray]],
-        *,
-        fits: Callable[[dict[str, FloatArray]], bool] = lambda _: True,
-    ) -> dict[str, FloatArray]:
+        self, name: str, make: Callable[[], Arrays], *, fits: Callable[[Arrays], bool] = lambda _: True
+    ) -> Arrays:
         """Return arrays kept under a name (letters, digits, dashes), or make and keep them.
 
-        Parameters
-        ----------
-        name : str
-            States everything the arrays depend on besides the bank: see `cache_name`.
-        make : function
-        fits : function
-            Whether arrays from a file have the right names and shapes.
+        The name states everything that they depend on besides the bank (`cache_name`); `fits` says whether arrays from
+        a file have the right names and shapes.
         """
-        return self.remember(("arrays", name), lambda: self._from_file_or(name, make, fits))
 
-    def kept(
-        self, name: str, *, fits: Callable[[dict[str, FloatArray]], bool] = lambda _: True
-    ) -> dict[str, FloatArray] | None:
+        def find_or_make() -> Arrays:
+            found = self._in_files(name, fits)
+            if found is not None:
+                return found
+            made = make()
+            if self.user_folder is not None:
+                with contextlib.suppress(OSError):  # a folder that cannot be written costs time only
+                    _write(self.user_folder / self._file_name(name), made, self.bank_id)
+                    drop_oldest()
+            return made
+
+        return self.remember(("arrays", name), find_or_make)
+
+    def kept(self, name: str, *, fits: Callable[[Arrays], bool] = lambda _: True) -> Arrays | None:
         """Return arrays kept under a name, or None where there are none: nothing is made."""
-        held: dict[str, FloatArray] | None = self.memory.get(("arrays", name))
+        held: Arrays | None = self.memory.get(("arrays", name))
         return self._in_files(name, fits) if held is None else held
 
     def keep_in_bank(self) -> None:
-        """Write all arrays in memory to the bank's own folder, where the next who gets the bank finds them.
-
-        Raises
-        ------
-        ParameterError
-            When the bank has no folder, or nothing can be written there.
-        """
+        """Write all arrays in memory to the bank's own folder, where the next who gets the bank finds them."""
         if self.folder is None:
             raise ParameterError("the bank lives in memory only. Write it with save_bank, which keeps this work too.")
         if self.source:
@@ -129,23 +120,10 @@ class BankCache:
                 case ("part", str()):
                     value.write_to(folder, bank_id)
 
-    def _from_file_or(
-        self, name: str, make: Callable[[], dict[str, FloatArray]], fits: Callable[[dict[str, FloatArray]], bool]
-    ) -> dict[str, FloatArray]:
-        kept = self._in_files(name, fits)
-        if kept is not None:
-            return kept
-        made = make()
-        for folder in self._of_user:
-            with contextlib.suppress(OSError):  # a folder that cannot be written costs time only
-                _write(folder / self._file_name(name), made, self.bank_id)
-                drop_oldest()
-        return made
-
-    def _in_files(self, name: str, fits: Callable[[dict[str, FloatArray]], bool]) -> dict[str, FloatArray] | None:
-        in_bank = [] if self.folder is None else [self.folder / FOLDER]
-        for folder in (*in_bank, *self._of_user):
-            found = _read(folder / self._file_name(name), self.bank_id)
+    def _in_files(self, name: str, fits: Callable[[Arrays], bool]) -> Arrays | None:
+        in_bank = None if self.folder is None else self.folder / FOLDER
+        for folder in (in_bank, self.user_folder):
+            found = None if folder is None else _read(folder / self._file_name(name), self.bank_id)
             if found is not None and fits(found):
                 return found
         return None
@@ -153,26 +131,18 @@ class BankCache:
     def _file_name(self, name: str) -> str:
         return f"{self.prefix}{name}.safetensors"
 
-    @property
-    def _of_user(self) -> list[Path]:
-        return [] if self.user_folder is None else [self.user_folder]
-
 
 def cache_name(kind: str, *depends_on: object) -> str:
     """Name arrays after what they depend on besides the bank: arrays count by their bytes, all else by its repr.
 
-    Parameters
-    ----------
-    kind : str
-        Begins the name: letters, digits, dashes.
-    depends_on : objects
-        Whose repr says all that they are, as that of frozen specs, numbers and text does; arrays by themselves only.
+    `kind` begins the name. The repr of all else says all that it is, as that of frozen specs, numbers and text does;
+    arrays stand by themselves only.
     """
-    arrays = [part for part in depends_on if isinstance(part, np.ndarray)]
-    digest = hashlib.sha256(repr(tuple(part for part in depends_on if not isinstance(part, np.ndarray))).encode())
-    for array in arrays:
-        digest.update(np.ascontiguousarray(array, dtype=np.float64).tobytes())
-        digest.update(b"|")
+    others = tuple(part for part in depends_on if not isinstance(part, np.ndarray))
+    digest = hashlib.sha256(repr(others).encode())
+    for part in depends_on:
+        if isinstance(part, np.ndarray):
+            digest.update(np.ascontiguousarray(part, dtype=np.float64).tobytes() + b"|")
     return f"{kind}-{digest.hexdigest()[:20]}"
 
 
@@ -181,7 +151,7 @@ def _stamp(bank_id: str) -> str:
     return f"itembank {importlib.metadata.version('itembank')}, revision {REVISION}, bank {bank_id}"
 
 
-def _read(path: Path, bank_id: str) -> dict[str, FloatArray] | None:
+def _read(path: Path, bank_id: str) -> Arrays | None:
     """Return the arrays of a file, or None where it is not what was written, or not of this bank and release."""
     try:
         if not seal_holds(path):
@@ -197,7 +167,7 @@ def _read(path: Path, bank_id: str) -> dict[str, FloatArray] | None:
     return None if any(np.isinf(array).any() for array in arrays.values()) else arrays
 
 
-def _write(path: Path, arrays: dict[str, FloatArray], bank_id: str) -> None:
+def _write(path: Path, arrays: Arrays, bank_id: str) -> None:
     """Write the arrays whole or not at all."""
     stamp = {STAMP: f"{_stamp(bank_id)} {BLANK}"}
     with replacing_file(path) as temporary:

@@ -6,14 +6,13 @@ from typing import get_args
 import numpy as np
 import polars as pl
 
-from itembank.bank.banks import Bank
-from itembank.bank.calibrations import FEW_MODELS
+from itembank.bank.banks import FEW_MODELS, Bank
 from itembank.errors import DataError, quoted, shown
 from itembank.methods import installed_methods
 from itembank.numerics.arrays import BoolArray, FloatArray
 from itembank.responses.coded_responses import CodedResponses
+from itembank.responses.responses import check_ids, check_response_matrix
 from itembank.responses.score_names import RESERVED_NAMES, Across, Within
-from itembank.responses.validation import check_ids, check_response_matrix
 
 METHODS = ("variational", "map", "mml", FEW_MODELS)
 ITEM_MODELS = ("1pl", "2pl", "mirt", "nested", "bifactor")
@@ -30,11 +29,10 @@ def bank_problems(bank: Bank) -> list[str]:
         problem
         for check in (
             _response_problems if bank.published is None else _published_problems,
-            _parameter_problems,
+            _number_problems,
             _calibration_problems,
             _prior_problems,
             _target_problems,
-            _error_problems,
         )
         for problem in check(bank)
     ]
@@ -169,34 +167,43 @@ def _subset_problems(bank: Bank) -> Iterator[str]:
         yield "published tail must be one number > 0."
 
 
-def _parameter_problems(bank: Bank) -> Iterator[str]:
-    parameters, ids = bank.parameters, bank.item_ids
-    yield from _unless("loadings", "finite", parameters.loadings, ids, np.isfinite)
-    yield from _unless("intercept", "finite", parameters.intercept, ids, np.isfinite)
+def _number_problems(bank: Bank) -> Iterator[str]:
+    """Numbers of items, models and scenarios must be such as a fit gives; errors that could not be measured are NaN."""
+    parameters, calibration, item_ids = bank.parameters, bank.calibration, bank.item_ids
+    model_ids, scenarios, errors = bank.responses.model_ids, bank.targets.scenarios, calibration.log_precision_error
+    thresholds = np.array(list(calibration.thresholds.values()), dtype=np.float64)
+    variances = [np.einsum("ijj->ij", one) for one in (calibration.item_covariance, calibration.ability_covariance)]
+    for name, values, ids, what in (
+        ("loadings", parameters.loadings, item_ids, "finite"),
+        ("intercept", parameters.intercept, item_ids, "finite"),
+        ("item_covariance", calibration.item_covariance, item_ids, "finite"),
+        ("the variance of item parameters", variances[0], item_ids, "finite and >= 0"),
+        ("abilities", calibration.abilities, model_ids, "finite"),
+        ("ability_covariance", calibration.ability_covariance, model_ids, "finite"),
+        ("the variance of abilities", variances[1], model_ids, "finite and >= 0"),
+        ("log_precision_error", np.empty(0) if errors is None else errors, item_ids, "finite and >= 0"),
+        ("thresholds", thresholds, list(calibration.thresholds), "finite"),
+        ("item_model_bias", bank.item_model_bias, scenarios, "finite and >= 0, or unknown"),
+        ("response_variance", bank.response_variance, scenarios, "finite and >= 0, or unknown"),
+    ):
+        yield from _unless(name, what, values, ids, CHECKS[what])
     lower, upper = parameters.lower_asymptote, parameters.upper_asymptote
     bad = np.flatnonzero(~((lower >= 0.0) & (lower < upper) & (upper <= 1.0)))
     if bad.size:
         yield (
             f"asymptotes must keep 0 <= lower < upper <= 1, got {lower[bad[0]]:g} and {upper[bad[0]]:g} for "
-            f"{shown([ids[index] for index in bad.tolist()])}."
+            f"{shown([item_ids[index] for index in bad.tolist()])}."
         )
 
 
 def _calibration_problems(bank: Bank) -> Iterator[str]:
-    calibration, ids, model_ids = bank.calibration, bank.item_ids, bank.responses.model_ids
-    yield from _unless("item_covariance", "finite", calibration.item_covariance, ids, np.isfinite)
-    yield from _unless("the variance of item parameters", ">= 0", _diagonal(calibration.item_covariance), ids, _is_some)
-    yield from _unless("abilities", "finite", calibration.abilities, model_ids, np.isfinite)
-    yield from _unless("ability_covariance", "finite", calibration.ability_covariance, model_ids, np.isfinite)
-    yield from _unless(
-        "the variance of abilities", ">= 0", _diagonal(calibration.ability_covariance), model_ids, _is_some
-    )
-    if calibration.log_precision_error is not None:
-        yield from _unless("log_precision_error", ">= 0", calibration.log_precision_error, ids, _is_some)
+    calibration = bank.calibration
     if not np.isfinite(calibration.history).all():
         yield "history must be finite."
+    is_ours = calibration.method in METHODS  # installed packages are asked only where it is not
+    methods = METHODS if is_ours else (*METHODS, *installed_methods(group="itembank.calibrations"))
     for word, value, allowed in (
-        ("method", calibration.method, _methods(calibration.method)),
+        ("method", calibration.method, methods),
         ("item_model", calibration.item_model, ITEM_MODELS),
     ):
         if value not in allowed:
@@ -206,8 +213,6 @@ def _calibration_problems(bank: Bank) -> Iterator[str]:
     strange = [name for name in calibration.thresholds if name not in bank.targets.scenarios]
     if strange:
         yield f"thresholds must be those of scenarios, got some for {shown(strange)}."
-    thresholds = np.array(list(calibration.thresholds.values()), dtype=np.float64)
-    yield from _unless("thresholds", "finite", thresholds, list(calibration.thresholds), np.isfinite)
 
 
 def _prior_problems(bank: Bank) -> Iterator[str]:
@@ -249,19 +254,6 @@ def _target_problems(bank: Bank) -> Iterator[str]:
         yield f"scenario weights must sum to one, got {total:g}."
 
 
-def _error_problems(bank: Bank) -> Iterator[str]:
-    """Errors measured with the calibration; NaN where they could not be."""
-    for name, values in (("item_model_bias", bank.item_model_bias), ("response_variance", bank.response_variance)):
-        yield from _unless(
-            name, "finite and >= 0, or unknown", values, bank.targets.scenarios, lambda at: np.isnan(at) | _is_some(at)
-        )
-
-
-def _methods(method: str) -> tuple[str, ...]:
-    """Methods of calibration; installed packages are asked where it is none of ours."""
-    return METHODS if method in METHODS else (*METHODS, *installed_methods(group="itembank.calibrations"))
-
-
 def _unless(
     name: str, what: str, values: FloatArray, ids: Sequence[str], is_fine: Callable[[FloatArray], BoolArray]
 ) -> Iterator[str]:
@@ -281,6 +273,8 @@ def _is_some(values: FloatArray) -> BoolArray:
     return result
 
 
-def _diagonal(matrices: FloatArray) -> FloatArray:
-    result: FloatArray = np.einsum("ijj->ij", matrices)
-    return result
+CHECKS: dict[str, Callable[[FloatArray], BoolArray]] = {
+    "finite": np.isfinite,
+    "finite and >= 0": _is_some,
+    "finite and >= 0, or unknown": lambda values: np.isnan(values) | _is_some(values),
+}

@@ -22,15 +22,9 @@ def bank_factor_model(
 ) -> FactorModel:
     """Linear-Gaussian model of the calibration responses, fitted once for a bank in memory.
 
-    Parameters
-    ----------
-    bank : Bank
-    n_factors : int or 'auto'
-        As for `fit_factor_model`.
-    discrepancy : float or 'auto'
-        Standard deviation of the shifts of scenarios that new models may show and past ones did not, see
-        `with_discrepancy`. 'auto' measures it on calibration models left out, of subscenarios too, and takes 0.03 at
-        least for scenarios.
+    `discrepancy` is the standard deviation of the shifts of scenarios that new models may show and past ones did not
+    (`with_discrepancy`); 'auto' measures it on calibration models left out, of subscenarios too, and takes 0.03 at
+    least for scenarios.
     """
     fitted = fitted_factor_model(bank, n_factors)
     return bank.cache.remember(

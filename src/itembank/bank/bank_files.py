@@ -19,8 +19,13 @@ from safetensors.numpy import load as load_tensors
 from safetensors.numpy import save as tensors_to_bytes
 
 from itembank.bank.bank_checks import bank_problems
-from itembank.bank.bank_history_checks import check_history, gives_what_counts
-from itembank.bank.bank_history_files import history_arrays, history_columns, history_record, read_history
+from itembank.bank.bank_history import (
+    check_history,
+    history_arrays,
+    history_columns,
+    history_record,
+    read_history,
+)
 from itembank.bank.bank_records import (
     ASIDE_SCHEMA_VERSION,
     FAMILY_SCHEMA_VERSION,
@@ -29,25 +34,20 @@ from itembank.bank.bank_records import (
     PUBLISHED_SCHEMA_VERSION,
     RECORD,
     SCHEMA_VERSION,
+    pull,
     read_record,
     record_digest,
 )
 from itembank.bank.bank_views import view_of, whole_bank
-from itembank.bank.banks import Bank
-from itembank.bank.calibrations import Calibration
-from itembank.bank.fingerprint import data_fingerprint
-from itembank.bank.hub_pull import pull
-from itembank.bank.published import read_published
+from itembank.bank.banks import Bank, Calibration, data_fingerprint, read_published
 from itembank.errors import N_SHOWN, BankError, DataError, IntegrityError, quoted
-from itembank.files.atomic import check_destination, replacing_folder
-from itembank.files.digests import digest_of
-from itembank.files.documents import regular_size
-from itembank.files.hub_names import is_hub_name
-from itembank.files.parquet import read_parquet
-from itembank.files.user_cache import user_cache_folder
+from itembank.files.atomic import check_destination, replacing_folder, user_cache_folder
+from itembank.files.documents import digest_of, regular_size
+from itembank.files.hub import is_hub_name
 from itembank.irt.parameters import AbilityPrior, ItemParameters, Steps
 from itembank.numerics.arrays import FloatArray
-from itembank.responses.packing import pack_responses, unpack_responses
+from itembank.responses.opening import read_parquet
+from itembank.responses.response_files import pack_responses, unpack_responses
 from itembank.responses.targets import ScoreTargets
 
 Value = TypeVar("Value")
@@ -87,7 +87,7 @@ def save_bank(bank: Bank, path: str | Path, *, overwrite: bool = False) -> None:
             f"a bank is written with the score of its items, got one asked for {bank.headline.name!r}. Write the bank "
             "itself, which gives that score, too."
         )
-    if bank.history is not None and not gives_what_counts(bank.history):
+    if bank.history is not None and not bank.history.gives_what_counts:
         raise BankError(
             f"a bank is written with the items that count, got one asked for its earlier score {bank.target_id!r}. "
             "Write the bank itself, which gives that score, too; or restore the retired items and write that."
@@ -97,7 +97,13 @@ def save_bank(bank: Bank, path: str | Path, *, overwrite: bool = False) -> None:
         _item_table(whole).write_parquet(folder / "items.parquet")
         _model_table(whole).write_parquet(folder / "models.parquet")
         pack_responses(whole.responses).write_parquet(folder / "responses.parquet")
-        (folder / "arrays.safetensors").write_bytes(tensors_to_bytes(_arrays(whole)))
+        arrays = {
+            **({} if whole.published is None else whole.published.arrays()),
+            **({} if whole.history is None else history_arrays(whole.history)),
+        }
+        for name in ("item_covariance", "ability_covariance", "history"):
+            arrays[name] = np.ascontiguousarray(getattr(whole.calibration, name), dtype=np.float64)
+        (folder / "arrays.safetensors").write_bytes(tensors_to_bytes(arrays))
         record = {
             **_record(whole),
             "bank_id": bank.bank_id,
@@ -164,7 +170,7 @@ def load_bank(path: str | Path) -> Bank:
 
 def _record(bank: Bank) -> dict[str, Any]:
     """Everything of a bank that is not an array over items or models."""
-    calibration, targets = bank.calibration, bank.targets
+    calibration, targets, steps = bank.calibration, bank.targets, bank.parameters.steps
     return {
         "schema_version": _schema_version(bank),
         "bank_id": bank.bank_id,
@@ -175,7 +181,7 @@ def _record(bank: Bank) -> dict[str, Any]:
         "n_dims": calibration.n_dims,
         "parameterisation": PARAMETERISATION,
         "family": calibration.parameters.family,
-        **_about_levels(calibration.parameters.steps),
+        **({} if steps is None else {"levels": steps.levels.tolist()}),
         "ability_prior": {
             "mean": calibration.prior.mean.tolist(),
             "covariance": calibration.prior.covariance.tolist(),
@@ -213,21 +219,10 @@ def _schema_version(bank: Bank) -> int:
     return SCHEMA_VERSION if bank.parameters.family == "bernoulli" else FAMILY_SCHEMA_VERSION
 
 
-def _arrays(bank: Bank) -> dict[str, FloatArray]:
-    """Arrays of more than two axes, and those over neither items nor models."""
-    calibration = bank.calibration
-    return {
-        "item_covariance": np.ascontiguousarray(calibration.item_covariance, dtype=np.float64),
-        "ability_covariance": np.ascontiguousarray(calibration.ability_covariance, dtype=np.float64),
-        "history": np.ascontiguousarray(calibration.history, dtype=np.float64),
-        **({} if bank.published is None else bank.published.arrays()),
-        **({} if bank.history is None else history_arrays(bank.history)),
-    }
-
-
 def _item_table(bank: Bank) -> pl.DataFrame:
     """Item table with parameters, score weights and expected cost."""
     parameters, error = bank.parameters, bank.calibration.log_precision_error
+    steps = parameters.steps
     own = {
         "score_weight": bank.targets.weights,
         "intercept": parameters.intercept,
@@ -235,7 +230,7 @@ def _item_table(bank: Bank) -> pl.DataFrame:
         "lower_asymptote": parameters.lower_asymptote,
         "upper_asymptote": parameters.upper_asymptote,
         **({} if parameters.precision is None else {"precision": parameters.precision}),
-        **({} if parameters.steps is None else _step_columns(parameters.steps)),
+        **{f"step_{k + 1}": step for k, step in enumerate([] if steps is None else steps.places.T)},
         **({} if error is None else {"log_precision_error": error}),
         "is_degenerate": bank.calibration.is_degenerate,
         **({} if bank.history is None else history_columns(bank.history)),
@@ -270,11 +265,15 @@ def _assemble(record: dict[str, Any], content: Mapping[str, bytes]) -> Bank:
     responses = unpack_responses(read_parquet(content["responses.parquet"]), _theirs(models), _theirs(items))
     arrays = load_tensors(content["arrays.safetensors"])
     calibration = _calibration(record, _ours(items), _ours(models), arrays)
+    about = record["targets"]
+    names = tuple(about["scenarios"])
+    index = items["scenario"].cast(pl.Enum(names)).to_physical().cast(pl.Int64).to_numpy()
+    weights = _floats(about["scenario_weights"])
     whole = Bank(
         str(record["bank_id"]),
         responses,
         calibration,
-        _targets(record["targets"], items, _ours(items)),
+        ScoreTargets(names, index, _ours(items)["score_weight"], weights, about["within"], about["across"]),
         _without_null(record["item_model_bias"]),
         _without_null(record["response_variance"]),
         read_published(record["published"], arrays) if "published" in record else None,
@@ -282,7 +281,7 @@ def _assemble(record: dict[str, Any], content: Mapping[str, bytes]) -> Bank:
     if "history" not in record:
         return whole
     history = read_history(record["history"], _ours(items), arrays)
-    check_history(history, whole)
+    check_history(history, items["scenario"].to_list())
     bank = view_of(whole, history)
     if bank.target_digest != history.targets[history.current].digest:
         raise ValueError("the digest of its target is not that of its items and weights")
@@ -325,29 +324,11 @@ def _calibration(
     )
 
 
-def _step_columns(steps: Steps) -> dict[str, FloatArray]:
-    """Give the step to each level but the lowest a column."""
-    return {f"step_{k + 1}": steps.places[:, k] for k in range(steps.places.shape[1])}
-
-
-def _about_levels(steps: Steps | None) -> dict[str, Any]:
-    """State the levels of graded items."""
-    return {} if steps is None else {"levels": steps.levels.tolist()}
-
-
 def _steps(record: dict[str, Any], items: dict[str, Any]) -> Steps:
     """Put the steps of graded items together."""
     levels = record["levels"]
     places = np.column_stack([items[f"step_{k}"] for k in range(1, len(levels))])
     return Steps(_floats(levels), places)
-
-
-def _targets(about: dict[str, Any], items: pl.DataFrame, own: dict[str, Any]) -> ScoreTargets:
-    """Build the score targets."""
-    names = tuple(about["scenarios"])
-    index = items["scenario"].cast(pl.Enum(names)).to_physical().cast(pl.Int64).to_numpy()
-    weights = _floats(about["scenario_weights"])
-    return ScoreTargets(names, index, own["score_weight"], weights, about["within"], about["across"])
 
 
 def _theirs(table: pl.DataFrame) -> pl.DataFrame:

@@ -1,14 +1,20 @@
-"""`bank.json`, the record of a bank: what the bank is, and the digests of its other files."""
+"""`bank.json`, the record of a bank, and banks brought from the Hugging Face Hub into its client's cache.
 
+Of a repository only files that a bank is made of are downloaded, by name and no others, after their sizes were compared
+with the record. The client goes on where a download was interrupted, and finds files again without a connection.
+"""
+
+import re
 import shlex
 from collections.abc import Mapping
-from pathlib import Path
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
 from typing import Any
 
-from itembank.errors import BankError, DataError, IntegrityError
+from itembank.errors import BankError, DataError, IntegrityError, shown
 from itembank.files.atomic import kept_aside
-from itembank.files.digests import digest_of_record
-from itembank.files.documents import read_json
+from itembank.files.documents import MOST_BYTES, digest_of_record, read_json
+from itembank.files.hub import KIND, HubName, hub_client, hub_errors, is_unreachable, parse_hub_name
 
 SCHEMA_VERSION = 1
 """Of banks of right and wrong answers, which every release reads."""
@@ -67,3 +73,111 @@ def where_a_bank_is(path: Path) -> str:
 def record_digest(record: Mapping[str, Any]) -> str:
     """SHA-256 of the record itself, less this very number."""
     return digest_of_record(record, "record_sha256")
+
+
+BESIDE = ("README.md", "selection.json", "selected.csv", "parameters.csv", "accuracy.png")
+"""Files that may lie beside a bank's own. Code is not among them: nothing that a stranger could run is fetched."""
+_COMMIT = re.compile(r"[0-9a-f]{40}")
+_CACHE = re.compile(r"cache/[a-z0-9-]{1,80}\.safetensors")
+MOST_OF_BANK = 20 * 2**30
+"""Bytes of all files together; the largest leaderboard that there is takes a fiftieth of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pulled:
+    """A bank on this machine that came from the Hub."""
+
+    folder: Path  # In the client's cache
+    name: HubName  # With the commit that was pulled as its revision
+
+
+def pull(place: str | Path) -> Pulled:
+    """Bring the bank of a name (``hf:owner/name@revision``) onto this machine, or find it here."""
+    name = parse_hub_name(place)
+    folder = _copy_here(name) if _COMMIT.fullmatch(name.revision or "") else None  # a commit never changes
+    if folder is None:
+        with hub_errors(name, "pulled"):
+            sizes = _listed(name)
+            if sizes is None:
+                folder = _snapshot(name)
+            else:  # only what the record says of their lengths lets the other files come
+                _check_sizes(name, read_record(_snapshot(name, [RECORD])), sizes)
+                folder = _snapshot(name, [one for one in sizes if is_file_of_bank(one)])
+    return Pulled(folder, HubName(name.repository, folder.name))
+
+
+def _copy_here(name: HubName) -> Path | None:
+    """Return the folder of a whole copy on this machine, without asking the Hub."""
+    try:
+        with hub_errors(name, "found"):
+            folder = _snapshot(name)
+    except BankError:
+        return None
+    return folder if all((folder / one).is_file() for one in (RECORD, *FILES)) else None
+
+
+def _listed(name: HubName) -> dict[str, int] | None:
+    """Return the size of every file of the repository; None where the Hub cannot be reached."""
+    try:
+        found = (
+            hub_client().HfApi().repo_info(name.repository, repo_type=KIND, revision=name.revision, files_metadata=True)
+        )
+    except Exception as error:
+        if is_unreachable(error):
+            return None
+        raise
+    sizes = {str(file.rfilename): int(file.size or 0) for file in found.siblings or []}
+    astray = [one for one in sizes if _leads_out(one)]
+    if astray:
+        raise IntegrityError(
+            f"{name}: files of a bank must lie in its folder, got {shown(astray)}. Do not use this repository."
+        )
+    if RECORD not in sizes:
+        raise BankError(f"{name} is not a bank: the repository holds no {RECORD}. Push one with itembank push.")
+    if sizes[RECORD] > MOST_BYTES:
+        raise IntegrityError(f"{name}: {RECORD} must have at most {MOST_BYTES:,} bytes, got {sizes[RECORD]:,}.")
+    return sizes
+
+
+def _leads_out(path: str) -> bool:
+    parts = PurePosixPath(path).parts
+    return path.startswith("/") or ".." in parts or "\\" in path or "\0" in path or path[1:2] == ":"
+
+
+def is_file_of_bank(path: str) -> bool:
+    """Whether a file of a repository, or of a bank's folder, is one that a bank may have."""
+    return path in BESIDE or is_own_file(path)
+
+
+def is_own_file(path: str) -> bool:
+    """Whether a file of a bank's folder is part of the bank itself."""
+    return path in {RECORD, *FILES} or _CACHE.fullmatch(path) is not None
+
+
+def _check_sizes(name: HubName, record: Mapping[str, Any], sizes: Mapping[str, int]) -> None:
+    """Refuse files that are not as long as the record says before any of them is downloaded."""
+    named = {one: about.get("bytes") if isinstance(about, dict) else None for one, about in record["files"].items()}
+    wrong = [one for one in FILES if one not in sizes or sizes[one] != named.get(one)]
+    if wrong:
+        raise IntegrityError(
+            f"{name}: files of the bank must be as long as its record says, and {shown(wrong)} are not, or are "
+            "missing. Its owner must push the whole bank again."
+        )
+    total = sum(size for one, size in sizes.items() if is_file_of_bank(one))
+    if total > MOST_OF_BANK:
+        raise IntegrityError(
+            f"{name}: a bank must have at most {MOST_OF_BANK:,} bytes to be pulled, got {total:,}. Is it a bank?"
+        )
+
+
+def _snapshot(name: HubName, files: list[str] | None = None) -> Path:
+    """Download these files and return their folder; without any, find what is on this machine."""
+    return Path(
+        hub_client().snapshot_download(
+            name.repository,
+            repo_type=KIND,
+            revision=name.revision,
+            allow_patterns=[RECORD, *FILES] if files is None else files,
+            local_files_only=files is None,
+        )
+    )

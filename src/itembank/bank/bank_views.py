@@ -1,5 +1,6 @@
-"""Banks of some items of a whole bank: those that count today, or those of an earlier target."""
+"""Banks of some items of a whole bank, and whether what was made for one bank goes with another."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -7,11 +8,9 @@ import numpy as np
 from itembank.bank.bank_checks import bank_problems
 from itembank.bank.bank_history import ACTIVE, STATUSES, BankHistory
 from itembank.bank.banks import Bank
-from itembank.bank.calibrations import Calibration
-from itembank.bank.headlines import external_headline, external_names, win_rate_headline
-from itembank.bank.known_targets import KnownTarget
-from itembank.errors import BankError, IntegrityError, did_you_mean, quoted, shown
-from itembank.numerics.arrays import IntArray
+from itembank.bank.known_scores import external_headline, external_names, win_rate_headline
+from itembank.bank.selections import Selection
+from itembank.errors import BankError, DataError, DataWarning, IntegrityError, did_you_mean, quoted, remedy, shown, warn
 from itembank.responses.score_names import WIN_RATE
 
 
@@ -23,10 +22,29 @@ def whole_bank(bank: Bank) -> Bank:
 def view_of(whole: Bank, history: BankHistory) -> Bank:
     """Return the bank of the current target of a history; the whole bank itself where all items belong to it."""
     known = history.targets[history.current]
-    chosen = known.items
-    if chosen.size == whole.n_items:
-        return replace(_view(whole, known, chosen), history=history, whole=None)
-    return replace(_view(whole, known, chosen), history=history, whole=replace(whole, history=None, whole=None))
+    chosen, responses, calibration = known.items, whole.responses, whole.calibration
+    is_all = chosen.size == whole.n_items
+    if not is_all:
+        responses, error = responses.take(items=chosen), calibration.log_precision_error
+        calibration = replace(  # abilities stay those that all answers gave
+            calibration,
+            parameters=calibration.parameters.take(chosen),
+            item_covariance=np.ascontiguousarray(calibration.item_covariance[chosen]),
+            is_degenerate=calibration.is_degenerate[chosen],
+            thresholds={name: at for name, at in calibration.thresholds.items() if name in known.scenarios},
+            log_precision_error=None if error is None else error[chosen],
+        )
+    return replace(
+        whole,
+        bank_id=known.bank_id,
+        responses=responses,
+        calibration=calibration,
+        targets=known.score_targets(responses.items["scenario"].to_list()),
+        item_model_bias=known.item_model_bias,
+        response_variance=known.response_variance,
+        history=history,
+        whole=None if is_all else replace(whole, history=None, whole=None),
+    )
 
 
 def history_of_view(bank: Bank, bank_id: str) -> BankHistory | None:
@@ -62,18 +80,27 @@ def with_target(bank: Bank, target: str) -> Bank:
     if target in (bank.target_id, bank.target_digest, bank.targets.last):
         return bank
     if target in headline_names(bank):
-        return _with_headline(bank, target)
-    history = bank.history
-    known = () if history is None else history.targets
-    for number, one in enumerate(known):
-        if history is not None and target and target in (one.name, one.digest):
-            view = view_of(whole_bank(bank), replace(history, current=number))
+        known = bank.known_scores.value
+        if target == WIN_RATE:
+            headline = win_rate_headline(known[:, :-1])
+        else:
+            headline = external_headline(bank.responses.models, target, known[:, -1])
+        view = replace(bank, targets=replace(bank.targets, last=target), headline=headline)
+        view.cache.share(bank.cache)
+        return view
+    targets = () if bank.history is None else bank.history.targets
+    for number, one in enumerate(targets):
+        if bank.history is not None and target and target in (one.name, one.digest):
+            view = view_of(whole_bank(bank), replace(bank.history, current=number))
             problems = bank_problems(view)
             if problems or view.target_digest != one.digest:  # only the current target was checked with the file
                 raise IntegrityError(f"target {quoted(target)} is not what its bank says: {' '.join(problems)}")
-            _keep_apart(view, bank)
+            view.cache.bank_id = view.bank_id
+            if bank.cache.user_folder is not None:
+                folder = bank.cache.user_folder
+                view.cache.user_folder = folder.with_name(f"{folder.name}-{view.target_digest}")
             return view
-    names = [*([one.target_id for one in known] or [bank.target_id]), *headline_names(bank)]
+    names = [*([one.target_id for one in targets] or [bank.target_id]), *headline_names(bank)]
     raise BankError(
         f"the target must be one that bank {bank.bank_id} can give, {shown(names)}, got {target!r}."
         f"{did_you_mean(target, names)} Take the version of the bank that it was made for."
@@ -90,49 +117,67 @@ def asked_for(bank: Bank, target: str) -> Bank:
     return with_target(bank, target) if target in headline_names(bank) else bank
 
 
-def _with_headline(bank: Bank, name: str) -> Bank:
-    """Put a headline score in place of the overall one. What was derived from the bank stays true of it."""
-    known = bank.known_scores.value
-    if name == WIN_RATE:
-        headline = win_rate_headline(known[:, :-1])
-    else:
-        headline = external_headline(bank.responses.models, name, known[:, -1])
-    view = replace(bank, targets=replace(bank.targets, last=name), headline=headline)
-    view.cache.share(bank.cache)
-    return view
+def check_made_for(bank: Bank, selection: Selection) -> None:
+    """Warn of a selection that was made for a stranger's bank.
+
+    One of the same score goes with every bank that estimates it, however that was calibrated, and one of an ancestor
+    goes with its descendants, as long as all its items still count.
+    """
+    aside = aside_items(bank, selection.item_ids)
+    if aside:
+        raise DataError(
+            f"the items of a selection must count in the score of bank {bank.bank_id}, and {len(aside)} of "
+            f"{selection.n_items} do not any more: {shown(aside)}. Choose again from this bank, or estimate the score "
+            f"that it was made for{_in_words(selection.target)}."
+        )
+    is_related = selection.bank in (*bank.ids, *_ancestors(bank))
+    if selection.bank and not is_related and selection.target_digest != bank.target_digest:
+        warn(
+            f"this selection was made for bank {selection.bank}, not {bank.bank_id}: its weights may not fit. "
+            "Choose again from this bank, or estimate with the bank it was made for.",
+            DataWarning,
+        )
 
 
-def _keep_apart(view: Bank, bank: Bank) -> None:
-    """Give what is derived from a view a place of its own in the user's cache folder."""
-    view.cache.bank_id = view.bank_id
-    if bank.cache.user_folder is not None:
-        folder = bank.cache.user_folder
-        view.cache.user_folder = folder.with_name(f"{folder.name}-{view.target_digest}")
+def repeatable(bank: Bank, selection: Selection) -> Selection:
+    """Return a selection whose recipe this bank can follow: items that it had to leave out may have been retired."""
+    recipe = selection.recipe or {}
+    excluded = recipe.get("excluded")
+    if not isinstance(excluded, list | tuple):  # a file may hold anything
+        return selection
+    aside = set(aside_items(bank, list(map(str, excluded))))
+    kept = [one for one in excluded if str(one) not in aside]
+    return replace(selection, recipe={**recipe, "excluded": kept}) if aside else selection
 
 
-def _view(whole: Bank, known: KnownTarget, chosen: IntArray) -> Bank:
-    """Cut the whole bank to some items, with their weights and what was measured of them."""
-    is_all = chosen.size == whole.n_items
-    responses = whole.responses if is_all else whole.responses.take(items=chosen)
-    return replace(
-        whole,
-        bank_id=known.bank_id,
-        responses=responses,
-        calibration=whole.calibration if is_all else _cut(whole.calibration, chosen, known.scenarios),
-        targets=known.score_targets(responses.items["scenario"].to_list()),
-        item_model_bias=known.item_model_bias,
-        response_variance=known.response_variance,
-    )
+def aside_items(bank: Bank, item_ids: Sequence[str]) -> list[str]:
+    """Return those of some items that the bank keeps aside: they count in its score no more."""
+    if not bank.n_aside:
+        return []
+    aside = set(whole_bank(bank).item_ids) - set(bank.item_ids)
+    return [item for item in item_ids if item in aside]
 
 
-def _cut(calibration: Calibration, chosen: IntArray, scenarios: tuple[str, ...]) -> Calibration:
-    """Return the calibration of some items; abilities stay those that all answers gave."""
-    error = calibration.log_precision_error
-    return replace(
-        calibration,
-        parameters=calibration.parameters.take(chosen),
-        item_covariance=np.ascontiguousarray(calibration.item_covariance[chosen]),
-        is_degenerate=calibration.is_degenerate[chosen],
-        thresholds={name: at for name, at in calibration.thresholds.items() if name in scenarios},
-        log_precision_error=None if error is None else error[chosen],
-    )
+def bank_for(bank: Bank, made_for: str, target_digest: str) -> Bank | None:
+    """Return the bank with which what was made for another goes on; None where neither it nor a descendant is given.
+
+    `made_for` and `target_digest` are the bank's id and the digest of the score, which is empty where it is not known.
+    """
+    if bank.bank_id == made_for:
+        return bank
+    if not target_digest or bank.history is None or made_for not in _ancestors(bank):
+        return None
+    if target_digest not in {one.digest for one in bank.history.targets}:
+        return None
+    return with_target(bank, target_digest)
+
+
+def _in_words(target: str) -> str:
+    """Say how to ask for the score of a selection."""
+    if not target:
+        return ""
+    return f": {remedy(f'with_target(bank, {target!r})', f'--target {target}')}"
+
+
+def _ancestors(bank: Bank) -> tuple[str, ...]:
+    return () if bank.history is None else bank.history.ancestors

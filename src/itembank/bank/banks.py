@@ -1,24 +1,272 @@
-"""`Bank`: a calibrated item bank, with all that later work needs of the calibration models."""
+"""`Bank`: a calibrated item bank, its calibration, its id, and what stands in for responses that are not published."""
 
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import polars as pl
 
 from itembank.bank.bank_cache import BankCache
-from itembank.bank.bank_history import FIRST_VERSION, BankHistory
-from itembank.bank.calibrations import Calibration
-from itembank.bank.headlines import Headline
-from itembank.bank.known_scores import KnownScores
-from itembank.bank.known_targets import target_digest
-from itembank.bank.published import Published
-from itembank.errors import DataError
-from itembank.irt.parameters import ItemParameters
-from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.bank.bank_history import FIRST_VERSION, BankHistory, target_digest
+from itembank.bank.known_scores import Headline, KnownScores
+from itembank.bank.selections import Selection
+from itembank.errors import DataError, ParameterError, quoted, visible
+from itembank.irt.abilities import Difficulties, expected_difficulties
+from itembank.irt.discrepancy import Discrepancy
+from itembank.irt.linear_gaussian import FactorModel
+from itembank.irt.parameters import AbilityPrior, ItemParameters
+from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.responses.responses import ResponseMatrix
 from itembank.responses.siblings import one_of_each, order_by_answers, sibling_groups
 from itembank.responses.targets import ScoreTargets
 from itembank.tabular import Compact
+
+BANK_ID_LENGTH = 12
+
+
+def data_fingerprint(responses: ResponseMatrix) -> str:
+    """SHA-256 of the ids, scenarios and responses, as hexadecimal text."""
+    digest = hashlib.sha256()
+    for names in (responses.model_ids, responses.item_ids, responses.items["scenario"].to_list()):
+        _add_names(digest, names)
+    digest.update(np.array([responses.n_models, responses.n_items], dtype="<i8").tobytes())
+    for part in responses.parts():
+        digest.update(_canonical(part.responses))
+    if responses.n_trials is not None:
+        _add_array(digest, responses.n_trials.astype(np.float64))
+    return digest.hexdigest()
+
+
+def bank_fingerprint(
+    responses: ResponseMatrix, parameters: ItemParameters, targets: ScoreTargets, *others: FloatArray
+) -> str:
+    """Id of a bank: the first digits of a SHA-256 over its data and all numbers that estimates depend on.
+
+    `others` are what else an estimate is made of: the ability prior, the item model's bias, the responses' variance.
+    """
+    digest = hashlib.sha256(data_fingerprint(responses).encode())
+    for array in (
+        parameters.loadings,
+        parameters.intercept,
+        parameters.lower_asymptote,
+        parameters.upper_asymptote,
+        targets.weights,
+        targets.scenario_weights,
+        *others,
+    ):
+        _add_array(digest, array)
+    if parameters.family != "bernoulli":
+        _add_names(digest, [parameters.family])
+        _add_array(digest, np.zeros(0) if parameters.precision is None else parameters.precision)
+    if parameters.steps is not None:
+        _add_array(digest, parameters.steps.levels)
+        _add_array(digest, parameters.steps.places)
+    return digest.hexdigest()[:BANK_ID_LENGTH]
+
+
+def _add_names(digest: "hashlib._Hash", names: Sequence[str]) -> None:
+    """Add names with their lengths, so that ['ab', 'c'] and ['a', 'bc'] differ."""
+    encoded = [str(name).encode() for name in names]
+    digest.update(np.array([len(encoded), *map(len, encoded)], dtype="<i8").tobytes())
+    digest.update(b"".join(encoded))
+
+
+def _add_array(digest: "hashlib._Hash", array: FloatArray) -> None:
+    """Add shape and numbers."""
+    digest.update(np.array(array.shape, dtype="<i8").tobytes())
+    digest.update(_canonical(array))
+
+
+def _canonical(array: FloatArray) -> bytes:
+    """Return the bytes of numbers, every NaN and zero in its one canonical form."""
+    values = np.ascontiguousarray(array, dtype="<f8") + 0.0  # turns -0.0 into 0.0
+    values[np.isnan(values)] = np.nan
+    return values.tobytes()
+
+
+FEW_MODELS = "few-models"
+"""The method where fewer than ten past models say too little of items for an item model (`calibration_of_few`)."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Calibration(Compact):
+    """Result of `calibrate`, for all n_items items of the responses, in their order.
+
+    Attributes
+    ----------
+    parameters : ItemParameters
+        Those of degenerate items rest on the other items, and on all models' having answered alike.
+    item_covariance : (n_items, n_dims + 1, n_dims + 1)
+        Covariance of each item's (loadings, intercept).
+    abilities : (n_models, n_dims)
+    ability_covariance : (n_models, n_dims, n_dims)
+    prior : AbilityPrior
+        The distribution of ability new models are scored with.
+    is_degenerate : (n_items,)
+        Items that every model answered the same way: kept and flagged.
+    thresholds : mapping of scenario to threshold, or empty
+        Where responses were made binary by ``Y >= threshold`` (tinyBenchmarks 4.3).
+    method, item_model : str
+        'variational', 'map', 'mml' or 'few-models'; '1pl', '2pl', 'mirt', 'nested' or 'bifactor'.
+    converged : bool
+    n_iterations : int
+    message : str
+        How the fit ended, with advice where it did not converge.
+    history : (n_iterations,) or shorter
+        The objective after each iteration, rising.
+    tolerance : float or None
+        Where the fit was to stop, as its spec says; None in banks of earlier releases.
+    options : mapping of name to number or text
+        Further choices of the spec, where they differ from its defaults.
+    log_precision_error : (n_items,) or None
+        Standard error of the logarithm of each item's precision, where it was learned; the same for the items that
+        share one.
+    """
+
+    parameters: ItemParameters
+    item_covariance: FloatArray
+    abilities: FloatArray
+    ability_covariance: FloatArray
+    prior: AbilityPrior
+    is_degenerate: BoolArray
+    thresholds: Mapping[str, float]
+    method: str
+    item_model: str
+    converged: bool
+    n_iterations: int
+    message: str
+    history: FloatArray
+    tolerance: float | None = None
+    options: Mapping[str, float | str | bool] = field(default_factory=dict)
+    log_precision_error: FloatArray | None = None
+
+    @property
+    def is_fitted(self) -> bool:
+        """Whether an item model was fitted: banks that were begun with fewer than ten past models have none."""
+        return self.method != FEW_MODELS
+
+    @property
+    def standard_errors(self) -> FloatArray:
+        """Standard errors of each item's (loadings, intercept), (n_items, n_dims + 1)."""
+        result: FloatArray = np.sqrt(np.einsum("ijj->ij", self.item_covariance))
+        return result
+
+    @property
+    def difficulties(self) -> Difficulties:
+        """Difficulties of items in one dimension, stable where slopes are poorly known, with standard errors.
+
+        Raises
+        ------
+        ParameterError
+            With more dimensions.
+        """
+        if self.n_dims != 1:
+            raise ParameterError(f"difficulties are for items of one dimension, got {self.n_dims}.")
+        parameters = self.parameters
+        return expected_difficulties(parameters.loadings[:, 0], parameters.intercept, self.item_covariance)
+
+    @property
+    def n_items(self) -> int:
+        """Number of items."""
+        return self.parameters.n_items
+
+    @property
+    def n_dims(self) -> int:
+        """Number of ability dimensions."""
+        return self.parameters.n_dims
+
+
+_BANK_ID = re.compile(r"[0-9a-f]{1,64}")
+PART = "published."
+"""Begins the names of its arrays in a bank's files."""
+OF_SUBSET = ("weights", "errors", "standard_errors", "scales", "misfit", "misfit_errors", "tail")
+"""Arrays of a `PublishedSubset`."""
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedSubset:
+    """Items to run, and how well estimates from them served the past models when each was left out.
+
+    Each column of `errors`, with its `standard_errors` and `scales`, is in an order of its own, so that no row belongs
+    to one model.
+    """
+
+    selection: Selection
+    weights: FloatArray  # (n_members, n_targets): Of the methods that 'stacked' combines
+    # (n_models, n_targets): Of 'stacked', out of fold; NaN where unknown. No rows where models were too few to leave
+    # some out.
+    errors: FloatArray
+    standard_errors: FloatArray  # (n_models, n_targets): The size of each error that the item model expects
+    scales: FloatArray  # (n_models, n_targets): The size that the widths of intervals follow
+    misfit: FloatArray  # (n_models,): How far past models' answers lay from what is expected of them, ascending
+    # (2,): Mean absolute error of the overall score for the tenth with the largest misfit, and for the others.
+    misfit_errors: FloatArray
+    tail: FloatArray  # (1,): Misfit from which errors grow faster, infinite where they do not
+    explanation: str  # How the methods compared
+    methods: tuple[str, ...]  # What 'stacked' combined: a release that combines others cannot use what is kept here
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """What stands in for the responses of past models."""
+
+    n_models: int  # How many models the bank was calibrated on
+    whole_bank: str  # Id of the bank that holds their responses
+    noise_ratio: FloatArray  # (n_scenarios,): See `itembank.estimation.response_summary.noise_ratio`
+    factor_model: FactorModel  # Of the responses, with as many factors as suit them
+    discrepancy: Discrepancy  # What new models may differ by, measured on past models left out
+    subset: PublishedSubset | None = None  # None where any items may be run
+
+    def record(self) -> dict[str, Any]:
+        """Return everything that is not an array."""
+        subset = self.subset
+        return {
+            "n_models": self.n_models,
+            "whole_bank": self.whole_bank,
+            "discrepancy": {"level": self.discrepancy.level, "subgroup": self.discrepancy.subgroup},
+            "selection": None if subset is None else subset.selection.to_dict(),
+            "explanation": "" if subset is None else subset.explanation,
+            "methods": [] if subset is None else list(subset.methods),
+        }
+
+    def arrays(self) -> dict[str, FloatArray]:
+        """Return the arrays, by their names in a bank's files."""
+        found = {
+            "noise_ratio": self.noise_ratio,
+            "factor_mean": self.factor_model.mean,
+            "factor_loadings": self.factor_model.loadings,
+            "factor_noise": self.factor_model.noise,
+        }
+        if self.subset is not None:
+            found |= {name: getattr(self.subset, name) for name in OF_SUBSET}
+        return {f"{PART}{name}": np.ascontiguousarray(array, dtype=np.float64) for name, array in found.items()}
+
+
+def read_published(record: Mapping[str, Any], arrays: Mapping[str, FloatArray]) -> Published:
+    """Read what `Published.record` and `Published.arrays` wrote; what is not there raises as reading a bank does."""
+    found = {name.removeprefix(PART): array for name, array in arrays.items() if name.startswith(PART)}
+    subset = None
+    if record["selection"] is not None:
+        selection = Selection.from_dict(record["selection"], source="the published selection")
+        subset = PublishedSubset(
+            selection=selection,
+            explanation=visible(str(record["explanation"])),  # it is shown, and may be a stranger's
+            methods=tuple(map(str, record["methods"])),
+            **{name: found[name] for name in OF_SUBSET},
+        )
+    if not _BANK_ID.fullmatch(str(record["whole_bank"])):
+        raise ValueError(f"whole_bank must be the id of a bank, got {quoted(record['whole_bank'])}")
+    return Published(
+        int(record["n_models"]),
+        str(record["whole_bank"]),
+        found["noise_ratio"],
+        FactorModel(found["factor_mean"], found["factor_loadings"], found["factor_noise"]),
+        Discrepancy(float(record["discrepancy"]["level"]), float(record["discrepancy"]["subgroup"])),
+        subset,
+    )
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -220,17 +468,18 @@ class Bank(Compact):
     @property
     def best_known_scores(self) -> FloatArray:
         """Known scores; of a target of which none is known, what was observed of them, (n_models, n_targets)."""
-        return self.cache.remember("best known scores", self._best_known_scores)
+
+        def find() -> FloatArray:
+            known = self.known_scores.value
+            is_unknown = np.isnan(known).all(axis=0)
+            if not is_unknown.any():
+                return known
+            return np.where(is_unknown, self.targets.with_overall(self.scenario_scores), known)
+
+        return self.cache.remember("best known scores", find)
 
     @property
     def past_scores(self) -> FloatArray:
         """Known scores of the calibration models on `targets.names`, NaN where not known, (n_models, n_targets)."""
         known = self.known_scores.value
         return known if self.headline is None else np.column_stack([known[:, :-1], self.headline.past])
-
-    def _best_known_scores(self) -> FloatArray:
-        known = self.known_scores.value
-        if not np.isnan(known).all(axis=0).any():
-            return known
-        observed = self.targets.with_overall(self.scenario_scores)
-        return np.where(np.isnan(known).all(axis=0), observed, known)

@@ -58,13 +58,7 @@ def unit_unasked(responses: ResponseMatrix) -> str | None:
 
 
 def response_costs(responses: ResponseMatrix, unit: CostUnit | str) -> FloatArray:
-    """Cost of each response, (n_models, n_items); NaN where unknown.
-
-    Raises
-    ------
-    DataError
-        When the responses record no cost in this unit; the message names those they do.
-    """
+    """Cost of each response, (n_models, n_items); NaN where unknown."""
     unit, costs = as_cost_unit(unit), responses.costs
     if unit.name in costs:
         return costs[unit.name]
@@ -82,13 +76,7 @@ def response_costs(responses: ResponseMatrix, unit: CostUnit | str) -> FloatArra
 
 
 def mean_cost(responses: ResponseMatrix, unit: CostUnit | str = TOKENS) -> FloatArray:
-    """Mean cost of each item over the models for which it is known (WILD eq. 10), (n_items,); NaN where for none.
-
-    Raises
-    ------
-    DataError
-        When the unit is unknown.
-    """
+    """Mean cost of each item over the models for which it is known (WILD eq. 10), (n_items,); NaN where for none."""
     return mean_where_known(response_costs(responses, unit))
 
 
@@ -106,19 +94,8 @@ def expected_cost(
 ) -> FloatArray:
     """`mean_cost` of items that information is to be divided by, or whose cost a budget must bear, (n_items,).
 
-    Parameters
-    ----------
-    source : Bank or ResponseMatrix
-        The calibration responses with their costs.
-    unit : CostUnit or str
-    needed : (n_items,), optional
-        Items whose cost must be known and positive; all by default. The others' may be anything, NaN included.
-
-    Raises
-    ------
-    DataError
-        When a cost is negative or infinite, when the expected cost of an item that is needed is unknown or not above
-        zero (information could not be divided by it), or when the unit is unknown.
+    Raises `DataError` for costs of items that are needed (all by default) which are unknown, negative, infinite or
+    zero: information could not be divided by them. The others' may be anything, NaN included.
     """
     responses = source.responses if isinstance(source, Bank) else source
     unit = as_cost_unit(unit)

@@ -11,8 +11,7 @@ import numpy as np
 from itembank.checks import is_number
 from itembank.errors import DataError, shown
 from itembank.files.atomic import write_text
-from itembank.files.digests import RECORD_KEY, digest_fits, with_digest
-from itembank.files.documents import read_json
+from itembank.files.documents import RECORD_KEY, digest_fits, read_json, with_digest
 from itembank.numerics.arrays import FloatArray
 from itembank.tabular import Compact
 

@@ -5,8 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from itembank.bank.arguments import GivenResponses, as_responses
-from itembank.bank.banks import Bank
-from itembank.bank.fingerprint import bank_fingerprint
+from itembank.bank.banks import Bank, bank_fingerprint
 from itembank.calibration.calibrate import calibrate
 from itembank.calibration.calibration_specs import METHODS, CalibrationSpec
 from itembank.calibration.item_model_bias import item_model_bias, response_variance

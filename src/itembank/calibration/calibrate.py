@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 
 from itembank.bank.arguments import GivenResponses, as_responses
-from itembank.bank.calibrations import Calibration
+from itembank.bank.banks import Calibration
 from itembank.calibration.agreement import Agreement, agreement_beyond
 from itembank.calibration.calibration_specs import METHODS, CalibrationSpec, has_family, plain_options
 from itembank.calibration.degenerate import DegenerateItems, put_back
@@ -26,9 +26,9 @@ from itembank.irt.family_names import KINDS, Family
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.numerics.parallel import one_blas_thread
 from itembank.progress import ProgressCallback, silent
-from itembank.responses.item_codes import ItemCodes
-from itembank.responses.responses import ResponseMatrix
-from itembank.responses.validation import (
+from itembank.responses.code_array import ItemCodes
+from itembank.responses.responses import (
+    ResponseMatrix,
     check_enough_models,
     check_have_responses,
     check_models_and_items_have_responses,

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from itembank.bank.arguments import GivenResponses, as_responses
-from itembank.bank.calibrations import Calibration
+from itembank.bank.banks import Calibration
 from itembank.bank.known_scores import KnownScores
 from itembank.calibration.calibrate import MINIMUM_MODELS, calibrate
 from itembank.calibration.calibration_specs import (
@@ -29,10 +29,9 @@ from itembank.numerics.arrays import BoolArray, FloatArray, IntArray, mean_where
 from itembank.numerics.parallel import in_parallel, one_blas_thread
 from itembank.numerics.splits import Split
 from itembank.progress import ProgressCallback, silent
-from itembank.responses.responses import ResponseMatrix
+from itembank.responses.responses import ResponseMatrix, check_enough_models
 from itembank.responses.siblings import one_of_each, sibling_groups
 from itembank.responses.targets import ScoreTargets
-from itembank.responses.validation import check_enough_models
 
 CANDIDATES = (1, 2, 5, 10, 15)
 """Those that tinyBenchmarks tries (4.4), and one."""

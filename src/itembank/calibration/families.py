@@ -15,8 +15,8 @@ from itembank.irt.binarise import apply_thresholds, item_thresholds
 from itembank.irt.family_names import KINDS, Family
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.readers.probabilities import clip_probabilities
+from itembank.responses.code_array import ItemCodes
 from itembank.responses.coded_responses import are_fitted_as_codes, binary_codes
-from itembank.responses.item_codes import ItemCodes
 from itembank.responses.responses import ResponseMatrix
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 from scipy.special import expit, logit, polygamma
 
-from itembank.bank.calibrations import FEW_MODELS, Calibration
+from itembank.bank.banks import FEW_MODELS, Calibration
 from itembank.errors import DataError, shown
 from itembank.irt.parameters import AbilityPrior, ItemParameters
 from itembank.numerics.arrays import FloatArray, IntArray

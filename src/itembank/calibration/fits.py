@@ -7,7 +7,7 @@ import numpy as np
 from itembank.irt.family_names import Family
 from itembank.irt.parameters import AbilityPrior, Steps
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
-from itembank.responses.item_codes import ItemCodes
+from itembank.responses.code_array import ItemCodes
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from itembank.bank.calibrations import Calibration
+from itembank.bank.banks import Calibration
 from itembank.bank.known_scores import KnownScores
 from itembank.calibration.calibrate import MINIMUM_MODELS, calibrate
 from itembank.calibration.calibration_specs import CalibrationSpec, loosened

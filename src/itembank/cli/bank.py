@@ -28,7 +28,7 @@ from itembank.errors import shown, visible
 
 if TYPE_CHECKING:
     from itembank.bank.banks import Bank
-    from itembank.living.linked_items import LinkedItems
+    from itembank.living.link_items import LinkedItems
     from itembank.progress import ProgressCallback
     from itembank.responses.responses import ResponseMatrix
 
@@ -313,7 +313,7 @@ def add_scores(bank: "Bank", *, scores: Path, names: tuple[str, ...], note: str,
 def _read(bank: "Bank", paths: Sequence[Path], allow_mixed_prompts: bool) -> "ResponseMatrix":
     """Read results of models, or the answers that journals of sessions hold."""
     from itembank.bank.arguments import as_new_responses  # noqa: PLC0415
-    from itembank.bank.bank_lineage import aside_items  # noqa: PLC0415
+    from itembank.bank.bank_views import aside_items  # noqa: PLC0415
     from itembank.sessions.journal_sessions import is_journal, journal_responses  # noqa: PLC0415
 
     journals = [path for path in paths if is_journal(path)]
@@ -334,7 +334,7 @@ def _read(bank: "Bank", paths: Sequence[Path], allow_mixed_prompts: bool) -> "Re
 
 def _way(how: str | None, selection: Path | None) -> str | None:
     """Say how items were chosen, as it was given or as the selection that was run says."""
-    from itembank.bank.answered_how import FIXED, RANDOM  # noqa: PLC0415
+    from itembank.bank.marks import FIXED, RANDOM  # noqa: PLC0415
 
     if selection is None:
         return how

@@ -200,7 +200,7 @@ def with_scores(
     """Keep the external scores of models beside their responses."""
     if scores is None:
         return responses
-    from itembank.bank.headlines import check_external_names, with_external_scores  # noqa: PLC0415
+    from itembank.bank.known_scores import check_external_names, with_external_scores  # noqa: PLC0415
     from itembank.readers.known import read_known  # noqa: PLC0415
 
     check_external_names(external, scenarios)

@@ -227,8 +227,8 @@ def _say_found(rows: "ResponseRows") -> None:
 
 def finish_import(given: dict[str, Any], read: Callable[..., "ResponseMatrix"]) -> None:
     """Read with `read(models=..., items=..., progress=...)`, write, and say what was read."""
-    from itembank.responses.overlap import warn_of_no_overlap  # noqa: PLC0415
     from itembank.responses.response_files import check_response_destination  # noqa: PLC0415
+    from itembank.responses.siblings import warn_of_no_overlap  # noqa: PLC0415
 
     output: Path = given["output"]
     check_response_destination(output)

@@ -243,7 +243,7 @@ def _about_versions(bank: "Bank") -> dict[str, Any]:
 
 def _about_responses(bank: "Bank") -> dict[str, Any]:
     """Facts on the past models' responses, or what is there without them."""
-    from itembank.bank.headlines import external_names  # noqa: PLC0415
+    from itembank.bank.known_scores import external_names  # noqa: PLC0415
 
     if not (bank.published or bank.n_models):
         return {}

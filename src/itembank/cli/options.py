@@ -18,7 +18,7 @@ from itembank.cli.command import Decorator, headed
 from itembank.cli.render import is_quiet, note
 from itembank.errors import did_you_mean
 from itembank.estimation.estimator_specs import ESTIMANDS, RUN
-from itembank.files.spec_files import Named, members_of, read_choices
+from itembank.files.documents import Named, members_of, read_choices
 from itembank.methods import MethodTable
 from itembank.responses.score_names import Across, Within
 
@@ -221,12 +221,12 @@ class BankPath(click.Path):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Check that there is a folder, or that the name is one; nothing is pulled yet."""
-        from itembank.files.hub_names import is_hub_name, parse_hub_name  # noqa: PLC0415
+        from itembank.files.hub import is_hub_name, parse_hub_name  # noqa: PLC0415
 
         if is_hub_name(value):
             parse_hub_name(value)
             if is_quiet():
-                from itembank.files.hub_client import quieten  # noqa: PLC0415
+                from itembank.files.hub import quieten  # noqa: PLC0415
 
                 quieten()
             return Path(value)
@@ -241,7 +241,7 @@ class BankPath(click.Path):
 
 def is_bank(path: Path) -> bool:
     """Whether a path is that of a bank, or a bank's name on the Hub, and no responses."""
-    from itembank.files.hub_names import is_hub_name  # noqa: PLC0415
+    from itembank.files.hub import is_hub_name  # noqa: PLC0415
 
     return is_hub_name(path) or (path / "bank.json").is_file()
 

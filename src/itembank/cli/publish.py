@@ -114,7 +114,7 @@ def publish_tiny_command(
       itembank publish-tiny bank -n 100 -o tiny --tasks
       lm_eval --include_path tiny/tasks --tasks tiny --model ... --log_samples --output_path out
     """  # noqa: D301
-    from itembank.publishing.task_files import file_sizes  # noqa: PLC0415
+    from itembank.publishing.publishable import file_sizes  # noqa: PLC0415
 
     refuse_unused(
         ("n_items", selection is None, "items that are chosen here, not with --selection FILE"),
@@ -126,7 +126,7 @@ def publish_tiny_command(
 
     def write_tasks(folder: Path, bank: "Bank", selection: "Selection") -> None:
         from itembank.harnesses.lm_eval.export import export_tasks  # noqa: PLC0415
-        from itembank.publishing.tiny_readme import GROUP  # noqa: PLC0415
+        from itembank.publishing.tiny import GROUP  # noqa: PLC0415
 
         done = export_tasks(bank, selection, folder, name=GROUP, include_path=include_path, include_data=include_data)
         exported.append(done)
@@ -186,7 +186,7 @@ def push_command(
       itembank push bank hf:me/bank --license cc-by-4.0
       itembank push bank hf:me/bank --private --no-responses
     """  # noqa: D301
-    from itembank.files.hub_client import quieten  # noqa: PLC0415
+    from itembank.files.hub import quieten  # noqa: PLC0415
 
     if is_quiet():
         quieten()
@@ -215,7 +215,7 @@ def pull_command(*, place: str, output: Path, force: bool, output_format: str) -
       itembank pull hf:me/bank -o bank
       itembank pull hf:me/bank@v1.0 -o bank
     """  # noqa: D301
-    from itembank.files.hub_client import quieten  # noqa: PLC0415
+    from itembank.files.hub import quieten  # noqa: PLC0415
 
     if is_quiet():
         quieten()

@@ -458,7 +458,7 @@ def run_inspect_command(
     code is 3 when an adaptive run ends without the precision that was asked for, and 4 when a sample is not the one of
     the bank.
     """  # noqa: D301
-    from itembank.files.hub_names import is_hub_name  # noqa: PLC0415
+    from itembank.files.hub import is_hub_name  # noqa: PLC0415
     from itembank.harnesses.inspect.command import (  # noqa: PLC0415
         IGNORE_PROMPTS,
         HarnessCall,

@@ -118,7 +118,7 @@ def select_command(
       at_most = 20
     """  # noqa: D301
     from itembank.files.atomic import check_destination  # noqa: PLC0415
-    from itembank.files.digests import with_digest  # noqa: PLC0415
+    from itembank.files.documents import with_digest  # noqa: PLC0415
     from itembank.planning.select import next_stage  # noqa: PLC0415
 
     _check_stage(n_items, after, selection)

@@ -111,7 +111,7 @@ def homogeneity_command(
       itembank study homogeneity bank --figure homogeneity.png
       itembank study homogeneity responses.parquet -n 100 --format csv
     """  # noqa: D301
-    from itembank.files.hub_names import is_hub_name  # noqa: PLC0415
+    from itembank.files.hub import is_hub_name  # noqa: PLC0415
     from itembank.pages.paper_charts import homogeneity_chart  # noqa: PLC0415
 
     is_bank = len(source) == 1 and (is_hub_name(source[0]) or (source[0] / "bank.json").is_file())

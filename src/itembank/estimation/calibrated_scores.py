@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from itembank.bank.headlines import Headline
+from itembank.bank.known_scores import Headline
 from itembank.estimation.estimates import Scores
 from itembank.estimation.predictions import standard_error
 from itembank.estimation.response_summary import ResponseSummary, posterior_moments

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from itembank.bank.banks import Bank
-from itembank.bank.linked_batches import batches
+from itembank.bank.marks import batches
 from itembank.errors import DataError, remedy
 from itembank.estimation.estimates import Scores
 from itembank.estimation.observations import attempts_of, bank_positions

@@ -7,11 +7,10 @@ from typing import Any, cast
 
 import numpy as np
 
-from itembank.bank.answered_how import is_adaptive
 from itembank.bank.bank_cache import BankCache, cache_name
-from itembank.bank.banks import Bank
-from itembank.bank.calibrations import Calibration
+from itembank.bank.banks import Bank, Calibration
 from itembank.bank.known_scores import ENOUGH
+from itembank.bank.marks import is_adaptive
 from itembank.calibration.calibrate import MINIMUM_MODELS, calibrate, known_lower_asymptote
 from itembank.calibration.calibration_specs import METHODS, CalibrationSpec, ItemModel
 from itembank.calibration.families import without_repeated_warnings

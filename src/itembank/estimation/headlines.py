@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtr
 
-from itembank.bank.headlines import Headline
+from itembank.bank.known_scores import Headline
 from itembank.estimation.calibrated_scores import OutOfFold, error_inflation
 from itembank.estimation.estimator_specs import PointSpec, Ridge
 from itembank.estimation.regressions import combined, ridge_line, stack_weights

@@ -6,7 +6,7 @@ from typing import Self
 import numpy as np
 import polars as pl
 
-from itembank.bank.bank_lineage import aside_items, check_made_for
+from itembank.bank.bank_views import aside_items, check_made_for
 from itembank.bank.banks import Bank
 from itembank.bank.selections import Selection
 from itembank.errors import DataError, DataWarning, did_you_mean, remedy, shown, warn

@@ -8,9 +8,8 @@ import numpy as np
 
 from itembank.bank.bank_cache import cache_name
 from itembank.bank.bank_factors import bank_factor_model
-from itembank.bank.bank_lineage import repeatable
-from itembank.bank.banks import Bank
-from itembank.bank.published import PublishedSubset
+from itembank.bank.bank_views import repeatable
+from itembank.bank.banks import Bank, PublishedSubset
 from itembank.bank.selections import Selection
 from itembank.errors import DataError, ParameterError
 from itembank.estimation.calibrated_scores import OutOfFold, grown, with_tail

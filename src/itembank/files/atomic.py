@@ -1,5 +1,6 @@
-"""Writing files and folders whole or not at all: to a temporary place beside the target, then renamed."""
+"""Files and folders written whole or not at all, in a temporary place that is renamed; and the user's cache folder."""
 
+import contextlib
 import errno
 import os
 import re
@@ -73,10 +74,10 @@ def replacing_folder(path: Path) -> Iterator[Path]:
     A folder that stood at `path` changes places with it in one step, so that there is always one. Where the system
     cannot do so it is moved aside first: a crash at that moment leaves it where `kept_aside` finds it.
     """
-    with _workplace(path) as workplace:
-        with _filled(workplace, path) as new:
+    with _workplace(path) as (new, aside):
+        with _naming_a_full_disk(path):
             yield new
-        _put(new, path, workplace / "old")
+        _put(new, path, aside)
 
 
 @contextmanager
@@ -86,35 +87,28 @@ def adding_to_folder(path: Path) -> Iterator[Path]:
     Where nothing stood at `path`, all comes there in one step. Otherwise files and folders come one after another, each
     in the place of one of the same name; what has another name stays.
     """
-    with _workplace(path) as workplace:
-        with _filled(workplace, path) as new:
+    with _workplace(path) as (new, aside):
+        with _naming_a_full_disk(path):
             yield new
         if not path.exists():
             new.replace(path)
             return
         for one in sorted(new.iterdir()):
-            _put(one, path / one.name, workplace / "old")
+            _put(one, path / one.name, aside)
 
 
 @contextmanager
-def _workplace(path: Path) -> Iterator[Path]:
-    """Make a temporary folder beside a target, and remove it at the end."""
+def _workplace(path: Path) -> Iterator[tuple[Path, Path]]:
+    """Make a folder to fill beside a target, and name a place for what stands there; both are removed at the end."""
     path.parent.mkdir(parents=True, exist_ok=True)
     sweep(path)
     workplace = Path(tempfile.mkdtemp(dir=path.parent, prefix=_prefix(path), suffix=SUFFIX))
     try:
-        yield workplace
+        with _held(workplace):
+            (workplace / "new").mkdir()
+            yield workplace / "new", workplace / "old"
     finally:
         shutil.rmtree(workplace, ignore_errors=True)
-
-
-@contextmanager
-def _filled(workplace: Path, path: Path) -> Iterator[Path]:
-    """Give a folder in the workplace to fill for a target."""
-    new = workplace / "new"
-    with _held(workplace), _naming_a_full_disk(path):
-        new.mkdir()
-        yield new
 
 
 def kept_aside(path: Path) -> Path | None:
@@ -208,16 +202,12 @@ def _put(new: Path, path: Path, aside: Path) -> None:
     if not path.is_dir():
         new.replace(path)
     elif not _exchange(new, path):
-        _replace_in_two_steps(new, path, aside)
-
-
-def _replace_in_two_steps(new: Path, path: Path, old: Path) -> None:
-    path.replace(old)
-    try:
-        new.replace(path)
-    except OSError:
-        old.replace(path)
-        raise
+        path.replace(aside)
+        try:
+            new.replace(path)
+        except OSError:
+            aside.replace(path)
+            raise
 
 
 @contextmanager
@@ -253,3 +243,32 @@ def ordinary_mode() -> int:
     mask = os.umask(0)
     os.umask(mask)
     return 0o666 & ~mask
+
+
+VARIABLE = "ITEMBANK_CACHE"
+MOST_BYTES = 2 * 1024**3
+"""Beyond this size the files that were written first give way."""
+
+
+def user_cache_folder() -> Path:
+    """Return where work is kept between runs; it need not exist."""
+    chosen = os.environ.get(VARIABLE)
+    if chosen:
+        return Path(chosen)
+    import platformdirs  # noqa: PLC0415 (only banks with a folder need it)
+
+    return platformdirs.user_cache_path("itembank")
+
+
+def drop_oldest() -> None:
+    """Remove the files that were written first, beyond the size that may be kept."""
+    files = []
+    for path in user_cache_folder().rglob("*.safetensors"):
+        with contextlib.suppress(OSError):  # another process may remove it first
+            status = path.stat()
+            files.append((status.st_mtime, status.st_size, path))
+    total = 0
+    for _, size, path in sorted(files, reverse=True):
+        total += size
+        if total > MOST_BYTES:
+            path.unlink(missing_ok=True)

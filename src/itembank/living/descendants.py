@@ -1,7 +1,9 @@
 """How a changed bank becomes a new one: its target, version, history and marks on items."""
 
-from collections.abc import Mapping
+import importlib.metadata
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
@@ -14,19 +16,18 @@ from itembank.bank.bank_history import (
     BankHistory,
     Change,
     Ids,
+    KnownTarget,
     Link,
     bumped,
     check_name,
-    now,
-    writer,
+    target_digest,
 )
 from itembank.bank.bank_views import view_of, whole_bank
-from itembank.bank.banks import Bank
-from itembank.bank.known_targets import KnownTarget
+from itembank.bank.banks import Bank, bank_fingerprint
+from itembank.calibration.item_model_bias import response_variance
 from itembank.errors import DataError, ParameterError, did_you_mean, remedy, shown
-from itembank.living.changed_parts import ChangedParts
-from itembank.living.new_targets import known_targets_of, measured, named, new_target, score_targets_of
-from itembank.numerics.arrays import IntArray
+from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+from itembank.responses.targets import ScoreTargets
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,44 +105,86 @@ def descendant(
         For another status or name, or where no item would count.
     """
     before, old = history_of(parent), whole_bank(parent)
-    if whole.item_ids[: old.n_items] != old.item_ids:
+    ids, n_old = whole.item_ids, old.n_items
+    if ids[:n_old] != old.item_ids:
         raise DataError("the items of a changed bank must begin with those of its parent, in their order.")
     if len(before.changes) >= MOST_CHANGES:
         raise DataError(f"a history holds at most {MOST_CHANGES:,} changes. Calibrate the bank again.")
     if name:
         before = replace(before, name=check_name(name))
-    status, since = _marks(before, whole, statuses or {})
-    counted = np.flatnonzero(replace(before, status=status).counted)
+    history = _with_marks(before, whole, statuses or {})
+    counted = np.flatnonzero(history.counted)
     if counted.size == 0:
         raise ParameterError("a bank must keep items that count in its score, got none. Retire fewer.")
-    changed = ChangedParts.of(old, whole)
-    known = [measured(one, whole, is_other=changed.has_other_numbers) for one in named(before)]
-    score = score_targets_of(whole, counted, known, parent.targets)
-    is_new_score = score[0] != known[before.current].digest
-    version = bumped(before.version, changed.part(is_new_score=is_new_score, is_linked=operation.link is not None))
-    current = next((number for number, one in enumerate(known) if one.digest == score[0]), len(known))
+
+    same = np.arange(n_old)
+    has_new_parameters = other_parameters(old, whole, same, same)
+    has_changed = has_new_parameters | other_responses(old, whole, same, same)
+    models, old_models = set(whole.responses.model_ids), set(old.responses.model_ids)
+    has_new_scale = not is_same_prior(old, whole)
+    has_other_numbers = bool(has_changed.any()) or models != old_models or has_new_scale
+
+    known = [_carried_over(one, whole, has_other_numbers=has_other_numbers) for one in _named(before)]
+    digest, score = _score_of(whole, counted, known, parent.targets)
+    is_major = digest != known[before.current].digest
+    is_major |= (bool(has_new_parameters.any()) or has_new_scale) and operation.link is None
+    is_minor = len(ids) > n_old or has_other_numbers
+    version = bumped(before.version, "major" if is_major else "minor" if is_minor else "patch")
+    current = next((number for number, one in enumerate(known) if one.digest == digest), len(known))
     if label and current < len(known):
         raise ParameterError(
             f"a label is for a new score, got {label!r} where the score is {known[current].target_id!r}, which the "
             "bank gave before. Leave the label out."
         )
     if current == len(known):
-        known.append(new_target(whole, counted, score, known, before, version=version, label=label))
-    history = replace(before, targets=tuple(known), current=current, status=status, since=since)
-    change = _change(parent, whole, operation, histories=(before, history), changed=changed, version=version)
-    return view_of(replace(whole, history=None, whole=None), replace(history, changes=(*before.changes, change)))
+        new_name = _new_name(before.name, known[before.current], known, version=version, label=label)
+        known.append(_new_target(whole, counted, score, known[before.current], name=new_name, digest=digest))
+
+    was = np.pad(before.counted, (0, len(ids) - n_old))
+    added, dropped = (np.arange(len(ids)) >= n_old) | (history.counted & ~was), was & ~history.counted
+    has_moved = np.pad((before.status != history.status[:n_old]) | has_changed, (0, len(ids) - n_old))
+
+    def listed(flags: BoolArray) -> Ids:
+        return Ids.of([ids[place] for place in np.flatnonzero(flags)])
+
+    change = Change(
+        operation=operation.name,
+        version=version,
+        bank=known[current].bank_id,
+        target_id=known[current].target_id,
+        parents=(parent.bank_id, *operation.other_parents),
+        by=f"itembank {importlib.metadata.version('itembank')}",
+        at=now(),
+        note=operation.note,
+        arguments=dict(operation.arguments),
+        items_added=listed(added),
+        items_dropped=listed(dropped),
+        items_changed=listed(has_moved & ~added & ~dropped),
+        models_added=Ids.of(list(models - old_models)),
+        models_dropped=Ids.of(list(old_models - models)),
+        link=operation.link,
+    )
+    history = replace(history, targets=tuple(known), current=current, changes=(*before.changes, change))
+    return view_of(replace(whole, history=None, whole=None), history)
+
+
+def now() -> str:
+    """Return the time in UTC, to the second."""
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def history_of(bank: Bank) -> BankHistory:
     """Return the history of a bank; of one that has none, the history that begins with it."""
     if bank.history is not None:
         return bank.history
+    target = _known_target(bank.targets, bank.target_digest, bank.targets.weights, bank.item_model_bias)
+    target = replace(target, bank_id=bank.bank_id, response_variance=bank.response_variance)
     nothing = np.zeros(bank.n_items, dtype=np.int64)
-    return BankHistory("", (), known_targets_of(bank), 0, nothing, nothing)
+    return BankHistory("", (), (target,), 0, nothing, nothing)
 
 
-def _marks(before: BankHistory, whole: Bank, statuses: Mapping[str, str]) -> tuple[IntArray, IntArray]:
-    """Return status and first change of all items."""
+def _with_marks(before: BankHistory, whole: Bank, statuses: Mapping[str, str]) -> BankHistory:
+    """Return the history with the status and the first change of all items."""
     wrong = sorted(set(statuses.values()) - set(STATUSES))
     if wrong:
         raise ParameterError(f"a status must be one of {', '.join(STATUSES)}, got {shown(wrong)}.")
@@ -158,40 +201,141 @@ def _marks(before: BankHistory, whole: Bank, statuses: Mapping[str, str]) -> tup
     for item, one in statuses.items():
         status[place[item]] = STATUSES.index(one)
     since = np.concatenate([before.since, np.full(n_new, len(before.changes) + 1, dtype=np.int64)])
-    return status, since
+    return replace(before, status=status, since=since)
 
 
-def _change(
-    parent: Bank,
-    whole: Bank,
-    operation: Operation,
-    *,
-    histories: tuple[BankHistory, BankHistory],
-    changed: ChangedParts,
-    version: str,
-) -> Change:
-    """Write down what was done."""
-    before, after = histories
-    ids, n_old = whole.item_ids, before.status.size
-    target: KnownTarget = after.targets[after.current]
-    was, counts = np.pad(before.counted, (0, len(ids) - n_old)), after.counted
-    is_new = np.arange(len(ids)) >= n_old
-    has_moved = np.pad((before.status != after.status[:n_old]) | changed.items, (0, len(ids) - n_old))
-    added, dropped = is_new | (counts & ~was), was & ~counts
-    return Change(
-        operation=operation.name,
-        version=version,
-        bank=target.bank_id,
-        target_id=target.target_id,
-        parents=(parent.bank_id, *operation.other_parents),
-        by=writer(),
-        at=now(),
-        note=operation.note,
-        arguments=dict(operation.arguments),
-        items_added=Ids.of([ids[k] for k in np.flatnonzero(added)]),
-        items_dropped=Ids.of([ids[k] for k in np.flatnonzero(dropped)]),
-        items_changed=Ids.of([ids[k] for k in np.flatnonzero(has_moved & ~added & ~dropped)]),
-        models_added=Ids.of(changed.models_added),
-        models_dropped=Ids.of(changed.models_dropped),
-        link=operation.link,
+def _named(history: BankHistory) -> list[KnownTarget]:
+    """Give targets without a name one, where the bank has a name: that of the first version that gave them."""
+    if not history.name:
+        return list(history.targets)
+    majors = {change.target_id: change.version.split(".")[0] for change in reversed(history.changes)}
+    return [
+        one if one.name else replace(one, name=f"{history.name}@{majors.get(one.digest, '1')}")
+        for one in history.targets
+    ]
+
+
+def _carried_over(known: KnownTarget, whole: Bank, *, has_other_numbers: bool) -> KnownTarget:
+    """Carry a target over to a changed bank, where models, answers or parameters of its items may have changed."""
+    weights = np.concatenate([known.weights, np.full(whole.n_items - known.weights.size, np.nan)])
+    known = replace(known, weights=weights)
+    if not has_other_numbers:
+        return known
+    return _measured(known, known.score_targets(whole.responses.items["scenario"].gather(known.items).to_list()), whole)
+
+
+def _score_of(
+    whole: Bank, counted: IntArray, known: Sequence[KnownTarget], scheme: ScoreTargets
+) -> tuple[str, ScoreTargets]:
+    """Return the digest and the score targets of the items that count.
+
+    Where a known target has these very items its weights stay; else they are made anew by the same rule.
+    """
+    items = whole.responses.items[counted]
+    for one in known:
+        if np.array_equal(one.items, counted):
+            return one.digest, one.score_targets(items["scenario"].to_list())
+    targets = ScoreTargets.create(items, within=scheme.within, across=scheme.across)
+    # scenarios stay in the order of the bank before; new ones come last
+    names = [name for name in scheme.scenarios if name in targets.scenarios]
+    names += [name for name in targets.scenarios if name not in scheme.scenarios]
+    order = np.array([targets.scenarios.index(name) for name in names])
+    targets = replace(
+        targets,
+        scenarios=tuple(names),
+        scenario_index=np.argsort(order)[targets.scenario_index],
+        scenario_weights=targets.scenario_weights[order],
     )
+    return target_digest(items["item_id"].to_list(), targets), targets
+
+
+def _new_target(
+    whole: Bank, counted: IntArray, targets: ScoreTargets, last: KnownTarget, *, name: str, digest: str
+) -> KnownTarget:
+    """Say what is known of a score that the bank did not give before.
+
+    The item model's bias stays what was measured of the scenario before: few items make little difference to it.
+    """
+    bias = dict(zip(whole.targets.scenarios, whole.item_model_bias.tolist(), strict=True))
+    bias |= dict(zip(last.scenarios, last.item_model_bias.tolist(), strict=True))
+    weights = np.full(whole.n_items, np.nan)
+    weights[counted] = targets.weights
+    biases = np.array([bias.get(scenario, np.nan) for scenario in targets.scenarios])
+    return _measured(replace(_known_target(targets, digest, weights, biases), name=name), targets, whole)
+
+
+def _known_target(targets: ScoreTargets, digest: str, weights: FloatArray, bias: FloatArray) -> KnownTarget:
+    """Return a target without a name, of which its responses tell the rest."""
+    return KnownTarget(
+        name="",
+        digest=digest,
+        bank_id="",
+        within=targets.within,
+        across=targets.across,
+        scenarios=targets.scenarios,
+        scenario_weights=targets.scenario_weights,
+        weights=weights,
+        item_model_bias=bias,
+        response_variance=np.full(targets.n_scenarios, np.nan),
+    )
+
+
+def _measured(known: KnownTarget, targets: ScoreTargets, whole: Bank) -> KnownTarget:
+    """Measure the variance of a target's responses, and give its bank an id."""
+    prior, responses, parameters = whole.calibration.prior, whole.responses, whole.parameters
+    if known.items.size < whole.n_items:
+        responses, parameters = responses.take(items=known.items), parameters.take(known.items)
+    variance = response_variance(responses, targets)
+    numbers = (prior.mean, prior.covariance, known.item_model_bias, variance)
+    bank_id = bank_fingerprint(responses, parameters, targets, *numbers)
+    return replace(known, response_variance=variance, bank_id=bank_id)
+
+
+def _new_name(bank: str, last: KnownTarget, known: Sequence[KnownTarget], *, version: str, label: str) -> str:
+    """Name a new target: by the version's major number, or by the last target's name and a label."""
+    if not bank:
+        if label:
+            raise ParameterError(f"a target is labelled after the bank's name, and this bank has none, got {label!r}.")
+        return ""
+    name = f"{bank}@{version.partition('.')[0]}"
+    if label:
+        of, _, rest = last.name.rpartition("@")
+        name = f"{of}@{rest.partition('-')[0]}-{check_name(label)}"
+    if any(one.name == name for one in known):
+        raise ParameterError(f"a target's name must be new, got {name!r}, which is another one. Choose another label.")
+    return name
+
+
+def is_same_prior(one: Bank, other: Bank) -> bool:
+    """Whether two banks have the same prior of ability."""
+    ours, theirs = one.calibration.prior, other.calibration.prior
+    return np.array_equal(ours.mean, theirs.mean) and np.array_equal(ours.covariance, theirs.covariance)
+
+
+def other_parameters(one: Bank, other: Bank, ours: IntArray, theirs: IntArray) -> BoolArray:
+    """Whether items of one bank have other parameters in another, (n_common,); by their positions in both."""
+    a, b = _coefficients(one)[ours], _coefficients(other)[theirs]
+    if a.shape != b.shape:
+        return np.ones(ours.size, dtype=bool)
+    result: BoolArray = (a != b).any(axis=1)
+    return result
+
+
+def other_responses(one: Bank, other: Bank, ours: IntArray, theirs: IntArray) -> BoolArray:
+    """Whether a model of both banks answered items otherwise, (n_common,); by their positions in both."""
+    place = {model: row for row, model in enumerate(other.responses.model_ids)}
+    rows = [(row, place[model]) for row, model in enumerate(one.responses.model_ids) if model in place]
+    result = np.zeros(ours.size, dtype=bool)
+    for row, same in rows:  # a row at a time: whole copies of the matrix would fill the memory
+        a, b = one.responses.responses[row, ours], other.responses.responses[same, theirs]
+        result |= (a != b) & ~(np.isnan(a) & np.isnan(b))
+    return result
+
+
+def _coefficients(bank: Bank) -> FloatArray:
+    """Every parameter of each item, (n_items, n_parameters)."""
+    parameters = bank.parameters
+    columns = [parameters.intercept, parameters.lower_asymptote, parameters.upper_asymptote]
+    if parameters.precision is not None:
+        columns.append(parameters.precision)
+    return np.column_stack([parameters.loadings, *columns])

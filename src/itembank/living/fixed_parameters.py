@@ -7,27 +7,246 @@ tell of abilities, too. With few old and many new items that costs half as much 
 items, and nothing but the old ones holds the scale.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import expit
+from scipy.special import expit, ndtri
 
+from itembank.irt.answers import gather
+from itembank.irt.likelihood_abilities import Posterior
+from itembank.irt.logistic import asymptotes_of, likelihood_terms, log_probabilities
 from itembank.irt.newton import map_abilities
 from itembank.irt.parameters import AbilityPrior, ItemParameters
-from itembank.living.ability_nodes import MOST_GAUSS_DIMS, AbilityNodes, ability_nodes
-from itembank.living.item_posterior import (
-    ItemPosterior,
-    item_modes,
-    item_moments,
-    lost_information,
-    places_of,
-    posterior_points,
-    standard_points,
-)
-from itembank.living.linking_data import LinkingData
-from itembank.numerics.arrays import FloatArray
+from itembank.living.linking import LinkingData
+from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.numerics.quadrature import normal_grid
+
+MOST_GAUSS_DIMS = 2
+"""Beyond two dimensions products of Gauss-Hermite nodes are too many: 2 n_dims points of equal weight stand for them,
+which have the mean and the covariance of the normal approximation of the posterior."""
+
+
+class AbilityNodes(NamedTuple):
+    """Posteriors of n_models abilities."""
+
+    theta: FloatArray  # (n_models, n_quadrature, n_dims)
+    weights: FloatArray  # (n_models, n_quadrature): Summing to one for each model
+    # (n_models,): Log marginal likelihood; NaN where the points only stand for a normal posterior.
+    log_likelihood: FloatArray
+
+    @property
+    def mean(self) -> FloatArray:
+        """Posterior means, (n_models, n_dims)."""
+        result: FloatArray = np.einsum("mq,mqd->md", self.weights, self.theta)
+        return result
+
+    @property
+    def covariance(self) -> FloatArray:
+        """Posterior covariances, (n_models, n_dims, n_dims)."""
+        away = self.theta - self.mean[:, None, :]
+        result: FloatArray = np.einsum("mq,mqd,mqe->mde", self.weights, away, away)
+        return result
+
+
+def ability_nodes(
+    items: ItemParameters,
+    responses: FloatArray,
+    prior: AbilityPrior,
+    *,
+    n_trials: FloatArray | None = None,
+    n_quadrature: int = 5,
+) -> AbilityNodes:
+    """Find points around each model's posterior mode with the weights of its posterior.
+
+    Adaptive Gauss-Hermite quadrature (Naylor and Smith 1982) in one and two dimensions, with `n_quadrature` points in
+    each; 2 n_dims points of equal weight, ``mode +- sqrt(n_dims)`` times the columns of a root of the posterior
+    covariance, in more.
+    """
+    mode = map_abilities(items, responses, prior, n_trials=n_trials)
+    roots = np.linalg.cholesky(mode.covariance)
+    if prior.n_dims > MOST_GAUSS_DIMS:
+        offsets = np.sqrt(prior.n_dims) * np.concatenate([roots, -roots], axis=2).transpose(0, 2, 1)
+        weights = np.full(offsets.shape[:2], 1.0 / offsets.shape[1])
+        return AbilityNodes(mode.theta[:, None, :] + offsets, weights, np.full(len(roots), np.nan))
+    line, line_weights = np.polynomial.hermite_e.hermegauss(n_quadrature)
+    units = np.stack(np.meshgrid(*[line] * prior.n_dims, indexing="ij"), axis=-1).reshape(-1, prior.n_dims)
+    logs = np.stack(np.meshgrid(*[np.log(line_weights)] * prior.n_dims, indexing="ij"), axis=-1)
+    theta = mode.theta[:, None, :] + np.einsum("mde,qe->mqd", roots, units)
+    objective = Posterior(gather(items, responses, None, n_trials), prior.mean, np.linalg.inv(prior.covariance))
+    values = np.stack([objective.evaluate(theta[:, q]).objective for q in range(len(units))], axis=1)
+    # nodes integrate against exp(-u^2 / 2), by which the posterior is divided
+    values += logs.reshape(-1, prior.n_dims).sum(axis=1) + 0.5 * np.sum(units**2, axis=1)
+    highest = values.max(axis=1, keepdims=True)
+    weights = np.exp(values - highest)
+    total = weights.sum(axis=1, keepdims=True)
+    _, log_det_roots = np.linalg.slogdet(roots)
+    _, log_det_prior = np.linalg.slogdet(prior.covariance)
+    constant = -0.5 * log_det_prior - 0.5 * prior.n_dims * np.log(2.0 * np.pi)
+    return AbilityNodes(theta, weights / total, (highest + np.log(total))[:, 0] + log_det_roots + constant)
+
+
+WIDENING = 0.6
+"""Points lie farther out than the normal approximation says, by this over the number of parameters: posteriors of few
+answers have longer tails. In many dimensions a wide density would leave little weight on most points."""
+LINE_NODES = 7
+"""Gauss-Hermite nodes for each parameter of items in one dimension."""
+MANY_DIMS_POINTS = 256
+"""Half of them of an additive sequence, the others opposite, for items in more dimensions."""
+BLOCK_CELLS = 1 << 21
+"""Numbers worked on at once: 16 MiB an array."""
+
+
+class ItemPosterior(NamedTuple):
+    """Of n_new items."""
+
+    mode: FloatArray  # (n_new, n_dims + 1)
+    # (n_new, n_dims + 1, n_dims + 1): Minus the second derivatives of the log posterior at the mode.
+    precision: FloatArray
+    mean: FloatArray  # (n_new, n_dims + 1)
+    covariance: FloatArray  # (n_new, n_dims + 1, n_dims + 1)
+
+
+class Places(NamedTuple):
+    """Points of ability at which items were answered, model after model."""
+
+    design: FloatArray  # (n_places, n_dims + 1): Ability and a one
+    weights: FloatArray  # (n_places,): Of the points of each model, summing to one
+    owner: IntArray  # (n_places,): The model of each point
+
+
+def places_of(nodes: AbilityNodes) -> Places:
+    """Lay the points of all models out one after the other."""
+    n_models, n_quadrature, n_dims = nodes.theta.shape
+    theta = nodes.theta.reshape(-1, n_dims)
+    owner = np.repeat(np.arange(n_models), n_quadrature)
+    return Places(np.column_stack([theta, np.ones(len(theta))]), nodes.weights.ravel(), owner)
+
+
+def item_modes(
+    data: LinkingData, places: Places, population: AbilityPrior, start: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Find the mode of each new item's posterior, (n_new, n_dims + 1), and the precision there.
+
+    The population is the normal prior of (loadings, intercept).
+    """
+    mode, precision = np.empty_like(start), np.empty((*start.shape, start.shape[1]))
+    for block, lower in _alike(data, len(places.owner)):
+        points = ItemParameters.create(places.design, np.zeros(len(places.design)), lower)
+        responses, weights = _answers(data, places, block)
+        found = map_abilities(points, responses, population, weights=weights, start=start[block])
+        mode[block], precision[block] = found.theta, np.linalg.inv(found.covariance)
+    return mode, precision
+
+
+def item_moments(
+    data: LinkingData, places: Places, population: AbilityPrior, mode: FloatArray, precision: FloatArray
+) -> ItemPosterior:
+    """Integrate each new item's posterior by points around its mode."""
+    mean, covariance = np.empty_like(mode), np.empty_like(precision)
+    for block, points, weights in posterior_points(data, places, population, mode, precision):
+        mean[block] = np.einsum("iq,iqa->ia", weights, points)
+        away = points - mean[block][:, None, :]
+        covariance[block] = np.einsum("iq,iqa,iqb->iab", weights, away, away)
+    return ItemPosterior(mode, precision, mean, covariance)
+
+
+def posterior_points(
+    data: LinkingData, places: Places, population: AbilityPrior, mode: FloatArray, precision: FloatArray
+) -> Iterator[tuple[IntArray, FloatArray, FloatArray]]:
+    """Give, block of items by block, points (n_block, n_points, n_dims + 1) and posterior weights (n_block, n_points).
+
+    Importance weights: the posterior over the wider normal density that the points integrate.
+    """
+    units, log_unit_weights = standard_points(mode.shape[1])
+    inverse = np.linalg.inv(population.covariance)
+    for block, lower in _alike(data, len(places.owner) * len(units)):
+        roots = np.linalg.cholesky(np.linalg.inv(precision[block]))
+        wider = 1.0 + WIDENING / mode.shape[1]
+        points = mode[block][:, None, :] + wider * np.einsum("iab,qb->iqa", roots, units)
+        away = points - population.mean
+        values = -0.5 * np.einsum("iqa,ab,iqb->iq", away, inverse, away) + log_unit_weights
+        values += _log_likelihood(data, places, block, points, lower)
+        weights = np.exp(values - values.max(axis=1, keepdims=True))
+        yield block, points, weights / weights.sum(axis=1, keepdims=True)
+
+
+@lru_cache
+def standard_points(size: int) -> tuple[FloatArray, FloatArray]:
+    """Points (n_points, size) and log weights, over the density ``exp(-z^2 / 2)`` that they integrate."""
+    if size <= 2:
+        line, line_weights = np.polynomial.hermite_e.hermegauss(LINE_NODES)
+        units = np.stack(np.meshgrid(*[line] * size, indexing="ij"), axis=-1).reshape(-1, size)
+        logs = np.stack(np.meshgrid(*[np.log(line_weights)] * size, indexing="ij"), axis=-1).reshape(-1, size)
+        return units, logs.sum(axis=1) + 0.5 * np.sum(units**2, axis=1)
+    # Roberts' sequence: multiples of g^-1, ..., g^-size modulo 1, with g^(size + 1) = g + 1, fill the cube evenly
+    root = 2.0
+    for _ in range(64):
+        root = (1.0 + root) ** (1.0 / (size + 1.0))
+    steps = root ** -np.arange(1.0, size + 1.0)
+    half = ndtri((0.5 + np.outer(np.arange(1, MANY_DIMS_POINTS // 2 + 1), steps)) % 1.0)
+    units = np.concatenate([half, -half])
+    units = np.linalg.solve(np.linalg.cholesky(units.T @ units / len(units)), units.T).T  # of unit covariance
+    return units, 0.5 * np.sum(units**2, axis=1)
+
+
+def lost_information(data: LinkingData, nodes: AbilityNodes, items: FloatArray) -> FloatArray:
+    """Information about each item that is lost because abilities are not known, (n_new, n_dims + 1, n_dims + 1).
+
+    Louis (1982): ``sum_l Cov(S_l)`` over the posterior of ability, with S_l the score of the item by model l, here by
+    the delta method: ``J V J'`` with V the covariance of the ability and
+    ``J = dS / dtheta = n (s (I, 0)' - h (theta, 1) a')``, s the slope of the log-likelihood in the logit and h its
+    curvature.
+    """
+    n_models, n_dims = nodes.mean.shape
+    design = np.column_stack([nodes.mean, np.ones(n_models)])
+    result = np.zeros((len(items), n_dims + 1, n_dims + 1))
+    flat = np.vstack([np.eye(n_dims), np.zeros(n_dims)])
+    for block, lower in _alike(data, n_models * (n_dims + 1) ** 2):
+        responses = data.new_responses[:, block]
+        answered = ~np.isnan(responses)
+        trials = answered.astype(np.float64) if data.new_trials is None else data.new_trials[:, block] * answered
+        x = design @ items[block].T  # (n_models, n_block)
+        asymptotes = asymptotes_of(np.full(x.shape, lower), np.ones(x.shape))
+        terms = likelihood_terms(x, np.where(answered, responses, 0.0), asymptotes)
+        change = (trials * terms.slope)[..., None, None] * flat - np.einsum(
+            "li,la,id->liad", trials * terms.curvature, design, items[block][:, :-1]
+        )
+        result[block] = np.einsum("liad,lde,libe->iab", change, nodes.covariance, change)
+    return result
+
+
+def _alike(data: LinkingData, n_places: int) -> Iterator[tuple[IntArray, float]]:
+    """Blocks of new items with the same lower asymptote, small enough to work on."""
+    size = max(1, BLOCK_CELLS // max(1, n_places))
+    for lower in np.unique(data.new_lower):
+        alike = np.flatnonzero(data.new_lower == lower)
+        for first in range(0, len(alike), size):
+            yield alike[first : first + size], float(lower)
+
+
+def _answers(data: LinkingData, places: Places, block: IntArray) -> tuple[FloatArray, FloatArray]:
+    """Responses to some items at every point, and how often each counts, (n_block, n_places)."""
+    responses = data.new_responses[:, block].T[:, places.owner]
+    weights = np.broadcast_to(places.weights, responses.shape)
+    if data.new_trials is not None:
+        weights = weights * data.new_trials[:, block].T[:, places.owner]
+    return responses, weights
+
+
+def _log_likelihood(data: LinkingData, places: Places, block: IntArray, points: FloatArray, lower: float) -> FloatArray:
+    """Give the expected log-likelihood at points (n_block, n_points, n_dims + 1), (n_block, n_points)."""
+    responses, weights = _answers(data, places, block)
+    weights = np.where(np.isnan(responses), 0.0, weights)
+    right = weights * np.where(np.isnan(responses), 0.0, responses)
+    x = points @ places.design.T
+    log_p, log_q = log_probabilities(x, asymptotes_of(np.array(lower), np.ones(())))
+    result: FloatArray = np.matmul(log_p, right[..., None])[..., 0]
+    result += np.matmul(log_q, (weights - right)[..., None])[..., 0]
+    return result
+
 
 FLAT = 1e12
 """Variance of a prior that says nothing."""
@@ -92,13 +311,6 @@ def calibrate_fixed(data: LinkingData, spec: FixedParameters, *, start: FixedFit
 
     EM, with SQUAREM jumps (Varadhan and Roland 2008, scheme S3): where new items are many, their shift against the old
     ones and the abilities' would follow each other in small steps.
-
-    Parameters
-    ----------
-    data : LinkingData
-    spec : FixedParameters
-    start : FixedFit, optional
-        Where to begin: the fit of nearly the same data.
     """
     base = item_population(data.old)
     state = (
@@ -117,7 +329,12 @@ def calibrate_fixed(data: LinkingData, spec: FixedParameters, *, start: FixedFit
         best, safe, shortest, converged = second, second.following, length, length < spec.tolerance
         state = _jump(state, first.following, second.following)
     found, posterior = best.following, best.posterior
-    covariance = _with_unknown_abilities(posterior.covariance, lost_information(data, best.nodes, found.mode))
+    roots = np.linalg.cholesky(posterior.covariance)
+    # what is lost comes out of the precision, in whose units what is kept is I - R' lost R; a hundredth stays
+    values, vectors = np.linalg.eigh(roots.transpose(0, 2, 1) @ lost_information(data, best.nodes, found.mode) @ roots)
+    kept = np.maximum(1.0 - values, 0.01)
+    whole = roots @ vectors
+    covariance: FloatArray = np.einsum("iab,ib,icb->iac", whole, 1.0 / kept, whole)
     return FixedFit(posterior, covariance, found.population, found.abilities, best.nodes, converged)
 
 
@@ -137,8 +354,8 @@ def _em_step(data: LinkingData, base: AbilityPrior, state: _State, spec: FixedPa
     posterior = ItemPosterior(mode, precision, mode, np.linalg.inv(precision))
     if spec.has_population:
         posterior = item_moments(data, places, population, mode, precision)
-        population = _population(posterior, base)
-    abilities = _ability_population(nodes, data.prior, spec.pseudo_models)
+        population = _fitted(posterior, base, 1.0, PSEUDO_ITEMS)
+    abilities = _fitted(nodes, data.prior, spec.pseudo_models, spec.pseudo_models)
     return _Step(_State(mode, population, abilities), posterior, nodes)
 
 
@@ -237,30 +454,12 @@ def _nodes(data: LinkingData, mode: FloatArray | None, prior: AbilityPrior, spec
     return ability_nodes(items, data.responses, prior, n_trials=data.trials, n_quadrature=spec.n_quadrature)
 
 
-def _population(posterior: ItemPosterior, base: AbilityPrior) -> AbilityPrior:
-    """Fit the population of the new items to their posteriors."""
-    n_items = len(posterior.mean)
-    mean = (base.mean + posterior.mean.sum(axis=0)) / (1.0 + n_items)
-    away = posterior.mean - mean
-    spread = posterior.covariance.sum(axis=0) + away.T @ away
-    return AbilityPrior(mean, (PSEUDO_ITEMS * base.covariance + spread) / (PSEUDO_ITEMS + n_items))
-
-
-def _ability_population(nodes: AbilityNodes, prior: AbilityPrior, pseudo: float) -> AbilityPrior:
-    """Fit the distribution of the linking models' abilities, the bank's counting as `pseudo` models."""
-    n_models = len(nodes.mean)
-    mean = (pseudo * prior.mean + nodes.mean.sum(axis=0)) / (pseudo + n_models)
-    away = nodes.mean - mean
-    spread = nodes.covariance.sum(axis=0) + away.T @ away
-    return AbilityPrior(mean, (pseudo * prior.covariance + spread) / (pseudo + n_models))
-
-
-def _with_unknown_abilities(covariance: FloatArray, lost: FloatArray) -> FloatArray:
-    """Take lost information out of the precision; where all would be lost, leave a hundredth."""
-    roots = np.linalg.cholesky(covariance)
-    # in units of the precision the information kept is I - R' lost R
-    values, vectors = np.linalg.eigh(roots.transpose(0, 2, 1) @ lost @ roots)
-    kept = np.maximum(1.0 - values, 0.01)
-    whole = roots @ vectors
-    result: FloatArray = np.einsum("iab,ib,icb->iac", whole, 1.0 / kept, whole)
-    return result
+def _fitted(
+    found: ItemPosterior | AbilityNodes, base: AbilityPrior, n_of_mean: float, n_of_spread: float
+) -> AbilityPrior:
+    """Fit a normal population to posteriors; the base counts as so many of them in its mean, and in its spread."""
+    n_found = len(found.mean)
+    mean = (n_of_mean * base.mean + found.mean.sum(axis=0)) / (n_of_mean + n_found)
+    away = found.mean - mean
+    spread = found.covariance.sum(axis=0) + away.T @ away
+    return AbilityPrior(mean, (n_of_spread * base.covariance + spread) / (n_of_spread + n_found))

@@ -1,6 +1,7 @@
-"""The verb `link_items`: new items on the scale of a bank, from a few models that answered both."""
+"""New items on the scale of a bank, from a few models that answered both, and what models would score on them."""
 
-from typing import NamedTuple, get_args
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
@@ -9,30 +10,158 @@ from itembank.bank.bank_views import whole_bank
 from itembank.bank.banks import Bank
 from itembank.calibration.calibrate import calibrate
 from itembank.calibration.families import without_repeated_warnings
-from itembank.checks import check_one_of
+from itembank.checks import check_fraction, check_one_of
 from itembank.errors import DataError, DataWarning, shown, warn
 from itembank.estimation.folds import spec_of
+from itembank.irt.abilities import expected_difficulties
 from itembank.irt.bernoulli import probability
-from itembank.irt.parameters import ItemParameters
-from itembank.living.anchor_drift import drifted_anchors
+from itembank.irt.parameters import AbilityPrior, ItemParameters
 from itembank.living.fixed_parameters import (
     FixedFit,
     FixedParameters,
     ability_grid,
+    ability_nodes,
     calibrate_fixed,
     expected_curves,
 )
-from itembank.living.linked_items import Anchors, LinkedItems, LinkMethod, OtherLink
-from itembank.living.linking_answers import FEW_MODELS, LinkingAnswers, linking_answers
-from itembank.living.linking_data import LinkingData
-from itembank.living.linking_error import jackknife_error
-from itembank.living.prediction_errors import prediction_error
-from itembank.living.spread import covered_range, spread_over
-from itembank.living.stocking_lord import ScaleLink, stocking_lord
-from itembank.numerics.arrays import FloatArray
+from itembank.living.linking import (
+    FEW_MODELS,
+    LinkingData,
+    ScaleLink,
+    binary,
+    covered_range,
+    drifted_anchors,
+    jackknife_error,
+    linking_answers,
+    spread_over,
+    stocking_lord,
+    trials_of,
+)
+from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+from itembank.numerics.intervals import normal_reach
 from itembank.numerics.parallel import one_blas_thread
+from itembank.numerics.random import as_generator
 from itembank.progress import ProgressCallback, part_of, silent
 from itembank.responses.responses import ResponseMatrix
+from itembank.tabular import Tabular
+
+LinkMethod = Literal["fixed", "stocking-lord"]
+
+NORMAL_95 = 1.959963985
+"""Quantile of the interval of a difficulty."""
+
+
+@dataclass(frozen=True, slots=True)
+class Anchors:
+    """The old items of a link."""
+
+    item_ids: tuple[str, ...]
+    displacement: FloatArray  # (n_old,): Logits by which an item is easier for the linking models than the bank says
+    standard_error: FloatArray  # (n_old,)
+    is_unlinked: BoolArray  # (n_old,): Items that moved too far to link
+
+    @property
+    def unlinked(self) -> tuple[str, ...]:
+        """Ids of the items that do not link."""
+        return tuple(name for name, is_out in zip(self.item_ids, self.is_unlinked, strict=True) if is_out)
+
+
+@dataclass(frozen=True, slots=True)
+class OtherLink:
+    """The line ``ability = slope * free ability + intercept`` of Stocking and Lord, and what it says of new items."""
+
+    slope: float
+    intercept: float
+    # Of the mean score on the new items from that by fixed parameters: root mean square over the bank's abilities, on
+    # the scale of scores.
+    difference: float
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class LinkedItems(Tabular):
+    """New items on the scale of a bank; `rows` gives them one a row.
+
+    Attributes
+    ----------
+    bank_id : str
+    item_ids, scenarios : tuples of n_new names
+    parameters : ItemParameters
+        Of the new items. Their curves are expected ones: flatter where little is known.
+    item_covariance : (n_new, n_dims + 1, n_dims + 1)
+        Of (loadings, intercept).
+    n_answers : (n_new,)
+        Linking models that answered each new item.
+    mean_response : (n_new,)
+        Of the linking models.
+    method : {'fixed', 'stocking-lord'}
+    model_ids : tuple of n_models ids
+        The linking models.
+    abilities : (n_models, n_dims)
+        Of the linking models.
+    anchors : Anchors
+    linking_error : float
+        Standard error that the link adds to the mean score on the new items, on the scale of scores: root mean square
+        over the bank's abilities. The larger of two: a jackknife over the linking models; and what as many of the
+        bank's models would miss by if items drawn from its own were the new ones.
+    covered : float
+        Part of the range of the bank's models' scores that the linking models span.
+    other : OtherLink or None
+        Stocking and Lord's link of the same answers, in one dimension.
+    further_models : tuple of ids
+        Models of the bank that would span the rest of the range, if they were run on the new items.
+    converged : bool
+    """
+
+    bank_id: str
+    item_ids: tuple[str, ...]
+    scenarios: tuple[str, ...]
+    parameters: ItemParameters
+    item_covariance: FloatArray
+    n_answers: IntArray
+    mean_response: FloatArray
+    method: LinkMethod
+    model_ids: tuple[str, ...]
+    abilities: FloatArray
+    anchors: Anchors
+    linking_error: float
+    covered: float
+    other: OtherLink | None
+    further_models: tuple[str, ...]
+    converged: bool
+
+    @property
+    def n_models(self) -> int:
+        """Number of linking models."""
+        return len(self.model_ids)
+
+    @property
+    def standard_errors(self) -> FloatArray:
+        """Standard errors of each item's (loadings, intercept), (n_new, n_dims + 1)."""
+        result: FloatArray = np.sqrt(np.einsum("ijj->ij", self.item_covariance))
+        return result
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One record an item: its parameters with errors, in one dimension its difficulty with a 95 % interval."""
+        loadings, errors = self.parameters.loadings, self.standard_errors
+        columns: dict[str, Any] = {
+            "item_id": self.item_ids,
+            "scenario": self.scenarios,
+            "n_answers": self.n_answers.tolist(),
+            "mean_response": self.mean_response.tolist(),
+        }
+        for k in range(loadings.shape[1]):
+            columns |= {f"loading_{k + 1}": loadings[:, k].tolist(), f"loading_{k + 1}_error": errors[:, k].tolist()}
+        columns |= {"intercept": self.parameters.intercept.tolist(), "intercept_error": errors[:, -1].tolist()}
+        if loadings.shape[1] == 1:
+            found = expected_difficulties(loadings[:, 0], self.parameters.intercept, self.item_covariance)
+            reach = NORMAL_95 * found.standard_error
+            columns |= {
+                "difficulty": found.value.tolist(),
+                "low": (found.value - reach).tolist(),
+                "high": (found.value + reach).tolist(),
+            }
+        return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+
 
 HALF = 0.5
 """Of the range of the bank's scores that the linking models should span."""
@@ -86,7 +215,10 @@ def link_items(
 def link(bank: Bank, responses: ResponseMatrix, *, method: LinkMethod, progress: ProgressCallback) -> LinkedItems:
     """Link new items to a whole bank."""
     answers = linking_answers(bank, responses)
-    anchors = _anchors(bank, answers)
+    variance = np.nan_to_num(bank.calibration.item_covariance[answers.old, -1, -1])  # NaN: the method gives none
+    found = drifted_anchors(answers.data, variance)
+    ids = tuple(bank.item_ids[k] for k in answers.old)
+    anchors = Anchors(ids, found.value, found.standard_error, found.is_unlinked)
     data = answers.data.without_old(anchors.is_unlinked)
     progress("linking", 0.0)
     fit = calibrate_fixed(data, SPEC)
@@ -94,7 +226,13 @@ def link(bank: Bank, responses: ResponseMatrix, *, method: LinkMethod, progress:
     separate = _separate_link(bank, data)
     other = None if separate is None else _other(data, items, separate)
     if method == "stocking-lord":
-        items, covariance = _required(separate, data)
+        if separate is None:
+            raise DataError(
+                "Stocking and Lord's link needs one dimension, no known guessing, and linking models whose answers can "
+                f"be calibrated by themselves, got {data.n_models} models and {data.prior.n_dims} dimensions. "
+                "Use method 'fixed'."
+            )
+        items, covariance = separate.items, separate.covariance
     strength, known = _scores(bank, fit.nodes.mean), _scores(bank, bank.calibration.abilities)
     error = max(
         _jackknife(data, fit, strength, part_of(progress, 0.3, 1.0)),
@@ -126,9 +264,8 @@ def link(bank: Bank, responses: ResponseMatrix, *, method: LinkMethod, progress:
 
 def mean_curve(data: LinkingData, items: FloatArray, points: FloatArray) -> FloatArray:
     """Mean score on the new items at abilities points (n_points, n_dims), (n_points,)."""
-    result: FloatArray = probability(ItemParameters.create(items[:, :-1], items[:, -1], data.new_lower), points).mean(
-        axis=1
-    )
+    curves = probability(ItemParameters.create(items[:, :-1], items[:, -1], data.new_lower), points)
+    result: FloatArray = curves.mean(axis=1)
     return result
 
 
@@ -160,17 +297,6 @@ def _separate_link(bank: Bank, data: LinkingData) -> _Separate | None:
     return _Separate(line, np.column_stack([loadings, intercept]), turn @ free.item_covariance[n_old:] @ turn.T)
 
 
-def _required(separate: _Separate | None, data: LinkingData) -> tuple[FloatArray, FloatArray]:
-    """Return items and covariances of Stocking and Lord's link, or say why there are none."""
-    if separate is None:
-        raise DataError(
-            "Stocking and Lord's link needs one dimension, no known guessing, and linking models whose answers can be "
-            f"calibrated by themselves, got {data.n_models} models and {data.prior.n_dims} dimensions. "
-            "Use method 'fixed'."
-        )
-    return separate.items, separate.covariance
-
-
 def _other(data: LinkingData, items: FloatArray, separate: _Separate) -> OtherLink:
     """Compare the two links."""
     points, weights = ability_grid(data.prior)
@@ -186,14 +312,6 @@ def _jackknife(data: LinkingData, fit: FixedFit, strength: FloatArray, progress:
         return mean_curve(part, expected_curves(part, calibrate_fixed(part, AGAIN, start=fit)), points)
 
     return _root_mean_square(jackknife_error(data, curve, strength, progress=progress), weights)
-
-
-def _anchors(bank: Bank, answers: LinkingAnswers) -> Anchors:
-    """Displacements of the old items, and which do not link."""
-    variance = np.nan_to_num(bank.calibration.item_covariance[answers.old, -1, -1])  # NaN: the method gives none
-    found = drifted_anchors(answers.data, variance)
-    ids = tuple(bank.item_ids[k] for k in answers.old)
-    return Anchors(ids, found.value, found.standard_error, found.is_unlinked)
 
 
 def _scores(bank: Bank, theta: FloatArray) -> FloatArray:
@@ -227,3 +345,123 @@ def _warn(covered: float, anchors: Anchors, other: OtherLink | None, error: floa
             "them. Add linking models.",
             DataWarning,
         )
+
+
+N_SPLITS = 4
+"""Draws of items that the error is measured on."""
+
+
+def predicted_means(
+    old: ItemParameters,
+    responses: FloatArray,
+    prior: AbilityPrior,
+    new: ItemParameters,
+    n_trials: FloatArray | None,
+) -> FloatArray:
+    """Mean of new items' curves over each model's posterior of ability, (n_models,)."""
+    nodes = ability_nodes(old, responses, prior, n_trials=n_trials)
+    result = np.zeros(len(responses))
+    for point in range(nodes.theta.shape[1]):
+        result += nodes.weights[:, point] * probability(new, nodes.theta[:, point]).mean(axis=1)
+    return result
+
+
+def prediction_error(bank: Bank, n_answered: int, n_new: int, rng: np.random.Generator) -> float:
+    """Root mean square error of the predicted mean of n_new items from n_answered others, both drawn at random.
+
+    Over the bank's models. What one ability does not explain is in it, and so is the chance in n_new answers. Half of
+    the items at least are left to predict, however many were answered.
+    """
+    items, prior = bank.parameters, bank.calibration.prior
+    values = binary(bank, bank.responses.responses, bank.responses.items["scenario"].to_list())
+    trials = trials_of(bank, bank.responses)
+    errors = []
+    for _ in range(N_SPLITS):
+        order = rng.permutation(bank.n_items)
+        shown, hidden = np.split(order, [min(n_answered, bank.n_items // 2)])
+        hidden = hidden[:n_new]
+        present = ~np.isnan(values[:, hidden])
+        rows = np.flatnonzero(present.all(axis=1))
+        counts = None if trials is None else trials[np.ix_(rows, shown)]
+        found = predicted_means(items.take(shown), values[np.ix_(rows, shown)], prior, items.take(hidden), counts)
+        errors.append(found - values[np.ix_(rows, hidden)].mean(axis=1))
+    known = np.concatenate(errors)
+    return float(np.sqrt(np.mean(known**2))) if known.size else 0.0
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class NewItemScores(Tabular):
+    """Mean scores on linked items.
+
+    Attributes
+    ----------
+    model_ids : tuple of n_models ids
+    estimate : (n_models,)
+        On the scale of scores, 0 to 1.
+    standard_error : (n_models,)
+        With the linking error.
+    low, high : (n_models,)
+    level : float
+    """
+
+    model_ids: tuple[str, ...]
+    estimate: FloatArray
+    standard_error: FloatArray
+    low: FloatArray
+    high: FloatArray
+    level: float
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One record a model."""
+        numbers = (self.estimate, self.low, self.high, self.standard_error)
+        names = ("model_id", "estimate", "low", "high", "standard_error")
+        columns = (self.model_ids, *(one.tolist() for one in numbers))
+        return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+
+
+@one_blas_thread()
+def new_item_scores(
+    bank: GivenBank,
+    linked: LinkedItems,
+    responses: GivenResponses,
+    *,
+    level: float = 0.95,
+    rng: np.random.Generator | int | None = 0,
+) -> NewItemScores:
+    """Predict the mean score on linked items of models that answered only the bank's.
+
+    The estimate is the mean of the new items' curves over the posterior of the model's ability. Its error is that which
+    the same prediction makes for the bank's own models, from as many of their answers to as many other items, and the
+    linking error: ``sqrt(e^2 + linking_error^2)``.
+
+    Parameters
+    ----------
+    bank : Bank or path
+    linked : LinkedItems
+        From `link_items` with this bank.
+    responses : ResponseMatrix, path or paths
+        Of models to some of the bank's items.
+    level : float
+        Of the intervals.
+    rng : Generator, int or None
+        Draws the items that the error is measured on.
+
+    Examples
+    --------
+    >>> new_item_scores(bank, link_items(bank, linking), answers).rows()  # doctest: +SKIP
+    """
+    check_fraction("level", level)
+    bank = whole_bank(as_bank(bank))
+    given = as_new_responses(bank, responses)
+    places = bank.responses.item_indices(given.item_ids)
+    values = binary(bank, given.responses, given.items["scenario"].to_list())
+    old, prior = bank.parameters.take(places), bank.calibration.prior
+    estimate = predicted_means(old, values, prior, linked.parameters, trials_of(bank, given))
+    generator, n_answered = as_generator(rng), np.sum(~np.isnan(values), axis=1)
+    numbers, which = np.unique(n_answered, return_inverse=True)
+    errors = [prediction_error(bank, n, linked.parameters.n_items, generator) for n in numbers.tolist()]
+    error = np.hypot(np.array(errors)[which], linked.linking_error)
+
+    reach = normal_reach(level) * error
+    low, high = np.clip(estimate - reach, 0.0, 1.0), np.clip(estimate + reach, 0.0, 1.0)
+    return NewItemScores(tuple(given.model_ids), estimate, error, low, high, level)

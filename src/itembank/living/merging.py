@@ -1,7 +1,8 @@
-"""The verb `merge`: two banks on one scale become one."""
+"""Two banks: what differs between them (`diff`), and one made of both (`merge`)."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -9,18 +10,24 @@ import polars as pl
 from itembank.bank.arguments import GivenBank, as_bank
 from itembank.bank.bank_history import STATUSES
 from itembank.bank.bank_views import whole_bank
-from itembank.bank.banks import Bank
-from itembank.bank.calibrations import Calibration
+from itembank.bank.banks import Bank, Calibration
 from itembank.errors import DataError, DataWarning, shown, warn
 from itembank.irt.family_names import GRADED
 from itembank.irt.parameters import ItemParameters
-from itembank.living.changed_parts import is_same_prior, other_parameters
-from itembank.living.descendants import Operation, descendant, history_of
-from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.living.descendants import (
+    Operation,
+    descendant,
+    history_of,
+    is_same_prior,
+    other_parameters,
+    other_responses,
+)
+from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.readers.agreement import check_same_content
 from itembank.responses.prompts import prompt_differences, with_prompts
 from itembank.responses.responses import ResponseMatrix
 from itembank.responses.targets import ScoreTargets
+from itembank.tabular import Tabular
 
 
 def merge(first: GivenBank, second: GivenBank, *, note: str = "") -> Bank:
@@ -72,13 +79,7 @@ def merge(first: GivenBank, second: GivenBank, *, note: str = "") -> Bank:
 
 
 def overlaid(one: Bank, other: Bank) -> Bank:
-    """Lay a whole bank over another of its own scale: models and items of both, nothing fitted, no history.
-
-    Raises
-    ------
-    DataError
-        When models answered common items differently, or an item has another scenario or content.
-    """
+    """Lay a whole bank over another of its own scale: models and items of both, nothing fitted, no history."""
     both = _Both.of(one, other)
     _check_items(both)
     return _merged(both)
@@ -143,6 +144,7 @@ def _check_scale(both: _Both, first: Bank, second: Bank) -> None:
     one, other = both.one, both.other
     ours, theirs = both.common_items
     changed, theirs_at = other_parameters(one, other, ours, theirs), other.calibration.thresholds
+    lines = [{bank.bank_id, *(() if bank.history is None else bank.history.ancestors)} for bank in (first, second)]
     reason = ""
     if one.parameters.family != other.parameters.family:
         reason = f"their families differ, {one.parameters.family} and {other.parameters.family}"
@@ -157,19 +159,13 @@ def _check_scale(both: _Both, first: Bank, second: Bank) -> None:
         reason = "their priors of ability differ"
     elif any(theirs_at.get(name, at) != at for name, at in one.calibration.thresholds.items()):
         reason = "they call other responses right (their thresholds differ)"
-    elif ours.size == 0 and not _are_related(first, second):
+    elif ours.size == 0 and not set.intersection(*lines):
         reason = "they have no item in common and no common ancestor"
     if reason:
         raise DataError(
             f"banks that are merged must stand on one scale, and {first.bank_id} and {second.bank_id} do not: "
             f"{reason}. Link one to the other first: add its items, or its models, to the other."
         )
-
-
-def _are_related(first: Bank, second: Bank) -> bool:
-    """Whether one came from the other, or both from a third."""
-    found = [{bank.bank_id, *(() if bank.history is None else bank.history.ancestors)} for bank in (first, second)]
-    return bool(found[0] & found[1])
 
 
 def _check_items(both: _Both) -> None:
@@ -223,19 +219,10 @@ def _calibration(both: _Both) -> Calibration:
     """Put parameters and abilities together; nothing is fitted."""
     one, other = both.one.calibration, both.other.calibration
     items, models = both.new_items, both.new_models
-    a, b = one.parameters, other.parameters.take(items)
-    precision = None if a.precision is None or b.precision is None else np.concatenate([a.precision, b.precision])
     errors = (one.log_precision_error, other.log_precision_error)
     return replace(
         one,
-        parameters=ItemParameters.create(
-            np.concatenate([a.loadings, b.loadings]),
-            np.concatenate([a.intercept, b.intercept]),
-            np.concatenate([a.lower_asymptote, b.lower_asymptote]),
-            np.concatenate([a.upper_asymptote, b.upper_asymptote]),
-            family=a.family,
-            precision=precision,
-        ),
+        parameters=joined_parameters(one.parameters, other.parameters.take(items)),
         item_covariance=np.concatenate([one.item_covariance, other.item_covariance[items]]),
         abilities=np.concatenate([one.abilities, other.abilities[models]]),
         ability_covariance=np.concatenate([one.ability_covariance, other.ability_covariance[models]]),
@@ -244,6 +231,19 @@ def _calibration(both: _Both) -> Calibration:
         log_precision_error=None
         if errors[0] is None or errors[1] is None
         else np.concatenate([errors[0], errors[1][items]]),
+    )
+
+
+def joined_parameters(a: ItemParameters, b: ItemParameters) -> ItemParameters:
+    """Put the parameters of some items after those of others of the same family."""
+    precision = None if a.precision is None or b.precision is None else np.concatenate([a.precision, b.precision])
+    return ItemParameters.create(
+        np.concatenate([a.loadings, b.loadings]),
+        np.concatenate([a.intercept, b.intercept]),
+        np.concatenate([a.lower_asymptote, b.lower_asymptote]),
+        np.concatenate([a.upper_asymptote, b.upper_asymptote]),
+        family=a.family,
+        precision=precision,
     )
 
 
@@ -276,3 +276,113 @@ def _by_scenario(one: Bank, other: Bank, scenarios: Sequence[str], name: str) ->
     for bank in (other, one):
         known |= dict(zip(bank.targets.scenarios, getattr(bank, name).tolist(), strict=True))
     return np.array([known[scenario] for scenario in scenarios])
+
+
+CONTENT = "content_hash"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class BankDiff(Tabular):
+    """What differs between a first and a second bank.
+
+    Attributes
+    ----------
+    banks, versions, targets : pairs of str
+        Ids, versions, and ids of the targets.
+    is_same_score : bool
+        Whether both give the score of the same items with the same weights, so that their scores can be compared.
+    is_same_scale : bool
+        Whether abilities mean the same: same prior, same parameters of all common items.
+    is_descendant : bool
+        Whether the second came from the first.
+    ids : mapping of what differs to the ids
+        Items, models: only in the first, only in the second, changed.
+    """
+
+    banks: tuple[str, str]
+    versions: tuple[str, str]
+    targets: tuple[str, str]
+    is_same_score: bool
+    is_same_scale: bool
+    is_descendant: bool
+    ids: Mapping[str, tuple[str, ...]]
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One record for each kind of difference that there is."""
+        return [{"what": what, "n": len(ids), "ids": list(ids)} for what, ids in self.ids.items() if ids]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all but the rows."""
+        return {
+            "banks": list(self.banks),
+            "versions": list(self.versions),
+            "targets": list(self.targets),
+            "is_same_score": self.is_same_score,
+            "is_same_scale": self.is_same_scale,
+            "is_descendant": self.is_descendant,
+        }
+
+
+def diff(first: GivenBank, second: GivenBank) -> BankDiff:
+    """Compare two banks: their scores, scales, items and models.
+
+    Items are those of the whole banks, also those kept aside; their status tells which count.
+
+    Parameters
+    ----------
+    first, second : Bank or path
+
+    Examples
+    --------
+    >>> diff("bank", "bank-2").is_same_score  # doctest: +SKIP
+    """
+    first, second = as_bank(first), as_bank(second)
+    one, other = whole_bank(first), whole_bank(second)
+    ours, theirs = _common(one.item_ids, other.item_ids)
+    ids = np.array(one.item_ids, dtype=object)[ours]
+    has_changed = {
+        "items with another status": history_of(first).status[ours] != history_of(second).status[theirs],
+        "items with another scenario": _differs(one, other, "scenario", ours, theirs),
+        "items with another content": _differs(one, other, CONTENT, ours, theirs),
+        "items with other parameters": other_parameters(one, other, ours, theirs),
+        "items answered otherwise by a model of both": other_responses(one, other, ours, theirs),
+    }
+    models = (one.responses.model_ids, other.responses.model_ids)
+    found = {
+        "items only in the first": _without(one.item_ids, other.item_ids),
+        "items only in the second": _without(other.item_ids, one.item_ids),
+        **{what: tuple(ids[rows].tolist()) for what, rows in has_changed.items()},
+        "models only in the first": _without(models[0], models[1]),
+        "models only in the second": _without(models[1], models[0]),
+    }
+    return BankDiff(
+        banks=(first.bank_id, second.bank_id),
+        versions=(first.version, second.version),
+        targets=(first.target_id, second.target_id),
+        is_same_score=first.target_digest == second.target_digest,
+        is_same_scale=is_same_prior(one, other) and not found["items with other parameters"],
+        is_descendant=second.history is not None and first.bank_id in second.history.ancestors,
+        ids=found,
+    )
+
+
+def _common(ours: Sequence[str], theirs: Sequence[str]) -> tuple[IntArray, IntArray]:
+    """Positions of the common ids in both lists, in the order of the first."""
+    place = {name: position for position, name in enumerate(theirs)}
+    pairs = [(row, place[name]) for row, name in enumerate(ours) if name in place]
+    found = np.array(pairs, dtype=np.int64).reshape(-1, 2)
+    return found[:, 0], found[:, 1]
+
+
+def _without(ids: Sequence[str], others: Sequence[str]) -> tuple[str, ...]:
+    known = set(others)
+    return tuple(one for one in ids if one not in known)
+
+
+def _differs(one: Bank, other: Bank, column: str, ours: IntArray, theirs: IntArray) -> BoolArray:
+    """Where both know a column of the items and it differs."""
+    tables = (one.responses.items, other.responses.items)
+    if any(column not in table.columns for table in tables):
+        return np.zeros(ours.size, dtype=bool)
+    a, b = tables[0][column].gather(ours), tables[1][column].gather(theirs)
+    return (a != b).fill_null(False).to_numpy()

@@ -7,14 +7,12 @@ import numpy.typing as npt
 import polars as pl
 
 from itembank.bank.arguments import GivenResponses
-from itembank.bank.banks import Bank
-from itembank.bank.fingerprint import bank_fingerprint
+from itembank.bank.banks import Bank, bank_fingerprint
 from itembank.calibration.build import build_bank
 from itembank.calibration.calibration_specs import CalibrationSpec
 from itembank.calibration.few_models import calibration_of_few
 from itembank.calibration.item_model_bias import response_variance
 from itembank.errors import DataError, DataWarning, shown, warn
-from itembank.numerics.arrays import FloatArray
 from itembank.progress import ProgressCallback, silent
 from itembank.readers.agreement import check_same_content, in_both, read_new_responses
 from itembank.readers.frames import known_things
@@ -86,7 +84,13 @@ def start(
     >>> bank.n_items, bank.n_models
     (500, 0)
     """
-    matrix = _items_of_nobody(items)
+    table, _ = known_things(items, "item_id")
+    if not table.height:
+        raise DataError("the table of items must have at least one row, got none.")
+    if "scenario" in table.columns:
+        table = table.with_columns(pl.col("scenario").fill_null(DEFAULT_SCENARIO))
+    one = ResponseMatrix.create(np.full((1, table.height), np.nan), items=table)
+    matrix = one.take(models=np.zeros(0, dtype=np.int64))
     if responses is not None:
         if not isinstance(responses, ResponseMatrix):
             responses = read_new_responses(paths_of(responses), matrix.items)
@@ -96,7 +100,10 @@ def start(
     targets = ScoreTargets.create(matrix.items, within=within, across=across)
     calibration = calibration_of_few(matrix, targets.scenario_index)
     bias = np.full(targets.n_scenarios, np.nan)
-    variance = _variance(matrix, targets)
+    variance = np.full(targets.n_scenarios, np.nan)
+    if matrix.n_models:
+        variance = response_variance(matrix, targets)
+    variance = np.where(np.isnan(variance), UNKNOWN_VARIANCE, variance)
     prior = calibration.prior
     return Bank(
         bank_id=bank_fingerprint(matrix, calibration.parameters, targets, prior.mean, prior.covariance, bias, variance),
@@ -108,21 +115,20 @@ def start(
     )
 
 
-def _items_of_nobody(items: Any) -> ResponseMatrix:
-    """Read or check the table of items, each with a scenario: the responses of no model."""
-    table, _ = known_things(items, "item_id")
-    if not table.height:
-        raise DataError("the table of items must have at least one row, got none.")
-    if "scenario" in table.columns:
-        table = table.with_columns(pl.col("scenario").fill_null(DEFAULT_SCENARIO))
-    one = ResponseMatrix.create(np.full((1, table.height), np.nan), items=table)
-    return one.take(models=np.zeros(0, dtype=np.int64))
-
-
 def _of_all(nobody: ResponseMatrix, responses: ResponseMatrix) -> ResponseMatrix:
     """Put responses to some items into their columns, NaN where nobody was asked."""
     columns, n_items = nobody.item_indices(responses.item_ids), nobody.n_items
-    _say_whose_places(responses.items, nobody.items)
+    for column in ("scenario", "subscenario"):
+        both = in_both(responses.items, nobody.items, column).filter(pl.col(column) != DEFAULT_SCENARIO)
+        other = both.filter(pl.col(column) != pl.col(f"{column}_known"))
+        if other.height:
+            first = other.row(0, named=True)
+            warn(
+                f"{column} of {other.height} items differs between the table of items "
+                f"({first[f'{column}_known']!r} for {first['item_id']!r}) and the results ({first[column]!r}): "
+                f"{shown(other['item_id'].to_list())}. What stands in the table counts.",
+                DataWarning,
+            )
     check_same_content(responses.items, nobody.items)
 
     def spread(values: npt.NDArray[Any], missing: float) -> npt.NDArray[Any]:
@@ -137,26 +143,3 @@ def _of_all(nobody: ResponseMatrix, responses: ResponseMatrix) -> ResponseMatrix
         n_trials=None if responses.n_trials is None else spread(responses.n_trials, 0),
         costs={name: spread(cost, np.nan) for name, cost in responses.costs.items()},
     )
-
-
-def _say_whose_places(found: pl.DataFrame, table: pl.DataFrame) -> None:
-    """Warn where results put an item into another scenario or subscenario than the table, which alone counts."""
-    for column in ("scenario", "subscenario"):
-        both = in_both(found, table, column).filter(pl.col(column) != DEFAULT_SCENARIO)
-        other = both.filter(pl.col(column) != pl.col(f"{column}_known"))
-        if other.height:
-            first = other.row(0, named=True)
-            warn(
-                f"{column} of {other.height} items differs between the table of items "
-                f"({first[f'{column}_known']!r} for {first['item_id']!r}) and the results ({first[column]!r}): "
-                f"{shown(other['item_id'].to_list())}. What stands in the table counts.",
-                DataWarning,
-            )
-
-
-def _variance(matrix: ResponseMatrix, targets: ScoreTargets) -> FloatArray:
-    """Variance of responses within each scenario, the largest possible where nobody knows, (n_scenarios,)."""
-    if not matrix.n_models:
-        return np.full(targets.n_scenarios, UNKNOWN_VARIANCE)
-    found = response_variance(matrix, targets)
-    return np.where(np.isnan(found), UNKNOWN_VARIANCE, found)

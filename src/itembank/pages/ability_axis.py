@@ -5,8 +5,7 @@ from typing import Self
 
 import numpy as np
 
-from itembank.bank.banks import Bank
-from itembank.bank.calibrations import Calibration
+from itembank.bank.banks import Bank, Calibration
 from itembank.irt.abilities import Difficulties, expected_difficulties
 from itembank.irt.bernoulli import logit, probability
 from itembank.irt.families import information_weights

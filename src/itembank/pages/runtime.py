@@ -14,8 +14,7 @@ from pathlib import Path
 from types import ModuleType
 
 from itembank.errors import MissingDependencyError, missing_package
-from itembank.files.atomic import replacing_file
-from itembank.files.user_cache import user_cache_folder
+from itembank.files.atomic import replacing_file, user_cache_folder
 
 PACKAGES = "jinja2 vl-convert-python"
 """What pages need, as pip knows it."""

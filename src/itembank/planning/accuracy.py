@@ -18,7 +18,7 @@ from itembank.planning.goals import ALWAYS_TRIED, Goal, PrecisionCurve, Trial, c
 from itembank.planning.plan import LIMITS_OF_AUTO, check_folds, fewest_items, most_items, plan_sizes
 from itembank.planning.plan_spec import PlanSpec
 from itembank.progress import ProgressCallback, part_of, silent
-from itembank.responses.validation import check_enough_models
+from itembank.responses.responses import check_enough_models
 from itembank.selection.random_items import expected_counts
 from itembank.tabular import Compact
 

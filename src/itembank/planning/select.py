@@ -15,7 +15,7 @@ from itembank.bank.arguments import (
     as_new_responses,
     as_selection,
 )
-from itembank.bank.bank_lineage import repeatable
+from itembank.bank.bank_views import repeatable
 from itembank.bank.selections import Selection
 from itembank.checks import check_whole, is_whole
 from itembank.errors import DataError, DataWarning, remedy, shown, warn

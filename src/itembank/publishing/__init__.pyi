@@ -1,7 +1,7 @@
-from .pull import pull_bank as pull_bank
-from .push import Pushed as Pushed
-from .push import PushSpec as PushSpec
-from .push import push as push
+from .hub import Pushed as Pushed
+from .hub import PushSpec as PushSpec
+from .hub import pull_bank as pull_bank
+from .hub import push as push
 from .tiny import Tiny as Tiny
 from .tiny import TinySpec as TinySpec
 from .tiny import publish_tiny as publish_tiny

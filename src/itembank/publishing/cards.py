@@ -1,4 +1,4 @@
-"""The card of a published bank: the README.md that the Hub shows."""
+"""The card of a published bank, the README.md that the Hub shows: strangers' words in it are no markup."""
 
 import json
 import re
@@ -9,10 +9,30 @@ import numpy as np
 import polars as pl
 
 from itembank.bank.banks import Bank
-from itembank.errors import ParameterError, quoted
-from itembank.publishing.held_out import HeldOutScores
-from itembank.publishing.markdown import escaped, table
+from itembank.errors import ParameterError, quoted, visible
+from itembank.publishing.without_responses import HeldOutScores
 from itembank.responses.prompts import prompts_in_words
+
+MOST_CHARACTERS = 80
+_SPECIAL = re.compile(r"([\\`*_{}\[\]()#!|~$])|([<>&:/@]|(?<=www)\.)")
+
+
+def escaped(text: object, most: int = MOST_CHARACTERS) -> str:
+    """Return text that Markdown shows as it is: control characters as escapes, text longer than `most` cut."""
+    plain = visible(" ".join(str(text).split()))
+    cut = plain if len(plain) <= most else f"{plain[: most - 1]}…"
+    return _SPECIAL.sub(lambda found: f"\\{found[1]}" if found[1] else f"&#{ord(found[2])};", cut)
+
+
+def table(heads: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    """Return a table; its cells are escaped, numbers as they are."""
+    lines = [heads, ["---"] * len(heads), *([_cell(one) for one in row] for row in rows)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _cell(value: object) -> str:
+    return f"{value:,}" if isinstance(value, int) else escaped(value)
+
 
 CANARY = "6f0d6bb6-0f0e-4f0b-9a52-9b2f5f6a3c5e"
 """Stands in every card, so that whoever trains a model can find banks in the data and leave them out."""
@@ -53,15 +73,8 @@ class CardOptions:
 def card(bank: Bank, options: CardOptions, held_out: Sequence[HeldOutScores], left_out: Sequence[str] = ()) -> str:
     """Write the card of a bank.
 
-    Parameters
-    ----------
-    bank : Bank
-        As it is published.
-    options : CardOptions
-    held_out : sequence of HeldOutScores
-        Of the whole bank, for some numbers of items; empty where none could be measured.
-    left_out : sequence of str
-        Columns of its tables that are not published.
+    `held_out` are errors of the whole bank for some numbers of items, none where they could not be measured; `left_out`
+    columns of its tables that are not published.
     """
     parts = [
         front_matter(bank, options),

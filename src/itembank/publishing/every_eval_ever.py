@@ -46,13 +46,7 @@ class ExportSpec:
 
 
 def read_estimates(path: Path) -> list[dict[str, Any]]:
-    """Read what `itembank estimate --format json` printed.
-
-    Raises
-    ------
-    DataError
-        When it is something else.
-    """
+    """Read what `itembank estimate --format json` printed."""
     rows = read_json(path)
     how = "Write it with: itembank estimate ... --format json > estimates.json"
     if not (isinstance(rows, list) and rows and all(isinstance(row, dict) for row in rows)):
@@ -71,16 +65,7 @@ def read_estimates(path: Path) -> list[dict[str, Any]]:
 def evaluation_records(rows: Sequence[Mapping[str, Any]], spec: ExportSpec) -> dict[str, dict[str, Any]]:
     """Make one record a model, by the name of its file.
 
-    Parameters
-    ----------
-    rows : sequence of mappings
-        Of `ScoreEstimates.rows`, or `read_estimates`. Targets without an estimate are left out.
-    spec : ExportSpec
-
-    Raises
-    ------
-    DataError
-        When no target has an estimate.
+    Rows are those of `ScoreEstimates.rows` or `read_estimates`; targets without an estimate are left out.
     """
     by_model: dict[str, list[Mapping[str, Any]]] = {}
     for row in rows:
@@ -128,6 +113,16 @@ def _record(model: str, rows: Sequence[Mapping[str, Any]], spec: ExportSpec) -> 
 def _result(row: Mapping[str, Any]) -> dict[str, Any]:
     """Return the result of one target."""
     items = f"{row['n_items']} of {row['n_total']} items"
+    found: dict[str, Any] = {"num_samples": row["n_items"]}
+    if _is_known(row["standard_error"]):
+        found["standard_error"] = {"value": row["standard_error"], "method": f"itembank, {row['interval']}"}
+    if _is_known(row["low"]) and _is_known(row["high"]):
+        found["confidence_interval"] = {
+            "lower": row["low"],
+            "upper": row["high"],
+            "confidence_level": row["level"],
+            "method": f"itembank, {row['interval']}",
+        }
     return {
         "evaluation_result_id": f"{row['bank']}/{row['target']}/estimated_score",
         "evaluation_name": row["target"],
@@ -155,24 +150,9 @@ def _result(row: Mapping[str, Any]) -> dict[str, Any]:
         "score_details": {
             "score": row["estimate"],
             "details": {"estimated_from": items, "method": row["method"], "item_bank": row["bank"]},
-            "uncertainty": _uncertainty(row),
+            "uncertainty": found,
         },
     }
-
-
-def _uncertainty(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the uncertainty of an estimate, as far as it is known."""
-    found: dict[str, Any] = {"num_samples": row["n_items"]}
-    if _is_known(row["standard_error"]):
-        found["standard_error"] = {"value": row["standard_error"], "method": f"itembank, {row['interval']}"}
-    if _is_known(row["low"]) and _is_known(row["high"]):
-        found["confidence_interval"] = {
-            "lower": row["low"],
-            "upper": row["high"],
-            "confidence_level": row["level"],
-            "method": f"itembank, {row['interval']}",
-        }
-    return found
 
 
 def _is_known(value: float | None) -> bool:

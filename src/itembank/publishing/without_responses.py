@@ -1,6 +1,7 @@
-"""Banks for publication: item parameters and what past models taught of estimates, without their responses."""
+"""Banks without past models' responses, with what these taught of estimates; and how well models left out were met."""
 
 import dataclasses
+from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
@@ -8,9 +9,7 @@ import polars as pl
 from itembank.bank.arguments import GivenBank, GivenSelection, as_bank, as_selection
 from itembank.bank.bank_factors import fitted_factor_model, measured_discrepancy
 from itembank.bank.bank_views import history_of_view
-from itembank.bank.banks import Bank
-from itembank.bank.fingerprint import bank_fingerprint
-from itembank.bank.published import Published, PublishedSubset
+from itembank.bank.banks import Bank, Published, PublishedSubset, bank_fingerprint
 from itembank.bank.selections import Selection
 from itembank.errors import ParameterError
 from itembank.estimation.estimator_specs import Stacked
@@ -19,6 +18,7 @@ from itembank.estimation.method_trials import choose_method, sample_of, try_meth
 from itembank.estimation.past_errors import stacked_methods
 from itembank.estimation.response_summary import noise_ratio
 from itembank.numerics.arrays import FloatArray
+from itembank.numerics.intervals import half_widths_out_of_fold
 from itembank.numerics.parallel import one_blas_thread
 from itembank.progress import ProgressCallback, silent
 from itembank.responses.responses import ResponseMatrix
@@ -58,8 +58,20 @@ def without_responses(
     published = Published(
         bank.n_models, bank.bank_id, noise_ratio(bank), fitted_factor_model(bank), measured_discrepancy(bank)
     )
-    responses = _no_models(bank)
-    bank_id = _id_of(bank, responses, published)
+    models = pl.DataFrame({"model_id": []}, schema={"model_id": pl.String})
+    responses = ResponseMatrix(np.zeros((0, bank.n_items)), models, bank.responses.items)
+    prior, model = bank.calibration.prior, published.factor_model
+    numbers = (
+        prior.mean,
+        prior.covariance,
+        bank.item_model_bias,
+        bank.response_variance,
+        published.noise_ratio,
+        model.mean,
+        model.loadings,
+        model.noise,
+    )
+    bank_id = bank_fingerprint(responses, bank.parameters, bank.targets, *numbers)
     if selection is not None:
         published = dataclasses.replace(published, subset=_subset(bank, selection, bank_id, progress))
     return dataclasses.replace(
@@ -75,28 +87,6 @@ def without_responses(
         history=history_of_view(bank, bank_id),
         whole=None,
     )
-
-
-def _no_models(bank: Bank) -> ResponseMatrix:
-    """Return the items without models."""
-    models = pl.DataFrame({"model_id": []}, schema={"model_id": pl.String})
-    return ResponseMatrix(np.zeros((0, bank.n_items)), models, bank.responses.items)
-
-
-def _id_of(bank: Bank, responses: ResponseMatrix, published: Published) -> str:
-    """Name the bank by all numbers that its estimates depend on; the items to be run have a selection's own digest."""
-    prior, model = bank.calibration.prior, published.factor_model
-    numbers = (
-        prior.mean,
-        prior.covariance,
-        bank.item_model_bias,
-        bank.response_variance,
-        published.noise_ratio,
-        model.mean,
-        model.loadings,
-        model.noise,
-    )
-    return bank_fingerprint(responses, bank.parameters, bank.targets, *numbers)
 
 
 def _subset(bank: Bank, selection: Selection, bank_id: str, progress: ProgressCallback) -> PublishedSubset:
@@ -131,3 +121,44 @@ def _shuffled(errors: FloatArray, *sizes: FloatArray) -> list[FloatArray]:
     """Sort each column by the error, with its expected sizes, so that rows are models no more."""
     order = np.argsort(errors, axis=0, kind="stable")
     return [np.take_along_axis(array, order, axis=0) for array in (errors, *sizes)]
+
+
+LEVEL = 0.95
+
+
+@dataclass(frozen=True, slots=True)
+class HeldOutScores:
+    """Overall scores of past models, each estimated by a bank that was calibrated without it."""
+
+    n_items: int  # That were answered
+    # (n_models,): In [0, 1]; models without a full score are left out. Intervals are of 95 %, as wide as the errors for
+    # models of the other folds ask for.
+    true: FloatArray
+    estimate: FloatArray  # (n_models,)
+    low: FloatArray  # (n_models,)
+    high: FloatArray  # (n_models,)
+
+    @property
+    def error(self) -> float:
+        """Mean absolute error."""
+        return float(np.abs(self.estimate - self.true).mean())
+
+    @property
+    def coverage(self) -> float:
+        """Fraction of the intervals that hold the true score."""
+        return float(((self.low <= self.true) & (self.true <= self.high)).mean())
+
+
+@one_blas_thread()
+def held_out_scores(bank: Bank, selection: Selection, *, progress: ProgressCallback = silent) -> HeldOutScores | None:
+    """Estimate each past model's overall score as if it were new; every fold chooses its items anew."""
+    if not folds(bank, progress=progress):
+        return None
+    trials = try_methods(bank, sample_of(bank, selection), selection, Stacked().members, progress=progress)
+    past = trials.stacked(Stacked())
+    half = half_widths_out_of_fold(past.error, past.standard_error, trials.fold, level=LEVEL)
+    true, value, half = past.truth[:, -1], past.value[:, -1], half[:, -1]
+    known = ~(np.isnan(true) | np.isnan(value) | np.isnan(half))
+    true, value, half = true[known], value[known], half[known]
+    low, high = np.clip(value - half, 0.0, 1.0), np.clip(value + half, 0.0, 1.0)
+    return HeldOutScores(selection.n_items, true, value, low, high) if true.size else None

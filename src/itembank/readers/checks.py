@@ -2,10 +2,9 @@
 
 import numpy as np
 
-from itembank.errors import N_SHOWN, quoted, remedy
+from itembank.errors import N_SHOWN, first_few, quoted, remedy
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.readers.rows import ResponseRows
-from itembank.responses.wording import first_few
 
 
 def row_problems(rows: ResponseRows, *, max_response: float = 1.0) -> list[str]:

@@ -5,11 +5,10 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 
-from itembank.errors import N_SHOWN, shown
+from itembank.errors import N_SHOWN, first_few, shown
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.responses.labels import IdKind, Labels
 from itembank.responses.opening import Table
-from itembank.responses.wording import first_few
 
 MISSING_WORDS = ("", "na", "n/a", "nan", "null", "none", "<na>", "-")
 TRUTH_WORDS = {"true": 1.0, "false": 0.0}

@@ -7,13 +7,12 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from itembank.errors import N_SHOWN, DataError, DataWarning, shown, warn
+from itembank.errors import N_SHOWN, DataError, DataWarning, first_few, shown, warn
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.readers.columns import TRUTH_WORDS
 from itembank.readers.compute_checks import check_counts, check_operations, ten_times_note
 from itembank.readers.compute_units import SCALED_COLUMN, counts, operations
 from itembank.readers.known import read_known
-from itembank.responses.wording import first_few
 from itembank.tabular import Compact
 
 FLOP_PER_PARAMETER_AND_TOKEN = 6.0

@@ -4,9 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from itembank.errors import N_SHOWN, shown
+from itembank.errors import N_SHOWN, first_few, shown
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
-from itembank.responses.wording import first_few
 
 LEAST_OPERATIONS = 1e6
 """Less than any training: 6 x 100 parameters x 1,000 tokens is 6e5."""

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from itembank.errors import N_SHOWN, DataError, DataWarning, quoted, remedy, shown, warn
+from itembank.errors import N_SHOWN, DataError, DataWarning, first_few, quoted, remedy, shown, warn
 from itembank.numerics.arrays import BoolArray, IntArray
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.responses.labels import Labels, first_in_group
@@ -25,7 +25,6 @@ from itembank.responses.prompts import (
     settings_in_words,
     settings_text,
 )
-from itembank.responses.wording import first_few
 
 
 def item_contents(

@@ -5,11 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from itembank.errors import N_SHOWN, DataWarning, warn
+from itembank.errors import N_SHOWN, DataWarning, first_few, warn
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.responses.labels import Labels
-from itembank.responses.wording import first_few
 
 AGREEMENT = 0.005
 """How far a response may stand from n_correct / n_trials: responses are often written with two decimals."""

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from itembank.errors import DataError, DataWarning, quoted, remedy, shown, warn
+from itembank.errors import DataError, DataWarning, first_few, quoted, remedy, shown, warn
 from itembank.progress import ProgressCallback, silent
 from itembank.readers.checks import row_problems
 from itembank.readers.collecting import collect
@@ -24,7 +24,6 @@ from itembank.readers.rows import ResponseRows
 from itembank.readers.wanted import wanted
 from itembank.responses.labels import Labels
 from itembank.responses.prompts import NO_HASH, TASK_NAME
-from itembank.responses.wording import first_few
 
 
 @dataclass(frozen=True, slots=True)

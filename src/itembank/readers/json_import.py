@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 from itembank.errors import DataError, ParameterError, did_you_mean, quoted, remedy, shown
-from itembank.files.parquet import read_parquet, read_parquet_schema
 from itembank.progress import ProgressCallback, silent
 from itembank.readers.collecting import read_each
 from itembank.readers.json_files import Record, read_records, table_of_records
@@ -24,7 +23,7 @@ from itembank.readers.long_table import check_columns, rows_of_long, text_column
 from itembank.readers.read import Paths, matrix_of_rows, paths_of
 from itembank.readers.reading_specs import LONG_COLUMNS, ReadingSpec
 from itembank.readers.rows import ResponseRows, rename_model
-from itembank.responses.opening import file_kind, translated
+from itembank.responses.opening import file_kind, read_parquet, read_parquet_schema, translated
 from itembank.responses.responses import ResponseMatrix
 
 ROWS_AT_ONCE = 10_000

@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 
 from itembank.errors import DataError, remedy, shown
-from itembank.files.digests import digest_of
+from itembank.files.documents import digest_of
 from itembank.numerics.arrays import FloatArray
 from itembank.progress import ProgressCallback, silent
 from itembank.readers.lm_eval_files import Run, SampleFile

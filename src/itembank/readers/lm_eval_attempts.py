@@ -4,10 +4,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from itembank.errors import DataWarning, warn
+from itembank.errors import DataWarning, first_few, warn
 from itembank.numerics.arrays import IntArray
 from itembank.readers.lm_eval_samples import Samples
-from itembank.responses.wording import first_few
 
 PASS_RATES = ("pass@1", "pass_at_1", "pass1")
 """Metrics that are the share of right ones among all texts that were generated for an item."""

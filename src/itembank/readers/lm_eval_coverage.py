@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from itembank.errors import DataWarning, warn
+from itembank.errors import DataWarning, first_few, warn
 from itembank.readers.lm_eval_samples import Samples
 from itembank.responses.labels import Labels
-from itembank.responses.wording import first_few
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from itembank.errors import DataWarning, quoted, remedy, shown, warn
+from itembank.errors import DataWarning, first_few, quoted, remedy, shown, warn
 from itembank.numerics.arrays import FloatArray
 from itembank.readers.lm_eval_files import (
     RESULTS,
@@ -21,7 +21,6 @@ from itembank.readers.lm_eval_files import (
 from itembank.readers.lm_eval_samples import Samples
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.readers.wanted import is_wanted
-from itembank.responses.wording import first_few
 
 ROUNDING = 5e-5
 """How far a mean of samples may stand from a score that has four decimals at least."""

@@ -8,7 +8,7 @@ from typing import Self
 import numpy as np
 import polars as pl
 
-from itembank.errors import DataWarning, remedy, shown, warn
+from itembank.errors import DataWarning, first_few, remedy, shown, warn
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.progress import ProgressCallback
 from itembank.readers.collecting import collect
@@ -23,7 +23,6 @@ from itembank.readers.refusals import RefusedError, say_left_out
 from itembank.readers.rows import ResponseRows
 from itembank.responses.labels import Labels, first_in_group, join_labels
 from itembank.responses.prompts import NO_HASH
-from itembank.responses.wording import first_few
 
 
 @dataclass(frozen=True, slots=True)

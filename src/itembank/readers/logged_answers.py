@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from itembank.errors import DataError
-from itembank.files.digests import digest_of
+from itembank.files.documents import digest_of
 from itembank.numerics.arrays import FloatArray
 from itembank.progress import ProgressCallback
 from itembank.readers.collecting import own_files

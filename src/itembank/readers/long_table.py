@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 
-from itembank.errors import N_SHOWN, DataError, DataWarning, remedy, shown, warn
+from itembank.errors import N_SHOWN, DataError, DataWarning, first_few, remedy, shown, warn
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.readers.checks import row_problems
 from itembank.readers.columns import examples, id_labels, numbers, optional_labels
@@ -15,7 +15,6 @@ from itembank.readers.rows import ResponseRows
 from itembank.readers.truth_words import ResponseNumbers, response_numbers
 from itembank.responses.labels import Labels, first_in_group
 from itembank.responses.opening import Table
-from itembank.responses.wording import first_few
 
 
 def wanted_columns(columns: Sequence[str], spec: ReadingSpec) -> list[str]:

@@ -10,8 +10,12 @@ from itembank.readers.known import add_known
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.readers.repeats import Cells, settle_repeats
 from itembank.readers.rows import ResponseRows
-from itembank.responses.responses import DEFAULT_SCENARIO, ResponseMatrix
-from itembank.responses.validation import check_complete, check_models_and_items_have_responses
+from itembank.responses.responses import (
+    DEFAULT_SCENARIO,
+    ResponseMatrix,
+    check_complete,
+    check_models_and_items_have_responses,
+)
 
 _DROP = "empty='drop'"
 _DROP_IN_FILE = "empty = 'drop' in the file of itembank import --spec"

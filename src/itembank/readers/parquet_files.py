@@ -3,9 +3,8 @@
 from pathlib import Path
 
 from itembank.errors import DataError
-from itembank.files.digests import PARQUET_MARK
-from itembank.files.parquet import read_parquet, read_parquet_schema
-from itembank.responses.opening import Keep, Table, translated
+from itembank.files.documents import PARQUET_MARK
+from itembank.responses.opening import Keep, Table, read_parquet, read_parquet_schema, translated
 
 
 def read_parquet_file(path: Path, *, keep: Keep) -> Table:

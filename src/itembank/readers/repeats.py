@@ -5,12 +5,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
-from itembank.errors import N_SHOWN, DataError, DataWarning, remedy, warn
+from itembank.errors import N_SHOWN, DataError, DataWarning, first_few, remedy, warn
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.readers.counts import AGREEMENT
 from itembank.readers.reading_specs import Repeats
 from itembank.readers.rows import ResponseRows
-from itembank.responses.wording import first_few
 
 SAME = 1e-6
 """Responses that differ by less are equal: files of the same results in float32 and as text differ by 6e-8."""

@@ -8,13 +8,12 @@ import numpy as np
 import polars as pl
 
 from itembank.errors import DataError
-from itembank.files.digests import is_sealed, seal_holds
-from itembank.files.parquet import read_parquet, read_parquet_metadata
+from itembank.files.documents import is_sealed, seal_holds
 from itembank.numerics.arrays import FloatArray
 from itembank.readers.parquet_files import read_parquet_file
 from itembank.readers.rows import ResponseRows
 from itembank.responses.labels import Labels
-from itembank.responses.opening import translated
+from itembank.responses.opening import read_parquet, read_parquet_metadata, translated
 from itembank.responses.response_files import ITEMS_KEY, MODELS_KEY, OWN_COLUMNS, SCHEMA_VERSION, VERSION_KEY
 from itembank.responses.responses import DEFAULT_SCENARIO
 

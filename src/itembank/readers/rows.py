@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import polars as pl
 
-from itembank.errors import N_SHOWN, DataError, quoted, remedy, shown
+from itembank.errors import N_SHOWN, DataError, first_few, quoted, remedy, shown
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.responses.labels import Labels, join_labels
 from itembank.responses.prompts import (
@@ -17,7 +17,6 @@ from itembank.responses.prompts import (
     prompt_differences,
     with_prompts,
 )
-from itembank.responses.wording import first_few
 
 UNCHANGING = ("scenario", "subscenario", "content_hash")
 """Item columns that must say the same in every source."""

@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 
 from itembank.errors import DataError, DataWarning, remedy, shown, warn
-from itembank.files.parquet import read_parquet_schema
 from itembank.readers.csv_files import probable_header
 from itembank.readers.json_files import first_record
 from itembank.readers.long_table import check_columns, rows_of_long, text_columns, wanted_columns
@@ -16,7 +15,7 @@ from itembank.readers.rows import ResponseRows
 from itembank.readers.table_batches import table_batches
 from itembank.readers.table_files import read_table_file
 from itembank.readers.wide_table import rows_of_wide_items, rows_of_wide_models
-from itembank.responses.opening import Kind, Table, file_kind
+from itembank.responses.opening import Kind, Table, file_kind, read_parquet_schema
 
 LAYOUTS: dict[Format, Callable[[Table, ReadingSpec], ResponseRows]] = {
     "long": rows_of_long,

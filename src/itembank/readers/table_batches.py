@@ -6,11 +6,10 @@ from pathlib import Path
 
 import polars as pl
 
-from itembank.files.parquet import quiet
 from itembank.readers.csv_files import csv_batches
 from itembank.readers.json_files import json_batches
 from itembank.readers.parquet_files import check_end
-from itembank.responses.opening import Keep, Kind, Table, translated
+from itembank.responses.opening import Keep, Kind, Table, quiet, translated
 
 ROWS_AT_ONCE = 500_000
 """Rows of a part of a Parquet file that has few columns."""

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from itembank.errors import DataError, DataWarning, did_you_mean, remedy, warn
+from itembank.errors import DataError, DataWarning, did_you_mean, first_few, remedy, warn
 from itembank.numerics.arrays import FloatArray
 from itembank.readers.columns import MISSING_WORDS, numbers
 from itembank.readers.reading_specs import ReadingSpec
-from itembank.responses.wording import first_few
 
 PAIRS = (
     ("true", "false"),

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 
-from itembank.errors import DataError, remedy, shown
+from itembank.errors import DataError, first_few, remedy, shown
 from itembank.numerics.arrays import FloatArray
 from itembank.readers.checks import row_problems
 from itembank.readers.columns import examples, id_labels, optional_labels
@@ -15,7 +15,6 @@ from itembank.readers.rows import ResponseRows
 from itembank.readers.truth_words import ResponseNumbers, response_numbers
 from itembank.responses.labels import Labels
 from itembank.responses.opening import Table
-from itembank.responses.wording import first_few
 
 
 def rows_of_wide_models(table: Table, spec: ReadingSpec) -> ResponseRows:

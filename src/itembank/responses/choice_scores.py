@@ -31,7 +31,7 @@ def choice_accuracy(
     scaled = log_likelihood if lengths is None else log_likelihood / lengths
     chosen = np.argmax(np.where(np.isnan(scaled), -np.inf, scaled), axis=-1)
     hit = np.take_along_axis(is_right, chosen[..., np.newaxis], axis=-1)[..., 0]
-    return _where_known(hit.astype(_float_type(log_likelihood)), is_right)
+    return _where_known(hit.astype(np.float32 if log_likelihood.dtype == np.float32 else np.float64), is_right)
 
 
 def choice_probability(log_likelihood: FloatArray, correct: IntArray | BoolArray) -> FloatArray:
@@ -56,13 +56,7 @@ def probability_per_character(
     """Probability of the right option's text, the geometric mean over its characters: exp(log-likelihood / length).
 
     It is not shared out over the options, so guessing has no fixed value (Item Response Scaling Laws, App. A).
-
-    Parameters
-    ----------
-    log_likelihood, correct
-        As in `choice_accuracy`; of several right options the best counts.
-    n_characters : (n_items, n_options)
-        Length of each option's text.
+    Of several right options the best counts; `n_characters` (n_items, n_options) are the lengths of their texts.
     """
     is_right = _is_right(log_likelihood, correct)
     return _where_known(np.exp(_best(log_likelihood / n_characters, is_right)), is_right)
@@ -71,12 +65,7 @@ def probability_per_character(
 def bits_per_byte(log_likelihood: FloatArray, correct: IntArray | BoolArray, n_bytes: FloatArray) -> FloatArray:
     """Loss on the right option's text in bits per byte of UTF-8: -log-likelihood / (log 2 x bytes); lower is better.
 
-    Parameters
-    ----------
-    log_likelihood, correct
-        As in `choice_accuracy`; of several right options the best counts.
-    n_bytes : (n_items, n_options)
-        Length of each option's text in UTF-8.
+    Of several right options the best counts; `n_bytes` (n_items, n_options) are the lengths of their texts in UTF-8.
     """
     is_right = _is_right(log_likelihood, correct)
     return _where_known(-_best(log_likelihood / n_bytes, is_right) / np.log(2.0), is_right)
@@ -101,8 +90,3 @@ def _where_known(values: FloatArray, is_right: BoolArray) -> FloatArray:
     """Put NaN where no right option has a log-likelihood."""
     result: FloatArray = np.where(is_right.any(axis=-1), values, values.dtype.type(np.nan))
     return result
-
-
-def _float_type(values: FloatArray) -> type[np.floating]:
-    """float32 stays float32."""
-    return np.float32 if values.dtype == np.float32 else np.float64

@@ -10,8 +10,7 @@ import polars as pl
 
 from itembank.errors import DataError
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
-from itembank.responses.code_array import CodeArray
-from itembank.responses.item_codes import MISSING, RIGHT, WRONG, Codes, ItemCodes, codes_of
+from itembank.responses.code_array import MISSING, RIGHT, WRONG, CodeArray, Codes, ItemCodes, codes_of
 from itembank.responses.responses import ResponseMatrix
 
 CELLS_AT_ONCE = 2**20

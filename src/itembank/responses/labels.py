@@ -61,16 +61,8 @@ def join_labels(parts: Sequence[Labels]) -> Labels:
 def first_in_group(group: IntArray, n_groups: int, label: IntArray) -> tuple[IntArray, IntArray]:
     """Label of the first row of each group that has one, and the rows whose label differs from it.
 
-    Parameters
-    ----------
-    group, label : (n_rows,)
-        Labels below 0 are absent.
-
-    Returns
-    -------
-    first : (n_groups,)
-        -1 where no row of the group has a label.
-    differing : indices of rows
+    Groups and labels are (n_rows,), labels below 0 absent; the first label of a group (n_groups,) is -1 where no row
+    has one.
     """
     first = np.full(n_groups, -1, dtype=np.int64)
     known = np.flatnonzero(label >= 0)

@@ -41,13 +41,7 @@ class NumberFeature:
         return cls(column.name, days is not None, is_log, centre, spread)
 
     def of(self, column: pl.Series) -> FloatArray:
-        """Return the feature of models (n_models, 1).
-
-        Raises
-        ------
-        DataError
-            For values that are no numbers, or no dates.
-        """
+        """Return the feature of models (n_models, 1)."""
         numbers = self._numbers(column)
         if self.is_log:
             numbers = np.log(np.where(numbers > 0.0, numbers, np.nan))
@@ -107,24 +101,12 @@ class ModelFeatures:
 
     @classmethod
     def fit(cls, models: pl.DataFrame, columns: Sequence[str]) -> Self:
-        """Learn centres, spreads and categories from a table.
-
-        Raises
-        ------
-        DataError
-            When a column is not in the table.
-        """
+        """Learn centres, spreads and categories from a table."""
         series = [model_column(models, name, "the bank's model table") for name in columns]
         return cls(tuple(NumberFeature.fit(column) or CategoryFeature.fit(column) for column in series))
 
     def of(self, models: pl.DataFrame, source: str = "the bank's model table") -> FloatArray:
-        """Return the features of models, (n_models, n_features).
-
-        Raises
-        ------
-        DataError
-            When a column is not in the table (`source`), or holds values of another kind.
-        """
+        """Return the features of models, (n_models, n_features)."""
         return np.column_stack([part.of(model_column(models, part.column, source)) for part in self.parts])
 
 

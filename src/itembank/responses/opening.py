@@ -1,20 +1,23 @@
-"""Opening files of results: what kind they are, and errors that say what is wrong with them."""
+"""Opening files of results: what kind they are, what is wrong with them, and Parquet at which Polars panics."""
 
 import gzip
 import io
+import os
 import sys
+import tempfile
+import threading
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import wraps
 from pathlib import Path
-from typing import IO, Any, Literal, cast
+from typing import IO, Any, Literal, ParamSpec, TypeVar, cast
 
 import polars as pl
 
 from itembank.errors import DataError, missing_package
-from itembank.files.digests import PARQUET_MARK
-from itembank.files.documents import regular_size
+from itembank.files.documents import PARQUET_MARK, regular_size
 from itembank.files.memory import most_in_object, most_text, refuse_object, refuse_text
 
 Kind = Literal["parquet", "csv", "json"]
@@ -238,3 +241,55 @@ def not_utf8(content: bytes, position: int, *, before: int = 0, lines_before: in
     line = lines_before + content.count(b"\n", 0, position) + 1
     where = f"byte 0x{content[position]:02x} at position {before + position}, line {line}"
     return f"it is not UTF-8: {where}. Save it as UTF-8."
+
+
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
+
+_STANDARD_ERROR = 2
+_one_at_a_time = threading.Lock()
+
+
+def quiet(read: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
+    """Return a reader that raises an error of damaged files where Polars panics."""
+
+    @wraps(read)
+    def reader(*arguments: Arguments.args, **options: Arguments.kwargs) -> Result:
+        try:
+            with _without_panic_on_terminal():
+                return read(*arguments, **options)
+        except pl.exceptions.PanicException as error:
+            raise pl.exceptions.ComputeError("it is damaged. Copy it again.") from error
+
+    return reader
+
+
+@contextmanager
+def _without_panic_on_terminal() -> Iterator[None]:
+    """Hold back what is written to standard error; give it back unless it tells of a panic."""
+    with _one_at_a_time, tempfile.TemporaryFile() as held:
+        try:
+            before = os.dup(_STANDARD_ERROR)
+        except OSError:  # there is no standard error
+            yield
+            return
+        is_panic = False
+        try:
+            with suppress(OSError, ValueError, AttributeError):
+                sys.stderr.flush()
+            os.dup2(held.fileno(), _STANDARD_ERROR)
+            yield
+        except pl.exceptions.PanicException:
+            is_panic = True
+            raise
+        finally:
+            os.dup2(before, _STANDARD_ERROR)
+            os.close(before)
+            held.seek(0)
+            if not is_panic:
+                os.write(_STANDARD_ERROR, held.read())
+
+
+read_parquet = quiet(pl.read_parquet)
+read_parquet_schema = quiet(pl.read_parquet_schema)
+read_parquet_metadata = quiet(pl.read_parquet_metadata)

@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from itembank.errors import N_SHOWN, remedy, shown
-from itembank.files.digests import digest_of
+from itembank.files.documents import digest_of
 from itembank.numerics.arrays import IntArray
 from itembank.responses.secrets import without_secrets
 
@@ -206,18 +206,8 @@ def prompt_differences(items: pl.DataFrame, known: pl.DataFrame, *, whose: str =
 
     Where both have a hash of an item, the hashes decide, unless a chat template was applied to both: each model has its
     own. Elsewhere the settings decide; one that is unknown, or differs among the models of either, says nothing.
-
-    Parameters
-    ----------
-    items, known : tables with `item_id`, and maybe `task`, `PROMPT_HASH` and `PROMPT_SETTINGS`
-        Of a hash the first 15 digits are compared.
-    whose : str
-        Whose prompts the known ones are.
-
-    Returns
-    -------
-    str
-        Half a sentence: "prompts differ for 88 of 95 items: the bank's runs had 4 shots, these have 0 shots".
+    Of a hash the first 15 digits are compared. Half a sentence: "prompts differ for 88 of 95 items: the bank's runs had
+    4 shots, these have 0 shots".
     """
     both = _hashed(items).join(_hashed(known), on="item_id", suffix="_known")
     told = pl.col(PROMPT_HASH).is_not_null() & pl.col(f"{PROMPT_HASH}_known").is_not_null()
@@ -251,13 +241,7 @@ def how_to_mix() -> str:
 
 
 def join_prompts(tables: Sequence[pl.DataFrame]) -> pl.DataFrame:
-    """Return how items were asked in several item tables together: what differs is `DIFFERS`.
-
-    Returns
-    -------
-    table with `item_id`, and `PROMPT_HASH` and `PROMPT_SETTINGS` where some table has them
-        One row an item, in the order in which they first come.
-    """
+    """Return how items were asked in several item tables together: what differs is `DIFFERS`."""
     columns = [name for name in PROMPTS if any(name in one.columns for one in tables)]
     told = pl.concat([_told(one).select("item_id", *columns) for one in tables])
     known = [pl.col(name).drop_nulls().unique(maintain_order=True) for name in columns]

@@ -15,12 +15,13 @@ import numpy as np
 import polars as pl
 from polars.io.plugins import register_io_source
 
-from itembank.errors import ParameterError
+from itembank.errors import DataError, ParameterError
 from itembank.files.atomic import check_destination, replacing_file
-from itembank.files.digests import BLANK, DIGEST_KEY, PARQUET_MARK, is_sealed, seal
-from itembank.files.parquet import read_parquet_metadata
-from itembank.numerics.arrays import BoolArray
-from itembank.responses.coded_responses import blocks
+from itembank.files.documents import BLANK, DIGEST_KEY, PARQUET_MARK, is_sealed, seal
+from itembank.numerics.arrays import BoolArray, FloatArray
+from itembank.responses.code_array import MISSING, CodeArray
+from itembank.responses.coded_responses import CodedResponses, are_many, blocks
+from itembank.responses.opening import read_parquet_metadata
 from itembank.responses.responses import ResponseMatrix
 
 SCHEMA_VERSION = "1"
@@ -97,7 +98,9 @@ def _write_rows(responses: ResponseMatrix, path: Path, metadata: dict[str, str])
     }
     parts = _long_tables(responses, names)
     n_rows = sum(int(np.count_nonzero(_told(part))) for part in blocks(responses))
-    groups = _regrouped(parts, _group_sizes(n_rows))
+    n_groups = max(1, round(n_rows / ROWS_IN_GROUP))
+    size, more = divmod(n_rows, n_groups)
+    groups = _regrouped(parts, [size + (number < more) for number in range(n_groups)])
     first = next(groups)
 
     def source(*_choices: object) -> Iterator[pl.DataFrame]:
@@ -105,13 +108,6 @@ def _write_rows(responses: ResponseMatrix, path: Path, metadata: dict[str, str])
         yield from groups
 
     register_io_source(source, schema=first.schema).sink_parquet(path, metadata=metadata)
-
-
-def _group_sizes(n_rows: int) -> list[int]:
-    """Rows of each row group, as even as can be; the same on every machine, so that the bytes of the file are."""
-    n_groups = max(1, round(n_rows / ROWS_IN_GROUP))
-    size, more = divmod(n_rows, n_groups)
-    return [size + (number < more) for number in range(n_groups)]
 
 
 def _regrouped(parts: Iterator[pl.DataFrame], sizes: Sequence[int]) -> Iterator[pl.DataFrame]:
@@ -173,3 +169,52 @@ def _packed_table(table: pl.DataFrame) -> str:
     content = io.BytesIO()
     table.write_parquet(content)
     return base64.b64encode(content.getvalue()).decode("ascii")
+
+
+COST = "cost:"
+
+
+def pack_responses(responses: ResponseMatrix) -> pl.DataFrame:
+    """Return a table of n_models * n_items rows: `response`, `n_trials` and `cost:...` where known; null is missing.
+
+    Binary responses are stored as Boolean, others as they are (Float64 or Float32), so that unpacking gives the same
+    numbers back.
+    """
+    is_binary = responses.is_binary
+    parts = [_packed(part.responses, is_binary=is_binary) for part in responses.parts()]
+    columns = {"response": pl.concat(parts, rechunk=True)}
+    if responses.n_trials is not None:
+        columns["n_trials"] = pl.Series(np.ascontiguousarray(responses.n_trials).ravel())
+    for name, cost in responses.costs.items():
+        columns[f"{COST}{name}"] = _packed(cost, is_binary=False)
+    return pl.DataFrame(columns)
+
+
+def unpack_responses(packed: pl.DataFrame, models: pl.DataFrame, items: pl.DataFrame) -> ResponseMatrix:
+    """Return the response matrix of a packed table."""
+    shape = (models.height, items.height)
+    if packed.height != shape[0] * shape[1]:
+        raise DataError(f"packed responses must have {shape[0]} x {shape[1]} rows, got {packed.height}.")
+    costs = {
+        name.removeprefix(COST): _unpacked(packed[name], shape) for name in packed.columns if name.startswith(COST)
+    }
+    is_alone = packed.columns == ["response"] and packed.schema["response"] == pl.Boolean
+    if is_alone and are_many(*shape):
+        codes = packed["response"].cast(pl.UInt8).fill_null(MISSING).to_numpy().reshape(shape)
+        return CodedResponses(CodeArray.of_cells(codes, np.array([0.0, 1.0])), models, items)
+    n_trials = packed["n_trials"].to_numpy().reshape(shape) if "n_trials" in packed.columns else None
+    return ResponseMatrix(_unpacked(packed["response"], shape), models, items, n_trials, costs)
+
+
+def _packed(values: FloatArray, *, is_binary: bool) -> pl.Series:
+    """One column; NaN becomes null."""
+    flat = np.ascontiguousarray(values).ravel()
+    series = pl.Series(flat, nan_to_null=True)
+    return series.cast(pl.Boolean) if is_binary else series
+
+
+def _unpacked(series: pl.Series, shape: tuple[int, int]) -> FloatArray:
+    """Return the column as an array of float32 where it is one, else of float64; null becomes NaN."""
+    kind = pl.Float32 if series.dtype == pl.Float32 else pl.Float64
+    values: FloatArray = series.cast(kind).fill_null(np.nan).to_numpy(writable=True)
+    return values.reshape(shape)

@@ -29,15 +29,14 @@ def without_only_scenario(rows: Sequence[Row]) -> list[Row]:
 
 def _are_alike(rows: Sequence[Mapping[str, Any]], others: Sequence[Mapping[str, Any]]) -> bool:
     """Whether rows say the same of two targets, but for rounding."""
-    return len(rows) == len(others) and all(
-        _is_alike(row[name], other[name])
-        for row, other in zip(rows, others, strict=True)
-        for name in row
-        if name != "target"
-    )
-
-
-def _is_alike(one: Any, other: Any) -> bool:
-    if isinstance(one, float) and isinstance(other, float):
-        return math.isclose(one, other, rel_tol=1e-9, abs_tol=1e-9) or (math.isnan(one) and math.isnan(other))
-    return bool(one == other)
+    if len(rows) != len(others):
+        return False
+    for row, other in zip(rows, others, strict=True):
+        for name in row.keys() - {"target"}:
+            a, b = row[name], other[name]
+            is_alike = a == b
+            if isinstance(a, float) and isinstance(b, float):
+                is_alike = math.isclose(a, b, rel_tol=1e-9, abs_tol=1e-9) or (math.isnan(a) and math.isnan(b))
+            if not is_alike:
+                return False
+    return True

@@ -43,11 +43,6 @@ def without_secrets(arguments: Any) -> str:
 
     Hidden are the values of arguments that are called token, key, password or the like, `Authorization`, the user's
     part of an address, and what has the shape of a provider's token. A home folder becomes `~`.
-
-    Parameters
-    ----------
-    arguments : mapping, or anything that makes a text
-        Of a mapping, values may be mappings and lists.
     """
     return without_homes(arguments_text(arguments))
 
@@ -56,7 +51,19 @@ def arguments_text(arguments: Any) -> str:
     """Return arguments as text without secrets; home folders stay, which may tell two models apart."""
     if isinstance(arguments, Mapping):
         arguments = ",".join(f"{key}={value}" for key, value in _hidden(arguments).items())
-    return _hidden_in_text(str(arguments))
+    text = str(arguments)
+    parts, done = [], 0
+    for found in _NAME.finditer(text):
+        if found.start() < done or not is_secret(found["name"]):
+            continue
+        value = _VALUE.match(text, found.end())
+        end = found.end() if value is None else value.end()
+        if text[found.end() : end].strip("\"' ").lower() not in _PLAIN:
+            parts += [text[done : found.end()], HIDDEN]
+            done = end
+    text = "".join([*parts, text[done:]])
+    text = _BEARER.sub(rf"\1 {HIDDEN}", _BY_SHAPE.sub(HIDDEN, text))
+    return _USER_OF_ADDRESS.sub(f"{HIDDEN}@", text)
 
 
 def without_homes(text: str) -> str:
@@ -77,22 +84,6 @@ def _hidden(value: Any) -> Any:
             for key, one in value.items()
         }
     return [_hidden(one) for one in value] if isinstance(value, list | tuple) else value
-
-
-def _hidden_in_text(text: str) -> str:
-    """Hide secrets by the names before them, by their shape, and in addresses."""
-    parts, done = [], 0
-    for found in _NAME.finditer(text):
-        if found.start() < done or not is_secret(found["name"]):
-            continue
-        value = _VALUE.match(text, found.end())
-        end = found.end() if value is None else value.end()
-        if text[found.end() : end].strip("\"' ").lower() not in _PLAIN:
-            parts += [text[done : found.end()], HIDDEN]
-            done = end
-    text = "".join([*parts, text[done:]])
-    text = _BEARER.sub(rf"\1 {HIDDEN}", _BY_SHAPE.sub(HIDDEN, text))
-    return _USER_OF_ADDRESS.sub(f"{HIDDEN}@", text)
 
 
 def is_secret(name: str) -> bool:

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 
-from itembank.errors import N_SHOWN, quoted
-from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.errors import N_SHOWN, DataWarning, quoted, shown, warn
+from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.numerics.ties import id_order, rounded
 from itembank.responses.responses import ResponseMatrix
 
@@ -105,16 +105,7 @@ def residuals_of(responses: FloatArray) -> tuple[FloatArray, FloatArray]:
 
     ``y - p`` and ``p (1 - p)`` with ``logit p_ij = logit m_j + d_i``: m_j is the item's mean response, and d_i gives
     the model its own mean. Both means have half an answer of either kind added, so that no p is 0 or 1.
-
-    Parameters
-    ----------
-    responses : (n_models, n_items)
-        In [0, 1]; NaN where missing.
-
-    Returns
-    -------
-    pair of (n_models, n_items)
-        0 where missing, in single precision.
+    Responses are (n_models, n_items) in [0, 1], NaN where missing; both results are 0 there, in single precision.
     """
     known = ~np.isnan(responses)
     values = np.where(known, responses, 0.0).astype(np.float32)
@@ -178,3 +169,44 @@ def _named(models: pl.DataFrame) -> tuple[IntArray, IntArray]:
     name = models.select(pl.coalesce(pl.col(COPY_OF).cast(pl.String), "model_id")).to_series()
     _, first, number = np.unique(name.to_numpy().astype(str), return_index=True, return_inverse=True)
     return np.arange(models.height), first[number]
+
+
+def connected_models(observed: BoolArray) -> list[IntArray]:
+    """Return groups of models that shared items link, by whoever else answered them.
+
+    Each is an array of indices of models, in the order of their first models; a model without responses is alone.
+    """
+    groups = []
+    is_left = np.ones(observed.shape[0], dtype=bool)
+    while is_left.any():
+        is_inside = np.zeros_like(is_left)
+        is_inside[np.argmax(is_left)] = True
+        n_inside = 0
+        while is_inside.sum() > n_inside:
+            n_inside = int(is_inside.sum())
+            items = observed[is_inside].any(axis=0)
+            shared = observed if items.all() else observed[:, items]  # a copy of all takes long
+            is_inside |= is_left & shared.any(axis=1)
+        groups.append(np.flatnonzero(is_inside))
+        is_left &= ~is_inside
+    return groups
+
+
+def warn_of_no_overlap(responses: ResponseMatrix) -> bool:
+    """Warn when models fall into groups that share no items, which no calibration can bring onto one scale."""
+    groups = connected_models(responses.observed)
+    if len(groups) == 1:
+        return False
+    if len(groups) == responses.n_models:
+        what = (
+            f"{responses.n_models} models answered {responses.n_items} items, but no item was answered by more than "
+            "one model"
+        )
+    else:
+        names = [shown([responses.model_ids[row] for row in group], 2) for group in groups[:N_SHOWN]]
+        what = (
+            f"{responses.n_models} models fall into {len(groups)} groups that share no items: {'; '.join(names)}"
+            f"{'; ...' if len(groups) > N_SHOWN else ''}"
+        )
+    warn(f"{what}: a bank cannot be calibrated on these. Read results of the same tasks for all of them.", DataWarning)
+    return True

@@ -4,8 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from itembank.bank.banks import Bank
-from itembank.bank.calibrations import Calibration
+from itembank.bank.banks import Bank, Calibration
 from itembank.calibration.calibrate import calibrate
 from itembank.calibration.calibration_specs import CalibrationSpec, Variational
 from itembank.errors import DataError, DataWarning, ParameterError, warn, warned_once

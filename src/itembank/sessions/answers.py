@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from itembank.bank.answered_how import ADAPTIVE, FIXED, RANDOM
-from itembank.bank.bank_history import ANSWERED_HOW
+from itembank.bank.marks import ADAPTIVE, ANSWERED_HOW, FIXED, RANDOM
 from itembank.errors import N_SHOWN, DataError, JournalError, quoted, shown
 from itembank.readers.truth_words import PAIRS, response_of
 from itembank.responses.responses import ResponseMatrix

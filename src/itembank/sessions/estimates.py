@@ -6,7 +6,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from itembank.bank.headlines import Headline
+from itembank.bank.known_scores import Headline
 from itembank.estimation.calibrated_scores import with_intervals
 from itembank.estimation.estimands import UNLIKE, attempt_ratio, linking_variance, run_noise, widened
 from itembank.estimation.estimates import ScoreEstimates, Scores, Typicality, checked

@@ -12,13 +12,12 @@ import numpy as np
 import polars as pl
 
 from itembank.bank.arguments import GivenBank, as_bank
-from itembank.bank.bank_history import ANSWERED_HOW
-from itembank.bank.bank_lineage import bank_for
 from itembank.bank.bank_records import RECORD
-from itembank.bank.bank_views import whole_bank
+from itembank.bank.bank_views import bank_for, whole_bank
 from itembank.bank.banks import Bank
+from itembank.bank.marks import ANSWERED_HOW
 from itembank.errors import BankError, DataError, DataWarning, ParameterError, quoted, shown, visible, warn
-from itembank.files.hub_names import is_hub_name
+from itembank.files.hub import is_hub_name
 from itembank.progress import ProgressCallback, silent
 from itembank.responses.responses import ResponseMatrix
 from itembank.sessions.answers import way_of

@@ -10,7 +10,7 @@ import polars as pl
 
 from itembank.bank.banks import Bank
 from itembank.bank.costs import TOKENS, CostUnit, expected_cost, known_units, response_costs
-from itembank.bank.headlines import Headline
+from itembank.bank.known_scores import Headline
 from itembank.errors import DataError, ParameterError, did_you_mean, shown
 from itembank.estimation.calibrated_scores import OutOfFold
 from itembank.estimation.estimands import past_ratio

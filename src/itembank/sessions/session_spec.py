@@ -10,7 +10,7 @@ from itembank.bank.costs import CostUnit, as_cost_unit
 from itembank.checks import check_one_of, check_whole
 from itembank.errors import DataError, ParameterError, shown
 from itembank.estimation.estimator_specs import ESTIMANDS, RUN, Estimand
-from itembank.files.spec_files import Named, errors_name, fields_of, read_choices
+from itembank.files.documents import Named, errors_name, fields_of, read_choices
 from itembank.responses.score_names import OVERALL
 from itembank.selection.criteria import CRITERIA, Criterion, criterion_by_name
 from itembank.selection.greedy import Constraints

@@ -12,8 +12,7 @@ from itembank.numerics.arrays import IntArray
 from itembank.readers.builtin import load_builtin
 from itembank.readers.read import read_responses
 from itembank.readers.reading_specs import ReadingSpec
-from itembank.responses.responses import ResponseMatrix
-from itembank.responses.validation import column_of
+from itembank.responses.responses import ResponseMatrix, column_of
 from itembank.studies.study_specs import FILTERS, DataSpec, Filter
 
 VARIABLE = re.compile(r"\$\{(\w+)\}")

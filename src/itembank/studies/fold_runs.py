@@ -11,7 +11,7 @@ import polars as pl
 
 from itembank.bank.bank_views import with_target
 from itembank.bank.banks import Bank
-from itembank.bank.headlines import check_external_names, with_external_scores
+from itembank.bank.known_scores import check_external_names, with_external_scores
 from itembank.bank.selections import Selection
 from itembank.calibration.build import build_bank
 from itembank.calibration.dimensions import MINIMUM_TO_CHOOSE, choose_n_dims

@@ -9,11 +9,10 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Self
 
-from itembank.bank.fingerprint import data_fingerprint
+from itembank.bank.banks import data_fingerprint
 from itembank.errors import DataError, shown
 from itembank.files.atomic import SUFFIX, check_destination, write_text
-from itembank.files.digests import RECORD_KEY, digest_fits, with_digest
-from itembank.files.documents import read_json
+from itembank.files.documents import RECORD_KEY, digest_fits, read_json, with_digest
 from itembank.responses.responses import ResponseMatrix
 
 SCHEMA_VERSION = 1

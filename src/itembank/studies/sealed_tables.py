@@ -7,8 +7,8 @@ import polars as pl
 
 from itembank.errors import DataError, shown
 from itembank.files.atomic import replacing_file
-from itembank.files.digests import BLANK, DIGEST_KEY, seal, seal_holds
-from itembank.files.parquet import read_parquet, read_parquet_metadata
+from itembank.files.documents import BLANK, DIGEST_KEY, seal, seal_holds
+from itembank.responses.opening import read_parquet, read_parquet_metadata
 
 NAME_KEY = "itembank.study_table"
 

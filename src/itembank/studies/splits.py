@@ -11,7 +11,7 @@ from itembank.calibration.calibrate import MINIMUM_MODELS
 from itembank.errors import DataError, shown
 from itembank.numerics.arrays import BoolArray, IntArray
 from itembank.numerics.splits import Split, dealt_out, first_tested, splits_of
-from itembank.responses.validation import column_of
+from itembank.responses.responses import column_of
 from itembank.studies.split_specs import (
     ByDate,
     ByGroup,

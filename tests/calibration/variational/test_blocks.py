@@ -13,7 +13,7 @@ from itembank.calibration.variational.cells import normal_expectation
 from itembank.calibration.variational.fit import fit_variational
 from itembank.calibration.variational.passes import ability_statistics, item_statistics
 from itembank.progress import silent
-from itembank.responses.item_codes import codes_of
+from itembank.responses.code_array import codes_of
 from tests.calibration.simulated import random_posterior, simulate
 
 DOUBLE = np.dtype(np.float64)

@@ -13,8 +13,8 @@ import pytest
 from itembank.bank.bank_files import load_bank
 from itembank.bank.selections import Selection
 from itembank.errors import DataError
-from itembank.files.hub_names import HubName
-from itembank.publishing.push import PushSpec, stage
+from itembank.files.hub import HubName
+from itembank.publishing.hub import PushSpec, stage
 from itembank.responses.prompts import N_DIGITS
 from tests.harnesses.lm_eval.conftest import N_ITEMS
 from tests.harnesses.lm_eval.test_run_command import own_tasks_only, read_logs, stock  # noqa: F401 (fixtures)

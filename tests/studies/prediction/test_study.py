@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from itembank.errors import ConvergenceWarning, DataError, ParameterError
-from itembank.files.digests import with_digest
+from itembank.files.documents import with_digest
 from itembank.responses.responses import ResponseMatrix
 from itembank.studies.prediction import study as study_module
 from itembank.studies.prediction.assessors import Assessor

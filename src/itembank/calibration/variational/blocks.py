@@ -17,7 +17,7 @@ from scipy.special import logit
 
 from itembank.calibration.fits import FitData
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
-from itembank.responses.item_codes import MISSING, RIGHT, Codes, ItemCodes
+from itembank.responses.code_array import MISSING, RIGHT, Codes, ItemCodes
 
 CELLS_PER_BLOCK = 32_000
 """Few enough that a block and its temporaries stay in the cache: 256 KB an array in double precision."""

@@ -43,7 +43,7 @@ from itembank.irt.parameters import AbilityPrior
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.numerics.stable import softplus
 from itembank.progress import ProgressCallback, silent
-from itembank.responses.item_codes import ItemCodes
+from itembank.responses.code_array import ItemCodes
 
 START_VARIANCE = 0.1
 """Of the abilities at the start: anything up to the prior's variance, one. From 0.01 to 1 the ends are the same."""

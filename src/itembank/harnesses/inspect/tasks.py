@@ -27,8 +27,8 @@ from inspect_ai.solver import SolverSpec, TaskState
 from itembank.bank.banks import Bank
 from itembank.bank.selections import Selection
 from itembank.errors import DataError, ParameterError, shown
-from itembank.files.digests import RECORD_KEY, with_digest
-from itembank.files.hub_names import is_hub_name
+from itembank.files.documents import RECORD_KEY, with_digest
+from itembank.files.hub import is_hub_name
 from itembank.harnesses.drive import compare_prompts
 from itembank.harnesses.inspect.samples import (
     MODEL,

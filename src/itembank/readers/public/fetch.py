@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import cast
 
 from itembank.errors import DataError, ParameterError, remedy
-from itembank.files.user_cache import user_cache_folder
+from itembank.files.atomic import user_cache_folder
 from itembank.progress import ProgressCallback, part_of, silent
 from itembank.readers.public.archives import unpack
 from itembank.readers.public.download import download

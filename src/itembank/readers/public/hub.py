@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from itembank.errors import DataError
-from itembank.files.hub_client import hub_client, hub_errors
+from itembank.files.hub import hub_client, hub_errors
 
 
 def fetch_repository(repository: str, folder: Path, patterns: Sequence[str], *, most_bytes: int) -> Path:

@@ -7,8 +7,7 @@ import numpy as np
 from itembank.checks import check_whole
 from itembank.errors import DataError
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
-from itembank.responses.responses import ResponseMatrix
-from itembank.responses.validation import describe_cells
+from itembank.responses.responses import ResponseMatrix, describe_cells
 
 
 @dataclass(frozen=True, slots=True)

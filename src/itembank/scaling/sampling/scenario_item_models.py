@@ -4,8 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from itembank.bank.banks import Bank
-from itembank.bank.calibrations import Calibration
+from itembank.bank.banks import Bank, Calibration
 from itembank.calibration.calibration_specs import CalibrationSpec
 from itembank.errors import DataError, ParameterError
 from itembank.irt.parameters import AbilityPrior, ItemParameters

@@ -25,8 +25,7 @@ from itembank.numerics.parallel import one_blas_thread
 from itembank.numerics.random import as_generator
 from itembank.numerics.splits import dealt_out, splits_of
 from itembank.progress import ProgressCallback, silent
-from itembank.responses.responses import ResponseMatrix
-from itembank.responses.validation import check_enough_models, check_models_and_items_have_responses
+from itembank.responses.responses import ResponseMatrix, check_enough_models, check_models_and_items_have_responses
 from itembank.studies.papers.dimensionality_results import Dimensionality
 
 CANDIDATES = (1, 2, 3, 4, 5, 8)

@@ -3,8 +3,7 @@
 import numpy as np
 
 from itembank.bank.arguments import GivenResponses, as_bank_or_responses
-from itembank.bank.banks import Bank
-from itembank.bank.calibrations import Calibration
+from itembank.bank.banks import Bank, Calibration
 from itembank.calibration.calibration_specs import CalibrationSpec
 from itembank.checks import check_fraction, check_whole
 from itembank.errors import DataError

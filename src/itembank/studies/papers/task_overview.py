@@ -8,7 +8,7 @@ from itembank.bank.costs import CostUnit, as_cost_unit, response_costs
 from itembank.checks import check_fraction
 from itembank.errors import DataError, shown
 from itembank.numerics.arrays import FloatArray, IntArray, mean_where_known
-from itembank.responses.validation import column_of
+from itembank.responses.responses import column_of
 from itembank.scaling.transfers import correlations as kernel
 from itembank.scaling.transfers.convergent import MINIMUM_MODELS, cluster_order
 from itembank.studies.papers.task_overview_results import TaskOverview

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from itembank.bank.calibrations import Calibration
+from itembank.bank.banks import Calibration
 from itembank.errors import ParameterError
 from itembank.irt.families import ResponseModel
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray

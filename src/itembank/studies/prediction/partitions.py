@@ -9,8 +9,7 @@ from itembank.calibration.calibrate import MINIMUM_MODELS
 from itembank.errors import DataError, shown
 from itembank.numerics.arrays import BoolArray, IntArray
 from itembank.numerics.splits import Split, first_of_each, first_tested
-from itembank.responses.responses import ResponseMatrix
-from itembank.responses.validation import column_of
+from itembank.responses.responses import ResponseMatrix, column_of
 from itembank.studies.prediction.prediction_spec import PredictionSpec
 from itembank.studies.streams import stream
 

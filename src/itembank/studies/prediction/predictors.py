@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from itembank.bank.calibrations import Calibration
+from itembank.bank.banks import Calibration
 from itembank.estimation.regressions import predict_ridge
 from itembank.irt.bernoulli import probability
 from itembank.irt.newton import map_abilities

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from itembank.bank.banks import Bank
-from itembank.bank.calibrations import Calibration
+from itembank.bank.banks import Bank, Calibration
 from itembank.bank.costs import CostUnit, response_costs
 from itembank.calibration.calibrate import calibrate
 from itembank.errors import DataError, ItembankWarning, shown

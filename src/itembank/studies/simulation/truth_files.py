@@ -10,8 +10,7 @@ from safetensors.numpy import save_file
 
 from itembank.errors import DataError
 from itembank.files.atomic import replacing_file
-from itembank.files.digests import BLANK, is_sealed, seal, seal_holds
-from itembank.files.documents import parse_json
+from itembank.files.documents import BLANK, is_sealed, parse_json, seal, seal_holds
 from itembank.irt.parameters import ItemParameters
 from itembank.studies.simulation.simulation_results import Truth
 from itembank.studies.simulation.simulation_specs import SimulationSpec

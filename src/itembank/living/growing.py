@@ -1,0 +1,447 @@
+"""Banks that learn: `add_items` and `add_models`, and `recalibrate`, by which items learn from models that joined."""
+
+from dataclasses import replace
+from typing import Any, Literal, NamedTuple, get_args
+
+import numpy as np
+import polars as pl
+
+from itembank.auditing.run_conditions import told_conditions
+from itembank.bank.arguments import GivenBank, GivenResponses, as_bank, as_new_responses
+from itembank.bank.bank_history import ACTIVE, Link
+from itembank.bank.bank_views import whole_bank
+from itembank.bank.banks import Bank
+from itembank.bank.marks import ADDED, is_usable, with_batch, with_ways
+from itembank.calibration.calibrate import calibrate
+from itembank.calibration.degenerate import find_degenerate
+from itembank.calibration.item_model_bias import response_variance
+from itembank.checks import check_one_of
+from itembank.errors import DataError, DataWarning, remedy, shown, warn
+from itembank.estimation.folds import spec_of
+from itembank.irt import families
+from itembank.irt.bernoulli import logit
+from itembank.irt.newton import map_abilities
+from itembank.irt.parameters import AbilityPrior, ItemParameters
+from itembank.living.descendants import Operation, descendant, history_of
+from itembank.living.fixed_parameters import ability_nodes
+from itembank.living.link_items import LinkedItems, LinkMethod, link
+from itembank.living.linking import binary, trials_of
+from itembank.living.merging import joined_parameters, overlaid
+from itembank.numerics.arrays import BoolArray, FloatArray
+from itembank.numerics.parallel import one_blas_thread
+from itembank.progress import ProgressCallback, silent
+from itembank.responses.prompts import with_prompts
+from itembank.responses.responses import ResponseMatrix
+from itembank.responses.targets import ScoreTargets
+
+
+def add_items(
+    bank: GivenBank,
+    responses: GivenResponses,
+    *,
+    method: LinkMethod = "fixed",
+    status: str = ACTIVE,
+    how: str | None = None,
+    note: str = "",
+    progress: ProgressCallback = silent,
+) -> Bank:
+    """Add items to a bank, on its scale, with the models that answered them.
+
+    The new items are linked by `link_items`; the old ones keep their parameters to the last bit. The score then is
+    one of old and new items, with an id of its own; the score before stays known (`with_target`).
+
+    Parameters
+    ----------
+    bank : Bank or path
+    responses : ResponseMatrix, path or paths
+        As for `link_items`.
+    method : {'fixed', 'stocking-lord'}
+        As for `link_items`.
+    status : {'active', 'suspect', 'field-test'}
+        'field-test' items do not count in the score yet, which stays the one it was.
+    how : {'complete', 'random', 'fixed', 'adaptive'}, optional
+        As for `add_models`.
+    note : str
+        Kept in the history.
+    progress : ProgressCallback
+
+    Returns
+    -------
+    Bank
+        The next version; its history states the link with the linking error.
+
+    Raises
+    ------
+    DataError, ParameterError
+        As `link_items`; for another status.
+
+    Examples
+    --------
+    >>> grown = add_items(bank, responses, note="questions of May")  # doctest: +SKIP
+    """
+    bank = as_bank(bank)
+    whole = whole_bank(bank)
+    given = as_new_responses(bank, responses)
+    linked = link(whole, given, method=method, progress=progress)
+    given = given.take(models=given.model_indices(linked.model_ids))
+    part = _part(bank, whole, with_ways(given, whole.n_items + len(linked.item_ids), how), linked)
+    asked = growth("add-items", note, given, how=how, method=method, status=status)
+    items = part.responses.items.filter(part.responses.items["item_id"].is_in(list(linked.item_ids)))
+    both = bank.responses.items.select("item_id", "scenario", "subscenario").extend(
+        items.select("item_id", "scenario", "subscenario")
+    )
+    across = bank.targets.across
+    weights = ScoreTargets.create(both, within="micro", across=across).overall_weights
+    of_new = float(weights[bank.n_items :].sum())
+    line = linked.other if linked.method == "stocking-lord" else None
+    link_made = Link(
+        method=linked.method,
+        n_models=linked.n_models,
+        n_items=int((~linked.anchors.is_unlinked).sum()),
+        slope=None if line is None else line.slope,
+        intercept=None if line is None else line.intercept,
+        linking_error=linked.linking_error * of_new,
+    )
+    statuses = {} if status == ACTIVE else dict.fromkeys(linked.item_ids, status)
+    operation = replace(asked, link=link_made)
+    return descendant(bank, overlaid(whole, part), operation, statuses=statuses)
+
+
+def _part(bank: Bank, whole: Bank, given: ResponseMatrix, linked: LinkedItems) -> Bank:
+    """Make the bank of the linking models and all items that they answered, in the order old, new."""
+    known = set(whole.item_ids)
+    old = [name for name in given.item_ids if name in known]
+    places = whole.responses.item_indices(old)
+    order = given.item_indices([*old, *linked.item_ids])
+    given = given.take(items=order)
+    is_new = np.arange(given.n_items) >= len(old)
+    parameters = joined_parameters(whole.parameters.take(places), linked.parameters)
+    alike = find_degenerate(given.responses) & is_new
+    alike[~is_new] = whole.calibration.is_degenerate[places]
+    covariance = np.concatenate([whole.calibration.item_covariance[places], linked.item_covariance])
+    given = with_batch(marked_as_added(bank, given), is_new, history_of(bank).version, linked.linking_error)
+    return grown_part(whole, given, parameters, covariance, is_degenerate=alike)
+
+
+def add_models(bank: GivenBank, responses: GivenResponses, *, how: str | None = None, note: str = "") -> Bank:
+    """Add models and their answers to a bank; its items keep their parameters, its scores what they mean.
+
+    Abilities of the new models are found on the bank's scale. What rests on the bank's models (the choice of methods,
+    intervals, typicality) is learnt anew when it is next needed, from all of them.
+
+    Parameters
+    ----------
+    bank : Bank or path
+    responses : ResponseMatrix, path or paths
+        Of new models to the bank's items, complete or not.
+    how : {'complete', 'random', 'fixed', 'adaptive'}, optional
+        How their items were chosen, where the model table has no column `answered_how` that says it: answers exported
+        from a session do. `recalibrate` learns from no model of which it is not known.
+    note : str
+        Kept in the history, beside the prompts, versions and harnesses that the tables of the results tell.
+
+    Returns
+    -------
+    Bank
+        The next version, with another minor number.
+
+    Raises
+    ------
+    DataError
+        When a model is in the bank already, has no answers, or answered items that are not in the bank.
+
+    Examples
+    --------
+    >>> grown = add_models(bank, responses, how="random")  # doctest: +SKIP
+    """
+    bank = as_bank(bank)
+    bank.check_responses("Adding models needs")
+    whole = whole_bank(bank)
+    given = with_ways(as_new_responses(bank, responses), whole.n_items, how)
+    known = set(whole.responses.model_ids)
+    again = [name for name in given.model_ids if name in known]
+    if again:
+        raise DataError(
+            f"models must be new to the bank, and {len(again)} of {given.n_models} are in it already: {shown(again)}. "
+            "Leave them out, or give another run of a model an id of its own."
+        )
+    new = sorted(set(given.item_ids) - set(whole.item_ids))
+    if new:
+        raise DataError(
+            f"every item must be in the bank, and {len(new)} of {given.n_items} are not: {shown(new)}. "
+            "To add items to it, use add_items (itembank bank add-items)."
+        )
+    empty = [given.model_ids[row] for row in np.flatnonzero(~given.observed.any(axis=1))]
+    if empty:
+        raise DataError(f"every model must have answers, and {len(empty)} have none: {shown(empty)}. Leave them out.")
+    places = whole.responses.item_indices(given.item_ids)
+    items = whole.responses.items[places]  # with what the bank knows of them
+    asked = marked_as_added(bank, given).with_tables(items=with_prompts(items, [items, given.items]))
+    part = grown_part(
+        whole,
+        asked,
+        whole.parameters.take(places),
+        whole.calibration.item_covariance[places],
+        is_degenerate=whole.calibration.is_degenerate[places],
+    )
+    return descendant(bank, overlaid(whole, part), growth("add-models", note, given, how=how))
+
+
+def grown_part(
+    bank: Bank,
+    responses: ResponseMatrix,
+    parameters: ItemParameters,
+    item_covariance: FloatArray,
+    *,
+    is_degenerate: BoolArray,
+) -> Bank:
+    """Make the bank of some responses: parameters are given, abilities found from all of them."""
+    values = binary(bank, responses.responses, responses.items["scenario"].to_list())
+    found = map_abilities(parameters, values, bank.calibration.prior, n_trials=trials_of(bank, responses))
+    calibration = replace(
+        bank.calibration,
+        parameters=parameters,
+        item_covariance=item_covariance,
+        abilities=found.theta,
+        ability_covariance=found.covariance,
+        is_degenerate=is_degenerate,
+    )
+    targets = ScoreTargets.create(responses.items, within=bank.targets.within, across=bank.targets.across)
+    known = dict(zip(bank.targets.scenarios, bank.item_model_bias.tolist(), strict=True))
+    others = bank.item_model_bias[~np.isnan(bank.item_model_bias)]
+    typical = float(others.mean()) if others.size else float("nan")
+    return replace(
+        bank,
+        responses=responses,
+        calibration=calibration,
+        targets=targets,
+        item_model_bias=np.array([known.get(name, typical) for name in targets.scenarios]),
+        response_variance=response_variance(responses, targets),
+        history=None,
+        whole=None,
+    )
+
+
+def growth(name: str, note: str, given: ResponseMatrix, *, how: str | None, **asked: Any) -> Operation:
+    """Write down what was added: what was asked for, and which prompts, versions and harnesses the results tell."""
+    arguments = {**asked, **({} if how is None else {"how": how})}
+    conditions = told_conditions(given)
+    return Operation(name, note.strip(), {**arguments, "run_with": conditions} if conditions else arguments)
+
+
+def marked_as_added(bank: Bank, responses: ResponseMatrix) -> ResponseMatrix:
+    """Say in the model table that no parameter of the bank rests on these models' answers."""
+    models = responses.models.with_columns(pl.lit(history_of(bank).version).alias(ADDED))
+    return responses.with_tables(models=models)
+
+
+Recalibrated = Literal["difficulties", "all"]
+FAMILIES = ("bernoulli", "binomial")
+
+
+@one_blas_thread()
+def recalibrate(
+    bank: GivenBank,
+    responses: GivenResponses | None = None,
+    *,
+    parameters: Recalibrated = "difficulties",
+    how: str | None = None,
+    note: str = "",
+    progress: ProgressCallback = silent,
+) -> Bank:
+    """Let a bank's items learn from models that joined since they were calibrated.
+
+    Items must not be calibrated on answers to items that were chosen by the models' own answers, as in adaptive
+    sessions: those that look steep by chance are asked, look steeper still, and make sessions worse than a bank that
+    never learns.
+
+    Parameters
+    ----------
+    bank : Bank or path
+    responses : ResponseMatrix, path or paths, optional
+        Of models that join first, as for `add_models`.
+    parameters : {'difficulties', 'all'}
+        'difficulties': the added models, however their items were chosen, move the intercepts, with the old values and
+        their errors as the prior; slopes and the scale stay. 'all': everything is calibrated anew on the models whose
+        items were complete, drawn at random or the same for all; the others are left out of it with a warning. The
+        scale is a new one.
+    how : {'complete', 'random', 'fixed', 'adaptive'}, optional
+        As for `add_models`.
+    note : str
+        Kept in the history.
+    progress : ProgressCallback
+
+    Returns
+    -------
+    Bank
+        The next version; with 'all' with another major number.
+
+    Raises
+    ------
+    DataError
+        Where nothing is there to learn from.
+
+    Examples
+    --------
+    >>> newer = recalibrate(bank, responses, how="random")  # doctest: +SKIP
+    """
+    check_one_of("parameters", parameters, get_args(Recalibrated))
+    bank = as_bank(bank)
+    bank.check_responses("Recalibrating needs")
+    if responses is not None:
+        bank = add_models(bank, responses, how=how)
+    whole = whole_bank(bank)
+    models = whole.responses.models
+    joined = models[ADDED].is_not_null() if ADDED in models.columns else pl.repeat(False, models.height, eager=True)
+    added = joined.to_numpy()
+    if not added.any():
+        raise DataError(
+            f"a bank learns from models that joined since it was calibrated, and none of its {whole.n_models} did. "
+            "Add some: give their responses."
+        )
+    learn = _with_new_difficulties if parameters == "difficulties" else _with_new_parameters
+    changed, link = learn(whole, added, progress)
+    operation = Operation("recalibrate", note.strip(), {"parameters": parameters}, link=link)
+    return descendant(bank, changed, operation)
+
+
+def _with_new_difficulties(whole: Bank, added: BoolArray, progress: ProgressCallback) -> tuple[Bank, Link | None]:
+    """Move the intercepts; the scale is kept, which counts as a link."""
+    if whole.parameters.family not in FAMILIES:
+        raise DataError(
+            "difficulties are updated in banks of right and wrong answers or of counts, got family "
+            f"{whole.parameters.family!r}. Take parameters='all'."
+        )
+    if not np.isfinite(whole.calibration.item_covariance).all():
+        raise DataError(
+            "difficulties are updated by the errors that they have, and this bank's calibration gave none. Take "
+            "parameters='all'."
+        )
+    calibration, given = whole.calibration, whole.responses.take(models=np.flatnonzero(added))
+    scenarios = given.items["scenario"].to_list()
+    progress("updating difficulties", 0.0)
+    found = update_intercepts(
+        whole.parameters,
+        calibration.item_covariance,
+        binary(whole, given.responses, scenarios),
+        calibration.prior,
+        n_trials=trials_of(whole, given),
+    )
+    items = replace(whole.parameters, intercept=found.intercept)
+    values = binary(whole, whole.responses.responses, scenarios)
+    abilities = map_abilities(items, values, calibration.prior, n_trials=trials_of(whole, whole.responses))
+    progress("updating difficulties", 1.0)
+    changed = replace(
+        calibration,
+        parameters=items,
+        item_covariance=updated_covariance(calibration.item_covariance, found.information),
+        abilities=abilities.theta,
+        ability_covariance=abilities.covariance,
+    )
+    link = Link("difficulties", n_models=int(added.sum()), n_items=int((found.information > 0.0).sum()))
+    return replace(whole, calibration=changed, responses=_learnt(whole.responses, added)), link
+
+
+def _with_new_parameters(whole: Bank, added: BoolArray, progress: ProgressCallback) -> tuple[Bank, Link | None]:
+    """Calibrate everything anew on the models whose items were not chosen by their own answers."""
+    usable = is_usable(whole.responses.models)
+    if not (usable & added).any():
+        way_out = remedy(
+            "Take parameters='difficulties', or say how items were chosen (how).",
+            "Take --parameters difficulties, or say how items were chosen (--how).",
+        )
+        raise DataError(
+            f"'all' learns from models whose items were complete, random or the same for all, and of the {added.sum()} "
+            f"added ones none is known to be such. {way_out}"
+        )
+    if not usable.all():
+        names = [name for name, is_in in zip(whole.responses.model_ids, usable, strict=True) if not is_in]
+        warn(
+            f"items of {len(names)} models were chosen by their own answers, or nobody said how: these are left out of "
+            f"the calibration and then placed on its scale: {shown(names)}.",
+            DataWarning,
+        )
+    fitted = calibrate(
+        whole.responses.take(models=np.flatnonzero(usable)), spec_of(whole.calibration), progress=progress
+    )
+    values = binary(
+        replace(whole, calibration=fitted), whole.responses.responses, whole.responses.items["scenario"].to_list()
+    )
+    trials = trials_of(whole, whole.responses)
+    trials = None if trials is None else trials[~usable]
+    others = map_abilities(fitted.parameters, values[~usable], fitted.prior, n_trials=trials)
+    n_dims = fitted.n_dims
+    abilities, covariance = np.empty((whole.n_models, n_dims)), np.empty((whole.n_models, n_dims, n_dims))
+    abilities[usable], covariance[usable] = fitted.abilities, fitted.ability_covariance
+    abilities[~usable], covariance[~usable] = others.theta, others.covariance
+    changed = replace(fitted, abilities=abilities, ability_covariance=covariance)
+    return replace(whole, calibration=changed, responses=_learnt(whole.responses, usable)), None
+
+
+def _learnt(responses: ResponseMatrix, rows: BoolArray) -> ResponseMatrix:
+    """Say in the model table that parameters rest on these models from now on."""
+    models = responses.models.with_columns(pl.when(pl.Series(rows)).then(None).otherwise(pl.col(ADDED)).alias(ADDED))
+    return responses.with_tables(models=models)
+
+
+MOST_STEPS = 50
+TOLERANCE = 1e-8
+"""Of the last step of an intercept, in logits."""
+LONGEST_STEP = 2.0
+"""In logits: Newton's parabola is good near its vertex only."""
+N_QUADRATURE = 3
+
+
+class UpdatedIntercepts(NamedTuple):
+    """Intercepts and the information that the answers added, each (n_items,)."""
+
+    intercept: FloatArray
+    information: FloatArray
+
+
+def update_intercepts(
+    items: ItemParameters,
+    item_covariance: FloatArray,
+    responses: FloatArray,
+    prior: AbilityPrior,
+    *,
+    n_trials: FloatArray | None = None,
+) -> UpdatedIntercepts:
+    """Find the mode of each item's intercept given new answers, with its present value and error as the prior.
+
+    ``argmax_c sum_l E[log P(y_l | a theta_l + c)] - (c - c_0)^2 / (2 v)``, with the slopes a as they are, the
+    expectation over the posterior of each model's ability at the present parameters, and v the variance of the
+    intercept given the slopes. Where items were chosen by the models' own answers this does little harm, whereas new
+    slopes would come out too steep for the items that looked steep and were therefore asked.
+    Responses (n_models, n_items) are of models that the present parameters do not rest on, NaN where missing;
+    covariances (n_items, n_dims + 1, n_dims + 1) of (loadings, intercept).
+    """
+    nodes = ability_nodes(items, responses, prior, n_trials=n_trials, n_quadrature=N_QUADRATURE)
+    answered = ~np.isnan(responses)
+    values = np.where(answered, responses, 0.0)
+    offsets = [logit(items, nodes.theta[:, q]) - items.intercept for q in range(nodes.theta.shape[1])]
+    slopes, both = item_covariance[:, :-1, :-1], item_covariance[:, :-1, -1]
+    size = np.maximum(np.einsum("ijj->i", item_covariance), 1e-12)
+    ridge = 1e-9 * size[:, None, None] * np.eye(slopes.shape[1])
+    explained = np.einsum("ia,ia->i", both, np.linalg.solve(slopes + ridge, both[..., None])[..., 0])
+    variance = np.maximum(item_covariance[:, -1, -1] - explained, 1e-9 * size)  # of each intercept given the slopes
+    intercept, information = items.intercept.copy(), np.zeros(items.n_items)
+    for _ in range(MOST_STEPS):
+        gradient, information = np.zeros(items.n_items), np.zeros(items.n_items)
+        for q, offset in enumerate(offsets):
+            x, weight = offset + intercept, answered * nodes.weights[:, q, None]
+            gradient += (weight * families.likelihood_terms(items, x, values, n_trials).slope).sum(axis=0)
+            information += (weight * families.information_weights(items, x, n_trials)).sum(axis=0)
+        step = (gradient - (intercept - items.intercept) / variance) / (information + 1.0 / variance)
+        intercept += np.clip(step, -LONGEST_STEP, LONGEST_STEP)
+        if np.abs(step).max() < TOLERANCE:
+            break
+    return UpdatedIntercepts(intercept, information)
+
+
+def updated_covariance(covariance: FloatArray, information: FloatArray) -> FloatArray:
+    """Add information (n_items,) about the intercepts to covariances (n_items, n_dims + 1, n_dims + 1)."""
+    column = covariance[:, :, -1]
+    share = information / (1.0 + information * covariance[:, -1, -1])  # Sherman and Morrison
+    result: FloatArray = covariance - share[:, None, None] * column[:, :, None] * column[:, None, :]
+    return result

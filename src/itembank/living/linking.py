@@ -1,0 +1,397 @@
+"""What links new items to a bank: the answers, put together and checked, and kernels that judge the link."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+from scipy.optimize import least_squares
+from scipy.special import expit
+
+from itembank.bank.banks import Bank
+from itembank.calibration.calibrate import known_lower_asymptote
+from itembank.errors import DataError, DataWarning, shown, warn
+from itembank.irt import families
+from itembank.irt.bernoulli import logit
+from itembank.irt.binarise import apply_thresholds, item_thresholds
+from itembank.irt.family_names import COUNTS, GRADED, WITH_PRECISION, Family
+from itembank.irt.newton import map_abilities
+from itembank.irt.parameters import AbilityPrior, ItemParameters
+from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+from itembank.numerics.ties import first_largest, rounded
+from itembank.progress import ProgressCallback, silent
+from itembank.responses.responses import ResponseMatrix
+
+
+@dataclass(frozen=True, slots=True)
+class LinkingData:
+    """Answers of n_models linking models to n_old items of a bank and to n_new others."""
+
+    old: ItemParameters  # Of the n_old items, on the bank's scale
+    old_responses: FloatArray  # (n_models, n_old): NaN where missing
+    new_responses: FloatArray  # (n_models, n_new): NaN where missing
+    new_lower: FloatArray  # (n_new,): Known chance of guessing a new item right
+    prior: AbilityPrior  # Of ability, as the bank has it
+    # (n_models, n_old), (n_models, n_new),: Trials behind each response of a bank of counts.
+    old_trials: FloatArray | None = None
+    new_trials: FloatArray | None = None  # (n_models, n_old), (n_models, n_new),
+
+    @property
+    def family(self) -> Family:
+        """Distribution of a response."""
+        return self.old.family
+
+    @property
+    def n_models(self) -> int:
+        """Number of linking models."""
+        return int(self.new_responses.shape[0])
+
+    @property
+    def n_new(self) -> int:
+        """Number of new items."""
+        return int(self.new_responses.shape[1])
+
+    @property
+    def responses(self) -> FloatArray:
+        """Responses to the old items, then to the new ones, (n_models, n_old + n_new)."""
+        return np.concatenate([self.old_responses, self.new_responses], axis=1)
+
+    @property
+    def trials(self) -> FloatArray | None:
+        """Trials behind `responses`."""
+        if self.old_trials is None or self.new_trials is None:
+            return None
+        return np.concatenate([self.old_trials, self.new_trials], axis=1)
+
+    def take_models(self, models: IntArray | BoolArray) -> "LinkingData":
+        """Return the answers of some models."""
+        return replace(
+            self,
+            old_responses=self.old_responses[models],
+            new_responses=self.new_responses[models],
+            old_trials=None if self.old_trials is None else self.old_trials[models],
+            new_trials=None if self.new_trials is None else self.new_trials[models],
+        )
+
+    def without_old(self, dropped: BoolArray) -> "LinkingData":
+        """Return the data without the old items marked in `dropped` (n_old,)."""
+        kept = np.flatnonzero(~dropped)
+        return replace(
+            self,
+            old=self.old.take(kept),
+            old_responses=self.old_responses[:, kept],
+            old_trials=None if self.old_trials is None else self.old_trials[:, kept],
+        )
+
+
+LEAST_MODELS = 3
+"""Linking models: two cannot show that they differ in how they do on the new items."""
+FEW_MODELS = 10
+LEAST_OLD_ANSWERS = 10
+"""Answers to old items of a model that links: fewer do not say where it stands."""
+
+
+@dataclass(frozen=True, slots=True)
+class LinkingAnswers:
+    """What links, with its ids."""
+
+    data: LinkingData
+    responses: ResponseMatrix  # Of the linking models to the new items alone
+    old: IntArray  # (n_old,): Positions in the bank of the old items
+
+
+def linking_answers(bank: Bank, responses: ResponseMatrix) -> LinkingAnswers:
+    """Gather the answers of all models that answered old and new items.
+
+    A model that the bank has already need not answer the old items again: its answers are the bank's. Old items that
+    nobody answered or that told no models apart do not link.
+    """
+    bank.check_responses("New items need")
+    if bank.calibration.item_model == "bifactor":
+        raise DataError(
+            "items are added to banks whose abilities count in all items, got item_model 'bifactor', with one for "
+            "each scenario. Calibrate a bank of all items anew."
+        )
+    if bank.parameters.family in (*WITH_PRECISION, GRADED):
+        part = "steps" if bank.parameters.family == GRADED else "precision"
+        raise DataError(
+            f"items are added to banks of right and wrong answers or of counts, got family {bank.parameters.family!r}, "
+            f"whose {part} a few models cannot tell. Calibrate a bank of all items anew."
+        )
+    known = {name: place for place, name in enumerate(bank.item_ids)}
+    is_new = np.array([name not in known for name in responses.item_ids], dtype=bool)
+    if not is_new.any():
+        raise DataError(
+            f"some items must be new to the bank, and all {responses.n_items} are in it already. "
+            "To add models to it, use add_models (itembank bank add-models)."
+        )
+    new = responses.take(items=np.flatnonzero(is_new))
+    old_values, old_trials = _old_answers(bank, responses)
+    links = _linking_models(new, old_values, responses.model_ids)
+    new = new.take(models=links)
+    unanswered = np.flatnonzero(~new.observed.any(axis=0))
+    if unanswered.size:
+        raise DataError(
+            f"every new item must have answers of linking models, got none for {unanswered.size} of {new.n_items}: "
+            f"{shown([new.item_ids[k] for k in unanswered])}. Run them, or leave these items out."
+        )
+    old = np.flatnonzero(~np.isnan(old_values[links]).all(axis=0) & ~bank.calibration.is_degenerate)
+    data = LinkingData(
+        bank.parameters.take(old),
+        binary(bank, old_values[links][:, old], [bank.responses.items["scenario"][int(k)] for k in old]),
+        binary(bank, new.responses, new.items["scenario"].to_list()),
+        new_lower_asymptotes(bank, new),
+        bank.calibration.prior,
+        None if old_trials is None else old_trials[links][:, old],
+        trials_of(bank, new),
+    )
+    return LinkingAnswers(data, new, old)
+
+
+def binary(bank: Bank, values: FloatArray, scenarios: list[str]) -> FloatArray:
+    """Make responses binary where those of the bank's calibration were."""
+    thresholds = bank.calibration.thresholds
+    if thresholds:
+        values = apply_thresholds(values, item_thresholds(thresholds, scenarios))
+    if bank.parameters.family == "bernoulli" and not np.isin(values[~np.isnan(values)], (0.0, 1.0)).all():
+        raise DataError(
+            "new responses must be 0 or 1, as those of the bank's calibration, got others, and the bank has "
+            f"no threshold for {shown(sorted(set(scenarios) - set(thresholds)) or sorted(set(scenarios)))}. "
+            "Make them binary, or calibrate a bank of all responses anew."
+        )
+    return values
+
+
+def trials_of(bank: Bank, responses: ResponseMatrix) -> FloatArray | None:
+    """Trials behind each response for a bank of counts, 0 where missing; None for others."""
+    if bank.parameters.family not in COUNTS:
+        return None
+    if responses.n_trials is None:
+        return responses.observed.astype(np.float64)
+    return np.where(responses.observed, responses.n_trials, 0).astype(np.float64)
+
+
+def new_lower_asymptotes(bank: Bank, new: ResponseMatrix) -> FloatArray:
+    """Chance of guessing each new item, where the bank was calibrated with known guessing."""
+    if not np.any(bank.parameters.lower_asymptote > 0.0):
+        return np.zeros(new.n_items)
+    return known_lower_asymptote(new.items)
+
+
+def _old_answers(bank: Bank, responses: ResponseMatrix) -> tuple[FloatArray, FloatArray | None]:
+    """Answers (n_models, n_bank_items) to the bank's items: the bank's own of its models, and those given here."""
+    shape = (responses.n_models, bank.n_items)
+    values = np.full(shape, np.nan)
+    trials = None if bank.parameters.family not in COUNTS else np.zeros(shape)
+    row_of = {name: row for row, name in enumerate(bank.responses.model_ids)}
+    both = [(row, row_of[name]) for row, name in enumerate(responses.model_ids) if name in row_of]
+    place = {name: k for k, name in enumerate(bank.item_ids)}
+    common = [(k, place[name]) for k, name in enumerate(responses.item_ids) if name in place]
+    given = responses.take(items=np.array([k for k, _ in common], dtype=np.int64))
+    same = [(row, row) for row in range(responses.n_models)]
+    # the bank's come last: an answer that it has stays
+    sources = [(given, np.array([k for _, k in common], dtype=np.int64), same)]
+    sources.append((bank.responses, np.arange(bank.n_items), both))
+    for source, columns, rows in sources:
+        counted = trials_of(bank, source)
+        for row, its_row in rows:
+            answered = (
+                source.observed[its_row] if source is not bank.responses else ~np.isnan(source.responses[its_row])
+            )
+            values[row, columns[answered]] = source.responses[its_row, answered]
+            if trials is not None and counted is not None:
+                trials[row, columns[answered]] = counted[its_row, answered]
+    return values, trials
+
+
+def _linking_models(new: ResponseMatrix, old_values: FloatArray, model_ids: list[str]) -> IntArray:
+    """Rows of the models that link; says which others do not."""
+    enough_old = (~np.isnan(old_values)).sum(axis=1) >= LEAST_OLD_ANSWERS
+    answers_new = new.observed.any(axis=1)
+    left_out = [model_ids[k] for k in np.flatnonzero(answers_new & ~enough_old)]
+    links = np.flatnonzero(answers_new & enough_old)
+    if links.size < LEAST_MODELS:
+        raise DataError(
+            f"a link needs at least {LEAST_MODELS} models that answered new items and {LEAST_OLD_ANSWERS} or more of "
+            f"the bank's, got {links.size}"
+            + (f"; too few answers to the bank's items: {shown(left_out)}" if left_out else "")
+            + ". Run models of the bank on the new items: their old answers are known."
+        )
+    if left_out:
+        warn(
+            f"models with fewer than {LEAST_OLD_ANSWERS} answers to the bank's items do not link: {shown(left_out)}.",
+            DataWarning,
+        )
+    if links.size < FEW_MODELS:
+        warn(
+            f"{links.size} models link; {FEW_MODELS} to 20 that span the bank's abilities are enough, and with fewer "
+            "scores on the new items may be off by more than a point: mind the linking error.",
+            DataWarning,
+        )
+    return links
+
+
+LARGEST_DISPLACEMENT = 0.5
+"""In logits (Wright and Douglas 1976)."""
+LARGEST_Z = 2.5
+"""Displacements in standard errors."""
+LARGEST_ERROR = 1.0
+"""In logits: where a displacement is known less well, a few answers that are hard to believe look like a moved item."""
+MOST_UNLINKED = 0.2
+"""Fraction of the old items that may be taken out of a link: beyond that it is not the items that moved."""
+
+
+class Displacements(NamedTuple):
+    """Of the n_old items of a link."""
+
+    # (n_old,): Logits by which the item is easier for the linking models than for the bank's; NaN where none answered
+    # it.
+    value: FloatArray
+    standard_error: FloatArray  # (n_old,)
+    is_unlinked: BoolArray  # (n_old,)
+
+
+def displacements(
+    data: LinkingData, linked: LinkingData, intercept_variance: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Find each old item's displacement and its standard error, (n_old,) each.
+
+    One Newton step of the intercept, ``d = sum_l s_l / sum_l w_l`` with s the slope and w the information of each
+    answer in its logit, at the abilities found from the old items that are linked; its variance is ``1 / sum_l w_l``
+    plus the variance of the intercept in the bank. Displacements of the linked items sum to about zero, since ability
+    takes up what they share: where some items moved one way, the others seem to move a little the other way.
+    """
+    abilities = map_abilities(linked.old, linked.old_responses, data.prior, n_trials=linked.old_trials).theta
+    x = logit(data.old, abilities)
+    answered = ~np.isnan(data.old_responses)
+    responses = np.where(answered, data.old_responses, 0.0)
+    slope = families.likelihood_terms(data.old, x, responses, data.old_trials).slope
+    weights = families.information_weights(data.old, x, data.old_trials)
+    information = np.where(answered, weights, 0.0).sum(axis=0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        value = np.where(information > 0.0, np.where(answered, slope, 0.0).sum(axis=0) / information, np.nan)
+        error = np.sqrt(1.0 / information + intercept_variance)
+    return value, error
+
+
+def drifted_anchors(data: LinkingData, intercept_variance: FloatArray) -> Displacements:
+    """Unlink the item that moved most, find abilities anew, and go on while any moved too far.
+
+    An item moved too far when its displacement is more than 0.5 logits and more than 2.5 standard errors, with an error
+    below one logit; at most a fifth of the items are unlinked.
+    """
+    n_old = data.old.n_items
+    is_unlinked = np.zeros(n_old, dtype=bool)
+    while True:
+        value, error = displacements(data, data.without_old(is_unlinked), intercept_variance)
+        z = np.abs(value / error)
+        too_far = (np.abs(value) > LARGEST_DISPLACEMENT) & (z > LARGEST_Z) & (error < LARGEST_ERROR) & ~is_unlinked
+        if not too_far.any() or is_unlinked.sum() + 1 > MOST_UNLINKED * n_old:
+            return Displacements(value, error, is_unlinked)
+        is_unlinked[np.argmax(np.where(too_far, z, -1.0))] = True
+
+
+LEAST_SLOPE = 1e-3
+"""Of the line; a free calibration without any spread of ability has none."""
+
+
+class ScaleLink(NamedTuple):
+    """``ability = slope * free ability + intercept``."""
+
+    slope: float
+    intercept: float
+
+    def apply(self, loadings: FloatArray, intercept: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Bring loadings (n_items, 1) and intercepts (n_items,) of the free scale onto the other one."""
+        moved = loadings / self.slope
+        return moved, intercept - moved[:, 0] * self.intercept
+
+
+def stocking_lord(old: ItemParameters, free: ItemParameters, theta: FloatArray, weights: FloatArray) -> ScaleLink:
+    """Find the line from a free scale to that of old items (Stocking and Lord 1983).
+
+    Minimises ``sum_q w_q (T_old(theta_q) - T_free((theta_q - B) / A))^2``, with T the sum of the curves of the common
+    items, over slope A and intercept B.
+    Both sets of items are in one dimension and have the old asymptotes; `theta` (n_quadrature,) lies on the old scale.
+    """
+    height = old.upper_asymptote - old.lower_asymptote
+    roots = np.sqrt(weights)
+    wanted = expit(np.outer(theta, old.loadings[:, 0]) + old.intercept) @ height
+
+    def residuals(line: FloatArray) -> FloatArray:
+        x = np.outer((theta - line[1]) / line[0], free.loadings[:, 0]) + free.intercept
+        result: FloatArray = roots * (expit(x) @ height - wanted)
+        return result
+
+    def derivatives(line: FloatArray) -> FloatArray:
+        away = (theta - line[1]) / line[0]
+        sigmoid = expit(np.outer(away, free.loadings[:, 0]) + free.intercept)
+        rise = roots * ((sigmoid * (1.0 - sigmoid)) @ (height * free.loadings[:, 0])) / line[0]
+        return np.column_stack([-rise * away, -rise])
+
+    bounds = ([LEAST_SLOPE, -np.inf], [np.inf, np.inf])
+    found = least_squares(residuals, np.array([1.0, 0.0]), derivatives, bounds=bounds, xtol=1e-12, ftol=1e-12)
+    return ScaleLink(float(found.x[0]), float(found.x[1]))
+
+
+MOST_GROUPS = 10
+"""Links that are made again: with more linking models, groups of them are left out."""
+
+
+def jackknife_error(
+    data: LinkingData,
+    scores: Callable[[LinkingData], FloatArray],
+    strength: FloatArray,
+    *,
+    progress: ProgressCallback = silent,
+) -> FloatArray:
+    """Find the standard error of what a link says, ``sqrt((G - 1) / G sum_g (s_g - mean s)^2)``.
+
+    Leaving models out takes in what no information matrix does: that models differ in how they do on the new items
+    compared with the old ones. Groups are alike in strength, so that what is left still spans the abilities.
+    `scores` gives (n_points,) of linking data, such as the expected score on the new items at some abilities;
+    `strength` (n_models,) is that of the linking models.
+    """
+    n_groups = min(MOST_GROUPS, data.n_models)
+    group = np.empty(data.n_models, dtype=np.int64)
+    group[np.argsort(rounded(strength), kind="stable")] = np.arange(data.n_models) % n_groups
+    found = []
+    for one in range(n_groups):
+        progress("linking error", one / n_groups)
+        found.append(scores(data.take_models(group != one)))
+    result: FloatArray = np.sqrt((n_groups - 1) * np.var(np.stack(found), axis=0))
+    return result
+
+
+OUTER = (0.025, 0.975)
+"""Quantiles between which a bank's scores range: one odd model should not set it."""
+
+
+def covered_range(strength: FloatArray, known: FloatArray) -> float:
+    """Part of the range of known scores (n_known,) that those of linking models (n_models,) span, 0 to 1."""
+    low, high = np.quantile(known, OUTER)
+    if high <= low:
+        return 1.0
+    span = np.clip([strength.min(), strength.max()], low, high)
+    return float((span[1] - span[0]) / (high - low))
+
+
+def spread_over(
+    known: FloatArray, strength: FloatArray, known_ids: Sequence[str], taken: Sequence[str], n_models: int
+) -> tuple[str, ...]:
+    """Choose models of the bank that fill the widest gaps, one after the other, by their scores.
+
+    `known` (n_known,) are scores of the bank's models and `strength` (n_models,) those of the linking models, whose ids
+    are `taken`.
+    """
+    low, high = np.quantile(known, OUTER)
+    is_free = np.array([name not in set(taken) for name in known_ids]) & (known >= low) & (known <= high)
+    chosen: list[int] = []
+    reached = strength
+    while len(chosen) < n_models and is_free.any():
+        gap = np.where(is_free, np.abs(known[:, None] - reached).min(axis=1), -np.inf)
+        best = int(first_largest(gap))
+        chosen.append(best)
+        is_free[best] = False
+        reached = np.append(reached, known[best])
+    return tuple(known_ids[k] for k in chosen)

@@ -1,0 +1,258 @@
+"""What may be published: no questions, answers, secrets or data, of models what is needed, and task files."""
+
+import dataclasses
+import json
+import os
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from itembank.bank.bank_records import RECORD, is_own_file, read_record
+from itembank.bank.bank_views import whole_bank
+from itembank.bank.banks import Bank
+from itembank.bank.marks import ADDED, ANSWERED_HOW
+from itembank.errors import DataError, did_you_mean, remedy, shown
+from itembank.pages.model_columns import tells_of_models
+from itembank.readers.compute import FINAL_COLUMN, PARAMETER_COLUMNS, RECIPE_COLUMNS, TOKEN_COLUMNS
+from itembank.responses.prompts import IN_WORDS, PROMPT_SETTINGS
+from itembank.responses.score_names import EXTERNAL
+from itembank.responses.secrets import holds_secret, is_secret, without_secrets
+
+QUESTIONS = {
+    *("question", "questions", "prompt", "prompts", "text", "doc", "document", "query", "input", "inputs", "passage"),
+    *("context", "choices", "options", "arguments", "instruction", "statement", "problem", "rubric", "reference"),
+}
+"""Names, or last parts of names, of columns of text that hold questions."""
+ANSWERS = {"answer", "answers", "target", "targets", "correct", "gold", "solution", "label"}
+"""The same of columns that hold answers, be they text or numbers."""
+LONG = 50
+"""Characters of a text with spaces that nobody would take for an id or a category."""
+OF_MODELS = {
+    *("model_id", ANSWERED_HOW, ADDED, "is_partial", "n_items_run", "n_items_full", "run_date"),
+    *("prompt_hash", "n_shot", "num_fewshot", "harness", "chat_template"),
+    *(*PARAMETER_COLUMNS, *TOKEN_COLUMNS, *RECIPE_COLUMNS, FINAL_COLUMN, "flops", "step"),
+}
+"""Columns of models that estimates, forecasts, checks and laws look for; others have names that say what they tell."""
+OF_RELEASES = "_version"
+LONGEST_SETTING = 200
+"""Characters of what `prompt_settings` says of one setting."""
+
+
+def for_publication(bank: Bank, included: Collection[str] = (), dropped: Collection[str] = ()) -> Bank:
+    """Return the bank as it may be published: without columns of models that nothing needs and nobody asked for.
+
+    `included` are columns of items that may be published although they look like questions or answers, and further ones
+    of models; `dropped` are columns that stay here.
+    """
+    kept = without_columns(bank, dropped)
+    check_no_questions(kept, included)
+    kept = without_columns(kept, [name for name in left_out_of_models(kept) if name not in included])
+    _check_no_secrets(kept)
+    return kept
+
+
+def left_out(bank: Bank, published: Bank) -> tuple[str, ...]:
+    """Columns of a bank's tables that the published one is without; those of models go with the models."""
+    pairs = [(bank.responses.items, published.responses.items)]
+    pairs += [] if published.published else [(bank.responses.models, published.responses.models)]
+    return tuple(name for whole, kept in pairs for name in whole.columns if name not in kept.columns)
+
+
+def left_out_of_models(bank: Bank) -> list[str]:
+    """Columns of models that are published only when they are asked for."""
+    return [name for name in whole_bank(bank).responses.models.columns if not _is_needed(name)]
+
+
+def _is_needed(name: str) -> bool:
+    """Whether a column of models is one that itembank may need of a bank."""
+    if name in OF_MODELS or name.startswith(EXTERNAL) or name.endswith(OF_RELEASES):
+        return True
+    return tells_of_models(name) and not is_secret(name)
+
+
+def _check_no_secrets(bank: Bank) -> None:
+    """Refuse texts that hold what no importer keeps any more: tokens, passwords, home folders."""
+    responses = whole_bank(bank).responses
+    columns = [column for column in responses.models if column.dtype == pl.String]
+    columns += [responses.items[PROMPT_SETTINGS]] if PROMPT_SETTINGS in responses.items.columns else []
+    for column in columns:
+        name, texts = column.name, column.cast(pl.String).drop_nulls().unique(maintain_order=True).to_list()
+        found = sum(without_secrets(text) != text for text in texts)
+        if found:
+            leave_out = remedy("drop_columns=", "--drop-column")
+            remedied = (
+                "Read the logs again: ids are then without" if name == "model_id" else f"Leave it out ({leave_out})"
+            )
+            raise DataError(
+                f"a bank that is published must hold no secrets and no home folders, and {found} values of column "
+                f"{name!r} do. {remedied}."
+            )
+
+
+def check_no_questions(bank: Bank, included: Collection[str] = ()) -> None:
+    """Refuse item columns that look like questions or answers, but for those that are to be published all the same."""
+    responses = whole_bank(bank).responses  # items that were retired are published, too
+    known = {*responses.items.columns, *responses.models.columns}
+    unknown = [name for name in included if name not in known]
+    if unknown:
+        near = did_you_mean(unknown, known)
+        raise DataError(f"columns to be included must be of the bank's items or models, got {shown(unknown)}.{near}")
+    found = [name for name in question_columns(bank) if name not in included]
+    if found:
+        leave_out = remedy("drop_columns=", "--drop-column")
+        include = remedy("include_columns=", "--include-column")
+        raise DataError(
+            f"a bank that is published must hold no questions and no answers, and columns {shown(found)} of its items "
+            f"look like it. Leave them out ({leave_out}), or say that they may be published ({include})."
+        )
+
+
+def question_columns(bank: Bank) -> list[str]:
+    """Columns of items that look like questions or answers."""
+    items = whole_bank(bank).responses.items
+    return [name for name in items.columns if _looks_like_text(items[name])]
+
+
+def without_columns(bank: Bank, names: Collection[str]) -> Bank:
+    """Return the bank without some columns of its items or models."""
+    items, models = bank.responses.items, bank.responses.models
+    fixed = {"item_id", "scenario", "subscenario", "model_id"}
+    wrong = [name for name in names if name in fixed or name not in {*items.columns, *models.columns}]
+    if wrong:
+        raise DataError(f"columns to be left out must be further columns of the bank's tables, got {shown(wrong)}.")
+    if not names:
+        return bank
+    slim = _slim(bank, names)
+    if slim.whole is not None:
+        slim = dataclasses.replace(slim, whole=_slim(slim.whole, names))
+    slim.cache.share(bank.cache)
+    return slim
+
+
+def _slim(bank: Bank, names: Collection[str]) -> Bank:
+    items, models = (table.drop(names, strict=False) for table in (bank.responses.items, bank.responses.models))
+    return dataclasses.replace(bank, responses=bank.responses.with_tables(items=items, models=models))
+
+
+def _looks_like_text(column: pl.Series) -> bool:
+    """Whether a column's name tells that it holds questions or answers, or its content that it is prose or nested."""
+    word = column.name.lower().rpartition(".")[2].rpartition("_")[2]
+    if word in ANSWERS or (word in QUESTIONS and not column.dtype.is_numeric()):
+        return True
+    if column.dtype.is_nested():
+        return column.dtype not in (pl.List(pl.Int64), pl.List(pl.Float64))
+    if column.dtype != pl.String:
+        return False
+    texts = column.drop_nulls()
+    if column.name == PROMPT_SETTINGS:
+        return not all(map(_are_settings, texts.unique().to_list()))
+    is_long = (texts.str.len_chars() > LONG) & texts.str.contains(r"\s\S+\s\S+\s")
+    return bool(is_long.any())
+
+
+def _are_settings(text: str) -> bool:
+    """Whether a text is what `settings_text` writes, each value a number or a short text."""
+    try:
+        content = json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(content, dict) and all(
+        name in IN_WORDS and not isinstance(value, dict | list) and len(str(value)) <= LONGEST_SETTING
+        for name, value in content.items()
+    )
+
+
+BANK = "bank"
+"""The folder among tasks that holds the bank once more, for the tasks to estimate with."""
+CODE = (".yaml", ".yml", ".py")
+DATA = (
+    *(".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".txt"),
+    *(".parquet", ".arrow", ".gz", ".zst", ".bz2", ".xz", ".zip"),
+)
+MADE = frozenset({"README.md", "selection.json"})
+"""Files that `itembank export lm-eval-tasks` writes beside the tasks and the bank."""
+FEWSHOT_SEED = 1234
+"""By which the harness draws few-shot examples unless it is told otherwise."""
+MOST_BYTES = 2**20
+"""Of a task file or module; whatever is longer holds data."""
+
+
+def check_task_files(folder: Path, bank: Bank, *, with_data: bool = False) -> list[Path]:
+    """Return the files of a folder of tasks that may be published, relative to it."""
+    files, refused = [], []
+    for path in _everything(folder):
+        reason = _refusal(path, path.relative_to(folder), with_data=with_data)
+        if reason:
+            refused.append(f"{path.relative_to(folder).as_posix()} ({reason})")
+        elif not path.is_dir():
+            files.append(path.relative_to(folder))
+    if refused:
+        raise DataError(
+            f"{folder} must hold task files (.yaml), modules (.py) and what itembank writes, got {shown(refused, 20)}. "
+            "Take them out, or publish the folder again"
+            + (
+                "."
+                if with_data
+                else f"; data may go where you say so ({remedy('include_data=True', '--include-data')})."
+            )
+        )
+    if (folder / BANK / RECORD).is_file() and read_record(folder / BANK)["bank_id"] != bank.bank_id:
+        raise DataError(f"{folder / BANK} must be the bank that is published, got another. Publish the folder again.")
+    return files
+
+
+def _everything(folder: Path) -> Iterator[Path]:
+    """Files, links and dot folders, in order; links are not followed, and what Python compiled is passed over."""
+    for place, folders, names in os.walk(folder, followlinks=False):
+        special = [name for name in folders if name.startswith(".") or (Path(place) / name).is_symlink()]
+        folders[:] = sorted(set(folders) - {*special, "__pycache__"})
+        yield from (Path(place) / name for name in sorted([*names, *special]))
+
+
+def _refusal(path: Path, name: Path, *, with_data: bool) -> str:
+    """Say why a file may not be published; nothing where it may."""
+    is_hidden = name.name.startswith(".")
+    if path.is_symlink() or is_hidden or not path.is_file():
+        return "a link" if path.is_symlink() else "a dot file" if is_hidden else "no ordinary file"
+    if name.as_posix() in MADE or _is_of_bank(name):
+        return ""
+    if is_data(name):
+        return "" if with_data else "data"
+    if not (name.suffix.lower() in CODE or (not name.suffix and name.name.endswith("yaml"))):
+        return "neither a task file nor a module"
+    if path.stat().st_size <= MOST_BYTES:
+        text = path.read_bytes().decode("utf-8", errors="replace")
+        return "with a secret or a home folder in it" if holds_secret(text) else ""
+    return f"longer than {MOST_BYTES:,} bytes"
+
+
+def is_data(name: Path) -> bool:
+    """Whether a file among tasks, relative to their folder, holds data of theirs."""
+    return name.suffix.lower() in DATA and name.as_posix() not in MADE and not _is_of_bank(name)
+
+
+def _is_of_bank(name: Path) -> bool:
+    """Whether a file is one of those that a bank in the folder is made of."""
+    return name.parts[:1] == (BANK,) and is_own_file("/".join(name.parts[1:]))
+
+
+def file_sizes(folder: Path) -> dict[str, int]:
+    """Bytes of every file below a folder, by its path in order."""
+    files = {path.relative_to(folder).as_posix(): path.stat().st_size for path in folder.rglob("*") if path.is_file()}
+    return dict(sorted(files.items()))
+
+
+def harness_arguments(settings: Mapping[str, Mapping[str, Any]], tasks: Iterable[str]) -> str:
+    """Return what the command of lm-evaluation-harness needs for prompts of these tasks that no task file can set."""
+    found = [settings.get(task, {}) for task in tasks]
+    has_template = bool(found) and all(one.get("chat_template") is True for one in found)
+    turns = {one["fewshot_as_multiturn"] for one in found if isinstance(one.get("fewshot_as_multiturn"), bool)}
+    seeds = {one["fewshot_seed"] for one in found if type(one.get("fewshot_seed")) is int} - {FEWSHOT_SEED}
+    words = [
+        *(["--apply_chat_template"] if has_template else []),
+        *([f"--fewshot_as_multiturn {str(turns.pop()).lower()}"] if has_template and len(turns) == 1 else []),
+        *([f"--seed 0,1234,1234,{seeds.pop()}"] if len(seeds) == 1 else []),
+    ]
+    return "".join(f" {word}" for word in words)

@@ -1,0 +1,94 @@
+import dataclasses
+import warnings
+
+import numpy as np
+import pytest
+
+from itembank.bank.bank_views import bank_for, check_made_for, repeatable
+from itembank.banks import Link, Operation, descendant, retire, whole_bank, with_target
+from itembank.errors import DataError, DataWarning
+from itembank.estimation.estimate import estimate
+from itembank.planning.select import select
+from tests.bank.banks import make_bank
+from tests.living.living import named_bank
+from tests.living.test_descendants import with_intercepts, with_models
+
+LINK = Link("fixed", 3, 30)
+
+
+@pytest.fixture(scope="module")
+def bank():
+    return named_bank()
+
+
+@pytest.fixture(scope="module")
+def selection(bank):
+    return select(bank, 6, method="random", rng=0)
+
+
+def test_a_selection_names_what_it_is_for(tmp_path, bank, selection):
+    selection.save(tmp_path / "selection.json")
+    again = type(selection).load(tmp_path / "selection.json")
+    assert (again.target, again.target_digest) == ("quiz@1", bank.target_digest)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda bank: descendant(bank, with_models(bank, 2), Operation("add-models")),
+        lambda bank: descendant(bank, with_intercepts(bank, 0.1), Operation("recalibrate", link=LINK)),
+        lambda _: make_bank(seed=4),  # another calibration of the same items
+    ],
+)
+def test_a_selection_goes_with_every_bank_of_the_same_score(bank, selection, change):
+    other = change(bank)
+    assert other.bank_id != bank.bank_id
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        check_made_for(other, selection)
+
+
+def test_a_selection_goes_with_descendants_that_still_count_all_its_items(bank, selection):
+    unused = next(item for item in bank.item_ids if item not in selection.item_ids)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        check_made_for(retire(bank, [unused], reason="bad"), selection)
+        check_made_for(
+            retire(bank, [unused], reason="bad"), dataclasses.replace(selection, target="", target_digest="")
+        )
+    without = retire(bank, selection.item_ids[:1], reason="bad")
+    with pytest.raises(DataError, match=r"and 1 of 6 do not any more: .*with_target\(bank, 'quiz@1'\)"):
+        check_made_for(without, selection)
+    check_made_for(with_target(without, "quiz@1"), selection)
+
+
+@pytest.mark.usefixtures("few_folds")
+def test_a_choice_is_repeated_without_what_was_retired(bank):
+    chosen = select(bank, 6, method="anchor-irt", rng=0, excluded=["math/0", "law/2"])
+    clean = retire(bank, ["math/0"], reason="bad")
+    assert repeatable(bank, chosen) is chosen
+    assert repeatable(clean, chosen).recipe["excluded"] == ["law/2"]
+    odd = dataclasses.replace(chosen, recipe={"excluded": 5})
+    assert repeatable(clean, odd) is odd
+    some = bank.responses.take(models=np.arange(2))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        estimate(clean, some.take(items=some.item_indices(chosen.item_ids)), selection=chosen, method="p-irt")
+
+
+def test_a_stranger_s_selection_is_warned_of(bank, selection):
+    stranger = dataclasses.replace(selection, bank="0" * 12, target_digest="1" * 12)
+    with pytest.warns(DataWarning, match="was made for bank 000000000000, not"):
+        check_made_for(bank, stranger)
+
+
+def test_sessions_go_on_with_descendants_that_give_their_score(bank):
+    made_for = (bank.bank_id, bank.target_digest)
+    grown = descendant(bank, with_models(bank, 2), Operation("add-models"))
+    assert bank_for(bank, *made_for) is bank
+    assert bank_for(grown, *made_for) is grown
+    clean = retire(grown, ["math/0"], reason="bad")
+    assert bank_for(clean, *made_for).bank_id == grown.bank_id  # the score of before, by today's numbers
+    assert bank_for(make_bank(seed=4), *made_for) is None
+    assert bank_for(grown, bank.bank_id, "") is None
+    assert bank_for(whole_bank(clean), *made_for) is None

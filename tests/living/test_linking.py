@@ -1,0 +1,117 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from itembank.irt.parameters import ItemParameters
+from itembank.living.linking import (
+    ScaleLink,
+    covered_range,
+    displacements,
+    drifted_anchors,
+    jackknife_error,
+    spread_over,
+    stocking_lord,
+)
+from tests.living.answers import answers_to, items_of, linking_data
+
+
+def moved(rng, shift, items, n_models=60):
+    """Answers to old items of which some have become easier by a shift, beginning with the easiest."""
+    data, theta, _ = linking_data(rng, n_models=n_models, n_old=80)
+    easiest = np.argsort(-data.old.intercept)
+    data = replace(data, old=data.old.take(easiest))
+    intercept = data.old.intercept.copy()
+    intercept[items] += shift
+    answers = answers_to(rng, ItemParameters.create(data.old.loadings, intercept), theta)
+    return replace(data, old_responses=answers)
+
+
+def test_items_that_moved_are_unlinked_and_few_others(rng):
+    data = moved(rng, -3.0, [0, 1, 2, 3])
+    found = drifted_anchors(data, np.zeros(80))
+    assert found.is_unlinked[[0, 1, 2, 3]].all()
+    assert found.is_unlinked.sum() <= 6
+    assert (found.value[[0, 1, 2, 3]] < -1.0).all()
+
+
+def test_at_most_a_fifth_is_unlinked(rng):
+    found = drifted_anchors(moved(rng, 3.0, np.arange(0, 80, 2)), np.zeros(80))
+    assert found.is_unlinked.sum() == 16
+
+
+def test_errors_grow_by_what_the_bank_does_not_know(rng):
+    data, _, _ = linking_data(rng, n_models=30)
+    value, error = displacements(data, data, np.zeros(60))
+    same, larger = displacements(data, data, np.full(60, 0.3))
+    np.testing.assert_array_equal(value, same)
+    np.testing.assert_allclose(larger**2 - error**2, 0.3)
+
+
+def test_displacements_of_items_that_did_not_move_have_their_errors(rng):
+    data, _, _ = linking_data(rng, n_models=200, n_old=150)
+    value, error = displacements(data, data, np.zeros(150))
+    assert np.std(value / error) == pytest.approx(1.0, abs=0.25)
+
+
+@pytest.mark.parametrize(("slope", "intercept"), [(1.0, 0.0), (0.6, 1.1), (2.3, -0.8)])
+def test_a_transform_without_noise_is_recovered(rng, slope, intercept):
+    old = items_of(rng, 20)
+    old = ItemParameters.create(old.loadings, old.intercept, rng.uniform(0.0, 0.3, 20))
+    # theta_old = A theta_free + B: a_free = A a, c_free = c + a B
+    free = ItemParameters.create(
+        slope * old.loadings, old.intercept + intercept * old.loadings[:, 0], old.lower_asymptote
+    )
+    theta = np.linspace(-4.0, 4.0, 41)
+    link = stocking_lord(old, free, theta, np.exp(-0.5 * theta**2))
+    assert link == pytest.approx((slope, intercept), abs=1e-6)
+    loadings, moved = link.apply(free.loadings, free.intercept)
+    np.testing.assert_allclose(loadings, old.loadings, atol=1e-5)
+    np.testing.assert_allclose(moved, old.intercept, atol=1e-5)
+
+
+def test_a_link_moves_items_as_it_moves_abilities(rng):
+    items, theta = items_of(rng, 5), rng.normal(size=4)
+    link = ScaleLink(0.7, 0.4)
+    loadings, intercept = link.apply(items.loadings, items.intercept)
+    np.testing.assert_allclose(
+        np.outer(0.7 * theta + 0.4, loadings[:, 0]) + intercept, np.outer(theta, items.loadings[:, 0]) + items.intercept
+    )
+
+
+def mean_of_models(data):
+    return data.new_responses.mean(axis=1).mean(keepdims=True)
+
+
+def test_the_jackknife_of_a_mean_is_its_standard_error(rng):
+    data, _, _ = linking_data(rng, n_models=7)
+    of_models = data.new_responses.mean(axis=1)
+    expected = of_models.std(ddof=1) / np.sqrt(7)
+    assert jackknife_error(data, mean_of_models, of_models)[0] == pytest.approx(expected)
+
+
+def test_groups_of_models_stand_for_many(rng):
+    data, _, _ = linking_data(rng, n_models=40)
+    calls = []
+
+    def counted(part):
+        calls.append(part.n_models)
+        return mean_of_models(part)
+
+    jackknife_error(data, counted, data.new_responses.mean(axis=1))
+    assert calls == [36] * 10
+
+
+def test_the_range_that_linking_models_cover():
+    known = np.linspace(0.0, 1.0, 41)
+    assert covered_range(np.array([0.0, 1.0]), known) == pytest.approx(1.0)
+    assert covered_range(np.array([0.25, 0.725]), known) == pytest.approx(0.5)
+    assert covered_range(np.array([0.5]), np.full(9, 0.5)) == 1.0
+
+
+def test_further_models_fill_the_widest_gaps():
+    known = np.linspace(0.0, 1.0, 11)
+    ids = [f"m{k}" for k in range(11)]
+    found = spread_over(known, np.array([0.5]), ids, ["m5"], 3)
+    assert found[:2] == ("m1", "m9")
+    assert spread_over(known, known, ids, ids, 3) == ()
