@@ -1,42 +1,19 @@
 """Laws of every scenario, from measured abilities."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from itembank.errors import shown
-from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.progress import ProgressCallback, silent
 from itembank.scaling.pretraining.fitting import LawData, LawFit
 from itembank.scaling.pretraining.forecasts import FittedLaw
+from itembank.scaling.pretraining.law_inputs import Measured
 from itembank.scaling.pretraining.law_results import PretrainingLaw, ScenarioLaws
 from itembank.scaling.pretraining.law_spec import PretrainingLawSpec
 from itembank.scaling.pretraining.method_specs import LAWS, PretrainingSettings
 from itembank.scaling.pretraining.runs import Runs
-from itembank.scaling.pretraining.scenario_abilities import ScenarioAbilities, ScenarioScores
-
-
-@dataclass(frozen=True, slots=True)
-class Measured:
-    """Scores and abilities of n_models models, before any law."""
-
-    model_ids: tuple[str, ...]
-    scores: tuple[ScenarioScores, ...]
-    # None where there is no item model: none was wanted, or none could be fitted.
-    abilities: tuple[ScenarioAbilities | None, ...]
-    losses: FloatArray | None  # (n_models, n_scenarios): Mean loss of each model in each scenario
-    message: str  # On scenarios without an item model, and on what stands for the loss
-
-    def take(self, models: IntArray) -> "Measured":
-        """Return the models at these indices."""
-        return Measured(
-            tuple(self.model_ids[row] for row in models.tolist()),
-            tuple(measured.take(models) for measured in self.scores),
-            tuple(None if measured is None else measured.take(models) for measured in self.abilities),
-            None if self.losses is None else self.losses[models],
-            self.message,
-        )
+from itembank.scaling.pretraining.scenario_abilities import ScenarioScores
 
 
 def fit_laws(

@@ -12,12 +12,33 @@ from itembank.progress import ProgressCallback, silent
 from itembank.readers.compute import TrainingCompute
 from itembank.readers.probabilities import clip_probabilities
 from itembank.responses.responses import ResponseMatrix
-from itembank.scaling.pretraining.law_fits import Measured
 from itembank.scaling.pretraining.losses import checked_loss, scenario_losses
 from itembank.scaling.pretraining.measured_abilities import measured_abilities, response_family, scenario_scores
 from itembank.scaling.pretraining.method_specs import TWO_STEP, ItemResponseLaw, PretrainingSettings
 from itembank.scaling.pretraining.runs import Runs, aligned, training_runs
-from itembank.scaling.pretraining.scenario_abilities import ScenarioAbilities
+from itembank.scaling.pretraining.scenario_abilities import ScenarioAbilities, ScenarioScores
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """Scores and abilities of n_models models, before any law."""
+
+    model_ids: tuple[str, ...]
+    scores: tuple[ScenarioScores, ...]
+    # None where there is no item model: none was wanted, or none could be fitted.
+    abilities: tuple[ScenarioAbilities | None, ...]
+    losses: FloatArray | None  # (n_models, n_scenarios): Mean loss of each model in each scenario
+    message: str  # On scenarios without an item model, and on what stands for the loss
+
+    def take(self, models: IntArray) -> "Measured":
+        """Return the models at these indices."""
+        return Measured(
+            tuple(self.model_ids[row] for row in models.tolist()),
+            tuple(measured.take(models) for measured in self.scores),
+            tuple(None if measured is None else measured.take(models) for measured in self.abilities),
+            None if self.losses is None else self.losses[models],
+            self.message,
+        )
 
 
 @dataclass(frozen=True, slots=True)

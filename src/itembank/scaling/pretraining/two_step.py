@@ -9,7 +9,7 @@ from itembank.scaling.pretraining.curve_fitting import CurveFits, fit_curves, sp
 from itembank.scaling.pretraining.law_spec import TwoStep
 from itembank.scaling.pretraining.sigmoid_law import sigmoid_curve, sigmoid_values
 
-STEEPEST = 60.0
+STEEPEST_IN_LOSS = 60.0
 """Slope of the logit in the loss (bits per byte): a score that falls by nine tenths of its range within 0.1 bits."""
 
 LARGEST_LOG_COEFFICIENT = 50.0
@@ -75,7 +75,7 @@ def fit_two_step(
         scores,
         np.broadcast_to(starts, (len(scores), *starts.shape)),
         lower=np.array([0.0, low - 3.0 * span, -1.0, 0.0]),
-        upper=np.array([STEEPEST, high + 3.0 * span, 0.0, 1.0]),
+        upper=np.array([STEEPEST_IN_LOSS, high + 3.0 * span, 0.0, 1.0]),
     )
     return TwoStepFits(first, second, centre)
 
@@ -113,4 +113,4 @@ def _score_starts(low: float, high: float, n_starts: int, rng: np.random.Generat
     span = max(high - low, SMALLEST_SPAN)
     box_low = np.array([1.0 / span, low - 0.5 * span, -1.0, 0.3])
     box_high = np.array([15.0 / span, high, -0.1, 1.0])
-    return spread_points(box_low, np.minimum(box_high, [STEEPEST, np.inf, np.inf, np.inf]), n_starts, rng)
+    return spread_points(box_low, np.minimum(box_high, [STEEPEST_IN_LOSS, np.inf, np.inf, np.inf]), n_starts, rng)

@@ -80,7 +80,10 @@ def sampled_scenarios(
         item_model = None
         if spec is not None:
             try:
-                item_model = _item_model(items, name, columns, spec)
+                if items.bank is not None:
+                    item_model = item_model_of_bank(items.bank, columns)
+                else:
+                    item_model = fitted_item_model(name, items.responses, items.used, columns, spec)
             except DataError as error:
                 notes.append(f"scenario {name!r} has no item model: {error}")
         scenarios.append(SampledScenario(name, columns, items.truth, items.used, item_model))
@@ -93,10 +96,3 @@ def sampled_scenarios(
     for text in notes:
         warn(text, DataWarning)
     return scenarios, notes
-
-
-def _item_model(items: SampledItems, name: str, columns: IntArray, spec: CalibrationSpec) -> ScenarioItemModel:
-    """Take the item model of a scenario from the bank, or fit it."""
-    if items.bank is not None:
-        return item_model_of_bank(items.bank, columns)
-    return fitted_item_model(name, items.responses, items.used, columns, spec)

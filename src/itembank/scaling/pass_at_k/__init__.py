@@ -1,0 +1,1 @@
+"""Repeated samples: pass@k from few of them, and which to buy next."""
