@@ -4,8 +4,8 @@ import numpy as np
 
 from itembank.readers.read import read_responses
 from itembank.studies.simulation.simulate import simulate
+from itembank.studies.simulation.simulation_results import load_truth
 from itembank.studies.simulation.simulation_specs import SimulationSpec
-from itembank.studies.simulation.truth_files import load_truth
 from tests.cli.conftest import spec_file
 
 SHAPE = ("--models", 6, "--items", 80, "--tasks", 3, "--dims", 2)

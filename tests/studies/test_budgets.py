@@ -5,24 +5,23 @@ import pytest
 
 from itembank.errors import DataError, ParameterError
 from itembank.selection.select import select
-from itembank.studies.budgets import item_costs, largest_within, selection_cost
-from itembank.studies.fold_runs import prepare_fold
+from itembank.studies.comparison_study import item_costs, largest_within, prepare_fold, selection_cost
 from itembank.studies.splits import make_folds
 from tests.studies.simulated import make_responses, make_spec
 
-RESPONSES = make_responses()
-FOLD = make_folds(make_spec().splits[0], RESPONSES.models, 1, 3)[0]
+COSTED = make_responses()
+ONE_FOLD = make_folds(make_spec().splits[0], COSTED.models, 1, 3)[0]
 
 
 @pytest.fixture(scope="module")
 def bank():
-    return prepare_fold(make_spec(), RESPONSES, FOLD).bank
+    return prepare_fold(make_spec(), COSTED, ONE_FOLD).bank
 
 
 def test_expected_costs_are_means_over_calibration_models(bank):
-    expected = RESPONSES.costs["output_tokens"][FOLD.train].mean(axis=0)
+    expected = COSTED.costs["output_tokens"][ONE_FOLD.train].mean(axis=0)
     np.testing.assert_allclose(item_costs(bank, "output_tokens"), expected)
-    assert not np.allclose(expected, RESPONSES.costs["output_tokens"].mean(axis=0))
+    assert not np.allclose(expected, COSTED.costs["output_tokens"].mean(axis=0))
 
 
 @pytest.mark.parametrize("method", ["random", "anchor-irt"])

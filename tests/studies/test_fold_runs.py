@@ -7,11 +7,9 @@ from itembank.estimation.estimate import estimate
 from itembank.estimation.estimator_specs import GPIRT
 from itembank.selection.select import select
 from itembank.studies import fold_runs
-from itembank.studies.fold_runs import fold_estimates, prepare_fold, run_fold
-from itembank.studies.leaks import answers_of
+from itembank.studies.comparison_study import fold_estimates, prepare_fold, run_fold
 from itembank.studies.split_specs import ByGroup, LeaveOneOut, NamedGroup
-from itembank.studies.splits import make_folds
-from itembank.studies.streams import stream
+from itembank.studies.splits import answers_of, make_folds, stream
 from itembank.studies.study_specs import CalibrationChoice, CostBudget
 from tests.studies.simulated import make_prompt_responses, make_responses, make_spec, numbers
 
@@ -119,7 +117,7 @@ def test_dimensions_are_chosen_on_the_calibration_models(monkeypatch):
         seen.append(known.model_ids)
         return type("Choice", (), {"n_dims": 2})
 
-    monkeypatch.setattr("itembank.studies.fold_runs.choose_n_dims", record)
+    monkeypatch.setattr("itembank.studies.comparison_study.choose_n_dims", record)
     bank = prepare_fold(make_spec(calibration=CalibrationChoice()), RESPONSES, FOLD).bank
     assert bank.calibration.n_dims == 2
     assert seen == [[RESPONSES.model_ids[row] for row in FOLD.train]]
@@ -162,7 +160,7 @@ def test_a_model_that_answered_no_chosen_item_has_no_estimate():
 
     spec = make_spec(selectors=("random",), estimators=("weighted",), n_items=(6,), repeats=1)
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("itembank.studies.fold_runs.answers_of", remember)
+        patched.setattr("itembank.studies.comparison_study.answers_of", remember)
         run_fold(spec, RESPONSES, fold)
     values[0, chosen] = np.nan
     silent = type(RESPONSES)(values, RESPONSES.models, RESPONSES.items, None, RESPONSES.costs)
@@ -186,7 +184,7 @@ def test_an_estimator_without_enough_data_tells_why_and_stops_nobody_else(monkey
             raise DataError("needs more models")
         return estimate(bank, answers, method=method, **arguments)
 
-    monkeypatch.setattr("itembank.studies.fold_runs.estimate", needy)
+    monkeypatch.setattr("itembank.studies.comparison_study.estimate", needy)
     found = run_fold(SPEC, RESPONSES, FOLD)
     failed, other = (found.filter(estimator=name) for name in ("gp-irt", "weighted"))
     assert set(failed["failure"]) == {"needs more models"}

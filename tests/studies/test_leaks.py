@@ -9,10 +9,9 @@ from itembank.errors import DataError
 from itembank.estimation.estimator_specs import METHODS as ESTIMATIONS
 from itembank.responses.responses import ResponseMatrix
 from itembank.selection.selector_specs import METHODS as SELECTIONS
-from itembank.studies import fold_runs
-from itembank.studies.fold_runs import prepare_fold, run_fold
-from itembank.studies.leaks import ITEM_COLUMNS, answers_of, calibration_part, check_no_leak
-from itembank.studies.splits import make_folds
+from itembank.studies import comparison_study
+from itembank.studies.comparison_study import prepare_fold, run_fold
+from itembank.studies.splits import ITEM_COLUMNS, answers_of, calibration_part, check_no_leak, make_folds
 from tests.studies.simulated import make_responses, make_spec
 
 pytestmark = pytest.mark.usefixtures("few_folds")
@@ -39,7 +38,7 @@ def estimates_and_chosen(spec, responses, monkeypatch):
         return answers_of(new, columns)
 
     with monkeypatch.context() as patched:
-        patched.setattr(fold_runs, "answers_of", recorded)
+        patched.setattr(comparison_study, "answers_of", recorded)
         table = run_fold(spec, responses, FOLD)
     return table, np.unique(chosen)
 
@@ -82,7 +81,7 @@ def test_no_interval_sees_more_than_chosen_items(interval, selector, monkeypatch
 
 def test_the_guard_catches_a_selector_that_knows_the_answers(monkeypatch):
     spec = make_spec(selectors=("random",), n_items=(6,), repeats=1)
-    honest = fold_runs.select
+    honest = comparison_study.select
 
     def run(responses):
         known = responses.responses[FOLD.test].mean(axis=0)  # what the tested models answered
@@ -100,7 +99,7 @@ def test_the_guard_catches_a_selector_that_knows_the_answers(monkeypatch):
             )
 
         with monkeypatch.context() as patched:
-            patched.setattr(fold_runs, "select", leaking)
+            patched.setattr(comparison_study, "select", leaking)
             return estimates_and_chosen(spec, responses, monkeypatch)
 
     table, chosen = run(RESPONSES)
@@ -110,7 +109,7 @@ def test_the_guard_catches_a_selector_that_knows_the_answers(monkeypatch):
 
 def test_the_guard_catches_an_estimator_that_knows_the_truth(monkeypatch):
     spec = make_spec(selectors=("random",), n_items=(6,), repeats=1)
-    honest = fold_runs.estimate
+    honest = comparison_study.estimate
 
     def run(responses):
         truth = responses.responses[FOLD.test].mean(axis=1)
@@ -121,7 +120,7 @@ def test_the_guard_catches_an_estimator_that_knows_the_truth(monkeypatch):
             return replace(found, scores=leaked)
 
         with monkeypatch.context() as patched:
-            patched.setattr(fold_runs, "estimate", leaking)
+            patched.setattr(comparison_study, "estimate", leaking)
             return estimates_and_chosen(spec, responses, monkeypatch)
 
     table, chosen = run(RESPONSES)

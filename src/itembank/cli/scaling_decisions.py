@@ -13,7 +13,7 @@ from itembank.cli.report_options import figure_option, write_figure
 from itembank.cli.scaling_options import read_responses_or_builtin, responses_or_builtin
 from itembank.cli.scaling_pretrain import read_compute, read_loss
 from itembank.cli.spec_options import spec_option
-from itembank.scaling.pretraining.method_specs import PretrainingSettings
+from itembank.scaling.pretraining.law_specs import PretrainingSettings
 
 if TYPE_CHECKING:
     import polars as pl
@@ -95,8 +95,11 @@ def command(
       itembank scaling decisions probabilities.parquet --accuracy right.parquet
     """  # noqa: D301
     from itembank.pages.pretraining_charts import decision_chart  # noqa: PLC0415
-    from itembank.scaling.pretraining.decision_means import mean_decisions, mean_over_splits  # noqa: PLC0415
-    from itembank.scaling.pretraining.decision_study import decision_curves  # noqa: PLC0415
+    from itembank.scaling.pretraining.decision_study import (  # noqa: PLC0415
+        decision_curves,
+        mean_decisions,
+        mean_over_splits,
+    )
 
     refuse_unused(
         ("loss", not methods or "traditional" in methods, "--method traditional"),

@@ -10,7 +10,7 @@ from itembank.cli.command import Function
 from itembank.cli.new_results import read_results
 from itembank.cli.options import BankPath
 from itembank.cli.spec_options import spec_option
-from itembank.scaling.pretraining.method_specs import ItemResponseLaw
+from itembank.scaling.pretraining.law_specs import ItemResponseLaw
 
 if TYPE_CHECKING:
     from itembank.readers.builtin import BuiltinResponse

@@ -17,7 +17,7 @@ from itembank.cli.scaling_options import (
     responses_or_builtin,
 )
 from itembank.cli.spec_options import file_choices, spec_file_option, spec_option, typed
-from itembank.scaling.pretraining.method_specs import DEFAULT_LAWS, LAWS, PretrainingSettings
+from itembank.scaling.pretraining.law_specs import DEFAULT_LAWS, LAWS, PretrainingSettings
 
 if TYPE_CHECKING:
     import polars as pl

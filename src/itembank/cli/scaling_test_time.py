@@ -24,14 +24,13 @@ from itembank.cli.scaling_options import (
     responses_or_builtin,
 )
 from itembank.cli.spec_options import spec_option, typed
-from itembank.scaling.sampling.pass_at_k_specs import METHODS, NEED_ITEM_MODEL, PassAtKSpec
+from itembank.scaling.pass_at_k.specs import METHODS, NEED_ITEM_MODEL, PassAtKSpec
 
 if TYPE_CHECKING:
     from itembank.bank.banks import Bank
     from itembank.pages.render import Page
     from itembank.responses.responses import ResponseMatrix
-    from itembank.scaling.sampling.pass_at_k_results import PassAtKLaw
-    from itembank.scaling.sampling.sampling_plan_results import SamplingPlan
+    from itembank.scaling.pass_at_k.results import PassAtKLaw, SamplingPlan
 
 LEAST_METHODS = ("jeffreys", "beta-binomial", "irsl-plug-in", "plug-in", "unbiased")
 """Those whose columns give way in a narrow terminal, the least needed first."""
@@ -110,7 +109,7 @@ def command(
       itembank scaling test-time samples.parquet --budget 50 --show errors
       itembank scaling test-time new-model.csv --bank bank --half-width 0.02 --show plan
     """  # noqa: D301
-    from itembank.scaling.sampling.pass_at_k_law import pass_at_k_law  # noqa: PLC0415
+    from itembank.scaling.pass_at_k.pass_at_k_law import pass_at_k_law  # noqa: PLC0415
 
     _refuse_unused(choices, is_plan_shown=show == "plan" or output_format == "json" or report is not None)
     _check_show(show, choices)
@@ -189,7 +188,7 @@ def _plan(
     matrix: "ResponseMatrix", bank: "Bank | None", choices: Mapping[str, Any], k: Sequence[int], seed: int
 ) -> "SamplingPlan":
     """Plan further samples."""
-    from itembank.scaling.sampling.sampling_plan import SamplingPlanSpec, sampling_plan  # noqa: PLC0415
+    from itembank.scaling.pass_at_k.sampling_plan import SamplingPlanSpec, sampling_plan  # noqa: PLC0415
 
     spec = SamplingPlanSpec(
         k=choices["plan_k"] or max(k),

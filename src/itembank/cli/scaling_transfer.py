@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from itembank.pages.render import Page
     from itembank.readers.compute import TrainingCompute
     from itembank.responses.responses import ResponseMatrix
-    from itembank.scaling.transfers.convergent_results import ConvergentValidity
-    from itembank.scaling.transfers.transfer_results import Transfer
+    from itembank.scaling.transfers.convergent import ConvergentValidity
+    from itembank.scaling.transfers.transfers import Transfer
 
 LEAST = {
     "methods": ("log_error", "width", "error_standard_error", "validity_lower", "bias", "coverage"),

@@ -240,7 +240,7 @@ def table(
 
 def _print_ratios(result: "StudyResult", against: tuple[str, str], target: str, output_format: str) -> None:
     """Print errors over those of one method, and their geometric means over splits and sizes."""
-    from itembank.studies.ratios import error_ratios, geometric_mean  # noqa: PLC0415
+    from itembank.studies.summary import error_ratios, geometric_mean  # noqa: PLC0415
 
     ratios = error_ratios(_of_target(result.estimates, target), *against)
     if output_format != "table":

@@ -38,7 +38,7 @@ def prediction_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def is_prediction(folder: Path) -> bool:
     """Whether a study's folder is that of a prediction study."""
-    from itembank.studies.manifests import read_manifest  # noqa: PLC0415
+    from itembank.studies.engine import read_manifest  # noqa: PLC0415
 
     return read_manifest(folder).kind == "prediction"
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from itembank.errors import DataError
-from itembank.studies.prediction.partitions import (
+from itembank.studies.prediction.prepared import (
     budgets_of,
     calibration_task_counts,
     find_tasks,

@@ -1,1 +1,1 @@
-"""Repeated samples: pass@k from few of them, and which to buy next."""
+"""pass@k from few samples of every item, and which samples to buy next."""
