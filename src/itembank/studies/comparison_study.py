@@ -34,7 +34,6 @@ from itembank.studies.engine import COMPARISON, ESTIMATES, SUMMARY, Study, Study
 from itembank.studies.splits import Fold, answers_of, calibration_part, check_no_leak, make_folds, stream
 from itembank.studies.study_specs import (
     AUTO,
-    CalibrationChoice,
     MethodChoice,
     StudySpec,
     estimation_spec,
@@ -70,7 +69,9 @@ def largest_within(bank: Bank, choose: Callable[[int], Selection], costs: FloatA
     set as a whole, so that the first items of a larger set would not do. `choose` must give the same items for the
     same number each time.
     """
-    least, most = bank.targets.n_scenarios, _most_items(bank, costs, amount)
+    is_open = (bank.targets.weights > 0.0) & ~bank.calibration.is_degenerate
+    affordable = int(np.searchsorted(np.cumsum(np.sort(costs)), amount, side="right"))
+    least, most = bank.targets.n_scenarios, min(affordable, int(is_open.sum())) + 1
     best = choose(least)
     lowest = selection_cost(bank, best, costs)
     if lowest > amount:
@@ -90,13 +91,6 @@ def largest_within(bank: Bank, choose: Callable[[int], Selection], costs: FloatA
         else:
             most = middle
     return best
-
-
-def _most_items(bank: Bank, costs: FloatArray, amount: float) -> int:
-    """One more than could ever be bought or chosen."""
-    is_open = (bank.targets.weights > 0.0) & ~bank.calibration.is_degenerate
-    affordable = int(np.searchsorted(np.cumsum(np.sort(costs)), amount, side="right"))
-    return min(affordable, int(is_open.sum())) + 1
 
 
 COLUMNS = (
@@ -172,7 +166,12 @@ def prepare_fold(spec: StudySpec, responses: ResponseMatrix, fold: Fold) -> Prep
     started = time.process_time()
     responses = _with_targets(responses, spec.targets)
     known = calibration_part(responses, fold)
-    bank = _bank(spec.calibration, known, seed=_bank_seed(spec, fold))
+    choice, n_dims = spec.calibration, spec.calibration.n_dims
+    if n_dims == AUTO:
+        few = known.n_models < MINIMUM_TO_CHOOSE or choice.item_model == "bifactor"
+        n_dims = choice.least_dims if few else choose_n_dims(known, choice.spec(choice.least_dims)).n_dims
+    seed = int(stream(spec.seed, "bank", fold.split, fold.repeats[0], fold.fold).integers(2**31))
+    bank = build_bank(known, choice.spec(int(n_dims)), within=choice.within, across=choice.across, rng=seed)
     seconds = time.process_time() - started
     new = responses.take(models=fold.test, items=responses.item_indices(bank.item_ids))
     check_no_leak(bank, new)
@@ -200,25 +199,17 @@ def _true_headline(view: Bank, new: ResponseMatrix, scenario_scores: FloatArray)
     return external
 
 
-def _bank_seed(spec: StudySpec, fold: Fold) -> int:
-    return int(stream(spec.seed, "bank", fold.split, fold.repeats[0], fold.fold).integers(2**31))
-
-
-def _bank(choice: CalibrationChoice, known: ResponseMatrix, *, seed: int) -> Bank:
-    n_dims = choice.n_dims
-    if n_dims == AUTO:
-        few = known.n_models < MINIMUM_TO_CHOOSE or choice.item_model == "bifactor"
-        n_dims = choice.least_dims if few else choose_n_dims(known, choice.spec(choice.least_dims)).n_dims
-    return build_bank(known, choice.spec(int(n_dims)), within=choice.within, across=choice.across, rng=seed)
-
-
 def _estimates_at(spec: StudySpec, prepared: PreparedFold, fold: Fold, place: Place) -> Iterator[pl.DataFrame]:
     """Choose items once, and yield the table of each estimator."""
     path = (fold.split, place.repeat, fold.fold, place.draw, place.selector.label, f"{place.budget:g}")
     bank = prepared.bank
 
     def choose(n_items: int) -> Selection:
-        return _selection(bank, place.selector, n_items, stream(spec.seed, "select", *path))
+        rng = stream(spec.seed, "select", *path)
+        method = selection_spec(place.selector)
+        if method is None:
+            return select_automatically(bank, n_items, rng=rng)
+        return select(bank, n_items, method=method, rng=rng)
 
     started = time.process_time()
     if spec.budget is None or prepared.costs is None:
@@ -250,14 +241,6 @@ def _estimates_at(spec: StudySpec, prepared: PreparedFold, fold: Fold, place: Pl
                 "failure": failure,
             }.items()
         )
-
-
-def _selection(bank: Bank, choice: MethodChoice, n_items: int, rng: np.random.Generator) -> Selection:
-    """Choose items; what 'auto' stands for the public `select` finds out."""
-    method = selection_spec(choice)
-    if method is None:
-        return select_automatically(bank, n_items, rng=rng)
-    return select(bank, n_items, method=method, rng=rng)
 
 
 def _effective_items(bank: Bank, selection: Selection) -> FloatArray:

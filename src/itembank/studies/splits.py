@@ -75,7 +75,7 @@ def make_folds(
     """Return all folds of a split."""
     folds = list(_folds(split, models, repeats, seed))
     if siblings is not None and isinstance(split, LeaveOneOut | KFold | RandomShare):
-        folds = [replace(fold, train=_others(fold, siblings)) for fold in folds]
+        folds = [replace(fold, train=fold.train[~np.isin(siblings[fold.train], siblings[fold.test])]) for fold in folds]
     for fold in folds:
         if fold.train.size < MINIMUM_MODELS or fold.test.size < 1:
             raise DataError(
@@ -83,11 +83,6 @@ def make_folds(
                 f"got {fold.train.size} and {fold.test.size} of {models.height}. Take another split, or more models."
             )
     return folds
-
-
-def _others(fold: Fold, siblings: IntArray) -> IntArray:
-    """Return the training models that are no siblings of a tested one."""
-    return fold.train[~np.isin(siblings[fold.train], siblings[fold.test])]
 
 
 def _folds(split: SplitSpec, models: pl.DataFrame, repeats: int, seed: int) -> Iterator[Fold]:

@@ -63,7 +63,10 @@ class MethodChoice:
                 raise ParameterError(f"{purpose} must have a text 'method' (and may have a 'name'), got {choice!r}.")
             return cls(method, options, label)
         if isinstance(choice, tuple(table.kinds.values())):
-            return cls(table.name_of(choice), _differing(choice))
+            default = type(choice)()
+            values = {one.name: getattr(choice, one.name) for one in fields(choice)}
+            differing = {name: value for name, value in values.items() if value != getattr(default, name)}
+            return cls(table.name_of(choice), differing)
         raise ParameterError(f"{purpose} must be a short name, a table with 'method', or a spec, got {choice!r}.")
 
 
@@ -83,13 +86,6 @@ def resolve_choice(choice: MethodChoice, table: MethodTable[Spec]) -> Spec:
         return kind(**{name: _as_tuple(value) for name, value in choice.options.items()})
     except (TypeError, ValueError) as error:
         raise ParameterError(f"{table.purpose} method {choice.label!r}: {error}") from error
-
-
-def _differing(spec: Any) -> dict[str, Any]:
-    """Options of a spec that are not its class's defaults."""
-    default = type(spec)()
-    values = {one.name: getattr(spec, one.name) for one in fields(spec)}
-    return {name: value for name, value in values.items() if value != getattr(default, name)}
 
 
 def _as_tuple(value: Any) -> Any:

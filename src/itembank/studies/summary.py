@@ -198,19 +198,14 @@ def summarise(estimates: pl.DataFrame) -> pl.DataFrame:
     estimates : table
         As `run_study` makes it.
     """
-    ranked_by = _ranking_columns(estimates)
+    sizes = estimates.group_by("split", "repeat", "fold").agg(n=pl.col("model_id").n_unique())
+    small = sizes.group_by("split").agg(pooled=pl.col("n").mean() < POOL_BELOW)
+    ranked_by = {name: ["repeat", "draw"] if pooled else ["repeat", "fold", "draw"] for name, pooled in small.rows()}
     rows = [
         dict(zip(CELL, key, strict=True)) | _metrics(cell, ranked_by[key[0]])
         for key, cell in estimates.group_by(CELL, maintain_order=True)
     ]
     return pl.DataFrame(rows, infer_schema_length=None).sort("target", "budget", maintain_order=True)
-
-
-def _ranking_columns(estimates: pl.DataFrame) -> dict[Any, list[str]]:
-    """Return what tells apart the sets of models that are ranked together, for each split."""
-    sizes = estimates.group_by("split", "repeat", "fold").agg(n=pl.col("model_id").n_unique())
-    small = sizes.group_by("split").agg(pooled=pl.col("n").mean() < POOL_BELOW)
-    return {name: ["repeat", "draw"] if pooled else ["repeat", "fold", "draw"] for name, pooled in small.rows()}
 
 
 def _metrics(cell: pl.DataFrame, ranked_by: list[str]) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from itembank.scaling.pass_at_k.kernels import (
     beta_pass_at_k,
     count_nodes,
     expected_variances,
-    jeffreys_rate,
+    jeffreys_pass_at_k,
     log_beta_failure,
     log_unbiased_failure,
     plug_in_pass_at_k,
@@ -102,7 +102,7 @@ def test_plug_in_keeps_small_rates_and_certain_ones():
 
 
 def test_jeffreys_is_the_mean_of_its_posterior():
-    assert jeffreys_rate(50, 3) == pytest.approx(beta(3.5, 47.5).mean(), rel=1e-14)
+    assert jeffreys_pass_at_k(50, 3, 1) == pytest.approx(beta(3.5, 47.5).mean(), rel=1e-14)
 
 
 @pytest.mark.parametrize(("a", "b", "k"), [(0.5, 30.0, 1000.0), (2.5, 0.4, 3.0), (40.0, 7.0, 2.0), (1.5, 9.0, 1e4)])

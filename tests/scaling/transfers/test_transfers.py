@@ -11,7 +11,7 @@ from itembank.errors import DataError, DataWarning, ParameterError
 from itembank.readers.compute import training_compute
 from itembank.responses.responses import ResponseMatrix
 from itembank.scaling.pass_at_k.kernels import unbiased_pass_at_k
-from itembank.scaling.transfers.fold import item_means, split_by_difficulty
+from itembank.scaling.transfers.parts import item_means, split_by_difficulty
 from itembank.scaling.transfers.transfer_specs import TransferSpec
 from itembank.scaling.transfers.transfers import transfer
 from tests.scaling.two_scenarios import simulated

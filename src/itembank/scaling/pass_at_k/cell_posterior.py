@@ -145,7 +145,9 @@ def cell_posterior(
         away = points - centre
         # the covariance of few effective draws may be singular; a twentieth of the old one keeps it positive definite
         covariance = (away * weights[:, None]).T @ away + 0.05 * covariance
-    alpha, beta = _shapes(problem, points)
+    mean, complement = mean_rates(problem.parameters, points[:, :-1])
+    phi = np.exp(points[:, -1:])
+    alpha, beta = np.maximum(mean * phi, SMALLEST_SHAPE), np.maximum(complement * phi, SMALLEST_SHAPE)
     return CellPosterior(
         alpha + counts.n_correct,
         beta + (counts.n_trials - counts.n_correct),
@@ -181,13 +183,6 @@ def _log_evidence(
         log_beta(alpha + n_correct, beta + (n_trials - n_correct)) - log_beta(alpha, beta), axis=-1
     )
     return result
-
-
-def _shapes(problem: _Problem, points: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Shapes of each rate's Beta before any sample, (n_points, n_items) each."""
-    mean, complement = mean_rates(problem.parameters, points[:, :-1])
-    phi = np.exp(points[:, -1:])
-    return np.maximum(mean * phi, SMALLEST_SHAPE), np.maximum(complement * phi, SMALLEST_SHAPE)
 
 
 def _log_densities(problem: _Problem, points: FloatArray) -> FloatArray:

@@ -1,6 +1,7 @@
 """pass@k of one model on one scenario, on all items and on those kept, by every method."""
 
 from dataclasses import dataclass, replace
+from pkgutil import resolve_name
 from typing import NamedTuple
 
 import numpy as np
@@ -17,12 +18,11 @@ from itembank.scaling.pass_at_k.cell_posterior import (
 )
 from itembank.scaling.pass_at_k.kernels import (
     KnownAbove,
-    jeffreys_rate,
     plug_in_pass_at_k,
     unbiased_pass_at_k,
 )
 from itembank.scaling.pass_at_k.samples import SampledScenario, ScenarioItemModel, alike_items, plug_in_rates
-from itembank.scaling.pass_at_k.specs import FEWEST_DRAWS, NEED_ITEM_MODEL, PassAtKSpec
+from itembank.scaling.pass_at_k.specs import FEWEST_DRAWS, METHODS, PassAtKSpec
 
 MOST_GUESSED = 0.002
 """Of pass@k that the truth may leave to items sampled less than k times: a fifth of a point, which no figure shows."""
@@ -52,7 +52,7 @@ class PosteriorCurves(NamedTuple):
 
 
 def counted_curves(
-    method: str,  # {'unbiased', 'plug-in', 'jeffreys'}
+    method: str,
     n_trials: IntArray,  # (n_items,)
     n_correct: IntArray,  # (n_items,)
     k: FloatArray,  # (n_k,)
@@ -64,11 +64,9 @@ def counted_curves(
     empty set.
     """
     n, c = n_trials[:, None].astype(np.float64), n_correct[:, None].astype(np.float64)
-    if method == "unbiased":
-        return set_means(unbiased_pass_at_k(n, c, k), sets)
+    kernel = resolve_name(METHODS[method])
     with np.errstate(invalid="ignore", divide="ignore"):
-        rate = c / n if method == "plug-in" else np.where(n > 0.0, jeffreys_rate(n, c), np.nan)
-        return set_means(plug_in_pass_at_k(rate, k), sets)
+        return set_means(kernel(n, c, k), sets)
 
 
 def true_curves(n_trials: IntArray, n_correct: IntArray, k: FloatArray, sets: BoolArray) -> FloatArray:
@@ -216,7 +214,7 @@ def pass_at_k_curve(
     for m, method in enumerate(spec.methods):
         if method == "beta-binomial":
             curve.values[m] = _alike_curves(counts, sets, k=k, spec=spec, rng=rng)
-        elif method not in NEED_ITEM_MODEL:
+        elif METHODS[method]:
             curve.values[m] = counted_curves(method, counts.n_trials, counts.n_correct, k, sets.masks)
     if scenario.item_model is None:
         return curve

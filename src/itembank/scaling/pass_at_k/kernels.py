@@ -65,10 +65,16 @@ def log_plug_in_failure(rate: Numbers, k: Numbers) -> FloatArray:
     return result
 
 
-def jeffreys_rate(n_trials: Numbers, n_correct: Numbers) -> FloatArray:
-    """``(c + 1/2) / (n + 1)``: the mean of the posterior under Jeffreys' prior, never 0 or 1."""
-    result: FloatArray = (np.asarray(n_correct) + 0.5) / (np.asarray(n_trials) + 1.0)
-    return result
+def plug_in_pass_at_k_of_counts(n_trials: Numbers, n_correct: Numbers, k: Numbers) -> FloatArray:
+    """`plug_in_pass_at_k` of the observed rate ``c / n``; NaN without samples."""
+    return plug_in_pass_at_k(np.asarray(n_correct) / np.asarray(n_trials), k)
+
+
+def jeffreys_pass_at_k(n_trials: Numbers, n_correct: Numbers, k: Numbers) -> FloatArray:
+    """`plug_in_pass_at_k` of ``(c + 1/2) / (n + 1)``, the posterior mean under Jeffreys' prior, never 0 or 1."""
+    n_trials = np.asarray(n_trials)
+    rate = (np.asarray(n_correct) + 0.5) / (n_trials + 1.0)
+    return plug_in_pass_at_k(np.where(n_trials > 0.0, rate, np.nan), k)
 
 
 def beta_pass_at_k(a: Numbers, b: Numbers, k: Numbers) -> FloatArray:

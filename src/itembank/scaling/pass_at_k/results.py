@@ -114,7 +114,7 @@ class PassAtKLaw(Tabular):
             "pass_at_k": value,
             "low": float(self.all_items.low[i, j]) if has_interval else np.nan,
             "high": float(self.all_items.high[i, j]) if has_interval else np.nan,
-            "negative_log": _negative_log(value),
+            "negative_log": float(-np.log(value)) if value > 0.0 else np.inf if value == 0.0 else np.nan,
             "is_forecast": bool(self.k[j] > self.fewest_samples[i]),
             "n_items": int(self.all_items.n_items[i]),
         }
@@ -185,11 +185,6 @@ class PassAtKLaw(Tabular):
             "minimum_pass_rate": self.minimum_pass_rate,
             "notes": list(self.notes),
         }
-
-
-def _negative_log(value: float) -> float:
-    """``-log`` of a probability; infinite at zero."""
-    return float(-np.log(value)) if value > 0.0 else np.inf if value == 0.0 else np.nan
 
 
 def _mean(values: FloatArray | BoolArray) -> float:

@@ -1,5 +1,6 @@
 """Choices of `pass_at_k_law`."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -7,7 +8,16 @@ from itembank.calibration.calibration_specs import CalibrationSpec, Variational
 from itembank.checks import check_fraction, check_one_of, check_whole
 from itembank.errors import ParameterError, shown
 
-METHODS = ("irsl", "irsl-plug-in", "beta-binomial", "jeffreys", "plug-in", "unbiased")
+_HERE = "itembank.scaling.pass_at_k.kernels"
+METHODS: Mapping[str, str] = {
+    "irsl": "",
+    "irsl-plug-in": "",
+    "beta-binomial": "",
+    "jeffreys": f"{_HERE}:jeffreys_pass_at_k",
+    "plug-in": f"{_HERE}:plug_in_pass_at_k_of_counts",
+    "unbiased": f"{_HERE}:unbiased_pass_at_k",
+}
+"""Kernels of samples, right ones and k, of methods that take each item by itself; others need the posterior of all."""
 DEFAULT_K = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000)
 """Round numbers at even steps of a logarithmic axis."""
 FEWEST_DRAWS = 100
@@ -56,7 +66,7 @@ class PassAtKSpec:
     """
 
     k: tuple[int, ...] = DEFAULT_K
-    methods: tuple[str, ...] = METHODS
+    methods: tuple[str, ...] = tuple(METHODS)
     budget: int | None = None
     minimum_pass_rate: float = 0.0
     include_unsampled: bool = False
@@ -72,7 +82,7 @@ class PassAtKSpec:
         unknown = [name for name in self.methods if name not in METHODS]
         if unknown or not self.methods:
             given = shown(unknown) if unknown else "none"
-            raise ParameterError(f"methods must be some of {shown(METHODS)}, got {given}.")
+            raise ParameterError(f"methods must be some of {shown(list(METHODS))}, got {given}.")
         if not 0.0 <= self.minimum_pass_rate < 1.0:
             raise ParameterError(f"minimum_pass_rate must lie in [0, 1), got {self.minimum_pass_rate}.")
         check_fraction("level", self.level)

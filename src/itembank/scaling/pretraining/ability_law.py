@@ -15,7 +15,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from itembank.irt.parameters import ItemParameters
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.scaling.pretraining.law_fitting import (
     Forecast,
@@ -184,6 +183,7 @@ def fit_ability_laws(
     bends, weights = _weighed_bends(x - centre, y, v) if is_bent else (np.zeros(1), np.ones(1))
     fitted = [_lines(bent(x - centre, bend), y, v, pooling) for bend in bends]
     best = int(np.argmax(weights))
+    on_lines = np.einsum("rpc,rc->rp", _design(bent(x - centre, bends[best])), fitted[best].coefficients)
     return AbilityLaws(
         centre=centre,
         bends=bends,
@@ -194,7 +194,7 @@ def fit_ability_laws(
         drift=_drift((x - centre, y, v), pooling, bends[best], fitted[best].residual_variance),
         n_sizes=n_sizes,
         largest=_largest(x),
-        degrees_of_freedom=degrees / _design_effect(y - _values(bent(x - centre, bends[best]), fitted[best])),
+        degrees_of_freedom=degrees / _design_effect(y - on_lines),
     )
 
 
@@ -202,12 +202,6 @@ def bent(x: FloatArray, bend: float) -> FloatArray:
     """``(1 - exp(-k x)) / k``, x itself for k = 0: slope 1 at zero."""
     # expm1 keeps the digits of 1 - exp(-k x) where k x is small
     result: FloatArray = x if bend == 0.0 else -np.expm1(-bend * x) / bend
-    return result
-
-
-def _values(x: FloatArray, lines: Lines) -> FloatArray:
-    """Abilities on the lines, (n_recipes, n_sizes)."""
-    result: FloatArray = np.einsum("rpc,rc->rp", _design(x), lines.coefficients)
     return result
 
 
@@ -245,7 +239,11 @@ def _weighed_bends(x: FloatArray, y: FloatArray, v: FloatArray) -> tuple[FloatAr
 def _lines(x: FloatArray, y: FloatArray, v: FloatArray, pooling: Pooling, residual: float | None = None) -> Lines:
     """Lines in the coordinate x; sigma^2 from the residuals unless given."""
     n_sizes = np.isfinite(y).sum(axis=1)
-    is_line = (n_sizes >= N_COEFFICIENTS) & _is_spread(x, y)
+    is_known = np.isfinite(y)
+    highest = np.where(is_known, x, -np.inf).max(axis=1, initial=-np.inf)
+    lowest = np.where(is_known, x, np.inf).min(axis=1, initial=np.inf)
+    # several models of one compute have no slope
+    is_line = (n_sizes >= N_COEFFICIENTS) & (highest - lowest > SAME_SIZE)
     degrees = float(np.sum(n_sizes[is_line] - N_COEFFICIENTS))
     if residual is None:
         residual = _residual_variance(x[is_line], y[is_line], v[is_line], degrees)
@@ -256,15 +254,6 @@ def _lines(x: FloatArray, y: FloatArray, v: FloatArray, pooling: Pooling, residu
     if pooling == "none":
         return Lines(*_unweighted(x, y, residual + v, is_line), residual, value)
     return Lines(*_separate(cross, moment, is_line), residual, value)
-
-
-def _is_spread(x: FloatArray, y: FloatArray) -> BoolArray:
-    """Recipes whose known points lie at different x: several models of one compute have no slope."""
-    is_known = np.isfinite(y)
-    highest = np.where(is_known, x, -np.inf).max(axis=1, initial=-np.inf)
-    lowest = np.where(is_known, x, np.inf).min(axis=1, initial=np.inf)
-    result: BoolArray = highest - lowest > SAME_SIZE
-    return result
 
 
 def _restricted_likelihood(x: FloatArray, y: FloatArray, variance: FloatArray) -> float:
@@ -417,7 +406,9 @@ class FittedAbilityLaw:
         factor = interval_factor(level, self.laws.degrees_of_freedom)
         items = self.abilities.parameters
         half = factor * np.sqrt(variance)
-        score, below, above = (_scores(items, at) for at in (mean, mean - half, mean + half))
+        score, below, above = (
+            mean_probability(items, at.ravel()).reshape(at.shape) for at in (mean, mean - half, mean + half)
+        )
         uncertain = item_variance(items, self.abilities.item_covariance, mean.ravel()).reshape(mean.shape)
         gap = factor * np.sqrt(self.gap_variance + uncertain)
         # half-widths of independent sources add in squares; each side has its own, as the curve is not symmetric
@@ -490,11 +481,6 @@ def ability_notes(laws: AbilityLaws, abilities: ScenarioAbilities, runs: Runs) -
             parts.append(f"ability falls clearly at {int(is_fall[number].sum())} of {runs.n_sizes[number] - 1} steps")
         notes.append("; ".join(part for part in parts if part))
     return tuple(notes)
-
-
-def _scores(parameters: ItemParameters, theta: FloatArray) -> FloatArray:
-    """Mean probability at abilities of any shape; NaN stays NaN."""
-    return mean_probability(parameters, theta.ravel()).reshape(theta.shape)
 
 
 def mean_square(values: FloatArray) -> float:

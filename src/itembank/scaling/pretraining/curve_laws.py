@@ -75,7 +75,10 @@ def fit_curves(
     """
     n_curves, n_starts, n_parameters = starts.shape
     known = np.repeat(np.isfinite(x) & np.isfinite(y), n_starts, axis=0)
-    at = np.where(known, np.repeat(x, n_starts, axis=0), np.repeat(_some_known(x), n_starts, axis=0)[:, None])
+    # a finite x of each curve stands where it has no point
+    largest = np.where(np.isfinite(x), x, -np.inf).max(axis=1)
+    finite = np.where(np.isfinite(largest), largest, 0.0)
+    at = np.where(known, np.repeat(x, n_starts, axis=0), np.repeat(finite, n_starts, axis=0)[:, None])
     wanted = np.where(known, np.repeat(y, n_starts, axis=0), 0.0)
     current = np.clip(starts.reshape(-1, n_parameters), lower, upper)
     cost = np.empty(len(current))
@@ -122,12 +125,6 @@ def spread_points(lower: FloatArray, upper: FloatArray, n_points: int, rng: np.r
     fractions = (places + rng.random((n_points, n_parameters))) / n_points
     result: FloatArray = lower + fractions * (upper - lower)
     return result
-
-
-def _some_known(x: FloatArray) -> FloatArray:
-    """Return a finite x of each curve, (n_curves,), to stand where it has no point."""
-    largest = np.where(np.isfinite(x), x, -np.inf).max(axis=1)
-    return np.where(np.isfinite(largest), largest, 0.0)
 
 
 def _loss(residual: FloatArray, delta: float) -> FloatArray:
@@ -281,11 +278,17 @@ def fit_two_step(
     log_flops, losses = final
     centre = float(np.nanmean(log_flops))
     x = log_flops - centre
+    points = spread_points(np.array([0.02, 0.0]), np.array([0.6, 0.95]), spec.n_starts, rng)
+    smallest, middle = np.nanmin(losses, axis=1)[:, None], np.nanmedian(losses, axis=1)[:, None]
+    floor = points[:, 1] * smallest
+    exponent = np.broadcast_to(points[:, 0], floor.shape)
+    # A such that the curve goes through the median loss at the mean compute; the floor lies below every loss
+    starts = np.stack([np.log(np.maximum(middle - floor, 1e-6)), exponent, floor], axis=-1)
     first = fit_curves(
         log_loss_curve,
         x,
         np.log(losses),
-        _loss_starts(losses, spec.n_starts, rng),
+        starts,
         lower=np.array([-LARGEST_LOG_COEFFICIENT, 0.0, 0.0]),
         upper=np.array([LARGEST_LOG_COEFFICIENT, 1.0, float(np.nanmax(losses))]),
         huber_delta=spec.huber_delta,
@@ -321,16 +324,6 @@ def log_loss_curve(parameters: FloatArray, x: FloatArray) -> tuple[FloatArray, F
     total = power + floor
     fraction = power / total
     return np.log(total), np.stack([fraction, -x * fraction, 1.0 / total], axis=-1)
-
-
-def _loss_starts(losses: FloatArray, n_starts: int, rng: np.random.Generator) -> FloatArray:
-    """Place starts of step 1 by exponent and irreducible fraction of the smallest loss, (n_curves, n_starts, 3)."""
-    points = spread_points(np.array([0.02, 0.0]), np.array([0.6, 0.95]), n_starts, rng)
-    smallest, middle = np.nanmin(losses, axis=1)[:, None], np.nanmedian(losses, axis=1)[:, None]
-    floor = points[:, 1] * smallest
-    exponent = np.broadcast_to(points[:, 0], floor.shape)
-    # A such that the curve goes through the median loss at the mean compute; the floor lies below every loss
-    return np.stack([np.log(np.maximum(middle - floor, 1e-6)), exponent, floor], axis=-1)
 
 
 def _score_starts(low: float, high: float, n_starts: int, rng: np.random.Generator) -> FloatArray:

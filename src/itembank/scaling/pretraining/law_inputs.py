@@ -85,7 +85,14 @@ def training_runs(compute: TrainingCompute, largest_flops: float | None, fewest_
     finals = _rows_by_recipe(index, log_flops, len(recipes), is_final)
     n_sizes = _n_sizes(finals, log_flops)
     is_enough = n_sizes >= fewest_sizes
-    message = _too_few(recipes, n_sizes, (fewest_sizes, largest_flops))
+    lacking = [f"{name} ({count})" for name, count in zip(recipes, n_sizes, strict=True) if count < fewest_sizes]
+    limit = "" if largest_flops is None else f" of at most {largest_flops:.3g} FLOP"
+    if len(lacking) == len(recipes):
+        raise DataError(
+            f"a law needs finished models of at least {fewest_sizes} sizes of one recipe{limit}, got "
+            f"{shown(lacking)}. Add sizes, or check the columns recipe and is_final of the table of models."
+        )
+    message = f"Fewer than {fewest_sizes} sizes{limit}, no law: {shown(lacking)}." if lacking else ""
     every = _rows_by_recipe(index, log_flops, len(recipes), np.ones(len(used), dtype=bool))
     return used, Runs(recipes, index, log_flops, is_final, finals, every, n_sizes, is_enough, message)
 
@@ -144,19 +151,6 @@ def _n_sizes(finals: IntArray, log_flops: FloatArray) -> IntArray:
         steps = np.diff(x, axis=1) > SAME_SIZE
     result: IntArray = (finals >= 0).any(axis=1).astype(np.int64) + steps.sum(axis=1)
     return result
-
-
-def _too_few(recipes: tuple[str, ...], n_sizes: IntArray, wanted: tuple[int, float | None]) -> str:
-    """Say which recipes have too few sizes; raise when all have."""
-    fewest, largest = wanted
-    lacking = [f"{name} ({count})" for name, count in zip(recipes, n_sizes, strict=True) if count < fewest]
-    limit = "" if largest is None else f" of at most {largest:.3g} FLOP"
-    if len(lacking) == len(recipes):
-        raise DataError(
-            f"a law needs finished models of at least {fewest} sizes of one recipe{limit}, got "
-            f"{shown(lacking)}. Add sizes, or check the columns recipe and is_final of the table of models."
-        )
-    return f"Fewer than {fewest} sizes{limit}, no law: {shown(lacking)}." if lacking else ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -156,9 +156,14 @@ def choose_within_budget(
     Returns (n_models, n_items): The answers to the items chosen; NaN elsewhere.
     """
     is_open = ~np.isnan(responses)
-    nodes = _nodes(prior)
+    half = WIDTH * float(np.sqrt(prior.covariance[0, 0]))
+    nodes = np.linspace(prior.mean[0] - half, prior.mean[0] + half, N_NODES)
     trials = None if n_trials is None else n_trials.astype(np.float64)
-    information = _information(parameters, nodes, trials)  # (n_nodes, n_items)
+    x = nodes[:, None] * parameters.loadings[:, 0] + parameters.intercept
+    usual = None if trials is None else np.broadcast_to(np.maximum(trials.mean(axis=0), 1.0), x.shape)
+    weights = information_weights(parameters, x, usual)
+    # a table that is only compared: single precision halves 121 numbers an item
+    information = (weights * parameters.loadings[:, 0] ** 2).astype(np.float32)  # (n_nodes, n_items)
     log_posterior = np.tile(
         -0.5 * (nodes - float(prior.mean[0])) ** 2 / float(prior.covariance[0, 0]), (len(responses), 1)
     )
@@ -193,21 +198,6 @@ def start_difficulties(parameters: ItemParameters, n_items: int) -> FloatArray:
     difficulty = parameters.difficulty
     known = difficulty[np.isfinite(difficulty)]
     return np.quantile(known, fractions) if known.size else np.zeros(n_start)
-
-
-def _nodes(prior: AbilityPrior) -> FloatArray:
-    """Abilities of the grid, (n_nodes,)."""
-    half = WIDTH * float(np.sqrt(prior.covariance[0, 0]))
-    return np.linspace(prior.mean[0] - half, prior.mean[0] + half, N_NODES)
-
-
-def _information(parameters: ItemParameters, nodes: FloatArray, n_trials: FloatArray | None) -> FloatArray:
-    """Fisher information of every item at every node, (n_nodes, n_items), of as many trials as it has on average."""
-    x = nodes[:, None] * parameters.loadings[:, 0] + parameters.intercept
-    usual = None if n_trials is None else np.broadcast_to(np.maximum(n_trials.mean(axis=0), 1.0), x.shape)
-    weights = information_weights(parameters, x, usual)
-    # a table that is only compared: single precision halves 121 numbers an item
-    return (weights * parameters.loadings[:, 0] ** 2).astype(np.float32)
 
 
 def _nearest_mean(log_posterior: FloatArray) -> IntArray:
@@ -349,7 +339,14 @@ def _fitted_items(
     if columns.size < FEWEST_ITEMS:
         raise DataError(f"items that tell an ability from the items' own errors are {FEWEST_ITEMS} at least, got one.")
     source = responses if others is None else others
-    fit = fit_items(scenario, source, columns, _calibration_spec(source.take(items=columns), law))
+    family: Any = response_family(source.take(items=columns), law)
+    spec = Variational(
+        law.item_model,
+        family="auto" if family == "bernoulli" else family,  # as the default: other responses are made binary
+        known_guessing=law.known_guessing,
+        positive_discrimination=law.positive_discrimination,
+    )
+    fit = fit_items(scenario, source, columns, spec)
     calibration = fit.calibration
     abilities = (fit.theta, fit.standard_errors**2) if others is None else None
     return _Calibrated(
@@ -399,17 +396,4 @@ def _measured(
         theta=theta,
         variance=variance,
         gap=score_gap(parameters, np.where(np.isnan(given), np.nan, part.responses), theta),
-    )
-
-
-def _calibration_spec(part: ResponseMatrix, law: ItemResponseLaw) -> Variational:
-    """Return the spec that a scenario's items are calibrated by."""
-    family: dict[str, Any] = {"family": response_family(part, law)}
-    if family["family"] == "bernoulli":
-        family = {}
-    return Variational(
-        law.item_model,
-        known_guessing=law.known_guessing,
-        positive_discrimination=law.positive_discrimination,
-        **family,
     )

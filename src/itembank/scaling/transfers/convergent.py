@@ -198,7 +198,10 @@ def convergent_validity(
     >>> found.observed.value, found.disattenuated.value  # doctest: +SKIP
     """
     responses, chosen = responses_and_spec(source, spec)
-    _check(responses, groups)
+    if responses.n_models < MINIMUM_MODELS:
+        raise DataError(f"correlations need at least {MINIMUM_MODELS} models, got {responses.n_models}.")
+    if groups is not None and len(groups) != responses.n_models:
+        raise ParameterError(f"groups must name one group a model, got {len(groups)} for {responses.n_models} models.")
     fits = fit_scenarios(responses, chosen, progress=progress)
     if len(fits) < 2:
         raise DataError(
@@ -294,13 +297,6 @@ def group_index(groups: Sequence[str]) -> IntArray:
     """Give the number of each model's group, (n_models,)."""
     _, index = np.unique(np.asarray(groups, dtype=str), return_inverse=True)
     return index.astype(np.int64)
-
-
-def _check(responses: ResponseMatrix, groups: Sequence[str] | None) -> None:
-    if responses.n_models < MINIMUM_MODELS:
-        raise DataError(f"correlations need at least {MINIMUM_MODELS} models, got {responses.n_models}.")
-    if groups is not None and len(groups) != responses.n_models:
-        raise ParameterError(f"groups must name one group a model, got {len(groups)} for {responses.n_models} models.")
 
 
 def _weights(

@@ -8,7 +8,7 @@ import numpy as np
 
 from itembank.bank.banks import Bank
 from itembank.errors import DataWarning, ParameterError, warn, warned_once
-from itembank.numerics.arrays import FloatArray
+from itembank.numerics.arrays import FloatArray, mean_where_known
 from itembank.numerics.random import as_generator
 from itembank.numerics.threads import one_blas_thread
 from itembank.progress import ProgressCallback, silent
@@ -17,17 +17,8 @@ from itembank.responses.responses import ResponseMatrix
 from itembank.scaling.scenario_fits import responses_and_spec
 from itembank.scaling.transfers.convergent import log_flops_of
 from itembank.scaling.transfers.curves import CurvePrediction
-from itembank.scaling.transfers.fold import (
-    FoldTransfer,
-    PairValidity,
-    Part,
-    bank_part,
-    check_answers,
-    folds,
-    item_sets,
-    named_part,
-    transfer_part,
-)
+from itembank.scaling.transfers.fold import FoldTransfer, PairValidity, transfer_part
+from itembank.scaling.transfers.parts import Part, bank_part, check_answers, folds, item_sets, named_part
 from itembank.scaling.transfers.transfer_specs import TransferSpec
 from itembank.tabular import Tabular
 
@@ -120,7 +111,8 @@ class Transfer(Tabular):
     def method_rows(self) -> list[dict[str, Any]]:
         """One record a method, with that of no response at all last."""
         rows = [self._method_row(name, prediction) for name, prediction in self.predictions.items()]
-        return [*rows, self._method_row("uninformed", CurvePrediction(self.uninformed, *self._nothing()))]
+        none = np.full(self.actual.shape, np.nan)
+        return [*rows, self._method_row("uninformed", CurvePrediction(self.uninformed, none, none))]
 
     def rows(self) -> list[dict[str, Any]]:
         """One record for each model and k."""
@@ -146,9 +138,6 @@ class Transfer(Tabular):
             "level": self.level,
         }
 
-    def _nothing(self) -> tuple[FloatArray, FloatArray]:
-        return np.full(self.actual.shape, np.nan), np.full(self.actual.shape, np.nan)
-
     def _method_row(self, name: str, prediction: CurvePrediction) -> dict[str, Any]:
         error = prediction.value - self.actual
         inside = (self.actual >= prediction.lower) & (self.actual <= prediction.upper)
@@ -168,7 +157,7 @@ class Transfer(Tabular):
 
     def _standard_error(self, errors: FloatArray) -> float:
         """Of the mean error, over groups where there are any, else over models."""
-        by_model = _row_means(errors)
+        by_model = mean_where_known(errors, axis=1)
         names = np.asarray(self.model_ids if self.groups is None else self.groups)
         means = np.array([_mean(by_model[names == name]) for name in dict.fromkeys(names.tolist())])
         means = means[np.isfinite(means)]
@@ -204,14 +193,6 @@ def _minus_log(values: FloatArray) -> FloatArray:
 def _mean(values: FloatArray) -> float:
     known = values[np.isfinite(values)]
     return float(known.mean()) if known.size else float("nan")
-
-
-def _row_means(values: FloatArray) -> FloatArray:
-    known = np.isfinite(values)
-    n = known.sum(axis=1)
-    total = np.where(known, values, 0.0).sum(axis=1)
-    means: FloatArray = np.divide(total, n, out=np.full(n.shape, np.nan), where=n > 0)
-    return means
 
 
 def _correlation(x: FloatArray, y: FloatArray) -> float:

@@ -182,7 +182,15 @@ def dimensionality(
     responses = as_responses(responses)
     spec = METHODS.resolve(spec)
     rng = as_generator(rng)
-    _check(responses, n_shown)
+    if n_shown and min(n_shown) < 1:
+        raise ParameterError(f"a number of shown items must be at least 1, got {n_shown}.")
+    check_enough_models(responses.n_models, MINIMUM_MODELS, "counting dimensions")
+    check_models_and_items_have_responses(responses.responses, responses.model_ids, responses.item_ids)
+    if not (np.nanmax(responses.responses, axis=0) > np.nanmin(responses.responses, axis=0)).any():
+        raise DataError(
+            f"at least one item must tell models apart, got {responses.n_items} items each answered alike by all "
+            "models. Check the metric, or add models of other strength."
+        )
     progress("parallel analysis", 0.0)
     parallel = parallel_analysis(responses.responses, rng, n_shuffles=N_SHUFFLES)
     used, _ = thinned(responses)
@@ -223,19 +231,6 @@ def held_out_errors(
                 errors[j, k, split.test] = mean_where_known(np.abs(hidden.errors), axis=1)
                 log_likelihoods[j, k, split.test] = hidden.log_likelihoods
     return HeldOutErrors(tried, sizes, errors, log_likelihoods)
-
-
-def _check(responses: ResponseMatrix, n_shown: tuple[int, ...]) -> None:
-    """Refuse responses that the fits cannot handle."""
-    if n_shown and min(n_shown) < 1:
-        raise ParameterError(f"a number of shown items must be at least 1, got {n_shown}.")
-    check_enough_models(responses.n_models, MINIMUM_MODELS, "counting dimensions")
-    check_models_and_items_have_responses(responses.responses, responses.model_ids, responses.item_ids)
-    if not (np.nanmax(responses.responses, axis=0) > np.nanmin(responses.responses, axis=0)).any():
-        raise DataError(
-            f"at least one item must tell models apart, got {responses.n_items} items each answered alike by all "
-            "models. Check the metric, or add models of other strength."
-        )
 
 
 def _draw(part: HeldOut, size: int, rng: np.random.Generator) -> BoolArray:

@@ -278,12 +278,8 @@ def law_predictions(
     settings = PretrainingSettings(laws=(law or ItemResponseLaw(),), largest_flops=largest_flops, n_checked=0)
     fitted = pretraining_law(responses, compute, settings=settings, progress=progress)
     found = {one.scenario: _cells(fitted, one, responses, compute, larger) for one in fitted.scenarios if one.fitted}
-    return ItemPredictions(by_scenario(found), _family(fitted), "")
-
-
-def _family(law: PretrainingLaw) -> str:
-    """Return the family of responses that a law's items have."""
-    return next(one.abilities.parameters.family for one in law.scenarios if one.fitted)
+    family = next(one.abilities.parameters.family for one in fitted.scenarios if one.fitted)
+    return ItemPredictions(by_scenario(found), family, "")
 
 
 def _cells(

@@ -79,7 +79,9 @@ class Assessor:
                 "the name of an item model."
             )
         if not self.name:
-            object.__setattr__(self, "name", self._made_name())
+            cost = "/cost" if self.per_cost else ""
+            how = "adaptive " if self.paradigm == "adaptation" else ""
+            object.__setattr__(self, "name", f"{self.predictor}, {how}{self.selector}{cost}")
 
     @property
     def is_designed(self) -> bool:
@@ -99,11 +101,6 @@ class Assessor:
         options = tuple(sorted((key, repr(value)) for key, value in self.options.items()))
         kind = "adaptation" if self.paradigm == "adaptation" else "selection"
         return kind, self.selector, self.per_cost, self.design_model, options
-
-    def _made_name(self) -> str:
-        cost = "/cost" if self.per_cost else ""
-        how = "adaptive " if self.paradigm == "adaptation" else ""
-        return f"{self.predictor}, {how}{self.selector}{cost}"
 
 
 BUDGETS = tuple(2**power for power in range(11))
@@ -187,7 +184,12 @@ class PredictionSpec:
                 raise ParameterError(f"{name} must be a list of at least one number, got {value!r}.")
             object.__setattr__(self, name, tuple(value))
         _check_numbers(self)
-        _check_pattern(self.task_pattern)
+        try:
+            re.compile(self.task_pattern)
+        except (re.error, TypeError) as error:
+            raise ParameterError(
+                f"task_pattern must be a regular expression, got {self.task_pattern!r}: {error}."
+            ) from error
         _check_item_models(self.item_models)
         _check_assessors(self)
 
@@ -226,13 +228,6 @@ def _check_numbers(spec: PredictionSpec) -> None:
     bad = [level for level in spec.levels if not is_number(level) or not 0.0 < level < 1.0]
     if bad:
         raise ParameterError(f"levels must be errors between 0 and 1, got {shown(bad)}.")
-
-
-def _check_pattern(pattern: str) -> None:
-    try:
-        re.compile(pattern)
-    except (re.error, TypeError) as error:
-        raise ParameterError(f"task_pattern must be a regular expression, got {pattern!r}: {error}.") from error
 
 
 def _check_item_models(item_models: Mapping[str, CalibrationChoice]) -> None:

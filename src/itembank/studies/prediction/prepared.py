@@ -236,7 +236,16 @@ def prepare(spec: PredictionSpec, responses: ResponseMatrix, tasks: Tasks, parti
     values, new_trials = _of_models(responses, partition.test, answered)
     cost, new_cost = _costs(spec, responses, partition, answered)
     items = _bare_items(responses, answered, tasks)
-    calibrations, seconds = _calibrations(spec, ResponseMatrix(train, _numbered(train), items, train_trials))
+    models = pl.DataFrame({"model_id": [f"train-{row}" for row in range(len(train))]})
+    calibrations, seconds = {}, {}
+    for name, choice in spec.item_models.items():
+        started = time.process_time()
+        with warnings.catch_warnings():  # said once, at the end of the study
+            warnings.simplefilter("ignore", ItembankWarning)
+            calibrations[name] = calibrate(
+                ResponseMatrix(train, models, items, train_trials), choice.spec(int(choice.n_dims))
+            )
+        seconds[name] = time.process_time() - started
     task, is_held_out = tasks.index[answered], partition.is_held_out[answered]
     known = Known(
         train,
@@ -288,17 +297,6 @@ def _of_models(responses: ResponseMatrix, models: IntArray, items: IntArray) -> 
     return responses.responses[cells], None if responses.n_trials is None else responses.n_trials[cells]
 
 
-def _calibrations(spec: PredictionSpec, train: ResponseMatrix) -> tuple[dict[str, Calibration], dict[str, float]]:
-    calibrations, seconds = {}, {}
-    for name, choice in spec.item_models.items():
-        started = time.process_time()
-        with warnings.catch_warnings():  # said once, at the end of the study
-            warnings.simplefilter("ignore", ItembankWarning)
-            calibrations[name] = calibrate(train, choice.spec(int(choice.n_dims)))
-        seconds[name] = time.process_time() - started
-    return calibrations, seconds
-
-
 def _costs(
     spec: PredictionSpec, responses: ResponseMatrix, partition: Partition, items: IntArray
 ) -> tuple[FloatArray | None, FloatArray | None]:
@@ -311,12 +309,6 @@ def _costs(
     if np.isnan(expected).all():
         raise DataError(f"at least one training model's cost in {spec.cost!r} must be known, got none of any item.")
     expected = np.where(np.isnan(expected), np.nanmean(expected), expected)
-    _check_positive(spec, responses, items, expected)
-    return expected, np.where(np.isnan(test), expected, test)
-
-
-def _check_positive(spec: PredictionSpec, responses: ResponseMatrix, items: IntArray, expected: FloatArray) -> None:
-    """Refuse expected costs that information cannot be divided by."""
     bad = items[expected <= 0.0]
     if bad.size and any(one.per_cost for one in spec.assessors):
         ids = responses.items["item_id"][bad].to_list()
@@ -324,6 +316,7 @@ def _check_positive(spec: PredictionSpec, responses: ResponseMatrix, items: IntA
             f"expected costs in {spec.cost!r} must be above zero for per_cost, got zero or less for {bad.size} of "
             f"{items.size} items: {shown(ids)}. Correct them, or leave per_cost out."
         )
+    return expected, np.where(np.isnan(test), expected, test)
 
 
 def _bare_items(responses: ResponseMatrix, items: IntArray, tasks: Tasks) -> pl.DataFrame:
@@ -335,10 +328,6 @@ def _bare_items(responses: ResponseMatrix, items: IntArray, tasks: Tasks) -> pl.
 def _task_names(names: tuple[str, ...], task: IntArray) -> pl.Series:
     known = np.array([*names, NO_TASK], dtype=object)
     return pl.Series("scenario", known[task].tolist(), dtype=pl.String)
-
-
-def _numbered(responses: FloatArray) -> pl.DataFrame:
-    return pl.DataFrame({"model_id": [f"train-{row}" for row in range(responses.shape[0])]})
 
 
 def _observed(values: FloatArray) -> FloatArray:

@@ -110,7 +110,7 @@ def run_partition(
 
 def _assess(place: Place, assessor: Assessor, choices: Choices, collected: _Collected) -> None:
     """Choose items, unless another assessor chose the same, and predict at every budget."""
-    key, prepared = assessor.selection_key, place.prepared
+    key, prepared, known = assessor.selection_key, place.prepared, place.prepared.known
     started = time.process_time()
     if key not in choices:
         choices[key] = _choose(place, assessor)
@@ -121,7 +121,9 @@ def _assess(place: Place, assessor: Assessor, choices: Choices, collected: _Coll
         collected.predictions.append(_predict(prepared, assessor, items))
         collected.spent.append(prepared.new.spent(items))
         collected.asked.append(np.broadcast_to((items >= 0).sum(axis=-1), len(prepared.new.model_ids)))
-        collected.chosen.append(_per_task(prepared.known, items))
+        # on average over the models where each has its own
+        n_sets, of_items = 1 if items.ndim == 1 else items.shape[0], known.task[items[items >= 0]]
+        collected.chosen.append(np.bincount(of_items, minlength=known.n_tasks) / n_sets)
     collected.seconds.append((place.n_tasks, assessor.name, "predict", time.process_time() - started, None))
 
 
@@ -152,13 +154,6 @@ def _predict(prepared: Prepared, assessor: Assessor, items: IntArray) -> FloatAr
 
 def _tasks_of(known: Known, items: IntArray) -> IntArray:
     return known.task[np.maximum(items, 0)]
-
-
-def _per_task(known: Known, items: IntArray) -> FloatArray:
-    """Items of each task, (n_tasks,): on average over the models where each has its own."""
-    rows = 1 if items.ndim == 1 else items.shape[0]
-    counts: FloatArray = np.bincount(known.task[items[items >= 0]], minlength=known.n_tasks) / rows
-    return counts
 
 
 def _tables(spec: PredictionSpec, prepared: Prepared, number: int, collected: _Collected) -> dict[str, pl.DataFrame]:
@@ -193,7 +188,11 @@ def _tables(spec: PredictionSpec, prepared: Prepared, number: int, collected: _C
 
 def prediction_study(spec: PredictionSpec, responses: ResponseMatrix) -> Study[Partition]:
     """Return the study of these responses, ready to run. Models without any response are left out."""
-    responses = _usable(spec, responses)
+    has_answers = responses.observed.any(axis=1)
+    if not has_answers.all():  # a filter of items left some models nothing
+        responses = responses.take(models=np.flatnonzero(has_answers))
+    if spec.cost:
+        response_costs(responses, CostUnit(spec.cost, spec.input_weight))
     tasks = find_tasks(spec, responses)
     partitions = [make_partition(spec, responses, tasks, number) for number in range(spec.n_partitions)]
     manifest = StudyManifest.of(
@@ -211,16 +210,6 @@ def prediction_study(spec: PredictionSpec, responses: ResponseMatrix) -> Study[P
         partial(run_partition, spec, responses, tasks),
         partial(_summaries, spec, tasks),
     )
-
-
-def _usable(spec: PredictionSpec, responses: ResponseMatrix) -> ResponseMatrix:
-    """Refuse responses that cannot be studied, before the long work; leave out models without any."""
-    has_answers = responses.observed.any(axis=1)
-    if not has_answers.all():  # a filter of items left some models nothing
-        responses = responses.take(models=np.flatnonzero(has_answers))
-    if spec.cost:
-        response_costs(responses, CostUnit(spec.cost, spec.input_weight))
-    return responses
 
 
 def _division(partition: Partition) -> bytes:

@@ -61,7 +61,13 @@ def task_sizes(spec: SimulationSpec, rng: np.random.Generator) -> IntArray:
     relative = np.exp(spec.size_spread * draws)
     # half of the items at most go into making tasks large enough; the other half keeps their sizes apart
     least = max(1, min(spec.smallest_task, spec.n_items // (2 * spec.n_tasks)))
-    return _whole_with_sum(relative, spec.n_items, least)
+    shares = _scale(relative, spec.n_items, least) * relative
+    sizes: IntArray = np.maximum(np.floor(shares).astype(np.int64), least)
+    short = spec.n_items - int(sizes.sum())  # not negative: the shares, none below `least`, sum to no more
+    order = np.argsort(np.floor(shares) - shares, kind="stable")  # largest remainder first
+    sizes += short // len(sizes)
+    sizes[order[: short % len(sizes)]] += 1
+    return sizes
 
 
 def draw_items(spec: SimulationSpec, tasks: TaskDraw, rng: np.random.Generator) -> ItemDraw:
@@ -74,17 +80,6 @@ def draw_items(spec: SimulationSpec, tasks: TaskDraw, rng: np.random.Generator) 
     loadings = slope[:, None] * np.column_stack([np.ones(spec.n_items), specific])  # (n_items, n_dims + 1)
     intercept = -slope * (tasks.difficulty[of_item] + relative)
     return ItemDraw(ItemParameters.create(loadings, intercept, spec.guessing), relative)
-
-
-def _whole_with_sum(relative: FloatArray, total: int, least: int) -> IntArray:
-    """Turn relative sizes into whole numbers >= `least` of a given sum, the remainders largest first."""
-    shares = _scale(relative, total, least) * relative
-    sizes: IntArray = np.maximum(np.floor(shares).astype(np.int64), least)
-    short = total - int(sizes.sum())  # not negative: the shares, none below `least`, sum to no more than the total
-    order = np.argsort(np.floor(shares) - shares, kind="stable")  # largest remainder first
-    sizes += short // len(sizes)
-    sizes[order[: short % len(sizes)]] += 1
-    return sizes
 
 
 def _scale(relative: FloatArray, total: int, least: int) -> float:
@@ -240,7 +235,9 @@ def simulate(spec: SimulationSpec | None = None, rng: np.random.Generator | int 
         for values in (answers, *costs.values()):
             values[missing] = np.nan
     names = task_names(spec.n_tasks)
-    responses = ResponseMatrix.create(answers, models=_models(spec), items=_items(spec, tasks, names), costs=costs)
+    width = len(str(spec.n_models))
+    models = pl.DataFrame({"model_id": [f"model-{number:0{width}d}" for number in range(1, spec.n_models + 1)]})
+    responses = ResponseMatrix.create(answers, models=models, items=_items(spec, tasks, names), costs=costs)
     return Simulated(responses, Truth(spec, names, items.parameters, abilities, task_scores))
 
 
@@ -254,11 +251,6 @@ def _costs(spec: SimulationSpec, tasks: TaskDraw, items: ItemDraw, rng: np.rando
         return {}
     of_parts, of_responses = rng.spawn(2)
     return draw_costs(spec, draw_cost_parts(spec, tasks, items, of_parts), of_responses)
-
-
-def _models(spec: SimulationSpec) -> pl.DataFrame:
-    width = len(str(spec.n_models))
-    return pl.DataFrame({"model_id": [f"model-{number:0{width}d}" for number in range(1, spec.n_models + 1)]})
 
 
 def _items(spec: SimulationSpec, tasks: TaskDraw, names: tuple[str, ...]) -> pl.DataFrame:

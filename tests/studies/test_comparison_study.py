@@ -1,3 +1,6 @@
+import dataclasses
+from dataclasses import replace
+
 import numpy as np
 import polars as pl
 import pytest
@@ -5,13 +8,70 @@ import pytest
 from itembank.errors import DataError, ParameterError
 from itembank.estimation.estimate import estimate
 from itembank.estimation.estimator_specs import GPIRT
+from itembank.responses.targets import mean_win_rate
 from itembank.selection.select import select
-from itembank.studies import fold_runs
-from itembank.studies.comparison_study import fold_estimates, prepare_fold, run_fold
+from itembank.studies import comparison_study
+from itembank.studies.comparison_study import (
+    fold_estimates,
+    item_costs,
+    largest_within,
+    prepare_fold,
+    run_fold,
+    selection_cost,
+)
 from itembank.studies.split_specs import ByGroup, LeaveOneOut, NamedGroup
 from itembank.studies.splits import answers_of, make_folds, stream
+from itembank.studies.study_files import load_study
 from itembank.studies.study_specs import CalibrationChoice, CostBudget
 from tests.studies.simulated import make_prompt_responses, make_responses, make_spec, numbers
+
+COSTED = make_responses()
+ONE_FOLD = make_folds(make_spec().splits[0], COSTED.models, 1, 3)[0]
+
+
+@pytest.fixture(scope="module")
+def bank():
+    return prepare_fold(make_spec(), COSTED, ONE_FOLD).bank
+
+
+def test_expected_costs_are_means_over_calibration_models(bank):
+    expected = COSTED.costs["output_tokens"][ONE_FOLD.train].mean(axis=0)
+    np.testing.assert_allclose(item_costs(bank, "output_tokens"), expected)
+    assert not np.allclose(expected, COSTED.costs["output_tokens"].mean(axis=0))
+
+
+@pytest.mark.parametrize("method", ["random", "anchor-irt"])
+@pytest.mark.parametrize("amount", [100.0, 500.0, 1e6])
+def test_the_largest_selection_within_the_amount(bank, method, amount):
+    costs = item_costs(bank, "output_tokens")
+
+    def choose(n_items):
+        return select(bank, n_items, method=method, rng=5)
+
+    found = largest_within(bank, choose, costs, amount)
+    assert selection_cost(bank, found, costs) <= amount
+    assert found.item_ids == choose(found.n_items).item_ids
+    n_open = int((~bank.calibration.is_degenerate).sum())
+    assert found.n_items == n_open or selection_cost(bank, choose(found.n_items + 1), costs) > amount
+
+
+def test_too_small_an_amount_is_refused(bank):
+    costs = item_costs(bank, "output_tokens")
+    with pytest.raises(ParameterError, match="one item of each of 2 scenarios, which cost"):
+        largest_within(bank, lambda n: select(bank, n, method="random", rng=0), costs, 1.0)
+
+
+def test_a_cost_that_is_not_there_is_named(bank):
+    with pytest.raises(DataError, match=r"cost 'cost_usd' needs that column.*'output_tokens'"):
+        item_costs(bank, "cost_usd")
+
+
+def test_tokens_are_a_unit_in_which_those_read_count_half(bank):
+    written = bank.responses.costs["output_tokens"]
+    costs = {"output_tokens": written, "input_tokens": np.full(written.shape, 10.0)}
+    changed = dataclasses.replace(bank, responses=dataclasses.replace(bank.responses, costs=costs))
+    np.testing.assert_allclose(item_costs(changed, "tokens"), item_costs(bank, "output_tokens") + 5.0)
+
 
 pytestmark = pytest.mark.usefixtures("few_folds")
 
@@ -213,7 +273,7 @@ def test_the_selector_auto_is_the_public_select(monkeypatch):
         asked.append(n_items)
         return select(bank, n_items, method="random", rng=rng)
 
-    monkeypatch.setattr(fold_runs, "select_automatically", public_select)
+    monkeypatch.setattr(comparison_study, "select_automatically", public_select)
     found = run_fold(make_spec(selectors=("auto",)), RESPONSES, FOLD)
     assert asked == [6, 12]
     assert set(found["selector"]) == {"auto"}
@@ -238,3 +298,60 @@ def test_prompt_templates_and_sizes_nobody_has_seen_are_estimated(split):
     # and of 0.74 four standard errors below
     assert np.abs(error).mean() < 0.08
     assert np.corrcoef(found["estimate"].to_numpy(), found["truth"].to_numpy())[0, 1] > 0.7
+
+
+CHOICES = {"selectors": ("random",), "estimators": ("p-irt",), "n_items": (12,), "interval": "calibrated"}
+TARGET_SPEC = make_spec(**CHOICES, targets=("mean_win_rate", "accuracy"))
+FOLD_OF_TARGETS = make_folds(TARGET_SPEC.splits[0], RESPONSES.models, 1, 3)[0]
+
+
+def table_of(responses):
+    return fold_estimates(TARGET_SPEC, prepare_fold(TARGET_SPEC, responses, FOLD_OF_TARGETS), FOLD_OF_TARGETS)
+
+
+@pytest.fixture(scope="module")
+def table_of_targets(few_folds):
+    return table_of(RESPONSES)
+
+
+def test_further_targets_have_rows_with_their_own_truth(table_of_targets):
+    assert table_of_targets["target"].unique(maintain_order=True).to_list() == [
+        "part-0", "part-1", "overall", "mean_win_rate", "accuracy",
+    ]  # fmt: skip
+    np.testing.assert_allclose(
+        table_of_targets.filter(target="accuracy")["truth"].to_numpy(),
+        RESPONSES.models["accuracy"].to_numpy()[FOLD_OF_TARGETS.test],
+    )
+    scores = np.column_stack([RESPONSES.responses[:, part::2].mean(axis=1) for part in range(2)])
+    np.testing.assert_allclose(
+        table_of_targets.filter(target="mean_win_rate")["truth"].to_numpy(),
+        mean_win_rate(scores[FOLD_OF_TARGETS.test], scores[FOLD_OF_TARGETS.train]),
+    )
+    assert (table_of_targets["low"] <= table_of_targets["estimate"]).all()
+    assert (table_of_targets["estimate"] <= table_of_targets["high"]).all()
+
+
+def test_external_scores_of_tested_models_are_not_seen(table_of_targets):
+    assert prepare_fold(TARGET_SPEC, RESPONSES, FOLD_OF_TARGETS).bank.responses.models.columns == [
+        "model_id",
+        "score.accuracy",
+    ]
+    accuracy = RESPONSES.models["accuracy"].to_numpy().copy()
+    accuracy[FOLD_OF_TARGETS.test] = 1.0 - accuracy[FOLD_OF_TARGETS.test]
+    other = table_of(replace(RESPONSES, models=RESPONSES.models.with_columns(accuracy=pl.Series(accuracy))))
+    for name in ("estimate", "low", "high"):
+        np.testing.assert_array_equal(other[name].to_numpy(), table_of_targets[name].to_numpy())
+
+
+def test_targets_are_checked_and_kept(tmp_path):
+    assert TARGET_SPEC.to_dict()["targets"] == ("mean_win_rate", "accuracy")
+    assert "targets" not in make_spec().to_dict()  # so that folders made before go on
+    with pytest.raises(ParameterError, match="have calibrated intervals alone"):
+        make_spec(interval="model-based", targets=("mean_win_rate",))
+    with pytest.raises(DataError, match="must have the columns model_id and 'speed'"):
+        prepare_fold(make_spec(**CHOICES, targets=("speed",)), RESPONSES, FOLD_OF_TARGETS)
+    (tmp_path / "study.toml").write_text(
+        'name = "mine"\ntargets = ["accuracy"]\nselectors = ["random"]\nestimators = ["p-irt"]\nn_items = [9]\n'
+        '[data]\nbuiltin = "classifiers"\n[[splits]]\nkind = "random"\n'
+    )
+    assert load_study(tmp_path / "study.toml").targets == ("accuracy",)
