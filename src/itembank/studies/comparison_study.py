@@ -30,7 +30,7 @@ from itembank.responses.responses import ResponseMatrix
 from itembank.responses.score_names import EXTERNAL, WIN_RATE
 from itembank.responses.siblings import sibling_groups
 from itembank.selection.select import select
-from itembank.studies.engine import COMPARISON, ESTIMATES, SUMMARY, Study, StudyManifest, Tables, errors_at
+from itembank.studies.engine import COMPARISON, ESTIMATES, SUMMARY, Study, Tables, errors_at
 from itembank.studies.splits import Fold, answers_of, calibration_part, check_no_leak, make_folds, stream
 from itembank.studies.study_specs import (
     AUTO,
@@ -305,28 +305,6 @@ def _with_last(estimates: tuple[ScoreEstimates, ...], name: str) -> np.ndarray:
 
 def comparison_study(spec: StudySpec, responses: ResponseMatrix) -> Study[Fold]:
     """Return the study of these responses, ready to run."""
-    _check_against(spec, responses)
-    siblings = sibling_groups(responses)
-    folds = [
-        fold
-        for split in spec.splits
-        for fold in make_folds(split, responses.models, spec.repeats, spec.seed, siblings=siblings)
-    ]
-    manifest = StudyManifest.of(
-        COMPARISON.name,
-        spec.to_dict(),
-        responses,
-        division=[_division(fold) for fold in folds],
-        seed=spec.seed,
-        n_folds=len(folds),
-    )
-    # the longest first, so that no process is left alone with one at the end
-    units = dict(sorted(enumerate(folds), key=lambda numbered: -len(numbered[1].repeats)))
-    return Study(COMPARISON, manifest, units, partial(_run, spec, responses), _summaries)
-
-
-def _check_against(spec: StudySpec, responses: ResponseMatrix) -> None:
-    """Refuse sizes and a unit of cost that the responses do not have, before the long work."""
     n_scenarios = responses.items["scenario"].n_unique()
     outside = [n for n in spec.n_items if not n_scenarios <= n <= responses.n_items]
     if outside:
@@ -339,11 +317,16 @@ def _check_against(spec: StudySpec, responses: ResponseMatrix) -> None:
             f"a study of cost {spec.cost_unit!r} needs that column with the responses, which have "
             f"{shown(sorted(responses.costs)) or 'no costs'}."
         )
-
-
-def _division(fold: Fold) -> bytes:
-    place = f"{fold.split}/{fold.repeats}/{fold.fold}/".encode()
-    return place + fold.train.tobytes() + b"/" + fold.test.tobytes()
+    siblings = sibling_groups(responses)
+    folds = [
+        fold
+        for split in spec.splits
+        for fold in make_folds(split, responses.models, spec.repeats, spec.seed, siblings=siblings)
+    ]
+    # the longest first, so that no process is left alone with one at the end
+    units = dict(sorted(enumerate(folds), key=lambda numbered: -len(numbered[1].repeats)))
+    run = partial(_run, spec, responses)
+    return Study.of(COMPARISON, spec, responses, units, run=run, summarise=_summaries)
 
 
 def _run(spec: StudySpec, responses: ResponseMatrix, fold: Fold) -> Tables:

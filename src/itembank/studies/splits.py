@@ -61,6 +61,12 @@ class Fold(Split):
     repeats: tuple[int, ...]
     fold: int
 
+    @property
+    def division(self) -> bytes:
+        """What of the responses the fold takes."""
+        place = f"{self.split}/{self.repeats}/{self.fold}/".encode()
+        return place + self.train.tobytes() + b"/" + self.test.tobytes()
+
 
 def make_folds(
     split: SplitSpec,

@@ -21,7 +21,7 @@ from itembank.scaling.pass_at_k.kernels import (
     plug_in_pass_at_k,
     unbiased_pass_at_k,
 )
-from itembank.scaling.pass_at_k.samples import SampledScenario, ScenarioItemModel, alike_items, plug_in_rates
+from itembank.scaling.pass_at_k.samples import SampledScenario, alike_items, plug_in_rates
 from itembank.scaling.pass_at_k.specs import FEWEST_DRAWS, METHODS, PassAtKSpec
 
 MOST_GUESSED = 0.002
@@ -198,27 +198,40 @@ def pass_at_k_curve(
     counts = Counts(scenario.used.n_trials[row, columns], scenario.used.n_correct[row, columns])
     all_counts = Counts(scenario.truth.n_trials[row, columns], scenario.truth.n_correct[row, columns])
     sets = _item_sets(counts, all_counts, spec)
-    curve = Curve(
+    values = np.full((len(spec.methods), N_SETS, k.size), np.nan)
+    low, high = np.full((2, N_SETS, k.size), np.nan)
+    failure, ability, ability_sd = np.full(columns.size, np.nan), np.nan, np.nan
+    for m, method in enumerate(spec.methods):
+        if method == "beta-binomial":
+            values[m] = _alike_curves(counts, sets, k=k, spec=spec, rng=rng)
+        elif METHODS[method]:
+            values[m] = counted_curves(method, counts.n_trials, counts.n_correct, k, sets.masks)
+    known = scenario.item_model
+    if known is not None:
+        parameters = known.parameters_of(columns)
+        posterior = cell_posterior(parameters, known.prior, known.precision, counts, rng=rng)
+        theta = posterior.weights @ posterior.theta  # (n_dims,)
+        plugged = set_means(plug_in_pass_at_k(plug_in_rates(parameters, theta)[:, None], k), sets.masks)
+        curves = _set_curves(posterior, sets, k=k, spec=spec, rng=rng)
+        for which, one in enumerate(curves):
+            low[which], high[which] = one.low, one.high
+            for m, method in enumerate(spec.methods):
+                values[m, which] = {"irsl": one.mean, "irsl-plug-in": plugged[which]}.get(method, values[m, which])
+        failure, ability = curves[0].failure, float(theta[0])
+        ability_sd = float(np.sqrt(posterior.weights @ (posterior.theta[:, 0] - theta[0]) ** 2))
+    return Curve(
         row,
         scenario.name,
         columns,
         sets.masks.sum(axis=1),
-        np.full((len(spec.methods), N_SETS, k.size), np.nan),
-        np.full((N_SETS, k.size), np.nan),
-        np.full((N_SETS, k.size), np.nan),
+        values,
+        low,
+        high,
         true_curves(all_counts.n_trials, all_counts.n_correct, k, sets.masks),
-        np.full(columns.size, np.nan),
-        np.nan,
-        np.nan,
+        failure,
+        ability,
+        ability_sd,
     )
-    for m, method in enumerate(spec.methods):
-        if method == "beta-binomial":
-            curve.values[m] = _alike_curves(counts, sets, k=k, spec=spec, rng=rng)
-        elif METHODS[method]:
-            curve.values[m] = counted_curves(method, counts.n_trials, counts.n_correct, k, sets.masks)
-    if scenario.item_model is None:
-        return curve
-    return _with_item_model(curve, scenario.item_model, counts, sets, k=k, spec=spec, rng=rng)
 
 
 def _alike_curves(
@@ -253,39 +266,6 @@ def _set_curves(
             else curves_above(part, sets.known, k, draws, rng)
         )
     return curves
-
-
-def _with_item_model(
-    curve: Curve,
-    item_model: ScenarioItemModel,
-    counts: Counts,
-    sets: _ItemSets,
-    *,
-    k: FloatArray,
-    spec: PassAtKSpec,
-    rng: np.random.Generator,
-) -> Curve:
-    """Add what the item model says: plugged in, and integrated over the posterior of every pass rate."""
-    parameters = item_model.parameters_of(curve.columns)
-    posterior = cell_posterior(parameters, item_model.prior, item_model.precision, counts, rng=rng)
-    theta = posterior.weights @ posterior.theta  # (n_dims,)
-    plugged = set_means(plug_in_pass_at_k(plug_in_rates(parameters, theta)[:, None], k), sets.masks)
-    curves = _set_curves(posterior, sets, k=k, spec=spec, rng=rng)
-    values, low, high = curve.values.copy(), curve.low.copy(), curve.high.copy()
-    for which, one in enumerate(curves):
-        low[which], high[which] = one.low, one.high
-        for m, method in enumerate(spec.methods):
-            values[m, which] = {"irsl": one.mean, "irsl-plug-in": plugged[which]}.get(method, values[m, which])
-    ability_sd = float(np.sqrt(posterior.weights @ (posterior.theta[:, 0] - theta[0]) ** 2))
-    return replace(
-        curve,
-        values=values,
-        low=low,
-        high=high,
-        failure=curves[0].failure,
-        ability=float(theta[0]),
-        ability_sd=ability_sd,
-    )
 
 
 def _item_sets(used: Counts, every: Counts, spec: PassAtKSpec) -> _ItemSets:

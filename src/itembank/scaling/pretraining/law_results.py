@@ -386,21 +386,17 @@ class PretrainingLaw(Tabular):
         at = np.asarray([self.target_flops] if flops is None else flops, dtype=np.float64)
         if not (np.isfinite(at).all() and (at > 0.0).all()):
             raise ParameterError(f"flops must be finite and > 0, got {shown(at.tolist())}.")
-        return self._widened(fitted[law].forecast(np.log(at), self.level), law, scenario, np.log(at))
-
-    def _widened(self, forecast: Forecast, law: str, scenario: str, log_flops: FloatArray) -> Forecast:
-        """Widen intervals beyond each recipe's largest size by the factor that the held-out check found.
-
-        From nothing at that size to the whole factor at the shortest distance checked.
-        """
+        forecast = fitted[law].forecast(np.log(at), self.level)
         if self.held_out is None or self.held_out.table.is_empty():
             return forecast
+        # by the factor that the held-out check found: nothing at a recipe's largest size, all of it at the shortest
+        # distance that was checked
         whole = self.held_out.widening().get((law, scenario), 1.0)
         finals = np.where(self.is_final, self.log_flops, -np.inf)
         largest = np.array(
             [finals[self.recipe_index == number].max(initial=-np.inf) for number in range(len(self.recipes))]
         )
-        fraction = np.clip((log_flops - largest[:, None]) / self.held_out.shortest_distance, 0.0, 1.0)
+        fraction = np.clip((np.log(at) - largest[:, None]) / self.held_out.shortest_distance, 0.0, 1.0)
         factor = 1.0 + (whole - 1.0) * fraction  # (n_recipes, n_points)
         low = forecast.score - factor * (forecast.score - forecast.low)
         high = forecast.score + factor * (forecast.high - forecast.score)

@@ -39,7 +39,18 @@ def fit_laws(
         progress(f"laws of {scores.scenario}", number / len(measured.scores))
         own = {name: fits[number] for name, fits in joint.items()}
         scenarios.append(_scenario_laws(scores, data, specs, own))
-    texts = [runs.message, measured.message, _absent(measured, scenarios)]
+    counts = [
+        f"{scenario.scenario} ({int(np.sum(~scenario.is_present))})"
+        for scenario in measured.scores
+        if not scenario.is_present.all()
+    ]
+    parts = []
+    if counts:
+        parts.append(f"Models without responses do not count in a scenario (how many): {shown(counts)}.")
+    lacking = [scenario.scenario for scenario in scenarios if not scenario.fitted]
+    if lacking:
+        parts.append(f"Scenarios without a law: {shown(lacking)}.")
+    texts = [runs.message, measured.message, " ".join(parts)]
     return PretrainingLaw(
         recipes=runs.recipes,
         scenarios=tuple(scenarios),
@@ -87,22 +98,6 @@ def _scenario_laws(
         if fit is not None:
             fitted[name], notes[name] = fit.law, fit.notes
     return ScenarioLaws(scores, fitted, notes)
-
-
-def _absent(measured: Measured, scenarios: list[ScenarioLaws]) -> str:
-    """Say which scenarios some models have no responses in, and which have too few sizes for any law."""
-    counts = [
-        f"{scenario.scenario} ({int(np.sum(~scenario.is_present))})"
-        for scenario in measured.scores
-        if not scenario.is_present.all()
-    ]
-    parts = []
-    if counts:
-        parts.append(f"Models without responses do not count in a scenario (how many): {shown(counts)}.")
-    lacking = [scenario.scenario for scenario in scenarios if not scenario.fitted]
-    if lacking:
-        parts.append(f"Scenarios without a law: {shown(lacking)}.")
-    return " ".join(parts)
 
 
 @one_blas_thread()

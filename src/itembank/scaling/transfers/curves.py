@@ -31,34 +31,18 @@ MOST_RATIO = 100.0
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """The line ``target = intercept + slope * source`` over n_models calibration models.
-
-    Attributes
-    ----------
-    slope, intercept : float
-    residual_sd : float
-        Standard deviation around the line at the centre, with the degrees of freedom that the line leaves.
-    log_variance_slope : float
-        Change of the log variance around the line with the source: near the floor of a benchmark logits vary more.
-    lowest, highest : float
-        Range of the sources; the variance is not carried beyond it.
-    centre, spread : float
-        Mean of the sources, and the sum of their squared distances from it.
-    source_noise : float
-        Mean squared standard error of the sources: it is part of the residual spread.
-    n_models : int
-    degrees_of_freedom : int
-    """
+    """The line ``target = intercept + slope * source`` over n_models calibration models."""
 
     slope: float
     intercept: float
-    residual_sd: float
+    residual_sd: float  # Around the line at the centre, with the degrees of freedom that the line leaves
+    # Change of the log variance around the line with the source: near the floor of a benchmark logits vary more.
     log_variance_slope: float
-    lowest: float
+    lowest: float  # Range of the sources; the variance is not carried beyond it
     highest: float
-    centre: float
-    spread: float
-    source_noise: float
+    centre: float  # Mean of the sources
+    spread: float  # Sum of their squared distances from the mean
+    source_noise: float  # Mean squared standard error of the sources: it is part of the residual spread
     n_models: int
     degrees_of_freedom: int
 

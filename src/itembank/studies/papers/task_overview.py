@@ -139,7 +139,15 @@ def task_overview(
     check_fraction("level", level)
     if responses.n_models < MINIMUM_MODELS:
         raise DataError(f"tasks are compared over at least {MINIMUM_MODELS} models, got {responses.n_models}.")
-    names, index = _tasks(responses.items, by)
+    column = column_of(responses.items, by, "the task of an item").cast(pl.String)
+    if by == "subscenario" and responses.items["scenario"].n_unique() > 1:
+        column = responses.items["scenario"] + "/" + column
+    names = tuple(column.drop_nulls().unique().sort().to_list())
+    if len(names) < 2:
+        raise DataError(
+            f"at least two tasks are needed, got {len(names)} in column {by!r}: {shown(names)}. Name another column."
+        )
+    index = column.cast(pl.Enum(names)).to_physical().cast(pl.Int64).fill_null(-1).to_numpy()  # -1 for no task
     scores = _means(responses.responses, index, len(names))
     unit = None if cost is None else as_cost_unit(cost)
     costs = np.full_like(scores, np.nan) if unit is None else _means(response_costs(responses, unit), index, len(names))
@@ -163,20 +171,6 @@ def task_overview(
         cluster_order(correlation),
         level,
     )
-
-
-def _tasks(items: pl.DataFrame, by: str) -> tuple[tuple[str, ...], IntArray]:
-    """Names of the tasks, sorted, and the task of each item, -1 for none."""
-    column = column_of(items, by, "the task of an item").cast(pl.String)
-    if by == "subscenario" and items["scenario"].n_unique() > 1:
-        column = items["scenario"] + "/" + column
-    names = tuple(column.drop_nulls().unique().sort().to_list())
-    if len(names) < 2:
-        raise DataError(
-            f"at least two tasks are needed, got {len(names)} in column {by!r}: {shown(names)}. Name another column."
-        )
-    index = column.cast(pl.Enum(names)).to_physical().cast(pl.Int64).fill_null(-1)
-    return names, index.to_numpy()
 
 
 def _means(values: FloatArray, index: IntArray, n_tasks: int) -> FloatArray:

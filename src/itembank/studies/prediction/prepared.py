@@ -65,6 +65,12 @@ class Partition(Split):
     is_held_out: BoolArray
     task_order: IntArray
 
+    @property
+    def division(self) -> bytes:
+        """What of the responses the partition takes."""
+        arrays = (self.train, self.test, self.is_held_out, self.task_order)
+        return b"/".join(array.tobytes() for array in arrays)
+
 
 def find_tasks(spec: PredictionSpec, responses: ResponseMatrix) -> Tasks:
     """Return the tasks of the items, and how many items of each are held out."""
