@@ -25,19 +25,22 @@ from itembank.studies.study_files import load_study
 from itembank.studies.study_specs import CalibrationChoice, CostBudget
 from tests.studies.simulated import make_prompt_responses, make_responses, make_spec, numbers
 
-COSTED = make_responses()
-ONE_FOLD = make_folds(make_spec().splits[0], COSTED.models, 1, 3)[0]
+pytestmark = pytest.mark.usefixtures("few_folds")
+
+RESPONSES = make_responses()
+SPEC = make_spec()
+FOLD = make_folds(SPEC.splits[0], RESPONSES.models, 1, 3)[0]
 
 
 @pytest.fixture(scope="module")
 def bank():
-    return prepare_fold(make_spec(), COSTED, ONE_FOLD).bank
+    return prepare_fold(make_spec(), RESPONSES, FOLD).bank
 
 
 def test_expected_costs_are_means_over_calibration_models(bank):
-    expected = COSTED.costs["output_tokens"][ONE_FOLD.train].mean(axis=0)
+    expected = RESPONSES.costs["output_tokens"][FOLD.train].mean(axis=0)
     np.testing.assert_allclose(item_costs(bank, "output_tokens"), expected)
-    assert not np.allclose(expected, COSTED.costs["output_tokens"].mean(axis=0))
+    assert not np.allclose(expected, RESPONSES.costs["output_tokens"].mean(axis=0))
 
 
 @pytest.mark.parametrize("method", ["random", "anchor-irt"])
@@ -71,13 +74,6 @@ def test_tokens_are_a_unit_in_which_those_read_count_half(bank):
     costs = {"output_tokens": written, "input_tokens": np.full(written.shape, 10.0)}
     changed = dataclasses.replace(bank, responses=dataclasses.replace(bank.responses, costs=costs))
     np.testing.assert_allclose(item_costs(changed, "tokens"), item_costs(bank, "output_tokens") + 5.0)
-
-
-pytestmark = pytest.mark.usefixtures("few_folds")
-
-RESPONSES = make_responses()
-SPEC = make_spec()
-FOLD = make_folds(SPEC.splits[0], RESPONSES.models, 1, 3)[0]
 
 
 @pytest.fixture(scope="module")
@@ -183,15 +179,10 @@ def test_dimensions_are_chosen_on_the_calibration_models(monkeypatch):
     assert seen == [[RESPONSES.model_ids[row] for row in FOLD.train]]
 
 
-def test_few_models_have_one_dimension():
-    few = RESPONSES.take(models=np.arange(9))
-    fold = make_folds(LeaveOneOut(), few.models, 1, 0)[0]
-    assert prepare_fold(make_spec(calibration=CalibrationChoice()), few, fold).bank.calibration.n_dims == 1
-
-
 def test_few_models_have_the_fewest_dimensions_of_their_item_model():
     few = RESPONSES.take(models=np.arange(9))
     fold = make_folds(LeaveOneOut(), few.models, 1, 0)[0]
+    assert prepare_fold(make_spec(calibration=CalibrationChoice()), few, fold).bank.calibration.n_dims == 1
     for item_model, n_dims in (("nested", 2), ("bifactor", 1 + len(set(few.items["scenario"])))):
         choice = CalibrationChoice("map", item_model=item_model)
         calibration = prepare_fold(make_spec(calibration=choice), few, fold).bank.calibration
@@ -279,12 +270,6 @@ def test_the_selector_auto_is_the_public_select(monkeypatch):
     assert set(found["selector"]) == {"auto"}
 
 
-def test_the_numbers_can_be_had_by_hand():
-    prepared = prepare_fold(SPEC, RESPONSES, FOLD)
-    found = estimate(prepared.bank, answers_of(prepared.new, np.arange(60)), method="weighted")
-    np.testing.assert_allclose(found.value, prepared.truth, atol=1e-12)
-
-
 @pytest.mark.parametrize(
     "split", [ByGroup("template", k=3), NamedGroup("model_size", ("3B",))], ids=["templates", "sizes"]
 )
@@ -302,11 +287,10 @@ def test_prompt_templates_and_sizes_nobody_has_seen_are_estimated(split):
 
 CHOICES = {"selectors": ("random",), "estimators": ("p-irt",), "n_items": (12,), "interval": "calibrated"}
 TARGET_SPEC = make_spec(**CHOICES, targets=("mean_win_rate", "accuracy"))
-FOLD_OF_TARGETS = make_folds(TARGET_SPEC.splits[0], RESPONSES.models, 1, 3)[0]
 
 
 def table_of(responses):
-    return fold_estimates(TARGET_SPEC, prepare_fold(TARGET_SPEC, responses, FOLD_OF_TARGETS), FOLD_OF_TARGETS)
+    return fold_estimates(TARGET_SPEC, prepare_fold(TARGET_SPEC, responses, FOLD), FOLD)
 
 
 @pytest.fixture(scope="module")
@@ -320,24 +304,24 @@ def test_further_targets_have_rows_with_their_own_truth(table_of_targets):
     ]  # fmt: skip
     np.testing.assert_allclose(
         table_of_targets.filter(target="accuracy")["truth"].to_numpy(),
-        RESPONSES.models["accuracy"].to_numpy()[FOLD_OF_TARGETS.test],
+        RESPONSES.models["accuracy"].to_numpy()[FOLD.test],
     )
     scores = np.column_stack([RESPONSES.responses[:, part::2].mean(axis=1) for part in range(2)])
     np.testing.assert_allclose(
         table_of_targets.filter(target="mean_win_rate")["truth"].to_numpy(),
-        mean_win_rate(scores[FOLD_OF_TARGETS.test], scores[FOLD_OF_TARGETS.train]),
+        mean_win_rate(scores[FOLD.test], scores[FOLD.train]),
     )
     assert (table_of_targets["low"] <= table_of_targets["estimate"]).all()
     assert (table_of_targets["estimate"] <= table_of_targets["high"]).all()
 
 
 def test_external_scores_of_tested_models_are_not_seen(table_of_targets):
-    assert prepare_fold(TARGET_SPEC, RESPONSES, FOLD_OF_TARGETS).bank.responses.models.columns == [
+    assert prepare_fold(TARGET_SPEC, RESPONSES, FOLD).bank.responses.models.columns == [
         "model_id",
         "score.accuracy",
     ]
     accuracy = RESPONSES.models["accuracy"].to_numpy().copy()
-    accuracy[FOLD_OF_TARGETS.test] = 1.0 - accuracy[FOLD_OF_TARGETS.test]
+    accuracy[FOLD.test] = 1.0 - accuracy[FOLD.test]
     other = table_of(replace(RESPONSES, models=RESPONSES.models.with_columns(accuracy=pl.Series(accuracy))))
     for name in ("estimate", "low", "high"):
         np.testing.assert_array_equal(other[name].to_numpy(), table_of_targets[name].to_numpy())
@@ -345,11 +329,11 @@ def test_external_scores_of_tested_models_are_not_seen(table_of_targets):
 
 def test_targets_are_checked_and_kept(tmp_path):
     assert TARGET_SPEC.to_dict()["targets"] == ("mean_win_rate", "accuracy")
-    assert "targets" not in make_spec().to_dict()  # so that folders made before go on
+    assert not {"targets", "interval"} & set(make_spec(interval="calibrated").to_dict())  # so that old folders go on
     with pytest.raises(ParameterError, match="have calibrated intervals alone"):
         make_spec(interval="model-based", targets=("mean_win_rate",))
     with pytest.raises(DataError, match="must have the columns model_id and 'speed'"):
-        prepare_fold(make_spec(**CHOICES, targets=("speed",)), RESPONSES, FOLD_OF_TARGETS)
+        prepare_fold(make_spec(**CHOICES, targets=("speed",)), RESPONSES, FOLD)
     (tmp_path / "study.toml").write_text(
         'name = "mine"\ntargets = ["accuracy"]\nselectors = ["random"]\nestimators = ["p-irt"]\nn_items = [9]\n'
         '[data]\nbuiltin = "classifiers"\n[[splits]]\nkind = "random"\n'

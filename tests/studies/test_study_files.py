@@ -186,11 +186,6 @@ def test_mistakes_are_named_with_the_file(loaded, old, new, message):
         loaded(text)
 
 
-def test_a_file_that_is_not_toml_is_refused(loaded):
-    with pytest.raises(DataError, match="cannot be read as a study"):
-        loaded("name = ")
-
-
 @pytest.mark.parametrize("path", sorted((REPOSITORY / "benchmarks" / "studies").glob("prediction_*.toml")))
 def test_the_prediction_studies_of_the_repository_can_be_read(path):
     assert load_prediction(path).name == path.stem
@@ -297,7 +292,6 @@ def test_a_single_file_needs_no_list(load):
         ('name = "small"', "", "a study file needs 'name'"),
         ('name = "small"', "name = 3", "name of a study file must be a text, got 3"),
         ('["random"]', '["rndom"]', "must be one of 'random'.*'rndom'"),
-        ('["random"]', '"random"', "selectors must be a list"),
         ('["weighted"]', '[{method = "weighted", power = 2}]', "must be among none, got 'power'"),
         ('kind = "random"', 'kind = "kfold"', "'k-fold', 'random', 'leave-one-out'.*got 'kfold'"),
         ('kind = "random"', 'kind = "random"\nshare = 0.2', "'test_share', 'name', got 'share'"),
@@ -307,13 +301,6 @@ def test_a_single_file_needs_no_list(load):
         ("[data]", "[dat]", r"needs a table \[data\]"),
         ('builtin = "classifiers"', 'builtin = "classifiers"\nrow = 1', "got 'row'"),
         ("n_items = [30]", "n_items = 30", "n_items must be a list"),
-        ("n_items = [30]", "n_items = [30]\nlevel = 2.0", "level must be between 0 and 1, got 2.0"),
-        ("n_items = [30]", 'n_items = [30]\ninterval = "none"', "interval of a study must be one of 'calibrated'"),
-        (
-            "n_items = [30]",
-            'n_items = [30]\ninterval = "design"',
-            "goes with the estimator 'auto' alone, got 'weighted'",
-        ),
         ("n_items = [30]", 'budget = {cost = "cost_usd"}', "budget needs 'amounts'"),
         ("n_items = [30]", "n_items = [30]\ncalibration = 3", "must be a table"),
         ("n_items = [30]", "n_items = [30]\ncalibration = {n_dim = 3}", "'n_dims'.*got 'n_dim'"),

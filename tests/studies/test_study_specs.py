@@ -88,11 +88,6 @@ def test_what_the_numbers_depend_on_is_in_the_json():
         assert make_spec(**changes).to_dict() != make_spec().to_dict()
 
 
-def test_intervals_that_are_the_default_leave_a_study_the_one_it_was():
-    """Folders made before there was a choice can be gone on with."""
-    assert "interval" not in make_spec(interval="calibrated").to_dict()
-
-
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -109,13 +104,9 @@ def test_intervals_that_are_the_default_leave_a_study_the_one_it_was():
         ({"n_items": ()}, "either n_items.*or a budget"),
         ({"n_items": (0,)}, "n_items must be a whole number >= 1, got 0"),
         ({"n_items": (10, 10)}, "more than once"),
-        ({"n_items": (1.5,)}, "got 1.5"),
         ({"budget": CostBudget("cost_usd", (1.0,))}, "give one"),
         ({"level": 0.0}, "level must be between 0 and 1, got 0.0"),
-        ({"level": 1.0}, "level"),
-        ({"level": 95}, "level must be between 0 and 1, got 95"),
         ({"interval": "narrow"}, "interval of a study must be one of 'calibrated', 'model-based', 'design', got 'nar"),
-        ({"interval": 0.95}, "interval of a study must be one of"),
         ({"interval": "design"}, "goes with the estimator 'auto' alone, got 'weighted', 'gp-irt'"),
         (
             {"interval": "design", "estimators": ("auto",)},

@@ -381,35 +381,6 @@ def test_the_numbers_do_not_depend_on_the_number_of_processes(finished, tmp_path
     assert same(run_prediction(SPEC, tmp_path / "study", responses=RESPONSES, n_jobs=2), result)
 
 
-@pytest.mark.slow
-def test_a_killed_study_goes_on_where_it_stopped_and_finds_the_same(finished, tmp_path, monkeypatch):
-    _, result = finished
-    ran, honest = [], study.run_partition
-
-    def killed(spec, responses, tasks, partition):
-        if len(ran) == 2:
-            raise KeyboardInterrupt
-        ran.append(partition.number)
-        return honest(spec, responses, tasks, partition)
-
-    monkeypatch.setattr(study, "run_partition", killed)
-    with pytest.raises(KeyboardInterrupt):
-        run_prediction(SPEC, tmp_path / "study", responses=RESPONSES)
-    with pytest.raises(DataError, match="is not finished: 2 of 3 partitions are done"):
-        PredictionResult.load(tmp_path / "study")
-
-    def counted(spec, responses, tasks, partition):
-        ran.append(partition.number)
-        return honest(spec, responses, tasks, partition)
-
-    monkeypatch.setattr(study, "run_partition", counted)
-    said = []
-    resumed = run_prediction(SPEC, tmp_path / "study", responses=RESPONSES, progress=lambda *told: said.append(told))
-    assert ran == [0, 1, 2]
-    assert same(resumed, result)
-    assert said[0] == ("2 of 3 partitions", 2 / 3)
-
-
 @pytest.mark.parametrize(
     "changed", [{"seed": 4}, {"n_held_out": 5}, {"assessors": SPEC.assessors[:2]}, {"input_weight": 1.0}]
 )
