@@ -3,7 +3,7 @@
 import itertools
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -164,7 +164,11 @@ def _named(fold: Fold) -> str:
 def prepare_fold(spec: StudySpec, responses: ResponseMatrix, fold: Fold) -> PreparedFold:
     """Build the bank of a fold from its calibration models, and the truth of the others."""
     started = time.process_time()
-    responses = _with_targets(responses, spec.targets)
+    external = [name for name in spec.targets if name != WIN_RATE]
+    if external:  # kept where a bank looks for them
+        check_external_names(external, responses.items["scenario"].unique().to_list())
+        models = with_external_scores(responses.models, responses.models, external)
+        responses = responses.with_tables(models=models)
     known = calibration_part(responses, fold)
     choice, n_dims = spec.calibration, spec.calibration.n_dims
     if n_dims == AUTO:
@@ -180,15 +184,6 @@ def prepare_fold(spec: StudySpec, responses: ResponseMatrix, fold: Fold) -> Prep
     truth = np.column_stack([truth, *(_true_headline(view, new, truth[:, :-1]) for view in views)])
     costs = item_costs(bank, spec.cost_unit) if spec.cost_unit else None
     return PreparedFold(bank, views, new, truth, costs, seconds)
-
-
-def _with_targets(responses: ResponseMatrix, targets: Sequence[str]) -> ResponseMatrix:
-    """Keep external scores where a bank looks for them."""
-    external = [name for name in targets if name != WIN_RATE]
-    if not external:
-        return responses
-    check_external_names(external, responses.items["scenario"].unique().to_list())
-    return responses.with_tables(models=with_external_scores(responses.models, responses.models, external))
 
 
 def _true_headline(view: Bank, new: ResponseMatrix, scenario_scores: FloatArray) -> FloatArray:

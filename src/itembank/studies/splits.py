@@ -19,7 +19,6 @@ from itembank.responses.validation import column_of
 from itembank.studies.split_specs import (
     ByDate,
     ByGroup,
-    Horizon,
     KFold,
     LeaveOneOut,
     Matching,
@@ -96,13 +95,15 @@ def _folds(split: SplitSpec, models: pl.DataFrame, repeats: int, seed: int) -> I
     match split:
         case LeaveOneOut():
             yield from _numbered(split.name, every, splits_of(np.arange(n_models)))
-        case ByDate() | Horizon():
+        case ByDate():  # and `Horizon`
             is_new = _newest(_dates(models, split.column), split.test_share, split.name)
             yield from _numbered(split.name, every, [Split.of(is_new)])
         case Months():
             yield from _months_after(split, _dates(models, split.column), every)
         case Matching():
-            yield from _numbered(split.name, every, [Split.of(_matching(models, split))])
+            texts = column_of(models, split.column, f"split {split.name!r}").cast(pl.String).to_list()
+            found = [text is not None and re.search(split.pattern, text) is not None for text in texts]
+            yield from _numbered(split.name, every, [Split.of(np.array(found, dtype=bool))])
         case NamedGroup():
             yield from _numbered(split.name, every, [Split.of(_named(models, split))])
         case TrainingShare():
@@ -197,13 +198,6 @@ def _named(models: pl.DataFrame, split: NamedGroup) -> BoolArray:
             f"{shown(absent)} ({type(absent[0]).__name__}); it has {shown(known, 20)}."
         )
     return np.array([value in split.values for value in values], dtype=bool)
-
-
-def _matching(models: pl.DataFrame, split: Matching) -> BoolArray:
-    """Mark the models whose text matches."""
-    texts = column_of(models, split.column, f"split {split.name!r}").cast(pl.String).to_list()
-    pattern = re.compile(split.pattern)
-    return np.array([text is not None and pattern.search(text) is not None for text in texts], dtype=bool)
 
 
 def _dates(models: pl.DataFrame, column: str) -> IntArray:

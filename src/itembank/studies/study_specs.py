@@ -63,10 +63,10 @@ class MethodChoice:
                 raise ParameterError(f"{purpose} must have a text 'method' (and may have a 'name'), got {choice!r}.")
             return cls(method, options, label)
         if isinstance(choice, tuple(table.kinds.values())):
-            default = type(choice)()
-            values = {one.name: getattr(choice, one.name) for one in fields(choice)}
+            spec: Any = choice
+            default, values = type(spec)(), {one.name: getattr(spec, one.name) for one in fields(spec)}
             differing = {name: value for name, value in values.items() if value != getattr(default, name)}
-            return cls(table.name_of(choice), differing)
+            return cls(table.name_of(spec), differing)
         raise ParameterError(f"{purpose} must be a short name, a table with 'method', or a spec, got {choice!r}.")
 
 

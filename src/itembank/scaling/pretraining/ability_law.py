@@ -251,8 +251,10 @@ def _lines(x: FloatArray, y: FloatArray, v: FloatArray, pooling: Pooling, residu
     value = _restricted_likelihood(x[is_line], y[is_line], residual + v[is_line])
     if pooling == "partial" and int(is_line.sum()) >= FEWEST_RECIPES_TO_POOL:
         return Lines(*_pooled(cross, moment, n_sizes > 0, is_line), residual, value)
-    if pooling == "none":
-        return Lines(*_unweighted(x, y, residual + v, is_line), residual, value)
+    if pooling == "none":  # all sizes alike, with the covariance where points have their own variances
+        coefficients, inverse = _separate(*_sums(x, y, np.ones_like(v)), is_line)
+        spread, _ = _sums(x, y, 1.0 / np.maximum(residual + v, SMALLEST_VARIANCE))  # X' V X
+        return Lines(coefficients, inverse @ spread @ inverse, residual, value)
     return Lines(*_separate(cross, moment, is_line), residual, value)
 
 
@@ -296,16 +298,6 @@ def _separate(cross: FloatArray, moment: FloatArray, is_line: BoolArray) -> tupl
     covariance[is_line] = np.linalg.inv(cross[is_line])
     coefficients[is_line] = np.einsum("rcd,rd->rc", covariance[is_line], moment[is_line])
     return coefficients, covariance
-
-
-def _unweighted(
-    x: FloatArray, y: FloatArray, variance: FloatArray, is_line: BoolArray
-) -> tuple[FloatArray, FloatArray]:
-    """Each recipe's own line with all sizes alike, and its covariance where points have these variances."""
-    cross, moment = _sums(x, y, np.ones_like(variance))
-    coefficients, inverse = _separate(cross, moment, is_line)
-    spread, _ = _sums(x, y, 1.0 / np.maximum(variance, SMALLEST_VARIANCE))  # X' V X
-    return coefficients, inverse @ spread @ inverse
 
 
 def _pooled(

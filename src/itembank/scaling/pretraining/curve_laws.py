@@ -296,7 +296,9 @@ def fit_two_step(
     all_losses, scores = every
     low, high = float(np.nanmin(all_losses)), float(np.nanmax(all_losses))
     span = max(high - low, SMALLEST_SPAN)
-    starts = _score_starts(low, high, spec.n_starts, rng)
+    box_low = np.array([1.0 / span, low - 0.5 * span, -1.0, 0.3])
+    box_high = np.minimum([15.0 / span, high, -0.1, 1.0], [STEEPEST_IN_LOSS, np.inf, np.inf, np.inf])
+    starts = spread_points(box_low, box_high, spec.n_starts, rng)
     second = fit_curves(
         sigmoid_curve,
         all_losses,
@@ -324,14 +326,6 @@ def log_loss_curve(parameters: FloatArray, x: FloatArray) -> tuple[FloatArray, F
     total = power + floor
     fraction = power / total
     return np.log(total), np.stack([fraction, -x * fraction, 1.0 / total], axis=-1)
-
-
-def _score_starts(low: float, high: float, n_starts: int, rng: np.random.Generator) -> FloatArray:
-    """Place starts of step 2, the same for every recipe, (n_starts, 4)."""
-    span = max(high - low, SMALLEST_SPAN)
-    box_low = np.array([1.0 / span, low - 0.5 * span, -1.0, 0.3])
-    box_high = np.array([15.0 / span, high, -0.1, 1.0])
-    return spread_points(box_low, np.minimum(box_high, [STEEPEST_IN_LOSS, np.inf, np.inf, np.inf]), n_starts, rng)
 
 
 def fit_sigmoid(data: LawData, spec: SigmoidLaw) -> LawFit:

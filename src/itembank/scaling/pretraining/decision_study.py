@@ -162,31 +162,18 @@ def decision_curves(
         progress(f"{label}, split {split + 1}", number / len(steps))
         method = methods[label]
         of_split = replace(settings, laws=(method.law,), calibration_recipes=splits[split])
-        decisions = _decisions(responses, compute, method, of_split, (loss, actual, seed))
+        decisions = held_out_coverage(
+            responses[method.metric],
+            compute,
+            loss=loss if isinstance(method.law, TwoStep) else None,
+            actual=responses[actual],
+            settings=of_split,
+            rng=seed,
+        ).decisions()
         labels = {"law": pl.lit(label), "metric": pl.lit(method.metric)}
         parts.append(decisions.select(pl.lit(split).alias("split"), pl.all()).with_columns(**labels))
     progress("decisions", 1.0)
     return pl.concat(parts)
-
-
-def _decisions(
-    responses: Mapping[str, ResponseMatrix],
-    compute: TrainingCompute,
-    method: DecisionMethod,
-    settings: PretrainingSettings,
-    rest: tuple[FloatArray | None, str, int],
-) -> pl.DataFrame:
-    """Decisions of one method in one split."""
-    loss, actual, seed = rest
-    coverage = held_out_coverage(
-        responses[method.metric],
-        compute,
-        loss=loss if isinstance(method.law, TwoStep) else None,
-        actual=responses[actual],
-        settings=settings,
-        rng=seed,
-    )
-    return coverage.decisions()
 
 
 def _check(

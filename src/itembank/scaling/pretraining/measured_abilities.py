@@ -177,15 +177,17 @@ def choose_within_budget(
             merit = -np.abs(np.nan_to_num(parameters.difficulty, nan=np.inf) - wanted[step])[None, :]
         else:
             # information at the node nearest to the posterior mean: one table of all nodes serves every model
-            merit = information[_nearest_mean(log_posterior)]
+            weights = np.exp(log_posterior - log_posterior.max(axis=1, keepdims=True))
+            mean = weights @ np.arange(N_NODES) / weights.sum(axis=1)
+            merit = information[np.rint(mean).astype(np.int64)]
         item = first_largest(np.where(is_open, merit, -np.inf))
         asks = is_open[rows, item]
         at = rows[asks], item[asks]
         chosen[at] = responses[at]
         is_open[at] = False
-        log_posterior[asks] += _log_likelihoods(
-            parameters.take(item[asks]), responses[at], None if trials is None else trials[at], nodes
-        )
+        asked, n_asked = parameters.take(item[asks]), None if trials is None else trials[at]
+        x = nodes[:, None] * asked.loadings[:, 0] + asked.intercept  # (n_nodes, n_asked)
+        log_posterior[asks] += likelihood_terms(asked, x, responses[at], n_asked).log_likelihood.T
     return chosen
 
 
@@ -198,23 +200,6 @@ def start_difficulties(parameters: ItemParameters, n_items: int) -> FloatArray:
     difficulty = parameters.difficulty
     known = difficulty[np.isfinite(difficulty)]
     return np.quantile(known, fractions) if known.size else np.zeros(n_start)
-
-
-def _nearest_mean(log_posterior: FloatArray) -> IntArray:
-    """Index of the node nearest to each model's posterior mean, (n_models,)."""
-    weights = np.exp(log_posterior - log_posterior.max(axis=1, keepdims=True))
-    mean = weights @ np.arange(log_posterior.shape[1]) / weights.sum(axis=1)
-    nearest: IntArray = np.rint(mean).astype(np.int64)
-    return nearest
-
-
-def _log_likelihoods(
-    asked: ItemParameters, responses: FloatArray, n_trials: FloatArray | None, nodes: FloatArray
-) -> FloatArray:
-    """Log-likelihood at every node of one answer a model, (n_models, n_nodes), to items (n_models,) of its own."""
-    x = nodes[:, None] * asked.loadings[:, 0] + asked.intercept  # (n_nodes, n_models)
-    result: FloatArray = likelihood_terms(asked, x, responses, n_trials).log_likelihood.T
-    return result
 
 
 SMALLEST_PROBABILITY = 1e-6

@@ -32,7 +32,11 @@ def fit_laws(
 ) -> PretrainingLaw:
     """Fit every law that is wanted to every scenario of the models of `runs`, as far as it can be fitted."""
     specs = tuple(map(LAWS.resolve, settings.laws))
-    every = [_law_data(measured, number, runs, settings, seed) for number in range(len(measured.scores))]
+    every = []
+    for number, scores in enumerate(measured.scores):
+        losses = None if measured.losses is None else measured.losses[:, number]
+        own_runs = runs.among(scores.is_present, settings.fewest_sizes)
+        every.append(LawData(scores.observed, measured.abilities[number], losses, own_runs, seed))
     joint = {LAWS.name_of(spec): _joint_fits(every, spec) for spec in specs if spec.is_joint}
     scenarios = []
     for number, (scores, data) in enumerate(zip(measured.scores, every, strict=True)):
@@ -62,14 +66,6 @@ def fit_laws(
         level=settings.level,
         message=" ".join(text for text in texts if text),
     )
-
-
-def _law_data(measured: Measured, number: int, runs: Runs, settings: PretrainingSettings, seed: int) -> LawData:
-    """Return what laws of one scenario are fitted to: the models with responses there."""
-    scores = measured.scores[number]
-    losses = None if measured.losses is None else measured.losses[:, number]
-    runs = runs.among(scores.is_present, settings.fewest_sizes)
-    return LawData(scores.observed, measured.abilities[number], losses, runs, seed)
 
 
 def _joint_fits(every: list[LawData], spec: PretrainingLawSpec) -> list[LawFit | None]:
@@ -164,7 +160,12 @@ def held_out_forecasts(
     progress: ProgressCallback = silent,
 ) -> HeldOutForecasts:
     """Fit the laws of `data` up to each of some computes, and forecast every larger finished model."""
-    scores = observed_means(data.responses if actual is None else _same_models(actual, data.responses))
+    if actual is not None:
+        absent = set(data.responses.items["scenario"].to_list()) - set(actual.items["scenario"].to_list())
+        if absent:
+            raise ParameterError(f"actual must have items of every scenario, got none of {sorted(absent)}.")
+        actual = actual.take(models=actual.model_indices(data.responses.model_ids))
+    scores = observed_means(data.responses if actual is None else actual)
     every = data.measured(np.arange(data.responses.n_models)) if data.has_items else None
     parts, by_hand = [pl.DataFrame(schema=FORECAST_COLUMNS)], [pl.DataFrame(schema=FORECAST_COLUMNS)]
     hands = tuple(name for name in BY_HAND if data.settings.law(name) is None)
@@ -210,15 +211,6 @@ def observed_means(responses: ResponseMatrix) -> dict[str, FloatArray]:
     for name in dict.fromkeys(index.tolist()):
         means[name] = mean_where_known(responses.responses[:, index == name], axis=1)
     return means
-
-
-def _same_models(actual: ResponseMatrix, responses: ResponseMatrix) -> ResponseMatrix:
-    """Rows of the same models, in the same order."""
-    scenarios = set(responses.items["scenario"].to_list())
-    absent = scenarios - set(actual.items["scenario"].to_list())
-    if absent:
-        raise ParameterError(f"actual must have items of every scenario, got none of {sorted(absent)}.")
-    return actual.take(models=actual.model_indices(responses.model_ids))
 
 
 def _compared(

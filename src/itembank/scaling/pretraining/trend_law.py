@@ -492,10 +492,13 @@ def fit_trend_law(every: Sequence[LawData], spec: TrendLaw) -> tuple[LawFit, ...
     origin = min(float(np.nanmin(x)) for x, _ in finals) - BEFORE
     points, scores = _gathered(finals, origin)
     posteriors = fit_trends(points, scores, lowest)
-    return tuple(
-        LawFit(_fitted(data, posterior, origin), lacking_notes(data.runs))
-        for data, posterior in zip(every, posteriors, strict=True)
-    )
+    fits = []
+    for data, posterior in zip(every, posteriors, strict=True):
+        runs = data.runs
+        law = FittedTrend(posterior, origin, runs.is_enough, np.empty(0))
+        missed = runs.of_finals(data.scores - law.own_scores(runs.recipe_index, runs.log_flops))
+        fits.append(LawFit(replace(law, residual=root_mean_square(missed)), lacking_notes(runs)))
+    return tuple(fits)
 
 
 def _mean_of_sizes(y: FloatArray) -> FloatArray:
@@ -517,12 +520,3 @@ def _gathered(finals: Sequence[tuple[FloatArray, FloatArray]], origin: float) ->
         x[here], scores[here], recipe[here] = log_flops[where] - origin, y[where], where[0]
         is_known[here] = True
     return TrendPoints(x, recipe, is_known), scores
-
-
-def _fitted(data: LawData, posterior: TrendPosterior, origin: float) -> FittedTrend:
-    """Return the law of one scenario with its residuals."""
-    runs = data.runs
-    law = FittedTrend(posterior, origin, runs.is_enough, np.empty(0))
-    return replace(
-        law, residual=root_mean_square(runs.of_finals(data.scores - law.own_scores(runs.recipe_index, runs.log_flops)))
-    )

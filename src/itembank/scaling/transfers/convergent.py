@@ -237,7 +237,10 @@ def correlate_abilities(
     """Correlate abilities (n_models, n_scenarios) that are known already; as `convergent_validity` otherwise."""
     n_scenarios = theta.shape[1]
     counts = kernel.pair_counts(theta)
-    weights = _weights(interval, groups, theta.shape[0], rng)
+    weights = None  # of Fisher's z; else how often each model counts in each draw
+    if interval.kind == "bootstrap" or (interval.kind == "auto" and groups is not None):
+        index = np.arange(len(theta)) if groups is None else group_index(groups)
+        weights = kernel.resampling_weights(index, interval.n_draws, rng)
     observed = _with_interval(theta, counts, weights, interval.level, n_covariates=0)
     reliability = kernel.reliabilities(theta, standard_errors)
     factor = kernel.attenuation(reliability)
@@ -297,16 +300,6 @@ def group_index(groups: Sequence[str]) -> IntArray:
     """Give the number of each model's group, (n_models,)."""
     _, index = np.unique(np.asarray(groups, dtype=str), return_inverse=True)
     return index.astype(np.int64)
-
-
-def _weights(
-    interval: CorrelationInterval, groups: Sequence[str] | None, n_models: int, rng: np.random.Generator
-) -> FloatArray | None:
-    """How often each model counts in each draw; None for Fisher's z."""
-    if interval.kind == "fisher" or (interval.kind == "auto" and groups is None):
-        return None
-    index = np.arange(n_models) if groups is None else group_index(groups)
-    return kernel.resampling_weights(index, interval.n_draws, rng)
 
 
 def _with_interval(

@@ -122,21 +122,16 @@ def make_partition(spec: PredictionSpec, responses: ResponseMatrix, tasks: Tasks
         )
     order = stream(spec.seed, "models", number).permutation(n_models)
     models = first_tested(order, spec.n_test, n_train)
+    items = np.argsort(stream(spec.seed, "held-out", number).random(tasks.index.size), kind="stable")
+    is_held_out = np.zeros(tasks.index.size, dtype=bool)
+    is_held_out[first_of_each(items[tasks.index[items] >= 0], tasks.index, tasks.n_held_out)] = True
     return Partition(
         models.train,
         models.test,
         number,
-        _held_out(tasks, stream(spec.seed, "held-out", number)),
+        is_held_out,
         stream(spec.seed, "tasks", number).permutation(tasks.n_tasks),
     )
-
-
-def _held_out(tasks: Tasks, rng: np.random.Generator) -> BoolArray:
-    """Draw the held-out items of every task."""
-    order = np.argsort(rng.random(tasks.index.size), kind="stable")
-    is_held_out = np.zeros(tasks.index.size, dtype=bool)
-    is_held_out[first_of_each(order[tasks.index[order] >= 0], tasks.index, tasks.n_held_out)] = True
-    return is_held_out
 
 
 STUDY_COST = "study_cost"
@@ -241,7 +236,9 @@ def prepare(spec: PredictionSpec, responses: ResponseMatrix, tasks: Tasks, parti
     train, train_trials = _of_models(responses, partition.train, answered)
     values, new_trials = _of_models(responses, partition.test, answered)
     cost, new_cost = _costs(spec, responses, partition, answered)
-    items = _bare_items(responses, answered, tasks)
+    # of the item table nothing that may be a mean over test models; tasks are the scenarios
+    columns = [name for name in ITEM_COLUMNS if name in responses.items.columns]
+    items = responses.items.select(columns)[answered].with_columns(_task_names(tasks.names, tasks.index[answered]))
     models = pl.DataFrame({"model_id": [f"train-{row}" for row in range(len(train))]})
     calibrations, seconds = {}, {}
     for name, choice in spec.item_models.items():
@@ -264,11 +261,11 @@ def prepare(spec: PredictionSpec, responses: ResponseMatrix, tasks: Tasks, parti
         cost,
         calibrations,
     )
-    columns = np.flatnonzero(is_held_out)
-    columns = columns[np.argsort(task[columns], kind="stable")]
-    held_out = HeldOut(columns, task[columns], tasks.n_tasks, _observed(values[:, columns]))
-    of_train = HeldOut(columns, task[columns], tasks.n_tasks, _observed(train[:, columns]))
-    train_means = of_train.means(train[:, columns])
+    asked = np.flatnonzero(is_held_out)
+    asked = asked[np.argsort(task[asked], kind="stable")]
+    held_out = HeldOut(asked, task[asked], tasks.n_tasks, _observed(values[:, asked]))
+    of_train = HeldOut(asked, task[asked], tasks.n_tasks, _observed(train[:, asked]))
+    train_means = of_train.means(train[:, asked])
     offsets = {
         name: mean_offsets(one, of_train, train_means)
         for name, one in calibrations.items()
@@ -280,7 +277,7 @@ def prepare(spec: PredictionSpec, responses: ResponseMatrix, tasks: Tasks, parti
         TestModels(tuple(ids[row] for row in partition.test), values, new_trials, new_cost),
         held_out,
         train_means,
-        held_out.means(values[:, columns]),
+        held_out.means(values[:, asked]),
         offsets,
         partition.task_order,
         seconds,
@@ -323,12 +320,6 @@ def _costs(
             f"{items.size} items: {shown(ids)}. Correct them, or leave per_cost out."
         )
     return expected, np.where(np.isnan(test), expected, test)
-
-
-def _bare_items(responses: ResponseMatrix, items: IntArray, tasks: Tasks) -> pl.DataFrame:
-    """Leave out of the item table what may be a mean over test models; tasks are the scenarios."""
-    columns = [name for name in ITEM_COLUMNS if name in responses.items.columns]
-    return responses.items.select(columns)[items].with_columns(_task_names(tasks.names, tasks.index[items]))
 
 
 def _task_names(names: tuple[str, ...], task: IntArray) -> pl.Series:

@@ -229,7 +229,10 @@ def simulate(spec: SimulationSpec | None = None, rng: np.random.Generator | int 
     items = draw_items(spec, tasks, of_items)
     abilities = of_models.standard_normal((spec.n_models, spec.n_dims + 1))
     answers, task_scores = draw_answers(items.parameters, abilities, tasks.first_item, of_answers)
-    costs = _costs(spec, tasks, items, of_costs)
+    costs: dict[str, FloatArray] = {}
+    if spec.has_costs:
+        of_parts, of_responses = of_costs.spawn(2)
+        costs = draw_costs(spec, draw_cost_parts(spec, tasks, items, of_parts), of_responses)
     if spec.missing > 0.0:
         missing = draw_missing(spec.n_models, spec.n_items, spec.missing, of_gaps)
         for values in (answers, *costs.values()):
@@ -244,13 +247,6 @@ def simulate(spec: SimulationSpec | None = None, rng: np.random.Generator | int 
 def task_names(n_tasks: int) -> tuple[str, ...]:
     """Name tasks so that their order is that of the alphabet."""
     return tuple(f"task-{number:0{len(str(n_tasks))}d}" for number in range(1, n_tasks + 1))
-
-
-def _costs(spec: SimulationSpec, tasks: TaskDraw, items: ItemDraw, rng: np.random.Generator) -> dict[str, FloatArray]:
-    if not spec.has_costs:
-        return {}
-    of_parts, of_responses = rng.spawn(2)
-    return draw_costs(spec, draw_cost_parts(spec, tasks, items, of_parts), of_responses)
 
 
 def _items(spec: SimulationSpec, tasks: TaskDraw, names: tuple[str, ...]) -> pl.DataFrame:
