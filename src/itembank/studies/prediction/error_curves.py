@@ -18,7 +18,6 @@ from itembank.numerics.arrays import FloatArray
 from itembank.studies.prediction.prediction_spec import Assessor, PredictionSpec
 from itembank.studies.summary import ratio_of_sums
 
-
 SETS = ("interpolation", "extrapolation")
 CELL = ("n_calibration_tasks", "set", "assessor", "budget")
 
