@@ -104,32 +104,7 @@ def run_partition(
         for assessor in spec.assessors:
             with errors_at(f"{where}, {n_tasks} calibration tasks, assessor {assessor.name!r}"):
                 _assess(place, assessor, choices, collected)
-    assessors = pl.Enum([assessor.name for assessor in spec.assessors])
-    schema: dict[str, Any] = {"n_calibration_tasks": pl.Int32, "assessor": assessors, "budget": pl.Int32}
-    places = pl.DataFrame(collected.places, schema=schema, orient="row")
-    places = places.select(pl.lit(partition.number, dtype=pl.Int32).alias("partition"), pl.all())
-    models = pl.DataFrame({"model_id": prepared.new.model_ids}, schema={"model_id": pl.Categorical})
-    names = prepared.known.task_names
-    rank = np.argsort(prepared.task_order)  # the first tasks are those of interpolation
-    tasks = pl.DataFrame({"task": names, "rank": rank}, schema={"task": pl.Enum(names), "rank": pl.Int64})
-    runs = places.join(models, how="cross")
-    predictions = runs.join(tasks, how="cross").with_columns(
-        (pl.col("rank") < pl.col("n_calibration_tasks")).alias("is_interpolation"),
-        pl.Series("truth", np.tile(prepared.truth.ravel(), places.height), dtype=pl.Float32),
-        pl.Series("prediction", np.concatenate(collected.predictions).ravel(), dtype=pl.Float32),
-    )
-    runs = runs.with_columns(
-        pl.Series("n_items", np.concatenate(collected.asked), dtype=pl.Int32),
-        pl.Series("cost", np.concatenate(collected.spent)),
-    )
-    choices = places.join(tasks, how="cross").with_columns(pl.Series("n_items", np.concatenate(collected.chosen)))
-    seconds = pl.DataFrame(collected.seconds, schema=SECONDS_COLUMNS, orient="row")
-    return {
-        PREDICTIONS: predictions.drop("rank"),
-        RUNS: runs,
-        CHOICES: choices.drop("rank").filter(pl.col("n_items") > 0),
-        SECONDS: seconds.with_columns(pl.lit(partition.number, dtype=pl.Int32).alias("partition")),
-    }
+    return _tables(spec, prepared, partition.number, collected)
 
 
 def _assess(place: Place, assessor: Assessor, choices: Choices, collected: _Collected) -> None:
@@ -178,6 +153,36 @@ def _predict(prepared: Prepared, assessor: Assessor, items: IntArray) -> FloatAr
 
 def _tasks_of(known: Known, items: IntArray) -> IntArray:
     return known.task[np.maximum(items, 0)]
+
+
+def _tables(spec: PredictionSpec, prepared: Prepared, number: int, collected: _Collected) -> dict[str, pl.DataFrame]:
+    """Lay the collected arrays out as tables: places, within them test models, within these tasks."""
+    assessors = pl.Enum([assessor.name for assessor in spec.assessors])
+    schema: dict[str, Any] = {"n_calibration_tasks": pl.Int32, "assessor": assessors, "budget": pl.Int32}
+    places = pl.DataFrame(collected.places, schema=schema, orient="row")
+    places = places.select(pl.lit(number, dtype=pl.Int32).alias("partition"), pl.all())
+    models = pl.DataFrame({"model_id": prepared.new.model_ids}, schema={"model_id": pl.Categorical})
+    names = prepared.known.task_names
+    rank = np.argsort(prepared.task_order)  # the first tasks are those of interpolation
+    tasks = pl.DataFrame({"task": names, "rank": rank}, schema={"task": pl.Enum(names), "rank": pl.Int64})
+    runs = places.join(models, how="cross")
+    predictions = runs.join(tasks, how="cross").with_columns(
+        (pl.col("rank") < pl.col("n_calibration_tasks")).alias("is_interpolation"),
+        pl.Series("truth", np.tile(prepared.truth.ravel(), places.height), dtype=pl.Float32),
+        pl.Series("prediction", np.concatenate(collected.predictions).ravel(), dtype=pl.Float32),
+    )
+    runs = runs.with_columns(
+        pl.Series("n_items", np.concatenate(collected.asked), dtype=pl.Int32),
+        pl.Series("cost", np.concatenate(collected.spent)),
+    )
+    choices = places.join(tasks, how="cross").with_columns(pl.Series("n_items", np.concatenate(collected.chosen)))
+    seconds = pl.DataFrame(collected.seconds, schema=SECONDS_COLUMNS, orient="row")
+    return {
+        PREDICTIONS: predictions.drop("rank"),
+        RUNS: runs,
+        CHOICES: choices.drop("rank").filter(pl.col("n_items") > 0),
+        SECONDS: seconds.with_columns(pl.lit(number, dtype=pl.Int32).alias("partition")),
+    }
 
 
 def prediction_study(spec: PredictionSpec, responses: ResponseMatrix) -> Study[Partition]:
