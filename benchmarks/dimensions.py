@@ -13,9 +13,8 @@ from pathlib import Path
 import polars as pl
 
 from itembank.pages.prediction_charts import prediction_chart
-from itembank.studies.errors_by_dims import assessors_by_dims, percent_of_one
 from itembank.studies.prediction.error_curves import SETS
-from itembank.studies.results import PredictionResult
+from itembank.studies.results import PredictionResult, assessors_by_dims, percent_of_one
 from itembank.studies.run import run_prediction
 from itembank.studies.study_files import load_prediction
 

@@ -62,7 +62,7 @@ EQUIVALENT = {
     "1e-9), errors.shape[0] - 1.0), level): 1e-9 -> 5e-10": "either gives the number of models less one",
     "src/itembank/calibration/start.py: first = gram.sum(axis=1) + np.linspace(-1.0, 1.0, size) * np.abs(gram[0, 0])  "
     "# fixed, so that results repeat: * -> /": "any vector begins the search for the eigenvectors",
-    "src/itembank/scaling/pretraining/two_step.py: power = np.exp(np.minimum(log_scale - exponent * x, 300.0)): "
+    "src/itembank/scaling/pretraining/curve_laws.py: power = np.exp(np.minimum(log_scale - exponent * x, 300.0)): "
     "300.0 -> 150.0": "keeps numbers from overflowing",
 }
 """Changes that no test can see, each with the reason: the next of the drawn list takes the place."""

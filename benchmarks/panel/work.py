@@ -15,7 +15,7 @@ from itembank.progress import silent
 from itembank.responses.responses import ResponseMatrix
 from itembank.responses.score_names import OVERALL
 from itembank.responses.siblings import sibling_groups
-from itembank.studies.fold_runs import PreparedFold, fold_estimates, prepare_fold
+from itembank.studies.comparison_study import PreparedFold, fold_estimates, prepare_fold
 from itembank.studies.splits import Fold, make_folds
 from itembank.studies.study_specs import StudySpec
 

@@ -14,9 +14,9 @@ from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.readers.compute import TrainingCompute, training_compute
 from itembank.readers.read import read_responses
 from itembank.responses.responses import ResponseMatrix
-from itembank.scaling.pretraining.forecasts import Forecast
+from itembank.scaling.pretraining.law_fitting import Forecast
 from itembank.scaling.pretraining.law_results import PretrainingLaw
-from itembank.scaling.pretraining.method_specs import ItemResponseLaw, PretrainingSettings
+from itembank.scaling.pretraining.law_specs import ItemResponseLaw, PretrainingSettings
 from itembank.scaling.pretraining.pretraining_law import pretraining_law
 
 SOURCES = ("pythia_lm_eval_zero", "pythia_lm_eval_five", "gadre_openlm", "obsscaling_base")

@@ -25,10 +25,9 @@ from itembank.numerics.arrays import FloatArray
 from itembank.readers.compute import TrainingCompute, training_compute
 from itembank.responses.responses import ResponseMatrix
 from itembank.scaling.pretraining.decision_study import ACCURACY, PROBABILITY, DecisionMethod
-from itembank.scaling.pretraining.decisions import decision_accuracy
-from itembank.scaling.pretraining.held_out import held_out_coverage
-from itembank.scaling.pretraining.law_spec import TwoStep
-from itembank.scaling.pretraining.method_specs import ItemResponseLaw, PretrainingSettings
+from itembank.scaling.pretraining.law_results import decision_accuracy
+from itembank.scaling.pretraining.law_specs import ItemResponseLaw, PretrainingSettings, TwoStep
+from itembank.scaling.pretraining.pretraining_law import held_out_coverage
 
 SIZES = 1e6 * np.array([4, 6, 8, 10, 14, 16, 20, 60, 90, 150, 300, 530, 750, 1000.0])
 TOKENS_PER_PARAMETER = 100.0

@@ -11,7 +11,7 @@ import numpy as np
 
 from itembank.errors import ItembankError
 from itembank.readers.read import read_responses
-from itembank.studies.simulation.truth_files import load_truth
+from itembank.studies.simulation.simulation_results import load_truth
 from tests.attacks.judging import ACCEPTED, REFUSED, contents, problem_of_json, verdict
 from tests.attacks.killed import copy_all
 from tests.attacks.mutating import mutate

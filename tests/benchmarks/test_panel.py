@@ -11,7 +11,7 @@ from benchmarks.panel.report import report
 from benchmarks.panel.table import IRT, PUBLISHED, cells
 from benchmarks.panel.work import BY_TRIAL, DEFAULT, STAGES, of_method, parts, with_stages_by_trial
 from benchmarks.resampling import DRAWS, IntervalQuality, Resampled
-from itembank.studies.fold_runs import prepare_fold
+from itembank.studies.comparison_study import prepare_fold
 from itembank.studies.split_specs import NamedGroup
 from itembank.studies.splits import make_folds
 from itembank.studies.study_specs import CalibrationChoice, StudySpec

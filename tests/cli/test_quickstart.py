@@ -14,8 +14,8 @@ from itembank.pages import quickstart
 from itembank.readers.read import read_responses
 from itembank.readers.sample_data import NEW_MODEL, sample_data
 from itembank.studies.simulation.simulate import simulate
+from itembank.studies.simulation.simulation_results import load_truth
 from itembank.studies.simulation.simulation_specs import SimulationSpec
-from itembank.studies.simulation.truth_files import load_truth
 from tests.bank.few_items import load_few
 from tests.cli.conftest import spec_file
 

@@ -11,7 +11,7 @@ from itembank.cli.main import cli
 from itembank.readers.compute import training_compute
 from itembank.responses.response_files import write_responses
 from itembank.scaling.pretraining.decision_study import SIX_METHODS, decision_curves
-from itembank.scaling.pretraining.method_specs import PretrainingSettings
+from itembank.scaling.pretraining.law_specs import PretrainingSettings
 from tests.scaling.simulated_suite import simulated_suite
 
 

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from itembank.cli.main import cli
 from itembank.cli.scaling_pretrain import _settings
 from itembank.responses.response_files import write_responses
-from itembank.scaling.pretraining.method_specs import DEFAULT_LAWS
+from itembank.scaling.pretraining.law_specs import DEFAULT_LAWS
 from tests.scaling.simulated_suite import simulated_suite
 
 

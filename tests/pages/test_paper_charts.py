@@ -17,7 +17,7 @@ from itembank.pages.paper_charts import (
 )
 from itembank.selection.select import select
 from itembank.studies.papers.dimensions import dimensionality
-from itembank.studies.papers.item_predictions_results import Cells, ItemPredictions, ScenarioPredictions
+from itembank.studies.papers.item_predictions import Cells, ItemPredictions, ScenarioPredictions
 from itembank.studies.papers.scenario_homogeneity import homogeneity
 from itembank.studies.papers.selection_weights import selection_weights
 from itembank.studies.papers.task_overview import task_overview

@@ -6,9 +6,9 @@ import pytest
 
 from itembank.pages.blocks import Chart
 from itembank.pages.pass_at_k_page import pass_at_k_page
-from itembank.scaling.sampling.pass_at_k_law import pass_at_k_law
-from itembank.scaling.sampling.pass_at_k_specs import PassAtKSpec
-from itembank.scaling.sampling.sampling_plan import SamplingPlanSpec, sampling_plan
+from itembank.scaling.pass_at_k.pass_at_k_law import pass_at_k_law
+from itembank.scaling.pass_at_k.sampling_plan import SamplingPlanSpec, sampling_plan
+from itembank.scaling.pass_at_k.specs import PassAtKSpec
 from tests.pages.reading import answers, cautions, check_charts, lead_text, of_kind, table
 from tests.scaling.samples import known_bank, simulated_samples
 

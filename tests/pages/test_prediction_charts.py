@@ -3,8 +3,8 @@ import pytest
 
 from itembank.errors import ParameterError
 from itembank.pages.prediction_charts import KINDS, prediction_chart
-from itembank.studies.prediction.assessors import Assessor
 from itembank.studies.prediction.error_curves import errors_by
+from itembank.studies.prediction.prediction_spec import Assessor
 from itembank.studies.run import run_prediction
 from tests.pages.reading import check_chart, columns_of
 from tests.studies.prediction.simulated import make_responses, make_spec

@@ -3,7 +3,7 @@ import pytest
 
 from itembank.pages.blocks import Chart
 from itembank.pages.study_folder import study_folder_page
-from itembank.studies.prediction.assessors import Assessor
+from itembank.studies.prediction.prediction_spec import Assessor
 from itembank.studies.run import run_prediction
 from tests.pages.reading import answers, check_charts, column, of_kind
 from tests.studies.prediction.simulated import make_responses, make_spec

@@ -13,9 +13,8 @@ from itembank.pages.pretraining_charts import (
     laws_chart,
 )
 from itembank.readers.compute import training_compute
-from itembank.scaling.pretraining.decision_means import mean_decisions
-from itembank.scaling.pretraining.law_spec import SigmoidLaw
-from itembank.scaling.pretraining.method_specs import LAWS, PretrainingSettings
+from itembank.scaling.pretraining.decision_study import mean_decisions
+from itembank.scaling.pretraining.law_specs import LAWS, PretrainingSettings, SigmoidLaw
 from itembank.scaling.pretraining.pretraining_law import pretraining_law
 from tests.pages.reading import check_chart, columns_of
 from tests.scaling.simulated_suite import simulated_suite

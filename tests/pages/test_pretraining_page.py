@@ -8,8 +8,7 @@ from itembank.pages.blocks import Chart
 from itembank.pages.pretraining_charts import LAW_WORDS, MOST_PANELS
 from itembank.pages.pretraining_page import pretraining_page
 from itembank.readers.compute import training_compute
-from itembank.scaling.pretraining.law_spec import SigmoidLaw
-from itembank.scaling.pretraining.method_specs import LAWS, PretrainingSettings
+from itembank.scaling.pretraining.law_specs import LAWS, PretrainingSettings, SigmoidLaw
 from itembank.scaling.pretraining.pretraining_law import pretraining_law
 from tests.pages.reading import answers, cautions, check_charts, column, lead_text, of_kind, table
 from tests.scaling.simulated_suite import simulated_suite

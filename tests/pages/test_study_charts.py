@@ -4,7 +4,7 @@ import pytest
 
 from itembank.errors import ParameterError
 from itembank.pages.study_charts import KINDS, study_chart
-from itembank.studies.manifests import StudyManifest
+from itembank.studies.engine import StudyManifest
 from itembank.studies.results import StudyResult
 from itembank.studies.summary import summarise
 from tests.pages.reading import check_chart, columns_of

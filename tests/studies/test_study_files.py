@@ -4,14 +4,199 @@ import re
 import tomllib
 from pathlib import Path
 
+import numpy as np
+import polars as pl
 import pytest
 
-from itembank.errors import DataError, ParameterError
+from itembank.errors import DataError, DataWarning, ParameterError
+from itembank.studies.prediction.prediction_spec import Assessor
 from itembank.studies.split_specs import ByDate, KFold, NamedGroup, TrainingShare
-from itembank.studies.study_files import load_study, study_of
+from itembank.studies.study_files import load_data, load_prediction, load_study, study_of
 from itembank.studies.study_specs import CalibrationChoice, CostBudget, DataSpec
 
 REPOSITORY = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def folder(tmp_path):
+    rows = [(f"m{m}", f"i{i}", (m + i) % 2) for m in range(4) for i in range(6)]
+    pl.DataFrame(rows, schema=["model_id", "item_id", "right"], orient="row").write_csv(tmp_path / "r.csv")
+    pl.DataFrame({"model_id": [f"m{m}" for m in range(4)], "bad": [False, True, False, False]}).write_csv(
+        tmp_path / "models.csv"
+    )
+    pl.DataFrame({"item_id": [f"i{i}" for i in range(6)], "part": list("aabbcc")}).write_csv(tmp_path / "items.csv")
+    return tmp_path
+
+
+def spec(folder, **changes):
+    choices = {"responses": ("r.csv",), "models": "models.csv", "items": "items.csv", "response_column": "right"}
+    return DataSpec(**{**choices, **changes}, folder=folder)
+
+
+def test_files_are_found_beside_the_study_and_filtered(folder):
+    data = load_data(
+        spec(folder, drop_models={"column": "bad", "value": True}, keep_items={"column": "part", "value": ["a", "c"]})
+    )
+    assert data.model_ids == ["m0", "m2", "m3"]
+    assert data.item_ids == ["i0", "i1", "i4", "i5"]
+    np.testing.assert_array_equal(data.responses[0], [0.0, 1.0, 0.0, 1.0])
+
+
+def test_messages_name_the_variable_and_not_what_it_holds(monkeypatch, tmp_path):
+    monkeypatch.setenv("TOKEN", str(tmp_path / "secret"))
+    (tmp_path / "secret").mkdir()
+    spec = DataSpec(responses=("${TOKEN}/results.csv",))
+    for content in (None, "", "model_id,item_id,response\na,b,7\n"):
+        if content is not None:
+            (tmp_path / "secret" / "results.csv").write_text(content)
+        with pytest.raises(DataError, match=r"\$\{TOKEN\}/results\.csv") as caught:
+            load_data(spec)
+        assert "secret" not in str(caught.value)
+
+
+def test_variables_of_the_environment_stand_for_folders(folder, monkeypatch, tmp_path_factory):
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+    monkeypatch.setenv("RESULTS_HOME", str(folder))
+    names = {"responses": ("${RESULTS_HOME}/r.csv",), "models": "${RESULTS_HOME}/models.csv", "items": ""}
+    assert load_data(spec(elsewhere, **names)).n_models == 4
+    monkeypatch.delenv("RESULTS_HOME")
+    with pytest.raises(ParameterError, match="environment variable 'RESULTS_HOME', which is not set"):
+        load_data(spec(elsewhere, **names))
+
+
+def test_built_in_data_need_no_file():
+    data = load_data(DataSpec(builtin="classifiers", keep_items={"column": "scenario", "value": "iris"}))
+    assert set(data.items["scenario"]) == {"iris"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"drop_models": {"column": "worse", "value": True}}, "drop_models needs the column 'worse'.*'bad'"),
+        ({"keep_items": {"column": "part", "value": "d"}}, "keep_items leaves nothing.*'a', 'b', 'c'"),
+        ({"responses": ("nothing.csv",)}, "must be there, but .*nothing.csv is not"),
+        ({"items": "nothing.csv"}, "must be there, but .*nothing.csv is not"),
+    ],
+)
+def test_data_that_are_not_there_are_named(folder, changes, message):
+    with pytest.raises(DataError, match=message):
+        load_data(spec(folder, **changes))
+
+
+@pytest.mark.parametrize(
+    ("changes", "n_models", "n_items", "absent"),
+    [
+        (
+            {"drop_models": {"column": "bad", "value": "true"}},
+            4,
+            6,
+            "drop_models.*'bad' .of type Boolean.*'true'; it has 'False', 'True'",
+        ),
+        ({"keep_items": {"column": "part", "value": ["a", "d"]}}, 4, 2, "keep_items.*'part'.*'d'; it has 'a', 'b'"),
+    ],
+)
+def test_a_filter_that_names_no_value_of_its_column_is_told(folder, changes, n_models, n_items, absent):
+    with pytest.warns(DataWarning, match=absent):
+        data = load_data(spec(folder, **changes))
+    assert (data.n_models, data.n_items) == (n_models, n_items)
+
+
+SMALL_PREDICTION = """
+name = "small"
+task = "subscenario"
+cost = "tokens"
+n_calibration_tasks = [1, 4]
+n_items = [1, 2]
+[data]
+responses = "responses.parquet"
+columns = {output_tokens = "output_chars"}
+[item_models.nested]
+method = "map"
+item_model = "nested"
+n_dims = 4
+l1 = 0.2
+[[assessors]]
+predictor = "nested"
+[[assessors]]
+predictor = "nested"
+paradigm = "adaptation"
+selector = "v-optimal"
+per_cost = true
+options = {of = "score"}
+"""
+
+
+@pytest.fixture
+def loaded(study_file):
+    return lambda text: load_prediction(study_file(text))
+
+
+def test_a_file_says_a_study(loaded, tmp_path):
+    spec = loaded(SMALL_PREDICTION)
+    assert spec.item_models == {"nested": CalibrationChoice("map", 4, "nested", options={"l1": 0.2})}
+    adaptive = Assessor("nested", "adaptation", "v-optimal", per_cost=True, options={"of": "score"})
+    assert spec.assessors == (Assessor("nested"), adaptive)
+    assert spec.n_items == (1, 2)
+    assert spec.data.responses == ("responses.parquet",)
+    assert spec.data.columns == {"output_tokens": "output_chars"}
+    assert spec.data.folder == tmp_path
+    assert spec.to_dict()["data"]["columns"] == {"output_tokens": "output_chars"}
+
+
+def test_lists_stand_for_all_combinations(loaded):
+    many = (
+        SMALL_PREDICTION
+        + """
+[[assessors]]
+predictor = "nested"
+paradigm = ["selection", "adaptation"]
+selector = ["d-optimal", "trace"]
+per_cost = [false, true]
+"""
+    )
+    made = loaded(many).assessors[2:]
+    assert len(made) == len({one.name for one in made}) == 8
+    assert {(one.paradigm, one.selector, one.per_cost) for one in made} == {
+        (paradigm, selector, per_cost)
+        for paradigm in ("selection", "adaptation")
+        for selector in ("d-optimal", "trace")
+        for per_cost in (False, True)
+    }
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("n_items", "n_item", "keys of a prediction study must be among .* got 'n_item'"),
+        ("selector =", "select =", r"keys of \[\[assessors\]\] must be among .* got 'select'"),
+        ('{of = "score"}', "3", "options of an assessor must be a table, got 3"),
+        ("[[assessors]]", "[assessors.x]", "assessors must be a list of tables"),
+        ("[data]", "[date]", r"needs a table \[data\]"),
+        ("n_dims = 4", "n_dims = 0", "n_dims"),
+        ('name = "small"', "", "needs 'name' as well"),
+    ],
+)
+def test_mistakes_are_named_with_the_file(loaded, old, new, message):
+    text = (
+        SMALL_PREDICTION.replace(old, new)
+        if "[[" not in old
+        else SMALL_PREDICTION.split(old, maxsplit=1)[0] + new + '\npredictor = "nested"\n'
+    )
+    with pytest.raises(ParameterError, match=f"study.toml: .*{message}"):
+        loaded(text)
+
+
+@pytest.mark.parametrize("path", sorted((REPOSITORY / "benchmarks" / "studies").glob("prediction_*.toml")))
+def test_the_prediction_studies_of_the_repository_can_be_read(path):
+    assert load_prediction(path).name == path.stem
+
+
+def test_the_prediction_study_in_the_docs_can_be_read(loaded):
+    page = (REPOSITORY / "docs" / "studies.md").read_text(encoding="utf-8")
+    _, text = re.findall(r"^```toml\n(.*?)^```$", page, flags=re.MULTILINE | re.DOTALL)
+    assert {one.paradigm for one in loaded(text).assessors} == {"prediction", "selection", "adaptation"}
+
+
 FULL = """
 name = "full"
 selectors = ["random", {method = "anchor-irt", n_restarts = 10, name = "IRT"}]
@@ -107,7 +292,6 @@ def test_a_single_file_needs_no_list(load):
         ('name = "small"', "", "a study file needs 'name'"),
         ('name = "small"', "name = 3", "name of a study file must be a text, got 3"),
         ('["random"]', '["rndom"]', "must be one of 'random'.*'rndom'"),
-        ('["random"]', '"random"', "selectors must be a list"),
         ('["weighted"]', '[{method = "weighted", power = 2}]', "must be among none, got 'power'"),
         ('kind = "random"', 'kind = "kfold"', "'k-fold', 'random', 'leave-one-out'.*got 'kfold'"),
         ('kind = "random"', 'kind = "random"\nshare = 0.2', "'test_share', 'name', got 'share'"),
@@ -117,13 +301,6 @@ def test_a_single_file_needs_no_list(load):
         ("[data]", "[dat]", r"needs a table \[data\]"),
         ('builtin = "classifiers"', 'builtin = "classifiers"\nrow = 1', "got 'row'"),
         ("n_items = [30]", "n_items = 30", "n_items must be a list"),
-        ("n_items = [30]", "n_items = [30]\nlevel = 2.0", "level must be between 0 and 1, got 2.0"),
-        ("n_items = [30]", 'n_items = [30]\ninterval = "none"', "interval of a study must be one of 'calibrated'"),
-        (
-            "n_items = [30]",
-            'n_items = [30]\ninterval = "design"',
-            "goes with the estimator 'auto' alone, got 'weighted'",
-        ),
         ("n_items = [30]", 'budget = {cost = "cost_usd"}', "budget needs 'amounts'"),
         ("n_items = [30]", "n_items = [30]\ncalibration = 3", "must be a table"),
         ("n_items = [30]", "n_items = [30]\ncalibration = {n_dim = 3}", "'n_dims'.*got 'n_dim'"),

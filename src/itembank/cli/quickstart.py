@@ -161,7 +161,7 @@ def simulate_command(*, output: Path, shape: Mapping[str, Any], seed: int, outpu
     """  # noqa: D301
     from itembank.files.atomic import check_destination  # noqa: PLC0415
     from itembank.responses.response_files import check_response_destination  # noqa: PLC0415
-    from itembank.studies.simulation.truth_files import save_truth, truth_path  # noqa: PLC0415
+    from itembank.studies.simulation.simulation_results import save_truth, truth_path  # noqa: PLC0415
 
     check_response_destination(output)
     check_destination(truth_path(output))

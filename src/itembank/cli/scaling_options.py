@@ -10,7 +10,7 @@ import itembank as ib
 from itembank.cli.command import together
 from itembank.cli.new_results import read_results
 from itembank.cli.options import EXISTING, BankPath, option
-from itembank.scaling.pretraining.method_specs import ItemResponseLaw
+from itembank.scaling.pretraining.law_specs import ItemResponseLaw
 
 if TYPE_CHECKING:
     from itembank.readers.builtin import BuiltinResponse

@@ -31,7 +31,7 @@ from itembank.cli.scaling_options import (
     read_responses_or_builtin,
     responses_or_builtin,
 )
-from itembank.scaling.pretraining.method_specs import DEFAULT_LAWS, LAWS, PretrainingSettings
+from itembank.scaling.pretraining.law_specs import DEFAULT_LAWS, LAWS, PretrainingSettings
 
 if TYPE_CHECKING:
     import polars as pl
@@ -349,7 +349,7 @@ def decisions_command(
       itembank scaling decisions probabilities.parquet --accuracy right.parquet
     """  # noqa: D301
     from itembank.pages.pretraining_charts import decision_chart  # noqa: PLC0415
-    from itembank.scaling.pretraining.decision_means import mean_decisions, mean_over_splits  # noqa: PLC0415
+    from itembank.scaling.pretraining.decision_study import mean_decisions, mean_over_splits  # noqa: PLC0415
 
     refuse_unused(
         ("loss", not methods or "traditional" in methods, "--method traditional"),

@@ -36,13 +36,12 @@ from itembank.cli.scaling_options import (
     read_responses_or_builtin,
     responses_or_builtin,
 )
-from itembank.scaling.sampling.pass_at_k_specs import METHODS, NEED_ITEM_MODEL, PassAtKSpec
+from itembank.scaling.pass_at_k.specs import METHODS, NEED_ITEM_MODEL, PassAtKSpec
 
 if TYPE_CHECKING:
     from itembank.bank.banks import Bank
     from itembank.responses.responses import ResponseMatrix
-    from itembank.scaling.sampling.pass_at_k_results import PassAtKLaw
-    from itembank.scaling.sampling.sampling_plan_results import SamplingPlan
+    from itembank.scaling.pass_at_k.results import PassAtKLaw, SamplingPlan
 
 LEAST_METHODS = ("jeffreys", "beta-binomial", "irsl-plug-in", "plug-in", "unbiased")
 """Those whose columns give way in a narrow terminal, the least needed first."""
@@ -53,7 +52,7 @@ _OPTIONS = (
     item_model_option,
     model_option,
     option("--k", "Numbers of samples; may be more than there are.  [default: 1, 2, 5, ... 10000]", WholeNumbers()),
-    option("--method methods", "Repeatable.  [default: all]", METHODS, many=True),
+    option("--method methods", "Repeatable.  [default: all]", tuple(METHODS), many=True),
     option("--budget N", "Use only N samples of each item, drawn by chance, and compare with all.", PassAtKSpec),
     level_option,
     spec_file_option("PassAtKSpec", "minimum_pass_rate, include_unsampled or interval"),

@@ -33,7 +33,7 @@ from itembank.scaling.transfers.transfer_specs import METHODS, TransferSpec
 if TYPE_CHECKING:
     from itembank.readers.compute import TrainingCompute
     from itembank.responses.responses import ResponseMatrix
-    from itembank.scaling.transfers.transfer_results import Transfer
+    from itembank.scaling.transfers.transfers import Transfer
 
 LEAST = {
     "methods": ("log_error", "width", "error_standard_error", "validity_lower", "bias", "coverage"),

@@ -265,7 +265,7 @@ def _draw(result: "StudyResult", target: str, *, figure: Path, kind: str | None,
 
 def _print_ratios(result: "StudyResult", against: str, target: str, output_format: str) -> None:
     """Print errors over those of one method, and their geometric means over splits and sizes."""
-    from itembank.studies.ratios import error_ratios, geometric_mean  # noqa: PLC0415
+    from itembank.studies.summary import error_ratios, geometric_mean  # noqa: PLC0415
 
     selector, _, estimator = against.partition("/")
     ratios = error_ratios(result.estimates, selector, estimator)

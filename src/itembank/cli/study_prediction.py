@@ -52,7 +52,7 @@ PARTS = ("tasks", "errors", "cost", "at-cost", "reach")
 
 def is_prediction(folder: Path) -> bool:
     """Whether a study's folder is that of a prediction study."""
-    from itembank.studies.manifests import read_manifest  # noqa: PLC0415
+    from itembank.studies.engine import read_manifest  # noqa: PLC0415
 
     return read_manifest(folder).kind == "prediction"
 

@@ -23,10 +23,10 @@ from itembank.pages.transfer_page import transfer_page
 from itembank.pages.validity_page import validity_page
 from itembank.planning.accuracy import kept_accuracy
 from itembank.responses.score_names import without_only_scenario
+from itembank.scaling.pass_at_k.results import PassAtKLaw
 from itembank.scaling.pretraining.law_results import PretrainingLaw
-from itembank.scaling.sampling.pass_at_k_results import PassAtKLaw
-from itembank.scaling.transfers.convergent_results import ConvergentValidity
-from itembank.scaling.transfers.transfer_results import Transfer
+from itembank.scaling.transfers.convergent import ConvergentValidity
+from itembank.scaling.transfers.transfers import Transfer
 from itembank.studies.results import PredictionResult, StudyResult
 
 MOST_ANSWERS = 4

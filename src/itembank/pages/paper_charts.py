@@ -13,11 +13,11 @@ from itembank.pages.charts import Spec
 from itembank.pages.heat import correlation_data, heat
 from itembank.pages.panels import across, beside, colours, ends, in_order, marked, panel, panels, ruled
 from itembank.pages.theme import count, percent, points, shortened
-from itembank.studies.papers.dimensionality_results import Dimensionality
-from itembank.studies.papers.homogeneity_results import Homogeneity, ScenarioHomogeneity
-from itembank.studies.papers.item_predictions_results import ItemPredictions, ScenarioPredictions
-from itembank.studies.papers.selection_weights_results import SelectionWeights
-from itembank.studies.papers.task_overview_results import TaskOverview
+from itembank.studies.papers.dimensions import Dimensionality
+from itembank.studies.papers.item_predictions import ItemPredictions, ScenarioPredictions
+from itembank.studies.papers.scenario_homogeneity import Homogeneity, ScenarioHomogeneity
+from itembank.studies.papers.selection_weights import SelectionWeights
+from itembank.studies.papers.task_overview import TaskOverview
 
 N_SCREE = 20
 ZOOM = 8

@@ -10,8 +10,7 @@ from itembank.pages.common import Pair, columns_of, plural
 from itembank.pages.panels import across, panels
 from itembank.pages.render import Page
 from itembank.pages.theme import count, interval_words, level_words, percent, points
-from itembank.scaling.sampling.pass_at_k_results import PassAtKLaw
-from itembank.scaling.sampling.sampling_plan_results import SamplingPlan
+from itembank.scaling.pass_at_k.results import PassAtKLaw, SamplingPlan
 
 MOST_CURVES = 1500
 """Curves that a page holds; of more, those from the lowest to the highest pass@1, evenly."""

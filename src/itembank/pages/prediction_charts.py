@@ -14,9 +14,8 @@ from itembank.pages.panels import across, beside, colours, ends, in_order, marke
 from itembank.pages.study_charts import curves, errors_up_to, grey_note, shades, size_axis
 from itembank.pages.study_numbers import IN_COLOUR, OTHERS, TWO_ERRORS
 from itembank.pages.theme import points
-from itembank.studies.errors_by_dims import assessors_by_dims, percent_of_one
 from itembank.studies.prediction.error_curves import SETS, errors_by
-from itembank.studies.results import PredictionResult
+from itembank.studies.results import PredictionResult, assessors_by_dims, percent_of_one
 
 WORDS = {"interpolation": "tasks that were asked", "extrapolation": "tasks that were not asked"}
 PANEL = {"panel": "Tasks"}

@@ -15,9 +15,8 @@ from itembank.pages.common import plural
 from itembank.pages.panels import across, colours, ends, marked, panels, ruled
 from itembank.pages.theme import compute, interval_words, level_words, percent, points
 from itembank.responses.responses import ResponseMatrix
-from itembank.scaling.pretraining.decision_means import mean_decisions
-from itembank.scaling.pretraining.held_out_results import HeldOutForecasts
-from itembank.scaling.pretraining.law_results import PretrainingLaw, ScenarioLaws
+from itembank.scaling.pretraining.decision_study import mean_decisions
+from itembank.scaling.pretraining.law_results import HeldOutForecasts, PretrainingLaw, ScenarioLaws
 
 LAW_WORDS: Mapping[str, str] = {
     "irsl": "item response law",

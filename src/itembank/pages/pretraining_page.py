@@ -18,8 +18,7 @@ from itembank.pages.pretraining_charts import (
 )
 from itembank.pages.render import Page
 from itembank.pages.theme import compute, count, interval_words, level_words, percent, points
-from itembank.scaling.pretraining.held_out_results import HeldOutForecasts
-from itembank.scaling.pretraining.law_results import PretrainingLaw
+from itembank.scaling.pretraining.law_results import HeldOutForecasts, PretrainingLaw
 
 MOST_ANSWERS = 3
 Rows = list[dict[str, Any]]

@@ -32,7 +32,7 @@ from itembank.readers.builtin import load_builtin
 from itembank.responses.response_files import write_responses
 from itembank.responses.responses import ResponseMatrix
 from itembank.responses.score_names import OVERALL
-from itembank.studies.metrics import spearman
+from itembank.studies.summary import spearman
 
 HELD_OUT_SHARE = 0.25
 TOLERANCE = 1e-4

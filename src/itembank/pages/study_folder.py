@@ -5,8 +5,7 @@ from pathlib import Path
 from itembank.pages.prediction_study_page import prediction_study_page
 from itembank.pages.render import Page
 from itembank.pages.study_page import study_page
-from itembank.studies.folders import PREDICTION
-from itembank.studies.manifests import read_manifest
+from itembank.studies.engine import PREDICTION, read_manifest
 from itembank.studies.results import PredictionResult, StudyResult
 
 

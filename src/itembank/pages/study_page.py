@@ -25,7 +25,7 @@ from itembank.pages.study_charts import (
 from itembank.pages.study_numbers import BestMethod, StudyNumbers
 from itembank.pages.theme import count, level_words, percent
 from itembank.responses.score_names import OVERALL
-from itembank.studies.manifests import StudyManifest
+from itembank.studies.engine import StudyManifest
 from itembank.studies.results import StudyResult
 
 TOO_NARROW = 0.03

@@ -11,7 +11,7 @@ from itembank.pages.common import Pair, columns_of, plural
 from itembank.pages.panels import across, in_order, panels
 from itembank.pages.render import Page
 from itembank.pages.theme import count, level_words, percent, points
-from itembank.scaling.transfers.transfer_results import Transfer
+from itembank.scaling.transfers.transfers import Transfer
 
 MOST_PANELS = 24
 TOO_NARROW = 0.05

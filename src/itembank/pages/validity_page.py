@@ -13,7 +13,7 @@ from itembank.pages.heat import correlation_data, heat
 from itembank.pages.panels import across, ends, marked
 from itembank.pages.render import Page
 from itembank.pages.theme import level_words, shortened
-from itembank.scaling.transfers.convergent_results import ConvergentValidity, CorrelationTable
+from itembank.scaling.transfers.convergent import ConvergentValidity, CorrelationTable
 
 TITLES = {
     "observed": "Correlations of measured abilities",

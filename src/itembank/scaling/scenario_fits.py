@@ -55,13 +55,7 @@ def responses_and_spec(
 
 
 def fit_items(name: str, responses: ResponseMatrix, columns: IntArray, spec: CalibrationSpec) -> ItemSetFit:
-    """Fit the item model of the items at `columns`, leaving out items and models without responses.
-
-    Raises
-    ------
-    DataError
-        As `calibrate`.
-    """
+    """Fit the item model of the items at `columns`, leaving out items and models without responses."""
     part = responses.take(items=columns)
     rows, has_item = np.flatnonzero(part.observed.any(axis=1)), part.observed.any(axis=0)
     calibration = calibrate(part.take(models=rows, items=np.flatnonzero(has_item)), spec)

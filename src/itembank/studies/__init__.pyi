@@ -1,4 +1,4 @@
-from .prediction.assessors import Assessor as Assessor
+from .prediction.prediction_spec import Assessor as Assessor
 from .prediction.prediction_spec import PredictionSpec as PredictionSpec
 from .results import PredictionResult as PredictionResult
 from .results import StudyResult as StudyResult

@@ -1,15 +1,16 @@
 """`StudyResult` and `PredictionResult`: what finished studies found, read from their folders."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
 import polars as pl
 
-from itembank.studies.folders import CHOICES, COMPARISON, PREDICTION, PREDICTIONS, RUNS, SECONDS
-from itembank.studies.manifests import StudyManifest
-from itembank.studies.prediction.assessors import Assessor
-from itembank.studies.prediction.error_curves import sum_errors
+from itembank.errors import ParameterError, shown
+from itembank.studies.engine import CHOICES, COMPARISON, PREDICTION, PREDICTIONS, RUNS, SECONDS, StudyManifest
+from itembank.studies.prediction.error_curves import differences, sum_errors
+from itembank.studies.prediction.prediction_spec import Assessor
 from itembank.tabular import Tabular
 
 
@@ -151,3 +152,42 @@ class PredictionResult(Tabular):
         folder = Path(folder)
         manifest, (tasks, curves, costs, at_cost) = PREDICTION.load(folder)
         return cls(curves, costs, at_cost, tasks, manifest, folder)
+
+
+def assessors_by_dims(result: PredictionResult, names: Sequence[str] = ()) -> dict[str, int]:
+    """Return the number of abilities of each assessor that is compared, rising from one."""
+    item_models: Mapping[str, Mapping[str, Any]] = result.manifest.study["item_models"]
+    found = {}
+    for one in result.assessors:
+        choice = item_models.get(one.predictor)
+        is_plain = choice is not None and (choice["item_model"] in {"mirt", ""} or choice["n_dims"] == 1)
+        if one.name in names or (not names and one.paradigm == "prediction" and is_plain):
+            found[one.name] = 0 if choice is None else int(choice["n_dims"])
+    ordered = dict(sorted(found.items(), key=lambda pair: pair[1]))
+    values = list(ordered.values())
+    if not values or values[0] != 1 or len(set(values)) < max(len(values), 2):
+        raise ParameterError(
+            "assessors must have item models of one, and of other numbers of abilities, each its own, got "
+            f"{shown([f'{name} ({n})' for name, n in ordered.items()])}. Name them (--assessor), one of each."
+        )
+    return ordered
+
+
+def percent_of_one(
+    result: PredictionResult,
+    dims: Mapping[str, int],  # The first has one
+) -> pl.DataFrame:
+    """Return the change of each assessor's error against that with one ability, in percent.
+
+    Returns table: `n_calibration_tasks`, `set`, `budget`, `n_dims`, `percent`, `percent_se`.
+    """
+    reference = next(iter(dims))
+    table = differences(result.errors, reference).filter(pl.col("assessor").is_in(list(dims)))
+    return table.select(
+        "n_calibration_tasks",
+        "set",
+        "budget",
+        n_dims=pl.col("assessor").replace_strict(dict(dims), return_dtype=pl.Int64),
+        percent=100.0 * (pl.col("ratio") - 1.0),
+        percent_se=100.0 * pl.col("ratio_se"),
+    ).sort("n_calibration_tasks", "set", "budget", "n_dims")

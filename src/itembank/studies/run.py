@@ -9,11 +9,11 @@ from itembank.numerics.parallel import check_jobs
 from itembank.progress import ProgressCallback, silent
 from itembank.responses.responses import ResponseMatrix
 from itembank.studies.comparison_study import comparison_study, warn_of_failures
-from itembank.studies.data_sets import load_data
 from itembank.studies.engine import run_in_folder
 from itembank.studies.prediction.prediction_spec import PredictionSpec
 from itembank.studies.prediction.study import prediction_study
 from itembank.studies.results import PredictionResult, StudyResult
+from itembank.studies.study_files import load_data
 from itembank.studies.study_specs import DataSpec, StudySpec
 
 

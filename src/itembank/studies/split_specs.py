@@ -78,7 +78,7 @@ class ByDate:
 
 
 @dataclass(frozen=True, slots=True)
-class Horizon:
+class Horizon(ByDate):
     """The newest three quarters are tested: a long time ahead (tinyBenchmarks Figure 11).
 
     Attributes
@@ -87,13 +87,8 @@ class Horizon:
         As for `ByDate`.
     """
 
-    column: str
     test_share: float = 0.75
     name: str = "horizon"
-
-    def __post_init__(self) -> None:
-        """Check the choices."""
-        check_fraction("test_share", self.test_share)
 
 
 @dataclass(frozen=True, slots=True)

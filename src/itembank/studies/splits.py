@@ -1,21 +1,23 @@
-"""From a kind of split and the model table to the models of each fold."""
+"""From a kind of split and the model table to the models of each fold, and what may be known of whom."""
 
 import re
+import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
 
+from itembank.bank.banks import Bank
 from itembank.calibration.calibrate import MINIMUM_MODELS
 from itembank.errors import DataError, shown
 from itembank.numerics.arrays import BoolArray, IntArray
 from itembank.numerics.splits import Split, dealt_out, first_tested, splits_of
-from itembank.responses.responses import column_of
+from itembank.responses.responses import ResponseMatrix, column_of
+from itembank.responses.score_names import EXTERNAL
 from itembank.studies.split_specs import (
     ByDate,
     ByGroup,
-    Horizon,
     KFold,
     LeaveOneOut,
     Matching,
@@ -25,7 +27,13 @@ from itembank.studies.split_specs import (
     SplitSpec,
     TrainingShare,
 )
-from itembank.studies.streams import stream
+
+
+def stream(seed: int, *path: str | int) -> np.random.Generator:
+    """Return the generator of one place in a study: the same seed and path always give the same numbers."""
+    key = tuple(zlib.crc32(part.encode()) if isinstance(part, str) else part for part in path)
+    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=key))
+
 
 NO_GROUP = "(none)"
 DATE_FORMATS = ("%Y-%m-%d", "%Y/%m/%d", "%Y%m%d", "%Y-%m")
@@ -51,30 +59,27 @@ class Fold(Split):
     repeats: tuple[int, ...]
     fold: int
 
+    @property
+    def division(self) -> bytes:
+        """What of the responses the fold takes."""
+        place = f"{self.split}/{self.repeats}/{self.fold}/".encode()
+        return place + self.train.tobytes() + b"/" + self.test.tobytes()
+
 
 def make_folds(
-    split: SplitSpec, models: pl.DataFrame, repeats: int, seed: int, *, siblings: IntArray | None = None
+    split: SplitSpec,
+    models: pl.DataFrame,
+    repeats: int,
+    seed: int,
+    *,
+    # (n_models,): Group of each model (`sibling_groups`): where chance divides models, none is calibrated on a tested
+    # one's sibling. Dates and named groups say themselves what is known when
+    siblings: IntArray | None = None,
 ) -> list[Fold]:
-    """Return all folds of a split.
-
-    Parameters
-    ----------
-    split : SplitSpec
-    models : table of n_models rows
-    repeats : int
-    seed : int
-    siblings : (n_models,), optional
-        Group of each model (`sibling_groups`): where chance divides models, none is calibrated on a tested one's
-        sibling. Dates and named groups say themselves what is known when.
-
-    Raises
-    ------
-    DataError
-        When a column or group does not exist, dates are missing, or too few models are left on a side.
-    """
+    """Return all folds of a split."""
     folds = list(_folds(split, models, repeats, seed))
     if siblings is not None and isinstance(split, LeaveOneOut | KFold | RandomShare):
-        folds = [replace(fold, train=_others(fold, siblings)) for fold in folds]
+        folds = [replace(fold, train=fold.train[~np.isin(siblings[fold.train], siblings[fold.test])]) for fold in folds]
     for fold in folds:
         if fold.train.size < MINIMUM_MODELS or fold.test.size < 1:
             raise DataError(
@@ -84,23 +89,20 @@ def make_folds(
     return folds
 
 
-def _others(fold: Fold, siblings: IntArray) -> IntArray:
-    """Return the training models that are no siblings of a tested one."""
-    return fold.train[~np.isin(siblings[fold.train], siblings[fold.test])]
-
-
 def _folds(split: SplitSpec, models: pl.DataFrame, repeats: int, seed: int) -> Iterator[Fold]:
     n_models, every = models.height, tuple(range(repeats))
     match split:
         case LeaveOneOut():
             yield from _numbered(split.name, every, splits_of(np.arange(n_models)))
-        case ByDate() | Horizon():
+        case ByDate():  # and `Horizon`
             is_new = _newest(_dates(models, split.column), split.test_share, split.name)
             yield from _numbered(split.name, every, [Split.of(is_new)])
         case Months():
             yield from _months_after(split, _dates(models, split.column), every)
         case Matching():
-            yield from _numbered(split.name, every, [Split.of(_matching(models, split))])
+            texts = column_of(models, split.column, f"split {split.name!r}").cast(pl.String).to_list()
+            found = [text is not None and re.search(split.pattern, text) is not None for text in texts]
+            yield from _numbered(split.name, every, [Split.of(np.array(found, dtype=bool))])
         case NamedGroup():
             yield from _numbered(split.name, every, [Split.of(_named(models, split))])
         case TrainingShare():
@@ -197,13 +199,6 @@ def _named(models: pl.DataFrame, split: NamedGroup) -> BoolArray:
     return np.array([value in split.values for value in values], dtype=bool)
 
 
-def _matching(models: pl.DataFrame, split: Matching) -> BoolArray:
-    """Mark the models whose text matches."""
-    texts = column_of(models, split.column, f"split {split.name!r}").cast(pl.String).to_list()
-    pattern = re.compile(split.pattern)
-    return np.array([text is not None and pattern.search(text) is not None for text in texts], dtype=bool)
-
-
 def _dates(models: pl.DataFrame, column: str) -> IntArray:
     """Days since 1970 of each model; `DataError` names models without a date."""
     values = column_of(models, column, "a split by date")
@@ -249,3 +244,41 @@ def _newest(dates: IntArray, share: float, name: str) -> BoolArray:
     newer = np.array([np.mean(dates >= date) for date in known[1:]])
     result: BoolArray = dates >= known[1:][np.argmin(np.abs(newer - share))]
     return result
+
+
+ITEM_COLUMNS = ("item_id", "scenario", "subscenario", "weight", "chance", "n_options")
+"""What of the item table a method may see: other columns often hold means over all models, new ones too."""
+
+
+def calibration_part(responses: ResponseMatrix, fold: Fold) -> ResponseMatrix:
+    """Return the calibration models' responses, to the items one of them answered, and their external scores alone."""
+    answered = np.flatnonzero(responses.observed[fold.train].any(axis=0))
+    external = [name for name in responses.models.columns if name.startswith(EXTERNAL)]
+    return _bare(responses.take(models=fold.train, items=answered), external)
+
+
+def answers_of(new: ResponseMatrix, chosen: IntArray) -> ResponseMatrix:
+    """Return the new models' responses to the chosen items, and nothing else of them."""
+    return _bare(new.take(items=chosen))
+
+
+def check_no_leak(bank: Bank, new: ResponseMatrix) -> None:
+    """Refuse a bank that was calibrated on a model it is to be tested with."""
+    both = sorted(set(bank.responses.model_ids) & set(new.model_ids))
+    if both:
+        raise DataError(
+            f"no model may be both tested and calibrated on, got {len(both)}: {shown(both)}. "
+            "This is a mistake in the split, not in the data."
+        )
+
+
+def _bare(responses: ResponseMatrix, of_models: Sequence[str] = ()) -> ResponseMatrix:
+    """Leave out what tables say of models (their scores, often) beyond these, and of items beyond `ITEM_COLUMNS`."""
+    columns = [name for name in ITEM_COLUMNS if name in responses.items.columns]
+    return ResponseMatrix(
+        responses.responses,
+        responses.models.select("model_id", *of_models),
+        responses.items.select(columns),
+        responses.n_trials,
+        responses.costs,
+    )

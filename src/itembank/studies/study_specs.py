@@ -1,21 +1,97 @@
 """`StudySpec`: what a study compares, on what, and how often."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, Final, TypeAlias, get_args
+from typing import Any, Final, Self, TypeAlias, TypeVar, get_args
 
 from itembank.calibration.calibration_specs import METHODS as CALIBRATIONS
 from itembank.calibration.calibration_specs import CalibrationSpec
 from itembank.checks import check_fraction, check_one_of, check_whole, is_number, is_whole
-from itembank.errors import ParameterError, shown
+from itembank.errors import ParameterError, did_you_mean, shown
 from itembank.estimation.estimator_specs import METHODS as ESTIMATIONS
 from itembank.estimation.estimator_specs import Auto, EstimationSpec, IntervalKind
+from itembank.methods import MethodTable
 from itembank.responses.score_names import Across, Within
 from itembank.selection.selector_specs import METHODS as SELECTIONS
 from itembank.selection.selector_specs import SelectionSpec
-from itembank.studies.choices import MethodChoice, resolve_choice
 from itembank.studies.split_specs import SPLITS, SplitSpec
+
+Spec = TypeVar("Spec")
+
+
+@dataclass(frozen=True, slots=True)
+class MethodChoice:
+    """A method, its options where they differ from the defaults, and what tables call it.
+
+    Attributes
+    ----------
+    method : str
+        Short name.
+    options : mapping of name to value
+    label : str
+        Name in results; made of the method and its options when empty.
+    """
+
+    method: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+    label: str = ""
+
+    def __post_init__(self) -> None:
+        """Make a label where none is given."""
+        if not self.label:
+            listed = ", ".join(f"{name}={value}" for name, value in self.options.items())
+            object.__setattr__(self, "label", f"{self.method} ({listed})" if listed else self.method)
+
+    @classmethod
+    def of(cls, choice: Any, table: MethodTable[Any], *, purpose: str) -> Self:
+        """Make one of a short name, a mapping ``{method, name, **options}``, a spec, or another choice.
+
+        Raises
+        ------
+        ParameterError
+            For anything else.
+        """
+        if isinstance(choice, cls):
+            return choice
+        if isinstance(choice, str):
+            return cls(choice)
+        if isinstance(choice, Mapping):
+            options = dict(choice)
+            method, label = options.pop("method", None), options.pop("name", "")
+            if not isinstance(method, str) or not isinstance(label, str):
+                raise ParameterError(f"{purpose} must have a text 'method' (and may have a 'name'), got {choice!r}.")
+            return cls(method, options, label)
+        if isinstance(choice, tuple(table.kinds.values())):
+            spec: Any = choice
+            default, values = type(spec)(), {one.name: getattr(spec, one.name) for one in fields(spec)}
+            differing = {name: value for name, value in values.items() if value != getattr(default, name)}
+            return cls(table.name_of(spec), differing)
+        raise ParameterError(f"{purpose} must be a short name, a table with 'method', or a spec, got {choice!r}.")
+
+
+def resolve_choice(choice: MethodChoice, table: MethodTable[Spec]) -> Spec:
+    """Return the spec of a choice."""
+    if choice.method not in table.kinds:
+        table.resolve(choice.method)  # says which names there are
+    kind = table.kinds[choice.method]
+    known = [one.name for one in fields(kind)]  # type: ignore[arg-type]
+    unknown = [name for name in choice.options if name not in known]
+    if unknown:
+        raise ParameterError(
+            f"options of {table.purpose} method {choice.method!r} must be among {shown(known, len(known)) or 'none'}, "
+            f"got {shown(unknown)}.{did_you_mean(unknown, known)}"
+        )
+    try:
+        return kind(**{name: _as_tuple(value) for name, value in choice.options.items()})
+    except (TypeError, ValueError) as error:
+        raise ParameterError(f"{table.purpose} method {choice.label!r}: {error}") from error
+
+
+def _as_tuple(value: Any) -> Any:
+    """Specs hold tuples where files hold lists."""
+    return tuple(_as_tuple(one) for one in value) if isinstance(value, list) else value
+
 
 AUTO = "auto"
 CALIBRATED: Final = "calibrated"

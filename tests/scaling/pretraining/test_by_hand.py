@@ -4,7 +4,7 @@ from scipy.special import expit, logit
 
 from itembank.readers.compute import training_compute
 from itembank.scaling.pretraining.by_hand import logit_lines
-from itembank.scaling.pretraining.method_specs import BY_HAND, PretrainingSettings
+from itembank.scaling.pretraining.law_specs import BY_HAND, PretrainingSettings
 from itembank.scaling.pretraining.pretraining_law import pretraining_law
 from tests.scaling.simulated_suite import simulated_suite
 

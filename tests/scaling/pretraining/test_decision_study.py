@@ -1,14 +1,73 @@
 from dataclasses import replace
+from itertools import combinations
 
 import numpy as np
+import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from itembank.errors import DataError, ParameterError
 from itembank.readers.compute import training_compute
-from itembank.scaling.pretraining.decision_study import OUR_METHODS, SIX_METHODS, DecisionMethod, decision_curves
-from itembank.scaling.pretraining.law_spec import TwoStep
-from itembank.scaling.pretraining.method_specs import ItemResponseLaw, PretrainingSettings
+from itembank.scaling.pretraining.decision_study import (
+    OUR_METHODS,
+    SIX_METHODS,
+    DecisionMethod,
+    decision_curves,
+    mean_over_splits,
+)
+from itembank.scaling.pretraining.law_results import decision_accuracy
+from itembank.scaling.pretraining.law_specs import ItemResponseLaw, PretrainingSettings, TwoStep
 from tests.scaling.simulated_suite import simulated_suite
+
+
+def test_the_same_share_of_every_split_goes_into_one_mean():
+    table = pl.DataFrame(
+        {
+            "split": [0, 0, 1, 1],
+            "scenario": ["easy"] * 4,
+            "law": ["irsl"] * 4,
+            "share_of_target": [0.4, 0.1, 0.9, 0.1],
+            "decision_accuracy": [1.0, np.nan, 0.5, np.nan],
+        }
+    )
+    two = pl.concat([table, table.with_columns(scenario=pl.lit("hard"), decision_accuracy=0.25)])
+    means = mean_over_splits(two).filter(scenario="easy").sort("share_of_target")
+    np.testing.assert_allclose(means["share_of_target"], [0.1, 0.6])  # the geometric mean of 0.4 and 0.9
+    np.testing.assert_array_equal(means["decision_accuracy"], [np.nan, 0.75])  # of what is known
+    assert means["n"].to_list() == [2, 2]
+    over_scenarios = mean_over_splits(two, by=("law",)).sort("share_of_target")
+    np.testing.assert_allclose(over_scenarios["decision_accuracy"], [0.25, (1.0 + 0.5 + 0.25 + 0.25) / 4])
+    assert over_scenarios["n"].to_list() == [4, 4]
+
+
+scores = st.lists(st.sampled_from([0.1, 0.2, 0.3, 0.4]), min_size=2, max_size=7)
+
+
+@given(st.data())
+def test_is_the_share_of_pairs_in_the_right_order(data):
+    actual = data.draw(scores)
+    predicted = data.draw(st.lists(st.sampled_from([0.1, 0.2, 0.3]), min_size=len(actual), max_size=len(actual)))
+    worth = []
+    for first, second in combinations(range(len(actual)), 2):
+        if actual[first] == actual[second]:
+            continue
+        if predicted[first] == predicted[second]:
+            worth.append(0.5)
+        else:
+            worth.append(float((predicted[first] > predicted[second]) == (actual[first] > actual[second])))
+    got = decision_accuracy(np.array(predicted), np.array(actual))
+    assert np.isnan(got) if not worth else got == pytest.approx(np.mean(worth))
+
+
+def test_recipes_without_a_forecast_are_left_out():
+    assert decision_accuracy(np.array([0.3, np.nan, 0.4]), np.array([0.2, 0.9, 0.1])) == 0.0
+
+
+def test_lengths_must_agree():
+    with pytest.raises(ParameterError, match="as long as each other"):
+        decision_accuracy(np.zeros(3), np.zeros(2))
+
 
 METHODS = {
     "2PL probability": DecisionMethod("probability", ItemResponseLaw(shape="line")),

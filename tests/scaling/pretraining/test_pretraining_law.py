@@ -12,14 +12,18 @@ from itembank.calibration.calibration_specs import Variational
 from itembank.errors import DataError, ParameterError
 from itembank.readers.compute import training_compute
 from itembank.responses.responses import ResponseMatrix
-from itembank.scaling.pretraining.fitting import LawFit
-from itembank.scaling.pretraining.forecasts import Forecast
-from itembank.scaling.pretraining.held_out import held_out_coverage, observed_means, size_cuts
-from itembank.scaling.pretraining.held_out_results import HeldOutForecasts
+from itembank.scaling.pretraining.law_fitting import Forecast, LawFit
 from itembank.scaling.pretraining.law_inputs import PretrainingData
-from itembank.scaling.pretraining.law_spec import PretrainingLawSpec, SigmoidLaw, TwoStep
-from itembank.scaling.pretraining.method_specs import LAWS, ItemResponseLaw, PretrainingSettings
-from itembank.scaling.pretraining.pretraining_law import pretraining_law
+from itembank.scaling.pretraining.law_results import HeldOutForecasts
+from itembank.scaling.pretraining.law_specs import (
+    LAWS,
+    ItemResponseLaw,
+    PretrainingLawSpec,
+    PretrainingSettings,
+    SigmoidLaw,
+    TwoStep,
+)
+from itembank.scaling.pretraining.pretraining_law import held_out_coverage, observed_means, pretraining_law, size_cuts
 from tests.packages import forget
 from tests.scaling.simulated_suite import simulated_suite
 

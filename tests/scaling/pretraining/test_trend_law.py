@@ -4,29 +4,25 @@ from scipy.optimize import check_grad
 from scipy.special import expit, logit, ndtri
 from scipy.stats import multivariate_normal, norm
 
-from itembank.scaling.pretraining.trend_kernel import (
-    SMALLEST_SCORE,
-    TrendPoints,
-    above_floor,
-    covariance_parts,
-    integrated_wiener,
-    prior_variances,
-    score_of,
-)
 from itembank.scaling.pretraining.trend_law import (
     FLOOR_SHARES,
-    TrendPosterior,
-    fewer_models,
-    fit_trends,
-)
-from itembank.scaling.pretraining.trend_likelihood import (
     LIVELINESS,
     NOISINESS,
+    SMALLEST_SCORE,
     TrendComponents,
+    TrendPoints,
+    TrendPosterior,
     TrendScores,
     TrendSpreads,
+    above_floor,
     cholesky,
+    covariance_parts,
+    fewer_models,
+    fit_trends,
+    integrated_wiener,
     log_posterior,
+    prior_variances,
+    score_of,
 )
 
 

@@ -8,10 +8,73 @@ from itembank.estimation.folds import folds
 from itembank.estimation.model_abilities import estimate_abilities
 from itembank.irt.bernoulli import probability
 from itembank.readers.compute import training_compute
-from itembank.studies.papers.item_predictions import item_predictions
-from itembank.studies.papers.law_predictions import law_predictions
+from itembank.studies.papers.item_predictions import association, binned, item_predictions, law_predictions
 from tests.auditing import panels
 from tests.scaling.simulated_suite import simulated_suite
+
+
+def cells(n_models=12, n_items=80, seed=0):
+    """Right predictions: responses are drawn from them; some cells are missing."""
+    rng = np.random.default_rng(seed)
+    p = rng.random((n_models, n_items))
+    y = (rng.random(p.shape) < p).astype(float)
+    model = np.repeat(np.arange(n_models), n_items).reshape(p.shape)
+    kept = rng.random(p.shape) < 0.8
+    return p[kept], y[kept], model[kept]
+
+
+def test_correlation_and_slope_are_those_of_numpy():
+    p, y, model = cells()
+    found = association(p, y, model)
+    assert found.correlation == pytest.approx(np.corrcoef(p, y)[0, 1], abs=1e-12)
+    assert found.slope == pytest.approx(np.polyfit(p, y, 1)[0], abs=1e-10)
+
+
+def test_standard_error_is_the_jackknife_over_models():
+    p, y, model = cells()
+    left_out = np.array([np.corrcoef(p[model != m], y[model != m])[0, 1] for m in range(12)])
+    by_hand = np.sqrt(11 / 12 * np.sum((left_out - left_out.mean()) ** 2))
+    assert association(p, y, model).standard_error == pytest.approx(by_hand, rel=1e-9)
+
+
+def test_a_constant_has_no_correlation():
+    p, y, model = cells()
+    assert np.isnan(association(np.full(p.size, 0.3), y, model).correlation)
+    assert np.isnan(association(p[model == 0], y[model == 0], model[model == 0]).standard_error)
+
+
+def test_bins_are_means_by_predicted_value():
+    p, y, model = cells()
+    p[0], p[1] = 0.0, 1.0  # the ends belong to the first and the last bin
+    found = binned(p, y, model)
+    for place, (low, high) in enumerate(zip(np.arange(10) / 10, [*np.arange(1, 10) / 10, 1.1], strict=True)):
+        inside = (p >= low) & (p < high)
+        assert found.n_cells[place] == inside.sum()
+        assert found.predicted[place] == pytest.approx(p[inside].mean())
+        assert found.observed[place] == pytest.approx(y[inside].mean())
+    gaps = np.abs(found.observed - found.predicted)
+    assert found.calibration_error == pytest.approx(np.sum(found.n_cells * gaps) / p.size)
+
+
+def test_empty_bins_are_left_out_and_single_models_have_no_error():
+    found = binned(np.array([0.05, 0.05, 0.55]), np.array([0.0, 1.0, 1.0]), np.array([0, 1, 1]))
+    np.testing.assert_array_equal(found.n_cells, [2, 1])
+    assert np.isfinite(found.standard_error[0])
+    assert np.isnan(found.standard_error[1])
+
+
+def test_cells_of_one_model_err_together():
+    # each model is off by a constant of its own: the error of the mean is that of the constants' mean
+    shift = np.random.default_rng(1).normal(0.0, 0.05, 30)
+    p, model = np.full(30 * 20, 0.5), np.repeat(np.arange(30), 20)
+    found = binned(p, 0.5 + shift[model], model)
+    assert found.standard_error[0] == pytest.approx(np.std(shift, ddof=1) / np.sqrt(30), rel=1e-9)
+
+
+def test_right_predictions_are_off_by_chance_alone():
+    found = [binned(*cells(seed=seed)) for seed in range(40)]
+    ratio = np.mean([one.calibration_error for one in found]) / np.mean([one.by_chance for one in found])
+    assert ratio == pytest.approx(1.0, abs=0.2)
 
 
 @pytest.fixture(scope="module")

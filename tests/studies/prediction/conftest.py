@@ -3,8 +3,7 @@
 import pytest
 
 from itembank.studies.prediction.designs import make_pool
-from itembank.studies.prediction.partitions import find_tasks, make_partition
-from itembank.studies.prediction.prepared import prepare
+from itembank.studies.prediction.prepared import find_tasks, make_partition, prepare
 from tests.studies.prediction.simulated import make_responses, make_spec
 
 

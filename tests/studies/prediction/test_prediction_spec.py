@@ -3,8 +3,7 @@ import json
 import pytest
 
 from itembank.errors import ParameterError
-from itembank.studies.prediction.assessors import Assessor
-from itembank.studies.prediction.prediction_spec import PredictionSpec
+from itembank.studies.prediction.prediction_spec import Assessor, PredictionSpec
 from itembank.studies.study_specs import CalibrationChoice
 from tests.studies.prediction.simulated import TWO_PL, make_spec
 

@@ -3,8 +3,161 @@ import dataclasses
 import numpy as np
 import pytest
 
-from itembank.studies.simulation.simulate import simulate
+from itembank.irt.bernoulli import probability
+from itembank.irt.parameters import ItemParameters
+from itembank.studies.simulation.simulate import (
+    draw_answers,
+    draw_cost_parts,
+    draw_costs,
+    draw_items,
+    draw_missing,
+    draw_tasks,
+    simulate,
+    task_levels,
+    task_sizes,
+)
 from itembank.studies.simulation.simulation_specs import SimulationSpec
+
+
+@pytest.mark.parametrize(("n_items", "n_tasks"), [(109_564, 163), (7, 7), (1000, 3), (50, 20), (10_000, 160), (9, 1)])
+@pytest.mark.parametrize("seed", range(3))
+def test_sizes_sum_to_the_items_and_none_is_too_small(n_items, n_tasks, seed):
+    sizes = task_sizes(SimulationSpec(n_items=n_items, n_tasks=n_tasks), np.random.default_rng(seed))
+    assert sizes.sum() == n_items
+    assert sizes.min() >= (30 if n_items >= 60 * n_tasks else max(1, n_items // (2 * n_tasks)))
+
+
+def test_sizes_are_those_of_the_published_table():
+    """WILD's Table 4: from 30 to 11,866 items, and the median of the tasks that it lists lies near 250."""
+    drawn = [task_sizes(SimulationSpec(), np.random.default_rng(seed)) for seed in range(20)]
+    assert {int(sizes.min()) for sizes in drawn} == {30}
+    assert 200 < np.mean([np.median(sizes) for sizes in drawn]) < 300
+    assert 7_000 < np.median([sizes.max() for sizes in drawn]) < 16_000
+
+
+def test_items_have_the_moments_of_the_spec():
+    spec = SimulationSpec(n_items=200_000, n_tasks=400)
+    tasks = draw_tasks(spec, np.random.default_rng(0))
+    items = draw_items(spec, tasks, np.random.default_rng(1))
+    slope = items.parameters.loadings[:, 0]
+    specific = items.parameters.loadings[:, 1:] / slope[:, None] - tasks.profile[tasks.of_item]
+    difficulty = -items.parameters.intercept / slope - tasks.difficulty[tasks.of_item]
+    # tolerances are five standard errors of each moment
+    assert np.mean(np.log(slope)) == pytest.approx(0.0, abs=5 * 0.5 / np.sqrt(200_000))
+    assert np.std(np.log(slope)) == pytest.approx(0.5, abs=5 * 0.5 / np.sqrt(400_000))
+    assert np.std(specific) == pytest.approx(0.3, abs=5 * 0.3 / np.sqrt(1_200_000))
+    assert np.std(difficulty) == pytest.approx(1.5, abs=5 * 1.5 / np.sqrt(400_000))
+    np.testing.assert_allclose(difficulty, items.relative_difficulty, atol=1e-12)
+    assert tasks.difficulty.mean() == pytest.approx(-0.6, abs=5 / np.sqrt(400))
+    assert tasks.difficulty.std() == pytest.approx(1.0, abs=5 / np.sqrt(800))
+    assert tasks.profile.std() == pytest.approx(0.45, abs=5 * 0.45 / np.sqrt(2400))
+
+
+def test_items_stand_task_by_task():
+    tasks = draw_tasks(SimulationSpec(n_items=1000, n_tasks=6), np.random.default_rng(0))
+    assert (np.bincount(tasks.of_item) == tasks.sizes).all()
+    assert (tasks.of_item[tasks.first_item] == np.arange(6)).all()
+    assert (np.diff(tasks.of_item) >= 0).all()
+
+
+def test_without_specific_abilities_one_dimension_is_left():
+    spec = SimulationSpec(n_items=50, n_tasks=2, n_dims=0, guessing=0.25)
+    parameters = draw_items(spec, draw_tasks(spec, np.random.default_rng(0)), np.random.default_rng(1)).parameters
+    assert parameters.loadings.shape == (50, 1)
+    assert (parameters.lower_asymptote == 0.25).all()
+
+
+def items(n_items=300, seed=0):
+    rng = np.random.default_rng(seed)
+    return ItemParameters.create(rng.normal(size=(n_items, 2)), rng.normal(size=n_items), 0.2)
+
+
+def test_responses_do_not_depend_on_the_blocks(monkeypatch):
+    theta, first = np.random.default_rng(1).normal(size=(7, 2)), np.array([0, 100])
+    whole = draw_answers(items(), theta, first, np.random.default_rng(2))
+    monkeypatch.setattr("itembank.studies.simulation.simulate.BLOCK_CELLS", 600)
+    for one, other in zip(whole, draw_answers(items(), theta, first, np.random.default_rng(2)), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_true_scores_are_mean_probabilities():
+    theta = np.random.default_rng(1).normal(size=(7, 2))
+    _, scores = draw_answers(items(), theta, np.array([0, 100, 101]), np.random.default_rng(2))
+    chances = probability(items(), theta)
+    expected = np.column_stack([chances[:, :100].mean(axis=1), chances[:, 100], chances[:, 101:].mean(axis=1)])
+    np.testing.assert_allclose(scores, expected, rtol=1e-13)
+
+
+def test_responses_are_as_often_right_as_their_probability_says():
+    theta = np.random.default_rng(1).normal(size=(2000, 2))
+    responses, _ = draw_answers(items(), theta, np.array([0]), np.random.default_rng(2))
+    chances = probability(items(), theta)
+    bins = np.digitize(chances, np.linspace(0.2, 1.0, 9)[1:-1])
+    for one in range(8):
+        told, p = responses[bins == one], chances[bins == one]
+        error = np.sqrt((p * (1 - p)).sum()) / len(p)
+        assert abs(told.mean() - p.mean()) < 4.5 * error
+
+
+def test_as_many_are_missing_as_were_asked_for():
+    missing = draw_missing(200, 3000, 0.3, np.random.default_rng(0))
+    assert missing.mean() == pytest.approx(0.3, abs=5 * np.sqrt(0.21 / 600_000))
+
+
+def test_every_model_and_item_keeps_a_response():
+    missing = draw_missing(4, 50, 0.99, np.random.default_rng(0))
+    assert not missing.all(axis=0).any()
+    assert not missing.all(axis=1).any()
+    missing = draw_missing(50, 2, 0.99, np.random.default_rng(0))
+    assert not missing.all(axis=1).any()
+
+
+def drawn(spec, seed=0):
+    tasks = draw_tasks(spec, np.random.default_rng(seed))
+    items = draw_items(spec, tasks, np.random.default_rng(seed + 1))
+    parts = draw_cost_parts(spec, tasks, items, np.random.default_rng(seed + 2))
+    return tasks, items, parts, draw_costs(spec, parts, np.random.default_rng(seed + 3))
+
+
+def test_the_dearest_task_takes_sixty_times_the_cheapest():
+    levels = task_levels(SimulationSpec(), np.random.default_rng(0))
+    assert levels.min() == pytest.approx(120.0)
+    assert levels.max() / levels.min() == pytest.approx(60.0)
+    assert task_levels(SimulationSpec(n_tasks=1), np.random.default_rng(0)).tolist() == [120.0]
+
+
+def test_tokens_are_whole_and_at_least_one():
+    _, _, _, costs = drawn(SimulationSpec(n_models=5, n_items=400, n_tasks=8, cheapest_task_tokens=1.0))
+    for tokens in costs.values():
+        np.testing.assert_array_equal(tokens, np.rint(tokens))
+        assert tokens.min() == 1.0
+
+
+def test_task_means_are_the_levels_that_were_drawn():
+    """Every factor has mean 1, so tasks of many items and many models come out at their level."""
+    spec = SimulationSpec(n_models=200, n_items=60_000, n_tasks=6, size_spread=0.0)
+    tasks, _, _, costs = drawn(spec)
+    total = (costs["input_tokens"] + costs["output_tokens"]).mean(axis=0)
+    means = np.array([total[tasks.of_item == task].mean() for task in range(6)])
+    levels = task_levels(spec, np.random.default_rng(2).spawn(3)[0])
+    np.testing.assert_allclose(means / levels, 1.0, atol=0.12)  # 200 models of verbosity 0.5: standard error 0.04
+
+
+def test_spreads_and_difficulty_are_those_of_the_spec():
+    spec = SimulationSpec(n_models=400, n_items=3000, n_tasks=1, cheapest_task_tokens=1e6)
+    _, items, _, costs = drawn(spec)
+    log_output = np.log(costs["output_tokens"])
+    by_model, by_item = log_output.mean(axis=1), log_output.mean(axis=0)
+    rest = log_output - by_model[:, None] - by_item + log_output.mean()
+    slope, _ = np.polyfit(items.relative_difficulty, by_item, 1)
+    assert by_model.std() == pytest.approx(0.5, abs=5 * 0.5 / np.sqrt(800))
+    assert rest.std() == pytest.approx(0.4, abs=0.005)
+    assert slope == pytest.approx(0.25, abs=5 * 0.5 / np.sqrt(3000) / 1.5)
+    assert np.std(by_item - slope * items.relative_difficulty) == pytest.approx(0.5, abs=5 * 0.5 / np.sqrt(6000))
+    log_input = np.log(costs["input_tokens"])
+    assert log_input.mean(axis=0).std() == pytest.approx(0.5, abs=5 * 0.5 / np.sqrt(6000))
+    assert log_input.mean(axis=1).std() == pytest.approx(0.1, abs=5 * 0.1 / np.sqrt(800))
+
 
 SMALL = SimulationSpec(n_models=12, n_items=600, n_tasks=7)
 

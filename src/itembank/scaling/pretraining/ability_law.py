@@ -10,15 +10,25 @@ which flattens for k > 0, as abilities do that near a ceiling. How much they ben
 over bends, each weighed by its restricted likelihood and a prior that leaves even odds for none.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import brentq
 
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
-from itembank.scaling.pretraining.law_spec import Pooling, Shape
+from itembank.scaling.pretraining.law_fitting import (
+    Forecast,
+    LawData,
+    LawFit,
+    growth_of_errors,
+    interval_factor,
+    lacking_note,
+    root,
+    root_mean_square,
+)
+from itembank.scaling.pretraining.law_inputs import Runs
+from itembank.scaling.pretraining.law_specs import ItemResponseLaw, Pooling, Shape
+from itembank.scaling.pretraining.measured_abilities import ScenarioAbilities, item_variance, mean_probability
 from itembank.tabular import Compact
 
 N_COEFFICIENTS = 2
@@ -46,6 +56,9 @@ POOLING_TOLERANCE = 1e-5
 """Change of the covariance between recipes in a step, against its diagonal."""
 SMALLEST_VARIANCE = 1e-12
 """Least variance of a measured ability: an ability given as exact would have infinite weight."""
+
+CLEAR_FALL = 2.0
+"""Standard errors by which an ability must fall from one size to the next to be called a fall."""
 
 SAME_SIZE = 1e-6
 """Difference in the coordinate up to which two models count as one size: no slope can be told from them."""
@@ -143,11 +156,13 @@ class AbilityLaws(Compact):
 
 
 def fit_ability_laws(
-    log_flops: FloatArray,
-    theta: FloatArray,
-    variance: FloatArray,
+    log_flops: FloatArray,  # (n_recipes, n_sizes): NaN where a recipe has fewer sizes; any order
+    theta: FloatArray,  # (n_recipes, n_sizes)
+    variance: FloatArray,  # (n_recipes, n_sizes)
     *,
+    # {'partial', 'none'}: 'none' is IRSL's law: each recipe's own line, and sizes weigh alike
     pooling: Pooling = "partial",
+    # {'bent', 'line'}: 'line' is IRSL's law. Without a recipe of three sizes, which could show a bend, it is 'line'
     shape: Shape = "bent",
 ) -> AbilityLaws:
     """Fit every recipe's law.
@@ -157,15 +172,6 @@ def fit_ability_laws(
     draws the lines to each other: ``(t_r, s_r) ~ N(mu, Omega)`` with mu and Omega found by EM over recipes, so that
     recipes with few or noisy sizes lean on the others; with fewer than four recipes each has its own. The drift is what
     forecasts of each size from the smaller ones missed by, beyond the variance stated.
-
-    Parameters
-    ----------
-    log_flops, theta, variance : (n_recipes, n_sizes)
-        NaN where a recipe has fewer sizes; any order.
-    pooling : {'partial', 'none'}
-        'none' is IRSL's law: each recipe's own line, and sizes weigh alike.
-    shape : {'bent', 'line'}
-        'line' is IRSL's law. Without a recipe of three sizes, which could show a bend, it is 'line'.
     """
     order = np.argsort(np.where(np.isfinite(theta), log_flops, np.inf), axis=1, kind="stable")
     x, y, v = (np.take_along_axis(array, order, axis=1) for array in (log_flops, theta, variance))
@@ -177,6 +183,7 @@ def fit_ability_laws(
     bends, weights = _weighed_bends(x - centre, y, v) if is_bent else (np.zeros(1), np.ones(1))
     fitted = [_lines(bent(x - centre, bend), y, v, pooling) for bend in bends]
     best = int(np.argmax(weights))
+    on_lines = np.einsum("rpc,rc->rp", _design(bent(x - centre, bends[best])), fitted[best].coefficients)
     return AbilityLaws(
         centre=centre,
         bends=bends,
@@ -187,7 +194,7 @@ def fit_ability_laws(
         drift=_drift((x - centre, y, v), pooling, bends[best], fitted[best].residual_variance),
         n_sizes=n_sizes,
         largest=_largest(x),
-        degrees_of_freedom=degrees / _design_effect(y - _values(bent(x - centre, bends[best]), fitted[best])),
+        degrees_of_freedom=degrees / _design_effect(y - on_lines),
     )
 
 
@@ -195,12 +202,6 @@ def bent(x: FloatArray, bend: float) -> FloatArray:
     """``(1 - exp(-k x)) / k``, x itself for k = 0: slope 1 at zero."""
     # expm1 keeps the digits of 1 - exp(-k x) where k x is small
     result: FloatArray = x if bend == 0.0 else -np.expm1(-bend * x) / bend
-    return result
-
-
-def _values(x: FloatArray, lines: Lines) -> FloatArray:
-    """Abilities on the lines, (n_recipes, n_sizes)."""
-    result: FloatArray = np.einsum("rpc,rc->rp", _design(x), lines.coefficients)
     return result
 
 
@@ -238,7 +239,11 @@ def _weighed_bends(x: FloatArray, y: FloatArray, v: FloatArray) -> tuple[FloatAr
 def _lines(x: FloatArray, y: FloatArray, v: FloatArray, pooling: Pooling, residual: float | None = None) -> Lines:
     """Lines in the coordinate x; sigma^2 from the residuals unless given."""
     n_sizes = np.isfinite(y).sum(axis=1)
-    is_line = (n_sizes >= N_COEFFICIENTS) & _is_spread(x, y)
+    is_known = np.isfinite(y)
+    highest = np.where(is_known, x, -np.inf).max(axis=1, initial=-np.inf)
+    lowest = np.where(is_known, x, np.inf).min(axis=1, initial=np.inf)
+    # several models of one compute have no slope
+    is_line = (n_sizes >= N_COEFFICIENTS) & (highest - lowest > SAME_SIZE)
     degrees = float(np.sum(n_sizes[is_line] - N_COEFFICIENTS))
     if residual is None:
         residual = _residual_variance(x[is_line], y[is_line], v[is_line], degrees)
@@ -246,18 +251,11 @@ def _lines(x: FloatArray, y: FloatArray, v: FloatArray, pooling: Pooling, residu
     value = _restricted_likelihood(x[is_line], y[is_line], residual + v[is_line])
     if pooling == "partial" and int(is_line.sum()) >= FEWEST_RECIPES_TO_POOL:
         return Lines(*_pooled(cross, moment, n_sizes > 0, is_line), residual, value)
-    if pooling == "none":
-        return Lines(*_unweighted(x, y, residual + v, is_line), residual, value)
+    if pooling == "none":  # all sizes alike, with the covariance where points have their own variances
+        coefficients, inverse = _separate(*_sums(x, y, np.ones_like(v)), is_line)
+        spread, _ = _sums(x, y, 1.0 / np.maximum(residual + v, SMALLEST_VARIANCE))  # X' V X
+        return Lines(coefficients, inverse @ spread @ inverse, residual, value)
     return Lines(*_separate(cross, moment, is_line), residual, value)
-
-
-def _is_spread(x: FloatArray, y: FloatArray) -> BoolArray:
-    """Recipes whose known points lie at different x: several models of one compute have no slope."""
-    is_known = np.isfinite(y)
-    highest = np.where(is_known, x, -np.inf).max(axis=1, initial=-np.inf)
-    lowest = np.where(is_known, x, np.inf).min(axis=1, initial=np.inf)
-    result: BoolArray = highest - lowest > SAME_SIZE
-    return result
 
 
 def _restricted_likelihood(x: FloatArray, y: FloatArray, variance: FloatArray) -> float:
@@ -300,16 +298,6 @@ def _separate(cross: FloatArray, moment: FloatArray, is_line: BoolArray) -> tupl
     covariance[is_line] = np.linalg.inv(cross[is_line])
     coefficients[is_line] = np.einsum("rcd,rd->rc", covariance[is_line], moment[is_line])
     return coefficients, covariance
-
-
-def _unweighted(
-    x: FloatArray, y: FloatArray, variance: FloatArray, is_line: BoolArray
-) -> tuple[FloatArray, FloatArray]:
-    """Each recipe's own line with all sizes alike, and its covariance where points have these variances."""
-    cross, moment = _sums(x, y, np.ones_like(variance))
-    coefficients, inverse = _separate(cross, moment, is_line)
-    spread, _ = _sums(x, y, 1.0 / np.maximum(variance, SMALLEST_VARIANCE))  # X' V X
-    return coefficients, inverse @ spread @ inverse
 
 
 def _pooled(
@@ -364,7 +352,7 @@ def _residual_variance(x: FloatArray, y: FloatArray, v: FloatArray, degrees: flo
             np.sum(np.where(np.isfinite(y), residual**2 / np.maximum(variance + v, SMALLEST_VARIANCE), 0.0)) - degrees
         )
 
-    return _root(excess, float(np.nanvar(y)))
+    return root(excess, float(np.nanvar(y)))
 
 
 def _drift(points: tuple[FloatArray, FloatArray, FloatArray], pooling: Pooling, bend: float, residual: float) -> float:
@@ -390,32 +378,104 @@ def _drift(points: tuple[FloatArray, FloatArray, FloatArray], pooling: Pooling, 
     return growth_of_errors(np.concatenate(errors), np.concatenate(stated), np.concatenate(distances))
 
 
-def growth_of_errors(squares: FloatArray, stated: FloatArray, distances: FloatArray) -> float:
-    """Growth g of the variance of forecasts with the square of their distance h beyond what they were fitted to.
+@dataclass(frozen=True, slots=True)
+class FittedAbilityLaw:
+    """The item response scaling law of one scenario."""
 
-    The value at which ``sum_j e_j^2 / (v_j + g h_j^2)`` is the number of forecasts; zero at least.
+    laws: AbilityLaws
+    abilities: ScenarioAbilities  # What it was fitted to, with the items
+    carried: FloatArray  # (n_recipes,): Score beyond what the items give at the ability that a recipe keeps
+    gap_variance: float  # Of the observed score around both
+    residual: FloatArray  # (n_recipes,)
 
-    Parameters
-    ----------
-    squares, stated, distances : (n_forecasts,)
-        Squared errors e^2, the variance v that was stated without drift, and h. Distances of zero tell nothing.
+    def forecast(self, log_flops: FloatArray, level: float) -> Forecast:
+        """Forecast the scores at log FLOP (n_points,).
+
+        The ability's interval goes through the items' curve, which keeps it within the score's range; what uncertain
+        items bring, and what models differ from their ability's score, come on top, in quadrature.
+        """
+        mean, variance = self.laws.predict(log_flops)
+        factor = interval_factor(level, self.laws.degrees_of_freedom)
+        items = self.abilities.parameters
+        half = factor * np.sqrt(variance)
+        score, below, above = (
+            mean_probability(items, at.ravel()).reshape(at.shape) for at in (mean, mean - half, mean + half)
+        )
+        uncertain = item_variance(items, self.abilities.item_covariance, mean.ravel()).reshape(mean.shape)
+        gap = factor * np.sqrt(self.gap_variance + uncertain)
+        # half-widths of independent sources add in squares; each side has its own, as the curve is not symmetric
+        # minimum and maximum, as the mean curve falls where most slopes are negative
+        to_low = np.sqrt((score - np.minimum(below, above)) ** 2 + gap**2)
+        to_high = np.sqrt((np.maximum(below, above) - score) ** 2 + gap**2)
+        score = np.clip(score + self.carried[:, None], 0.0, 1.0)
+        low, high = np.clip(score - to_low, 0.0, 1.0), np.clip(score + to_high, 0.0, 1.0)
+        return Forecast(score, low, high, np.where(np.isnan(score), np.nan, 0.0))
+
+
+def fit_ability_law(data: LawData, spec: ItemResponseLaw) -> LawFit | None:
+    """Fit the item response scaling law of every recipe; None without abilities.
+
+    Its residuals are those of the observed scores (n_models,).
     """
-    is_known = np.isfinite(squares) & np.isfinite(stated) & (distances > 0.0)
-    squares, stated, distances = squares[is_known], stated[is_known], distances[is_known]
-    if not squares.size:
-        return 0.0
+    if data.abilities is None:
+        return None
+    abilities, runs = data.abilities, data.runs
+    x, theta, variance = (runs.of_finals(values) for values in (runs.log_flops, abilities.theta, abilities.variance))
+    laws = fit_ability_laws(x, theta, variance, pooling=spec.pooling, shape=spec.shape)
+    carried, gap_variance = carried_gaps(runs.of_finals(abilities.gap), is_carried=spec.gap == "carried")
+    expected, _ = laws.predict(runs.log_flops)
+    theta_on_law = expected[runs.recipe_index, np.arange(len(runs.log_flops))]
+    with np.errstate(invalid="ignore"):
+        residual = runs.of_finals(data.scores - mean_probability(abilities.parameters, theta_on_law))
+    law = FittedAbilityLaw(laws, abilities, carried, gap_variance, root_mean_square(residual))
+    return LawFit(law, ability_notes(laws, abilities, runs))
 
-    def excess(drift: float) -> float:
-        return float(np.sum(squares / np.maximum(stated + drift * distances**2, 1e-12)) - squares.size)
 
-    return _root(excess, float(np.max(squares / distances**2)))
+def carried_gaps(
+    # (n_recipes, n_sizes): Observed score less the score at the ability, by rising size; NaN where there is none
+    gaps: FloatArray,
+    *,
+    is_carried: bool,  # Without it nothing is kept, and the variance is that of the gaps themselves
+) -> tuple[FloatArray, float]:
+    """Score beyond what ability explains that a recipe will keep, (n_recipes,), and the variance left around it.
+
+    A recipe may be better at a benchmark than its ability there says, at every size. The gap of its largest size is
+    carried on as far as gaps of neighbouring sizes agree: times ``sum g_j g_(j+1) / sum g_j^2`` over all recipes and
+    sizes, between 0 and 1.
+    """
+    if not is_carried:
+        return np.zeros(len(gaps)), mean_square(gaps)
+    first, second = gaps[:, :-1], gaps[:, 1:]
+    both = np.isfinite(first) & np.isfinite(second)
+    # slope of the regression of each gap on the one before it, through zero
+    products, squares = np.sum(first[both] * second[both]), np.sum(first[both] ** 2)
+    slope = float(np.clip(products / squares, 0.0, 1.0)) if squares > 0.0 else 0.0
+    last = np.array([row[np.isfinite(row)][-1] if np.isfinite(row).any() else np.nan for row in gaps])
+    left = second[both] - slope * first[both]
+    return slope * last, mean_square(left if left.size else gaps)
 
 
-def _root(falling: Callable[[float], float], upper: float) -> float:
-    """Where a falling function crosses zero, between zero and a few times `upper`; zero when it is below at zero."""
-    if upper <= 0.0 or falling(0.0) <= 0.0:
-        return 0.0
-    while falling(upper) > 0.0:
-        upper *= 2.0
-    # xtol far below any variance of abilities that matters, so that rtol decides
-    return float(brentq(falling, 0.0, upper, xtol=1e-12, rtol=1e-8))
+def ability_notes(laws: AbilityLaws, abilities: ScenarioAbilities, runs: Runs) -> tuple[str, ...]:
+    """Say what is doubtful about every recipe's ability law, n_recipes texts."""
+    theta, variance = runs.of_finals(abilities.theta), runs.of_finals(abilities.variance)
+    with np.errstate(invalid="ignore"):
+        fall = -np.diff(theta, axis=1)
+        is_fall = fall > CLEAR_FALL * np.sqrt(variance[:, 1:] + variance[:, :-1] + 2.0 * laws.residual_variance)
+    notes = []
+    for number in range(len(runs.recipes)):
+        parts = [lacking_note(runs, number)]
+        slope, error = laws.slope[number], laws.slope_error[number]
+        if slope <= 0.0:
+            parts.append(f"ability does not rise with compute (slope {slope:.3f}, standard error {error:.3f})")
+        elif slope < CLEAR_FALL * error:
+            parts.append(f"whether ability rises with compute is open (slope {slope:.3f}, standard error {error:.3f})")
+        if is_fall[number].any():
+            parts.append(f"ability falls clearly at {int(is_fall[number].sum())} of {runs.n_sizes[number] - 1} steps")
+        notes.append("; ".join(part for part in parts if part))
+    return tuple(notes)
+
+
+def mean_square(values: FloatArray) -> float:
+    """Mean square of the values that are numbers, zero for none."""
+    known = values[np.isfinite(values)]
+    return float(np.mean(known**2)) if known.size else 0.0

@@ -8,17 +8,19 @@ import numpy as np
 from scipy.special import expit, logit
 
 from itembank.numerics.arrays import FloatArray
-from itembank.scaling.pretraining.fitting import (
+from itembank.scaling.pretraining.law_fitting import (
+    CurvePredictions,
+    FittedCurveLaw,
     LawData,
     LawFit,
     at_own,
     earlier_errors,
     first_sizes,
+    lacking_notes,
     largest_and_residual,
+    score_error_growth,
 )
-from itembank.scaling.pretraining.forecasts import CurvePredictions, FittedCurveLaw, score_error_growth
-from itembank.scaling.pretraining.law_notes import lacking_notes
-from itembank.scaling.pretraining.law_spec import LastLine, LastScore
+from itembank.scaling.pretraining.law_specs import LastLine, LastScore
 
 N_LAST = 3
 """Sizes that the line goes through."""
@@ -73,14 +75,11 @@ def fit_last_line(data: LawData, spec: LastLine) -> LawFit:  # noqa: ARG001
     return _by_hand(data, logit_lines, 2)
 
 
-def logit_lines(x: FloatArray, y: FloatArray) -> LogitLines:
-    """Fit lines to the last three logits, or to as many as there are; level through one.
-
-    Parameters
-    ----------
-    x, y : (n_curves, n_sizes)
-        Log FLOP by rising size, and scores; NaN where a recipe has fewer.
-    """
+def logit_lines(
+    x: FloatArray,  # (n_curves, n_sizes): Log FLOP by rising size, and scores; NaN where a recipe has fewer
+    y: FloatArray,  # (n_curves, n_sizes)
+) -> LogitLines:
+    """Fit lines to the last three logits, or to as many as there are; level through one."""
     at = _last(np.where(np.isfinite(y), x, np.nan), N_LAST)
     z = logit(np.clip(_last(y, N_LAST), SMALLEST_SCORE, 1.0 - SMALLEST_SCORE))
     centre, height = np.nanmean(at, axis=1), np.nanmean(z, axis=1)

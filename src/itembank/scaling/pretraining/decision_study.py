@@ -1,6 +1,6 @@
 """Decision accuracy against the fraction of the target compute, for laws of several metrics, over splits of recipes."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -12,13 +12,54 @@ from itembank.numerics.random import as_generator
 from itembank.progress import ProgressCallback, silent
 from itembank.readers.compute import TrainingCompute
 from itembank.responses.responses import ResponseMatrix
-from itembank.scaling.pretraining.held_out import held_out_coverage
-from itembank.scaling.pretraining.law_spec import PretrainingLawSpec, TwoStep
-from itembank.scaling.pretraining.method_specs import (
+from itembank.scaling.pretraining.law_specs import (
     LAWS,
     ItemResponseLaw,
+    PretrainingLawSpec,
     PretrainingSettings,
+    TwoStep,
 )
+from itembank.scaling.pretraining.pretraining_law import held_out_coverage
+
+
+def mean_over_splits(
+    decisions: pl.DataFrame,  # As `decision_curves` returns it
+    by: Sequence[str] = ("scenario", "law"),
+) -> pl.DataFrame:
+    """Mean decision accuracy over splits, for each share of the target's compute, grouped by names of columns.
+
+    Shares differ a little from split to split: the k-th of each split go together.
+
+    Returns table: Columns `by`, `share_of_target`, `decision_accuracy`, `n`.
+    """
+    share, accuracy = pl.col("share_of_target"), pl.col("decision_accuracy")
+    place = share.rank("min").over("split", "scenario", "law")
+    known = accuracy.filter(accuracy.is_not_nan()).mean().fill_null(float("nan"))
+    groups = decisions.with_columns(place=place).group_by(*by, "place", maintain_order=True)
+    return groups.agg(share.log().mean().exp(), decision_accuracy=known, n=pl.len()).drop("place")
+
+
+def mean_decisions(decisions: pl.DataFrame) -> pl.DataFrame:
+    """Mean decision accuracy over scenarios by law and share of the target's compute, which rises with `place`.
+
+    Returns table: Columns `law`, `place`, `share`, `mean`, `standard_error` (over scenarios; NaN for a single one),
+    `n` (scenarios).
+    """
+    accuracy = pl.col("decision_accuracy")
+    known = decisions.filter(accuracy.is_not_nan() & accuracy.is_not_null())
+    place = pl.col("share_of_target").rank("dense").over("scenario", "law")
+    return (
+        known.with_columns(place=place)
+        .group_by("law", "place", maintain_order=True)
+        .agg(
+            share=pl.col("share_of_target").log().mean().exp(),
+            mean=accuracy.mean(),
+            standard_error=(accuracy.std() / pl.len().sqrt()).fill_null(float("nan")),
+            n=pl.len(),
+        )
+        .sort("place", maintain_order=True)
+    )
+
 
 ACCURACY = "accuracy"
 PROBABILITY = "probability"
@@ -121,31 +162,18 @@ def decision_curves(
         progress(f"{label}, split {split + 1}", number / len(steps))
         method = methods[label]
         of_split = replace(settings, laws=(method.law,), calibration_recipes=splits[split])
-        decisions = _decisions(responses, compute, method, of_split, (loss, actual, seed))
+        decisions = held_out_coverage(
+            responses[method.metric],
+            compute,
+            loss=loss if isinstance(method.law, TwoStep) else None,
+            actual=responses[actual],
+            settings=of_split,
+            rng=seed,
+        ).decisions()
         labels = {"law": pl.lit(label), "metric": pl.lit(method.metric)}
         parts.append(decisions.select(pl.lit(split).alias("split"), pl.all()).with_columns(**labels))
     progress("decisions", 1.0)
     return pl.concat(parts)
-
-
-def _decisions(
-    responses: Mapping[str, ResponseMatrix],
-    compute: TrainingCompute,
-    method: DecisionMethod,
-    settings: PretrainingSettings,
-    rest: tuple[FloatArray | None, str, int],
-) -> pl.DataFrame:
-    """Decisions of one method in one split."""
-    loss, actual, seed = rest
-    coverage = held_out_coverage(
-        responses[method.metric],
-        compute,
-        loss=loss if isinstance(method.law, TwoStep) else None,
-        actual=responses[actual],
-        settings=settings,
-        rng=seed,
-    )
-    return coverage.decisions()
 
 
 def _check(

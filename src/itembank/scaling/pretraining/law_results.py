@@ -1,19 +1,266 @@
-"""Results of pre-training laws: forecasts for every recipe and scenario, and the data they rest on."""
+"""`PretrainingLaw` and `HeldOutForecasts`: forecasts, what they rest on, and how far off those of known sizes were."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import polars as pl
 
 from itembank.errors import ParameterError, shown
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
-from itembank.scaling.pretraining.ability_law import AbilityLaws
-from itembank.scaling.pretraining.forecasts import FittedAbilityLaw, FittedLaw, Forecast
-from itembank.scaling.pretraining.held_out_results import HeldOutForecasts
-from itembank.scaling.pretraining.law_choice import closer_by_hand, closest_law
-from itembank.scaling.pretraining.scenario_abilities import ScenarioAbilities, ScenarioScores
+from itembank.scaling.pretraining.ability_law import AbilityLaws, FittedAbilityLaw
+from itembank.scaling.pretraining.law_fitting import FittedLaw, Forecast, interval_factor
+from itembank.scaling.pretraining.measured_abilities import ScenarioAbilities, ScenarioScores
 from itembank.tabular import Tabular
+
+
+def decision_accuracy(predicted: FloatArray, actual: FloatArray) -> float:
+    """Fraction of pairs of recipes that predicted values order as the actual ones do.
+
+    ``sign(predicted_A - predicted_B) = sign(actual_A - actual_B)`` over all pairs (IRSL eq. 5). Two things the equation
+    leaves open: pairs whose actual values are equal are left out, since no choice between them is wrong, and a tie of
+    predictions counts one half, as a coin would.
+
+    Parameters
+    ----------
+    predicted, actual : (n_recipes,)
+        NaN where there is none: the recipe is left out.
+
+    Returns
+    -------
+    float
+        NaN when no pair can be told apart.
+
+    Raises
+    ------
+    ParameterError
+        When the lengths differ.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> decision_accuracy(np.array([0.3, 0.5, 0.4]), np.array([0.2, 0.6, 0.7]))
+    0.6666666666666666
+    """
+    predicted, actual = np.asarray(predicted, dtype=np.float64), np.asarray(actual, dtype=np.float64)
+    if predicted.shape != actual.shape or predicted.ndim != 1:
+        raise ParameterError(
+            f"predicted and actual must be as long as each other, got shapes {predicted.shape} and {actual.shape}."
+        )
+    is_known = np.isfinite(predicted) & np.isfinite(actual)
+    return float(pairwise_agreement(predicted[is_known], actual[is_known]))
+
+
+def pairwise_agreement(predicted: FloatArray, actual: FloatArray) -> float:
+    """`decision_accuracy` of finite values."""
+    first, second = np.triu_indices(len(actual), k=1)
+    wanted = np.sign(actual[first] - actual[second])
+    got = np.sign(predicted[first] - predicted[second])
+    is_decided = wanted != 0.0
+    if not is_decided.any():
+        return float("nan")
+    agreement = np.where(got == 0.0, 0.5, got == wanted)
+    return float(agreement[is_decided].mean())
+
+
+DEGREES_OF_FREEDOM = 4.0
+"""Of what a held-out check says of the next forecast: two for the scenario's own errors, two for those of all."""
+
+SMALLEST_HALF = 1e-6
+"""Half of an interval that errors are divided by at least."""
+
+FORECAST_COLUMNS = {
+    "scenario": pl.String,
+    "recipe": pl.String,
+    "law": pl.String,
+    "largest_flops": pl.Float64,
+    "flops": pl.Float64,
+    "beyond": pl.Float64,
+    "is_largest": pl.Boolean,
+    **dict.fromkeys(("score", "low", "high", "actual", "error"), pl.Float64),
+    "is_covered": pl.Boolean,
+}
+DECISION_COLUMNS = {
+    "scenario": pl.String,
+    "law": pl.String,
+    "share_of_target": pl.Float64,
+    "decision_accuracy": pl.Float64,
+    "n_recipes": pl.Int64,
+}
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class HeldOutForecasts(Tabular):
+    """Forecasts of finished models that were not fitted, each beside what the model scored.
+
+    Attributes
+    ----------
+    table : table of n_forecasts rows
+        `scenario`, `recipe`, `law`, `largest_flops` (fitted), `flops` (forecast), `beyond` (their ratio),
+        `is_largest` (of the recipe), `score`, `low`, `high`, `actual`, `error`, `is_covered`.
+    level : float
+        That the intervals claim.
+    by_hand : HeldOutForecasts or None
+        What a person's forecasts by hand of the same models would have been (`BY_HAND`), but for those among the laws.
+    """
+
+    table: pl.DataFrame
+    level: float
+    by_hand: "HeldOutForecasts | None" = None
+
+    @property
+    def beside_by_hand(self) -> "HeldOutForecasts":
+        """The forecasts of the laws, and below them those by hand, as one table."""
+        if self.by_hand is None:
+            return self
+        return HeldOutForecasts(pl.concat([self.table, self.by_hand.table]), self.level)
+
+    @property
+    def shortest_distance(self) -> float:
+        """Least distance in log FLOP of a forecast beyond the largest fitted size."""
+        return float(np.log(self.table["beyond"].to_numpy().min()))
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One row a forecast."""
+        return self.table.to_dicts()
+
+    def summary(self, *, by: Sequence[str] = ("law",)) -> pl.DataFrame:
+        """Group the forecasts: mean absolute error, mean error, coverage, mean width of the intervals and number.
+
+        `by` names columns of the forecasts: 'law', 'scenario', 'largest_flops', ...
+        """
+        return self.table.group_by(by, maintain_order=True).agg(
+            mean_absolute_error=pl.col("error").abs().mean(),
+            mean_error=pl.col("error").mean(),
+            coverage=pl.col("is_covered").mean(),
+            width=(pl.col("high") - pl.col("low")).mean(),
+            n_forecasts=pl.len(),
+        )
+
+    def widening(self) -> dict[tuple[str, str], float]:
+        """Give the factor, by law and scenario, that intervals must grow by to hold as much as they claim.
+
+        One where the intervals of a law held at least that share of all these forecasts. Otherwise Student's t with 4
+        degrees of freedom times the root mean square of errors over the half of the interval on their side, that of
+        the scenario and that of all scenarios counting alike: recipes miss a skill together, so however many there
+        are, a scenario tells what two independent errors would, and the others as much. One at least.
+        """
+        error, score, square = pl.col("error"), pl.col("score"), pl.col("square")
+        half = pl.when(error < 0.0).then(pl.col("high") - score).otherwise(score - pl.col("low"))
+        ratio = error.abs() / pl.max_horizontal(half, pl.lit(SMALLEST_HALF))
+        quantile = interval_factor(self.level, DEGREES_OF_FREEDOM)
+        factor = quantile * (0.5 * (square + square.mean().over("law"))).sqrt()
+        table = (
+            self.table.with_columns(ratio=ratio)
+            .with_columns(is_held=(pl.col("ratio") <= 1.0).mean().over("law") >= self.level)
+            .group_by("law", "scenario", maintain_order=True)
+            .agg(pl.col("is_held").first(), square=(pl.col("ratio") ** 2).mean())
+            .with_columns(factor=pl.when("is_held").then(1.0).otherwise(pl.max_horizontal(pl.lit(1.0), factor)))
+        )
+        return {(law, scenario): value for law, scenario, value in table.select("law", "scenario", "factor").rows()}
+
+    def decisions(self) -> pl.DataFrame:
+        """Decision accuracy for each scenario, law and largest size fitted, at the largest compute that exists.
+
+        Returns
+        -------
+        table
+            `scenario`, `law`, `share_of_target`, `decision_accuracy`, `n_recipes`.
+        """
+        groups = self.table.filter("is_largest").group_by("scenario", "law", "largest_flops", maintain_order=True)
+        rows = [
+            (
+                *key[:2],
+                float((part["largest_flops"] / part["flops"]).to_numpy().mean()),
+                decision_accuracy(part["score"].to_numpy(), part["actual"].to_numpy()),
+                part.height,
+            )
+            for key, part in groups
+        ]
+        return pl.DataFrame(rows, schema=DECISION_COLUMNS, orient="row")
+
+
+ENOUGH_SCENARIOS = 5
+"""From here on the errors of a scenario count as one: recipes miss a skill together."""
+
+
+def closest_law(
+    names: Sequence[str],  # The laws fitted, the preferred one first
+    held_out: HeldOutForecasts | None,
+) -> tuple[str, str]:
+    """Choose among laws by their mean absolute error on the sizes held out.
+
+    The first law stays unless another's error is smaller by more than the standard error of the difference. That is
+    taken over the forecasts that both made, or over scenarios where there are five or more.
+
+    Returns name, reason: The law, and how it compares with the next in words; empty where nothing was compared.
+    """
+    first, *others = names
+    if held_out is None or not others:
+        return first, ""
+    rivals = {name: _pairs(held_out, first, name) for name in others}
+    means = {name: pairs.mean(axis=0) for name, pairs in rivals.items() if pairs.size}  # (first, other)
+    if not means:
+        return first, ""
+    gains = {name: float(base - other) for name, (base, other) in means.items()}
+    noises = {name: _standard_error(rivals[name]) for name in means}
+    clear = [name for name in means if gains[name] > noises[name]]
+    closest = max(clear or means, key=lambda name: gains[name])
+    base, other = means[closest]
+    if clear:
+        return (
+            closest,
+            f"{closest} was {_times(base, other)} than {first} on the held-out sizes ({_both(other, base)}).",
+        )
+    if other < base:
+        return first, (
+            f"{closest} was closer than {first} on the held-out sizes ({_both(other, base)}), but by no more than the "
+            f"standard error of the difference ({noises[closest]:.4f}): {first} stays first."
+        )
+    return first, f"{first} was {_times(other, base)} than {closest} on the held-out sizes ({_both(base, other)})."
+
+
+def closer_by_hand(name: str, held_out: HeldOutForecasts | None) -> str:
+    """Say which forecast by hand was closer on the sizes held out than a law; empty where none was."""
+    if held_out is None or held_out.by_hand is None:
+        return ""
+    both, hands = held_out.beside_by_hand, held_out.by_hand.table["law"].unique(maintain_order=True).to_list()
+    found = {hand: _pairs(both, name, hand) for hand in hands}
+    means = {hand: pairs.mean(axis=0) for hand, pairs in found.items() if pairs.size}
+    closer = {hand: (own, by_hand) for hand, (own, by_hand) in means.items() if by_hand < own}
+    if not closer:
+        return ""
+    closest = min(closer, key=lambda hand: closer[hand][1] / closer[hand][0])
+    own, by_hand = closer[closest]
+    times = _times(own, by_hand)
+    return f"{closest}, drawn by hand, was {times} than {name} on the held-out sizes ({_both(by_hand, own)})."
+
+
+def _pairs(held_out: HeldOutForecasts, first: str, other: str) -> FloatArray:
+    """Absolute errors of two laws where both forecast; means of scenarios where these are enough, (n, 2)."""
+    key = ["scenario", "recipe", "largest_flops", "flops"]
+    errors = held_out.table.select(*key, "law", error=pl.col("error").abs()).unique(
+        [*key, "law"], keep="last", maintain_order=True
+    )
+    pairs = errors.filter(law=first).join(errors.filter(law=other), on=key, maintain_order="left")
+    if pairs["scenario"].n_unique() >= ENOUGH_SCENARIOS:
+        pairs = pairs.group_by("scenario", maintain_order=True).agg(pl.col("error", "error_right").mean())
+    return pairs.select("error", "error_right").to_numpy()
+
+
+def _standard_error(pairs: FloatArray) -> float:
+    """Of the mean difference, pairs (n, 2); infinite for one pair, which says nothing of it."""
+    n = pairs.shape[0]
+    return float(np.std(pairs[:, 0] - pairs[:, 1], ddof=1) / np.sqrt(n)) if n > 1 else np.inf
+
+
+def _times(larger: float, smaller: float) -> str:
+    return f"{larger / smaller:.1f} times closer" if smaller > 0.0 else "closer"
+
+
+def _both(smaller: float, larger: float) -> str:
+    return f"{smaller:.4f} against {larger:.4f}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,24 +278,12 @@ class ScenarioLaws:
 
     @property
     def abilities(self) -> ScenarioAbilities:
-        """Measured abilities of the same models, and the items.
-
-        Raises
-        ------
-        ParameterError
-            When the item response law is not among those fitted.
-        """
+        """Measured abilities of the same models, and the items."""
         return self._ability_law.abilities
 
     @property
     def ability_laws(self) -> AbilityLaws:
-        """Lines of ability in log FLOP.
-
-        Raises
-        ------
-        ParameterError
-            When the item response law is not among those fitted.
-        """
+        """Lines of ability in log FLOP."""
         return self._ability_law.laws
 
     @property
@@ -151,21 +386,17 @@ class PretrainingLaw(Tabular):
         at = np.asarray([self.target_flops] if flops is None else flops, dtype=np.float64)
         if not (np.isfinite(at).all() and (at > 0.0).all()):
             raise ParameterError(f"flops must be finite and > 0, got {shown(at.tolist())}.")
-        return self._widened(fitted[law].forecast(np.log(at), self.level), law, scenario, np.log(at))
-
-    def _widened(self, forecast: Forecast, law: str, scenario: str, log_flops: FloatArray) -> Forecast:
-        """Widen intervals beyond each recipe's largest size by the factor that the held-out check found.
-
-        From nothing at that size to the whole factor at the shortest distance checked.
-        """
+        forecast = fitted[law].forecast(np.log(at), self.level)
         if self.held_out is None or self.held_out.table.is_empty():
             return forecast
+        # by the factor that the held-out check found: nothing at a recipe's largest size, all of it at the shortest
+        # distance that was checked
         whole = self.held_out.widening().get((law, scenario), 1.0)
         finals = np.where(self.is_final, self.log_flops, -np.inf)
         largest = np.array(
             [finals[self.recipe_index == number].max(initial=-np.inf) for number in range(len(self.recipes))]
         )
-        fraction = np.clip((log_flops - largest[:, None]) / self.held_out.shortest_distance, 0.0, 1.0)
+        fraction = np.clip((np.log(at) - largest[:, None]) / self.held_out.shortest_distance, 0.0, 1.0)
         factor = 1.0 + (whole - 1.0) * fraction  # (n_recipes, n_points)
         low = forecast.score - factor * (forecast.score - forecast.low)
         high = forecast.score + factor * (forecast.high - forecast.score)

@@ -1,8 +1,8 @@
-"""The verb `convergent_validity`: how far scenarios measure the same ability."""
+"""The verb `convergent_validity`: how far scenarios measure the same ability, by correlations over models."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 from scipy.cluster.hierarchy import leaves_list, linkage
@@ -19,10 +19,104 @@ from itembank.progress import ProgressCallback, silent
 from itembank.responses.responses import ResponseMatrix
 from itembank.scaling.scenario_fits import fit_scenarios, responses_and_spec
 from itembank.scaling.transfers import correlations as kernel
-from itembank.scaling.transfers.convergent_results import ConvergentValidity, CorrelationTable
+from itembank.tabular import Tabular
 
 if TYPE_CHECKING:
     from itembank.readers.compute import TrainingCompute
+
+
+@dataclass(frozen=True, slots=True)
+class CorrelationTable:
+    """Correlations between scenarios with intervals, each (n_scenarios, n_scenarios), 1 on the diagonal."""
+
+    value: FloatArray
+    lower: FloatArray
+    upper: FloatArray
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class ConvergentValidity(Tabular):
+    """Correlations over models of the abilities that each scenario's own items give (IRSL App. D).
+
+    Attributes
+    ----------
+    scenarios : tuple of n_scenarios names
+    model_ids : tuple of n_models ids
+    theta, standard_errors : (n_models, n_scenarios)
+        NaN where a model answered none of a scenario's items.
+    reliability : (n_scenarios,)
+        Share of the variance of ability that is not error of its estimate.
+    observed : CorrelationTable
+        Of the estimated abilities.
+    disattenuated : CorrelationTable
+        Divided by the root of the reliabilities (Spearman 1904), at most 1: of the abilities themselves. NaN where
+        a reliability is below 0.2.
+    beyond_compute : CorrelationTable or None
+        Of what is left of the abilities when their line in log FLOP is taken out; None where FLOP is not given.
+    n_models_of_pair : (n_scenarios, n_scenarios)
+        Models that answered both.
+    order : (n_scenarios,)
+        Scenarios put beside those they correlate with (average linkage), for figures.
+    level : float
+    interval : str
+        'fisher' (Fisher's z) or 'bootstrap' (models, or groups of them, drawn anew).
+    n_groups : int or None
+        Groups of models that the bootstrap drew.
+    message : str
+    """
+
+    scenarios: tuple[str, ...]
+    model_ids: tuple[str, ...]
+    theta: FloatArray
+    standard_errors: FloatArray
+    reliability: FloatArray
+    observed: CorrelationTable
+    disattenuated: CorrelationTable
+    beyond_compute: CorrelationTable | None
+    n_models_of_pair: IntArray
+    order: IntArray
+    level: float
+    interval: str
+    n_groups: int | None
+    message: str
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One record a pair of scenarios, the highest correlation first."""
+        first, second = np.triu_indices(len(self.scenarios), k=1)
+        rows = [self._row(i, j) for i, j in zip(first.tolist(), second.tolist(), strict=True)]
+        return sorted(rows, key=lambda row: -np.nan_to_num(row["correlation"], nan=-2.0))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what is true of all pairs together."""
+        off = self.observed.value[np.triu_indices(len(self.scenarios), k=1)]
+        return {
+            "n_models": len(self.model_ids),
+            "n_scenarios": len(self.scenarios),
+            "median_correlation": float(np.nanmedian(off)) if np.isfinite(off).any() else None,
+            "lowest_correlation": float(np.nanmin(off)) if np.isfinite(off).any() else None,
+            "reliability": dict(zip(self.scenarios, self.reliability.tolist(), strict=True)),
+            "interval": self.interval,
+            "level": self.level,
+            "n_groups": self.n_groups,
+            "message": self.message,
+        }
+
+    def _row(self, i: int, j: int) -> dict[str, Any]:
+        row: dict[str, Any] = {
+            "first": self.scenarios[i],
+            "second": self.scenarios[j],
+            "n_models": int(self.n_models_of_pair[i, j]),
+        }
+        tables = {"correlation": self.observed, "disattenuated": self.disattenuated}
+        if self.beyond_compute is not None:
+            tables["beyond_compute"] = self.beyond_compute
+        for name, table in tables.items():
+            prefix = "" if name == "correlation" else f"{name}_"
+            row[name] = float(table.value[i, j])
+            row[f"{prefix}lower"] = float(table.lower[i, j])
+            row[f"{prefix}upper"] = float(table.upper[i, j])
+        return row
+
 
 Interval = Literal["auto", "fisher", "bootstrap"]
 
@@ -104,7 +198,10 @@ def convergent_validity(
     >>> found.observed.value, found.disattenuated.value  # doctest: +SKIP
     """
     responses, chosen = responses_and_spec(source, spec)
-    _check(responses, groups)
+    if responses.n_models < MINIMUM_MODELS:
+        raise DataError(f"correlations need at least {MINIMUM_MODELS} models, got {responses.n_models}.")
+    if groups is not None and len(groups) != responses.n_models:
+        raise ParameterError(f"groups must name one group a model, got {len(groups)} for {responses.n_models} models.")
     fits = fit_scenarios(responses, chosen, progress=progress)
     if len(fits) < 2:
         raise DataError(
@@ -140,7 +237,10 @@ def correlate_abilities(
     """Correlate abilities (n_models, n_scenarios) that are known already; as `convergent_validity` otherwise."""
     n_scenarios = theta.shape[1]
     counts = kernel.pair_counts(theta)
-    weights = _weights(interval, groups, theta.shape[0], rng)
+    weights = None  # of Fisher's z; else how often each model counts in each draw
+    if interval.kind == "bootstrap" or (interval.kind == "auto" and groups is not None):
+        index = np.arange(len(theta)) if groups is None else group_index(groups)
+        weights = kernel.resampling_weights(index, interval.n_draws, rng)
     observed = _with_interval(theta, counts, weights, interval.level, n_covariates=0)
     reliability = kernel.reliabilities(theta, standard_errors)
     factor = kernel.attenuation(reliability)
@@ -184,13 +284,7 @@ def cluster_order(correlation: FloatArray) -> IntArray:
 
 
 def log_flops_of(compute: "TrainingCompute", model_ids: Sequence[str]) -> FloatArray:
-    """Base-10 log of the training FLOP of each model, (n_models,).
-
-    Raises
-    ------
-    DataError
-        When the compute of a model is not given.
-    """
+    """Base-10 log of the training FLOP of each model, (n_models,)."""
     known = dict(zip(compute.model_ids, compute.flops.tolist(), strict=True))
     absent = [name for name in model_ids if name not in known]
     if absent:
@@ -206,23 +300,6 @@ def group_index(groups: Sequence[str]) -> IntArray:
     """Give the number of each model's group, (n_models,)."""
     _, index = np.unique(np.asarray(groups, dtype=str), return_inverse=True)
     return index.astype(np.int64)
-
-
-def _check(responses: ResponseMatrix, groups: Sequence[str] | None) -> None:
-    if responses.n_models < MINIMUM_MODELS:
-        raise DataError(f"correlations need at least {MINIMUM_MODELS} models, got {responses.n_models}.")
-    if groups is not None and len(groups) != responses.n_models:
-        raise ParameterError(f"groups must name one group a model, got {len(groups)} for {responses.n_models} models.")
-
-
-def _weights(
-    interval: CorrelationInterval, groups: Sequence[str] | None, n_models: int, rng: np.random.Generator
-) -> FloatArray | None:
-    """How often each model counts in each draw; None for Fisher's z."""
-    if interval.kind == "fisher" or (interval.kind == "auto" and groups is None):
-        return None
-    index = np.arange(n_models) if groups is None else group_index(groups)
-    return kernel.resampling_weights(index, interval.n_draws, rng)
 
 
 def _with_interval(

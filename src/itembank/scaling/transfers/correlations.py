@@ -28,15 +28,11 @@ def pair_counts(values: FloatArray) -> IntArray:
     return result
 
 
-def weighted_correlations(values: FloatArray, weights: FloatArray) -> FloatArray:
-    """Pearson correlation of every pair for every set of weights, (n_draws, n_pairs); NaN without variance.
-
-    Parameters
-    ----------
-    values : (n_models, n_columns)
-    weights : (n_draws, n_models)
-        How many times each model counts.
-    """
+def weighted_correlations(
+    values: FloatArray,  # (n_models, n_columns)
+    weights: FloatArray,  # (n_draws, n_models): How many times each model counts
+) -> FloatArray:
+    """Pearson correlation of every pair for every set of weights, (n_draws, n_pairs); NaN without variance."""
     first, second = pairs(values.shape[1])
     known = ~np.isnan(values)
     counts = known.sum(axis=0)

@@ -6,11 +6,43 @@ from dataclasses import dataclass
 import numpy as np
 
 from itembank.errors import DataError, ParameterError, shown
-from itembank.numerics.arrays import IntArray
+from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.numerics.splits import random_folds, splits_of
 from itembank.responses.responses import ResponseMatrix
-from itembank.scaling.transfers.ability_link import MINIMUM_MODELS
-from itembank.scaling.transfers.difficulty_split import split_by_difficulty
+from itembank.scaling.transfers.curves import MINIMUM_MODELS
+
+
+def item_means(
+    responses: FloatArray,  # (n_models, n_items): NaN where missing
+) -> FloatArray:
+    """Mean response to each item, put right for who answered it, (n_items,).
+
+    The grand mean, plus the mean over the models that answered of ``response - the model's own mean``. With no
+    response missing this is the item's mean. NaN where nobody answered.
+    """
+    known = ~np.isnan(responses)
+    values = np.where(known, responses, 0.0)
+    of_model = values.sum(axis=1) / np.maximum(known.sum(axis=1), 1)
+    surplus = np.where(known, values - of_model[:, None], 0.0).sum(axis=0)
+    n_answers = known.sum(axis=0)
+    grand = of_model[known.any(axis=1)].mean() if known.any() else np.nan
+    result: FloatArray = np.divide(surplus, n_answers, out=np.full(n_answers.shape, np.nan), where=n_answers > 0)
+    return grand + result
+
+
+def split_by_difficulty(responses: FloatArray, easy_fraction: float) -> tuple[IntArray, IntArray]:
+    """Divide items into easy and hard ones by `item_means`; ties go by their place.
+
+    Give the responses of calibration models only: a split that has seen the models it is tested on knows something of
+    their answers to the hard items.
+
+    Returns easy, hard : (n_easy,), (n_hard,): Indices in rising order. Items that nobody answered are in neither.
+    """
+    means = np.round(item_means(responses), 12)  # two sums of the same responses may differ by rounding
+    order = np.argsort(-means, kind="stable")
+    order = order[~np.isnan(means[order])]
+    n_easy = min(max(round(easy_fraction * order.size), 1), order.size - 1)
+    return np.sort(order[:n_easy]), np.sort(order[n_easy:])
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,15 +66,7 @@ class Part:
 
 
 def item_sets(calibration: ResponseMatrix, source: str, target: str | None, easy_fraction: float) -> ItemSets:
-    """Find the items of the source and the target scenario; without a target, the source's easy and hard items.
-
-    Raises
-    ------
-    DataError
-        When there is no such scenario, or fewer than two items to divide.
-    ParameterError
-        When source and target are the same.
-    """
+    """Find the items of the source and the target scenario; without a target, the source's easy and hard items."""
     if target == source:
         raise ParameterError(f"source and target must differ, got {source!r} twice. Leave the target out to go from "
                              "its easy to its hard items.")  # fmt: skip

@@ -6,7 +6,7 @@ from typing import TypeAlias
 from itembank.calibration.calibration_specs import CalibrationSpec
 from itembank.checks import check_fraction, check_whole
 from itembank.errors import ParameterError
-from itembank.methods import MethodTable
+from itembank.methods import Method, MethodTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,12 +31,14 @@ class ScoreRegression:
 
 TransferMethod: TypeAlias = CalibratedCurve | CommonScale | ScoreRegression
 
+_HERE = "itembank.scaling.transfers.transfer_methods"
+
 METHODS: MethodTable[TransferMethod] = MethodTable(
     "transfer",
     {
-        "calibrated": CalibratedCurve,
-        "common-scale": CommonScale,
-        "scores": ScoreRegression,
+        "calibrated": Method(CalibratedCurve, f"{_HERE}:by_calibrated_curve"),
+        "common-scale": Method(CommonScale, f"{_HERE}:by_common_scale"),
+        "scores": Method(ScoreRegression, f"{_HERE}:by_scores"),
     },
 )
 

@@ -1,24 +1,328 @@
 """The verb `transfer`: what the ability from some items says of others (IRSL 4.2, 4.3)."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from itembank.bank.banks import Bank
-from itembank.errors import DataWarning, ParameterError, warn, warned_once
-from itembank.numerics.arrays import FloatArray
+from itembank.calibration.calibration_specs import CalibrationSpec
+from itembank.errors import DataError, DataWarning, ParameterError, remedy, warn, warned_once
+from itembank.numerics.arrays import FloatArray, IntArray, mean_where_known
 from itembank.numerics.parallel import one_blas_thread
 from itembank.numerics.random import as_generator
 from itembank.progress import ProgressCallback, silent
 from itembank.readers.compute import TrainingCompute
 from itembank.responses.responses import ResponseMatrix
-from itembank.scaling.scenario_fits import responses_and_spec
-from itembank.scaling.transfers.convergent import log_flops_of
-from itembank.scaling.transfers.curves import CurvePrediction
-from itembank.scaling.transfers.fold import FoldTransfer, transfer_part
-from itembank.scaling.transfers.parts import Part, bank_part, check_answers, folds, item_sets, named_part
-from itembank.scaling.transfers.transfer_results import Transfer
-from itembank.scaling.transfers.transfer_specs import TransferSpec
+from itembank.scaling.scenario_fits import ItemSetFit, fit_items, responses_and_spec
+from itembank.scaling.transfers.convergent import CorrelationInterval, correlate_abilities, log_flops_of
+from itembank.scaling.transfers.curves import (
+    CurvePrediction,
+    actual_curves,
+)
+from itembank.scaling.transfers.parts import ItemSets, Part, bank_part, check_answers, folds, item_sets, named_part
+from itembank.scaling.transfers.transfer_methods import TransferData, score_items
+from itembank.scaling.transfers.transfer_specs import METHODS, TransferSpec
+from itembank.tabular import Tabular
+
+
+@dataclass(frozen=True, slots=True)
+class PairValidity:
+    """Correlation, over calibration models, of the abilities that source and target give."""
+
+    correlation: float
+    lower: float
+    upper: float
+    disattenuated: float  # Of the abilities themselves, without the errors of their estimates
+    source_reliability: float
+    target_reliability: float
+    n_models: int
+
+
+@dataclass(frozen=True, slots=True)
+class FoldTransfer:
+    """What one part of the models gave."""
+
+    sets: ItemSets
+    validity: PairValidity
+    places: IntArray  # (n_asked,)
+    theta: FloatArray  # (n_asked,): From the source items alone
+    standard_errors: FloatArray  # (n_asked,)
+    actual: FloatArray  # (n_asked, n_k)
+    uninformed: FloatArray  # (n_asked, n_k): The mean of the calibration models: what is predicted without any response
+    predictions: Mapping[str, CurvePrediction]
+
+
+@dataclass(frozen=True, slots=True)
+class _Scored:
+    """Abilities of calibration models and of those asked, by one item model, each with standard errors."""
+
+    fit: ItemSetFit
+    calibration: FloatArray
+    calibration_errors: FloatArray
+    asked: FloatArray
+    asked_errors: FloatArray
+
+
+def transfer_part(
+    part: Part, sets: ItemSets, spec: TransferSpec, item_model: CalibrationSpec, rng: np.random.Generator
+) -> FoldTransfer:
+    """Calibrate, check the convergent validity, and only then predict."""
+    source = _scored(part, sets.source, sets.source_name, item_model)
+    target = _scored(part, sets.target, sets.target_name, item_model)
+    validity = _validity(part, sets, (source, target), spec, rng)
+    check_validity(validity, sets, spec)
+    actual = actual_curves(part.asked, sets.target, spec.k)
+    past = actual_curves(part.calibration, sets.target, spec.k)
+    data = TransferData(part, sets, past, spec, item_model)
+    methods = {name: METHODS.kernel(METHODS.resolve(name)) for name in spec.methods}
+    return FoldTransfer(
+        sets=sets,
+        validity=validity,
+        places=part.places,
+        theta=source.asked,
+        standard_errors=source.asked_errors,
+        actual=actual,
+        uninformed=np.broadcast_to(mean_where_known(past), actual.shape),
+        predictions={name: kernel(data) for name, kernel in methods.items()},
+    )
+
+
+def check_validity(validity: PairValidity, sets: ItemSets, spec: TransferSpec) -> None:
+    """Refuse a transfer between abilities that are not shown to be correlated."""
+    if validity.lower > 0.0:
+        return
+    text = (
+        f"abilities on {sets.source_name!r} and {sets.target_name!r} must be correlated for a transfer, got "
+        f"{validity.correlation:.2f} ({spec.level:.0%} interval {validity.lower:.2f} to {validity.upper:.2f}, "
+        f"{validity.n_models} calibration models)."
+    )
+    if not spec.is_forced:
+        how = remedy("TransferSpec(is_forced=True)", "is_forced = true in the file of --spec")
+        raise DataError(
+            f"{text} They may measure different things, or models are too few to tell. To see it all the same: {how}."
+        )
+    warn(f"{text} The transfer was forced.", DataWarning)
+
+
+def _scored(part: Part, columns: IntArray, name: str, item_model: CalibrationSpec) -> _Scored:
+    """Fit some items on the calibration models, and score everybody in the same way."""
+    try:
+        fit = fit_items(name, part.calibration, columns, item_model)
+    except DataError as error:
+        raise DataError(f"items of {name!r}: {error}") from error
+    if fit.calibration.thresholds:
+        raise ParameterError(
+            "a transfer predicts mean responses, so its item model must be of the responses as they are; this one "
+            "makes them right or wrong by a threshold. Take the family 'beta' or 'binomial'."
+        )
+    theta, errors = score_items(fit, part.calibration)
+    asked, asked_errors = score_items(fit, part.asked)
+    return _Scored(fit, theta, errors, asked, asked_errors)
+
+
+def _validity(
+    part: Part, sets: ItemSets, scored: tuple[_Scored, _Scored], spec: TransferSpec, rng: np.random.Generator
+) -> PairValidity:
+    source, target = scored
+    correlations = correlate_abilities(
+        np.column_stack([source.calibration, target.calibration]),
+        np.column_stack([source.calibration_errors, target.calibration_errors]),
+        scenarios=(sets.source_name, sets.target_name),
+        model_ids=tuple(part.calibration.model_ids),
+        interval=CorrelationInterval(level=spec.level),
+        groups=part.calibration_groups,
+        rng=rng,
+    )
+    return PairValidity(
+        correlation=float(correlations.observed.value[0, 1]),
+        lower=float(correlations.observed.lower[0, 1]),
+        upper=float(correlations.observed.upper[0, 1]),
+        disattenuated=float(correlations.disattenuated.value[0, 1]),
+        source_reliability=float(correlations.reliability[0]),
+        target_reliability=float(correlations.reliability[1]),
+        n_models=int(correlations.n_models_of_pair[0, 1]),
+    )
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Transfer(Tabular):
+    """Target scores, or pass@k curves, predicted from the ability that other items give.
+
+    Attributes
+    ----------
+    source, target : str
+        Scenarios, or 'NAME (easy)' and 'NAME (hard)'.
+    model_ids : tuple of n_models ids
+        The models that were asked; none of them calibrated the items of its own prediction.
+    groups : tuple of n_models names or None
+        Recipes or families.
+    flops : (n_models,) or None
+        Training compute.
+    n_source_items, n_target_items : int
+    k : tuple of n_k numbers
+        Samples an item; 1 is the mean score.
+    theta, standard_errors : (n_models,)
+        From the source's items alone, on the scale of the calibration models of that model's part.
+    actual : (n_models, n_k)
+        NaN where a model did not answer the target, or has fewer than k samples of an item.
+    uninformed : (n_models, n_k)
+        The mean of the calibration models.
+    predictions : mapping of method to CurvePrediction
+        The first is the prediction, the others stand beside it.
+    validity : tuple of PairValidity
+        Convergent validity on the calibration models of each part, found before anything was predicted.
+    level : float
+    """
+
+    source: str
+    target: str
+    model_ids: tuple[str, ...]
+    groups: tuple[str, ...] | None
+    flops: FloatArray | None
+    n_source_items: int
+    n_target_items: int
+    k: tuple[int, ...]
+    theta: FloatArray
+    standard_errors: FloatArray
+    actual: FloatArray
+    uninformed: FloatArray
+    predictions: Mapping[str, CurvePrediction]
+    validity: tuple[PairValidity, ...]
+    level: float
+
+    @property
+    def method(self) -> str:
+        """The method whose prediction this is."""
+        return next(iter(self.predictions))
+
+    @property
+    def prediction(self) -> CurvePrediction:
+        """Predicted curves."""
+        return self.predictions[self.method]
+
+    @property
+    def correlation(self) -> float:
+        """Correlation of the abilities of source and target, the mean over parts."""
+        return float(np.mean([validity.correlation for validity in self.validity]))
+
+    @property
+    def disattenuated(self) -> float:
+        """What the correlation would be without errors of the abilities, the mean over parts."""
+        return _mean(np.array([validity.disattenuated for validity in self.validity]))
+
+    @property
+    def reliabilities(self) -> tuple[float, float]:
+        """Reliability of the abilities on source and target, the mean over parts."""
+        each = [(validity.source_reliability, validity.target_reliability) for validity in self.validity]
+        source, target = np.mean(each, axis=0)
+        return float(source), float(target)
+
+    @property
+    def errors(self) -> FloatArray:
+        """``|predicted - actual|`` of the prediction, (n_models, n_k)."""
+        return np.abs(self.prediction.value - self.actual)
+
+    def group_errors(self) -> dict[str, float]:
+        """Mean absolute error of each group's curve (IRSL Figs 6, 11, 19), or each model's without groups."""
+        names = np.asarray(self.model_ids if self.groups is None else self.groups)
+        errors = self.errors
+        means = {str(name): _mean(errors[names == name]) for name in dict.fromkeys(names.tolist())}
+        return {name: value for name, value in means.items() if np.isfinite(value)}
+
+    def method_rows(self) -> list[dict[str, Any]]:
+        """One record a method, with that of no response at all last."""
+        rows = [self._method_row(name, prediction) for name, prediction in self.predictions.items()]
+        none = np.full(self.actual.shape, np.nan)
+        return [*rows, self._method_row("uninformed", CurvePrediction(self.uninformed, none, none))]
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One record for each model and k."""
+        return [self._row(i, j) for i in range(len(self.model_ids)) for j in range(len(self.k))]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all but the rows; the validity comes first."""
+        lowest = min(self.validity, key=lambda validity: validity.lower)
+        return {
+            "source": self.source,
+            "target": self.target,
+            "correlation": self.correlation,
+            "correlation_lower": lowest.lower,
+            "correlation_upper": max(validity.upper for validity in self.validity),
+            "disattenuated": self.disattenuated,
+            "source_reliability": self.reliabilities[0],
+            "target_reliability": self.reliabilities[1],
+            "n_calibration_models": min(validity.n_models for validity in self.validity),
+            "n_models": len(self.model_ids),
+            "n_source_items": self.n_source_items,
+            "n_target_items": self.n_target_items,
+            "method": self.method,
+            "level": self.level,
+        }
+
+    def _method_row(self, name: str, prediction: CurvePrediction) -> dict[str, Any]:
+        error = prediction.value - self.actual
+        inside = (self.actual >= prediction.lower) & (self.actual <= prediction.upper)
+        known = np.isfinite(self.actual) & np.isfinite(prediction.lower)
+        row: dict[str, Any] = {
+            "method": name,
+            "error": _mean(np.abs(error)),
+            "error_standard_error": self._standard_error(np.abs(error)),
+            "bias": _mean(error),
+            "correlation": _correlation(prediction.value[:, 0], self.actual[:, 0]),
+            "coverage": float(inside[known].mean()) if known.any() else float("nan"),
+            "width": _mean(prediction.upper - prediction.lower),
+        }
+        if len(self.k) > 1:
+            row["log_error"] = _mean(np.abs(_minus_log(prediction.value) - _minus_log(self.actual)))
+        return row
+
+    def _standard_error(self, errors: FloatArray) -> float:
+        """Of the mean error, over groups where there are any, else over models."""
+        by_model = mean_where_known(errors, axis=1)
+        names = np.asarray(self.model_ids if self.groups is None else self.groups)
+        means = np.array([_mean(by_model[names == name]) for name in dict.fromkeys(names.tolist())])
+        means = means[np.isfinite(means)]
+        return float(means.std(ddof=1) / np.sqrt(means.size)) if means.size > 1 else float("nan")
+
+    def _row(self, i: int, j: int) -> dict[str, Any]:
+        row: dict[str, Any] = {"model_id": self.model_ids[i]}
+        if self.groups is not None:
+            row["group"] = self.groups[i]
+        if self.flops is not None:
+            row["flops"] = float(self.flops[i])
+        row |= {
+            "ability": float(self.theta[i]),
+            "standard_error": float(self.standard_errors[i]),
+            "k": self.k[j],
+            "predicted": float(self.prediction.value[i, j]),
+            "lower": float(self.prediction.lower[i, j]),
+            "upper": float(self.prediction.upper[i, j]),
+            "actual": float(self.actual[i, j]),
+        }
+        others = {
+            name: float(prediction.value[i, j]) for name, prediction in self.predictions.items() if name != self.method
+        }
+        return row | {f"predicted_{name}": value for name, value in others.items()}
+
+
+def _minus_log(values: FloatArray) -> FloatArray:
+    """``-log`` of positive values, NaN for others."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(values > 0.0, -np.log(values), np.nan)
+
+
+def _mean(values: FloatArray) -> float:
+    known = values[np.isfinite(values)]
+    return float(known.mean()) if known.size else float("nan")
+
+
+def _correlation(x: FloatArray, y: FloatArray) -> float:
+    known = np.isfinite(x) & np.isfinite(y)
+    if known.sum() < 3 or x[known].std() == 0.0 or y[known].std() == 0.0:
+        return float("nan")
+    return float(np.corrcoef(x[known], y[known])[0, 1])
 
 
 @one_blas_thread()
@@ -86,9 +390,15 @@ def transfer(
     if groups is not None and len(groups) != responses.n_models:
         raise ParameterError(f"groups must name one group a model, got {len(groups)} for {responses.n_models} models.")
     _, item_model = responses_and_spec(past, spec.item_model)
+    if isinstance(calibration, Bank):
+        parts = bank_part(calibration.responses, responses)
+    elif calibration is not None:
+        parts = named_part(responses, calibration, groups)
+    else:
+        parts = folds(responses, groups, spec.n_folds, rng)
     results: list[FoldTransfer] = []
     with warned_once():
-        for part in _parts(responses, calibration, groups, spec, rng):
+        for part in parts:
             progress(f"part {len(results) + 1}", 0.0)
             sets = item_sets(part.calibration, source, target, spec.easy_fraction)
             check_answers(part, sets)
@@ -130,20 +440,6 @@ def weak_validity(found: Transfer, warn_below: float) -> str:
     else:
         parts.append(f"Without errors of the abilities it would be {alone:.2f}: they measure different things.")
     return " ".join(parts)
-
-
-def _parts(
-    responses: ResponseMatrix,
-    calibration: Bank | Sequence[str] | None,
-    groups: Sequence[str] | None,
-    spec: TransferSpec,
-    rng: np.random.Generator,
-) -> Iterator[Part]:
-    if isinstance(calibration, Bank):
-        return bank_part(calibration.responses, responses)
-    if calibration is not None:
-        return named_part(responses, calibration, groups)
-    return folds(responses, groups, spec.n_folds, rng)
 
 
 def _packed(

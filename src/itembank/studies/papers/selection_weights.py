@@ -1,6 +1,8 @@
 """The verb `selection_weights`: which parts of a benchmark chosen items stand for (tinyBenchmarks App. B)."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -8,9 +10,120 @@ from itembank.bank.arguments import GivenBank, GivenSelection, as_bank, as_whole
 from itembank.bank.banks import Bank
 from itembank.bank.selections import Selection
 from itembank.errors import ParameterError
-from itembank.numerics.arrays import BoolArray, effective_items
+from itembank.numerics.arrays import BoolArray, FloatArray, IntArray, effective_items
 from itembank.responses.score_names import OVERALL
-from itembank.studies.papers.selection_weights_results import ChosenWeights, SelectionWeights
+from itembank.tabular import Compact, Tabular
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class ChosenWeights(Compact):
+    """Weights of one selection.
+
+    Attributes
+    ----------
+    name : str
+        What the caller calls it.
+    method : str
+        How its items were chosen.
+    weights : (n_selected,)
+        Of each item in the overall score, the largest first.
+    effective_items : float
+        Kish's effective sample size ``(sum w)^2 / sum w^2``: so many items of equal weight would vary as much.
+    n_chosen : (n_parts,)
+        Items chosen of each part of the benchmark.
+    part_weights : (n_parts,)
+        Their weight in the overall score.
+    part_effective_items : (n_parts,)
+        Effective sample size within the part; NaN where nothing was chosen.
+    """
+
+    name: str
+    method: str
+    weights: FloatArray
+    effective_items: float
+    n_chosen: IntArray
+    part_weights: FloatArray
+    part_effective_items: FloatArray
+
+    @property
+    def n_items(self) -> int:
+        """Number of chosen items."""
+        return int(self.weights.size)
+
+    @property
+    def effective_share(self) -> float:
+        """Effective sample size over the number of items, in (0, 1] (tinyBenchmarks App. B calls this ESS)."""
+        return self.effective_items / self.n_items
+
+    def row(self) -> dict[str, Any]:
+        """One record of plain numbers."""
+        return {
+            "selection": self.name,
+            "method": self.method,
+            "n_items": self.n_items,
+            "effective_items": self.effective_items,
+            "effective_share": self.effective_share,
+            "largest_weight": float(self.weights[0]),
+            "smallest_weight": float(self.weights[-1]),
+        }
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class SelectionWeights(Tabular):
+    """Result of `selection_weights`.
+
+    Parts are the overall score, then each scenario, followed by its subscenarios where it has more than one.
+
+    Attributes
+    ----------
+    bank : str
+        Id of the bank.
+    scenarios : tuple of n_parts names
+        Of the part; 'overall' for the first.
+    subscenarios : tuple of n_parts names
+        Of the part; empty for a whole scenario.
+    n_items : (n_parts,)
+        Items of the part that the bank holds.
+    score_weights : (n_parts,)
+        Weight of all of these in the overall score.
+    selections : tuple of ChosenWeights
+    """
+
+    bank: str
+    scenarios: tuple[str, ...]
+    subscenarios: tuple[str, ...]
+    n_items: IntArray
+    score_weights: FloatArray
+    selections: tuple[ChosenWeights, ...]
+
+    @property
+    def finest(self) -> tuple[int, ...]:
+        """Places of the parts that have no parts: subscenarios, and scenarios without these."""
+        split = {name for name, part in zip(self.scenarios, self.subscenarios, strict=True) if part} | {OVERALL}
+        parts = enumerate(zip(self.scenarios, self.subscenarios, strict=True))
+        return tuple(place for place, (name, part) in parts if part or name not in split)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One record for each part and selection."""
+        return [
+            {
+                "scenario": self.scenarios[k],
+                "subscenario": self.subscenarios[k] or None,
+                "n_items": int(self.n_items[k]),
+                "weight_in_score": float(self.score_weights[k]),
+                "selection": one.name,
+                "n_chosen": int(one.n_chosen[k]),
+                "weight": float(one.part_weights[k]),
+                "effective_items": float(one.part_effective_items[k]),
+            }
+            for k in range(len(self.scenarios))
+            for one in self.selections
+        ]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the bank's id, and one record for each selection."""
+        return {"bank": self.bank, "selections": [one.row() for one in self.selections]}
+
 
 NO_SUBSCENARIO = "(none)"
 

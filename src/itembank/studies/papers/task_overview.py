@@ -1,5 +1,8 @@
 """The verb `task_overview`: scores, costs and correlations of tasks, from the responses as they are."""
 
+from dataclasses import dataclass
+from typing import Any
+
 import numpy as np
 import polars as pl
 
@@ -11,7 +14,93 @@ from itembank.numerics.arrays import FloatArray, IntArray, mean_where_known
 from itembank.responses.responses import column_of
 from itembank.scaling.transfers import correlations as kernel
 from itembank.scaling.transfers.convergent import MINIMUM_MODELS, cluster_order
-from itembank.studies.papers.task_overview_results import TaskOverview
+from itembank.tabular import Tabular
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class TaskOverview(Tabular):
+    """Tasks side by side, as their raw scores and costs show them.
+
+    Attributes
+    ----------
+    tasks : tuple of n_tasks names
+        Sorted.
+    n_items, n_models : (n_tasks,)
+        Items of each task, and models that answered some.
+    score, spread : (n_tasks,)
+        Mean of the models' scores on the task, and their standard deviation.
+    cost : (n_tasks,)
+        Mean cost of a response, over models and items; NaN where unknown.
+    unit : str
+        Of the cost; empty without one.
+    correlation, lower, upper : (n_tasks, n_tasks)
+        Pearson correlation of the scores over models that have both, with its interval by Fisher's z.
+    n_models_of_pair : (n_tasks, n_tasks)
+    order : (n_tasks,)
+        Puts tasks that order models alike side by side: leaves of the average linkage of ``1 - correlation``.
+    level : float
+    """
+
+    tasks: tuple[str, ...]
+    n_items: IntArray
+    n_models: IntArray
+    score: FloatArray
+    spread: FloatArray
+    cost: FloatArray
+    unit: str
+    correlation: FloatArray
+    lower: FloatArray
+    upper: FloatArray
+    n_models_of_pair: IntArray
+    order: IntArray
+    level: float
+
+    @property
+    def cost_ratio(self) -> float:
+        """How many times what a response costs in the cheapest task it costs in the dearest; NaN without costs."""
+        known = self.cost[self.cost > 0.0]
+        return float(known.max() / known.min()) if known.size else float("nan")
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One row a task, neighbours alike: items, models, scores, cost, and the task that is most like it."""
+        return [self._row(place) for place in self.order.tolist()]
+
+    def pairs(self) -> list[dict[str, Any]]:
+        """One row a pair of tasks, the most alike first: correlation, its interval, and how many models have both."""
+        first, second = np.triu_indices(len(self.tasks), k=1)
+        pairs = [
+            {
+                "task": self.tasks[i],
+                "other_task": self.tasks[j],
+                "correlation": float(self.correlation[i, j]),
+                "lower": float(self.lower[i, j]),
+                "upper": float(self.upper[i, j]),
+                "n_models": int(self.n_models_of_pair[i, j]),
+            }
+            for i, j in zip(first.tolist(), second.tolist(), strict=True)
+        ]
+        return sorted(pairs, key=_unlikeness)
+
+    def _row(self, place: int) -> dict[str, Any]:
+        others = np.where(np.arange(len(self.tasks)) == place, np.nan, self.correlation[place])
+        nearest = None if np.isnan(others).all() else int(np.nanargmax(others))
+        row: dict[str, Any] = {
+            "task": self.tasks[place],
+            "n_items": int(self.n_items[place]),
+            "n_models": int(self.n_models[place]),
+            "score": float(self.score[place]),
+            "spread": float(self.spread[place]),
+        }
+        if self.unit:
+            row |= {"cost": float(self.cost[place]), "cost_of_task": float(self.cost[place] * self.n_items[place])}
+        alike = float("nan") if nearest is None else float(others[nearest])
+        return row | {"most_alike": None if nearest is None else self.tasks[nearest], "correlation": alike}
+
+
+def _unlikeness(pair: dict[str, Any]) -> float:
+    """Rise as the correlation of a pair falls; an unknown one comes last."""
+    value = float(pair["correlation"])
+    return 2.0 if np.isnan(value) else -value
 
 
 def task_overview(
@@ -50,7 +139,15 @@ def task_overview(
     check_fraction("level", level)
     if responses.n_models < MINIMUM_MODELS:
         raise DataError(f"tasks are compared over at least {MINIMUM_MODELS} models, got {responses.n_models}.")
-    names, index = _tasks(responses.items, by)
+    column = column_of(responses.items, by, "the task of an item").cast(pl.String)
+    if by == "subscenario" and responses.items["scenario"].n_unique() > 1:
+        column = responses.items["scenario"] + "/" + column
+    names = tuple(column.drop_nulls().unique().sort().to_list())
+    if len(names) < 2:
+        raise DataError(
+            f"at least two tasks are needed, got {len(names)} in column {by!r}: {shown(names)}. Name another column."
+        )
+    index = column.cast(pl.Enum(names)).to_physical().cast(pl.Int64).fill_null(-1).to_numpy()  # -1 for no task
     scores = _means(responses.responses, index, len(names))
     unit = None if cost is None else as_cost_unit(cost)
     costs = np.full_like(scores, np.nan) if unit is None else _means(response_costs(responses, unit), index, len(names))
@@ -74,20 +171,6 @@ def task_overview(
         cluster_order(correlation),
         level,
     )
-
-
-def _tasks(items: pl.DataFrame, by: str) -> tuple[tuple[str, ...], IntArray]:
-    """Names of the tasks, sorted, and the task of each item, -1 for none."""
-    column = column_of(items, by, "the task of an item").cast(pl.String)
-    if by == "subscenario" and items["scenario"].n_unique() > 1:
-        column = items["scenario"] + "/" + column
-    names = tuple(column.drop_nulls().unique().sort().to_list())
-    if len(names) < 2:
-        raise DataError(
-            f"at least two tasks are needed, got {len(names)} in column {by!r}: {shown(names)}. Name another column."
-        )
-    index = column.cast(pl.Enum(names)).to_physical().cast(pl.Int64).fill_null(-1)
-    return names, index.to_numpy()
 
 
 def _means(values: FloatArray, index: IntArray, n_tasks: int) -> FloatArray:

@@ -1,11 +1,12 @@
-"""Items chosen at once, the same for every test model (WILD 6.2 'selection', 6.4)."""
+"""Items chosen at once for all test models, or one at a time for each by adaptive sessions (WILD 6.2, 6.4)."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from itembank.bank.banks import Calibration
+from itembank.bank.costs import CostUnit
 from itembank.errors import ParameterError
 from itembank.irt.families import ResponseModel
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
@@ -13,12 +14,18 @@ from itembank.numerics.splits import places_within
 from itembank.numerics.symmetric import packed_products
 from itembank.selection.anchors import NO_SPREAD, choose_anchors, spread
 from itembank.selection.criteria import CRITERIA, Criterion, VOptimality
-from itembank.selection.greedy import Bounds, next_items
+from itembank.selection.greedy import Bounds, Constraints, next_items
 from itembank.selection.item_worth import DesignItems, goal_matrix
 from itembank.selection.pools import ScenarioPool
-from itembank.studies.choices import MethodChoice, resolve_choice
-from itembank.studies.prediction.assessors import ANCHORS, Assessor
-from itembank.studies.prediction.prepared import Known, part_of
+from itembank.sessions.events import Told
+from itembank.sessions.limits import Budget
+from itembank.sessions.pool import SessionPool
+from itembank.sessions.preparation import Recorded, answer_from_record
+from itembank.sessions.session import AdaptiveSession
+from itembank.sessions.session_spec import SessionSpec
+from itembank.studies.prediction.prediction_spec import ANCHORS, Assessor
+from itembank.studies.prediction.prepared import STUDY_COST, Known, TestModels, part_of
+from itembank.studies.study_specs import MethodChoice, resolve_choice
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,17 +37,12 @@ class Pool:
     target_weights: FloatArray  # (n_targets,): Every task weighs the same; they sum to one
 
 
-def make_pool(known: Known, interpolation: IntArray, held_out: IntArray) -> Pool:
-    """Return the pool of some interpolation tasks.
-
-    Parameters
-    ----------
-    known : Known
-    interpolation : (n_interpolation,)
-        Tasks by number.
-    held_out : (n_targets,)
-        Columns of all held-out items.
-    """
+def make_pool(
+    known: Known,
+    interpolation: IntArray,  # (n_interpolation,): Tasks by number
+    held_out: IntArray,  # (n_targets,): Columns of all held-out items
+) -> Pool:
+    """Return the pool of some interpolation tasks."""
     is_open = np.isin(known.task, interpolation) & ~known.is_held_out
     counts = np.bincount(known.task[held_out], minlength=known.n_tasks)
     weights = 1.0 / counts[known.task[held_out]]
@@ -61,18 +63,7 @@ def choose_static(
     Where a method ranks items one after the other, a smaller budget's are the first of a larger one's. Random and
     uniform choices take any item of the pool, the others only such as tell training models apart.
 
-    Parameters
-    ----------
-    assessor : Assessor
-    known : Known
-    pool : Pool
-    budgets : tuple of int
-    rng : Generator
-
-    Returns
-    -------
-    mapping of budget to (n,)
-        Fewer than the budget where no more may be chosen.
+    Returns mapping of budget to (n,): Fewer than the budget where no more may be chosen.
     """
     if assessor.selector in ANCHORS:
         return {n: _anchors(assessor, known, pool, n, rng) for n in budgets}
@@ -92,18 +83,14 @@ def _order(assessor: Assessor, known: Known, pool: Pool, n: int, rng: np.random.
     return greedy_order(assessor, known, pool, n, rng)
 
 
-def uniform_order(items: IntArray, task: IntArray, rng: np.random.Generator) -> IntArray:
+def uniform_order(
+    items: IntArray,  # (n,)
+    task: IntArray,  # (n,)
+    rng: np.random.Generator,
+) -> IntArray:
     """Items by chance so that, however many are taken, the numbers of two tasks differ by at most one (WILD 6.4).
 
-    Parameters
-    ----------
-    items, task : (n,)
-    rng : Generator
-
-    Returns
-    -------
-    (n,)
-        In rounds: each takes one item of every task that has some left, tasks in a new random order.
+    Returns (n,): In rounds: each takes one item of every task that has some left, tasks in a new random order.
     """
     shuffled = rng.permutation(items.size)
     shuffled = shuffled[np.argsort(task[shuffled], kind="stable")]
@@ -199,3 +186,56 @@ def _cost(known: Known) -> FloatArray:
     if known.cost is None:
         raise ParameterError("this selector needs the study to name a cost.")
     return known.cost
+
+
+def choose_adaptively(
+    assessor: Assessor, known: Known, new: TestModels, pool: Pool, budgets: tuple[int, ...]
+) -> Mapping[int, IntArray]:
+    """Run one session for each test model; a smaller budget's items are the first of a larger one's.
+
+    An item that the model has no response to fails when it is asked, and counts for nothing.
+
+    Returns mapping of budget to (n_test, n): Columns in the order of asking; -1 where a session ended before.
+    """
+    most = min(max(budgets), pool.items.size)
+    sessions, columns = session_pool(assessor, known, pool, most)
+    n_trials = None if new.n_trials is None else new.n_trials[:, columns]
+    recorded = Recorded(new.model_ids, np.arange(columns.size), new.responses[:, columns], n_trials, costs={})
+    asked = np.full((len(new.model_ids), most), -1, dtype=np.int64)
+    for row in range(len(new.model_ids)):
+        places = answered_in_turn(AdaptiveSession(sessions), recorded, row, most)
+        asked[row, : places.size] = columns[places]
+    return {n: asked[:, :n] for n in budgets}
+
+
+def session_pool(assessor: Assessor, known: Known, pool: Pool, most: int) -> tuple[SessionPool, IntArray]:
+    """Lay out what the sessions of all test models share, and return it with the columns of its items.
+
+    The target items are among these, not to be asked, where the criterion needs them at every step.
+    """
+    criterion = criterion_of(assessor)
+    spec = SessionSpec(
+        criterion,
+        cost=CostUnit(STUDY_COST) if assessor.per_cost else None,
+        budget=Budget(n_items=most),
+        interval="model-based",
+    )
+    if not needs_targets(criterion):
+        sessions = SessionPool.create(known.bank(assessor.design_model, pool.items), spec)
+        return replace(sessions, goal=fixed_goal(assessor, known, pool)), pool.items
+    columns = np.concatenate([pool.items, pool.targets])
+    bank = known.bank(assessor.design_model, columns)
+    targets = bank.item_ids[pool.items.size :]
+    weights = dict(zip(targets, pool.target_weights.tolist(), strict=True))
+    spec = replace(spec, target=weights, constraints=Constraints(excluded=tuple(targets)))
+    return SessionPool.create(bank, spec), columns
+
+
+def answered_in_turn(session: AdaptiveSession, recorded: Recorded, row: int, most: int) -> IntArray:
+    """Answer what a session asks as the model at `row` did, at most `most` times.
+
+    Returns (n_answered,): Positions in the bank, in the order of asking.
+    """
+    answer_from_record(session, recorded, row, n_answers=most)
+    answered = [event.item_id for event in session.history if isinstance(event, Told)]
+    return np.array([session.pool.positions[item_id] for item_id in answered], dtype=np.int64)

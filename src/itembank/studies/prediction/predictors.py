@@ -30,23 +30,15 @@ class HeldOut:
         return task_means(values, self.observed, self.task, self.n_tasks)
 
 
-def task_means(values: FloatArray, observed: FloatArray, task: IntArray, n_tasks: int) -> FloatArray:
+def task_means(
+    values: FloatArray,  # (n_models, n_items): Anything where not observed
+    observed: FloatArray,  # (n_models, n_items): 1.0 or 0.0
+    task: IntArray,  # (n_items,): Rising
+    n_tasks: int,
+) -> FloatArray:
     """Mean of values (n_models, n_items) over the items of each task that were observed, (n_models, n_tasks).
 
-    Parameters
-    ----------
-    values : (n_models, n_items)
-        Anything where not observed.
-    observed : (n_models, n_items)
-        1.0 or 0.0.
-    task : (n_items,)
-        Rising.
-    n_tasks : int
-
-    Returns
-    -------
-    (n_models, n_tasks)
-        NaN where nothing was observed.
+    Returns (n_models, n_tasks): NaN where nothing was observed.
     """
     present, starts = np.unique(task, return_index=True)
     result = np.full((values.shape[0], n_tasks), np.nan)
@@ -60,25 +52,14 @@ def task_means(values: FloatArray, observed: FloatArray, task: IntArray, n_tasks
 
 def predict_item_model(
     calibration: Calibration,
+    # (n,) or (n_test, n): Columns of the answered items: the same for all, or each model's own; -1 for none
     items: IntArray,
-    answers: FloatArray,
+    answers: FloatArray,  # (n_test, n): NaN where the model has no answer; as the calibration's family takes them
     held_out: HeldOut,
     *,
-    n_trials: FloatArray | None = None,
+    n_trials: FloatArray | None = None,  # (n_test, n): Trials behind each answer, one by default
 ) -> FloatArray:
-    """Mean predicted response of each task at the posterior mode of ability (WILD eq. 9), (n_test, n_tasks).
-
-    Parameters
-    ----------
-    calibration : Calibration
-    items : (n,) or (n_test, n)
-        Columns of the answered items: the same for all, or each model's own; -1 for none.
-    answers : (n_test, n)
-        NaN where the model has no answer; as the calibration's family takes them.
-    held_out : HeldOut
-    n_trials : (n_test, n), optional
-        Trials behind each answer, one by default.
-    """
+    """Mean predicted response of each task at the posterior mode of ability (WILD eq. 9), (n_test, n_tasks)."""
     parameters, prior = calibration.parameters, calibration.prior
     if items.ndim == 1:
         scored = map_abilities(parameters.take(items), answers, prior, n_trials=n_trials)
@@ -89,19 +70,15 @@ def predict_item_model(
     return held_out.means(probability(parameters.take(held_out.items), scored.theta))
 
 
-def mean_offsets(calibration: Calibration, held_out: HeldOut, means: FloatArray) -> FloatArray:
+def mean_offsets(
+    calibration: Calibration,
+    held_out: HeldOut,  # As the training models answered
+    means: FloatArray,  # (n_train, n_tasks): Theirs on the held-out items
+) -> FloatArray:
     """How far the training models' means lie above those predicted at their own abilities, on average, (n_tasks,).
 
     The likelihood of a family with a precision looks at the logits of responses: where these crowd at an end, as a
     judge's preferences do, the mean of the fitted distribution is not theirs.
-
-    Parameters
-    ----------
-    calibration : Calibration
-    held_out : HeldOut
-        As the training models answered.
-    means : (n_train, n_tasks)
-        Theirs on the held-out items.
     """
     predicted = held_out.means(probability(calibration.parameters.take(held_out.items), calibration.abilities))
     return mean_where_known(means - predicted)
@@ -116,26 +93,17 @@ def _in_columns(values: FloatArray, items: IntArray, columns: IntArray) -> Float
 
 
 def predict_task_mean(
-    task_of_items: IntArray, answers: FloatArray, train_means: FloatArray, *, strength: float = 0.0
+    task_of_items: IntArray,  # (n,) or (n_test, n): Task of each answered item
+    answers: FloatArray,  # (n_test, n): NaN where the model has no answer
+    train_means: FloatArray,  # (n_train, n_tasks): On the held-out items
+    *,
+    strength: float = 0.0,  # Zero for the plain mean
 ) -> FloatArray:
     """Mean of the answers of each task, drawn to the training models' mean with `strength` (WILD eq. 15).
 
     ``(strength mu_t + sum_R y) / (strength + |R|)``; mu_t itself where nothing was answered.
 
-    Parameters
-    ----------
-    task_of_items : (n,) or (n_test, n)
-        Task of each answered item.
-    answers : (n_test, n)
-        NaN where the model has no answer.
-    train_means : (n_train, n_tasks)
-        On the held-out items.
-    strength : float
-        Zero for the plain mean.
-
-    Returns
-    -------
-    (n_test, n_tasks)
+    Returns (n_test, n_tasks).
     """
     n_test, n_tasks = answers.shape[0], train_means.shape[1]
     cell = np.arange(n_test)[:, None] * n_tasks + np.broadcast_to(task_of_items, answers.shape)
@@ -150,24 +118,16 @@ def predict_task_mean(
 
 
 def predict_ridge_tasks(
-    items: IntArray, answers: FloatArray, train_responses: FloatArray, train_means: FloatArray
+    items: IntArray,  # (n,) or (n_test, n): Columns of the answered items; -1 for none
+    answers: FloatArray,  # (n_test, n)
+    train_responses: FloatArray,  # (n_train, n_items)
+    train_means: FloatArray,  # (n_train, n_tasks): On the held-out items
 ) -> FloatArray:
     """Ridge regression of each task's mean on the answered items, fitted on the training models (WILD 6.4).
 
     Where each test model has its own items, each has its own regression.
 
-    Parameters
-    ----------
-    items : (n,) or (n_test, n)
-        Columns of the answered items; -1 for none.
-    answers : (n_test, n)
-    train_responses : (n_train, n_items)
-    train_means : (n_train, n_tasks)
-        On the held-out items.
-
-    Returns
-    -------
-    (n_test, n_tasks)
+    Returns (n_test, n_tasks).
     """
     if items.ndim == 1:
         return predict_ridge(train_responses[:, items], train_means, answers)

@@ -1,4 +1,4 @@
-"""What all assessors of a partition share: item models, held-out items, costs, and what is to be predicted."""
+"""Partitions (WILD 6.1), and what all assessors of one share: item models, held-out items, costs, the truth."""
 
 import dataclasses
 import time
@@ -11,17 +11,126 @@ import polars as pl
 
 from itembank.bank.banks import Bank, Calibration
 from itembank.bank.costs import CostUnit, response_costs
-from itembank.calibration.calibrate import calibrate
+from itembank.calibration.calibrate import MINIMUM_MODELS, calibrate
 from itembank.errors import DataError, ItembankWarning, shown
 from itembank.irt.binarise import apply_thresholds, item_thresholds
 from itembank.irt.family_names import WITH_PRECISION
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray, mean_where_known
-from itembank.responses.responses import ResponseMatrix
+from itembank.numerics.splits import Split, first_of_each, first_tested
+from itembank.responses.responses import ResponseMatrix, column_of
 from itembank.responses.targets import ScoreTargets
-from itembank.studies.leaks import ITEM_COLUMNS
-from itembank.studies.prediction.partitions import NO_TASK, Partition, Tasks
 from itembank.studies.prediction.prediction_spec import PredictionSpec
 from itembank.studies.prediction.predictors import HeldOut, mean_offsets
+from itembank.studies.splits import ITEM_COLUMNS, stream
+
+NO_TASK = "(none)"
+
+
+@dataclass(frozen=True, slots=True)
+class Tasks:
+    """The tasks of a study."""
+
+    names: tuple[str, ...]  # Those large enough, sorted
+    index: IntArray  # (n_items,): Task of each item; -1 for items of tasks that are too small
+    n_items: IntArray  # (n_tasks,): Items of each task, and how many of them are predicted
+    n_held_out: IntArray  # (n_tasks,)
+
+    @property
+    def n_tasks(self) -> int:
+        """Number of tasks."""
+        return len(self.names)
+
+    def table(self) -> pl.DataFrame:
+        """One row a task: `task`, `n_items`, `n_held_out`."""
+        return pl.DataFrame({"task": list(self.names), "n_items": self.n_items, "n_held_out": self.n_held_out})
+
+
+@dataclass(frozen=True, slots=True)
+class Partition(Split):
+    """One random division of models and items.
+
+    Attributes
+    ----------
+    train, test
+        As in `Split`: rows of the responses.
+    number : int
+    is_held_out : (n_items,)
+    task_order : (n_tasks,)
+        The first T of them are the interpolation tasks where there are T.
+    """
+
+    number: int
+    is_held_out: BoolArray
+    task_order: IntArray
+
+    @property
+    def division(self) -> bytes:
+        """What of the responses the partition takes."""
+        arrays = (self.train, self.test, self.is_held_out, self.task_order)
+        return b"/".join(array.tobytes() for array in arrays)
+
+
+def find_tasks(spec: PredictionSpec, responses: ResponseMatrix) -> Tasks:
+    """Return the tasks of the items, and how many items of each are held out."""
+    column = column_of(responses.items, spec.task, "the task of an item").cast(pl.String)
+    if spec.task_pattern:
+        column = column.str.extract(f"({spec.task_pattern})", 1)
+    every, first_index = np.unique(column.fill_null(NO_TASK).to_numpy().astype(str), return_inverse=True)
+    size = np.bincount(first_index.ravel(), minlength=every.size)
+    is_large = size >= spec.smallest_task
+    if is_large.sum() < 2:
+        raise DataError(
+            f"at least two tasks of {spec.smallest_task} items or more are needed, got {int(is_large.sum())} of "
+            f"{every.size} in column {spec.task!r}: {shown(every.tolist())}. Name another column, or lower "
+            "smallest_task."
+        )
+    renumbered = np.where(is_large, np.cumsum(is_large) - 1, -1)
+    held_out = np.minimum(spec.n_held_out, (spec.largest_held_out_share * size).astype(np.int64))
+    return Tasks(
+        tuple(every[is_large].tolist()),
+        renumbered[first_index.ravel()],
+        size[is_large].astype(np.int64),
+        np.maximum(held_out, 1)[is_large],
+    )
+
+
+def calibration_task_counts(spec: PredictionSpec, n_tasks: int) -> tuple[int, ...]:
+    """Numbers of interpolation tasks that are run: those asked for, at most half of the tasks each."""
+    return tuple(dict.fromkeys(min(n, n_tasks // 2) for n in spec.n_calibration_tasks))
+
+
+def budgets_of(spec: PredictionSpec, tasks: Tasks, n_calibration_tasks: int) -> tuple[int, ...]:
+    """Budgets that can be spent on the largest choice of so many tasks, and the first budget in any case.
+
+    Partitions whose tasks have fewer items spend all they have, so that a curve is of the same partitions throughout.
+    """
+    sizes = np.sort(tasks.n_items - tasks.n_held_out)[::-1]
+    most = max(int(sizes[:n_calibration_tasks].sum()), spec.n_items[0])
+    return tuple(n for n in spec.n_items if n <= most)
+
+
+def make_partition(spec: PredictionSpec, responses: ResponseMatrix, tasks: Tasks, number: int) -> Partition:
+    """Draw a partition: the same for the same seed and number, whatever else is in the study."""
+    n_models = responses.n_models
+    n_train = n_models - spec.n_test if spec.n_train is None else spec.n_train
+    if n_train < MINIMUM_MODELS or n_train + spec.n_test > n_models:
+        raise DataError(
+            f"a partition of {spec.n_test} test models must leave at least {max(MINIMUM_MODELS, n_train)} to train on, "
+            f"got {n_models} models in all. Lower n_test or n_train."
+        )
+    order = stream(spec.seed, "models", number).permutation(n_models)
+    models = first_tested(order, spec.n_test, n_train)
+    items = np.argsort(stream(spec.seed, "held-out", number).random(tasks.index.size), kind="stable")
+    is_held_out = np.zeros(tasks.index.size, dtype=bool)
+    is_held_out[first_of_each(items[tasks.index[items] >= 0], tasks.index, tasks.n_held_out)] = True
+    return Partition(
+        models.train,
+        models.test,
+        number,
+        is_held_out,
+        stream(spec.seed, "tasks", number).permutation(tasks.n_tasks),
+    )
+
 
 STUDY_COST = "study_cost"
 """Name of the one cost that the banks of sessions have: the study's."""
@@ -125,8 +234,19 @@ def prepare(spec: PredictionSpec, responses: ResponseMatrix, tasks: Tasks, parti
     train, train_trials = _of_models(responses, partition.train, answered)
     values, new_trials = _of_models(responses, partition.test, answered)
     cost, new_cost = _costs(spec, responses, partition, answered)
-    items = _bare_items(responses, answered, tasks)
-    calibrations, seconds = _calibrations(spec, ResponseMatrix(train, _numbered(train), items, train_trials))
+    # of the item table nothing that may be a mean over test models; tasks are the scenarios
+    columns = [name for name in ITEM_COLUMNS if name in responses.items.columns]
+    items = responses.items.select(columns)[answered].with_columns(_task_names(tasks.names, tasks.index[answered]))
+    models = pl.DataFrame({"model_id": [f"train-{row}" for row in range(len(train))]})
+    calibrations, seconds = {}, {}
+    for name, choice in spec.item_models.items():
+        started = time.process_time()
+        with warnings.catch_warnings():  # said once, at the end of the study
+            warnings.simplefilter("ignore", ItembankWarning)
+            calibrations[name] = calibrate(
+                ResponseMatrix(train, models, items, train_trials), choice.spec(int(choice.n_dims))
+            )
+        seconds[name] = time.process_time() - started
     task, is_held_out = tasks.index[answered], partition.is_held_out[answered]
     known = Known(
         train,
@@ -139,11 +259,11 @@ def prepare(spec: PredictionSpec, responses: ResponseMatrix, tasks: Tasks, parti
         cost,
         calibrations,
     )
-    columns = np.flatnonzero(is_held_out)
-    columns = columns[np.argsort(task[columns], kind="stable")]
-    held_out = HeldOut(columns, task[columns], tasks.n_tasks, _observed(values[:, columns]))
-    of_train = HeldOut(columns, task[columns], tasks.n_tasks, _observed(train[:, columns]))
-    train_means = of_train.means(train[:, columns])
+    asked = np.flatnonzero(is_held_out)
+    asked = asked[np.argsort(task[asked], kind="stable")]
+    held_out = HeldOut(asked, task[asked], tasks.n_tasks, _observed(values[:, asked]))
+    of_train = HeldOut(asked, task[asked], tasks.n_tasks, _observed(train[:, asked]))
+    train_means = of_train.means(train[:, asked])
     offsets = {
         name: mean_offsets(one, of_train, train_means)
         for name, one in calibrations.items()
@@ -155,7 +275,7 @@ def prepare(spec: PredictionSpec, responses: ResponseMatrix, tasks: Tasks, parti
         TestModels(tuple(ids[row] for row in partition.test), values, new_trials, new_cost),
         held_out,
         train_means,
-        held_out.means(values[:, columns]),
+        held_out.means(values[:, asked]),
         offsets,
         partition.task_order,
         seconds,
@@ -178,17 +298,6 @@ def _of_models(responses: ResponseMatrix, models: IntArray, items: IntArray) -> 
     return responses.responses[cells], None if responses.n_trials is None else responses.n_trials[cells]
 
 
-def _calibrations(spec: PredictionSpec, train: ResponseMatrix) -> tuple[dict[str, Calibration], dict[str, float]]:
-    calibrations, seconds = {}, {}
-    for name, choice in spec.item_models.items():
-        started = time.process_time()
-        with warnings.catch_warnings():  # said once, at the end of the study
-            warnings.simplefilter("ignore", ItembankWarning)
-            calibrations[name] = calibrate(train, choice.spec(int(choice.n_dims)))
-        seconds[name] = time.process_time() - started
-    return calibrations, seconds
-
-
 def _costs(
     spec: PredictionSpec, responses: ResponseMatrix, partition: Partition, items: IntArray
 ) -> tuple[FloatArray | None, FloatArray | None]:
@@ -201,12 +310,6 @@ def _costs(
     if np.isnan(expected).all():
         raise DataError(f"at least one training model's cost in {spec.cost!r} must be known, got none of any item.")
     expected = np.where(np.isnan(expected), np.nanmean(expected), expected)
-    _check_positive(spec, responses, items, expected)
-    return expected, np.where(np.isnan(test), expected, test)
-
-
-def _check_positive(spec: PredictionSpec, responses: ResponseMatrix, items: IntArray, expected: FloatArray) -> None:
-    """Refuse expected costs that information cannot be divided by."""
     bad = items[expected <= 0.0]
     if bad.size and any(one.per_cost for one in spec.assessors):
         ids = responses.items["item_id"][bad].to_list()
@@ -214,21 +317,12 @@ def _check_positive(spec: PredictionSpec, responses: ResponseMatrix, items: IntA
             f"expected costs in {spec.cost!r} must be above zero for per_cost, got zero or less for {bad.size} of "
             f"{items.size} items: {shown(ids)}. Correct them, or leave per_cost out."
         )
-
-
-def _bare_items(responses: ResponseMatrix, items: IntArray, tasks: Tasks) -> pl.DataFrame:
-    """Leave out of the item table what may be a mean over test models; tasks are the scenarios."""
-    columns = [name for name in ITEM_COLUMNS if name in responses.items.columns]
-    return responses.items.select(columns)[items].with_columns(_task_names(tasks.names, tasks.index[items]))
+    return expected, np.where(np.isnan(test), expected, test)
 
 
 def _task_names(names: tuple[str, ...], task: IntArray) -> pl.Series:
     known = np.array([*names, NO_TASK], dtype=object)
     return pl.Series("scenario", known[task].tolist(), dtype=pl.String)
-
-
-def _numbered(responses: FloatArray) -> pl.DataFrame:
-    return pl.DataFrame({"model_id": [f"train-{row}" for row in range(responses.shape[0])]})
 
 
 def _observed(values: FloatArray) -> FloatArray:

@@ -81,21 +81,17 @@ class SimulationSpec:
                 f"every task must have an item: n_items must be at least n_tasks = {self.n_tasks}, got {self.n_items}."
             )
         for name in (field.name for field in fields(self) if field.type is float):
-            _check_number(name, getattr(self, name))
+            value = getattr(self, name)
+            if not is_number(value) or not math.isfinite(value):
+                raise ParameterError(f"{name} must be a finite number, got {value!r}.")
+            if name in SHARES and not 0.0 <= value < 1.0:
+                raise ParameterError(f"{name} must be at least 0 and below 1, got {value!r}.")
+            if name in AT_LEAST_ONE and value < 1.0:
+                raise ParameterError(f"{name} must be at least 1, got {value!r}.")
+            if name.endswith("_spread") and value < 0.0:
+                raise ParameterError(f"{name} must be at least 0, got {value!r}.")
 
 
 LEAST = {"n_models": 1, "n_items": 1, "n_tasks": 1, "n_dims": 0, "smallest_task": 1}
 SHARES = ("guessing", "missing")
 AT_LEAST_ONE = ("cheapest_task_tokens", "task_cost_ratio")
-
-
-def _check_number(name: str, value: object) -> None:
-    """Raise for what is no finite number, or not one that the choice of this name may be."""
-    if not is_number(value) or not math.isfinite(value):
-        raise ParameterError(f"{name} must be a finite number, got {value!r}.")
-    if name in SHARES and not 0.0 <= value < 1.0:
-        raise ParameterError(f"{name} must be at least 0 and below 1, got {value!r}.")
-    if name in AT_LEAST_ONE and value < 1.0:
-        raise ParameterError(f"{name} must be at least 1, got {value!r}.")
-    if name.endswith("_spread") and value < 0.0:
-        raise ParameterError(f"{name} must be at least 0, got {value!r}.")

@@ -1,0 +1,1 @@
+"""pass@k from few samples of every item, and which samples to buy next."""

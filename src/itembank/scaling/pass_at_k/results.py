@@ -1,0 +1,273 @@
+"""`PassAtKLaw` and `SamplingPlan`: pass@k with intervals and the items behind it, and which items to sample further."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+from itembank.numerics.ties import rounded
+from itembank.tabular import Tabular
+
+_ROUNDING = 1e-9
+"""Where pass@k is one to all digits, so are both ends of its interval."""
+
+
+@dataclass(frozen=True, slots=True)
+class PassCurves:
+    """pass@k of n_curves pairs of model and scenario, over one set of items each."""
+
+    # (n_methods, n_curves, n_k): NaN where a method has no value: the unbiased one where k exceeds the samples of some
+    # item.
+    values: FloatArray
+    low: FloatArray  # (n_curves, n_k): Interval of the method `irsl`; NaN without it
+    high: FloatArray  # (n_curves, n_k)
+    # (n_curves, n_k): With a budget: from all samples; NaN where k is larger than they can tell.
+    truth: FloatArray | None
+    n_items: IntArray  # (n_curves,)
+
+
+@dataclass(frozen=True, slots=True)
+class ItemEvidence:
+    """The samples of every item by each curve, and what they leave to fail; 0 and NaN outside the curve's scenario."""
+
+    item_ids: tuple[str, ...]
+    n_trials: IntArray  # (n_curves, n_items): The samples used
+    n_correct: IntArray  # (n_curves, n_items)
+    failure: FloatArray  # (n_curves, n_items): Probability that all of the largest k samples fail
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class PassAtKLaw(Tabular):
+    """Result of `pass_at_k_law`; a curve is one model on one scenario.
+
+    Attributes
+    ----------
+    model_ids, scenarios : tuples of n_curves names
+    k : (n_k,)
+        Numbers of samples, rising.
+    methods : tuple of n_methods names
+    level : float
+    all_items, kept_items : PassCurves
+        Over all items; and over those whose pass rate in all samples of the model is at least `minimum_pass_rate`.
+    minimum_pass_rate : float
+    budget : int or None
+        Samples of each item that were used; None for all.
+    evidence : ItemEvidence
+    abilities, ability_sds : (n_curves,)
+        Posterior of each model's ability in each scenario; NaN without an IRSL method.
+    notes : tuple of str
+        What a reader of the numbers should know.
+    """
+
+    model_ids: tuple[str, ...]
+    scenarios: tuple[str, ...]
+    k: FloatArray
+    methods: tuple[str, ...]
+    level: float
+    all_items: PassCurves
+    kept_items: PassCurves
+    minimum_pass_rate: float
+    budget: int | None
+    evidence: ItemEvidence
+    abilities: FloatArray
+    ability_sds: FloatArray
+    notes: tuple[str, ...]
+
+    @property
+    def fewest_samples(self) -> IntArray:
+        """Fewest samples of an item by curve, (n_curves,): a larger k is a forecast."""
+        n_trials = self.evidence.n_trials
+        result: IntArray = np.where(n_trials > 0, n_trials, np.iinfo(np.int64).max).min(axis=1)
+        return result
+
+    def values(self, method: str, *, kept: bool = False) -> FloatArray:
+        """Return pass@k by one method, (n_curves, n_k)."""
+        curves = self.kept_items if kept else self.all_items
+        result: FloatArray = curves.values[self.methods.index(method)]
+        return result
+
+    def with_notes(self, notes: tuple[str, ...]) -> "PassAtKLaw":
+        """Return the same law with these notes."""
+        return replace(self, notes=notes)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One record for each curve, k and method.
+
+        With a minimum pass rate above zero, columns whose names begin with `kept_` are of items of at least that rate.
+        """
+        return [
+            self._row(i, j, m)
+            for i in range(len(self.model_ids))
+            for j in range(self.k.size)
+            for m in range(len(self.methods))
+        ]
+
+    def _row(self, i: int, j: int, m: int) -> dict[str, Any]:
+        value = float(self.all_items.values[m, i, j])
+        has_interval = self.methods[m] == "irsl"
+        row: dict[str, Any] = {
+            "model_id": self.model_ids[i],
+            "scenario": self.scenarios[i],
+            "k": int(self.k[j]),
+            "method": self.methods[m],
+            "pass_at_k": value,
+            "low": float(self.all_items.low[i, j]) if has_interval else np.nan,
+            "high": float(self.all_items.high[i, j]) if has_interval else np.nan,
+            "negative_log": float(-np.log(value)) if value > 0.0 else np.inf if value == 0.0 else np.nan,
+            "is_forecast": bool(self.k[j] > self.fewest_samples[i]),
+            "n_items": int(self.all_items.n_items[i]),
+        }
+        if self.all_items.truth is not None:
+            row["truth"] = float(self.all_items.truth[i, j])
+        return row if self.minimum_pass_rate == 0.0 else {**row, **self._kept(i, j, m)}
+
+    def _kept(self, i: int, j: int, m: int) -> dict[str, Any]:
+        """Return the columns for the kept items in the row of a curve, k and method."""
+        kept = self.kept_items
+        values = {"kept_pass_at_k": float(kept.values[m, i, j]), "kept_n_items": int(kept.n_items[i])}
+        return values if kept.truth is None else {**values, "kept_truth": float(kept.truth[i, j])}
+
+    def errors(self, *, kept: bool = False) -> list[dict[str, Any]]:
+        """Mean errors of each method over all curves and k, against all samples; empty without a budget.
+
+        An infinite error of -log pass@k means that a method gave pass@k = 0 somewhere; `share_known` is the share of
+        curves and k that a method has a value for.
+        """
+        curves = self.kept_items if kept else self.all_items
+        if curves.truth is None:
+            return []
+        with np.errstate(divide="ignore", invalid="ignore"):
+            difference = np.abs(curves.values - curves.truth)
+            of_logs = np.abs(np.log(curves.values) - np.log(curves.truth))
+            is_inside = (curves.truth >= curves.low - _ROUNDING) & (curves.truth <= curves.high + _ROUNDING)
+        is_known = ~np.isnan(curves.truth) & (curves.truth > 0.0)
+        return [
+            {
+                "method": method,
+                "items": "kept" if kept else "all",
+                "error": _mean(difference[m][is_known]),
+                "error_of_negative_log": _mean(of_logs[m][is_known]),
+                "coverage": _mean(is_inside[is_known]) if method == "irsl" else np.nan,
+                "share_known": float(np.mean(~np.isnan(curves.values[m][is_known]))),
+            }
+            for m, method in enumerate(self.methods)
+        ]
+
+    def tail(self, n_items: int = 5) -> list[dict[str, Any]]:
+        """Return the items that carry most of 1 - pass@k at the largest k, `n_items` of each curve."""
+        rows: list[dict[str, Any]] = []
+        for i, (model_id, scenario) in enumerate(zip(self.model_ids, self.scenarios, strict=True)):
+            failure = self.evidence.failure[i]
+            shares = failure / np.nansum(failure)
+            order = np.argsort(np.where(np.isnan(failure), np.inf, -rounded(failure)), kind="stable")
+            rows.extend(
+                {
+                    "model_id": model_id,
+                    "scenario": scenario,
+                    "item_id": self.evidence.item_ids[j],
+                    "n_correct": int(self.evidence.n_correct[i, j]),
+                    "n_trials": int(self.evidence.n_trials[i, j]),
+                    "failure": float(failure[j]),
+                    "share": float(shares[j]),
+                }
+                for j in order[:n_items].tolist()
+                if not np.isnan(failure[j])
+            )
+        return rows
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the facts that hold for all rows."""
+        return {
+            "methods": list(self.methods),
+            "level": self.level,
+            "budget": self.budget,
+            "minimum_pass_rate": self.minimum_pass_rate,
+            "notes": list(self.notes),
+        }
+
+
+def _mean(values: FloatArray | BoolArray) -> float:
+    """Mean over the values that are known; NaN for none."""
+    known = np.asarray(values, dtype=np.float64)
+    known = known[~np.isnan(known)]
+    return float(known.mean()) if known.size else np.nan
+
+
+@dataclass(frozen=True, slots=True)
+class ScenarioPlan:
+    """Further samples of one model on one scenario."""
+
+    model_id: str
+    scenario: str
+    item_ids: tuple[str, ...]
+    n_trials: IntArray  # (n_items,): The samples there are
+    n_correct: IntArray  # (n_items,)
+    n_more: IntArray  # (n_items,): Further samples of each item
+    gain: FloatArray  # (n_items,): Share of the variance of pass@k that they are expected to take away
+    half_width_now: float  # Of the interval of pass@k: today's, and the expected one
+    half_width_after: float
+    is_reached: bool  # Whether the wanted half-width can be reached
+    n_uniform: int | None  # Samples that it would take with as many of every item; None when that does not reach it
+
+    @property
+    def total(self) -> int:
+        """Further samples in all."""
+        return int(self.n_more.sum())
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class SamplingPlan(Tabular):
+    """Result of `sampling_plan`.
+
+    Attributes
+    ----------
+    k : int
+    half_width, level : float
+        Wanted.
+    plans : tuple of ScenarioPlan
+    """
+
+    k: int
+    half_width: float
+    level: float
+    plans: tuple[ScenarioPlan, ...]
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One record for each item to sample, those with the most gain a sample first."""
+        rows: list[dict[str, Any]] = []
+        for plan in self.plans:
+            rate = plan.gain / np.maximum(plan.n_more, 1)
+            order = np.argsort(-rounded(rate), kind="stable")
+            rows.extend(
+                {
+                    "model_id": plan.model_id,
+                    "scenario": plan.scenario,
+                    "item_id": plan.item_ids[j],
+                    "n_correct": int(plan.n_correct[j]),
+                    "n_trials": int(plan.n_trials[j]),
+                    "n_more": int(plan.n_more[j]),
+                    "gain": float(plan.gain[j]),
+                }
+                for j in order.tolist()
+                if plan.n_more[j] > 0
+            )
+        return rows
+
+    def summary(self) -> list[dict[str, Any]]:
+        """One record for each model and scenario."""
+        return [
+            {
+                "model_id": plan.model_id,
+                "scenario": plan.scenario,
+                "k": self.k,
+                "half_width_now": plan.half_width_now,
+                "half_width_wanted": self.half_width,
+                "half_width_after": plan.half_width_after,
+                "is_reached": plan.is_reached,
+                "n_more": plan.total,
+                "n_uniform": plan.n_uniform,
+                "n_items": int(np.sum(plan.n_more > 0)),
+            }
+            for plan in self.plans
+        ]

@@ -1,1 +1,0 @@
-"""Repeated samples: pass@k from few of them, and which to buy next."""

@@ -1,0 +1,194 @@
+import dataclasses
+
+import numpy as np
+import pytest
+
+from itembank.scaling.pass_at_k.curve import pass_at_k_curve
+from itembank.scaling.pass_at_k.interval_calibration import (
+    FEWEST_TRIED,
+    IntervalFactors,
+    factors_within,
+    interval_factors,
+    share_within,
+    widened,
+)
+from itembank.scaling.pass_at_k.kernels import plug_in_pass_at_k
+from itembank.scaling.pass_at_k.pass_at_k_law import pass_at_k_law
+from itembank.scaling.pass_at_k.samples import SampledScenario, item_model_of_bank, sample_counts
+from itembank.scaling.pass_at_k.specs import PassAtKSpec
+from tests.scaling.samples import known_bank, simulated_samples
+
+SPEC = PassAtKSpec(k=(1, 10, 100), methods=("irsl",), budget=20, n_draws=200)
+
+
+def scenario_of(samples, *, too_sure=1.0):
+    """The scenario with its true item model; `too_sure` multiplies the precision that is believed in."""
+    counts = sample_counts(samples.responses)
+    known = item_model_of_bank(known_bank(samples), np.arange(samples.responses.n_items))
+    precision = dataclasses.replace(known.precision, mean=known.precision.mean + np.log(too_sure), sd=0.05)
+    columns = np.arange(samples.responses.n_items)
+    return SampledScenario("math", columns, counts, counts, dataclasses.replace(known, precision=precision))
+
+
+@pytest.fixture(scope="module")
+def samples():
+    return simulated_samples(n_models=40, n_items=50, n_trials=2000, seed=11)
+
+
+def factors_of(scenario, samples, rows=None):
+    rows = np.arange(40) if rows is None else rows
+    return interval_factors(scenario, scenario.truth, rows, budget=20, spec=SPEC, rng=np.random.default_rng(0))
+
+
+def test_a_true_item_model_needs_little_and_one_that_is_too_sure_much(samples):
+    honest = factors_of(scenario_of(samples), samples)
+    assert (honest.k[0], honest.k[-1], honest.n_models) == (1.0, 400.0, 40)
+    assert honest.factors.shape == (2, honest.k.size)
+    assert honest.factors[0].max() < 1.6
+    # believed to follow the item model ten times as closely as they do: its intervals are far too narrow
+    sure = factors_of(scenario_of(samples, too_sure=10.0), samples)
+    assert np.median(sure.factors[0]) > 1.5 * np.median(honest.factors[0])
+
+
+@pytest.mark.parametrize("n_models", [19, 30, 37])
+def test_the_quantile_of_some_models_holds_for_one_more(n_models):
+    """Of uniform values the quantile's own mean is the probability that a further one is below it."""
+    values = np.random.default_rng(n_models).random((20_000, n_models))
+    held = np.quantile(values, share_within(n_models, 0.95), axis=1).mean()
+    assert held == pytest.approx(0.95, abs=0.001)  # standard error .0003
+    assert np.quantile(values, 0.95, axis=1).mean() < 0.935  # at position .95 (n - 1) + 1 of n + 1
+    assert share_within(FEWEST_TRIED, 0.95) == 1.0
+
+
+def test_too_few_models_tell_nothing(samples):
+    scenario = scenario_of(samples)
+    assert factors_of(scenario, samples, np.arange(FEWEST_TRIED - 1)) is None
+    few = interval_factors(
+        scenario, scenario.truth, np.arange(40), budget=1001, spec=SPEC, rng=np.random.default_rng(0)
+    )
+    assert few is None
+
+
+def test_factors_between_and_beyond_the_k_that_were_tried():
+    found = IntervalFactors(np.array([1.0, 100.0]), np.array([[1.0, 3.0], [np.nan, np.nan]]), 9)
+    np.testing.assert_allclose(found.at(np.array([1.0, 10.0, 100.0, 1e6])), [[1.0, 2.0, 3.0, 3.0], [1.0] * 4])
+
+
+def test_wider_on_the_logit(samples):
+    scenario = scenario_of(samples)
+    k = np.array([1.0, 100.0])
+    curve = pass_at_k_curve(scenario, 0, k, SPEC, np.random.default_rng(0))
+    middle = curve.values[0]
+    same = widened(curve, middle, np.ones((2, 2)))
+    np.testing.assert_allclose(same.low, curve.low, rtol=1e-12)
+    twice = widened(curve, middle, np.full((2, 2), 2.0))
+
+    def log_odds(p):
+        return np.log(p / (1 - p))
+
+    np.testing.assert_allclose(
+        log_odds(twice.high) - log_odds(middle), 2.0 * (log_odds(curve.high) - log_odds(middle)), rtol=1e-9
+    )
+    assert np.all(twice.low < curve.low)
+    certain = dataclasses.replace(curve, low=np.zeros((2, 2)), high=np.ones((2, 2)))
+    found = widened(certain, middle, np.full((2, 2), 2.0))
+    assert (found.low.max(), found.high.min()) == (0.0, 1.0)
+
+
+def test_the_law_says_what_its_intervals_rest_on(samples):
+    models = ["model-1", "model-2"]
+    bank = known_bank(samples)
+    plain = pass_at_k_law(
+        samples.responses, dataclasses.replace(SPEC, interval="model-based"), bank=bank, models=models
+    )
+    made = pass_at_k_law(samples.responses, SPEC, bank=bank, models=models)
+    assert any("rest on the item model" in text for text in plain.notes)
+    assert any("as wide as the item model says: 'math' 1." in text for text in made.notes)
+    assert np.all(made.all_items.high - made.all_items.low >= 0.9 * (plain.all_items.high - plain.all_items.low))
+    few = pass_at_k_law(samples.responses, dataclasses.replace(SPEC, budget=1500), bank=bank, models=models)
+    assert any("grow beyond the samples there are" in text and "(0 models)" in text for text in few.notes)
+    assert "1.30 to 1.30 (0 models)" in " ".join(few.notes)  # no k is beyond 1,500 samples
+
+
+def test_factors_within_the_models_asked_about_grow_beyond_the_samples():
+    found = IntervalFactors(np.array([10.0, 1000.0]), np.array([[1.0, 3.0], [np.nan, np.nan]]), 9, n_samples=100)
+    expected = [[1.3, 2.0, 3.0 * 1.5, 3.0 * 2.0], [1.3, 1.3, 1.3 * 1.5, 1.3 * 2.0]]
+    np.testing.assert_allclose(found.at(np.array([1.0, 100.0, 1000.0, 10_000.0])), expected)
+
+
+def test_models_asked_about_are_tried_with_item_models_that_have_not_seen_them():
+    """With 5 of their 50 samples and up to half of these 50: what is found at k = 25 stands for k = 250."""
+    few = simulated_samples(n_models=12, n_items=20, n_trials=50)
+    scenario, left_out = scenario_of(few), []
+
+    def refit(rows):
+        left_out.append(rows.tolist())
+        return None if 3 in rows else scenario.item_model
+
+    found = factors_within(scenario, np.arange(12), budget=50, spec=SPEC, rng=np.random.default_rng(0), refit=refit)
+    assert sorted(row for part in left_out for row in part) == list(range(12))
+    assert [len(part) for part in left_out] == [3, 3, 2, 2, 2]
+    assert (found.k[0], found.k[-1], found.n_models, found.n_samples) == (10.0, 250.0, 10, 50)
+
+
+def test_every_model_asked_at_once_without_samples_to_hide():
+    """With one sample of each item none can be hidden: the least factors are taken."""
+    few = simulated_samples(n_models=6, n_items=12, n_trials=2, precision=2.0)
+    trials = np.full((6, 12), 2)
+    trials[:, 0] = 1
+    responses = dataclasses.replace(few.responses, responses=np.ones((6, 12)), n_trials=trials)
+    spec = dataclasses.replace(SPEC, budget=None)
+    law = pass_at_k_law(responses, spec, bank=known_bank(few))
+    assert "1.30 to 2.40 (0 models)" in " ".join(law.notes)  # up to k = 100 from 2 samples
+
+
+def test_a_scenario_with_fewer_samples_than_the_model_asked_about_has():
+    """Models are tried scenario by scenario: 50 samples can be drawn of 400 in one, where another has 20."""
+    base = simulated_samples(n_models=14, n_items=8, n_trials=400, scenarios=("a", "b"))
+    trials = np.where(base.responses.items["scenario"].to_numpy() == "a", 400, 20) * np.ones((14, 1), dtype=np.int64)
+    trials[0, trials[0] == 400] = 50
+    correct = np.random.default_rng(1).binomial(trials, base.rates)
+    responses = dataclasses.replace(base.responses, responses=correct / trials, n_trials=trials)
+    law = pass_at_k_law(responses, dataclasses.replace(SPEC, budget=None), models=["model-1"])
+    assert any("'a' 1." in text and "(13 models)" in text for text in law.notes)
+    assert np.all(law.all_items.low <= law.all_items.high)
+
+
+@pytest.mark.slow
+def test_calibrated_intervals_hold_better_where_the_item_model_is_wrong():
+    """Half of the items ask for one ability, half for another; the item model knows one."""
+    held = {"calibrated": [], "model-based": []}
+    for seed in (5, 6):
+        rng = np.random.default_rng(seed)
+        theta, loadings = rng.normal(size=(60, 2)), np.abs(rng.normal(0.9, 0.5, (60, 2)))
+        loadings[:30, 1] = loadings[30:, 0] = 0.0
+        rates = 1.0 / (1.0 + np.exp(rng.normal(3.0, 1.5, 60) - 1.5 * theta @ loadings.T))
+        base = simulated_samples(n_models=60, n_items=60, n_trials=5000)
+        responses = dataclasses.replace(base.responses, responses=rng.binomial(5000, rates) / 5000)
+        for interval, found in held.items():
+            spec = dataclasses.replace(SPEC, k=(1, 3, 10, 30, 100, 300, 1000), budget=10, interval=interval)
+            law = pass_at_k_law(responses, spec, models=[f"model-{i}" for i in range(31, 61)])
+            truth = plug_in_pass_at_k(rates[30:, :, None], law.k).mean(axis=1)
+            found.append(np.mean((law.all_items.low <= truth) & (truth <= law.all_items.high)))
+    assert 0.88 <= np.mean(held["calibrated"]) <= 0.99
+    assert np.mean(held["calibrated"]) > np.mean(held["model-based"]) + 0.03
+
+
+@pytest.mark.slow
+def test_intervals_hold_with_every_model_asked_at_once():
+    """Items of two abilities, or of one as the item model has it; nobody has more samples than those asked about."""
+    held = {"one": [], "two": []}
+    for seed in range(2):
+        rng = np.random.default_rng([seed, 50])
+        theta, difficulty = rng.normal(size=(40, 2)), rng.normal(3.0, 1.5, 60)
+        of = {"one": theta[:, :1], "two": np.repeat(1.5 * theta, 30, axis=1)}
+        for name, found in held.items():
+            mean = 1.0 / (1.0 + np.exp(difficulty - of[name]))
+            rates = rng.beta(np.maximum(8.0 * mean, 1e-10), 8.0 * (1.0 - mean))
+            base = simulated_samples(n_models=40, n_items=60, n_trials=50)
+            responses = dataclasses.replace(base.responses, responses=rng.binomial(50, rates) / 50)
+            law = pass_at_k_law(responses, dataclasses.replace(SPEC, k=(1, 10, 100, 1000), budget=None, n_draws=400))
+            truth = plug_in_pass_at_k(rates[:, :, None], law.k).mean(axis=1)
+            found.append(np.mean((law.all_items.low <= truth) & (truth <= law.all_items.high)))
+    assert np.mean(held["one"]) > 0.93
+    assert np.mean(held["two"]) > 0.93

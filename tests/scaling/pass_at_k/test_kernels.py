@@ -1,0 +1,243 @@
+import math
+from fractions import Fraction
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.integrate import quad
+from scipy.special import betainc, betaincc, betaln, gammaln
+from scipy.stats import beta, betabinom, kstest
+
+from itembank.scaling.pass_at_k.kernels import (
+    KnownAbove,
+    best_purchases,
+    beta_failure_variance,
+    beta_pass_at_k,
+    count_nodes,
+    expected_variances,
+    jeffreys_pass_at_k,
+    log_beta_failure,
+    log_unbiased_failure,
+    plug_in_pass_at_k,
+    unbiased_pass_at_k,
+)
+
+
+def exact_failure(n, c, k):
+    """C(n - c, k) / C(n, k) in whole numbers."""
+    return Fraction(math.comb(n - c, k), math.comb(n, k))
+
+
+def test_every_count_up_to_thirty_agrees_with_whole_numbers():
+    n, c, k = (axis.ravel() for axis in np.meshgrid(*[np.arange(31)] * 3, indexing="ij"))
+    inside = (n >= 1) & (c <= n) & (k >= 1) & (k <= n)
+    n, c, k = n[inside], c[inside], k[inside]
+    failure = [exact_failure(*cell) for cell in zip(n.tolist(), c.tolist(), k.tolist(), strict=True)]
+    wanted = np.array([float(1 - one) for one in failure])
+    np.testing.assert_allclose(unbiased_pass_at_k(n, c, k), wanted, rtol=1e-13, atol=1e-15)
+    some = np.array([one > 0 for one in failure])
+    logs = np.log([float(one) for one in failure if one > 0])
+    np.testing.assert_allclose(log_unbiased_failure(n, c, k)[some], logs, rtol=1e-12, atol=1e-13)
+    assert np.all(np.isneginf(log_unbiased_failure(n, c, k)[~some]))
+
+
+def test_the_estimate_is_the_mean_over_all_choices_of_k_samples():
+    """Enumerate the samples themselves: five, two of them right, every subset of three."""
+    chosen = list(combinations([1, 1, 0, 0, 0], 3))
+    assert unbiased_pass_at_k(5, 2, 3) == pytest.approx(np.mean([max(one) for one in chosen]), rel=1e-14)
+
+
+def test_it_is_unbiased():
+    """The binomial average of the estimate is 1 - (1 - p)^k exactly."""
+    n, p, k = 12, 0.07, 5
+    counts = np.arange(n + 1)
+    weights = np.array([math.comb(n, c) * p**c * (1 - p) ** (n - c) for c in counts])
+    assert weights @ unbiased_pass_at_k(n, counts, k) == pytest.approx(1 - (1 - p) ** k, rel=1e-13)
+
+
+@pytest.mark.parametrize(
+    ("n", "c", "k"),
+    [
+        (4_000_000, 1, 1),
+        (4_000_000, 3, 17),
+        (3_720_320, 5, 1_000_000),
+        (2_980_608, 2_900_000, 3),
+        (1_000_000, 999, 500),
+        (10_112, 7, 10_000),
+    ],
+)
+def test_millions_of_samples_keep_their_digits(n, c, k):
+    """Against the product over min(c, k) factors, its logarithms summed exactly."""
+    few, many = sorted((c, k))
+    log_failure = math.fsum(math.log1p(-many / (n - j)) for j in range(few))
+    assert unbiased_pass_at_k(n, c, k) == pytest.approx(-math.expm1(log_failure), rel=1e-13)
+    naive = gammaln(n - c + 1) + gammaln(n - k + 1) - gammaln(n - c - k + 1) - gammaln(n + 1)
+    assert log_unbiased_failure(n, c, k) == pytest.approx(naive, abs=1e-6)
+
+
+def test_k_beyond_the_samples_has_no_value():
+    found = unbiased_pass_at_k(np.array([[10], [100]]), np.array([[3], [3]]), np.array([10, 11, 100, 101]))
+    assert np.isnan(found).tolist() == [[False, True, True, True], [False, False, False, True]]
+    assert found[0, 0] == 1.0
+
+
+def test_ten_thousand_items_are_one_call():
+    rng = np.random.default_rng(0)
+    n = rng.integers(50, 3_000_000, (10_000, 1))
+    c = rng.integers(0, 4, (10_000, 1))
+    k = np.unique(np.geomspace(1, 1e6, 50).round())
+    found = unbiased_pass_at_k(n, c, k)
+    assert found.shape == (10_000, k.size)
+    rises = np.diff(found, axis=1)
+    assert np.nanmin(rises) >= -1e-12
+    np.testing.assert_allclose(found[:, 0], (c / n)[:, 0], rtol=1e-12)
+
+
+def test_plug_in_keeps_small_rates_and_certain_ones():
+    assert plug_in_pass_at_k(1e-12, 10.0) == pytest.approx(1e-11, rel=1e-9)
+    assert plug_in_pass_at_k(np.array([0.0, 1.0]), 3.0).tolist() == [0.0, 1.0]
+    assert plug_in_pass_at_k(0.25, 3.0) == pytest.approx(1 - 0.75**3, rel=1e-15)
+
+
+def test_jeffreys_is_the_mean_of_its_posterior():
+    assert jeffreys_pass_at_k(50, 3, 1) == pytest.approx(beta(3.5, 47.5).mean(), rel=1e-14)
+
+
+@pytest.mark.parametrize(("a", "b", "k"), [(0.5, 30.0, 1000.0), (2.5, 0.4, 3.0), (40.0, 7.0, 2.0), (1.5, 9.0, 1e4)])
+def test_beta_pass_at_k_is_the_integral(a, b, k):
+    wanted, _ = quad(lambda p: (1 - p) ** k, 0, 1, weight="alg", wvar=(a - 1, b - 1), limit=400, epsabs=0.0)
+    wanted /= math.exp(betaln(a, b))
+    assert math.exp(log_beta_failure(a, b, k)) == pytest.approx(wanted, rel=1e-7)
+    assert beta_pass_at_k(a, b, k) == pytest.approx(1 - wanted, rel=1e-7)
+
+
+@pytest.mark.parametrize(("a", "b", "k"), [(0.5, 30.0, 10.0), (3.0, 2.0, 4.0), (1e-3, 1.0, 100.0), (30.0, 2e4, 500.0)])
+def test_variance_of_the_failure_is_that_of_draws(a, b, k):
+    draws = (1.0 - np.random.default_rng(1).beta(a, b, 400_000)) ** k
+    found = float(beta_failure_variance(a, b, k))
+    error = np.std((draws - draws.mean()) ** 2) / math.sqrt(draws.size)
+    assert abs(found - draws.var()) < 5.0 * error
+
+
+def test_a_tiny_shape_keeps_its_digits():
+    """To first order in a, log E[(1-p)^k] = -a (psi(b + k) - psi(b)), here -a times a harmonic number."""
+    harmonic = math.fsum(1.0 / j for j in range(1, 11))
+    assert log_beta_failure(1e-7, 1.0, 10.0) == pytest.approx(-1e-7 * harmonic, rel=1e-6)
+
+
+@settings(deadline=None, max_examples=100)
+@given(st.integers(1, 3000), st.data())
+def test_more_samples_or_more_right_ones_never_lower_it(n, data):
+    c = data.draw(st.integers(0, n))
+    k = data.draw(st.integers(1, n))
+    here = float(unbiased_pass_at_k(n, c, k))
+    assert 0.0 <= here <= 1.0
+    if c < n:
+        assert unbiased_pass_at_k(n, c + 1, k) >= here - 1e-12
+    if k < n:
+        assert unbiased_pass_at_k(n, c, k + 1) >= here - 1e-12
+
+
+N = 20_000
+
+
+def redrawn(known, a, b):
+    rng = np.random.default_rng(0)
+    a, b = np.full((N, 1), a), np.full((N, 1), b)
+    return known.redrawn(rng.beta(a, b), a, b, known.share(a, b), rng)[:, 0]
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "m"),
+    [(0.05, 50.0, 40.0), (0.02, 400.0, 40.0), (0.3, 300.0, 1000.0), (1e-8, 5.0, 7.0), (2.0, 3.0, 1.0), (0.5, 0.2, 3.0)],
+)
+def test_one_of_m_samples_was_right(a, b, m):
+    """The density is that of the Beta times ``1 - (1 - p)^m``, over its mean."""
+    all_fail = np.exp(betaln(a, b + m) - betaln(a, b))
+
+    def below(p):
+        return (betainc(a, b, p) - all_fail * betainc(a, b + m, p)) / (1.0 - all_fail)
+
+    assert kstest(redrawn(KnownAbove(0.0, np.array([m])), a, b), below).pvalue > 1e-3
+
+
+def test_above_a_floor():
+    a, b, floor = 0.3, 50.0, 0.01
+
+    def below(p):
+        return 1.0 - betaincc(a, b, p) / betaincc(a, b, floor)
+
+    assert kstest(redrawn(KnownAbove(floor, np.array([np.nan])), a, b), below).pvalue > 1e-3
+
+
+def test_a_rate_of_which_nothing_more_is_known_stays():
+    rates = np.array([[0.2, 0.0, 1.0]])
+    shapes, known = np.ones((1, 3)), KnownAbove(0.1, np.zeros(3))
+    found = known.redrawn(rates, shapes, shapes, known.share(shapes, shapes), np.random.default_rng(0))
+    np.testing.assert_array_equal(found, rates)
+
+
+A, B = np.array([[0.02, 0.5, 2.0, 0.3]]), np.array([[3.0, 60.0, 40.0, 0.4]])
+
+
+def test_no_samples_leave_what_there_is():
+    found = expected_variances(A, B, 20.0, np.array([0]))
+    np.testing.assert_allclose(found.within[0], beta_failure_variance(A, B, 20.0)[0], rtol=1e-12)
+    np.testing.assert_allclose(found.between[0], 0.0, atol=1e-30)
+
+
+def test_what_is_left_is_the_mean_over_simulated_samples():
+    rng = np.random.default_rng(0)
+    m, k, n = 7, 20.0, 400_000
+    found = expected_variances(A, B, k, np.array([m]))
+    rates = rng.beta(A[0], B[0], (n, 4))
+    counts = rng.binomial(m, rates)
+    left = beta_failure_variance(A + counts, B + m - counts, k)
+    np.testing.assert_allclose(found.within[0], left.mean(axis=0), atol=5 * (left.std(axis=0) / n**0.5).max())
+
+
+def test_between_is_the_spread_of_means_given_the_same_samples():
+    """Two draws of ability; average over the counts of the squared half-difference of their posterior means."""
+    a, b, m = np.array([[0.4], [1.2]]), np.array([[8.0], [7.0]]), 3
+    found = expected_variances(a, b, 1.0, np.array([0, m]))
+    means = (a / (a + b))[:, 0]
+    assert found.between[0, 0] == pytest.approx(means.var(), rel=1e-12)
+    # k = 1: the failure's mean is 1 - (a + c) / (a + b + m), so its spread shrinks like the means of the rates do
+    counts = np.arange(m + 1)
+    posterior = (a + counts) / (a + b + m)
+    weights = np.mean([betabinom(m, a[d, 0], b[d, 0]).pmf(counts) for d in (0, 1)], axis=0)
+    assert found.between[1, 0] == pytest.approx(weights @ posterior.var(axis=0), rel=1e-12)
+
+
+@pytest.mark.parametrize("m", [100, 1000, 10_000])
+def test_sums_with_steps_are_close_to_full_sums(m, monkeypatch):
+    quick = expected_variances(A, B, 100.0, np.array([m])).within
+    monkeypatch.setattr(
+        "itembank.scaling.pass_at_k.kernels.count_nodes", lambda m: (np.arange(m + 1.0), np.ones(m + 1))
+    )
+    np.testing.assert_allclose(quick, expected_variances(A, B, 100.0, np.array([m])).within, rtol=0.02)
+
+
+def test_weights_of_counts_sum_straight_lines():
+    for m in (0, 5, 88, 89, 1000, 12_345):
+        counts, weights = count_nodes(m)
+        assert weights.sum() == pytest.approx(m + 1)
+        assert weights @ counts == pytest.approx(m * (m + 1) / 2)
+
+
+def test_purchases_beat_every_other_way_of_spending_as_much():
+    rng = np.random.default_rng(2)
+    n_more = np.array([0, 1, 2, 4])
+    variances = np.sort(rng.random((4, 3)), axis=0)[::-1]
+    items, steps = best_purchases(variances, n_more)
+    at = np.zeros(3, dtype=int)
+    every = np.array(np.meshgrid(*[np.arange(4)] * 3)).reshape(3, -1)
+    costs = n_more[every].sum(axis=0)
+    left = variances[every, np.arange(3)[:, None]].sum(axis=0)
+    for item, step in zip(items, steps, strict=True):
+        at[item] = step
+        spent = n_more[at].sum()
+        assert variances[at, np.arange(3)].sum() <= left[costs <= spent].min() + 1e-12
+    assert at.tolist() == [3, 3, 3]
