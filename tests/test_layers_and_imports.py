@@ -163,7 +163,7 @@ def test_no_text_names_a_module_of_a_higher_floor():
 @pytest.mark.parametrize(
     ("code", "names"),
     [
-        ('import_module("itembank.pages.notebooks").pieces_of(result)', ["itembank.pages.notebooks"]),
+        ('import_module("itembank.pages.shown").pieces_of(result)', ["itembank.pages.shown"]),
         ('def show(name):\n    return import_module(f"itembank.{name}")', ["itembank."]),
         ('"itembank." + name', ["itembank."]),
         ('KERNEL = "itembank.calibration.fits:fit"', ["itembank.calibration.fits:fit"]),

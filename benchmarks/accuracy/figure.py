@@ -7,7 +7,7 @@ import polars as pl
 from benchmarks.accuracy.study import P1_SELECTIONS, SIZES
 from benchmarks.accuracy.summary import STRATEGIES
 from itembank.pages.blocks import Chart, Data
-from itembank.pages.panels import across, ends, marked, panels
+from itembank.pages.grammar import across, ends, marked, panels
 from itembank.pages.theme import points
 
 COLOURS = ("@muted", "@other", "@main")

@@ -10,7 +10,7 @@ from benchmarks.panel.goals import COVERAGE
 from benchmarks.panel.table import NAMES
 from itembank.estimation.typicality import FLAGGED
 from itembank.pages.blocks import Chart, Data
-from itembank.pages.panels import across, beside, ends, in_order, marked, panel, panels, ruled
+from itembank.pages.grammar import across, beside, ends, in_order, marked, panel, panels, ruled
 from itembank.pages.theme import count, level_words, percent
 
 LEVEL = 0.95

@@ -6,8 +6,7 @@ from pathlib import Path
 import polars as pl
 
 from itembank.pages.blocks import Chart, Data
-from itembank.pages.charts import Spec
-from itembank.pages.panels import across, beside, ends, marked, panel
+from itembank.pages.grammar import Spec, across, beside, ends, marked, panel
 
 WAYS = {
     "published": ("@muted", "published objective"),

@@ -9,8 +9,7 @@ from benchmarks.rivals.fits import Row
 from benchmarks.rivals.floors import Floors
 from benchmarks.rivals.growth import floor_of
 from itembank.pages.blocks import Chart, Data
-from itembank.pages.charts import layers
-from itembank.pages.panels import across, marked
+from itembank.pages.grammar import across, layers, marked
 
 FIVE, ONE = "itembank, 5 abilities", "itembank, 1 ability"
 APART = 1.15

@@ -6,8 +6,7 @@ import numpy as np
 import polars as pl
 
 from itembank.pages.blocks import Chart, Data
-from itembank.pages.charts import layers
-from itembank.pages.panels import across, ends, in_order, marked, ruled
+from itembank.pages.grammar import across, ends, in_order, layers, marked, ruled
 from itembank.pages.theme import percent
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)

@@ -10,7 +10,7 @@ from itembank.pages.paper_charts import (
     task_costs_chart,
 )
 from itembank.pages.pass_at_k_page import pass_at_k_chart
-from itembank.pages.prediction_charts import prediction_chart
+from itembank.pages.prediction_study_page import prediction_chart
 from itembank.pages.pretraining_charts import (
     ability_chart,
     decision_chart,

@@ -2,15 +2,17 @@
 
 import dataclasses
 import json
+from importlib import import_module
 
 import numpy as np
 import polars as pl
 import pytest
 
+from itembank.auditing.item_audit import audit_items
 from itembank.bank.bank_files import load_bank, save_bank
 from itembank.banks import note, start
 from itembank.irt.family_names import FAMILIES
-from itembank.pages import bank_audit, bank_items, bank_page
+from itembank.pages import bank_items, bank_page
 from itembank.pages.blocks import Chart
 from itembank.planning.accuracy import Accuracy
 from itembank.planning.precision import PrecisionCurve
@@ -98,14 +100,16 @@ def test_many_items_are_counted_in_cells_and_all_stand_in_the_table(bank, monkey
 
 def test_a_large_bank_is_audited_by_models_spread_evenly(monkeypatch):
     bank = make_bank(n_models=60, n_items=12)
-    monkeypatch.setattr(bank_audit, "MOST_CELLS", 600)
-    rows_taken = bank_audit.evenly_by_score(bank, 50)
+    module = import_module("itembank.pages.bank_page")
+    monkeypatch.setattr(module, "MOST_CELLS", 600)
+    rows_taken = module.evenly_by_score(bank, 50)
     scores = bank.best_known_scores[:, -1]
     assert rows_taken.size == 50
     assert {scores.min(), scores.max()} <= set(scores[rows_taken])
-    responses, note_of_it = bank_audit._audited(bank)
-    assert responses.n_models == 50
-    assert "by 50 models of 60" in note_of_it
+    asked = []
+    monkeypatch.setattr(module, "audit_items", lambda given, **rest: asked.append(given) or audit_items(given, **rest))
+    module.audit_section(bank)
+    assert asked[0].n_models == 50
 
 
 def test_models_are_drawn_over_time_by_size_and_maker_where_their_table_says_so(bank):

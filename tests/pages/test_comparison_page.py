@@ -5,10 +5,8 @@ from itembank.comparison.compare import compare
 from itembank.comparison.comparison_spec import ComparisonSpec
 from itembank.irt.bernoulli import probability
 from itembank.pages.blocks import Chart
-from itembank.pages.comparison_charts import MOST_MODELS
-from itembank.pages.comparison_items import deciding_items
-from itembank.pages.comparison_page import comparison_page
-from itembank.pages.comparison_pairs import PairFinding, pair_number, probability_words, square
+from itembank.pages.comparison_charts import MOST_MODELS, PairFinding, pair_number, probability_words, square
+from itembank.pages.comparison_page import comparison_page, deciding_items
 from itembank.responses.responses import ResponseMatrix
 from tests.bank.banks import make_bank
 from tests.pages.reading import answers, cautions, check_charts, lead_text, of_kind, table

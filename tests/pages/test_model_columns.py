@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from itembank.pages.model_columns import date_column, group_columns, iso_day, size_column
+from itembank.pages.bank_models import date_column, group_columns, iso_day, size_column
 
 IDS = ["a", "b", "c"]
 

@@ -7,8 +7,7 @@ import pytest
 
 from itembank.errors import MissingDependencyError, ParameterError
 from itembank.pages.blocks import Chart, Data
-from itembank.pages.charts import layers
-from itembank.pages.panels import across, marked, panels
+from itembank.pages.grammar import marks, number, panels, picture
 from itembank.pages.pictures import SHARPNESS, WIDTH
 from itembank.pages.theme import ONE_MAIN
 
@@ -16,11 +15,11 @@ SIGNATURES = {"png": b"\x89PNG", "svg": b"<svg", "pdf": b"%PDF"}
 
 
 def drawn(name="a panel", title="Ten points", **choices):
-    parts = marked("point", {"x": across("x", name), "y": across("y", "Height")})
+    parts = marks("point", number("x", name), number("y", "Height"))
     data = Data(
         "points", {"x": list(range(10)), "y": [k**2 for k in range(10)], "panel": [name] * 10, "place": [0] * 10}
     )
-    spec = choices.pop("spec", None) or layers(parts, height=200, **choices)
+    spec = choices.pop("spec", None) or picture(parts, height=200, **choices)
     return Chart(title, spec, (data,), "Ten points.", note="Each is a square.")
 
 
@@ -54,7 +53,7 @@ def test_title_note_and_what_a_menu_stands_at_are_in_the_picture(tmp_path):
 
 @pytest.mark.parametrize("name", ["$\\frac{1}$", "a_b^c \\{", "数学", "'+alert(1)+'"])
 def test_names_from_strangers_are_shown_as_they_are(tmp_path, name):
-    spec = panels("panel", "place", marked("point", {"x": across("x", name), "y": across("y")}), most=1)
+    spec = panels("panel", "place", marks("point", number("x", name), number("y")), most=1)
     for one in (drawn(name), drawn(name, title=name, spec=spec)):
         text = one.save(tmp_path / "f.svg").read_text(encoding="utf-8")
         assert name.replace("'", "&apos;") in text or name in text

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from itembank.errors import ParameterError
-from itembank.pages.prediction_charts import KINDS, prediction_chart
+from itembank.pages.prediction_study_page import KINDS, prediction_chart
 from itembank.studies.prediction.assessors import Assessor
 from itembank.studies.prediction.error_curves import errors_by
 from itembank.studies.run import run_prediction

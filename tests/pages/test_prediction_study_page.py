@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from itembank.pages.blocks import Chart
-from itembank.pages.study_folder import study_folder_page
+from itembank.pages.prediction_study_page import study_folder_page
 from itembank.studies.prediction.assessors import Assessor
 from itembank.studies.run import run_prediction
 from tests.pages.reading import answers, check_charts, column, of_kind

@@ -5,8 +5,14 @@ import pytest
 
 from itembank.bank.banks import Bank
 from itembank.estimation.estimate import estimate
-from itembank.pages.quickstart import STRATEGIES, FlaggedErrors, QuickstartResult, Round, StrategyErrors
-from itembank.pages.quickstart_page import quickstart_page
+from itembank.pages.quickstart import (
+    STRATEGIES,
+    FlaggedErrors,
+    QuickstartResult,
+    Round,
+    StrategyErrors,
+    quickstart_page,
+)
 from itembank.planning.select import select
 from itembank.responses.score_names import OVERALL
 from tests.bank.banks import make_bank

@@ -13,8 +13,8 @@ import pytest
 
 from itembank.errors import MissingDependencyError, ParameterError
 from itembank.pages.blocks import Answer, Caution, Chart, Column, Data, Facts, Section, Table, Text
+from itembank.pages.pictures import chart_script
 from itembank.pages.render import Page, cell, page_html
-from itembank.pages.runtime import chart_script
 from itembank.pages.theme import ONE_MAIN
 
 HOSTILE = "</script><script>alert(1)</script>\u202e"

@@ -4,7 +4,7 @@ import pytest
 
 from itembank.errors import ParameterError
 from itembank.pages.blocks import Chart
-from itembank.pages.study_numbers import IN_COLOUR, OTHERS, StudyNumbers
+from itembank.pages.study_charts import IN_COLOUR, OTHERS, StudyNumbers
 from itembank.pages.study_page import study_page
 from tests.pages.reading import answers, cautions, check_charts, lead_text, of_kind
 from tests.pages.test_study_charts import METHODS, make_estimates, study

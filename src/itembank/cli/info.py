@@ -130,7 +130,7 @@ def _draw(bank: "Bank", selection: Path | None, path: Path) -> None:
 
 def _about(bank: "Bank") -> dict[str, Any]:
     """Facts on the whole bank."""
-    from itembank.pages.ability_axis import AbilityAxis  # noqa: PLC0415
+    from itembank.pages.bank_items import AbilityAxis  # noqa: PLC0415
     from itembank.responses.prompts import prompts_in_words  # noqa: PLC0415
 
     calibration, asked = bank.calibration, prompts_in_words(bank.responses.items)

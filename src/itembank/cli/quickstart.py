@@ -76,7 +76,7 @@ def _print(result: "QuickstartResult", n_items: int, output_format: str) -> None
 def _write_page(result: "QuickstartResult", path: Path) -> None:
     """Write the page and say where it is; without what it needs, say so."""
     from itembank.errors import MissingDependencyError  # noqa: PLC0415
-    from itembank.pages.quickstart_page import quickstart_page  # noqa: PLC0415
+    from itembank.pages.quickstart import quickstart_page  # noqa: PLC0415
 
     try:
         write_report(quickstart_page(result, command=typed_command()), path)

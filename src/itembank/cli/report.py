@@ -98,7 +98,7 @@ def command(
 
 
 def _of_study(folder: Path, known: Mapping[str, str]) -> "Page":
-    from itembank.pages.study_folder import study_folder_page  # noqa: PLC0415
+    from itembank.pages.prediction_study_page import study_folder_page  # noqa: PLC0415
 
     return study_folder_page(folder, **known)
 

@@ -128,7 +128,7 @@ def _show(report: Path | None, folder: Path) -> None:
 
 
 def _page(folder: Path, typed: str) -> "Page":
-    from itembank.pages.study_folder import study_folder_page  # noqa: PLC0415
+    from itembank.pages.prediction_study_page import study_folder_page  # noqa: PLC0415
 
     return study_folder_page(folder, command=typed)
 

@@ -5,7 +5,7 @@ from .estimates_page import estimates_page as estimates_page
 from .pass_at_k_page import pass_at_k_page as pass_at_k_page
 from .prediction_study_page import prediction_study_page as prediction_study_page
 from .pretraining_page import pretraining_page as pretraining_page
-from .quickstart_page import quickstart_page as quickstart_page
+from .quickstart import quickstart_page as quickstart_page
 from .render import Page as Page
 from .session_page import session_page as session_page
 from .study_page import study_page as study_page

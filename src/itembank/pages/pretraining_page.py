@@ -6,8 +6,7 @@ import numpy as np
 import polars as pl
 
 from itembank.errors import shown
-from itembank.pages.blocks import Answer, Answers, Block, Caution, Chart, Column, Data, Section, Table, Text
-from itembank.pages.common import Pair, columns_of, plural
+from itembank.pages.blocks import Answer, Answers, Block, Caution, Chart, Column, Section, Table, Text
 from itembank.pages.pretraining_charts import (
     LAW_WORDS,
     ability_chart,
@@ -17,7 +16,7 @@ from itembank.pages.pretraining_charts import (
     held_out_chart,
 )
 from itembank.pages.render import Page
-from itembank.pages.theme import compute, count, interval_words, level_words, percent, points
+from itembank.pages.theme import compute, count, interval_words, level_words, percent, plural, points
 from itembank.scaling.pretraining.held_out_results import HeldOutForecasts
 from itembank.scaling.pretraining.law_results import PretrainingLaw
 
@@ -46,7 +45,14 @@ def pretraining_page(law: PretrainingLaw, *, name: str = "", title: str = "", co
         kind="Pre-training forecast",
         lead=(*_lead(law, name, leading), *_cautions(law, name, rows)),
         sections=tuple(_sections(law, name, rows)),
-        provenance=_provenance(law, name),
+        provenance=(
+            ("Law shown", LAW_WORDS.get(name, name)),
+            ("Laws fitted", ", ".join(LAW_WORDS.get(one, one) for one in law.names)),
+            ("Models", f"{count(len(law.model_ids))}, of them {count(int(law.is_final.sum()))} finished"),
+            ("Recipes and scenarios", f"{len(law.recipes)} and {len(law.scenarios)}"),
+            ("Target", compute(law.target_flops)),
+            ("Level", level_words(law.level)),
+        ),
         command=command,
     )
 
@@ -160,32 +166,29 @@ def _forecasts(law: PretrainingLaw, rows: Rows) -> Table:
         Column("score", "Score", "percent"),
         Column("low", f"{level_words(law.level)} from", "percent"),
         Column("high", "to", "percent"),
-        Column("beyond", "Beyond", "number", digits=1, explanation="Compute over that of the recipe's largest run"),
+        Column("beyond", "Beyond", "number", 1, "Compute over that of the recipe's largest run"),
         Column("n_sizes", "Sizes", "count", explanation="Finished models of the recipe"),
-        Column("residual", "Residual (points)", "number", explanation="Root mean square at the sizes fitted"),
+        Column("residual", "Residual (points)", "number", 1, "Root mean square at the sizes fitted"),
         Column("note", "Note"),
     )
-    values = columns_of(rows, columns)
-    values["residual"] = [100.0 * value for value in values["residual"]]
-    return Table(f"Forecasts at {compute(law.target_flops)}", Data("forecasts", values), columns)
+    rows = [row | {"residual": 100.0 * row["residual"]} for row in rows]
+    return Table.of(f"Forecasts at {compute(law.target_flops)}", "forecasts", rows, columns)
 
 
 def _comparison(law: PretrainingLaw) -> Table:
     columns = (
         Column("law", "Law"),
-        Column("mean_absolute_error", "Mean error (points)", "number", digits=2),
-        Column("mean_error", "Bias (points)", "number", digits=2, explanation="Negative: forecasts were too low"),
-        Column("coverage", "Held", "percent", explanation="Share of intervals that held the score, before widening"),
-        Column("width", "Width (points)", "number", explanation="Mean width of the intervals before widening"),
-        Column("widening", "Widened by", "number", digits=2, explanation="Factor on the intervals of forecasts"),
+        Column("mean_absolute_error", "Mean error (points)", "number", 2),
+        Column("mean_error", "Bias (points)", "number", 2, "Negative: forecasts were too low"),
+        Column("coverage", "Held", "percent", 1, "Share of intervals that held the score, before widening"),
+        Column("width", "Width (points)", "number", 1, "Mean width of the intervals before widening"),
+        Column("widening", "Widened by", "number", 2, "Factor on the intervals of forecasts"),
         Column("decision_accuracy", "Right decisions", "percent"),
         Column("n_forecasts", "Forecasts", "count"),
     )
-    rows = law.comparison()
-    values = columns_of(rows, columns)
-    for name in ("mean_absolute_error", "mean_error", "width"):
-        values[name] = [100.0 * value for value in values[name]]
-    return Table("What laws were worth on the sizes held out", Data("laws", values), columns)
+    in_points = ("mean_absolute_error", "mean_error", "width")
+    rows = [row | {name: 100.0 * row[name] for name in in_points} for row in law.comparison()]
+    return Table.of("What laws were worth on the sizes held out", "laws", rows, columns)
 
 
 def _held_out(held_out: HeldOutForecasts) -> Table:
@@ -193,7 +196,7 @@ def _held_out(held_out: HeldOutForecasts) -> Table:
         Column("scenario", "Scenario", has_menu=True),
         Column("recipe", "Recipe", has_menu=True),
         Column("law", "Law", has_menu=True),
-        Column("beyond", "Beyond", "number", digits=1, explanation="Compute of the forecast over the largest fitted"),
+        Column("beyond", "Beyond", "number", 1, "Compute of the forecast over the largest fitted"),
         Column("score", "Forecast", "percent"),
         Column("low", "from", "percent"),
         Column("high", "to", "percent"),
@@ -201,10 +204,8 @@ def _held_out(held_out: HeldOutForecasts) -> Table:
         Column("error", "Error (points)", "number"),
         Column("is_covered", "Held", "flag", has_menu=True),
     )
-    table = held_out.table.with_columns(pl.col("error") * 100.0)
-    return Table(
-        "Every forecast of a size held out", Data("held-out", {one.name: table[one.name] for one in columns}), columns
-    )
+    rows = held_out.table.with_columns(pl.col("error") * 100.0)
+    return Table.of("Every forecast of a size held out", "held-out", rows, columns)
 
 
 def _decisions(held_out: HeldOutForecasts) -> tuple[Chart | Table, ...]:
@@ -216,16 +217,4 @@ def _decisions(held_out: HeldOutForecasts) -> tuple[Chart | Table, ...]:
         Column("decision_accuracy", "Right decisions", "percent"),
         Column("n_recipes", "Recipes", "count"),
     )
-    data = Data("decisions", {one.name: table[one.name] for one in columns})
-    return (decision_chart(table), Table("Decisions by scenario", data, columns))
-
-
-def _provenance(law: PretrainingLaw, name: str) -> tuple[Pair, ...]:
-    return (
-        ("Law shown", LAW_WORDS.get(name, name)),
-        ("Laws fitted", ", ".join(LAW_WORDS.get(one, one) for one in law.names)),
-        ("Models", f"{count(len(law.model_ids))}, of them {count(int(law.is_final.sum()))} finished"),
-        ("Recipes and scenarios", f"{len(law.recipes)} and {len(law.scenarios)}"),
-        ("Target", compute(law.target_flops)),
-        ("Level", level_words(law.level)),
-    )
+    return (decision_chart(table), Table.of("Decisions by scenario", "decisions", table, columns))

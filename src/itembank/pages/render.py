@@ -4,7 +4,7 @@ import base64
 import hashlib
 import json
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Any
 from itembank.errors import ParameterError, missing_package, visible
 from itembank.files.atomic import check_destination, write_text
 from itembank.pages.blocks import Block, Chart, Column, Data, Section, Table
-from itembank.pages.looks import COLOURS, chart_config, style_variables
-from itembank.pages.plain import plain_columns, plain_spec
-from itembank.pages.runtime import PACKAGES, chart_script, packed
+from itembank.pages.pictures import FORMATS, PACKAGES, chart_script, packed, plain_columns, plain_spec
+from itembank.pages.theme import COLOURS, chart_config, style_variables
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -69,16 +68,34 @@ class Page:
         """
         return page_html(self)
 
+    @property
+    def charts(self) -> tuple[Chart, ...]:
+        """The charts of the page in reading order, each of which can be saved as a picture."""
+        return tuple(one for one in self.blocks() if isinstance(one, Chart))
+
+    def blocks(self) -> Iterator[Block]:
+        """Go through the blocks of the page in reading order."""
+        yield from self.lead
+        for section in self.sections:
+            yield from section.blocks
+
     def save(self, path: str | Path) -> Path:
-        """Write the page, whole or not at all, and return where.
+        """Write the page as HTML, or its first chart as a picture, whole or not at all, and return where.
 
         Raises
         ------
         ParameterError
-            For a name that does not end in .html or .htm.
+            For a name that ends in something else than .html, .htm, .png, .svg or .pdf, and for a picture of a page
+            without charts.
         MissingDependencyError
             Without what the extra 'report' installs.
         """
+        if Path(path).suffix.lower().lstrip(".") in FORMATS:
+            if not self.charts:
+                raise ParameterError(
+                    f"the page {self.title!r} has no chart to save as {Path(path).name!r}: save .html."
+                )
+            return self.charts[0].save(path)
         path = check_page_destination(path)
         write_text(path, self.html())
         return path
@@ -115,6 +132,11 @@ class Gathered:
         """Return the place of a chart among charts, or of a table among tables."""
         among: list[Any] = self.charts if isinstance(block, Chart) else self.tables
         return next(k for k, one in enumerate(among) if one is block)
+
+    def take(self, data: Data) -> None:
+        """Keep what a chart or a table shows."""
+        if self.data.setdefault(data.name, data) is not data:
+            raise ParameterError(f"every data of a page needs its own name; {data.name!r} came twice.")
 
 
 def page_html(page: Page) -> str:
@@ -226,32 +248,21 @@ def _asset(name: str) -> str:
 
 def _gather(page: Page) -> Gathered:
     gathered = Gathered({}, [], [])
-    for block in _blocks(page):
+    for block in page.blocks():
         _take(block, gathered)
     return gathered
-
-
-def _blocks(page: Page) -> Iterable[Block]:
-    yield from page.lead
-    for section in page.sections:
-        yield from section.blocks
 
 
 def _take(block: Block, gathered: Gathered) -> None:
     if isinstance(block, Chart):
         gathered.charts.append(block)
         for data in block.data:
-            _take_data(data, gathered)
+            gathered.take(data)
         if block.table is not None:
             _take(block.table, gathered)
     elif isinstance(block, Table):
         gathered.tables.append(block)
-        _take_data(block.data, gathered)
-
-
-def _take_data(data: Data, gathered: Gathered) -> None:
-    if gathered.data.setdefault(data.name, data) is not data:
-        raise ParameterError(f"every data of a page needs its own name; {data.name!r} came twice.")
+        gathered.take(block.data)
 
 
 def _for_script(gathered: Gathered) -> dict[str, Any]:
