@@ -8,8 +8,7 @@ import pytest
 
 from itembank.auditing.item_audit_names import REASONS
 from itembank.diagnostics import audit_items
-from itembank.pages import audit_page
-from itembank.pages.audit_page import TONES
+from itembank.pages.audit_page import TONES, audit_page
 from itembank.pages.blocks import Chart, Table
 from itembank.pages.pictures import coloured
 from itembank.responses.responses import ResponseMatrix
