@@ -108,7 +108,7 @@ def test_a_page_without_charts_is_no_picture(estimates, tmp_path):
 
 
 def test_charts_alone_are_a_page_and_a_notebook_keeps_their_table():
-    result = dimensionality(make_bank().responses, candidates=())
+    result = dimensionality(make_bank().responses, candidates=(1,))
     page = ib.show(result)
     assert page.title == page.charts[0].title == dimensionality_chart(result).title
     assert result._repr_html_().startswith("<table><caption>")

@@ -103,17 +103,16 @@ def items_table(audit: ItemAudit, table: pl.DataFrame, caption: str, note: str =
         known = known.drop("scenario")
     found = {"item": table["item_id"], **known.to_dict()}
     if "text" in table.columns:
-        texts = [text if text is None else _shortened(text) for text in table["text"].to_list()]
+        texts = [
+            text if text is None or len(text) <= LONGEST_TEXT else f"{text[:LONGEST_TEXT]}…"
+            for text in table["text"].to_list()
+        ]
         found["text"] = pl.Series(texts, dtype=pl.String)
     data = Data("audit", {name: one for name, one in found.items() if not one.null_count() == one.len() > 0})
     words = f"In the order of {audit.order}. Answers alone were looked at: a person has to read what is flagged. "
     if "text" not in data.columns:
         words += "No texts of items are shown, for none were given: itembank import --items FILE takes them in. "
     return Table(caption, data, tuple(one for one in COLUMNS if one.name in data.columns), note=words + note)
-
-
-def _shortened(text: str) -> str:
-    return text if len(text) <= LONGEST_TEXT else f"{text[:LONGEST_TEXT]}…"
 
 
 def _chart(audit: ItemAudit, table: Table | None) -> Chart:

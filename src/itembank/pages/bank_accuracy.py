@@ -6,7 +6,7 @@ import numpy as np
 
 from itembank.bank.banks import Bank
 from itembank.pages.blocks import Answer, Block, Chart, Column, Data, Section, Table, Text
-from itembank.pages.grammar import PRECISE, equal, equals, marks, number, of, picture, score, span, tips, when
+from itembank.pages.grammar import PRECISE, Spec, equal, equals, marks, number, of, picture, score, span, tips, when
 from itembank.pages.theme import count, level_words, percent, plural, points, unit_words
 from itembank.planning.accuracy import Accuracy, can_be_measured
 
@@ -117,7 +117,7 @@ def _precision_chart(found: Accuracy) -> Chart:
         items=("Items", ",d"), half_width=("Half-width", ".2f"), error=("Mean error", ".2f"), coverage=("Held", ".0%")
     )
     lines = (("half_width", "@main", "± interval"), ("error", "@other", "mean error"))
-    label = {"align": "left", "dx": 8, "fontWeight": 600, "where": equals("items", last)}
+    label: Spec = {"align": "left", "dx": 8, "fontWeight": 600, "where": equals("items", last)}
     spec = picture(
         marks("rule", x, span(y, "error_low", "error_high"), color="@other"),
         (marks("line", x, of(y, one), tip=tip, color=tone, point={"color": tone}) for one, tone, _ in lines),

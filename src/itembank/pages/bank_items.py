@@ -352,7 +352,7 @@ def information_chart(bank: Bank, *, selection: Selection | None = None) -> Char
     x = number("ability", f"{kind} (calibration models' standard deviations)", scale=along)
     up = {"domain": [top / 3e3, 2.0 * top], "nice": False}
     y = number("information", "Test information", "~g", log=True, scale=up)
-    legend = {"columns": 3, "labelLimit": 260, "symbolType": "stroke"}
+    legend: Spec = {"columns": 3, "labelLimit": 260, "symbolType": "stroke"}
     color = shade("line", {one: tone for one, (tone, _) in lines.items()}, **legend)
     curves = marks("line", x, y, color=color, clip=True)
     ticks = marks("tick", of(x, "place"), {"value": 352}, data="models", color="@muted", size={"value": 10})

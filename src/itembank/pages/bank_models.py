@@ -238,7 +238,7 @@ def _by_size(past: Past, size: Numbers, table: Table | None) -> Chart:
     band = quartiles_along(np.log(values) if is_log else values, scores)
     place = np.exp(band.pop("place")) if is_log else band.pop("place")
     bands = Data("by_size", {"size": place, **band})
-    billions = {"labelSeparation": 8, "labelExpr": "replace(datum.label, 'G', 'B')"}
+    billions: Spec = {"labelSeparation": 8, "labelExpr": "replace(datum.label, 'G', 'B')"}
     scale = {"nice": False} if is_log else {"zero": False}
     x = number("size", size.name, "~s", log=is_log, scale=scale, tickCount=6, **billions)
     tip = tips(model="Model", size=(size.name, ".3s"), score=("Score", ".1%"))
@@ -287,8 +287,8 @@ def _by_group(past: Past, place: int) -> Chart:
     rest = f" The {MOST_GROUPS} with the most models, of {count(names.size)}." if names.size > MOST_GROUPS else ""
     note = f"Blue: the best model; black: the middle one; bar: the middle half; line: all.{rest}"
     heads = (("best", "Best"), ("middle", "Middle"), ("low", "Lower quarter"), ("least", "Least"))
-    columns = (Column("group", group.name), Column("n", "Models", "count"))
-    columns += tuple(Column(one, head, "percent") for one, head in heads)
+    numbers = (Column(one, head, "percent") for one, head in heads)
+    columns = (Column("group", group.name), Column("n", "Models", "count"), *numbers)
     return Chart(title, spec, (data,), words, Table(f"Scores by {group.name}", data, columns, MOST_GROUPS), note)
 
 

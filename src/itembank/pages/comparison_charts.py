@@ -9,7 +9,7 @@ import numpy as np
 from itembank.comparison.comparisons import Comparison
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.pages.blocks import Chart, Column, Data, Table
-from itembank.pages.grammar import cells, marks, nominal, number, picture, ramp, ruled, shade, span, tips, when
+from itembank.pages.grammar import Spec, cells, marks, nominal, number, picture, ramp, ruled, shade, span, tips, when
 from itembank.pages.theme import level_words, plural, points
 
 SURE = 0.995
@@ -236,7 +236,7 @@ def order_chart(comparison: Comparison, table: Table) -> Chart:
         looks="Answered",
     )
     fill = {**color, "condition": {"test": "datum.looks === 'unlike past models'", "value": "@paper"}}
-    look = {"filled": True, "size": 55, "opacity": 1, "strokeWidth": 1.5}
+    look: Spec = {"filled": True, "size": 55, "opacity": 1, "strokeWidth": 1.5}
     spec = picture(
         ruled("x", 0.0),
         marks("rule", span(x), y, tip=tip, color=color, strokeWidth=2.5, opacity=0.5),
@@ -297,7 +297,7 @@ def matrix_chart(comparison: Comparison, target: int) -> Chart:
         f"{names[k]} better than {names[k + 1]}: {chances[k, k + 1]:.2f}" for k in range(min(len(names) - 1, 5))
     )
     step = int(np.clip(620 // max(len(names), 1), 15, 54))
-    places = [nominal(one, f"{one}_place", labelLimit=130) for one in ("column", "row")]
+    x, y = ({**nominal(one, f"{one}_place", labelLimit=130), "scale": {"padding": 0}} for one in ("column", "row"))
     tip = tips(
         row="Row",
         column="Column",
@@ -307,7 +307,8 @@ def matrix_chart(comparison: Comparison, target: int) -> Chart:
     )
     dark = "datum.tied !== 'tied' && (datum.probability < 0.12 || datum.probability > 0.88)"
     spec = cells(
-        *({**one, "scale": {"padding": 0}} for one in places),
+        x,
+        y,
         ramp("probability", "Probability that the row is better", legend={"format": ".0%"}, domain=[0, 1]),
         tip,
         step=(step, step),

@@ -1,6 +1,7 @@
 """The page of a comparison: which of two models is better, or the order of many and who is tied."""
 
 import warnings
+from typing import Any
 
 import numpy as np
 
@@ -11,7 +12,6 @@ from itembank.comparison.comparisons import Comparison
 from itembank.errors import DataWarning, shown
 from itembank.estimation.estimand_names import ESTIMANDS_IN_WORDS, RUN
 from itembank.estimation.observations import known_items
-from itembank.numerics.arrays import FloatArray
 from itembank.pages.blocks import (
     Answer,
     Answers,
@@ -90,10 +90,27 @@ def comparison_page(
     chosen = "all answered" if selection is None else f"{plural(selection.n_items, 'item')} by {selection.method}"
     meaning = f"{level_words(spec.level)}, {comparison.interval_kind}, of {ESTIMANDS_IN_WORDS[spec.estimand]}"
     how = (("Items compared on", chosen), ("Differences by", comparison.method), ("Intervals", meaning))
+    found: list[Block] = []
+    if comparison.flagged_models:
+        found.append(
+            Caution(
+                f"{shown(comparison.flagged_models)} answered unlike past models: take intervals of differences with "
+                "such a model with care."
+            )
+        )
+    if comparison.interval_kind == "classical":
+        found.append(
+            Caution(
+                "Past models could not tell how large errors are here: the intervals take the items as a random sample."
+            )
+        )
+    if comparison.spec.estimand != RUN:
+        found.append(Text(f"Differences are of {ESTIMANDS_IN_WORDS[comparison.spec.estimand]}."))
+    found += [Caution(f"{text[0].upper()}{text[1:]}.") for text in comparison.notes_on_items()]
     return Page(
         title=title or (f"{first.better} against {first.worse}" if is_pair else f"{len(order)} models in order"),
         kind="Comparison" if is_pair else "Ranking",
-        lead=(*lead, *_cautions(comparison)),
+        lead=(*lead, *found),
         sections=sections,
         provenance=(*made_from, *how),
         command=command,
@@ -142,27 +159,6 @@ def _ranking_lead(comparison: Comparison, target: int) -> tuple[Block, ...]:
     return (Text(lead_words(comparison, target)), answers)
 
 
-def _cautions(comparison: Comparison) -> tuple[Block, ...]:
-    found: list[Block] = []
-    if comparison.flagged_models:
-        found.append(
-            Caution(
-                f"{shown(comparison.flagged_models)} answered unlike past models: take intervals of differences with "
-                "such a model with care."
-            )
-        )
-    if comparison.interval_kind == "classical":
-        found.append(
-            Caution(
-                "Past models could not tell how large errors are here: the intervals take the items as a random sample."
-            )
-        )
-    if comparison.spec.estimand != RUN:
-        found.append(Text(f"Differences are of {ESTIMANDS_IN_WORDS[comparison.spec.estimand]}."))
-    found += [Caution(f"{text[0].upper()}{text[1:]}.") for text in comparison.notes_on_items()]
-    return tuple(found)
-
-
 def _pair_sections(comparison: Comparison, pair: PairFinding) -> tuple[Section, ...]:
     if len(comparison.targets) < 3:  # the overall score, and an only scenario whose score it is
         return ()
@@ -190,7 +186,7 @@ def _pairs_table(comparison: Comparison, target: int) -> Table:
     numbers = [pair_number(comparison, one, other) for k, one in enumerate(order) for other in order[k + 1 :]]
     found = [PairFinding.of(comparison, number, target) for number in numbers]
     in_points = ("difference", "low", "high", "detectable")
-    rows = {name: [100.0 * float(getattr(one, name)) for one in found] for name in in_points}
+    rows: dict[str, Any] = {name: [100.0 * float(getattr(one, name)) for one in found] for name in in_points}
     rows |= {name: [getattr(one, name) for one in found] for name in ("better", "worse", "probability", "n_items")}
     rows |= {"clear": [one.is_clear for one in found], "p_holm": comparison.tests.p_holm[numbers, target]}
     level = level_words(comparison.spec.level)
@@ -229,7 +225,12 @@ def deciding_items(
         known = known_items(bank, responses, selection, ignore_unknown=True)
         both = known.take(models=known.model_indices(pair))
         compared = ComparedModels.create(bank, both, selection, target)
-    contribution = 100.0 * _contributions(compared)
+    observations, scenarios = compared.observations, compared.scenarios()
+    difference = observations.responses[0] - observations.responses[1]
+    weights = np.where(np.isnan(difference), 0.0, observations.weights)
+    totals = np.bincount(scenarios, weights=weights, minlength=compared.bank.targets.n_scenarios)[scenarios]
+    share = np.divide(weights, totals, out=np.zeros_like(weights), where=totals > 0.0)
+    contribution = 100.0 * compared.target_weights()[0][scenarios] * share * np.nan_to_num(difference)
     table = bank.items[compared.observations.positions.tolist()]
     easy = table["mean_response"].to_numpy()
     # of items with equal say, hard ones that the first model got right and easy ones that it got wrong come first
@@ -246,16 +247,6 @@ def deciding_items(
     }
     chosen = {name: [values[k] for k in order.tolist()] for name, values in columns.items()}
     return Data("deciding", {**chosen, "first": answers[0], "second": answers[1]})
-
-
-def _contributions(compared: ComparedModels) -> FloatArray:
-    observations, scenarios = compared.observations, compared.scenarios()
-    difference = observations.responses[0] - observations.responses[1]
-    weights = np.where(np.isnan(difference), 0.0, observations.weights)
-    totals = np.bincount(scenarios, weights=weights, minlength=compared.bank.targets.n_scenarios)[scenarios]
-    share = np.divide(weights, totals, out=np.zeros_like(weights), where=totals > 0.0)
-    result: FloatArray = compared.target_weights()[0][scenarios] * share * np.nan_to_num(difference)
-    return result
 
 
 def _deciding_section(items: Data, pair: tuple[str, str], target: str) -> Section:

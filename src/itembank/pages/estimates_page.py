@@ -57,25 +57,10 @@ def many_lead(made: Estimated) -> Answers:
 
 def many_sections(made: Estimated) -> Iterator[Section]:
     """Yield the sections of many models."""
-    data = _models(made)
-    blocks: list[Block] = [_chart(made, data), _table(data, has_missing=bool(np.any(made.estimates.n_missing)))]
-    yield Section("All models", tuple(blocks))
-    table = _scenario_table(made)
-    if table is not None:
-        yield Section("Scenario by scenario", (table,))
-    following = next_blocks(made, range(made.n_models))
-    if following:
-        yield Section(
-            "What to run next",
-            (*following, Text("For one model with all its answers: itembank report BANK RESULTS --model MODEL_ID")),
-        )
-
-
-def _models(made: Estimated) -> Data:
     at, estimates = made.overall, made.estimates
     order = np.argsort(-np.nan_to_num(estimates.value[:, at], nan=-1.0), kind="stable")
     scores = estimates.value[order, at]
-    return Data(
+    data = Data(
         "models",
         {
             "rank": np.arange(1, order.size + 1),
@@ -90,6 +75,17 @@ def _models(made: Estimated) -> Data:
             "is_flagged": estimates.typicality.is_flagged[order],
         },
     )
+    blocks: list[Block] = [_chart(made, data), _table(data, has_missing=bool(np.any(made.estimates.n_missing)))]
+    yield Section("All models", tuple(blocks))
+    table = _scenario_table(made)
+    if table is not None:
+        yield Section("Scenario by scenario", (table,))
+    following = next_blocks(made, range(made.n_models))
+    if following:
+        yield Section(
+            "What to run next",
+            (*following, Text("For one model with all its answers: itembank report BANK RESULTS --model MODEL_ID")),
+        )
 
 
 def _chart(made: Estimated, data: Data) -> Chart:
@@ -233,7 +229,10 @@ def estimates_page(
         title=title or _title(made),
         kind="Estimates",
         lead=(_lead(made) if few else many_lead(made), *cautions(made)),
-        sections=(*(_few(made) if few else many_sections(made)), Section("How to read this", (_caveats(made),))),
+        sections=(
+            *(_few(made) if few else many_sections(made)),
+            Section("How to read this", (Facts(tuple(_caveat_pairs(made))),)),
+        ),
         provenance=(*bank_provenance(bank), *_provenance(made)),
         command=command,
     )
@@ -285,10 +284,6 @@ def cautions(made: Estimated) -> Iterator[Caution]:
             f"{who} {plural(n_missing, 'answer')} to the selection. What is missing counts as missing by chance: if "
             "these were the items that the model fails, the estimate is too high."
         )
-
-
-def _caveats(made: Estimated) -> Facts:
-    return Facts(tuple(_caveat_pairs(made)))
 
 
 def _caveat_pairs(made: Estimated) -> Iterator[Pair]:

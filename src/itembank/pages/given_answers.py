@@ -77,7 +77,30 @@ def left_out_expectations(
 def answer_blocks(bank: Bank, answers: GivenAnswers, key: str) -> tuple[Block, ...]:
     """Draw expected against given answers, and list them, the most surprising first."""
     chart = expectation_chart(answers, key) if bank.calibration.is_fitted else None
-    return (*(() if chart is None else (chart,)), _table(bank, answers, key))
+    order = np.argsort(-np.nan_to_num(answers.surprise, nan=-1.0), kind="stable")[:MOST_LISTED]
+    items = answers.items[order]
+    table = bank.responses.items
+    rows = {
+        "item": table["item_id"].gather(items).to_list(),
+        "scenario": table["scenario"].gather(items).to_list(),
+        "expected": answers.expected[order],
+        "given": answers.given[order],
+        "surprise": (answers.given - answers.expected)[order],
+        "past": bank.mean_responses[items],
+    }
+    what = "its other answers let expect" if bank.calibration.is_fitted else "past models answered"
+    n_more = answers.items.size - order.size
+    columns = (
+        Column("item", "Item", "id"),
+        Column("scenario", "Scenario", has_menu=True),
+        Column("expected", "Expected", "percent", 0, f"What {what}"),
+        Column("given", "Given", "percent", 0, "100 % is right, 0 % wrong"),
+        Column("surprise", "Difference", "points", 0, "Given less expected, in points"),
+        Column("past", "Past models", "percent", 0, "Mean answer of past models"),
+    )
+    note = f"{n_more:,} answers that surprise less are left out." if n_more else ""
+    caption = f"{plural(answers.items.size, 'answer')}, the most surprising first"
+    return (*(() if chart is None else (chart,)), Table.of(caption, f"{key}-answers", rows, columns, note=note))
 
 
 def expectation_chart(answers: GivenAnswers, key: str) -> Chart | None:
@@ -147,30 +170,3 @@ def _binned(answers: GivenAnswers, n_bins: int, key: str) -> Data:
             "is_within": (given >= low) & (given <= high),
         },
     )
-
-
-def _table(bank: Bank, answers: GivenAnswers, key: str) -> Table:
-    order = np.argsort(-np.nan_to_num(answers.surprise, nan=-1.0), kind="stable")[:MOST_LISTED]
-    items = answers.items[order]
-    table = bank.responses.items
-    rows = {
-        "item": table["item_id"].gather(items).to_list(),
-        "scenario": table["scenario"].gather(items).to_list(),
-        "expected": answers.expected[order],
-        "given": answers.given[order],
-        "surprise": (answers.given - answers.expected)[order],
-        "past": bank.mean_responses[items],
-    }
-    what = "its other answers let expect" if bank.calibration.is_fitted else "past models answered"
-    n_more = answers.items.size - order.size
-    columns = (
-        Column("item", "Item", "id"),
-        Column("scenario", "Scenario", has_menu=True),
-        Column("expected", "Expected", "percent", 0, f"What {what}"),
-        Column("given", "Given", "percent", 0, "100 % is right, 0 % wrong"),
-        Column("surprise", "Difference", "points", 0, "Given less expected, in points"),
-        Column("past", "Past models", "percent", 0, "Mean answer of past models"),
-    )
-    note = f"{n_more:,} answers that surprise less are left out." if n_more else ""
-    caption = f"{plural(answers.items.size, 'answer')}, the most surprising first"
-    return Table.of(caption, f"{key}-answers", rows, columns, note=note)

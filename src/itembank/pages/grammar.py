@@ -154,7 +154,7 @@ def intervals(at: Spec, value: Spec, tip: Sequence[Spec], *, data: str, is_uprig
     """Return scores as points with their intervals ('low' to 'high'), hollow where models are unlike past ones."""
     hollow = when(equals("is_flagged", True), "@paper", "@main")
     bar, point = ((at, one) if is_upright else (one, at) for one in (span(value), value))
-    look = {"size": 70, "strokeWidth": 1.8, "stroke": "@main", "filled": True, "opacity": 1, "fill": hollow}
+    look: Spec = {"size": 70, "strokeWidth": 1.8, "stroke": "@main", "filled": True, "opacity": 1, "fill": hollow}
     return [
         marks("rule", *bar, tip=tip, data=data, color="@main", strokeWidth=2.5),
         marks("point", *point, tip=tip, data=data, **look),

@@ -72,20 +72,7 @@ class Estimated:
 
     def model(self, row: int, target: str = "") -> OneModel:
         """Return the estimates of one model, for a page about this score; by default the overall or headline score."""
-        made = self.estimates
-        return OneModel(
-            model_id=made.model_ids[row],
-            key=f"m{row + 1}",
-            targets=made.targets,
-            value=made.value[row],
-            low=made.low[row],
-            high=made.high[row],
-            n_items=tuple(made.n_items[row].tolist()),
-            n_total=tuple(made.n_total.tolist()),
-            level=made.level,
-            is_flagged=bool(made.typicality.is_flagged[row]),
-            target=target or made.main_target,
-        )
+        return OneModel.of(self.estimates, row, f"m{row + 1}", target or self.estimates.main_target)
 
     def answered(self, row: int) -> tuple[IntArray, FloatArray]:
         """Positions in the bank of what one model answered, and the responses, each (n,)."""
@@ -107,19 +94,15 @@ N_NEAREST = 3
 
 def model_sections(made: Estimated, row: int) -> Iterator[Section]:
     """Yield the sections of one model."""
+    answers = made.answers(row)
     parts = (
         ("Beside past models", past_blocks(made, row)),
         ("Scenario by scenario", scenario_blocks(made.past, made.model(row)) or ()),
         ("Typical or not", typicality_blocks(made, row)),
-        ("Its answers", _answers(made, row)),
+        ("Its answers", (answer_blocks(made.bank, answers, made.model(row).key) if answers.items.size else ())),
         ("What to run next", next_blocks(made, [row])),
     )
     yield from (Section(title, tuple(blocks)) for title, blocks in parts if blocks)
-
-
-def _answers(made: Estimated, row: int) -> tuple[Block, ...]:
-    answers = made.answers(row)
-    return answer_blocks(made.bank, answers, made.model(row).key) if answers.items.size else ()
 
 
 def past_blocks(made: Estimated, row: int) -> tuple[Block, ...]:
@@ -227,7 +210,9 @@ def typicality_blocks(made: Estimated, row: int) -> tuple[Block, ...]:
     """Say whether a model answers like past ones, and where it does not."""
     typicality = float(made.estimates.typicality.typicality[row])
     words = [] if np.isnan(typicality) else [Text(typicality_words(typicality))]
-    answered = _answered_matrix(made, row)
+    ids = made.bank.responses.items["item_id"].gather(made.answered(row)[0])
+    columns = made.responses.items["item_id"].is_in(ids.implode()).to_numpy()
+    answered = made.responses.take(models=np.array([row]), items=np.flatnonzero(columns))
     if answered.n_items == 0:
         return tuple(words)
     if made.estimates.interval_kind != "calibrated":  # fits without some past models may not be there, and take minutes
@@ -236,13 +221,6 @@ def typicality_blocks(made: Estimated, row: int) -> tuple[Block, ...]:
     if reason:
         return (*words, Text(f"Groups of items are not compared with past models: {reason}."))
     return (*words, *fit_blocks(check_fit(made.bank, answered).models, made.model(row).key))
-
-
-def _answered_matrix(made: Estimated, row: int) -> ResponseMatrix:
-    """Return one model's responses to the items that count."""
-    ids = made.bank.responses.items["item_id"].gather(made.answered(row)[0])
-    columns = made.responses.items["item_id"].is_in(ids.implode()).to_numpy()
-    return made.responses.take(models=np.array([row]), items=np.flatnonzero(columns))
 
 
 def fit_blocks(fits: Sequence[ModelFit], key: str) -> tuple[Block, ...]:

@@ -33,10 +33,25 @@ def pass_at_k_page(law: PassAtKLaw, plan: SamplingPlan | None = None, *, title: 
     sections = [Section("Curves", (pass_at_k_chart(law), _table(law, chosen)))]
     if law.budget is not None:
         words = f"Estimates use {plural(law.budget, 'sample')} of each item; the truth is what all samples say."
-        sections.append(Section("Errors", (_errors(law),), words))
+        rows = law.errors() + (law.errors(kept=True) if law.minimum_pass_rate else [])
+        columns = (
+            Column("method", "Method"),
+            Column("items", "Items", explanation="All, or those of at least the minimum pass rate"),
+            Column("error", "Mean error (points)", "number", 2),
+            Column("coverage", "Held", "percent", 1, f"Share of {level_words(law.level)} intervals with the truth"),
+            Column("share_known", "Has a value", "percent", 1, "Share of curves and k"),
+        )
+        named = [row | {"method": METHOD_WORDS.get(row["method"], row["method"])} for row in rows]
+        in_points = [row | {"error": 100.0 * row["error"]} for row in named]
+        table = Table.of("Errors against all samples", "errors", in_points, columns)
+        sections.append(Section("Errors", (table,), words))
     sections.append(Section("Items that fail most", (_tail(law),), f"What is left to gain at k = {law.k[-1]:,.0f}."))
     if plan is not None:
-        sections.append(Section("Further samples", _plan(plan), _plan_words(plan)))
+        words = (
+            f"To bring the {level_words(plan.level)} interval of pass@{plan.k:,.0f} to {points(plan.half_width)} to "
+            "either side, sample these items further."
+        )
+        sections.append(Section("Further samples", _plan(plan), words))
     if law.notes:
         remarks = tuple(Text(f"{note[0].upper()}{note[1:]}.") for note in law.notes)
         sections.append(Section("Remarks", remarks))
@@ -140,7 +155,9 @@ def pass_at_k_chart(law: PassAtKLaw, model: str = "") -> Chart:
         chosen = np.union1d(chosen, [i for i, one in enumerate(law.model_ids) if one == model])
     scenarios = list(dict.fromkeys(law.scenarios))[:MOST_PANELS]
     rows = [i for i in chosen.tolist() if law.scenarios[i] in scenarios]
-    seen = law.all_items.truth if law.all_items.truth is not None else _unbiased(law)
+    seen = law.all_items.truth
+    if seen is None:  # the unbiased estimate, where it was asked for, is what the samples give by themselves
+        seen = law.values(OBSERVED) if OBSERVED in law.methods else np.full(law.all_items.low.shape, np.nan)
     n_k, fewest = law.k.size, law.fewest_samples
     main = law.values(law.methods[0])
     data = Data(
@@ -198,11 +215,6 @@ def _steps(k: FloatArray, values: FloatArray) -> str:
     return ", ".join(f"{value:.2f} at k = {at:,.0f}" for at, value in zip(k, values, strict=True))
 
 
-def _unbiased(law: PassAtKLaw) -> FloatArray:
-    """Return the unbiased estimate, which the samples give by themselves; NaN where it was not asked for."""
-    return law.values(OBSERVED) if OBSERVED in law.methods else np.full(law.all_items.low.shape, np.nan)
-
-
 def _middle(law: PassAtKLaw, rows: list[int]) -> str:
     """Return a model in the middle: it has curves that neither lie at 0 nor at 1."""
     first = law.all_items.values[0, :, 0]
@@ -238,20 +250,6 @@ def _table(law: PassAtKLaw, chosen: IntArray) -> Table:
     return Table.of("pass@k of every model and scenario", "pass-at-k", values, columns)
 
 
-def _errors(law: PassAtKLaw) -> Table:
-    rows = law.errors() + (law.errors(kept=True) if law.minimum_pass_rate else [])
-    columns = (
-        Column("method", "Method"),
-        Column("items", "Items", explanation="All, or those of at least the minimum pass rate"),
-        Column("error", "Mean error (points)", "number", 2),
-        Column("coverage", "Held", "percent", 1, f"Share of {level_words(law.level)} intervals with the truth"),
-        Column("share_known", "Has a value", "percent", 1, "Share of curves and k"),
-    )
-    named = [row | {"method": METHOD_WORDS.get(row["method"], row["method"])} for row in rows]
-    in_points = [row | {"error": 100.0 * row["error"]} for row in named]
-    return Table.of("Errors against all samples", "errors", in_points, columns)
-
-
 def _tail(law: PassAtKLaw) -> Table:
     rows = law.tail(2 if len(law.model_ids) > MOST_ANSWERS else 10)[:MOST_CURVES]
     columns = (
@@ -264,13 +262,6 @@ def _tail(law: PassAtKLaw) -> Table:
         Column("share", "Share of all that fail", "percent"),
     )
     return Table.of("Items", "tail", rows, columns)
-
-
-def _plan_words(plan: SamplingPlan) -> str:
-    return (
-        f"To bring the {level_words(plan.level)} interval of pass@{plan.k:,.0f} to {points(plan.half_width)} to either "
-        "side, sample these items further."
-    )
 
 
 def _plan(plan: SamplingPlan) -> tuple[Block, ...]:

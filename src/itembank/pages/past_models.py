@@ -10,6 +10,7 @@ import numpy as np
 
 from itembank.bank.banks import Bank
 from itembank.bank.costs import costs_of_items
+from itembank.estimation.estimates import ScoreEstimates
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.pages.blocks import Answer, Chart, Column, Data, Table
 from itembank.pages.grammar import PRECISE, Spec, intervals, marks, nominal, of, picture, score, span, tips
@@ -84,6 +85,23 @@ class OneModel:
     is_flagged: bool
     target: str = OVERALL  # The score that the page is about
 
+    @classmethod
+    def of(cls, made: ScoreEstimates, row: int, key: str, target: str) -> Self:
+        """Take the estimates of one model, for a page about this score."""
+        return cls(
+            model_id=made.model_ids[row],
+            key=key,
+            targets=made.targets,
+            value=made.value[row],
+            low=made.low[row],
+            high=made.high[row],
+            n_items=tuple(made.n_items[row].tolist()),
+            n_total=tuple(made.n_total.tolist()),
+            level=made.level,
+            is_flagged=bool(made.typicality.is_flagged[row]),
+            target=target,
+        )
+
     @property
     def at(self) -> int:
         """Where the score that the page is about stands among the targets."""
@@ -127,7 +145,7 @@ def standing_chart(past: PastScores, model: OneModel) -> Chart | None:
     x = score("estimate", score_words(model.target))
     y = {**_row("row"), "scale": {"domain": ["This model", "Past models"]}}
     tip = tips(model="Model", estimate=("Estimate", PRECISE), low=("From", PRECISE), high=("To", PRECISE))
-    ticks = {"color": "@soft", "thickness": 1.2, "size": 18, "opacity": 0.7}
+    ticks: Spec = {"color": "@soft", "thickness": 1.2, "size": 18, "opacity": 0.7}
     of_past = tips(model="Past model", score=("Score", PRECISE))
     spec = picture(
         marks("tick", of(x, "score"), y, tip=of_past, data=old.name, **ticks),
@@ -174,10 +192,9 @@ def scenario_blocks(past: PastScores, model: OneModel) -> tuple[Chart, Table] | 
         n_total=("Items", ","),
     )
     x, y = score("estimate", "Score"), _row("scenario")
-    light, dark = {"color": "@faint", "opacity": 1}, {"color": "@soft", "opacity": 0.75}
     of_past = (
-        marks("bar", span(x, "tenth", "ninetieth"), y, data=drawn.name, height=12, **light),
-        marks("bar", span(x, "lower", "upper"), y, data=drawn.name, height=12, **dark),
+        marks("bar", span(x, "tenth", "ninetieth"), y, data=drawn.name, height=12, color="@faint"),
+        marks("bar", span(x, "lower", "upper"), y, data=drawn.name, height=12, color="@soft", opacity=0.75),
         marks("tick", of(x, "middle"), y, data=drawn.name, color="@muted", thickness=2, size=14),
     )
     marked = intervals(y, x, tip, data=drawn.name)

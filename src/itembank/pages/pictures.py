@@ -29,7 +29,10 @@ DIGITS = 5
 
 def plain_columns(columns: Columns) -> dict[str, list[Any]]:
     """Return a table's columns as lists: five significant digits, None for what is unknown."""
-    return {name: _plain(values) for name, values in columns.items()}
+    return {
+        name: [_short(one) for one in (values.tolist() if hasattr(values, "tolist") else values)]
+        for name, values in columns.items()
+    }
 
 
 def plain_spec(part: Any) -> Any:
@@ -42,10 +45,6 @@ def plain_spec(part: Any) -> Any:
     if isinstance(part, list | tuple):
         return [plain_spec(one) for one in part]
     return visible(part) if isinstance(part, str) else part
-
-
-def _plain(values: Any) -> list[Any]:
-    return [_short(one) for one in (values.tolist() if hasattr(values, "tolist") else values)]
 
 
 def _short(value: Any) -> Any:
@@ -207,9 +206,11 @@ def save_picture(spec: Mapping[str, Any], tables: Tables, path: str | Path, *, t
     """
     path = Path(path)
     kind = check_picture_destination(path)
+    menus = [one for one in spec.get("params", ()) if isinstance(one.get("value"), str)]
+    chosen = [f"{one['name'].capitalize()}: {one['value']}." for one in menus]  # which a picture has not
     head = {
         "text": _lines(shortened(title, MOST_LETTERS), TITLE_LETTERS),
-        "subtitle": _lines(" ".join((*_chosen(spec), note)), NOTE_LETTERS),
+        "subtitle": _lines(" ".join((*chosen, note)), NOTE_LETTERS),
         "anchor": "start",
         "frame": "bounds",
         "fontSize": 15,
@@ -251,12 +252,6 @@ def _deflated(png: bytes) -> bytes:
         struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
         for kind, content in parts
     )
-
-
-def _chosen(spec: Mapping[str, Any]) -> list[str]:
-    """Say what the menus of a chart stand at, which a picture has not: 'Model: gpt-2.'."""
-    menus = [one for one in spec.get("params", ()) if isinstance(one.get("value"), str)]
-    return [f"{one['name'].capitalize()}: {one['value']}." for one in menus]
 
 
 def _lines(text: str, n_letters: int) -> list[str]:

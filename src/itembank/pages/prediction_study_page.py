@@ -53,7 +53,20 @@ class AssessorCurves:
         curve = _panelled(result.curves).with_columns(pl.col("mae", "mae_se", "bias") * 100.0)
         order = by_relative_error(curve, "assessor", "panel")
         coloured = order if len(order) <= IN_COLOUR + 1 else order[:IN_COLOUR]
-        return cls(curve, order, coloured, _data(curve, coloured))
+        names = curve["panel"].unique(maintain_order=True).to_list()
+        spread = curve["mae_se"].fill_nan(0.0)
+        columns = {
+            "panel": curve["panel"],
+            "panel_place": [names.index(name) for name in curve["panel"]],
+            "method": curve["assessor"],
+            "shade": [name if name in coloured else OTHERS for name in curve["assessor"]],
+            "size": curve["budget"],
+            "cost": curve["cost"],
+            "error": curve["mae"],
+            "error_low": curve["mae"] - spread,
+            "error_high": curve["mae"] + spread,
+        }
+        return cls(curve, order, coloured, Data("assessors", columns))
 
     @property
     def best(self) -> list[pl.DataFrame]:
@@ -105,23 +118,6 @@ def _panelled(table: pl.DataFrame) -> pl.DataFrame:
     words = pl.col("set").replace(WORDS)
     asked = pl.when(n_asked == 1).then(pl.lit("1 task asked")).otherwise(pl.format("{} tasks asked", n_asked))
     return table.with_columns(panel=pl.concat_str(asked, pl.lit(": "), words))
-
-
-def _data(curve: pl.DataFrame, coloured: tuple[str, ...]) -> Data:
-    names = curve["panel"].unique(maintain_order=True).to_list()
-    spread = curve["mae_se"].fill_nan(0.0)
-    columns = {
-        "panel": curve["panel"],
-        "panel_place": [names.index(name) for name in curve["panel"]],
-        "method": curve["assessor"],
-        "shade": [name if name in coloured else OTHERS for name in curve["assessor"]],
-        "size": curve["budget"],
-        "cost": curve["cost"],
-        "error": curve["mae"],
-        "error_low": curve["mae"] - spread,
-        "error_high": curve["mae"] + spread,
-    }
-    return Data("assessors", columns)
 
 
 def best_assessors(curve: pl.DataFrame, which: str) -> pl.DataFrame:
@@ -184,7 +180,15 @@ def prediction_chart(
     if kind in {"items", "cost"}:
         if kind == "cost" and not result.unit:
             raise ParameterError("the study names no cost to draw errors against. Draw them against items.")
-        result = _part(result, {"set": sets, "n_calibration_tasks": n_tasks, "assessor": assessors})
+        wanted = {"set": sets, "n_calibration_tasks": n_tasks, "assessor": assessors}
+        tables = {"curves": result.curves, "costs": result.costs}
+        for column, names in wanted.items():
+            if names:
+                tables = {
+                    name: table.filter(pl.col(column).is_in(list(names))) if column in table.columns else table
+                    for name, table in tables.items()
+                }
+        result = replace(result, curves=tables["curves"], costs=tables["costs"])
         drawn = AssessorCurves.of(result)
         return errors_by_items_chart(drawn) if kind == "items" else errors_by_cost_chart(result, drawn)
     if kind == "dims":
@@ -200,18 +204,6 @@ def prediction_chart(
     if len(pair) != 2:
         raise ParameterError(f"two assessors are compared, got {len(pair)}: {shown(pair)}. Name two.")
     return _pair(result, kind, pair, n_tasks=most, which=(sets or SETS)[-1], budget=budget)
-
-
-def _part(result: PredictionResult, wanted: dict[str, Sequence[object]]) -> PredictionResult:
-    """Keep the curves and costs of some sets, numbers of tasks and assessors; all where none is named."""
-    tables = {"curves": result.curves, "costs": result.costs}
-    for column, names in wanted.items():
-        if names:
-            tables = {
-                name: table.filter(pl.col(column).is_in(list(names))) if column in table.columns else table
-                for name, table in tables.items()
-            }
-    return replace(result, curves=tables["curves"], costs=tables["costs"])
 
 
 def _pair(
@@ -301,10 +293,10 @@ def _choices(result: PredictionResult, n_tasks: int, budget: int, assessors: Seq
     most = means.row(0, named=True)
     taken = f"{most['mean']:.1f} of {plural(budget, 'item')}"
     words = f"{most['assessor']} takes {taken} of {most['task']}, where it may be asked"
-    apart = {"resolve": {"scale": {"y": "independent"}}}
+    height, apart = 17 * min(MOST_CHOICES, top.height), {"scale": {"y": "independent"}}
     return Chart(
         words,
-        panels("panel", "place", bars, height=17 * min(MOST_CHOICES, top.height), most=2, labels=170, **apart),
+        panels("panel", "place", bars, height=height, most=2, labels=170, resolve=apart),
         (Data("choices", columns),),
         f"{words}.",
         note=f"Mean over partitions in which a task is among {plural(n_tasks, 'calibration task')}: how many items are "
@@ -421,7 +413,26 @@ def prediction_study_page(result: PredictionResult, *, title: str = "", command:
     sections = [Section("Errors", (errors_by_items_chart(drawn),), what)]
     if result.unit:
         sections.append(Section("Costs", (errors_by_cost_chart(result, drawn), *_cost_tables(result))))
-    sections.append(Section("All numbers", (_numbers(drawn.curve, result.unit), _tasks(result))))
+    unit = result.unit
+    columns = (
+        Column("panel", "Tasks", has_menu=True),
+        Column("assessor", "Assessor", has_menu=True),
+        Column("budget", "Items", "count", has_menu=True),
+        Column("mae", "Mean error (points)", "number", 2),
+        Column("mae_se", "±", "number", 2, "Standard error over partitions"),
+        Column("bias", "Bias", "number", 2, "Mean of prediction less truth, in points"),
+        *((Column("cost", f"Cost ({unit})", "number", 2),) if unit else ()),
+        Column("n_partitions", "Partitions", "count"),
+    )
+    sections.append(
+        Section(
+            "All numbers",
+            (
+                Table.of("Every assessor at every budget", "prediction-numbers", drawn.curve, columns, n_shown=20),
+                _tasks(result),
+            ),
+        )
+    )
     return Page(
         title=title or f"Prediction study {result.manifest.study['name']}",
         kind="Prediction study",
@@ -476,20 +487,6 @@ def _cost_tables(result: PredictionResult) -> tuple[Table, ...]:
         Table.of("Cost of reaching an error", "reach", costs, reach),
         Table.of("Errors at what the reference spends", "at-cost", same, at_cost),
     )
-
-
-def _numbers(curve: pl.DataFrame, unit: str) -> Table:
-    columns = (
-        Column("panel", "Tasks", has_menu=True),
-        Column("assessor", "Assessor", has_menu=True),
-        Column("budget", "Items", "count", has_menu=True),
-        Column("mae", "Mean error (points)", "number", 2),
-        Column("mae_se", "±", "number", 2, "Standard error over partitions"),
-        Column("bias", "Bias", "number", 2, "Mean of prediction less truth, in points"),
-        *((Column("cost", f"Cost ({unit})", "number", 2),) if unit else ()),
-        Column("n_partitions", "Partitions", "count"),
-    )
-    return Table.of("Every assessor at every budget", "prediction-numbers", curve, columns, n_shown=20)
 
 
 def _tasks(result: PredictionResult) -> Table:

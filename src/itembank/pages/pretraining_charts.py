@@ -207,7 +207,7 @@ def _recipe_panels(law: PretrainingLaw, chosen: str, y: Spec, n_panels: int, *, 
     x, own, title, form = _compute_axis(), "datum.recipe === recipe", y["axis"]["title"], y["axis"]["format"]
     tip = tips(recipe="Recipe", flops=("FLOP", ".2e"), value=(title, form), low=("From", form), high=("To", form))
     of_model = tips(model_id="Model", flops=("FLOP", ".2e"), value=(title, form))
-    grey = {"strokeWidth": 1, "color": "@soft", "opacity": 0.6, "detail": {"field": "recipe"}}
+    grey: Spec = {"strokeWidth": 1, "color": "@soft", "opacity": 0.6, "detail": {"field": "recipe"}}
     parts = [
         marks("line", x, y, where=IS_LINE, **grey),
         marks("area", x, span(y), where=(IS_LINE, own), opacity=0.18, color="@main"),

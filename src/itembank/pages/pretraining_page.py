@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 
 from itembank.errors import shown
-from itembank.pages.blocks import Answer, Answers, Block, Caution, Chart, Column, Section, Table, Text
+from itembank.pages.blocks import Answer, Answers, Block, Caution, Column, Section, Table, Text
 from itembank.pages.pretraining_charts import (
     LAW_WORDS,
     ability_chart,
@@ -40,10 +40,31 @@ def pretraining_page(law: PretrainingLaw, *, name: str = "", title: str = "", co
     name = name or law.best
     rows = law.rows()
     leading = _leading(law, name, rows)
+    found: list[Block] = []
+    worth = _worth(law, name)
+    if worth is None:
+        found.append(Caution("No sizes were held out: nobody knows how good these forecasts are."))
+    elif worth["coverage"] < law.level - TOO_NARROW:
+        found.append(
+            Caution(
+                f"Intervals that claim {level_words(law.level)} held only {percent(worth['coverage'])} of the sizes "
+                f"held out; those of the forecasts are therefore {worth['widening']:.1f} times as wide as the law says."
+            )
+        )
+    by_hand = law.closer_by_hand(name)
+    found += [Caution(f"The {by_hand}")] if by_hand else []
+    doubtful = [f"{row['recipe']} on {row['scenario']}" for row in rows if row["law"] == name and row["note"]]
+    if doubtful:
+        found.append(
+            Caution(
+                f"{plural(len(doubtful), 'forecast')} are doubtful: {shown(doubtful)}. The table says why, under Note."
+            )
+        )
+    found += [Text(law.message)] if law.message else []
     return Page(
         title=title or f"Scores at {compute(law.target_flops)}",
         kind="Pre-training forecast",
-        lead=(*_lead(law, name, leading), *_cautions(law, name, rows)),
+        lead=(*_lead(law, name, leading), *found),
         sections=tuple(_sections(law, name, rows)),
         provenance=(
             ("Law shown", LAW_WORDS.get(name, name)),
@@ -107,31 +128,6 @@ def _worth(law: PretrainingLaw, name: str) -> dict[str, Any] | None:
     return next((row for row in law.comparison() if row["law"] == name), None)
 
 
-def _cautions(law: PretrainingLaw, name: str, rows: Rows) -> list[Block]:
-    found: list[Block] = []
-    worth = _worth(law, name)
-    if worth is None:
-        found.append(Caution("No sizes were held out: nobody knows how good these forecasts are."))
-    elif worth["coverage"] < law.level - TOO_NARROW:
-        found.append(
-            Caution(
-                f"Intervals that claim {level_words(law.level)} held only {percent(worth['coverage'])} of the sizes "
-                f"held out; those of the forecasts are therefore {worth['widening']:.1f} times as wide as the law says."
-            )
-        )
-    by_hand = law.closer_by_hand(name)
-    found += [Caution(f"The {by_hand}")] if by_hand else []
-    doubtful = [f"{row['recipe']} on {row['scenario']}" for row in rows if row["law"] == name and row["note"]]
-    if doubtful:
-        found.append(
-            Caution(
-                f"{plural(len(doubtful), 'forecast')} are doubtful: {shown(doubtful)}. The table says why, under Note."
-            )
-        )
-    found += [Text(law.message)] if law.message else []
-    return found
-
-
 def _sections(law: PretrainingLaw, name: str, rows: Rows) -> list[Section]:
     drawn = [one for one in law.scenarios if one.fitted]
     made = []
@@ -149,7 +145,21 @@ def _sections(law: PretrainingLaw, name: str, rows: Rows) -> list[Section]:
         made.append(Section("Sizes held out", tuple(blocks), lead))
         if len(law.recipes) > 1:
             words = "How often the order of two recipes, forecast from smaller runs, was that of the largest runs."
-            made.append(Section("Decisions", _decisions(held_out), words))
+            table = held_out.decisions()
+            columns = (
+                Column("scenario", "Scenario", has_menu=True),
+                Column("law", "Law", has_menu=True),
+                Column("share_of_target", "Share of the compute", "percent"),
+                Column("decision_accuracy", "Right decisions", "percent"),
+                Column("n_recipes", "Recipes", "count"),
+            )
+            made.append(
+                Section(
+                    "Decisions",
+                    (decision_chart(table), Table.of("Decisions by scenario", "decisions", table, columns)),
+                    words,
+                )
+            )
     if any("irsl" in one.fitted for one in drawn):
         words = (
             "The item response law is a line of ability in the logarithm of compute; items turn ability into scores."
@@ -206,15 +216,3 @@ def _held_out(held_out: HeldOutForecasts) -> Table:
     )
     rows = held_out.table.with_columns(pl.col("error") * 100.0)
     return Table.of("Every forecast of a size held out", "held-out", rows, columns)
-
-
-def _decisions(held_out: HeldOutForecasts) -> tuple[Chart | Table, ...]:
-    table = held_out.decisions()
-    columns = (
-        Column("scenario", "Scenario", has_menu=True),
-        Column("law", "Law", has_menu=True),
-        Column("share_of_target", "Share of the compute", "percent"),
-        Column("decision_accuracy", "Right decisions", "percent"),
-        Column("n_recipes", "Recipes", "count"),
-    )
-    return (decision_chart(table), Table.of("Decisions by scenario", "decisions", table, columns))

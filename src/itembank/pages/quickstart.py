@@ -21,7 +21,7 @@ from itembank.errors import DataWarning, MissingDependencyError, ParameterError,
 from itembank.estimation.estimate import estimate
 from itembank.estimation.estimates import ScoreEstimates
 from itembank.files.atomic import adding_to_folder
-from itembank.numerics.arrays import BoolArray, FloatArray
+from itembank.numerics.arrays import FloatArray
 from itembank.numerics.random import as_generator
 from itembank.pages.blocks import Answer, Answers, Chart, Column, Data, Facts, Section, Table, Text, bank_provenance
 from itembank.pages.grammar import PRECISE, tips
@@ -58,6 +58,9 @@ STRATEGIES = (
 )
 DEFAULT = STRATEGIES[-1]
 """Its items and estimates are those that the folder is about."""
+BY_CHANCE = STRATEGIES[0]
+"""What everybody can do without a bank."""
+SHOWN = (BY_CHANCE, DEFAULT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,7 +210,10 @@ def _check_folder(folder: Path) -> None:
 
 def _run_round(responses: ResponseMatrix, n_items: int, rng: np.random.Generator) -> Round:
     """Split, calibrate, select, estimate."""
-    is_held_out = _held_out_runs(responses, rng)
+    runs = responses.models["mixture"] + "/" + responses.models["size"]
+    names = runs.unique(maintain_order=True)
+    chosen = rng.permutation(len(names))[: round(HELD_OUT_SHARE * len(names))]
+    is_held_out = runs.is_in(names.gather(chosen).implode()).to_numpy()
     held_out, past = (responses.take(models=np.flatnonzero(one)) for one in (is_held_out, ~is_held_out))
     with warnings.catch_warnings():  # late checkpoints of one run answer alike, as they should
         warnings.filterwarnings("ignore", ".* models answer like another one", DataWarning)
@@ -223,17 +229,6 @@ def _run_round(responses: ResponseMatrix, n_items: int, rng: np.random.Generator
         )
     true = bank.targets.with_overall(bank.targets.scenario_means(held_out.responses))
     return Round(bank, held_out, true, selections, estimates)
-
-
-def _held_out_runs(responses: ResponseMatrix, rng: np.random.Generator) -> BoolArray:
-    """Say which models are held out: those of a quarter of the training runs.
-
-    Checkpoints of one run are much alike: with some of them in the bank, the others would be no new models.
-    """
-    runs = responses.models["mixture"] + "/" + responses.models["size"]
-    names = runs.unique(maintain_order=True)
-    chosen = rng.permutation(len(names))[: round(HELD_OUT_SHARE * len(names))]
-    return runs.is_in(names.gather(chosen).implode()).to_numpy()
 
 
 def _spec(responses: ResponseMatrix) -> Variational:
@@ -294,7 +289,7 @@ def _write(folder: Path, rounds: Sequence[Round]) -> tuple[dict[str, Path], tupl
 
 def _figure(rounds: Sequence[Round]) -> Chart:
     """Draw estimates of all repeats by chance and by the default."""
-    chance, *_, ours = _panels(rounds)
+    chance, ours = (_panel(rounds, strategy) for strategy in SHOWN)
     n_items, n_total = rounds[0].selections[DEFAULT.selection].n_items, rounds[0].bank.n_items
     title = (
         f"{count(n_items)} of {count(n_total)} items give the full score to {points(ours.error)} on average, where "
@@ -314,24 +309,16 @@ def _estimate_table(one: Round) -> pl.DataFrame:
     return combined.select(*first, *(name for name in combined.columns if name not in first))
 
 
-def _panels(rounds: Sequence[Round]) -> list[PredictionPanel]:
-    """Estimated and true overall scores of each strategy, in some of the repeats."""
-    column = rounds[0].estimates[0].targets.index(OVERALL)
+def _panel(rounds: Sequence[Round], strategy: Strategy) -> PredictionPanel:
+    """Estimated and true overall scores by a strategy, in some of the repeats."""
+    k, column = STRATEGIES.index(strategy), rounds[0].estimates[0].targets.index(OVERALL)
+    found = [one.estimates[k] for one in rounds]
     true = np.concatenate([one.true[:, column] for one in rounds])
-    result = []
-    for k, strategy in enumerate(STRATEGIES):
-        found = [one.estimates[k] for one in rounds]
-        value, low, high = (
-            np.concatenate([getattr(one, name)[:, column] for one in found]) for name in ("value", "low", "high")
-        )
-        flagged = np.concatenate([one.typicality.is_flagged for one in found])
-        result.append(PredictionPanel(strategy.name, true, value, low, high, flagged))
-    return result
-
-
-BY_CHANCE = STRATEGIES[0]
-"""What everybody can do without a bank."""
-SHOWN = (BY_CHANCE, DEFAULT)
+    value, low, high = (
+        np.concatenate([getattr(one, name)[:, column] for one in found]) for name in ("value", "low", "high")
+    )
+    flagged = np.concatenate([one.typicality.is_flagged for one in found])
+    return PredictionPanel(strategy.name, true, value, low, high, flagged)
 
 
 def quickstart_page(result: QuickstartResult, *, title: str = "", command: str = "") -> Page:
@@ -341,135 +328,93 @@ def quickstart_page(result: QuickstartResult, *, title: str = "", command: str =
     --------
     >>> quickstart_page(run_quickstart("quickstart", rng=0)).save("report.html")  # doctest: +SKIP
     """
-    data = _estimates(result)
+    first, flagged = result.first, result.flagged
+    n_items, n_total = first.selections[DEFAULT.selection].n_items, count(first.bank.n_items)
+    chance, ours = (next(one for one in result.errors if one.strategy == strategy) for strategy in SHOWN)
+    by_chance, by_ours = (points(one.mean_absolute_error / 100.0) for one in (chance, ours))
+    answers = [
+        Answer(f"Mean error, {one.strategy.name}", error, words=f"At worst {points(one.worst_error / 100.0)}.")
+        for one, error in ((chance, by_chance), (ours, by_ours))
+    ]
+    level = level_words(ours.level)
+    answers.append(
+        Answer(
+            "True scores inside the intervals",
+            percent(ours.coverage, 0),
+            words=f"Of {level} intervals by {ours.strategy.name}.",
+        )
+    )
+    repeats = f" Errors are over {result.n_repeats} such splits, the picture is of one." if result.n_repeats > 1 else ""
+    done = (
+        f"{plural(first.held_out.n_models, 'model')} that the bank had never seen were estimated from {n_items} of "
+        f"{n_total} questions, and compared with their full runs. The models are tiny language models of our own; no "
+        f"checkpoint of a held-out training run is in the bank.{repeats}"
+    )
+    if 0 < flagged.n_flagged < flagged.n_models:
+        done += (
+            f" {flagged.n_flagged} of {flagged.n_models} estimates are of models that {ATYPICAL_WORDS}: their mean "
+            f"error is {flagged.flagged:.1f} points, that of the others {flagged.others:.1f}."
+        )
+    bank, selection, responses = (str(result.files[name]) for name in ("bank", "selection", "responses"))
+    following = (
+        ("Look at the bank", f"itembank report {bank} -o bank.html"),
+        ("Look at the estimates", f"itembank report {bank} {responses} --selection {selection} -o estimates.html"),
+        ("Take your own results", "itembank import LOGS -o responses.parquet"),
+    )
+    data = _estimates(result, [by_chance, by_ours])
+    means = f"On average {BY_CHANCE.name} is off by {by_chance}, {DEFAULT.name} by {by_ours}"
     return Page(
-        title=title or _title(result),
+        title=title or f"{n_items} of {n_total} questions: {by_chance} off by chance, {by_ours} by itembank",
         kind="Quickstart",
-        lead=(_errors_first(result), Text(_what_was_done(result))),
+        lead=(Answers(tuple(answers)), Text(done)),
         sections=(
-            Section("Estimated against true", (_chart(result, data), _models(data))),
+            Section("Estimated against true", (_chart(data, means, level), _models(data))),
             Section("Four ways to do it", (_strategies(result),)),
-            Section("What to do next", (_next(result),)),
+            Section("What to do next", (Facts(following),)),
         ),
-        provenance=bank_provenance(result.first.bank),
+        provenance=bank_provenance(first.bank),
         command=command,
     )
 
 
-def _of(result: QuickstartResult, name: str) -> StrategyErrors:
-    return next(one for one in result.errors if one.strategy.name == name)
-
-
-def _n_items(result: QuickstartResult) -> int:
-    return result.first.selections[DEFAULT.selection].n_items
-
-
-def _title(result: QuickstartResult) -> str:
-    ours, chance = (_mean_error(result, one.name) for one in (DEFAULT, BY_CHANCE))
-    n_total = count(result.first.bank.n_items)
-    return f"{_n_items(result)} of {n_total} questions: {chance} off by chance, {ours} by itembank"
-
-
-def _errors_first(result: QuickstartResult) -> Answers:
-    ours, chance = (_of(result, one.name) for one in (DEFAULT, BY_CHANCE))
-    return Answers(
-        (
-            *(
-                Answer(f"Mean error, {one.strategy.name}", _mean_error(result, one.strategy.name), words=_worst(one))
-                for one in (chance, ours)
-            ),
-            Answer(
-                "True scores inside the intervals",
-                percent(ours.coverage, 0),
-                words=f"Of {level_words(ours.level)} intervals by {ours.strategy.name}.",
-            ),
-        )
+def _estimates(result: QuickstartResult, errors: Sequence[str]) -> Data:
+    """One row a model and way that is drawn; the first of each panel draws the line of equality."""
+    drawn = [_panel([result.first], strategy) for strategy in SHOWN]
+    truth, value, low, high = (
+        np.concatenate([getattr(one, name) for one in drawn]) for name in ("true", "estimate", "low", "high")
     )
-
-
-def _worst(errors: StrategyErrors) -> str:
-    return f"At worst {points(errors.worst_error / 100.0)}."
-
-
-def _what_was_done(result: QuickstartResult) -> str:
-    first, flagged = result.first, result.flagged
-    repeats = f" Errors are over {result.n_repeats} such splits, the picture is of one." if result.n_repeats > 1 else ""
-    words = (
-        f"{plural(first.held_out.n_models, 'model')} that the bank had never seen were estimated from "
-        f"{_n_items(result)} of {count(first.bank.n_items)} questions, and compared with their full runs. The models "
-        f"are tiny language models of our own; no checkpoint of a held-out training run is in the bank.{repeats}"
-    )
-    if not 0 < flagged.n_flagged < flagged.n_models:
-        return words
-    return (
-        f"{words} {flagged.n_flagged} of {flagged.n_models} estimates are of models that {ATYPICAL_WORDS}: their mean "
-        f"error is {flagged.flagged:.1f} points, that of the others {flagged.others:.1f}."
-    )
-
-
-def _column(result: QuickstartResult, strategy_name: str, field: str) -> FloatArray:
-    """Of the overall scores by a strategy: 'value', 'low' or 'high', (n_models,)."""
-    number = [one.name for one in STRATEGIES].index(strategy_name)
-    estimates = result.first.estimates[number]
-    values: FloatArray = getattr(estimates, field)[:, estimates.targets.index(OVERALL)]
-    return values
-
-
-def _estimates(result: QuickstartResult) -> Data:
-    """One row a model and way that is drawn."""
-    first = result.first
-    true = first.true[:, first.bank.targets.names.index(OVERALL)]
-    flagged = first.estimates[STRATEGIES.index(DEFAULT)].typicality.is_flagged
-    value = np.concatenate([_column(result, one.name, "value") for one in SHOWN])
-    truth = np.tile(true, len(SHOWN))
-    low, high = (np.concatenate([_column(result, one.name, name) for one in SHOWN]) for name in ("low", "high"))
     ends = float(np.nanmin([truth, low])), float(np.nanmax([truth, high]))
-    # the line of equality is drawn once in each panel: by the first row
-    first_rows = [k % true.size == 0 for k in range(truth.size)]
+    is_first = np.arange(truth.size) % drawn[0].true.size == 0
+    titles = [f"{one.title.capitalize()}: off by {error}" for one, error in zip(drawn, errors, strict=True)]
+    # in all panels models are flagged whose answers to the default's items are unlike those of past models
+    flagged = result.first.estimates[STRATEGIES.index(DEFAULT)].typicality.is_flagged
     return Data(
         "estimates",
         {
-            "way": [one.name for one in SHOWN for _ in true],
-            "panel": [_panel_name(result, one.name) for one in SHOWN for _ in true],
-            "model": [*first.held_out.model_ids] * len(SHOWN),
+            "way": [one.title for one in drawn for _ in one.true],
+            "panel": [title for title, one in zip(titles, drawn, strict=True) for _ in one.true],
+            "model": [*result.first.held_out.model_ids] * len(SHOWN),
             "true": truth,
             "estimate": value,
             "low": low,
             "high": high,
             "error": value - truth,
             "is_flagged": np.tile(flagged, len(SHOWN)),
-            "from": [ends[0] if one else None for one in first_rows],
-            "to": [ends[1] if one else None for one in first_rows],
+            "from": [ends[0] if one else None for one in is_first],
+            "to": [ends[1] if one else None for one in is_first],
         },
     )
 
 
-def _mean_error(result: QuickstartResult, strategy_name: str) -> str:
-    return points(_of(result, strategy_name).mean_absolute_error / 100.0)
-
-
-def _panel_name(result: QuickstartResult, strategy_name: str) -> str:
-    return f"{strategy_name.capitalize()}: off by {_mean_error(result, strategy_name)}"
-
-
-def _chart(result: QuickstartResult, data: Data) -> Chart:
+def _chart(data: Data, title: str, level: str) -> Chart:
     """Draw estimates with their intervals against the truth, by chance and by the default."""
-    tip = tips(
-        model="Model",
-        true=("True", PRECISE),
-        estimate=("Estimated", PRECISE),
-        low=("From", PRECISE),
-        high=("To", PRECISE),
-    )
-    names = [_panel_name(result, one.name) for one in SHOWN]
+    told = {"true": "True", "estimate": "Estimated", "low": "From", "high": "To"}
+    tip = tips(model="Model", **{name: (words, PRECISE) for name, words in told.items()})
     domain = [data.columns["from"][0], data.columns["to"][0]]
-    spec = against_truth(names, ("True score", "Estimated score"), domain, tip, n_columns=len(SHOWN))
-    level = f"{100.0 * _of(result, DEFAULT.name).level:g} %"
-    ours, chance = (_mean_error(result, one.name) for one in (DEFAULT, BY_CHANCE))
-    title = f"On average {BY_CHANCE.name} is off by {chance}, {DEFAULT.name} by {ours}"
+    panels = list(dict.fromkeys(data.columns["panel"]))
     return Chart(
         title,
-        spec,
+        against_truth(panels, ("True score", "Estimated score"), domain, tip, n_columns=len(SHOWN)),
         (data,),
         f"Two pictures of estimated against true scores of {plural(len(data) // len(SHOWN), 'model')}. {title}.",
         note=f"Dashed: where the estimate is the truth. Bars: {level} intervals. Hollow: {ATYPICAL_WORDS}.",
@@ -477,58 +422,39 @@ def _chart(result: QuickstartResult, data: Data) -> Chart:
 
 
 def _models(data: Data) -> Table:
-    return Table(
-        "Held-out models",
-        data,
-        (
-            Column("model", "Model", "id"),
-            Column("way", "Way", has_menu=True),
-            Column("true", "True", "percent"),
-            Column("estimate", "Estimated", "percent"),
-            Column("low", "From", "percent"),
-            Column("high", "To", "percent"),
-            Column("error", "Error", "points", 1, "Estimated less true, in points"),
-            Column("is_flagged", "Unlike past", "flag", explanation=ATYPICAL_WORDS.capitalize(), has_menu=True),
-        ),
-        n_shown=10,
+    columns = (
+        Column("model", "Model", "id"),
+        Column("way", "Way", has_menu=True),
+        Column("true", "True", "percent"),
+        Column("estimate", "Estimated", "percent"),
+        Column("low", "From", "percent"),
+        Column("high", "To", "percent"),
+        Column("error", "Error", "points", 1, "Estimated less true, in points"),
+        Column("is_flagged", "Unlike past", "flag", explanation=ATYPICAL_WORDS.capitalize(), has_menu=True),
     )
+    return Table("Held-out models", data, columns, n_shown=10)
 
 
 def _strategies(result: QuickstartResult) -> Table:
-    found: Sequence[StrategyErrors] = result.errors
-    data = Data(
-        "strategies",
+    rows = [
         {
-            "way": [one.strategy.name for one in found],
-            "items_by": [", ".join(one.selections_used) for one in found],
-            "score_by": [", ".join(one.methods_used) for one in found],
-            "mean": [one.mean_absolute_error for one in found],
-            "worst": [one.worst_error for one in found],
-            "order": [one.spearman for one in found],
-            "coverage": [one.coverage for one in found],
-        },
+            "way": one.strategy.name,
+            "items_by": ", ".join(one.selections_used),
+            "score_by": ", ".join(one.methods_used),
+            "mean": one.mean_absolute_error,
+            "worst": one.worst_error,
+            "order": one.spearman,
+            "coverage": one.coverage,
+        }
+        for one in result.errors
+    ]
+    columns = (
+        Column("way", "Way"),
+        Column("items_by", "Items by"),
+        Column("score_by", "Score by"),
+        Column("mean", "Mean error", "number"),
+        Column("worst", "Worst error", "number"),
+        Column("order", "Rank correlation", "number", 3, "Of estimated and true scores"),
+        Column("coverage", "Inside intervals", "percent", 0, "True scores that lie inside their intervals"),
     )
-    return Table(
-        "Errors of the overall score, in points",
-        data,
-        (
-            Column("way", "Way"),
-            Column("items_by", "Items by"),
-            Column("score_by", "Score by"),
-            Column("mean", "Mean error", "number"),
-            Column("worst", "Worst error", "number"),
-            Column("order", "Rank correlation", "number", 3, "Of estimated and true scores"),
-            Column("coverage", "Inside intervals", "percent", 0, "True scores that lie inside their intervals"),
-        ),
-    )
-
-
-def _next(result: QuickstartResult) -> Facts:
-    bank, selection, responses = (str(result.files[name]) for name in ("bank", "selection", "responses"))
-    return Facts(
-        (
-            ("Look at the bank", f"itembank report {bank} -o bank.html"),
-            ("Look at the estimates", f"itembank report {bank} {responses} --selection {selection} -o estimates.html"),
-            ("Take your own results", "itembank import LOGS -o responses.parquet"),
-        )
-    )
+    return Table.of("Errors of the overall score, in points", "strategies", rows, columns)

@@ -4,7 +4,7 @@ import base64
 import hashlib
 import json
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
@@ -144,7 +144,12 @@ def page_html(page: Page) -> str:
     gathered = _gather(page)
     own, library = _asset("page.js"), chart_script() if gathered.charts else ""
     style = style_variables() + _asset("page.css")
-    policy = _policy(style, [own, library] if library else [own])
+    scripts = [own, library] if library else [own]
+    allowed = " ".join(_digest(one) for one in scripts)
+    policy = (
+        f"default-src 'none'; script-src {allowed}; style-src {_digest(style)}; img-src data:; base-uri 'none'; "
+        "form-action 'none'"
+    )
     return (
         _environment()
         .get_template("page.html.j2")
@@ -155,7 +160,38 @@ def page_html(page: Page) -> str:
             style=style,
             script=own,
             library=_packed(library) if library else "",
-            data=_packed(json.dumps(_for_script(gathered), separators=(",", ":"), allow_nan=False)),
+            data=_packed(
+                json.dumps(
+                    {
+                        "data": {name: plain_columns(data.columns) for name, data in gathered.data.items()},
+                        "charts": [_chart(chart, gathered) for chart in gathered.charts],
+                        "tables": [
+                            {
+                                "data": table.data.name,
+                                "caption": table.caption,
+                                "shown": table.n_shown,
+                                "columns": [
+                                    {
+                                        "name": one.name,
+                                        "title": one.title,
+                                        "kind": one.kind,
+                                        "digits": one.digits,
+                                        "menu": one.has_menu,
+                                    }
+                                    for one in table.columns
+                                ],
+                            }
+                            for table in gathered.tables
+                        ],
+                        "looks": [
+                            {"config": chart_config(bool(k)), "colours": {n: c[k] for n, c in COLOURS.items()}}
+                            for k in (0, 1)
+                        ],
+                    },
+                    separators=(",", ":"),
+                    allow_nan=False,
+                )
+            ),
             version=version("itembank"),
         )
     )
@@ -221,15 +257,6 @@ def is_number(column: Column) -> bool:
     return column.kind in {"number", "percent", "points", "count"}
 
 
-def _policy(style: str, scripts: Iterable[str]) -> str:
-    """Return the content security policy: no requests, and scripts and styles by their digest alone."""
-    allowed = " ".join(_digest(one) for one in scripts)
-    return (
-        f"default-src 'none'; script-src {allowed}; style-src {_digest(style)}; img-src data:; base-uri 'none'; "
-        "form-action 'none'"
-    )
-
-
 def _digest(text: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
@@ -265,29 +292,7 @@ def _take(block: Block, gathered: Gathered) -> None:
         gathered.take(block.data)
 
 
-def _for_script(gathered: Gathered) -> dict[str, Any]:
-    """Return what the script takes: data by column, charts, tables and looks."""
-    return {
-        "data": {name: plain_columns(data.columns) for name, data in gathered.data.items()},
-        "charts": [_chart(chart, gathered) for chart in gathered.charts],
-        "tables": [_table(table) for table in gathered.tables],
-        "looks": [{"config": chart_config(bool(k)), "colours": {n: c[k] for n, c in COLOURS.items()}} for k in (0, 1)],
-    }
-
-
 def _chart(chart: Chart, gathered: Gathered) -> dict[str, Any]:
     filtered = None if chart.filters is None else gathered.number_of(chart.filters)
     spec = {"data": {"name": chart.data[0].name}, **chart.spec, "description": chart.alternative}
     return {"spec": plain_spec(spec), "data": [data.name for data in chart.data], "filters": filtered}
-
-
-def _table(table: Table) -> dict[str, Any]:
-    return {
-        "data": table.data.name,
-        "caption": table.caption,
-        "shown": table.n_shown,
-        "columns": [
-            {"name": one.name, "title": one.title, "kind": one.kind, "digits": one.digits, "menu": one.has_menu}
-            for one in table.columns
-        ],
-    }

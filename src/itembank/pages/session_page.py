@@ -246,7 +246,7 @@ def session_page(session: AdaptiveSession, bank: Bank, *, title: str = "", comma
     >>> page.save("session.html")  # doctest: +SKIP
     """
     scores = session.estimate().scores
-    model = _model(session, scores)
+    model = OneModel.of(scores, 0, KEY, wanted_score(session))
     items, given, trials = _answers(session)
     sections = (
         Section("After each answer", tuple(_step_blocks(session))),
@@ -262,22 +262,6 @@ def session_page(session: AdaptiveSession, bank: Bank, *, title: str = "", comma
         sections=tuple(one for one in sections if one.blocks),
         provenance=(*bank_provenance(bank), ("Model", session.model_id), ("Method", scores.method)),
         command=command,
-    )
-
-
-def _model(session: AdaptiveSession, scores: ScoreEstimates) -> OneModel:
-    return OneModel(
-        model_id=session.model_id,
-        key=KEY,
-        targets=scores.targets,
-        value=scores.value[0],
-        low=scores.low[0],
-        high=scores.high[0],
-        n_items=tuple(scores.n_items[0].tolist()),
-        n_total=tuple(scores.n_total.tolist()),
-        level=scores.level,
-        is_flagged=bool(scores.typicality.is_flagged[0]),
-        target=wanted_score(session),
     )
 
 

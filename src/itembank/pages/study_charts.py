@@ -227,8 +227,8 @@ def dots_chart(numbers: StudyNumbers, data: Data, best: Sequence[BestMethod]) ->
 
 def _by_split(numbers: StudyNumbers, parts: Sequence[Spec], *, height: int, most: int = 3, labels: int = 56) -> Spec:
     n = len(numbers.splits)
-    size = {"height": height, "alone": height, "most": min(most, n), "labels": labels}
-    return panels("split", "split_place", *parts, n=n, **size)
+    most = min(most, n)
+    return panels("split", "split_place", *parts, n=n, height=height, alone=height, most=most, labels=labels)
 
 
 def size_axis(sizes: Sequence[float], title: str) -> Spec:
@@ -253,7 +253,7 @@ def curves(x: Spec, y: Spec, color: Spec, bars: str = "", *, panel: str = "") ->
     of_value = (y["axis"]["title"], y["axis"].get("format", ".2f"))
     tip = tips(method="Method", **where, size=("Size", "~s"), **{y["field"]: of_value})
     faint = when(f"datum.shade === '{OTHERS}'", 0.45, 1)
-    look = {"color": color, "detail": {"field": "method"}, "opacity": faint, "clip": True}
+    look: Spec = {"color": color, "detail": {"field": "method"}, "opacity": faint, "clip": True}
     parts = [marks("line", x, y, strokeWidth=2, **look), marks("point", x, y, tip=tip, size=32, **look)]
     if bars:
         parts.insert(0, marks("rule", x, span(y, f"{bars}_low", f"{bars}_high"), strokeWidth=1.2, **look))

@@ -118,7 +118,26 @@ def _sections(result: StudyResult, numbers: StudyNumbers, best: list[BestMethod]
     made.append(Section("Models", (spread_chart(numbers, best),)))
     if result.summary["target"].n_unique() > 1:
         made.append(Section("Scenarios", (scenario_chart(result, numbers, best[0].split),)))
-    return [*made, Section("All numbers", (_numbers(numbers), _seconds(numbers)))]
+    names = ("seconds_calibrate", "seconds_select", "seconds_estimate")
+    rows = (
+        numbers.summary.filter(budget=numbers.size).group_by("method", maintain_order=True).agg(pl.col(*names).mean())
+    )
+    columns = (
+        Column("method", "Method"),
+        Column("seconds_calibrate", "To calibrate", "number", 2, "CPU seconds, once a bank"),
+        Column("seconds_select", "To select", "number", 2, "CPU seconds, once a selection"),
+        Column("seconds_estimate", "To estimate", "number", 3, "CPU seconds, all models of a fold"),
+    )
+    return [
+        *made,
+        Section(
+            "All numbers",
+            (
+                _numbers(numbers),
+                Table.of(f"CPU seconds, with {size_words(numbers, numbers.size)}", "study-seconds", rows, columns),
+            ),
+        ),
+    ]
 
 
 def _numbers(numbers: StudyNumbers) -> Table:
@@ -140,21 +159,6 @@ def _numbers(numbers: StudyNumbers) -> Table:
     )
     rows = numbers.summary.sort("budget", "mae", maintain_order=True)
     return Table.of("Every method at every size", "study-numbers", rows, columns, n_shown=20)
-
-
-def _seconds(numbers: StudyNumbers) -> Table:
-    """Return what methods cost in time, on average over splits, at the size that counts."""
-    names = ("seconds_calibrate", "seconds_select", "seconds_estimate")
-    rows = (
-        numbers.summary.filter(budget=numbers.size).group_by("method", maintain_order=True).agg(pl.col(*names).mean())
-    )
-    columns = (
-        Column("method", "Method"),
-        Column("seconds_calibrate", "To calibrate", "number", 2, "CPU seconds, once a bank"),
-        Column("seconds_select", "To select", "number", 2, "CPU seconds, once a selection"),
-        Column("seconds_estimate", "To estimate", "number", 3, "CPU seconds, all models of a fold"),
-    )
-    return Table.of(f"CPU seconds, with {size_words(numbers, numbers.size)}", "study-seconds", rows, columns)
 
 
 def manifest_provenance(manifest: StudyManifest) -> tuple[Pair, ...]:

@@ -111,7 +111,7 @@ def against_truth(
         for field, title, ticks in zip(("true", "estimate"), axes, (4, 6), strict=True)
     )
     hollow = when(equals("is_flagged", True), "@paper", "@main")
-    look = {"size": 45, "strokeWidth": 1.5, "stroke": "@main", "filled": True, "opacity": 1, "fill": hollow}
+    look: Spec = {"size": 45, "strokeWidth": 1.5, "stroke": "@main", "filled": True, "opacity": 1, "fill": hollow}
     parts = (
         marks("rule", span(x, "from", "to"), span(y, "from", "to"), color="@muted", strokeDash=[4, 4]),
         marks("rule", x, span(y), color="@main", opacity=0.35, clip=True),
