@@ -174,12 +174,13 @@ def test_without_vl_convert_all_but_the_figure_is_there(tmp_path, monkeypatch):
     assert "pip install vl-convert-python" in result.notes[0]
 
 
-def test_a_foreign_folder_is_not_overwritten(tmp_path):
-    (tmp_path / "bank").mkdir()
-    (tmp_path / "bank" / "letter.txt").write_text("keep me")
-    with pytest.raises(ParameterError, match="must be a new folder or that of an earlier quickstart"):
+@pytest.mark.parametrize("name", ["bank/letter.txt", "selection.json"])
+def test_files_of_something_else_are_never_overwritten(tmp_path, name):
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).write_text("keep me")
+    with pytest.raises(ParameterError, match=r"must be a new folder or that of an earlier quickstart, but it holds '"):
         run_quickstart(tmp_path, n_repeats=1, rng=0)
-    assert (tmp_path / "bank" / "letter.txt").read_text() == "keep me"
+    assert (tmp_path / name).read_text() == "keep me"
 
 
 def test_at_least_one_repeat_is_needed(tmp_path):
@@ -198,10 +199,3 @@ def test_anchors_beat_random_sampling_the_item_model_improves_on_them_and_the_de
     assert default.spearman > gp_irt.spearman > 0.9
     assert 0.88 <= default.coverage <= 0.99
     assert 0.88 <= gp_irt.coverage <= 0.995
-
-
-def test_files_of_something_else_are_never_overwritten(tmp_path):
-    (tmp_path / "selection.json").write_text("mine")
-    with pytest.raises(ParameterError, match=r"it holds 'selection\.json' of something else"):
-        run_quickstart(tmp_path, n_items=40, n_repeats=1, rng=0)
-    assert (tmp_path / "selection.json").read_text() == "mine"

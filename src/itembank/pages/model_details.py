@@ -29,6 +29,9 @@ from itembank.progress import silent
 from itembank.readers.agreement import only_items
 from itembank.responses.responses import ResponseMatrix
 
+N_NEAREST = 3
+"""Past models of about the same score that a model is compared with, beside the best."""
+
 
 @dataclass(frozen=True, slots=True)
 class Estimated:
@@ -44,13 +47,7 @@ class Estimated:
     def of(
         cls, bank: Bank, responses: ResponseMatrix, estimates: ScoreEstimates, selection: Selection | None = None
     ) -> Self:
-        """Find the answers that the estimates were made from, as `estimate` does.
-
-        Raises
-        ------
-        DataError
-            When the responses are not those of the models that were estimated, in their order.
-        """
+        """Find the answers that the estimates were made from, as `estimate` does."""
         if tuple(responses.model_ids) != estimates.model_ids:
             raise DataError(
                 f"responses must be those of the {estimates.n_models} models that were estimated, in their order, got "
@@ -86,10 +83,6 @@ class Estimated:
         trials = self.observed.n_trials
         own = None if trials is None else trials[row][~np.isnan(self.observed.responses[row])]
         return GivenAnswers.of(self.bank, items, given, own)
-
-
-N_NEAREST = 3
-"""Past models of about the same score that a model is compared with, beside the best."""
 
 
 def model_sections(made: Estimated, row: int) -> Iterator[Section]:
@@ -136,37 +129,34 @@ def _past_table(made: Estimated, row: int, rows: IntArray) -> Table:
     theirs = made.bank.responses.of_items(items, models=rows)
     difference = float(model.value[at]) - scores
     is_better = ndtr(difference / error) if error > 0.0 else (difference > 0.0).astype(np.float64)
-    data = Data(
-        f"{model.key}-compared",
-        {
-            "model": [made.past.model_ids[k] for k in rows.tolist()],
-            "why": ["best", *["nearest"] * (rows.size - 1)],
-            "score": scores,
-            "difference": difference,
-            "low": float(model.low[at]) - scores,
-            "high": float(model.high[at]) - scores,
-            "probability": is_better,
-            "for_new": np.sum(given > theirs, axis=1),
-            "for_past": np.sum(given < theirs, axis=1),
-        },
+    rows_shown = {
+        "model": [made.past.model_ids[k] for k in rows.tolist()],
+        "why": ["best", *["nearest"] * (rows.size - 1)],
+        "score": scores,
+        "difference": difference,
+        "low": float(model.low[at]) - scores,
+        "high": float(model.high[at]) - scores,
+        "probability": is_better,
+        "for_new": np.sum(given > theirs, axis=1),
+        "for_past": np.sum(given < theirs, axis=1),
+    }
+    columns = (
+        Column("model", "Past model", "id"),
+        Column("why", "Chosen as"),
+        Column("score", "Its score", "percent", 1, "Known from its full run, or a nearly full one"),
+        Column("difference", "Difference", "points", 1, "This model less the past one, in points"),
+        Column("low", "From", "points"),
+        Column("high", "To", "points"),
+        Column("probability", "Probably better", "percent", 0, "Probability that this model's score is higher"),
+        Column("for_new", "Items for this", "count", explanation="Items that this model answered better"),
+        Column("for_past", "Items for the past", "count", explanation="Items that the past model answered better"),
     )
-    return Table(
-        "Beside the best past model and the nearest ones",
-        data,
-        (
-            Column("model", "Past model", "id"),
-            Column("why", "Chosen as"),
-            Column("score", "Its score", "percent", 1, "Known from its full run, or a nearly full one"),
-            Column("difference", "Difference", "points", 1, "This model less the past one, in points"),
-            Column("low", "From", "points"),
-            Column("high", "To", "points"),
-            Column("probability", "Probably better", "percent", 0, "Probability that this model's score is higher"),
-            Column("for_new", "Items for this", "count", explanation="Items that this model answered better"),
-            Column("for_past", "Items for the past", "count", explanation="Items that the past model answered better"),
-        ),
-        note=f"Differences are in points, with {100 * model.level:g} % intervals. Scores of past models are known from "
-        "full runs, or nearly full ones, so the doubt is in this model's estimate.",
+    note = (
+        f"Differences are in points, with {100 * model.level:g} % intervals. Scores of past models are known from full "
+        "runs, or nearly full ones, so the doubt is in this model's estimate."
     )
+    caption = "Beside the best past model and the nearest ones"
+    return Table.of(caption, f"{model.key}-compared", rows_shown, columns, note=note)
 
 
 def _deciding_items(made: Estimated, row: int, rows: IntArray) -> tuple[Table, ...]:

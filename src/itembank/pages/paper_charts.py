@@ -344,13 +344,7 @@ def _part_name(found: SelectionWeights, place: int) -> str:
 
 
 def task_costs_chart(found: TaskOverview) -> Chart:
-    """Draw what a response to each task costs, and the mean score on it: dearest tasks on top (WILD Figure 1).
-
-    Raises
-    ------
-    ParameterError
-        Where no cost is known.
-    """
+    """Draw what a response to each task costs, and the mean score on it: dearest tasks on top (WILD Figure 1)."""
     known = np.flatnonzero(found.cost > 0.0)
     if not known.size:
         named = remedy("task_overview(..., cost='tokens')", "--cost NAME")

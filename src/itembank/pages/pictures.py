@@ -90,13 +90,7 @@ def _missing(error: ImportError) -> MissingDependencyError:
 
 
 def drawing_library() -> ModuleType:
-    """Return the library that draws charts.
-
-    Raises
-    ------
-    MissingDependencyError
-        When vl-convert is not installed.
-    """
+    """Return the library that draws charts."""
     try:
         import vl_convert  # noqa: PLC0415 (optional)
     except ImportError as error:
@@ -106,13 +100,7 @@ def drawing_library() -> ModuleType:
 
 @cache
 def chart_script() -> str:
-    """Return the script, which puts `vegaEmbed` into the page.
-
-    Raises
-    ------
-    MissingDependencyError
-        When vl-convert is not installed.
-    """
+    """Return the script, which puts `vegaEmbed` into the page."""
     library = drawing_library()
     made_by = version("vl-convert-python")
     kept = user_cache_folder() / "pages" / f"vega-{made_by}.js.gz"
@@ -168,25 +156,13 @@ Tables = Mapping[str, Columns]
 
 
 def svg_address(spec: Mapping[str, Any], tables: Tables) -> str:
-    """Return a chart as SVG in a data address, which runs nothing.
-
-    Raises
-    ------
-    MissingDependencyError
-        When vl-convert is not installed.
-    """
+    """Return a chart as SVG in a data address, which runs nothing."""
     svg = _drawn(_whole(spec, tables), "svg")
     return f"data:image/svg+xml;base64,{base64.b64encode(svg).decode()}"
 
 
 def check_picture_destination(path: str | Path) -> str:
-    """Return the format that a picture's file name stands for.
-
-    Raises
-    ------
-    ParameterError
-        For another ending than those of `FORMATS`, or a place where no file can be made.
-    """
+    """Return the format that a picture's file name stands for."""
     kind = Path(path).suffix.lstrip(".").lower()
     if kind not in FORMATS:
         raise ParameterError(f"a figure's file name must end in one of {shown(FORMATS)}, got {Path(path).name!r}.")
@@ -195,15 +171,7 @@ def check_picture_destination(path: str | Path) -> str:
 
 
 def save_picture(spec: Mapping[str, Any], tables: Tables, path: str | Path, *, title: str, note: str) -> Path:
-    """Write a chart with its title and note as PNG, SVG or PDF by the file's name, whole or not at all.
-
-    Raises
-    ------
-    ParameterError
-        For another ending.
-    MissingDependencyError
-        When vl-convert is not installed.
-    """
+    """Write a chart with its title and note as PNG, SVG or PDF by the file's name, whole or not at all."""
     path = Path(path)
     kind = check_picture_destination(path)
     menus = [one for one in spec.get("params", ()) if isinstance(one.get("value"), str)]

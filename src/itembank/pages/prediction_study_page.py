@@ -391,13 +391,7 @@ def _check(what: str, given: Sequence[object], known: Sequence[object]) -> None:
 
 
 def study_folder_page(folder: Path, *, title: str = "", command: str = "") -> Page:
-    """Return the page of a finished study.
-
-    Raises
-    ------
-    DataError
-        When the folder is not a study's, the study is not finished, or a table is not what was written.
-    """
+    """Return the page of a finished study."""
     if read_manifest(folder).kind == PREDICTION.name:
         return prediction_study_page(PredictionResult.load(folder), title=title, command=command)
     return study_page(StudyResult.load(folder), title=title, command=command)

@@ -106,13 +106,7 @@ class Page:
 
 
 def check_page_destination(path: str | Path) -> Path:
-    """Return the path of a page that can be written there.
-
-    Raises
-    ------
-    ParameterError
-        For a name that does not end in .html or .htm, or a place where no file can be made.
-    """
+    """Return the path of a page that can be written there."""
     path = Path(path)
     if path.suffix.lower() not in {".html", ".htm"}:
         raise ParameterError(f"a report's file name must end in .html, got {path.name!r}.")
