@@ -96,7 +96,7 @@ def test_banks_responses_and_estimates_are_shown_short():
     estimates = estimate(bank, bank.responses, method="mean", interval="model-based")
     for thing in (bank, bank.responses, bank.calibration, bank.parameters, bank.targets, estimates):
         check_short(thing)
-        has_pieces = isinstance(thing, Bank | Tabular)  # tests/pages/test_notebooks.py
+        has_pieces = isinstance(thing, Bank | Tabular)  # tests/pages/test_shown.py
         assert has_pieces or "<" not in thing._repr_html_().replace("<pre>", "").replace("</pre>", "")
     assert repr(bank).startswith("Bank\n")
     assert "array (12, 30) of float64" in repr(bank.responses)

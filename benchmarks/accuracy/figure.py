@@ -7,7 +7,7 @@ import polars as pl
 from benchmarks.accuracy.study import P1_SELECTIONS, SIZES
 from benchmarks.accuracy.summary import STRATEGIES
 from itembank.pages.blocks import Chart, Data
-from itembank.pages.panels import across, ends, marked, panels
+from itembank.pages.grammar import SOLID, marks, number, panels, shade, span
 from itembank.pages.theme import points
 
 COLOURS = ("@muted", "@other", "@main")
@@ -47,24 +47,21 @@ def draw(summary: pl.DataFrame, path: Path) -> None:
             "high": rows["error"] + doubt,
         },
     )
-    x = across("n_items", "Items", scale={"type": "log"}, axis={"values": list(SIZES), "format": "d"})
-    y = across("error", "Mean error (points)")
-    legend = {"title": None, "orient": "top", "symbolType": "stroke", "labelLimit": 250}
-    ways = [name_of(*one) for one in STRATEGIES]
-    tones = [COLOURS[P1_SELECTIONS.index(selection)] for selection, _ in STRATEGIES]
-    dashes = [[1, 0] if estimator == "++" else [2, 3] for _, estimator in STRATEGIES]
-    look = {"field": "strategy", "type": "nominal", "legend": legend}
-    line = {"color": {**look, "scale": {"domain": ways, "range": tones}}}
-    dashed = {**line, "strokeDash": {**look, "scale": {"domain": ways, "range": dashes}}}
+    x = number("n_items", "Items", "d", log=True, values=list(SIZES))
+    y = number("error", "Mean error (points)")
+    legend = {"symbolType": "stroke", "labelLimit": 250}
+    tones = {name_of(*one): COLOURS[P1_SELECTIONS.index(one[0])] for one in STRATEGIES}
+    dashes = {name_of(*one): SOLID if one[1] == "++" else [2, 3] for one in STRATEGIES}
+    colour, dash = (shade("strategy", one, **legend) for one in (tones, dashes))
     words = _message(rows)
     chart = Chart(
         words,
         panels(
             "panel",
             "place",
-            marked("rule", {"x": x, **ends(y), **line}),
-            marked("line", {"x": x, "y": y, **dashed}),
-            marked("point", {"x": x, "y": y, **line}, size=22),
+            marks("rule", x, span(y), color=colour),
+            marks("line", x, y, color=colour, strokeDash=dash),
+            marks("point", x, y, color=colour, size=22),
             resolve={"scale": {"y": "independent"}},
             height=140,
         ),

@@ -10,7 +10,7 @@ from benchmarks.panel.goals import COVERAGE
 from benchmarks.panel.table import NAMES
 from itembank.estimation.estimates import FLAGGED
 from itembank.pages.blocks import Chart, Data
-from itembank.pages.panels import across, beside, ends, in_order, marked, panel, panels, ruled
+from itembank.pages.grammar import SOLID, beside, equals, marks, nominal, number, of, panel, panels, ruled, shade, span
 from itembank.pages.theme import count, level_words, percent
 
 LEVEL = 0.95
@@ -40,26 +40,22 @@ def draw_coverage(records: list[dict[str, Any]], path: Path) -> None:
             "goal": ["clearly below" if one else "met" for one in is_low],
         },
     )
-    tones = {"domain": ["met", "clearly below"], "range": ["@main", "@other"]}
-    shade = {"field": "goal", "type": "nominal", "scale": tones, "legend": None}
-    row, bare = in_order("cell", "place", labelLimit=210, grid=False), in_order("cell", "place", labels=False)
-    x = across("coverage", "Scores inside", form="%", scale={"zero": False})
-    width = across("width", "Half-width / 95th percentile of errors", scale={"zero": True})
-    goal = {
-        "data": {"values": [{"from": COVERAGE[0], "to": COVERAGE[1]}]},
-        **marked("rect", ends(x, "from", "to", along="x"), color="@faint"),
-    }
-    left = [
-        goal,
-        ruled("x", LEVEL, strokeDash=[1, 0]),
-        marked("rule", {"y": row, **ends(x, along="x"), "color": shade}),
-        marked("point", {"y": row, "x": x, "color": shade}, opacity=1),
-    ]
-    right = [
-        ruled("x", 1.0, strokeDash=[1, 0]),
+    color = shade("goal", {"met": "@main", "clearly below": "@other"}, is_told=False)
+    cell, unnamed = nominal("cell", "place", labelLimit=210, grid=False), nominal("cell", "place", labels=False)
+    x = number("coverage", "Scores inside", "%", zero=False)
+    width = number("width", "Half-width / 95th percentile of errors", zero=True)
+    goal = [{"from": COVERAGE[0], "to": COVERAGE[1]}]
+    left = (
+        marks("rect", span(x, "from", "to"), data=goal, color="@faint"),
+        ruled("x", LEVEL, strokeDash=SOLID),
+        marks("rule", span(x), cell, color=color),
+        marks("point", x, cell, color=color, opacity=1),
+    )
+    right = (
+        ruled("x", 1.0, strokeDash=SOLID),
         ruled("x", WIDEST, strokeDash=[2, 3]),
-        marked("point", {"y": bare, "x": width, "color": shade}, opacity=1),
-    ]
+        marks("point", width, unnamed, color=color, opacity=1),
+    )
     words = (
         f"{level_words(LEVEL)} intervals hold {percent(float(coverage.mean()))} of the scores on the mean over "
         f"{len(rows)} cells; in {int(is_low.sum()) or 'none'} they hold clearly fewer than {percent(COVERAGE[0], 0)}"
@@ -106,11 +102,9 @@ def draw_widths(default: pl.DataFrame, path: Path) -> None:
         n_inside += own.filter(pl.col("truth").is_between(pl.col("low"), pl.col("high"))).height
     names = ("panel", "place", "what", "width", "error")
     data = Data("estimates", dict(zip(names, map(list, zip(*rows, strict=True)), strict=True)))
-    scale = {"domain": list(WHAT), "range": ["@soft", "@other", "@main"]}
-    legend = {"title": None, "orient": "top", "columns": 3, "labelLimit": 260}
-    shade = {"field": "what", "type": "nominal", "scale": scale, "legend": legend}
-    x, y = across("width", "Half-width (points)"), across("error", "Error (points)")
-    typical, flagged, line = ({"filter": {"field": "what", "equal": name}} for name in WHAT)
+    color = shade("what", dict(zip(WHAT, ("@soft", "@other", "@main"), strict=True)), columns=3, labelLimit=260)
+    x, y = number("width", "Half-width (points)"), number("error", "Error (points)")
+    typical, flagged, line = (equals("what", name) for name in WHAT)
     n_all = default.filter(pl.col("study").is_in(studies)).height
     words = (
         f"{percent(n_inside / n_all)} of {count(n_all)} estimates have the score inside their {level_words(LEVEL)} "
@@ -121,10 +115,10 @@ def draw_widths(default: pl.DataFrame, path: Path) -> None:
         panels(
             "panel",
             "place",
-            marked("point", {"x": x, "y": y, "color": shade}, typical, size=9, opacity=0.6),
-            marked("point", {"x": x, "y": y, "color": shade}, flagged, size=14, filled=False),
-            marked("line", {"x": x, "y": {**y, "field": "width"}}, color="@muted", strokeWidth=1),
-            marked("line", {"x": x, "y": y, "color": shade}, line),
+            marks("point", x, y, where=typical, color=color, size=9, opacity=0.6),
+            marks("point", x, y, where=flagged, color=color, size=14, filled=False),
+            marks("line", x, of(y, "width"), color="@muted", strokeWidth=1),
+            marks("line", x, y, where=line, color=color),
             resolve={"scale": {"x": "independent", "y": "independent"}},
         ),
         (data,),

@@ -6,8 +6,7 @@ from pathlib import Path
 import polars as pl
 
 from itembank.pages.blocks import Chart, Data
-from itembank.pages.charts import Spec
-from itembank.pages.panels import across, beside, ends, marked, panel
+from itembank.pages.grammar import Spec, below, beside, equals, marks, number, panel, shade, span
 
 WAYS = {
     "published": ("@muted", "published objective"),
@@ -37,16 +36,13 @@ def draw(recovery: pl.DataFrame, budgets: pl.DataFrame, path: Path) -> None:
             pictures.append((title, "Samples of a cell"))
             rows += _budgets(part.filter(pl.col("n_models") == n_models), title, looks)
     data = Data("errors", dict(zip(COLUMNS, map(list, zip(*rows, strict=True)), strict=True)))
-    legend = {"title": None, "orient": "bottom", "columns": 2, "symbolType": "stroke", "labelLimit": 300}
-    look = {"field": "line", "type": "nominal", "legend": legend}
-    colour, dash = (
-        {**look, "scale": {"domain": list(looks), "range": [one[k] for one in looks.values()]}} for k in (0, 1)
-    )
+    legend = {"orient": "bottom", "columns": 2, "symbolType": "stroke", "labelLimit": 300}
+    colour, dash = (shade("line", {name: one[k] for name, one in looks.items()}, **legend) for k in (0, 1))
     parts = [_panel(*one, colour, dash) for one in pictures]
     words = _message(recovery)
     chart = Chart(
         words,
-        {"vconcat": [beside(*parts[:3]), beside(*parts[3:])], "spacing": 18},
+        below(beside(*parts[:3]), beside(*parts[3:]), spacing=18),
         (data,),
         f"{words}.",
         note="Means over trials, bars of two standard errors to each side. Left: IRSL's simulation, where solid lines "
@@ -57,16 +53,16 @@ def draw(recovery: pl.DataFrame, budgets: pl.DataFrame, path: Path) -> None:
 
 def _panel(title: str, along: str, colour: Spec, dash: Spec) -> Spec:
     """Draw the lines of one panel."""
-    own = {"filter": {"field": "panel", "equal": title}}
-    scale = {"type": "log", "domain": [0.004, 20.0], "nice": False}
-    x = across("along", along, form="~s", scale={"type": "log", "nice": False}, axis={"tickCount": 4})
-    y = across("rmse", "RMSE of difficulty", form="~g", scale=scale, axis={"values": [0.01, 0.1, 1.0, 10.0]})
+    own = equals("panel", title)
+    scale = {"domain": [0.004, 20.0], "nice": False}
+    x = number("along", along, "~s", log=True, scale={"nice": False}, tickCount=4)
+    y = number("rmse", "RMSE of difficulty", "~g", log=True, scale=scale, values=[0.01, 0.1, 1.0, 10.0])
     return panel(
         165,
         170,
-        marked("rule", {"x": x, **ends(y), "color": colour}, own, clip=True),
-        marked("line", {"x": x, "y": y, "color": colour, "strokeDash": dash}, own, clip=True),
-        marked("point", {"x": x, "y": y, "color": colour}, own, clip=True, size=22),
+        marks("rule", x, span(y), where=own, color=colour, clip=True),
+        marks("line", x, y, where=own, color=colour, strokeDash=dash, clip=True),
+        marks("point", x, y, where=own, color=colour, clip=True, size=22),
         title=title,
     )
 

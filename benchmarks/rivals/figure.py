@@ -9,8 +9,7 @@ from benchmarks.rivals.fits import Row
 from benchmarks.rivals.floors import Floors
 from benchmarks.rivals.growth import floor_of
 from itembank.pages.blocks import Chart, Data
-from itembank.pages.charts import layers
-from itembank.pages.panels import across, marked
+from itembank.pages.grammar import SOLID, marks, number, picture, shade
 
 FIVE, ONE = "itembank, 5 abilities", "itembank, 1 ability"
 APART = 1.15
@@ -41,24 +40,21 @@ def chart(growth: list[Row], fits: list[Row]) -> Chart:
     rows += [(name, "tool", cell, second) for name, points in tools.items() for cell, second in points]
     names = ("name", "what", "cells", "seconds")
     data = Data("speed", dict(zip(names, map(list, zip(*rows, strict=True)), strict=True)))
-    domain = [*lines, *tools]
-    tones = [colour for *_, colour, _ in lines.values()] + [f"@c{1 + k % 5}" for k in range(len(tools))]
-    look = {"field": "name", "type": "nominal", "legend": {"title": None, "orient": "right", "labelLimit": 200}}
-    shade = {**look, "scale": {"domain": domain, "range": tones}}
-    dashes = [dash for *_, dash in lines.values()] + [[1, 0]] * len(tools)
-    dashed = {**look, "legend": None, "scale": {"domain": domain, "range": dashes}}
-    scale = {"type": "log"}
-    x = across("cells", "Cells (models x items)", form="~s", scale=scale)
-    y = across("seconds", "CPU seconds of a fit", form="~g", scale=scale)
-    ours, others = ({"filter": f"datum.what === '{what}'"} for what in ("line", "tool"))
-    measured = {"filter": {"field": "name", "oneOf": [FIVE, ONE]}}
+    tones = {name: tone for name, (*_, tone, _) in lines.items()}
+    dashes = {name: dash for name, (*_, dash) in lines.items()} | dict.fromkeys(tools, SOLID)
+    tones |= {name: f"@c{1 + k % 5}" for k, name in enumerate(tools)}
+    colour, dash = shade("name", tones, orient="right", labelLimit=200), shade("name", dashes, is_told=False)
+    x = number("cells", "Cells (models x items)", "~s", log=True)
+    y = number("seconds", "CPU seconds of a fit", "~g", log=True)
+    ours, others = (f"datum.what === '{what}'" for what in ("line", "tool"))
+    measured = {"field": "name", "oneOf": [FIVE, ONE]}
     words = _message(one, floor)
     return Chart(
         words,
-        layers(
-            marked("line", {"x": x, "y": y, "color": shade, "strokeDash": dashed}, ours),
-            marked("point", {"x": x, "y": y, "color": shade}, measured),
-            marked("point", {"x": x, "y": y, "color": shade}, others, size=70, shape="diamond", opacity=1),
+        picture(
+            marks("line", x, y, where=ours, color=colour, strokeDash=dash),
+            marks("point", x, y, where=measured, color=colour),
+            marks("point", x, y, where=others, color=colour, size=70, shape="diamond", opacity=1),
             height=380,
         ),
         (data,),

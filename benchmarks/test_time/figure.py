@@ -6,8 +6,7 @@ import numpy as np
 import polars as pl
 
 from itembank.pages.blocks import Chart, Data
-from itembank.pages.charts import layers
-from itembank.pages.panels import across, ends, in_order, marked, ruled
+from itembank.pages.grammar import SOLID, marks, nominal, number, picture, ruled, span, when
 from itembank.pages.theme import percent
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
@@ -22,9 +21,9 @@ def draw(gaps: pl.DataFrame, path: Path) -> None:
     columns = {"low": low, "lower": lower, "middle": middle, "upper": upper, "high": high}
     labels = [f"{name} ({percent(shares[name], 0)})" for name in names]
     data = Data("gaps", {"set": labels, "place": np.arange(len(names)), **columns})
-    y = in_order("set", "place", labelLimit=240, grid=False)
-    x = across("middle", "Traditional error of pass@k less that of item response (points)")
-    colour = {"color": {"condition": {"test": "datum.middle > 0", "value": "@main"}, "value": "@other"}}
+    y = nominal("set", "place", labelLimit=240, grid=False)
+    x = number("middle", "Traditional error of pass@k less that of item response (points)")
+    colour = when("datum.middle > 0", "@main", "@other")
     n_better = int(np.sum(middle > 0.0))
     words = (
         f"In {n_better} of {len(names)} sets item response errs less for most models and splits, in the worst one for "
@@ -32,11 +31,11 @@ def draw(gaps: pl.DataFrame, path: Path) -> None:
     )
     chart = Chart(
         words,
-        layers(
-            ruled("x", 0.0, strokeDash=[1, 0]),
-            marked("rule", {"y": y, **ends(x, along="x"), **colour}),
-            marked("rule", {"y": y, **ends(x, "lower", "upper", along="x"), **colour}, strokeWidth=7),
-            marked("point", {"y": y, "x": x}, color="@paper", stroke="@ink", size=45, opacity=1),
+        picture(
+            ruled("x", 0.0, strokeDash=SOLID),
+            marks("rule", span(x), y, color=colour),
+            marks("rule", span(x, "lower", "upper"), y, color=colour, strokeWidth=7),
+            marks("point", x, y, color="@paper", stroke="@ink", size=45, opacity=1),
             height=24 * len(names),
         ),
         (data,),

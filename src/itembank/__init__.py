@@ -15,7 +15,7 @@ from itembank import page_pieces as _page_pieces
 
 def _pieces_of(result: object) -> str | None:
     """Return the beginning of a result's page: results stand below pages, so that the way there begins here."""
-    from itembank.pages.notebooks import pieces_of  # noqa: PLC0415 (heavy)
+    from itembank.pages.shown import pieces_of  # noqa: PLC0415 (heavy)
 
     return pieces_of(result)
 

@@ -24,6 +24,7 @@ from .comparison.comparisons import Comparison as Comparison
 from .estimation.estimate import estimate as estimate
 from .estimation.estimates import ScoreEstimates as ScoreEstimates
 from .estimation.model_abilities import estimate_abilities as estimate_abilities
+from .pages.shown import show as show
 from .planning.plan import Plan as Plan
 from .planning.plan import plan as plan
 from .planning.plan_spec import PlanSpec as PlanSpec

@@ -1,16 +1,12 @@
-"""Charts of results: each shows itself in a notebook, and writes itself with `.save("file.png")` (or .svg, .pdf)."""
+"""Charts that take more than a result: each shows itself in a notebook and writes itself with `.save("file.png")`.
+
+The charts of a result's own page are in ``itembank.show(result).charts``.
+"""
 
 from itembank.pages.bank_items import information_chart
-from itembank.pages.paper_charts import (
-    dimensionality_chart,
-    homogeneity_chart,
-    item_predictions_chart,
-    selection_weights_chart,
-    task_correlations_chart,
-    task_costs_chart,
-)
+from itembank.pages.paper_charts import homogeneity_chart, item_predictions_chart
 from itembank.pages.pass_at_k_page import pass_at_k_chart
-from itembank.pages.prediction_charts import prediction_chart
+from itembank.pages.prediction_study_page import prediction_chart
 from itembank.pages.pretraining_charts import (
     ability_chart,
     decision_chart,
@@ -19,17 +15,14 @@ from itembank.pages.pretraining_charts import (
     laws_chart,
 )
 from itembank.pages.study_charts import study_chart
-from itembank.pages.transfer_page import agreement_chart, transfer_curves_chart, transfer_errors_chart
 from itembank.pages.truth_charts import PredictionPanel, predicted_against_true_chart
-from itembank.pages.validity_page import ability_pair_chart, validity_chart
+from itembank.pages.validity_page import ability_pair_chart
 
 __all__ = [
     "PredictionPanel",
     "ability_chart",
     "ability_pair_chart",
-    "agreement_chart",
     "decision_chart",
-    "dimensionality_chart",
     "forecast_chart",
     "homogeneity_chart",
     "information_chart",
@@ -39,11 +32,5 @@ __all__ = [
     "pass_at_k_chart",
     "predicted_against_true_chart",
     "prediction_chart",
-    "selection_weights_chart",
     "study_chart",
-    "task_correlations_chart",
-    "task_costs_chart",
-    "transfer_curves_chart",
-    "transfer_errors_chart",
-    "validity_chart",
 ]

@@ -40,7 +40,7 @@ from itembank.sessions.session_spec import SessionSpec
 from itembank.studies.engine import StudyManifest
 from itembank.studies.results import StudyResult
 from itembank.studies.summary import summarise
-from tests.pages.test_study_charts import make_estimates
+from tests.pages.test_study_page import make_estimates
 from tests.scaling.samples import known_bank, simulated_samples
 from tests.scaling.simulated_suite import simulated_suite
 from tests.scaling.two_scenarios import simulated

@@ -80,7 +80,7 @@ def test_without_what_pages_need_one_line_says_so(monkeypatch, tmp_path, capsys)
     def refuse(*_args, **_known):
         raise missing_package("reports need jinja2", "jinja2", ImportError("no module named 'jinja2'"))
 
-    monkeypatch.setattr("itembank.pages.quickstart_page", refuse)
+    monkeypatch.setattr(quickstart, "quickstart_page", refuse)
     _write_page(None, tmp_path / "report.html")
     said = capsys.readouterr().err
     assert said.count("\n") == 1

@@ -3,7 +3,7 @@
 import json
 
 from itembank.pages.blocks import Answer, Answers, Caution, Chart, Facts, Table, Text
-from itembank.pages.plain import plain_columns
+from itembank.pages.pictures import plain_columns
 from itembank.pages.render import cell
 
 EXPRESSIONS = {"test", "filter", "expr", "calculate"}

@@ -8,8 +8,7 @@ import pytest
 
 from itembank.auditing.item_audit_names import REASONS
 from itembank.diagnostics import audit_items
-from itembank.pages import audit_page
-from itembank.pages.audit_page import COLOURS
+from itembank.pages.audit_page import TONES, audit_page
 from itembank.pages.blocks import Chart, Table
 from itembank.pages.pictures import coloured
 from itembank.responses.responses import ResponseMatrix
@@ -67,10 +66,10 @@ def test_the_picture_draws_all_items_in_colours_that_tell_them_apart(audit, page
     drawn = chart.data[0].columns
     assert sorted(drawn["item"]) == sorted(audit.table["item_id"])
     assert {"dead", "saturated", "none"} <= set(drawn["reason"])
-    scale = chart.spec["encoding"]["color"]["scale"]
+    scale = chart.spec["layer"][0]["encoding"]["color"]["scale"]
     assert set(scale["domain"]) == set(drawn["reason"])
-    assert len(set(COLOURS.values())) == len(COLOURS) == len(REASONS) + 1
-    assert all(coloured(one) != one for one in COLOURS.values())
+    assert len(set(TONES.values())) == len(TONES) == len(REASONS) + 1
+    assert all(coloured(one) != one for one in TONES.values())
 
 
 def test_whose_texts_are_not_known_is_told_how_to_see_them(page):

@@ -2,15 +2,24 @@
 
 import dataclasses
 import json
+from importlib import import_module
 
 import numpy as np
 import polars as pl
 import pytest
 
+from itembank.auditing.item_audit import audit_items
 from itembank.bank.bank_files import load_bank, save_bank
+from itembank.bank.selections import Selection
 from itembank.banks import note, start
+from itembank.errors import DataError
+from itembank.irt.bernoulli import logit, probability
+from itembank.irt.families import information_weights
 from itembank.irt.family_names import FAMILIES
-from itembank.pages import bank_audit, bank_items, bank_page
+from itembank.irt.parameters import AbilityPrior
+from itembank.pages import bank_items, bank_page
+from itembank.pages.bank_items import information_chart
+from itembank.pages.bank_models import date_column, group_columns, iso_day, size_column
 from itembank.pages.blocks import Chart
 from itembank.planning.accuracy import Accuracy
 from itembank.planning.goals import PrecisionCurve
@@ -18,7 +27,7 @@ from itembank.publishing.without_responses import without_responses
 from itembank.responses.responses import ResponseMatrix
 from itembank.selection.select import select
 from tests.bank.banks import make_bank, with_family
-from tests.pages.reading import of_kind, rows, section, table, titles, words
+from tests.pages.reading import check_chart, columns_of, of_kind, rows, section, table, titles, words
 
 SECTIONS = ["How good estimates are", "What it holds", "Past models", "Items", "Abilities", "Items to look at"]
 
@@ -98,14 +107,16 @@ def test_many_items_are_counted_in_cells_and_all_stand_in_the_table(bank, monkey
 
 def test_a_large_bank_is_audited_by_models_spread_evenly(monkeypatch):
     bank = make_bank(n_models=60, n_items=12)
-    monkeypatch.setattr(bank_audit, "MOST_CELLS", 600)
-    rows_taken = bank_audit.evenly_by_score(bank, 50)
+    module = import_module("itembank.pages.bank_page")
+    monkeypatch.setattr(module, "MOST_CELLS", 600)
+    rows_taken = module.evenly_by_score(bank, 50)
     scores = bank.best_known_scores[:, -1]
     assert rows_taken.size == 50
     assert {scores.min(), scores.max()} <= set(scores[rows_taken])
-    responses, note_of_it = bank_audit._audited(bank)
-    assert responses.n_models == 50
-    assert "by 50 models of 60" in note_of_it
+    asked = []
+    monkeypatch.setattr(module, "audit_items", lambda given, **rest: asked.append(given) or audit_items(given, **rest))
+    module.audit_section(bank)
+    assert asked[0].n_models == 50
 
 
 def test_models_are_drawn_over_time_by_size_and_maker_where_their_table_says_so(bank):
@@ -226,3 +237,124 @@ def test_how_answers_were_taken_is_told(bank):
     said = words(bank_page(replaced(bank, responses)))
     assert "n_shot 5" in said
     assert "source, of items a paper" in said
+
+
+def lines_of(chart):
+    """Lines by name, as x and y."""
+    data = columns_of(chart, "information")
+    names = np.array(data["line"])
+    return {name: np.array([data[one][names == name] for one in ("ability", "information")]) for name in set(names)}
+
+
+def selection_of(bank, ids):
+    return Selection(tuple(ids), ("math",) * len(ids), np.ones(len(ids)), "anchor-irt", bank.bank_id)
+
+
+def test_information_is_the_variance_of_the_score_function():
+    """Each item tells ``E[(d log p(Y) / d theta)^2]``, the derivatives taken by differences."""
+    bank = make_bank(n_dims=1)
+    grid, information = lines_of(information_chart(bank))["all 30 items"]
+    step = 1e-5
+    p, after, before = (probability(bank.parameters, (grid + shift)[:, None]) for shift in (0.0, step, -step))
+    right = (np.log(after) - np.log(before)) / (2 * step)
+    wrong = (np.log1p(-after) - np.log1p(-before)) / (2 * step)
+    expected = (p * right**2 + (1 - p) * wrong**2).sum(axis=1)
+    np.testing.assert_allclose(information, expected, rtol=1e-6)
+
+
+def test_the_message_says_where_the_standard_error_is_least():
+    chart = information_chart(make_bank(n_dims=1))
+    grid, information = lines_of(chart)["all 30 items"]
+    best = information.argmax()
+    assert f"ability of {grid[best]:+.1f}" in chart.title
+    assert chart.title.endswith(f"all 30 items leave a standard error of {information[best] ** -0.5:.2f}")
+
+
+def test_scenarios_add_up_to_the_whole():
+    bank = make_bank(n_dims=2)
+    lines = lines_of(information_chart(bank))
+    parts = sum(lines[name][1] for name in bank.targets.scenarios)
+    np.testing.assert_allclose(parts, lines["all 30 items"][1])
+
+
+def test_selection_of_everything_tells_as_much_as_the_bank():
+    bank = make_bank(n_dims=2)
+    lines = lines_of(information_chart(bank, selection=selection_of(bank, bank.item_ids)))
+    np.testing.assert_allclose(lines["selection of 30 (anchor-irt)"][1], lines["all 30 items"][1])
+
+
+def test_scale_of_ability_does_not_matter():
+    """Doubling abilities and the prior's spread while halving the loadings changes no line."""
+    bank = make_bank(n_dims=2)
+    calibration = bank.calibration
+    parameters = dataclasses.replace(calibration.parameters, loadings=calibration.parameters.loadings / 2.0)
+    wider = dataclasses.replace(
+        calibration,
+        parameters=parameters,
+        abilities=2.0 * calibration.abilities,
+        prior=AbilityPrior(np.zeros(2), 4.0 * np.eye(2)),
+    )
+    before = lines_of(information_chart(bank))["all 30 items"]
+    after = lines_of(information_chart(dataclasses.replace(bank, calibration=wider)))["all 30 items"]
+    np.testing.assert_allclose(after, before)
+
+
+def test_every_calibration_model_has_its_tick():
+    bank = make_bank(n_dims=1)
+    chart = information_chart(bank)
+    np.testing.assert_allclose(columns_of(chart, "models")["place"], bank.calibration.abilities[:, 0])
+    check_chart(chart)
+
+
+def test_selection_from_another_bank_is_refused():
+    bank = make_bank(n_dims=1)
+    with pytest.raises(DataError, match="'elsewhere/1'"):
+        information_chart(bank, selection=selection_of(bank, ["elsewhere/1"]))
+
+
+@pytest.mark.parametrize("family", ["binomial", "beta", "beta-binomial"])
+def test_information_is_that_of_the_family(family):
+    bank = with_family(make_bank(n_dims=1), family, precision=30.0)
+    grid, drawn = lines_of(information_chart(bank))["all 30 items"]
+    parameters = bank.parameters
+    weights = information_weights(parameters, logit(parameters, grid[:, None]))
+    np.testing.assert_allclose(drawn, (weights * parameters.loadings[:, 0] ** 2).sum(axis=1), rtol=1e-10)
+    plain = lines_of(information_chart(make_bank(n_dims=1)))["all 30 items"][1]
+    assert np.all(drawn > plain) == (family == "beta")
+
+
+IDS = ["a", "b", "c"]
+
+
+def models_with(**columns):
+    return pl.DataFrame({"model_id": IDS, **columns})
+
+
+def test_dates_are_found_by_content_and_chosen_by_name():
+    days = ["2024-01-02", None, "2024-03-04"]
+    found = date_column(models_with(first_seen=["2023-01-01", "2023-01-02", "2023-01-03"], released=days, note=IDS))
+    assert found.name == "released"
+    assert [iso_day(day) for day in found.values[[0, 2]]] == ["2024-01-02", "2024-03-04"]
+    assert date_column(models_with(note=IDS, date=["2024-01-02"] * 3)) is None  # all the same
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "expected"),
+    [("params", ["7B", "1.5B", None], [7e9, 1.5e9]), ("size_b", [7.0, 0.0, 70.0], [7.0, 70.0])],
+)
+def test_sizes_are_numbers_above_zero(name, values, expected):
+    found = size_column(models_with(**{name: values}))
+    assert found.name == name
+    assert found.values[np.isfinite(found.values)].tolist() == expected
+
+
+def test_what_only_sounds_like_a_size_is_none():
+    assert size_column(models_with(size=["small", "large", "larger"])) is None
+    assert size_column(models_with(resize=[1.0, 2.0, 3.0])) is None
+
+
+def test_makers_and_families_are_columns_of_text_with_several_values():
+    found = group_columns(models_with(family=["x", "x", "y"], Organization=["u", "v", "v"], lab=[1, 2, 3]))
+    assert [one.name for one in found] == ["Organization", "family"]
+    assert found[1].values == ["x", "x", "y"]
+    assert group_columns(models_with(family=["x", "x", "x"], org=["u", "v", "w"])) == []

@@ -5,10 +5,8 @@ from itembank.comparison.compare import compare
 from itembank.comparison.comparison_spec import ComparisonSpec
 from itembank.irt.bernoulli import probability
 from itembank.pages.blocks import Chart
-from itembank.pages.comparison_charts import MOST_MODELS
-from itembank.pages.comparison_items import deciding_items
-from itembank.pages.comparison_page import comparison_page
-from itembank.pages.comparison_pairs import PairFinding, pair_number, probability_words, square
+from itembank.pages.comparison_charts import MOST_MODELS, PairFinding, pair_number, probability_words
+from itembank.pages.comparison_page import comparison_page, deciding_items
 from itembank.responses.responses import ResponseMatrix
 from tests.bank.banks import make_bank
 from tests.pages.reading import answers, cautions, check_charts, lead_text, of_kind, table
@@ -142,15 +140,6 @@ def test_every_pair_has_its_number():
 
     first, second = np.triu_indices(4, 1)
     assert [pair_number(Three, i, j) for i, j in zip(second, first, strict=True)] == list(range(6))
-
-
-def test_values_of_pairs_fill_a_square(ranking):
-    found, _ = ranking
-    value = found.difference.value[:, 0]
-    filled = square(found, value, -value)
-    known = ~np.eye(len(found.model_ids), dtype=bool)
-    np.testing.assert_allclose(filled[known], -filled.T[known])
-    assert np.isnan(np.diag(filled)).all()
 
 
 def test_of_many_models_the_best_are_drawn_and_all_stand_in_the_table(bank):

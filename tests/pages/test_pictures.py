@@ -2,13 +2,14 @@
 
 import struct
 import sys
+from importlib.metadata import version
 
 import pytest
 
 from itembank.errors import MissingDependencyError, ParameterError
+from itembank.pages import pictures
 from itembank.pages.blocks import Chart, Data
-from itembank.pages.charts import layers
-from itembank.pages.panels import across, marked, panels
+from itembank.pages.grammar import marks, number, panels, picture
 from itembank.pages.pictures import SHARPNESS, WIDTH
 from itembank.pages.theme import ONE_MAIN
 
@@ -16,11 +17,11 @@ SIGNATURES = {"png": b"\x89PNG", "svg": b"<svg", "pdf": b"%PDF"}
 
 
 def drawn(name="a panel", title="Ten points", **choices):
-    parts = marked("point", {"x": across("x", name), "y": across("y", "Height")})
+    parts = marks("point", number("x", name), number("y", "Height"))
     data = Data(
         "points", {"x": list(range(10)), "y": [k**2 for k in range(10)], "panel": [name] * 10, "place": [0] * 10}
     )
-    spec = choices.pop("spec", None) or layers(parts, height=200, **choices)
+    spec = choices.pop("spec", None) or picture(parts, height=200, **choices)
     return Chart(title, spec, (data,), "Ten points.", note="Each is a square.")
 
 
@@ -54,7 +55,7 @@ def test_title_note_and_what_a_menu_stands_at_are_in_the_picture(tmp_path):
 
 @pytest.mark.parametrize("name", ["$\\frac{1}$", "a_b^c \\{", "数学", "'+alert(1)+'"])
 def test_names_from_strangers_are_shown_as_they_are(tmp_path, name):
-    spec = panels("panel", "place", marked("point", {"x": across("x", name), "y": across("y")}), most=1)
+    spec = panels("panel", "place", marks("point", number("x", name), number("y")), most=1)
     for one in (drawn(name), drawn(name, title=name, spec=spec)):
         text = one.save(tmp_path / "f.svg").read_text(encoding="utf-8")
         assert name.replace("'", "&apos;") in text or name in text
@@ -82,3 +83,51 @@ def test_what_is_not_installed_is_named_with_what_to_install(tmp_path, monkeypat
         MissingDependencyError, match=r"charts need vl-convert-python, .*pip install vl-convert-python$"
     ):
         drawn().save(tmp_path / "f.png")
+
+
+EVIL = "document.title = 'not ours'"
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    """An empty cache, nothing remembered by this process, and a script that is quickly made."""
+    vl_convert = pytest.importorskip("vl_convert")
+    monkeypatch.setenv("ITEMBANK_CACHE", str(tmp_path))
+    monkeypatch.setattr(pictures, "chart_script", pictures.chart_script.__wrapped__)
+    bundled = vl_convert.javascript_bundle
+    made = []
+
+    def bundle(snippet):
+        made.append(snippet)
+        return bundled(snippet)
+
+    monkeypatch.setattr(vl_convert, "javascript_bundle", bundle)
+    return tmp_path / "pages" / f"vega-{version('vl-convert-python')}.js.gz", made
+
+
+def test_a_script_that_another_put_into_the_cache_reaches_no_page(cache):
+    path, made = cache
+    path.parent.mkdir()
+    path.write_bytes(pictures.packed(EVIL))
+    script = pictures.chart_script()
+    assert EVIL not in script
+    assert "vegaEmbed" in script
+    assert pictures.chart_script() == script  # what was made has taken its place
+    assert len(made) == 1
+    assert path.read_bytes() == pictures.packed(script)
+
+
+@pytest.mark.parametrize("content", [b"", b"no gzip", pictures.packed(EVIL)[:-9]])
+def test_what_is_damaged_is_made_again(cache, content):
+    path, made = cache
+    path.parent.mkdir()
+    path.write_bytes(content)
+    assert pictures._kept(path, pictures.LAST) is None
+    assert made == []
+
+
+def test_nothing_is_kept_where_it_is_not_known_what_is_made(cache, monkeypatch):
+    path, made = cache
+    monkeypatch.setattr(pictures, "DIGESTS", {})
+    pictures.chart_script()
+    assert (len(made), path.exists()) == (1, False)

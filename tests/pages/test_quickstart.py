@@ -1,3 +1,4 @@
+import dataclasses
 import sys
 from functools import partial
 
@@ -7,6 +8,7 @@ import pytest
 from scipy.stats import spearmanr
 
 from itembank.bank.bank_files import load_bank
+from itembank.bank.banks import Bank
 from itembank.bank.selections import Selection
 from itembank.calibration.calibration_specs import Variational
 from itembank.calibration.dimensions import choose_n_dims
@@ -14,9 +16,25 @@ from itembank.errors import ParameterError
 from itembank.estimation.estimate import estimate
 from itembank.estimation.folds import folds
 from itembank.pages import quickstart
-from itembank.pages.quickstart import DEFAULT, STRATEGIES, TOLERANCE, _counted, _spec, run_quickstart
+from itembank.pages.quickstart import (
+    DEFAULT,
+    STRATEGIES,
+    TOLERANCE,
+    FlaggedErrors,
+    QuickstartResult,
+    Round,
+    StrategyErrors,
+    _counted,
+    _spec,
+    quickstart_page,
+    run_quickstart,
+)
+from itembank.planning.select import select
 from itembank.readers.read import read_responses
+from itembank.responses.score_names import OVERALL
 from tests.bank import few_items
+from tests.bank.banks import make_bank
+from tests.pages.reading import answers, chart, column, words
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*answered unlike the bank")  # whole training runs are new
 
@@ -174,12 +192,13 @@ def test_without_vl_convert_all_but_the_figure_is_there(tmp_path, monkeypatch):
     assert "pip install vl-convert-python" in result.notes[0]
 
 
-def test_a_foreign_folder_is_not_overwritten(tmp_path):
-    (tmp_path / "bank").mkdir()
-    (tmp_path / "bank" / "letter.txt").write_text("keep me")
-    with pytest.raises(ParameterError, match="must be a new folder or that of an earlier quickstart"):
+@pytest.mark.parametrize("name", ["bank/letter.txt", "selection.json"])
+def test_files_of_something_else_are_never_overwritten(tmp_path, name):
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).write_text("keep me")
+    with pytest.raises(ParameterError, match=r"must be a new folder or that of an earlier quickstart, but it holds '"):
         run_quickstart(tmp_path, n_repeats=1, rng=0)
-    assert (tmp_path / "bank" / "letter.txt").read_text() == "keep me"
+    assert (tmp_path / name).read_text() == "keep me"
 
 
 def test_at_least_one_repeat_is_needed(tmp_path):
@@ -200,8 +219,50 @@ def test_anchors_beat_random_sampling_the_item_model_improves_on_them_and_the_de
     assert 0.88 <= gp_irt.coverage <= 0.995
 
 
-def test_files_of_something_else_are_never_overwritten(tmp_path):
-    (tmp_path / "selection.json").write_text("mine")
-    with pytest.raises(ParameterError, match=r"it holds 'selection\.json' of something else"):
-        run_quickstart(tmp_path, n_items=40, n_repeats=1, rng=0)
-    assert (tmp_path / "selection.json").read_text() == "mine"
+def errors_of(strategy, mean):
+    return StrategyErrors(strategy, {"random": 1}, {"mean": 1}, mean, 3.0 * mean, 0.9, 0.96, 0.95)
+
+
+@pytest.fixture(scope="module")
+def shown_result(tmp_path_factory):
+    bank: Bank = make_bank()
+    held_out = make_bank(n_models=5, seed=3).responses
+    selection = select(bank, 12, method="random", rng=1)
+    found = estimate(bank, held_out, selection=selection, method="weighted", interval="model-based")
+    flags = np.array([0.5, 0.01, 0.5, 0.5, 0.5])
+    found = dataclasses.replace(found, typicality=found.typicality._replace(typicality=flags))
+    true = bank.targets.with_overall(bank.targets.scenario_means(held_out.responses))
+    selections = {strategy.selection: selection for strategy in STRATEGIES}
+    first = Round(bank, held_out, true, selections, (found,) * len(STRATEGIES))
+    folder = tmp_path_factory.mktemp("quickstart")
+    files = {name: folder / name for name in ("bank", "selection", "responses")}
+    means = (2.9, 2.6, 1.7, 1.4)
+    made = tuple(errors_of(strategy, mean) for strategy, mean in zip(STRATEGIES, means, strict=True))
+    return QuickstartResult(made, FlaggedErrors(2, 10, 2.5, 1.1), first, 2, files, ())
+
+
+def test_problem_and_gain_stand_at_once(shown_result):
+    page = quickstart_page(shown_result)
+    assert page.title == "12 of 30 questions: 2.9 points off by chance, 1.4 points by itembank"
+    assert [one.value for one in answers(page)] == ["2.9 points", "1.4 points", "96 %"]
+    assert "2 of 10 estimates are of models that answered unlike past models: their mean error is 2.5" in words(page)
+    assert "Errors are over 2 such splits" in words(page)
+
+
+def test_every_held_out_model_is_drawn_against_the_truth_in_both_panels(shown_result):
+    page = quickstart_page(shown_result)
+    data = chart(page, "random sampling is off by 2.9 points").data[0].columns
+    true = shown_result.first.true[:, -1]
+    np.testing.assert_allclose(data["true"], [*true, *true])
+    np.testing.assert_allclose(data["estimate"][:5], shown_result.first.estimates[0].column(OVERALL))
+    assert [bool(one) for one in data["is_flagged"]] == [False, True, False, False, False] * 2
+    assert [one is None for one in data["from"]] == [False, True, True, True, True] * 2
+    lowest, highest = data["from"][0], data["to"][0]
+    assert lowest <= np.min(data["low"])
+    assert highest >= np.max(data["high"])
+
+
+def test_all_ways_and_the_next_commands_are_listed(shown_result):
+    page = quickstart_page(shown_result)
+    assert column(page, "Errors of the overall score", "mean") == [2.9, 2.6, 1.7, 1.4]
+    assert f"itembank report {shown_result.files['bank']} {shown_result.files['responses']} --selection" in words(page)

@@ -6,15 +6,14 @@ import hashlib
 import json
 import re
 import sys
-from importlib.metadata import version
 
 import numpy as np
 import pytest
 
 from itembank.errors import MissingDependencyError, ParameterError
 from itembank.pages.blocks import Answer, Caution, Chart, Column, Data, Facts, Section, Table, Text
+from itembank.pages.pictures import chart_script
 from itembank.pages.render import Page, cell, page_html
-from itembank.pages.runtime import chart_script
 from itembank.pages.theme import ONE_MAIN
 
 HOSTILE = "</script><script>alert(1)</script>\u202e"
@@ -135,19 +134,6 @@ def test_what_is_not_installed_is_named_with_what_to_install(page, monkeypatch):
     chart_script.cache_clear()
     with pytest.raises(MissingDependencyError, match=r"need vl-convert-python, .*pip install vl-convert-python$"):
         page.html()
-
-
-def test_a_spoilt_cache_is_made_anew(user_cache, monkeypatch):
-    script = "window.vegaEmbed = 1;"
-    monkeypatch.setattr("vl_convert.javascript_bundle", lambda _: script)
-    kept = user_cache / "pages" / f"vega-{version('vl-convert-python')}.js.gz"
-    kept.parent.mkdir(parents=True, exist_ok=True)
-    kept.write_bytes(b"not gzip")
-    chart_script.cache_clear()
-    assert chart_script() == script
-    assert gzip.decompress(kept.read_bytes()).decode() == script
-    kept.unlink()  # the module's other tests share the folder
-    chart_script.cache_clear()
 
 
 @pytest.mark.parametrize(

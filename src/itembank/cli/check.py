@@ -1,6 +1,7 @@
 """`itembank check`: which items are wrong, do new models fit a bank, did items drift, how good are estimates."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from itembank.auditing.differential_items import DifferentialItems
     from itembank.auditing.item_audit import ItemAudit
     from itembank.bank.banks import Bank
+    from itembank.pages.render import Page
     from itembank.progress import ProgressCallback
     from itembank.responses.responses import ResponseMatrix
     from itembank.sessions.journal_sessions import JournalAnswers
@@ -184,11 +186,17 @@ def _check_items(sources: tuple[Path, ...], asked: Mapping[str, Any], output_for
         note(f"No item is {' or '.join(dict.fromkeys(reasons)) or 'flagged'}.")
     if chosen.height > asked["n_rows"]:
         note(f"{asked['n_rows']} of {chosen.height} shown: --most N for more, -o FILE for all.")
-    report_result(asked["report"], output_format, lambda typed: ib.pages.audit_page(audit, command=typed))
+    report_result(asked["report"], output_format, partial(_page, audit))
     found = [f"{audit.counts[reason]} {reason}" for reason in dict.fromkeys(fail_on) if audit.counts[reason]]
     if found:
         click.echo(f"Failed: there are items flagged {', '.join(found)} (--fail-on).", err=True)
         click.get_current_context().exit(EXIT_FAILED)
+
+
+def _page(audit: "ItemAudit", typed: str) -> "Page":
+    from itembank.pages.audit_page import audit_page  # noqa: PLC0415
+
+    return audit_page(audit, command=typed)
 
 
 def _print_audit(audit: "ItemAudit", chosen: "pl.DataFrame", output_format: str) -> None:

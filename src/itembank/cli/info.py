@@ -201,7 +201,7 @@ def _response_rows(responses: "ResponseMatrix") -> list[dict[str, Any]]:
 
 def _about(bank: "Bank") -> dict[str, Any]:
     """Facts on the whole bank."""
-    from itembank.pages.ability_axis import AbilityAxis  # noqa: PLC0415
+    from itembank.pages.bank_items import AbilityAxis  # noqa: PLC0415
     from itembank.responses.prompts import prompts_in_words  # noqa: PLC0415
 
     calibration, asked = bank.calibration, prompts_in_words(bank.responses.items)
@@ -363,7 +363,7 @@ def report_command(*, source: Path, output: Path, title: str, accuracy: bool, ba
     known = {"title": title, "command": typed_command()}
     with warnings_as_notes():
         if is_study:
-            from itembank.pages.study_folder import study_folder_page  # noqa: PLC0415
+            from itembank.pages.prediction_study_page import study_folder_page  # noqa: PLC0415
 
             page = study_folder_page(source, **known)
         elif is_session:

@@ -351,8 +351,7 @@ def figure_option(what: str = "it", *, required: bool = False) -> Decorator:
 
 def _checked_figure(ctx: click.Context, _parameter: click.Parameter, path: Path | None) -> Path | None:
     if path is not None and not ctx.resilient_parsing:
-        from itembank.pages.pictures import check_picture_destination  # noqa: PLC0415
-        from itembank.pages.runtime import check_drawing_library  # noqa: PLC0415
+        from itembank.pages.pictures import check_drawing_library, check_picture_destination  # noqa: PLC0415
 
         check_picture_destination(path)
         check_drawing_library()
@@ -367,8 +366,8 @@ def write_figure(chart: "Chart", path: Path) -> None:
 def checked_report_path(ctx: click.Context, _parameter: click.Parameter, path: Path | None) -> Path | None:
     """Refuse what no page could be written to."""
     if path is not None and not ctx.resilient_parsing:
+        from itembank.pages.pictures import check_libraries  # noqa: PLC0415
         from itembank.pages.render import check_page_destination  # noqa: PLC0415
-        from itembank.pages.runtime import check_libraries  # noqa: PLC0415
 
         check_page_destination(path)
         check_libraries()

@@ -82,9 +82,10 @@ def _print_quickstart(result: "QuickstartResult", n_items: int, output_format: s
 def _write_page(result: "QuickstartResult", path: Path) -> None:
     """Write the page and say where it is; without what it needs, say so."""
     from itembank.errors import MissingDependencyError  # noqa: PLC0415
+    from itembank.pages.quickstart import quickstart_page  # noqa: PLC0415
 
     try:
-        write_report(ib.pages.quickstart_page(result, command=typed_command()), path)
+        write_report(quickstart_page(result, command=typed_command()), path)
     except MissingDependencyError as error:
         note(f"The report was left out: {error}")
 

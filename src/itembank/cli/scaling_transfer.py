@@ -221,7 +221,7 @@ def _show_validity(
     output_format: str,
 ) -> None:
     """Correlate the abilities that each scenario's own items give; draw all scenarios, or the models on two."""
-    from itembank.pages.validity_page import ability_pair_chart, validity_chart  # noqa: PLC0415
+    from itembank.pages.validity_page import ability_pair_chart, validity_chart, validity_page  # noqa: PLC0415
 
     with progress("validity") as said:
         found = ib.scaling.convergent_validity(matrix, progress=said, **choices)
@@ -236,7 +236,7 @@ def _show_validity(
         title="Convergent validity",
         least=("disattenuated_interval", "disattenuated", "n_models", "beyond_compute_interval", "beyond_compute"),
     )
-    report_result(drawn["report"], output_format, lambda typed: ib.pages.validity_page(found, command=typed))
+    report_result(drawn["report"], output_format, lambda typed: validity_page(found, command=typed))
 
 
 def _with_intervals(row: Mapping[str, Any]) -> dict[str, Any]:

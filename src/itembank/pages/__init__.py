@@ -1,6 +1,8 @@
 """Reports: pages of one HTML file each, which open anywhere and need nothing else.
 
-Every function takes a result and returns a `Page`: ``page.save("report.html")`` writes it, and a notebook shows it.
+`itembank.show` gives the page of any result. The functions here make pages with what it cannot know: the bank and the
+answers that a result came from, which target, law or models to show. ``page.save("report.html")`` writes a page, and a
+notebook shows it.
 """
 
 import lazy_loader

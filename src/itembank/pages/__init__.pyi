@@ -1,13 +1,9 @@
-from .audit_page import audit_page as audit_page
 from .bank_page import bank_page as bank_page
 from .comparison_page import comparison_page as comparison_page
 from .estimates_page import estimates_page as estimates_page
 from .pass_at_k_page import pass_at_k_page as pass_at_k_page
-from .prediction_study_page import prediction_study_page as prediction_study_page
 from .pretraining_page import pretraining_page as pretraining_page
-from .quickstart_page import quickstart_page as quickstart_page
 from .render import Page as Page
 from .session_page import session_page as session_page
 from .study_page import study_page as study_page
 from .transfer_page import transfer_page as transfer_page
-from .validity_page import validity_page as validity_page

@@ -6,18 +6,30 @@ import polars as pl
 
 from itembank.auditing.differential_items import DifferentialItems
 from itembank.auditing.item_audit import ItemAudit, LabelCheck
-from itembank.auditing.item_audit_names import SAME_FOR_ALL
-from itembank.pages.audit_blocks import items_table, reasons_table, said
+from itembank.auditing.item_audit_names import REASONS, SAME_FOR_ALL
 from itembank.pages.blocks import Answer, Answers, Block, Caution, Chart, Column, Data, Section, Table, Text
-from itembank.pages.charts import Spec, brushed, layer, number_axis, tips
-from itembank.pages.common import plural
+from itembank.pages.grammar import IN_BRUSH, brushed, marks, number, picture, shade, tips, when
 from itembank.pages.render import Page
-from itembank.pages.theme import count, percent, points
+from itembank.pages.theme import count, percent, plural, points
 
+LONGEST_TEXT = 240
+"""Characters of an item's text that a page shows."""
+BELOW_ZERO = "Correlation with the other items: below zero, better models fail more"
+COLUMNS = (
+    Column("item", "Item", "id"),
+    Column("scenario", "Scenario", has_menu=True),
+    Column("reason", "Reason", has_menu=True, explanation="The gravest; the evidence is of all"),
+    Column("evidence", "Evidence", "prose"),
+    Column("text", "Text", "prose"),
+    Column("probability", "P(defect)", "number", 2, "Probability that the item is defective"),
+    Column("mean", "Mean", "number", 2, "Mean response of all models"),
+    Column("item_rest", "Item-rest", "number", 2, BELOW_ZERO),
+)
+"""What a page has room for beside the evidence; the written table (-o FILE.csv) has the rest."""
 MOST_ROWS = 5_000
 """Flagged items that the page lists, and items without a reason that it draws."""
 NO_REASON = "none"
-COLOURS = {
+TONES = {
     "wrong-key": "@c1",
     "best-fail": "@c2",
     "noise": "@c4",
@@ -31,53 +43,84 @@ COLOURS = {
 
 def audit_page(audit: ItemAudit, *, title: str = "", command: str = "") -> Page:
     """Return the page of an audit: counts, cautions, a picture of all items and a table to filter by reason."""
-    sections = [_items(audit), *_known(audit.labels), *_groups(audit.differential)]
+    counts, flagged = audit.counts, audit.flagged
+    main = ", ".join(f"{count(n)} {name}" for name, n in counts.items() if n and name not in SAME_FOR_ALL)
+    answers = (
+        Answer(
+            "Flagged items",
+            count(flagged.height),
+            words=f"of {plural(audit.table.height, 'item')}{': ' if main else ''}{main}",
+        ),
+        Answer(
+            "Items that tell nothing",
+            count(counts["dead"] + counts["saturated"]),
+            words=f"Nobody solves {count(counts['dead'])}, everybody {count(counts['saturated'])}",
+        ),
+    )
+    note = "All items stand in what -o FILE.csv writes, also those that nobody solves."
+    left = flagged.height - MOST_ROWS
+    if left > 0:
+        note = f"{plural(left, 'flagged item')} did not fit in the page. {note}"
+    table = items_table(audit, flagged.head(MOST_ROWS), "Flagged items", note)
+    blocks = (reasons_table(audit), _chart(audit, table), table) if flagged.height else (_chart(audit, None),)
     return Page(
         title=title or "Item audit",
         kind="Item audit",
-        lead=(_answers(audit), *(Caution(one) for one in audit.cautions)),
-        sections=tuple(sections),
+        lead=(Answers(answers), *(Caution(one) for one in audit.cautions)),
+        sections=(Section("Items", blocks, said(audit)), *_known(audit.labels), *_groups(audit.differential)),
         provenance=(("Models", count(audit.n_models)), ("Items", count(audit.table.height))),
         command=command,
     )
 
 
-def _answers(audit: ItemAudit) -> Answers:
+def said(audit: ItemAudit) -> str:
+    """Return in sentences how many items are flagged, and how many tell nothing."""
     counts = audit.counts
-    main = ", ".join(f"{count(n)} {name}" for name, n in counts.items() if n and name not in SAME_FOR_ALL)
-    return Answers(
-        (
-            Answer(
-                "Flagged items",
-                count(audit.flagged.height),
-                words=f"of {plural(audit.table.height, 'item')}{': ' if main else ''}{main}",
-            ),
-            Answer(
-                "Items that tell nothing",
-                count(counts["dead"] + counts["saturated"]),
-                words=f"Nobody solves {count(counts['dead'])}, everybody {count(counts['saturated'])}",
-            ),
-        )
+    return (
+        f"Flagged: {audit.said}. Nobody solves {count(counts['dead'])} items, everybody {count(counts['saturated'])}: "
+        "these tell nothing of models, and are not flagged for it."
     )
 
 
-def _items(audit: ItemAudit) -> Section:
-    flagged = audit.flagged
-    left = flagged.height - MOST_ROWS
-    note = "All items stand in what -o FILE.csv writes, also those that nobody solves."
-    if left > 0:
-        note = f"{plural(left, 'flagged item')} did not fit in the page. {note}"
-    table = items_table(audit, flagged.head(MOST_ROWS), "Flagged items", note)
-    blocks = (reasons_table(audit), _picture(audit, table), table) if flagged.height else (_picture(audit, None),)
-    return Section("Items", blocks, said(audit))
+def reasons_table(audit: ItemAudit) -> Table:
+    """Return how many flagged items have each reason that was looked for, and what it means."""
+    left_out = set(SAME_FOR_ALL)
+    left_out |= set() if "duplicate_of" in audit.table.columns else {"duplicate"}
+    left_out |= set() if audit.differential is not None else {"differs"}
+    rows = [
+        {"reason": name, "items": n, "meaning": REASONS[name]}
+        for name, n in audit.counts.items()
+        if name not in left_out
+    ]
+    columns = (Column("reason", "Reason"), Column("items", "Items", "count"), Column("meaning", "What it means"))
+    return Table.of("Reasons to look at an item", "reasons", rows, columns)
 
 
-def _picture(audit: ItemAudit, table: Table | None) -> Chart:
+def items_table(audit: ItemAudit, table: pl.DataFrame, caption: str, note: str = "") -> Table:
+    """Return rows of an audit's table, in its order, with the columns that are known of any item."""
+    known = table.select("scenario", "reason", "evidence", pl.col("probability", "mean", "item_rest").round(4))
+    if known["scenario"].n_unique() <= 1:
+        known = known.drop("scenario")
+    found = {"item": table["item_id"], **known.to_dict()}
+    if "text" in table.columns:
+        texts = [
+            text if text is None or len(text) <= LONGEST_TEXT else f"{text[:LONGEST_TEXT]}…"
+            for text in table["text"].to_list()
+        ]
+        found["text"] = pl.Series(texts, dtype=pl.String)
+    data = Data("audit", {name: one for name, one in found.items() if not one.null_count() == one.len() > 0})
+    words = f"In the order of {audit.order}. Answers alone were looked at: a person has to read what is flagged. "
+    if "text" not in data.columns:
+        words += "No texts of items are shown, for none were given: itembank import --items FILE takes them in. "
+    return Table(caption, data, tuple(one for one in COLUMNS if one.name in data.columns), note=words + note)
+
+
+def _chart(audit: ItemAudit, table: Table | None) -> Chart:
     """P(defect) against the item-rest correlation."""
     rows = audit.table.with_columns(pl.col("reason").fill_null(NO_REASON))
-    plain = rows.filter(reason=NO_REASON)
-    drawn = pl.concat([plain.head(MOST_ROWS), rows.filter(pl.col("reason") != NO_REASON).reverse()])
-    title = "Probability of a defect, and whether better models are right more often"
+    drawn = pl.concat(
+        [rows.filter(reason=NO_REASON).head(MOST_ROWS), rows.filter(pl.col("reason") != NO_REASON).reverse()]
+    )
     n_negative = int((rows["item_rest"] < 0.0).sum())
     words = (
         f"Of {plural(rows.height, 'item')}, better models fail more often on {count(n_negative)}: their item-rest "
@@ -86,38 +129,28 @@ def _picture(audit: ItemAudit, table: Table | None) -> Chart:
     left = rows.height - drawn.height
     note = "Draw a rectangle to see its flagged items in the table below. " if table is not None else ""
     note += f"{plural(left, 'item')} without a reason, the least suspicious, are not drawn." if left else ""
-    names = {"item": "item_id", "reason": "reason", "evidence": "evidence"}
-    columns = {name: drawn[source] for name, source in names.items()}
-    numbers = {name: drawn[name].round(4) for name in ("probability", "item_rest")}
-    reasons = [name for name in COLOURS if name in set(drawn["reason"])]
-    return Chart(title, _picture_spec(reasons), (Data("drawn", columns | numbers),), words, note=note, filters=table)
-
-
-def _picture_spec(reasons: list[str]) -> Spec:
-    colour = {
-        "field": "reason",
-        "type": "nominal",
-        "title": "Reason",
-        "sort": reasons,
-        "scale": {"domain": reasons, "range": [COLOURS[name] for name in reasons]},
-        "legend": {"orient": "top", "columns": 4, "title": None},
-    }
-    tooltip = tips(
+    columns = {"item": drawn["item_id"], "reason": drawn["reason"], "evidence": drawn["evidence"]}
+    columns |= {name: drawn[name].round(4) for name in ("probability", "item_rest")}
+    there = set(drawn["reason"])
+    tip = tips(
         item="Item",
         reason="Reason",
         probability=("P(defect)", ".2f"),
         item_rest=("Item-rest", ".2f"),
         evidence="Evidence",
     )
-    points_part = layer(
-        {"type": "point", "size": 30},
-        x=number_axis("item_rest", "Item-rest correlation"),
-        y=number_axis("probability", "Probability of a defect", scale={"domain": [0, 1]}),
-        color=colour,
-        opacity={"condition": {"param": "brush", "value": 0.75}, "value": 0.1},
-        tooltip=tooltip,
+    points = marks(
+        "point",
+        number("item_rest", "Item-rest correlation"),
+        number("probability", "Probability of a defect", domain=[0, 1]),
+        tip=tip,
+        color=shade("reason", {name: tone for name, tone in TONES.items() if name in there}, columns=4),
+        opacity=when(IN_BRUSH, 0.75, 0.1),
+        size=30,
     )
-    return {"width": "container", "height": 300, **brushed(points_part)}
+    title = "Probability of a defect, and whether better models are right more often"
+    spec = picture(brushed(points), height=300)
+    return Chart(title, spec, (Data("drawn", columns),), words, note=note, filters=table)
 
 
 def _known(labels: LabelCheck | None) -> Iterator[Section]:
@@ -129,14 +162,14 @@ def _known(labels: LabelCheck | None) -> Iterator[Section]:
         f"{plural(labels.n_bad, 'item')} were known to be bad. A bad item is ranked before a good one with probability "
         f"{labels.area:.3f}; bad are {first}."
     )
-    said_, real, n_items = (list(one) for one in zip(*labels.calibration, strict=True))
-    data = Data("known_bad", {"said": said_, "real": real, "items": n_items})
     columns = (
         Column("said", "Probability said", "percent"),
         Column("real", "Share that was bad", "percent"),
         Column("items", "Items", "count"),
     )
-    yield Section("Items known to be bad", (Table("What came true of the probabilities", data, columns),), lead)
+    rows = {one.name: list(values) for one, values in zip(columns, zip(*labels.calibration, strict=True), strict=True)}
+    table = Table.of("What came true of the probabilities", "known_bad", rows, columns)
+    yield Section("Items known to be bad", (table,), lead)
 
 
 def _groups(found: DifferentialItems | None) -> Iterator[Section]:
@@ -144,17 +177,10 @@ def _groups(found: DifferentialItems | None) -> Iterator[Section]:
     if found is None:
         return
     scores = found.scores
-    data = Data(
-        "group_scores",
-        {
-            name: scores[name]
-            for name in ("group", "scenario", "score_effect", "n_flagged", "n_items", "flagged_effect")
-        },
-    )
     columns = (
         Column("group", "Group", has_menu=True),
         Column("scenario", "Scenario"),
-        Column("score_effect", "Points at equal ability", "points", explanation="How much higher the group scores"),
+        Column("score_effect", "Points at equal ability", "points", 1, "How much higher the group scores"),
         Column("n_flagged", "Items that differ", "count"),
         Column("n_items", "Of items", "count"),
         Column("flagged_effect", "Points by these", "points"),
@@ -165,22 +191,20 @@ def _groups(found: DifferentialItems | None) -> Iterator[Section]:
         f"{points(row['score_effect'], is_signed=True)}."
         for row in largest
     )
-    blocks: list[Block] = [Table(f"Scores by {found.column}", data, columns), *(Text(one) for one in found.notes)]
-    flagged = found.flagged.head(MOST_ROWS)
+    blocks: list[Block] = [
+        Table.of(f"Scores by {found.column}", "group_scores", scores, columns),
+        *(Text(one) for one in found.notes),
+    ]
+    flagged = found.flagged.head(MOST_ROWS).rename({"item_id": "item"})
     if flagged.height:
-        blocks.insert(1, _differing(flagged))
+        columns = (
+            Column("item", "Item", "id"),
+            Column("scenario", "Scenario", has_menu=True),
+            Column("group", "Group", has_menu=True),
+            Column("effect", "Points at equal ability", "points"),
+            Column("adjusted_p", "Adjusted p", "number", 4),
+            Column("mh_class", "Size", explanation="Of Mantel and Haenszel: A small, B middling, C large"),
+        )
+        caption = "Items easier or harder for a group than its ability says"
+        blocks.insert(1, Table.of(caption, "differing", flagged, columns))
     yield Section(f"Models by {found.column}", tuple(blocks), lead)
-
-
-def _differing(flagged: pl.DataFrame) -> Table:
-    names = ("item_id", "scenario", "group", "effect", "adjusted_p", "mh_class")
-    data = Data("differing", {name.removesuffix("_id"): flagged[name] for name in names})
-    columns = (
-        Column("item", "Item", "id"),
-        Column("scenario", "Scenario", has_menu=True),
-        Column("group", "Group", has_menu=True),
-        Column("effect", "Points at equal ability", "points"),
-        Column("adjusted_p", "Adjusted p", "number", 4),
-        Column("mh_class", "Size", explanation="Of Mantel and Haenszel: A small, B middling, C large"),
-    )
-    return Table("Items easier or harder for a group than its ability says", data, columns)

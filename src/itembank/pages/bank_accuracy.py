@@ -5,18 +5,15 @@ from typing import NamedTuple
 import numpy as np
 
 from itembank.bank.banks import Bank
-from itembank.numerics.arrays import FloatArray
 from itembank.pages.blocks import Answer, Block, Chart, Column, Data, Section, Table, Text
-from itembank.pages.charts import Spec, layer, number_axis, score_axis, tips
-from itembank.pages.common import plural, unit_words
-from itembank.pages.theme import count, level_words, percent, points
+from itembank.pages.grammar import PRECISE, Spec, equal, equals, marks, number, of, picture, score, span, tips, when
+from itembank.pages.theme import count, level_words, percent, plural, points, unit_words
 from itembank.planning.accuracy import Accuracy, can_be_measured
 
 TITLE = "How good estimates are"
 USUAL_SIZE = 100
 GOALS = (0.1, 0.075, 0.05, 0.04, 0.03, 0.025, 0.02, 0.015, 0.01, 0.0075, 0.005)
 """Half-widths whose number of items is told, as far as these were tried."""
-
 ROOM_FOR_LABELS = 3.2
 """How many times as far as the last number of items the axis goes, so that the lines' names stand behind them."""
 
@@ -50,26 +47,22 @@ def accuracy_answer(found: Accuracy) -> Answer:
 def accuracy_section(bank: Bank, found: Accuracy | None) -> Section:
     """Return errors, intervals and coverage by number of items; without trials, what is known in their place."""
     if found is not None:
-        return Section(TITLE, tuple(_measured(bank, found)), _lead(found))
+        return _measured(bank, found)
     if bank.published is not None:
         return Section(TITLE, _published(bank))
-    return Section(TITLE, (Text(_why_not(bank)),))
+    why = "This was not measured yet: itembank report BANK -o FILE does, unless --no-accuracy is given."
+    if not can_be_measured(bank):
+        why = (
+            "This cannot be measured with fewer than ten past models whose full scores are known: some have to be left "
+            "out to play the new ones. Intervals then rest on how items are drawn, and are wide."
+        )
+    return Section(TITLE, (Text(why),))
 
 
-def _lead(found: Accuracy) -> str:
+def _measured(bank: Bank, found: Accuracy) -> Section:
     usual = typical(found)
     low, high = (percent(one, 0) for one in (found.coverage[:, -1].min(), found.coverage[:, -1].max()))
-    covered = low if low == high else f"{low} to {high}"
-    return (
-        f"{count(usual.n_items)} items place a new model's score within {points(usual.half_width)} up or down. "
-        f"{level_words(found.level)} intervals held for {covered} of past models, by the "
-        "number of items."
-    )
-
-
-def _measured(bank: Bank, found: Accuracy) -> list[Block]:
-    usual = typical(found)
-    return [
+    blocks: list[Block] = [
         Text(
             "Each part of the past models in turn played the new models: items were chosen, estimates and intervals "
             "made without them. Items are chosen as itembank select chooses that many where no method is named. "
@@ -78,8 +71,15 @@ def _measured(bank: Bank, found: Accuracy) -> list[Block]:
         _precision_chart(found),
         _goals(found),
         _left_out_chart(bank, found, usual),
-        *([_by_scenario(bank, found, usual)] if bank.targets.n_scenarios > 1 else []),
     ]
+    if bank.targets.n_scenarios > 1:
+        blocks.append(_by_scenario(bank, found, usual))
+    lead = (
+        f"{count(usual.n_items)} items place a new model's score within {points(usual.half_width)} up or down. "
+        f"{level_words(found.level)} intervals held for {low if low == high else f'{low} to {high}'} of past models, "
+        "by the number of items."
+    )
+    return Section(TITLE, tuple(blocks), lead)
 
 
 def _precision_chart(found: Accuracy) -> Chart:
@@ -110,50 +110,32 @@ def _precision_chart(found: Accuracy) -> Chart:
         f"{points(half[0])} to {points(half[-1])}, the mean error from {points(error[0])} to "
         f"{points(error[-1])}."
     )
-    note = "Orange bars: mean error ± 2 standard errors, over past models left out."
-    return Chart(title, _precision_spec(found), (data,), words, _precision_table(found, data), note)
-
-
-def _precision_spec(found: Accuracy) -> Spec:
-    first, last = (int(found.sizes[k]) for k in (0, -1))
-    scale = {"type": "log", "nice": False, "domain": [first, ROOM_FOR_LABELS * last]}
-    x = number_axis("items", "Items run", scale=scale, axis={"values": found.sizes.tolist(), "format": "d"})
-    half, error = (number_axis(name, "Points of the score") for name in ("half_width", "error"))
-    end = {"filter": {"field": "items", "equal": last}}
-    tooltip = tips(
+    scale = {"nice": False, "domain": [first, ROOM_FOR_LABELS * last]}
+    x = number("items", "Items run", "d", log=True, scale=scale, values=found.sizes.tolist())
+    y = number("half_width", "Points of the score")
+    tip = tips(
         items=("Items", ",d"), half_width=("Half-width", ".2f"), error=("Mean error", ".2f"), coverage=("Held", ".0%")
     )
-    at_end = {"type": "text", "align": "left", "dx": 8, "fontWeight": 600}
-    return {
-        "width": "container",
-        "height": 260,
-        "layer": [
-            layer({"type": "line", "color": "@main", "point": {"color": "@main"}}, x=x, y=half, tooltip=tooltip),
-            layer({"type": "rule", "color": "@other"}, x=x, y=number_axis("error_low", ""), y2={"field": "error_high"}),
-            layer({"type": "line", "color": "@other", "point": {"color": "@other"}}, x=x, y=error, tooltip=tooltip),
-            {**layer({**at_end, "color": "@main", "text": "± interval"}, x=x, y=half), "transform": [end]},
-            {**layer({**at_end, "color": "@other", "text": "mean error"}, x=x, y=error), "transform": [end]},
-        ],
-    }
-
-
-def _precision_table(found: Accuracy, data: Data) -> Table:
+    lines = (("half_width", "@main", "± interval"), ("error", "@other", "mean error"))
+    label: Spec = {"align": "left", "dx": 8, "fontWeight": 600, "where": equals("items", last)}
+    spec = picture(
+        marks("rule", x, span(y, "error_low", "error_high"), color="@other"),
+        (marks("line", x, of(y, one), tip=tip, color=tone, point={"color": tone}) for one, tone, _ in lines),
+        (marks("text", x, of(y, one), color=tone, text=text, **label) for one, tone, text in lines),
+        height=260,
+    )
+    shows = "Between two models that run the same items; found significant with probability 80 %"
     columns = (
         Column("items", "Items", "count"),
         Column("share", "Of all items", "percent"),
-        Column("half_width", "Interval, ± points", "number", digits=2),
-        Column("error", "Mean error, points", "number", digits=2),
-        Column("coverage", "Intervals that held", "percent", explanation="Of past models left out"),
-        Column(
-            "difference",
-            "Difference that shows, points",
-            "number",
-            digits=2,
-            explanation="Between two models that run the same items; found significant with probability 80 %",
-        ),
-        *(Column(f"cost_{k}", f"Cost, {unit_words(unit)}", "number", digits=2) for k, unit in enumerate(found.costs)),
+        Column("half_width", "Interval, ± points", "number", 2),
+        Column("error", "Mean error, points", "number", 2),
+        Column("coverage", "Intervals that held", "percent", 1, "Of past models left out"),
+        Column("difference", "Difference that shows, points", "number", 2, shows),
+        *(Column(f"cost_{k}", f"Cost, {unit_words(unit)}", "number", 2) for k, unit in enumerate(found.costs)),
     )
-    return Table("Precision by number of items", data, columns)
+    note = "Orange bars: mean error ± 2 standard errors, over past models left out."
+    return Chart(title, spec, (data,), words, Table("Precision by number of items", data, columns), note)
 
 
 def _goals(found: Accuracy) -> Table | Text:
@@ -164,26 +146,19 @@ def _goals(found: Accuracy) -> Table | Text:
     if not goals:
         return Text("")
     items = np.array([curve.fewest(goal) for goal in goals])
-    data = Data(
-        "goals",
-        {
-            "goal": [f"± {points(goal)}" for goal in goals],
-            "items": items,
-            "share": items / found.n_total,
-            "saved": 1.0 - items / found.n_total,
-        },
-    )
+    share = items / found.n_total
     columns = (
         Column("goal", f"{level_words(found.level)} interval"),
         Column("items", "Items needed", "count"),
         Column("share", "Of all items", "percent"),
         Column("saved", "Saved", "percent"),
     )
+    rows = {"goal": [f"± {points(goal)}" for goal in goals], "items": items, "share": share, "saved": 1.0 - share}
     note = (
         f"Read off the curve of itembank plan, through trials of {sizes[0]} to {sizes[-1]} items. With a goal, "
         "itembank plan tries the answer too."
     )
-    return Table("How many items buy which interval", data, columns, note=note)
+    return Table.of("How many items buy which interval", "goals", rows, columns, note=note)
 
 
 def _left_out_chart(bank: Bank, found: Accuracy, usual: Typical) -> Chart:
@@ -225,52 +200,44 @@ def _left_out_chart(bank: Bank, found: Accuracy, usual: Typical) -> Chart:
         Column("held", "Held", "flag", has_menu=True),
     )
     table = Table(f"Past models left out, from {usual.n_items} items", data, columns)
+    x, y = score("true", "Full score"), score("estimate", "Estimate")
+    color = when(equals("held", True), "@main", "@other")
+    tip = tips(
+        model="Model",
+        true=("Full score", PRECISE),
+        estimate=("Estimate", PRECISE),
+        low=("From", PRECISE),
+        high=("To", PRECISE),
+    )
+    spec = picture(
+        marks("rule", x, span(y), color=color, opacity=0.35),
+        equal(x, y, float(min(true.min(), estimate.min())), float(max(true.max(), estimate.max()))),
+        marks("point", x, y, tip=tip, color=color, opacity=0.8, size=22),
+        height=360,
+    )
     note = (
         "Each line is an interval; orange ones miss the full score. On the diagonal estimate and full score are equal."
     )
-    return Chart(title, _left_out_spec(true, estimate), (data,), words, table, note)
-
-
-def _left_out_spec(true: FloatArray, estimate: FloatArray) -> Spec:
-    ends = [float(min(true.min(), estimate.min())), float(max(true.max(), estimate.max()))]
-    x, y = score_axis("true", "Full score"), score_axis("estimate", "Estimate")
-    colour = {"condition": {"test": {"field": "held", "equal": True}, "value": "@main"}, "value": "@other"}
-    tooltip = tips(
-        model="Model", true=("Full score", ".1%"), estimate=("Estimate", ".1%"), low=("From", ".1%"), high=("To", ".1%")
-    )
-    diagonal = {
-        "data": {"values": [{"true": end, "estimate": end} for end in ends]},
-        "mark": {"type": "line", "color": "@muted", "strokeWidth": 1},
-        "encoding": {"x": x, "y": y},
-    }
-    bars = layer(
-        {"type": "rule", "opacity": 0.35}, x=x, y=score_axis("low", "Estimate"), y2={"field": "high"}, color=colour
-    )
-    dots = layer({"type": "point", "opacity": 0.8, "size": 22}, x=x, y=y, color=colour, tooltip=tooltip)
-    return {"width": "container", "height": 360, "layer": [bars, diagonal, dots]}
+    return Chart(title, spec, (data,), words, table, note)
 
 
 def _by_scenario(bank: Bank, found: Accuracy, usual: Typical) -> Table:
-    place = usual.place
-    data = Data(
-        "accuracy_by_scenario",
-        {
-            "scenario": list(bank.targets.scenarios),
-            "items": bank.targets.scenario_sizes,
-            "error": 100.0 * found.mean_absolute_errors[place, :-1],
-            "half_width": 100.0 * found.mean_half_widths[place, :-1],
-            "coverage": found.coverage[place, :-1],
-        },
-    )
+    rows = {
+        "scenario": list(bank.targets.scenarios),
+        "items": bank.targets.scenario_sizes,
+        "error": 100.0 * found.mean_absolute_errors[usual.place, :-1],
+        "half_width": 100.0 * found.mean_half_widths[usual.place, :-1],
+        "coverage": found.coverage[usual.place, :-1],
+    }
     columns = (
         Column("scenario", "Scenario"),
         Column("items", "Items", "count"),
-        Column("error", "Mean error, points", "number", digits=2),
-        Column("half_width", "Mean interval, ± points", "number", digits=2),
+        Column("error", "Mean error, points", "number", 2),
+        Column("half_width", "Mean interval, ± points", "number", 2),
         Column("coverage", "Intervals that held", "percent"),
     )
     note = f"All from the same {count(usual.n_items)} items of all scenarios together."
-    return Table("Scores of single scenarios", data, columns, note=note)
+    return Table.of("Scores of single scenarios", "accuracy_by_scenario", rows, columns, note=note)
 
 
 def _published(bank: Bank) -> tuple[Block, ...]:
@@ -282,20 +249,11 @@ def _published(bank: Bank) -> tuple[Block, ...]:
     error = np.where(known, np.abs(subset.errors), 0.0).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
     first = 1 if bank.targets.n_scenarios == 1 else 0  # an only scenario's score is the overall one
     errors = 100.0 * np.where(known.any(axis=0), error, np.nan)[first:]
-    data = Data("published_errors", {"target": list(bank.targets.names)[first:], "error": errors})
-    columns = (Column("target", "Score"), Column("error", "Mean error, points", "number", digits=2))
+    rows = {"target": list(bank.targets.names)[first:], "error": errors}
+    columns = (Column("target", "Score"), Column("error", "Mean error, points", "number", 2))
     said = (
         f"Before the bank was published, each of {count(subset.errors.shape[0])} past models in turn played the new "
         f"model, estimated from the {count(subset.selection.n_items)} items to run. The mean error of the overall "
         f"score was {points(error[-1])}."
     )
-    return (Text(said), Table("Errors on past models left out", data, columns))
-
-
-def _why_not(bank: Bank) -> str:
-    if not can_be_measured(bank):
-        return (
-            "This cannot be measured with fewer than ten past models whose full scores are known: some have to be left "
-            "out to play the new ones. Intervals then rest on how items are drawn, and are wide."
-        )
-    return "This was not measured yet: itembank report BANK -o FILE does, unless --no-accuracy is given."
+    return (Text(said), Table.of("Errors on past models left out", "published_errors", rows, columns))

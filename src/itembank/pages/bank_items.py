@@ -1,18 +1,38 @@
-"""The items of a bank: how hard they are, what they tell, and where the models are, on one axis."""
+"""The items of a bank: how hard they are, what they tell, what abilities they ask for, and where the models are."""
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 
-from itembank.bank.banks import Bank
+from itembank.bank.banks import Bank, Calibration
 from itembank.bank.selections import Selection
+from itembank.irt.abilities import Difficulties, expected_difficulties
+from itembank.irt.bernoulli import logit, probability
+from itembank.irt.families import information_weights
 from itembank.numerics.arrays import FloatArray
-from itembank.pages.ability_axis import AbilityAxis
 from itembank.pages.blocks import Block, Chart, Column, Data, Section, Table, Text
-from itembank.pages.charts import Spec, brushed, layer, layers, number_axis, row_axis, row_height, tips
-from itembank.pages.common import in_words, plural
-from itembank.pages.theme import count, percent
+from itembank.pages.grammar import (
+    IN_BRUSH,
+    Spec,
+    below,
+    brushed,
+    equals,
+    marks,
+    nominal,
+    number,
+    of,
+    picture,
+    ramp,
+    shade,
+    span,
+    tips,
+    when,
+)
+from itembank.pages.theme import count, in_words, percent, plural
 
+MOST_MODELS = 60
+"""Calibration models at whose abilities the gradient is taken; of more, evenly spread ones."""
 N_GRID = 61
 MOST_POINTS = 5_000
 """Items that are drawn one by one; of more, the map shows how many lie in each cell."""
@@ -24,44 +44,116 @@ FEW_MODELS = 5
 SHORT = 3
 """Decimal places of numbers in the table of items."""
 AXIS = "Ability and difficulty"
+MOST_ABILITIES = 6
+TOP_ITEMS = 5
+MIDDLE = 0.3
+"""Share of the largest loading that the colours between none and all stand for, so that small loadings show too."""
+FAR = 0.55
+"""Share of the largest loading from which a cell is so dark that its number is written in the paper's colour."""
+NAMED = ("nested", "bifactor")
+"""Item models whose abilities are told apart by their form; those of others may be turned at will."""
+
+
+@dataclass(frozen=True, slots=True)
+class AbilityAxis:
+    """The line ``theta = origin + t direction`` from the prior mean to where the overall score rises fastest.
+
+    With S the prior's Cholesky factor and u a unit vector, the direction is ``S u``, so that t counts standard
+    deviations of the prior. u follows the mean gradient of the expected overall score, ``sum_i omega_i p_i'  S' a_i``,
+    at the calibration models' abilities (of many, some). With one ability the line is the ability itself.
+    """
+
+    origin: FloatArray  # (n_dims,)
+    direction: FloatArray  # (n_dims,)
+    positions: FloatArray  # (n_models,): Of the calibration models on the line, with standard errors
+    errors: FloatArray  # (n_models,)
+
+    @classmethod
+    def of(cls, bank: Bank) -> Self:
+        """Find the line of a bank."""
+        calibration = bank.calibration
+        factor = np.linalg.cholesky(calibration.prior.covariance)
+        rise = factor.T @ _gradient(bank)
+        length = float(np.linalg.norm(rise))
+        unit = rise / length if length > 0.0 else np.eye(rise.shape[0])[0]
+        white = np.linalg.solve(factor, (calibration.abilities - calibration.prior.mean).T).T  # (n_models, n_dims)
+        across = np.linalg.solve(factor.T, unit)
+        variance = np.einsum("i,nij,j->n", across, calibration.ability_covariance, across)
+        return cls(calibration.prior.mean, factor @ unit, white @ unit, np.sqrt(variance))
+
+    def grid(self, n_points: int) -> FloatArray:
+        """Return places from the weakest calibration model to the strongest, at least from -3 to 3, (n_points,)."""
+        reach = max(3.0, float(np.abs(self.positions).max(initial=0.0)))
+        return np.linspace(-reach, reach, n_points)
+
+    def slopes(self, calibration: Calibration) -> FloatArray:
+        """How fast each item's logit rises along the line, (n_items,)."""
+        result: FloatArray = calibration.parameters.loadings @ self.direction
+        return result
+
+    def difficulties(self, calibration: Calibration) -> Difficulties:
+        """Places on the line at which the items' logits are zero, with standard errors."""
+        parameters, n_dims = calibration.parameters, calibration.n_dims
+        onto = np.zeros((2, n_dims + 1))  # (slope, intercept on the line) from (loadings, intercept)
+        onto[0, :n_dims], onto[1, :n_dims], onto[1, n_dims] = self.direction, self.origin, 1.0
+        covariance = np.einsum("ai,nij,bj->nab", onto, calibration.item_covariance, onto)
+        intercept = parameters.loadings @ self.origin + parameters.intercept
+        return expected_difficulties(self.slopes(calibration), intercept, covariance)
+
+    def information(self, calibration: Calibration, grid: FloatArray) -> FloatArray:
+        """Information of each item on t, of counts that of one trial, (n_grid, n_items): ``w (a . S u)^2``."""
+        parameters = calibration.parameters
+        theta = self.origin + grid[:, None] * self.direction  # (n_grid, n_dims)
+        return information_weights(parameters, logit(parameters, theta)) * self.slopes(calibration) ** 2
+
+
+def _gradient(bank: Bank) -> FloatArray:
+    """Mean gradient of the expected overall score in ability, (n_dims,)."""
+    parameters, abilities = bank.parameters, bank.calibration.abilities
+    if abilities.shape[0]:
+        theta = abilities[:: -(-abilities.shape[0] // MOST_MODELS)]
+    else:
+        theta = bank.calibration.prior.mean[None, :]
+    lower, upper = parameters.lower_asymptote, parameters.upper_asymptote
+    p = probability(parameters, theta)  # (n_models, n_items)
+    rises = (p - lower) * (upper - p) / np.maximum(upper - lower, np.finfo(np.float64).tiny)
+    result: FloatArray = (bank.targets.overall_weights * rises.mean(axis=0)) @ parameters.loadings
+    return result
 
 
 def items_section(bank: Bank) -> Section:
     """Return the item map and the table of items."""
+    items = bank.responses.items
+    known: dict[str, Any] = {"item": bank.item_ids, "scenario": items["scenario"].to_list()}
+    if items["subscenario"].drop_nulls().n_unique() > 1:
+        known["subscenario"] = items["subscenario"].to_list()
+    known["right"] = np.round(bank.mean_responses, SHORT)
     if not bank.calibration.is_fitted:
-        table = _table(bank, Data("items", _known(bank)))
         why = "Past models are too few for an item model, so there is no difficulty or discrimination yet."
-        return Section("Items", (Text(why), table))
+        return Section("Items", (Text(why), _table(bank, Data("items", known))))
     axis = AbilityAxis.of(bank)
     place, slope = axis.difficulties(bank.calibration).value, axis.slopes(bank.calibration)
     grid = axis.grid(N_GRID)
     information = axis.information(bank.calibration, grid)
-    numbers = {"place": place, "slope": slope, "information": _at_models(information, grid, axis.positions)}
-    data = Data("items", _known(bank) | {name: np.round(values, SHORT) for name, values in numbers.items()})
+    weights = np.exp(-0.5 * grid**2)  # of the prior, where there is no model
+    if axis.positions.size:
+        step = grid[1] - grid[0]
+        counts = np.histogram(axis.positions, np.append(grid - 0.5 * step, grid[-1] + 0.5 * step))[0]
+        weights = counts.astype(np.float64)
+    numbers = {"place": place, "slope": slope, "information": (weights / weights.sum()) @ information}
+    data = Data("items", known | {name: np.round(values, SHORT) for name, values in numbers.items()})
     table = _table(bank, data)
     blocks: list[Block] = [_map(bank, axis, data, information.sum(axis=1), table), table]
     if bank.targets.n_scenarios > 1:
         blocks.insert(1, _by_scenario(bank, axis, place, slope))
-    return Section("Items", tuple(blocks), _lead(bank, axis, place, slope))
-
-
-def _lead(bank: Bank, axis: AbilityAxis, place: FloatArray, slope: FloatArray) -> str:
     against = int((slope < 0.0).sum())
     where = in_words(float(np.median(place)), 1, is_signed=True)
     middle = f"The middle item lies at {where} standard deviations of ability"
     if axis.positions.size:
         middle += f", the middle past model at {in_words(float(np.median(axis.positions)), 1, is_signed=True)}"
     verb, number = "is" if against < 2 else "are", plural(against, "item") if against else "No item"
-    return f"{middle}. {number} of {count(bank.n_items)} {verb} solved less often by stronger models."
-
-
-def _known(bank: Bank) -> dict[str, Any]:
-    """Columns of the table of items that ask for no item model."""
-    items = bank.responses.items
-    known: dict[str, Any] = {"item": bank.item_ids, "scenario": items["scenario"].to_list()}
-    if items["subscenario"].drop_nulls().n_unique() > 1:
-        known["subscenario"] = items["subscenario"].to_list()
-    return known | {"right": np.round(bank.mean_responses, SHORT)}
+    lead = f"{middle}. {number} of {count(bank.n_items)} {verb} solved less often by stronger models."
+    return Section("Items", tuple(blocks), lead)
 
 
 def _table(bank: Bank, data: Data) -> Table:
@@ -70,43 +162,35 @@ def _table(bank: Bank, data: Data) -> Table:
         Column("item", "Item", "id"),
         Column("scenario", "Scenario", has_menu=bank.targets.n_scenarios > 1),
         Column("subscenario", "Part", has_menu=True),
-        Column("right", mean, "percent", explanation="Mean response of past models"),
+        Column("right", mean, "percent", 1, "Mean response of past models"),
         Column("place", "Difficulty", "number", 2, "The ability at which the item is half solved, guessing apart"),
         Column("slope", "Discrimination", "number", 2, "How fast the chance to solve it rises with ability"),
         Column("information", "Information", "number", 3, "What an answer tells of a past model, on the mean"),
     )
     held = tuple(one for one in columns if one.name in data.columns)
-    return Table(
-        "Items", data, held, note="Draw a rectangle in the map to see its items here." * ("place" in data.columns)
-    )
-
-
-def _at_models(information: FloatArray, grid: FloatArray, positions: FloatArray) -> FloatArray:
-    """Mean information of each item at the models' abilities; at the prior's where there is no model, (n_items,)."""
-    weights = np.exp(-0.5 * grid**2)
-    if positions.size:
-        step = grid[1] - grid[0]
-        weights = np.histogram(positions, np.append(grid - 0.5 * step, grid[-1] + 0.5 * step))[0].astype(np.float64)
-    result: FloatArray = (weights / weights.sum()) @ information
-    return result
+    note = "Draw a rectangle in the map to see its items here." * ("place" in data.columns)
+    return Table("Items", data, held, note=note)
 
 
 def _map(bank: Bank, axis: AbilityAxis, data: Data, total: FloatArray, table: Table) -> Chart:
     """Items, models above them and the information of all items below, on the same axis."""
     grid = axis.grid(N_GRID)
     reach = float(grid[-1])
-    models = _histogram(axis.positions, reach)
+    models = Data("model_counts", {})
+    if axis.positions.size:
+        counts, ends = np.histogram(axis.positions, np.linspace(-reach, reach, 41))
+        low, high = np.round(ends[:-1], SHORT), np.round(ends[1:], SHORT)
+        models = Data("model_counts", {"low": low, "high": high, "n": counts})
     told = Data("told", {"ability": np.round(grid, SHORT), "error": 1.0 / np.sqrt(1.0 + total)})
     place, slope = np.asarray(data.columns["place"]), np.asarray(data.columns["slope"])
     outside = np.abs(place) > reach
     is_dense = place.size > MOST_POINTS
     drawn = _cells(place, slope, reach) if is_dense else data
     names = sorted(bank.targets.scenarios) if 1 < bank.targets.n_scenarios <= MOST_IN_MENU and not is_dense else []
-    spec = _map_spec(reach, names, is_dense=is_dense, has_models=len(models) > 0)
-    within = _within(place, axis.positions)
-    title = f"{percent(within, 0)} of the items lie between the weakest and the strongest past model"
-    if axis.positions.size < FEW_MODELS:
-        title = "Items by difficulty and discrimination"
+    title = "Items by difficulty and discrimination"
+    if axis.positions.size >= FEW_MODELS:
+        within = np.mean((place >= axis.positions.min()) & (place <= axis.positions.max()))
+        title = f"{percent(float(within), 0)} of the items lie between the weakest and the strongest past model"
     best = int(np.argmin(told.columns["error"]))
     middle, where = in_words(float(np.median(slope))), in_words(float(grid[best]), 1)
     words = (
@@ -125,20 +209,8 @@ def _map(bank: Bank, axis: AbilityAxis, data: Data, total: FloatArray, table: Ta
         verb = "is" if outside.sum() == 1 else "are"
         notes.append(f"{plural(int(outside.sum()), 'item')} beyond ± {reach:.1f} {verb} not drawn.")
     used = tuple(one for one in (drawn, models, told) if len(one))
+    spec = _map_spec(reach, names, is_dense=is_dense, has_models=len(models) > 0)
     return Chart(title, spec, used, words, note=" ".join(filter(None, notes)), filters=table)
-
-
-def _within(place: FloatArray, positions: FloatArray) -> float:
-    if not positions.size:
-        return np.nan
-    return float(np.mean((place >= positions.min()) & (place <= positions.max())))
-
-
-def _histogram(positions: FloatArray, reach: float) -> Data:
-    if not positions.size:
-        return Data("model_counts", {})
-    counts, ends = np.histogram(positions, np.linspace(-reach, reach, 41))
-    return Data("model_counts", {"low": np.round(ends[:-1], SHORT), "high": np.round(ends[1:], SHORT), "n": counts})
 
 
 def _cells(place: FloatArray, slope: FloatArray, reach: float) -> Data:
@@ -148,130 +220,75 @@ def _cells(place: FloatArray, slope: FloatArray, reach: float) -> Data:
         place, np.clip(slope, low, high), bins=CELLS, range=[[-reach, reach], [low, max(high, low + 1e-6)]]
     )
     rows, columns = np.nonzero(counts)
-    return Data(
-        "item_cells",
-        {
-            "place": np.round(x[rows], SHORT),
-            "place_end": np.round(x[rows + 1], SHORT),
-            "slope": np.round(y[columns], SHORT),
-            "slope_end": np.round(y[columns + 1], SHORT),
-            "n": counts[rows, columns].astype(np.int64),
-        },
-    )
+    ends = {"place": x[rows], "place_end": x[rows + 1], "slope": y[columns], "slope_end": y[columns + 1]}
+    rounded = {name: np.round(values, SHORT) for name, values in ends.items()}
+    return Data("item_cells", {**rounded, "n": counts[rows, columns].astype(np.int64)})
 
 
 def _map_spec(reach: float, names: list[str], *, is_dense: bool, has_models: bool) -> Spec:
-    x = {"scale": {"domain": [-reach, reach], "nice": False}, "axis": {"tickCount": 7}}
-    parts = [
-        *([_models_part(x)] if has_models else []),
-        _dense_part(x) if is_dense else _points_part(x, names),
-        _error_part(x),
-    ]
-    for part in parts:
-        part |= {"widthOf": 1, "aside": 64}
-    return {"vconcat": parts, "spacing": 8, "autosize": "pad", "resolve": {"legend": {"color": "independent"}}}
-
-
-def _models_part(x: Spec) -> Spec:
-    bar = layer(
-        {"type": "bar", "color": "@soft"},
-        "model_counts",
-        x=number_axis("low", "", bin={"binned": True}, **x | {"axis": {"labels": False}}),
-        x2={"field": "high"},
-        y=number_axis("n", "Models", axis={"tickCount": 2}),
-        tooltip=tips(low=("Ability from", ".2f"), high=("to", ".2f"), n=("Models", "d")),
-    )
-    return {**bar, "height": 60}
-
-
-def _points_part(x: Spec, names: list[str]) -> Spec:
-    tooltip = tips(
-        item="Item",
-        scenario="Scenario",
-        right=("Mean of past models", ".1%"),
-        place=("Difficulty", ".2f"),
-        slope=("Discrimination", ".2f"),
-        information=("Information", ".3f"),
-    )
-    against = {"test": {"field": "slope", "lt": 0}, "value": "@other"}
-    part = brushed(
-        layer(
-            {"type": "point", "size": 22, "clip": True},
-            x=number_axis("place", "", **x | {"axis": {"labels": False}}),
-            y=number_axis("slope", "Discrimination"),
-            color={"condition": against, "value": "@main"},
-            opacity={"condition": {"param": "brush", "value": 0.55}, "value": 0.08},
-            tooltip=tooltip,
+    """Return models, items (or cells of them) and errors below each other; a rectangle filters the items' table."""
+    scale = {"domain": [-reach, reach], "nice": False}
+    x, bare = number("ability", AXIS, scale=scale, tickCount=7), number("place", scale=scale, labels=False)
+    y, binned = number("slope", "Discrimination"), {"bin": {"binned": True}}
+    tip = tips(low=("Ability from", ".2f"), high=("to", ".2f"), n=("Models", "d"))
+    n_models = number("n", "Models", tickCount=2)
+    models = marks("bar", {**span(bare), **binned}, n_models, tip=tip, data="model_counts", color="@soft")
+    if is_dense:
+        tip = tips(n=("Items", ",d"), place=("Difficulty from", ".2f"), slope=("Discrimination from", ".2f"))
+        legend = {"title": "Items in a cell", "orient": "top", "format": "d"}
+        color = {"field": "n", "type": "quantitative", "scale": {"type": "log"}, "legend": legend}
+        along, up = ({**span(one, one["field"], f"{one['field']}_end"), **binned} for one in (bare, y))
+        items = brushed(marks("rect", along, up, tip=tip, color=color))
+    else:
+        tip = tips(
+            item="Item",
+            scenario="Scenario",
+            right=("Mean of past models", ".1%"),
+            place=("Difficulty", ".2f"),
+            slope=("Discrimination", ".2f"),
+            information=("Information", ".3f"),
         )
-    )
-    if names:
-        menu = {"input": "select", "options": [None, *names], "labels": ["all", *names], "name": "Scenario "}
-        part["params"].append({"name": "scenario", "select": {"type": "point", "fields": ["scenario"]}, "bind": menu})
-        shown = {"and": [{"param": "brush"}, {"param": "scenario"}]}
-        part["encoding"]["opacity"] = {"condition": {"test": shown, "value": 0.55}, "value": 0.06}
-    return {**part, "height": 280}
-
-
-def _dense_part(x: Spec) -> Spec:
-    scale = {"type": "log"}
-    cell = layer(
-        {"type": "rect"},
-        x=number_axis("place", "", bin={"binned": True}, **x | {"axis": {"labels": False}}),
-        x2={"field": "place_end"},
-        y=number_axis("slope", "Discrimination", bin={"binned": True}),
-        y2={"field": "slope_end"},
-        color=number_axis("n", "Items in a cell", scale=scale, legend={"orient": "top", "format": "d"}),
-        tooltip=tips(n=("Items", ",d"), place=("Difficulty from", ".2f"), slope=("Discrimination from", ".2f")),
-    )
-    return {**brushed(cell), "height": 280}
-
-
-def _error_part(x: Spec) -> Spec:
-    line = layer(
-        {"type": "line", "color": "@ink"},
-        "told",
-        x=number_axis("ability", AXIS, **x),
-        y=number_axis("error", "Error", axis={"tickCount": 3}),
-        tooltip=tips(ability=("Ability", ".2f"), error=("Standard error", ".3f")),
-    )
-    return {**line, "height": 80}
+        color = when({"field": "slope", "lt": 0}, "@other", "@main")
+        opacity = when({"and": [IN_BRUSH, {"param": "scenario"}]}, 0.55, 0.06) if names else when(IN_BRUSH, 0.55, 0.08)
+        items = brushed(marks("point", bare, y, tip=tip, color=color, opacity=opacity, size=22, clip=True))
+        if names:
+            bind = {"input": "select", "options": [None, *names], "labels": ["all", *names], "name": "Scenario "}
+            chosen = {"name": "scenario", "select": {"type": "point", "fields": ["scenario"]}, "bind": bind}
+            items["params"].append(chosen)
+    tip = tips(ability=("Ability", ".2f"), error=("Standard error", ".3f"))
+    errors = marks("line", x, number("error", "Error", tickCount=3), tip=tip, data="told", color="@ink")
+    parts = ((models, 60), (items, 280), (errors, 80))
+    shown = [{**one, "height": height, "widthOf": 1, "aside": 64} for one, height in parts[0 if has_models else 1 :]]
+    return below(*shown, spacing=8, autosize="pad", resolve={"legend": {"color": "independent"}})
 
 
 def _by_scenario(bank: Bank, axis: AbilityAxis, place: FloatArray, slope: FloatArray) -> Chart:
     """Where each scenario's items lie, beside the models."""
-    inside = [bank.targets.scenario_index == j for j in range(bank.targets.n_scenarios)]
-    rows = [
-        _scenario_row(name, place[own], slope[own]) for name, own in zip(bank.targets.scenarios, inside, strict=True)
-    ]
+    names = ("least", "low", "middle", "high", "most")
+    rows: list[dict[str, Any]] = []
+    for j, scenario in enumerate(bank.targets.scenarios):
+        own = bank.targets.scenario_index == j
+        row = {"scenario": scenario, "kind": "items", "n": int(own.sum()), "slope": float(np.median(slope[own]))}
+        rows.append(row | _quantiles(names, place[own]))
     rows.sort(key=lambda row: -row["middle"])
+    hardest, easiest = rows[0], rows[-1]
     if axis.positions.size:
-        rows.insert(
-            0, _scenario_row("past models", axis.positions, np.full(axis.positions.size, np.nan)) | {"kind": "models"}
-        )
+        row = {"scenario": "past models", "kind": "models", "n": axis.positions.size, "slope": float("nan")}
+        rows.insert(0, row | _quantiles(names, axis.positions))
     data = Data("scenario_places", {name: [row[name] for row in rows] for name in rows[0]})
     reach = float(axis.grid(2)[-1])
-    scale = {"scale": {"domain": [-reach, reach], "nice": False}, "axis": {"tickCount": 7}}
-    y = row_axis("scenario", [row["scenario"] for row in rows])
-    colour = {"condition": {"test": {"field": "kind", "equal": "models"}, "value": "@other"}, "value": "@main"}
-    tooltip = tips(
+    x = number("middle", AXIS, scale={"domain": [-reach, reach], "nice": False}, tickCount=7)
+    y = nominal("scenario", data.columns["scenario"], labelLimit=130)
+    color = when(equals("kind", "models"), "@other", "@main")
+    tip = tips(
         scenario="Scenario", n=("Items", ",d"), middle=("Middle difficulty", ".2f"), slope=("Discrimination", ".2f")
     )
-    wide = layer(
-        {"type": "rule", "clip": True}, x=number_axis("least", AXIS, **scale), x2={"field": "most"}, y=y, color=colour
+    spec = picture(
+        marks("rule", span(x, "least", "most"), y, color=color, clip=True),
+        marks("bar", span(x), y, color=color, height=8, opacity=0.45, clip=True),
+        marks("point", x, y, tip=tip, color=color, size=45),
+        height=22 * len(rows),
     )
-    half = layer(
-        {"type": "bar", "height": 8, "opacity": 0.45, "clip": True},
-        x=number_axis("low", AXIS, **scale),
-        x2={"field": "high"},
-        y=y,
-        color=colour,
-    )
-    dot = layer(
-        {"type": "point", "size": 45}, x=number_axis("middle", AXIS, **scale), y=y, color=colour, tooltip=tooltip
-    )
-    spec = {"width": "container", "height": row_height(len(rows), 22), "layer": [wide, half, dot]}
-    of_items = [row for row in rows if row["kind"] == "items"]
-    hardest, easiest = of_items[0], of_items[-1]
     title = f"{hardest['scenario']} is the hardest scenario, {easiest['scenario']} the easiest"
     places = [in_words(row["middle"], 1, is_signed=True) for row in (hardest, easiest)]
     words = f"{title}: their middle items lie at {' and '.join(places)}."
@@ -284,23 +301,11 @@ def _by_scenario(bank: Bank, axis: AbilityAxis, place: FloatArray, slope: FloatA
         Column("slope", "Middle discrimination", "number", 2),
     )
     note = "Dot: the middle item (or model), bar: the middle half, line: the middle nine tenths."
-    table = Table("Difficulty by scenario", data, columns)
-    return Chart(title, spec, (data,), words, table, note)
+    return Chart(title, spec, (data,), words, Table("Difficulty by scenario", data, columns), note)
 
 
-def _scenario_row(name: str, place: FloatArray, slope: FloatArray) -> dict[str, Any]:
-    least, low, middle, high, most = np.quantile(place, [0.05, 0.25, 0.5, 0.75, 0.95]).round(SHORT).tolist()
-    return {
-        "scenario": name,
-        "kind": "items",
-        "n": place.size,
-        "least": least,
-        "low": low,
-        "middle": middle,
-        "high": high,
-        "most": most,
-        "slope": float(np.median(slope)),
-    }
+def _quantiles(names: tuple[str, ...], values: FloatArray) -> dict[str, float]:
+    return dict(zip(names, np.quantile(values, [0.05, 0.25, 0.5, 0.75, 0.95]).round(SHORT).tolist(), strict=True))
 
 
 def information_chart(bank: Bank, *, selection: Selection | None = None) -> Chart:
@@ -342,25 +347,128 @@ def information_chart(bank: Bank, *, selection: Selection | None = None) -> Char
         },
     )
     kind = "Ability" if bank.calibration.n_dims == 1 else "Ability along the direction in which the score rises"
-    scale = {"domain": [-float(grid[-1]), float(grid[-1])], "nice": False}
-    x = number_axis("ability", f"{kind} (calibration models' standard deviations)", scale=scale)
-    height = {"type": "log", "domain": [top / 3e3, 2.0 * top], "nice": False}
-    shade = {
-        "field": "line",
-        "type": "nominal",
-        "scale": {"domain": list(lines), "range": [colour for colour, _ in lines.values()]},
-        "legend": {"title": None, "orient": "top", "columns": 3, "labelLimit": 260, "symbolType": "stroke"},
-    }
-    y = number_axis("information", "Test information", scale=height, axis={"format": "~g"})
-    curves = layer({"type": "line", "clip": True}, x=x, y=y, color=shade)
-    places = number_axis("place", "", scale=scale)
-    ticks = layer({"type": "tick", "color": "@muted"}, "models", x=places, y={"value": 352}, size={"value": 10})
+    along = {"domain": [-float(grid[-1]), float(grid[-1])], "nice": False}
+    x = number("ability", f"{kind} (calibration models' standard deviations)", scale=along)
+    up = {"domain": [top / 3e3, 2.0 * top], "nice": False}
+    y = number("information", "Test information", "~g", log=True, scale=up)
+    legend: Spec = {"columns": 3, "labelLimit": 260, "symbolType": "stroke"}
+    color = shade("line", {one: tone for one, (tone, _) in lines.items()}, **legend)
+    curves = marks("line", x, y, color=color, clip=True)
+    ticks = marks("tick", of(x, "place"), {"value": 352}, data="models", color="@muted", size={"value": 10})
     words = f"The items tell most at an ability of {grid[best]:+.1f}: there {told}"
     return Chart(
         words,
-        layers(curves, ticks, height=360),
+        picture(curves, ticks, height=360),
         (drawn, Data("models", {"place": axis.positions})),
         f"{words}.",
         note="Ticks at the bottom: calibration models. The standard error of an ability is one over the root of the "
         "information.",
     )
+
+
+def abilities_section(bank: Bank) -> Section | None:
+    """Return what the abilities are; None where there is no item model."""
+    if not bank.calibration.is_fitted:
+        return None
+    loadings, share = _abilities(bank)
+    n_dims = bank.calibration.n_dims
+    if n_dims == 1:
+        text = "All items ask for one ability; the item map shows how much each does."
+        return Section("Abilities", (Text(text), _top_items(bank, loadings)))
+    n_shown = min(n_dims, MOST_ABILITIES)
+    names = [f"{k + 1} ({percent(share[k], 0)})" for k in range(n_shown)]
+    how = "A loading says how fast an item's chance to be solved rises with an ability. "
+    if bank.calibration.item_model not in NAMED:
+        how += (
+            "Abilities stand in the order of how much they explain: the first is what nearly all items ask for, each "
+            "other one tells items apart that those before it do not. "
+        )
+    blocks: list[Block] = [Text(f"{how}Shares are of the squared loadings of all items.")]
+    if bank.targets.n_scenarios > 1:
+        blocks.append(_loadings_by_scenario(bank, loadings[:, :n_shown], names, n_dims - n_shown))
+    lead = (
+        f"The item model tells {n_dims} abilities apart. The first explains {percent(share[0], 0)} of what items "
+        f"have in common, the second {percent(share[1], 0)}."
+    )
+    return Section("Abilities", (*blocks, _top_items(bank, loadings[:, :n_shown])), lead)
+
+
+def _abilities(bank: Bank) -> tuple[FloatArray, FloatArray]:
+    """Return loadings (n_items, n_dims) on abilities of variance one, those that explain most first, and their shares.
+
+    With S the prior's Cholesky factor, ``A S`` are loadings on uncorrelated abilities, and their singular vectors are
+    the only axes that no turn of the abilities changes. Each axis points to where more items are solved.
+    """
+    calibration = bank.calibration
+    loadings = calibration.parameters.loadings @ np.linalg.cholesky(calibration.prior.covariance)
+    if calibration.item_model not in NAMED:
+        turn = np.linalg.svd(loadings, full_matrices=False)[2].T
+        loadings = loadings @ turn
+    square = np.sum(loadings**2, axis=0)
+    order = np.argsort(-square, kind="stable")
+    signs = np.where(loadings.sum(axis=0) < 0.0, -1.0, 1.0)
+    return (loadings * signs)[:, order], square[order] / max(float(square.sum()), np.finfo(np.float64).tiny)
+
+
+def _loadings_by_scenario(bank: Bank, loadings: FloatArray, names: list[str], n_left_out: int) -> Chart:
+    index, sizes = bank.targets.scenario_index, bank.targets.scenario_sizes
+    means = np.column_stack([np.bincount(index, one, minlength=sizes.size) for one in loadings.T]) / sizes[:, None]
+    scenarios = list(bank.targets.scenarios)
+    data = Data(
+        "loadings",
+        {
+            "scenario": [name for name in scenarios for _ in names],
+            "ability": names * len(scenarios),
+            "loading": means.ravel(),
+        },
+    )
+    ends = [(int(own.argmax()), int(own.argmin())) for own in means.T]
+    words = [
+        f"Ability {name}: highest in {scenarios[high]} ({in_words(means[high, k])}), lowest in {scenarios[low]} "
+        f"({in_words(means[low, k])})."
+        for k, (name, (high, low)) in enumerate(zip(names, ends, strict=True))
+    ]
+    wide = {"scenario": scenarios, **{f"ability_{k}": means[:, k] for k in range(len(names))}}
+    numbers = (Column(f"ability_{k}", f"Ability {name}", "number", 2) for k, name in enumerate(names))
+    table = Table.of(
+        "Mean loadings of the scenarios' items", "loadings_wide", wide, (Column("scenario", "Scenario"), *numbers)
+    )
+    rest = f" {plural(n_left_out, 'ability', 'abilities')} that explain less are left out." if n_left_out else ""
+    note = f"Mean loading of a scenario's items. Blue: who is strong in it solves more; orange: fewer.{rest}"
+    reach = float(np.abs(means).max())
+    x = nominal("ability", names, "Ability (share explained)", orient="top", labelAngle=0)
+    y = nominal("scenario", scenarios, labelLimit=130)
+    domain = [-reach, -MIDDLE * reach, 0, MIDDLE * reach, reach]
+    is_far = {"or": [{"field": "loading", "gt": FAR * reach}, {"field": "loading", "lt": -FAR * reach}]}
+    text = {"field": "loading", "type": "quantitative", "format": ".2f"}
+    tip = tips(scenario="Scenario", ability="Ability", loading=("Mean loading", ".2f"))
+    spec = picture(
+        marks("rect", x, y, tip=tip, color=ramp("loading", domain=domain, interpolate="lab")),
+        marks("text", x, y, text=text, color=when(is_far, "@paper", "@ink"), fontSize=10),
+        height=24 * len(scenarios),
+    )
+    title = f"The second ability sets {scenarios[ends[1][0]]} apart from {scenarios[ends[1][1]]}"
+    return Chart(title, spec, (data,), " ".join(words), table, note)
+
+
+def _top_items(bank: Bank, loadings: FloatArray) -> Table:
+    """Return the items that ask for each ability most."""
+    order = np.argsort(-np.abs(loadings), axis=0, kind="stable")[:TOP_ITEMS]  # (n_top, n_abilities)
+    rows = order.T.ravel()
+    ability = np.repeat(np.arange(1, loadings.shape[1] + 1), order.shape[0])
+    scenario = bank.responses.items["scenario"]
+    values = {
+        "ability": ability,
+        "item": [bank.item_ids[row] for row in rows.tolist()],
+        "scenario": [scenario[row] for row in rows.tolist()],
+        "loading": loadings[rows, ability - 1],
+        "right": bank.mean_responses[rows],
+    }
+    columns = (
+        Column("ability", "Ability", "count", has_menu=loadings.shape[1] > 1),
+        Column("item", "Item", "id"),
+        Column("scenario", "Scenario"),
+        Column("loading", "Loading", "number", 2),
+        Column("right", "Mean of past models", "percent"),
+    )
+    return Table.of("Items that ask for an ability most", "top_items", values, columns, n_shown=2 * TOP_ITEMS)

@@ -1,28 +1,30 @@
-"""The past models of a bank: their scores, over time, by maker and by size."""
+"""The past models of a bank: their scores, over time, by maker and by size, as columns of the model table tell."""
 
+import datetime as dt
+import re
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+import polars as pl
 
 from itembank.bank.banks import Bank
 from itembank.numerics.arrays import FloatArray
 from itembank.numerics.ties import average_ranks
-from itembank.pages.ability_axis import AbilityAxis
+from itembank.pages.bank_items import AbilityAxis
 from itembank.pages.blocks import Block, Chart, Column, Data, Section, Table, Text
-from itembank.pages.charts import (
-    Spec,
-    brushed,
-    layer,
-    number_axis,
-    quartiles_along,
-    row_axis,
-    row_height,
-    score_axis,
-    tips,
+from itembank.pages.grammar import IN_BRUSH, Spec, brushed, marks, nominal, number, of, picture, score, span, tips, when
+from itembank.pages.theme import count, in_words, interval_words, percent, plural
+from itembank.readers.compute_units import counts
+from itembank.responses.model_features import days_of
+
+DATE_WORDS = ("released", "release", "published", "date", "created", "seen", "day", "time")
+SIZE_WORDS = ("params", "parameters", "param", "size")
+MAKER_WORDS = (
+    *("org", "organization", "organisation", "developer", "creator", "company", "provider", "vendor", "lab"),
+    *("author", "owner", "publisher"),
 )
-from itembank.pages.common import in_words, plural, scores_in_words
-from itembank.pages.model_columns import Groups, Numbers, date_column, group_columns, iso_day, n_different, size_column
-from itembank.pages.theme import count, interval_words, percent
+KIND_WORDS = ("family", "series", "mixture", "recipe", "arch", "architecture")
 
 LEAST_MODELS = 8
 """Models that a picture is worth drawing of."""
@@ -37,6 +39,76 @@ LARGE = 1000.0
 FAR_APART = 20.0
 """Sizes of which the largest is so many times the smallest stand on a logarithmic scale."""
 BAND = "Band: the middle half of the models around, line: the middle one."
+
+
+class Numbers(NamedTuple):
+    """A column of numbers: days since 1970, or sizes in whatever unit the table has; NaN where unknown."""
+
+    name: str
+    values: FloatArray
+
+    @property
+    def n_different(self) -> int:
+        """How many different values are known."""
+        return int(np.unique(self.values[np.isfinite(self.values)]).size)
+
+
+class Groups(NamedTuple):
+    """A column that puts models into groups; None where unknown."""
+
+    name: str
+    values: list[str | None]
+
+
+def date_column(models: pl.DataFrame) -> Numbers | None:
+    """Return the column of dates whose name says most clearly that it is one; None where there is none."""
+    found = [Numbers(column.name, days) for column in models if (days := days_of(column)) is not None]
+    usable = [one for one in found if one.n_different > 1]
+    return min(usable, key=lambda one: _place(one.name, DATE_WORDS), default=None)
+
+
+def size_column(models: pl.DataFrame) -> Numbers | None:
+    """Return the column of sizes above zero, as its name says; None where there is none."""
+    for name in _named(models, SIZE_WORDS):
+        values, bad = counts(models[name])
+        found = Numbers(name, np.where(values > 0.0, values, np.nan))
+        if not bad.size and found.n_different > 1:
+            return found
+    return None
+
+
+def group_columns(models: pl.DataFrame) -> list[Groups]:
+    """Return who made the models and of what kind they are, as far as columns of text have such names."""
+    found = []
+    for words in (MAKER_WORDS, KIND_WORDS):
+        texts = [name for name in _named(models, words) if models[name].dtype == pl.String]
+        # several groups, one of them of more than one model
+        names = [name for name in texts if 1 < (known := models[name].drop_nulls()).n_unique() < known.len()]
+        found += [Groups(name, models[name].to_list()) for name in names[:1]]
+    return found
+
+
+def tells_of_models(name: str) -> bool:
+    """Whether a column's name says that it tells when models came out, how large they are, or whose."""
+    words = (*DATE_WORDS, *SIZE_WORDS, *MAKER_WORDS, *KIND_WORDS)
+    return _place(name, words) < len(words)
+
+
+def iso_day(day: float) -> str:
+    """Write a day since 1970 as 2024-12-31."""
+    return (dt.date(1970, 1, 1) + dt.timedelta(days=int(day))).isoformat()
+
+
+def _named(models: pl.DataFrame, words: Sequence[str]) -> list[str]:
+    """Names of columns that hold one of the words, the clearest first."""
+    names = [name for name in models.columns if name != "model_id" and _place(name, words) < len(words)]
+    return sorted(names, key=lambda name: _place(name, words))
+
+
+def _place(name: str, words: Sequence[str]) -> int:
+    """Place of the first word that a name holds; that of none is behind the last."""
+    parts = set(re.split(r"[^a-z]+", name.casefold()))
+    return next((k for k, word in enumerate(words) if word in parts), len(words))
 
 
 class Past(NamedTuple):
@@ -59,9 +131,9 @@ def models_section(bank: Bank) -> Section | None:
         return Section("Past models", (Text("No past model answered enough items for an overall score."),))
     table = _table(bank, past)
     charts: list[Block] = []
-    if past.date is not None and _is_drawn(past.date):
+    if past.date is not None and np.isfinite(past.date.values).sum() >= LEAST_MODELS:
         charts.append(_over_time(past, past.date, table))
-    if past.size is not None and _is_drawn(past.size):
+    if past.size is not None and np.isfinite(past.size.values).sum() >= LEAST_MODELS:
         charts.append(_by_size(past, past.size, None if charts else table))
     is_enough = past.score.size >= LEAST_MODELS
     charts += [_by_group(past, place) for place in range(len(past.groups)) if is_enough]
@@ -69,13 +141,14 @@ def models_section(bank: Bank) -> Section | None:
     lead = f"{plural(past.score.size, 'past model')}, with {scores_in_words(past.score)}. The best is {best}."
     if not charts and is_enough:
         where = "where the model table has such columns (itembank import --models FILE)"
-        hint = f"Dates, sizes and makers of models are drawn {where}."
-        charts.append(Text(hint))
+        charts.append(Text(f"Dates, sizes and makers of models are drawn {where}."))
     return Section("Past models", (*charts, table), lead)
 
 
-def _is_drawn(column: Numbers) -> bool:
-    return int(np.isfinite(column.values).sum()) >= LEAST_MODELS
+def scores_in_words(scores: FloatArray) -> str:
+    """Write the range of some scores: 'scores from 45.4 % to 83.9 %'."""
+    low, high = float(scores.min()), float(scores.max())
+    return f"scores from {interval_words(low, high)}" if high > low else f"a score of {percent(low)}"
 
 
 def _past(bank: Bank) -> Past:
@@ -84,14 +157,15 @@ def _past(bank: Bank) -> Past:
     rows = rows[np.argsort(-scores[rows, -1], kind="stable")]
     models = bank.responses.models[rows.tolist()]
     date, size, groups = date_column(models), size_column(models), group_columns(models)
-    if date is not None and n_different(date.values) < LEAST_DATES:
-        groups, date = [*groups, Groups(date.name, _days_in_words(date))], None
     columns: dict[str, Any] = {"model": models["model_id"].to_list(), "score": scores[rows, -1]}
-    for place, group in enumerate(groups):
-        columns[f"group_{place}"] = group.values
     if date is not None:
-        columns["day"] = [int(day) * MILLISECONDS if np.isfinite(day) else None for day in date.values.tolist()]
-        columns["date"] = _days_in_words(date)
+        days = [int(day) if np.isfinite(day) else None for day in date.values.tolist()]
+        dates = [None if day is None else iso_day(day) for day in days]
+        if date.n_different < LEAST_DATES:
+            groups, date = [*groups, Groups(date.name, dates)], None
+        else:
+            columns |= {"day": [None if day is None else day * MILLISECONDS for day in days], "date": dates}
+    columns |= {f"group_{place}": group.values for place, group in enumerate(groups)}
     if size is not None:
         columns["size"] = size.values
     if bank.calibration.is_fitted:
@@ -102,30 +176,22 @@ def _past(bank: Bank) -> Past:
     return Past(Data("models", columns), scores[rows, -1], date, size, groups)
 
 
-def _days_in_words(date: Numbers) -> list[str | None]:
-    return [iso_day(day) if np.isfinite(day) else None for day in date.values.tolist()]
-
-
 def _table(bank: Bank, past: Past) -> Table:
     columns = [
         Column("model", "Model", "id"),
-        Column("score", "Score", "percent", explanation="The overall score"),
+        Column("score", "Score", "percent", 1, "The overall score"),
         Column("ability", "Ability", "number", 2, "On the axis of the item map, in standard deviations"),
         Column("ability_error", "±", "number", 2, "Standard error of the ability"),
         Column("date", "Date" if past.date is None else past.date.name),
-        *([] if past.size is None else [_size_column(past.size)]),
-        *(Column(f"group_{place}", group.name, has_menu=True) for place, group in enumerate(past.groups)),
-        *(Column(f"score_{j}", name, "percent") for j, name in enumerate(bank.targets.scenarios)),
     ]
+    if past.size is not None:  # billions given as such with decimals, whole parameters with commas
+        is_large = float(np.nanmedian(past.size.values)) >= LARGE
+        columns.append(Column("size", past.size.name, "count" if is_large else "number", 2))
+    columns += [Column(f"group_{place}", group.name, has_menu=True) for place, group in enumerate(past.groups)]
+    columns += [Column(f"score_{j}", name, "percent") for j, name in enumerate(bank.targets.scenarios)]
     note = "Scores are of all items. What a model did not answer counts as missing, not as wrong."
     held = tuple(one for one in columns if one.name in past.data.columns)
     return Table("Past models", past.data, held, note=note)
-
-
-def _size_column(size: Numbers) -> Column:
-    """Write billions given as such with decimals, whole parameters with commas."""
-    is_large = float(np.nanmedian(size.values)) >= LARGE
-    return Column("size", size.name, "count" if is_large else "number", 2)
 
 
 def _over_time(past: Past, date: Numbers, table: Table) -> Chart:
@@ -145,56 +211,53 @@ def _over_time(past: Past, date: Numbers, table: Table) -> Chart:
     )
     band = quartiles_along(days, scores)
     bands = Data("over_time", {"day": [int(day * MILLISECONDS) for day in band.pop("place")], **band})
-    x = {"field": "day", "type": "temporal", "title": None, "scale": {"type": "utc"}, "axis": {"tickCount": 6}}
-    tooltip = tips(model="Model", date=date.name, score=("Score", ".1%"))
-    line = layer({"type": "line", "interpolate": "step-after", "color": "@other"}, "frontier", x=x, y=_y())
-    steps = layer({"type": "point", "color": "@other", "size": 45}, "frontier", x=x, y=_y(), tooltip=tips(model="Best"))
-    spec = {
-        "width": "container",
-        "height": 300,
-        "layer": [*_band(x, bands), _dots(x, tooltip, filters=True), line, steps],
-    }
+    x: Spec = {"field": "day", "type": "temporal", "scale": {"type": "utc"}, "axis": {"title": None, "tickCount": 6}}
+    y, tip = score("score", "Overall score"), tips(model="Model", date=date.name, score=("Score", ".1%"))
+    spec = picture(
+        _band(x, bands),
+        _dots(x, tip, is_brushed=True),
+        marks("line", x, y, data="frontier", interpolate="step-after", color="@other"),
+        marks("point", x, y, data="frontier", tip=tips(model="Best"), color="@other", size=45),
+        height=300,
+    )
     first, last = iso_day(days[0]), iso_day(days[-1])
     title = f"The best score rose from {percent(scores[is_best][0])} ({first}) to {percent(scores.max())} ({last})"
     if is_best.sum() == 1:
         title = f"No model since {iso_day(days[is_best][0])} scores more than {percent(scores.max())}"
     words = f"{title}, in {plural(int(is_best.sum()), 'step')}; {plural(order.size, 'model')} with a date."
-    note = f"Dates are of the column {date.name}. Orange: the best score until then. {BAND}"
-    return Chart(
-        title, spec, (past.data, frontier, bands), words, note=note + _left_out(past, order.size), filters=table
+    note = (
+        f"Dates are of the column {date.name}. Orange: the best score until then. {BAND}{_left_out(past, order.size)}"
     )
+    return Chart(title, spec, (past.data, frontier, bands), words, note=note, filters=table)
 
 
 def _by_size(past: Past, size: Numbers, table: Table | None) -> Chart:
     known = np.isfinite(size.values)
     values, scores = size.values[known], past.score[known]
-    is_log = values.max() > FAR_APART * values.min()
+    is_log = bool(values.max() > FAR_APART * values.min())
     band = quartiles_along(np.log(values) if is_log else values, scores)
     place = np.exp(band.pop("place")) if is_log else band.pop("place")
     bands = Data("by_size", {"size": place, **band})
-    x = number_axis("size", size.name, scale={"type": "log", "nice": False} if is_log else {"zero": False})
-    x["axis"] = {"format": "~s", "tickCount": 6, "labelSeparation": 8, "labelExpr": "replace(datum.label, 'G', 'B')"}
-    tooltip = tips(model="Model", size=(size.name, ".3s"), score=("Score", ".1%"))
-    dots = _dots(x, tooltip, filters=table is not None)
-    spec = {"width": "container", "height": 280, "layer": [*_band(x, bands), dots]}
-    related = _rank_correlation(values, scores)
+    billions: Spec = {"labelSeparation": 8, "labelExpr": "replace(datum.label, 'G', 'B')"}
+    scale = {"nice": False} if is_log else {"zero": False}
+    x = number("size", size.name, "~s", log=is_log, scale=scale, tickCount=6, **billions)
+    tip = tips(model="Model", size=(size.name, ".3s"), score=("Score", ".1%"))
+    spec = picture(_band(x, bands), _dots(x, tip, is_brushed=table is not None), height=280)
+    ranks = np.array([average_ranks(values), average_ranks(scores)])
+    related = float(np.corrcoef(ranks)[0, 1]) if (np.ptp(ranks, axis=1) > 0.0).all() else 0.0  # Spearman's
     is_clear = related > max(0.2, 2.0 / np.sqrt(scores.size - 1.0))
     how = "Larger models score higher" if is_clear else "Size says little of the score"
     title = f"{how}: rank correlation {in_words(related)}"
     words = f"{title}, over {plural(int(known.sum()), 'model')} whose size is known."
     note = f"Sizes are of the column {size.name}. {BAND}{_left_out(past, int(known.sum()))}"
-    return Chart(title, spec, (past.data, bands), words, _band_table(bands, size.name), note, table)
-
-
-def _band_table(bands: Data, name: str) -> Table | None:
     columns = (
-        Column("size", name, "number"),
-        *(
-            Column(one, title, "percent")
-            for one, title in (("low", "Lower quarter"), ("middle", "Middle"), ("high", "Upper quarter"))
-        ),
+        Column("size", size.name, "number"),
+        Column("low", "Lower quarter", "percent"),
+        Column("middle", "Middle", "percent"),
+        Column("high", "Upper quarter", "percent"),
     )
-    return Table("Scores by size", bands, columns) if len(bands) else None
+    numbers = Table("Scores by size", bands, columns) if len(bands) else None
+    return Chart(title, spec, (past.data, bands), words, numbers, note, table)
 
 
 def _by_group(past: Past, place: int) -> Chart:
@@ -207,64 +270,63 @@ def _by_group(past: Past, place: int) -> Chart:
     rows = sorted(scores, key=lambda name: -float(scores[name].max()))
     quartiles = np.array([np.quantile(scores[name], [0.0, 0.25, 0.5, 0.75, 1.0]) for name in rows])
     summary: dict[str, Any] = {"group": rows, "n": [scores[name].size for name in rows]}
-    summary |= {name: quartiles[:, k] for k, name in enumerate(("least", "low", "middle", "high", "best"))}
+    summary |= dict(zip(("least", "low", "middle", "high", "best"), quartiles.T, strict=True))
     data = Data(f"by_group_{place}", summary)
-    y = row_axis("group", rows)
-    whole, half = ("least", "best"), ("low", "high")
-    tooltip = tips(group=group.name, n=("Models", "d"), middle=("Middle", ".1%"), best=("Best", ".1%"))
-    parts = [
-        layer({"type": "rule", "color": "@soft"}, x=score_axis(whole[0], "Score"), x2={"field": whole[1]}, y=y),
-        layer({"type": "bar", "color": "@soft", "height": 7}, x=score_axis(half[0], ""), x2={"field": half[1]}, y=y),
-        layer({"type": "point", "color": "@ink", "size": 30}, x=score_axis("middle", ""), y=y, tooltip=tooltip),
-        layer({"type": "point", "color": "@main", "size": 50}, x=score_axis("best", ""), y=y, tooltip=tooltip),
-    ]
-    spec = {"width": "container", "height": row_height(len(rows), 20), "layer": parts}
+    x, y = score("middle", "Score"), nominal("group", rows, labelLimit=130)
+    tip = tips(group=group.name, n=("Models", "d"), middle=("Middle", ".1%"), best=("Best", ".1%"))
+    spec = picture(
+        marks("rule", span(x, "least", "best"), y, color="@soft"),
+        marks("bar", span(x), y, color="@soft", height=7),
+        marks("point", x, y, tip=tip, color="@ink", size=30),
+        marks("point", of(x, "best"), y, tip=tip, color="@main", size=50),
+        height=20 * len(rows),
+    )
     title = f"By {group.name}: the best model is of {rows[0]}, {percent(quartiles[0, -1])}"
     middle = interval_words(quartiles[:, 2].min(), quartiles[:, 2].max())
     words = f"{title}. The middle models of {len(rows)} groups score {middle}."
     rest = f" The {MOST_GROUPS} with the most models, of {count(names.size)}." if names.size > MOST_GROUPS else ""
     note = f"Blue: the best model; black: the middle one; bar: the middle half; line: all.{rest}"
-    columns = (
-        Column("group", group.name),
-        Column("n", "Models", "count"),
-        *(
-            Column(one, head, "percent")
-            for one, head in (("best", "Best"), ("middle", "Middle"), ("low", "Lower quarter"), ("least", "Least"))
-        ),
-    )
+    heads = (("best", "Best"), ("middle", "Middle"), ("low", "Lower quarter"), ("least", "Least"))
+    numbers = (Column(one, head, "percent") for one, head in heads)
+    columns = (Column("group", group.name), Column("n", "Models", "count"), *numbers)
     return Chart(title, spec, (data,), words, Table(f"Scores by {group.name}", data, columns, MOST_GROUPS), note)
 
 
-def _y() -> Spec:
-    return score_axis("score", "Overall score")
+def quartiles_along(x: FloatArray, y: FloatArray, *, most: int = 8, least: int = 5) -> dict[str, FloatArray]:
+    """Return the middle half of y in up to `most` ranges of x that hold about as many points each.
+
+    `place` (median of x), `low`, `middle` and `high` (quartiles of y), each (n_ranges,); empty where there are too few
+    points for two ranges of `least`.
+    """
+    known = np.isfinite(x) & np.isfinite(y)
+    x, y = x[known], y[known]
+    n_ranges = min(most, x.size // least)
+    ends = np.unique(np.quantile(x, np.linspace(0.0, 1.0, n_ranges + 1))) if n_ranges > 1 else np.zeros(0)
+    number = np.searchsorted(ends[1:-1], x, side="right") if ends.size else np.zeros(x.size)
+    parts = [number == k for k in range(max(ends.size - 1, 0)) if np.sum(number == k) >= least]
+    parts = parts if len(parts) > 1 else []
+    quartiles = np.array([np.quantile(y[part], [0.25, 0.5, 0.75]) for part in parts]).reshape(-1, 3)
+    place = np.array([np.median(x[part]) for part in parts])
+    return {"place": place, "low": quartiles[:, 0], "middle": quartiles[:, 1], "high": quartiles[:, 2]}
 
 
 def _band(x: Spec, bands: Data) -> list[Spec]:
     """Draw the middle half and the middle of what lies around; nothing where that is not known."""
-    if not len(bands):
-        return []
-    low, middle = score_axis("low", ""), score_axis("middle", "")
-    return [
-        layer({"type": "area", "color": "@main", "opacity": 0.14}, bands.name, x=x, y=low, y2={"field": "high"}),
-        layer({"type": "line", "color": "@main", "strokeWidth": 1.5}, bands.name, x=x, y=middle),
+    middle = score("middle", "Overall score")
+    drawn = [
+        marks("area", x, span(middle), data=bands.name, color="@main", opacity=0.14),
+        marks("line", x, middle, data=bands.name, color="@main", strokeWidth=1.5),
     ]
+    return drawn if len(bands) else []
 
 
-def _dots(x: Spec, tooltip: list[Spec], *, filters: bool) -> Spec:
+def _dots(x: Spec, tip: list[Spec], *, is_brushed: bool) -> Spec:
     """One point a model; a rectangle drawn over them filters a table where one is to be filtered."""
-    mark = {"type": "point", "opacity": 0.5, "size": 25}
-    if not filters:
-        return layer({**mark, "color": "@main"}, x=x, y=_y(), tooltip=tooltip)
-    colour = {"condition": {"param": "brush", "value": "@main"}, "value": "@soft"}
-    return brushed(layer(mark, x=x, y=_y(), color=colour, tooltip=tooltip))
+    color = when(IN_BRUSH, "@main", "@soft") if is_brushed else "@main"
+    dots = marks("point", x, score("score", "Overall score"), tip=tip, color=color, opacity=0.5, size=25)
+    return brushed(dots) if is_brushed else dots
 
 
 def _left_out(past: Past, n_drawn: int) -> str:
     missing = past.score.size - n_drawn
     return f" {plural(missing, 'model')} without it {'is' if missing == 1 else 'are'} not drawn." if missing else ""
-
-
-def _rank_correlation(x: FloatArray, y: FloatArray) -> float:
-    """Spearman's, equal values at the mean of their ranks; 0 where one is constant."""
-    ranks = np.array([average_ranks(x), average_ranks(y)])
-    return float(np.corrcoef(ranks)[0, 1]) if (np.ptp(ranks, axis=1) > 0.0).all() else 0.0

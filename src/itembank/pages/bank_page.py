@@ -1,25 +1,52 @@
-"""The page of a bank: what it holds, how good estimates from few items are, its models, items and history."""
+"""The page of a bank: what it holds, how good estimates from few items are, its models, items, history and costs."""
 
 from collections.abc import Iterator
 
 import numpy as np
+import polars as pl
 
+from itembank.auditing.item_audit import audit_items
+from itembank.auditing.panel import LEAST_MODELS
+from itembank.auditing.run_conditions import told_conditions
+from itembank.bank.bank_records import read_record
 from itembank.bank.banks import Bank
-from itembank.pages.bank_abilities import abilities_section
+from itembank.bank.costs import costs_of_items
+from itembank.errors import ItembankError
+from itembank.numerics.arrays import IntArray
+from itembank.pages.audit_page import items_table, reasons_table, said
 from itembank.pages.bank_accuracy import accuracy_answer, accuracy_section
-from itembank.pages.bank_audit import audit_section
-from itembank.pages.bank_items import items_section
-from itembank.pages.bank_models import models_section
-from itembank.pages.bank_provenance import costs_section, history_section, provenance
-from itembank.pages.blocks import Answer, Answers, Block, Caution, Chart, Column, Data, Section, Table
-from itembank.pages.charts import Spec, layer, row_axis, row_height, score_axis, tips
-from itembank.pages.common import plural, scores_in_words
+from itembank.pages.bank_items import abilities_section, items_section
+from itembank.pages.bank_models import date_column, iso_day, models_section, scores_in_words
+from itembank.pages.blocks import (
+    Answer,
+    Answers,
+    Block,
+    Caution,
+    Chart,
+    Column,
+    Data,
+    Facts,
+    Pair,
+    Section,
+    Table,
+    Text,
+    bank_provenance,
+)
+from itembank.pages.grammar import marks, nominal, picture, score, span, tips
 from itembank.pages.render import Page
-from itembank.pages.theme import count, percent
+from itembank.pages.theme import count, money, percent, plural, unit_words
 from itembank.planning.accuracy import Accuracy, kept_accuracy
 
 DENSE = 0.9
 """Share of responses that are there, below which a page says how many are missing."""
+MOST_CELLS = 2_000_000
+"""Responses that the audit of a page looks at; of more it takes some of the models."""
+MOST_ROWS = 200
+TITLE = "Items to look at"
+MOST_VALUES = 3
+"""Values of a column that are told."""
+MOST_CHARACTERS = 80
+SOURCES = ("source", "url", "dataset", "revision", "license")
 
 
 def bank_page(bank: Bank, *, accuracy: Accuracy | None = None, title: str = "", command: str = "") -> Page:
@@ -41,20 +68,26 @@ def bank_page(bank: Bank, *, accuracy: Accuracy | None = None, title: str = "", 
         items_section(bank),
         abilities_section(bank),
         audit_section(bank),
-        costs_section(bank),
-        history_section(bank),
+        _costs(bank),
+        _history(bank),
     )
     return Page(
         title=title or bank.name or f"Bank {bank.bank_id}",
         kind="Item bank",
-        lead=(Answers(tuple(bank_answers(bank, accuracy))), *_cautions(bank)),
+        lead=(Answers(tuple(_answers(bank, accuracy))), *_cautions(bank)),
         sections=tuple(section for section in sections if section is not None),
-        provenance=provenance(bank),
+        provenance=(*bank_provenance(bank), *_made(bank), *_files(bank)),
         command=command,
     )
 
 
-def bank_answers(bank: Bank, accuracy: Accuracy | None) -> Iterator[Answer]:
+def bank_summary(bank: Bank, title: str = "") -> Page:
+    """Return what a notebook shows of a bank: how good estimates are, where that was measured, and what it holds."""
+    lead = (Answers(tuple(_answers(bank, kept_accuracy(bank)))),)
+    return Page(title or bank.name or f"Bank {bank.bank_id}", "Item bank", lead, (contents_section(bank),))
+
+
+def _answers(bank: Bank, accuracy: Accuracy | None) -> Iterator[Answer]:
     """Say how good estimates are, where that was measured, and how much the bank holds."""
     if accuracy is not None:
         yield accuracy_answer(accuracy)
@@ -88,88 +121,176 @@ def _cautions(bank: Bank) -> Iterator[Block]:
 
 def contents_section(bank: Bank) -> Section:
     """Show the scenarios with their sizes, weights and the scores of past models."""
-    targets = bank.targets
+    targets, n_scenarios = bank.targets, bank.targets.n_scenarios
     scores = bank.best_known_scores[:, :-1]
+    same = np.bincount(targets.scenario_index, bank.calibration.is_degenerate, n_scenarios).astype(np.int64)
     known: dict[str, object] = {
         "scenario": list(targets.scenarios),
         "items": targets.scenario_sizes,
         "weight": targets.scenario_weights,
-        "same": np.bincount(targets.scenario_index, bank.calibration.is_degenerate, targets.n_scenarios).astype(
-            np.int64
-        ),
+        "same": same,
     }
     has_scores = bool(np.isfinite(scores).any())
     if has_scores:
-        known |= _quantiles(scores)
+        found = np.full((5, n_scenarios), np.nan)
+        is_known = np.isfinite(scores).any(axis=0)
+        found[:, is_known] = np.nanquantile(scores[:, is_known], [0.0, 0.25, 0.5, 0.75, 1.0], axis=0)
+        known |= dict(zip(("lowest", "low", "middle", "high", "highest"), found, strict=True))
     if np.isfinite(bank.item_model_bias).any():
         known["bias"] = 100.0 * bank.item_model_bias
     data = Data("scenarios", known)
+    error = "Mean error of the score it predicts for models left out, points"
     columns = (
         Column("scenario", "Scenario"),
         Column("items", "Items", "count"),
-        Column("weight", "Weight", "percent", explanation="In the overall score"),
-        Column("middle", "Middle score", "percent", explanation="Of past models"),
+        Column("weight", "Weight", "percent", 1, "In the overall score"),
+        Column("middle", "Middle score", "percent", 1, "Of past models"),
         Column("lowest", "Lowest", "percent"),
         Column("highest", "Highest", "percent"),
         Column("same", "All answered alike", "count", explanation="Items that tell past models nothing"),
-        Column(
-            "bias",
-            "Error of the item model",
-            "number",
-            2,
-            "Mean error of the score it predicts for models left out, points",
-        ),
+        Column("bias", "Error of the item model", "number", 2, error),
     )
-    table = Table("Scenarios", data, tuple(one for one in columns if one.name in known), n_shown=20)
-    blocks: list[Block] = [table]
-    if has_scores and targets.n_scenarios > 1:
+    blocks: list[Block] = [Table("Scenarios", data, tuple(one for one in columns if one.name in known), n_shown=20)]
+    if has_scores and n_scenarios > 1:
         blocks.insert(0, _scores_chart(data))
-    words = targets.overall_in_words
-    lead = f"{plural(bank.n_items, 'item')} in {plural(targets.n_scenarios, 'scenario')}."
-    return Section("What it holds", tuple(blocks), lead + (f" The overall score is {words}." if words else ""))
-
-
-def _quantiles(scores: np.ndarray) -> dict[str, object]:
-    """Scores of past models by scenario; of one that no model answered, NaN."""
-    names = ("lowest", "low", "middle", "high", "highest")
-    found = np.full((len(names), scores.shape[1]), np.nan)
-    is_known = np.isfinite(scores).any(axis=0)
-    found[:, is_known] = np.nanquantile(scores[:, is_known], [0.0, 0.25, 0.5, 0.75, 1.0], axis=0)
-    return dict(zip(names, found, strict=True))
+    words = f" The overall score is {targets.overall_in_words}." if targets.overall_in_words else ""
+    return Section(
+        "What it holds", tuple(blocks), f"{plural(bank.n_items, 'item')} in {plural(n_scenarios, 'scenario')}.{words}"
+    )
 
 
 def _scores_chart(data: Data) -> Chart:
     middle = np.asarray(data.columns["middle"])
     names = data.columns["scenario"]
     order = np.argsort(middle, kind="stable")  # NaN comes last
-    rows = [names[k] for k in order.tolist()]
     known = order[np.isfinite(middle[order])]
     hardest, easiest = (names[int(known[k])] for k in (0, -1))
     title = f"Past models score least in {hardest} and most in {easiest}"
     least, most = (percent(float(middle[k])) for k in (known[0], known[-1]))
     words = f"The middle past model scores {least} in {hardest} and {most} in {easiest}."
-    note = "Dot: the middle past model, bar: the middle half, line: all of them."
-    return Chart(title, _scores_spec(rows), (data,), words, note=note)
-
-
-def _scores_spec(rows: list[str]) -> Spec:
-    y = row_axis("scenario", rows)
-    tooltip = tips(
-        scenario="Scenario", items=("Items", ",d"), middle=("Middle score", ".1%"), highest=("Highest", ".1%")
+    x, y = score("middle", "Score"), nominal("scenario", [names[k] for k in order.tolist()], labelLimit=130)
+    tip = tips(scenario="Scenario", items=("Items", ",d"), middle=("Middle score", ".1%"), highest=("Highest", ".1%"))
+    spec = picture(
+        marks("rule", span(x, "lowest", "highest"), y, color="@soft"),
+        marks("bar", span(x), y, color="@main", opacity=0.35, height=8),
+        marks("point", x, y, tip=tip, color="@main", size=45),
+        height=20 * len(names),
     )
-    return {
-        "width": "container",
-        "height": row_height(len(rows), 20),
-        "layer": [
-            layer({"type": "rule", "color": "@soft"}, x=score_axis("lowest", "Score"), x2={"field": "highest"}, y=y),
-            layer(
-                {"type": "bar", "color": "@main", "opacity": 0.35, "height": 8},
-                x=score_axis("low", "Score"),
-                x2={"field": "high"},
-                y=y,
-            ),
-            layer(
-                {"type": "point", "color": "@main", "size": 45}, x=score_axis("middle", "Score"), y=y, tooltip=tooltip
-            ),
-        ],
-    }
+    note = "Dot: the middle past model, bar: the middle half, line: all of them."
+    return Chart(title, spec, (data,), words, note=note)
+
+
+def audit_section(bank: Bank) -> Section:
+    """Return the worst items with reasons; of a large bank, by some of its models."""
+    n_models = int(bank.responses.observed.any(axis=1).sum()) if bank.n_models else 0
+    if n_models < LEAST_MODELS:
+        why = f"An audit compares what models answered, and needs at least {LEAST_MODELS} of them."
+        return Section(TITLE, (Text(why),))
+    responses, note = bank.responses, ""
+    if responses.responses.size > MOST_CELLS:
+        rows = evenly_by_score(bank, max(MOST_CELLS // bank.n_items, 10 * LEAST_MODELS))
+        responses = responses.take(models=rows)
+        note = (
+            f"Looked at by {plural(rows.size, 'model')} of {count(bank.n_models)}, spread evenly from the weakest to "
+            "the best, to be quick."
+        )
+    audit = audit_items(responses, duplicates=False)
+    flagged = audit.flagged
+    if flagged.height > MOST_ROWS:
+        note += f" The first {MOST_ROWS} of {count(flagged.height)}."
+    blocks: list[Block] = [Caution(one) for one in audit.cautions]
+    if flagged.height:
+        blocks += [reasons_table(audit), items_table(audit, flagged.head(MOST_ROWS), "Flagged items", note.strip())]
+    left = "Duplicates were not looked for, which takes longest: itembank check BANK --report FILE.html does."
+    return Section(TITLE, (*blocks, Text(left)), said(audit))
+
+
+def evenly_by_score(bank: Bank, n_models: int) -> IntArray:
+    """Return rows of models that are spread evenly by their score, the best and the weakest among them."""
+    order = np.argsort(bank.best_known_scores[:, -1], kind="stable")  # models without a score come last
+    order = order[: int(np.isfinite(bank.best_known_scores[:, -1]).sum())]
+    places = np.unique(np.linspace(0, order.size - 1, min(n_models, order.size)).round().astype(np.int64))
+    return np.sort(order[places])
+
+
+def _costs(bank: Bank) -> Section | None:
+    """Return what a run of all items costs, and of which scenarios; None where no cost is known."""
+    costs = costs_of_items(bank.responses) if bank.n_models else {}
+    if not costs:
+        return None
+    index, n = bank.targets.scenario_index, bank.targets.n_scenarios
+    totals = {f"cost_{k}": np.bincount(index, cost, minlength=n) for k, cost in enumerate(costs.values())}
+    rows = {"scenario": list(bank.targets.scenarios), "items": bank.targets.scenario_sizes, **totals}
+    columns = (
+        Column("scenario", "Scenario"),
+        Column("items", "Items", "count"),
+        *(Column(f"cost_{k}", unit_words(unit), "number") for k, unit in enumerate(costs)),
+    )
+    whole = "; ".join(money(float(cost.sum()), unit_words(unit)) for unit, cost in costs.items())
+    lead = f"A run of all {plural(bank.n_items, 'item')} is expected to cost {whole}."
+    note = "Sums of each item's mean cost over past models; where it is not known, the mean of the other items."
+    return Section("Costs", (Table.of("Cost of a run by scenario", "costs", rows, columns, note=note),), lead)
+
+
+def _history(bank: Bank) -> Section | None:
+    """Return how answers were taken and what changed the bank; None where nothing is known of either."""
+    blocks: list[Block] = []
+    told = (*_sources(bank), *told_conditions(bank.responses).items())
+    if told:
+        blocks.append(Facts(told, "How answers were taken"))
+    if bank.history is not None and bank.history.changes:
+        columns = (
+            Column("version", "Version"),
+            Column("operation", "Change"),
+            Column("at", "When (UTC)"),
+            Column("by", "By"),
+            Column("bank", "Bank", "id"),
+            Column("items_added", "Items added", "count"),
+            Column("items_dropped", "Items dropped", "count"),
+            Column("models_added", "Models added", "count"),
+            Column("note", "Why"),
+        )
+        changes = bank.history.changes
+        rows = {one.name: [getattr(change, one.name) for change in changes] for one in columns}
+        rows |= {one.name: [ids.n for ids in rows[one.name]] for one in columns if one.kind == "count"}
+        blocks.append(Table.of("Changes of the bank", "changes", rows, columns))
+    return Section("How it came about", tuple(blocks)) if blocks else None
+
+
+def _sources(bank: Bank) -> Iterator[Pair]:
+    """Where items and answers are from, as far as the tables have columns of it."""
+    for table, whose in ((bank.responses.items, "items"), (bank.responses.models, "models")):
+        for name in (one for one in table.columns if one in SOURCES):
+            values = table[name].cast(pl.String).drop_nulls().unique().sort().to_list()
+            more = f" and {count(len(values) - MOST_VALUES)} more" if len(values) > MOST_VALUES else ""
+            if values:
+                yield f"{name}, of {whose}", ", ".join(one[:MOST_CHARACTERS] for one in values[:MOST_VALUES]) + more
+
+
+def _made(bank: Bank) -> Iterator[Pair]:
+    if bank.cache.source:
+        yield "Pulled from", bank.cache.source
+    if bank.published is not None:
+        yield "Published from bank", bank.published.whole_bank
+    date = date_column(bank.responses.models) if bank.n_models else None
+    if date is not None:
+        days = date.values[np.isfinite(date.values)]
+        yield f"Models' dates ({date.name})", f"{iso_day(days.min())} to {iso_day(days.max())}"
+    if bank.history is not None:
+        yield "Version", bank.version
+
+
+def _files(bank: Bank) -> Iterator[Pair]:
+    """Tell what the bank's record states of its files; nothing of a bank in memory."""
+    if bank.cache.folder is None:
+        return
+    try:
+        record = read_record(bank.cache.folder)
+    except ItembankError:
+        return
+    if record.get("bank_id") != bank.bank_id:
+        return
+    yield "Written by", f"itembank {record.get('itembank_version', 'unknown')}"
+    yield "Digest of the responses", str(record.get("data_fingerprint", "unknown"))
+    for name, file in sorted(record["files"].items()):
+        yield f"SHA-256 of {name}", str(file["sha256"])

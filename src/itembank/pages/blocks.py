@@ -1,15 +1,21 @@
 """What a page is made of: frozen pieces that say what to show, and not how it looks."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from itembank.errors import ParameterError, visible
-from itembank.pages.pictures import save_picture, svg_address
-from itembank.pages.plain import Columns
+from itembank.pages.pictures import Columns, save_picture, svg_address
+from itembank.pages.theme import count, plural
 
+if TYPE_CHECKING:
+    import polars as pl
+
+    from itembank.bank.banks import Bank
+
+Pair = tuple[str, str]
 Kind = Literal["text", "prose", "id", "number", "percent", "points", "count", "flag"]
 """How a cell is written: 'prose' is text of several words, which gets room; 'percent' takes fractions, 'points'
 fractions too and signs them, 'flag' true or false."""
@@ -66,6 +72,25 @@ class Table:
         if unknown:
             raise ParameterError(f"columns of the table {self.caption!r} must be in its data; not there: {unknown}.")
 
+    @classmethod
+    def of(
+        cls,
+        caption: str,
+        name: str,
+        rows: "Columns | pl.DataFrame | Sequence[Mapping[str, Any]]",
+        columns: Iterable[Column],
+        *,
+        n_shown: int = 15,
+        note: str = "",
+    ) -> Self:
+        """Make a table with data of its own, of this name: from columns, a frame or records, which may hold more."""
+        columns = tuple(columns)
+        own: Columns = {
+            one.name: [row[one.name] for row in rows] if isinstance(rows, Sequence) else rows[one.name]
+            for one in columns
+        }
+        return cls(caption, Data(name, own), columns, n_shown, note)
+
 
 @dataclass(frozen=True, slots=True)
 class Chart:
@@ -77,7 +102,7 @@ class Chart:
         What the picture shows, as a sentence.
     spec : mapping
         Vega-Lite, without data of its own: ``{"data": {"name": ...}}`` names one of `data`, the first by default.
-        Colours are those of `itembank.pages.looks`: "@main", "@faint", ...
+        Colours are those of `itembank.pages.theme`: "@main", "@faint", ...
     data : tuple of Data
     alternative : str
         The same in words, for who cannot see it.
@@ -173,3 +198,16 @@ class Section:
     title: str
     blocks: tuple[Block, ...]
     lead: str = ""
+
+
+def bank_provenance(bank: "Bank") -> tuple[Pair, ...]:
+    """Return what says which bank the numbers are from."""
+    named = f"{bank.name} {bank.version}, " if bank.name else ""
+    calibration = bank.calibration
+    return (
+        ("Bank", f"{named}{bank.bank_id}"),
+        ("Score", bank.target_id),
+        ("Past models", count(bank.n_calibration_models)),
+        ("Items", count(bank.n_items)),
+        ("Item model", f"{calibration.item_model}, {plural(calibration.n_dims, 'dimension')}, by {calibration.method}"),
+    )

@@ -1,100 +1,174 @@
-"""Charts of comparisons: differences with intervals, and the models in order."""
+"""What a comparison says of its pairs of models, and its charts: differences, models in order, tables of all pairs."""
+
+import math
+from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 
 from itembank.comparison.comparisons import Comparison
-from itembank.numerics.arrays import IntArray
+from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.pages.blocks import Chart, Column, Data, Table
-from itembank.pages.charts import Spec, layers, tips
-from itembank.pages.common import plural
-from itembank.pages.comparison_pairs import PairFinding, pair_number
-from itembank.pages.panels import across, in_order, ruled
-from itembank.pages.theme import interval_words, level_words, percent, points
+from itembank.pages.grammar import Spec, cells, marks, nominal, number, picture, ramp, ruled, shade, span, tips, when
+from itembank.pages.theme import level_words, plural, points
 
+SURE = 0.995
+"""Probability from which no second decimal is left to say."""
+MOST_WRITTEN = 10
+"""Models up to which each cell of a table of pairs states its number."""
+CLIPPED_AT = 0.95
+"""Quantile of the sizes of differences that takes the strongest colour: a few extreme ones hide no others."""
 MOST_MODELS = 40
 """Rows of a picture of many models."""
-ROW_PIXELS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class PairFinding:
+    """One pair of models on one target, the better one first."""
+
+    better: str
+    worse: str
+    # Score of the better less that of the worse, and its interval; NaN where there are too few responses.
+    difference: float
+    low: float
+    high: float
+    probability: float  # That the better one is better on the full benchmark
+    is_clear: bool  # Whether the two can be told apart at the comparison's level, after Holm's adjustment for all pairs
+    detectable: float  # Smallest true difference that these items would show
+    n_items: int  # Items that both answered
+    level: float  # Of the interval, and with which `detectable` would be found
+    power: float
+
+    @classmethod
+    def of(cls, comparison: Comparison, pair: int, target: int) -> Self:
+        """Take one pair from a comparison and put the better model first."""
+        names = [comparison.model_ids[side[pair]] for side in (comparison.pairs.first, comparison.pairs.second)]
+        found, tests, at = comparison.difference, comparison.tests, (pair, target)
+        value, low, high = (float(one[at]) for one in (found.value, found.low, found.high))
+        probability = float(tests.probability_b_better[at])
+        is_turned = value < 0.0
+        if is_turned:
+            value, low, high, probability = -value, -high, -low, 1.0 - probability
+        return cls(
+            names[0] if is_turned else names[1],
+            names[1] if is_turned else names[0],
+            value,
+            low,
+            high,
+            probability,
+            bool(tests.p_holm[at] < 1.0 - comparison.spec.level),
+            float(tests.smallest_detectable_difference[at]),
+            int(comparison.pairs.n_shared_items[at]),
+            comparison.spec.level,
+            comparison.spec.power,
+        )
+
+    @property
+    def interval_words(self) -> str:
+        """The interval: '0.4 to 3.8 points, 95 % interval'."""
+        low, high = (points(end).removesuffix(" points") for end in (self.low, self.high))
+        return f"{low} to {high} points, {level_words(self.level)} interval" if math.isfinite(self.low) else ""
+
+    def sentence(self, of_what: str) -> str:
+        """Say which is better, by how much and how surely."""
+        if not math.isfinite(self.difference):
+            return f"{self.worse} and {self.better} cannot be compared on {of_what}: there are not enough responses."
+        chance = f"the probability that it is better is {probability_words(self.probability)}"
+        if self.is_clear:
+            by = f"{points(self.difference)} on {of_what} ({self.interval_words})"
+            return f"{self.better} beats {self.worse} by {by}; {chance}."
+        lead = f"{self.better} is ahead by {points(self.difference)} on {of_what} ({self.interval_words}), but {chance}"
+        if self.difference == 0.0:
+            lead = f"Their scores on {of_what} are equal ({self.interval_words})"
+        return f"{self.better} and {self.worse} cannot be told apart. {lead}."
+
+    @property
+    def detectable_words(self) -> str:
+        """Say how large a difference these items would show."""
+        if not math.isfinite(self.detectable):
+            return ""
+        return (
+            f"On these items a true difference of {points(self.detectable)} would be found "
+            f"{level_words(self.power)} of the time."
+        )
+
+
+def probability_words(probability: float) -> str:
+    """Write a probability; one that is nearly sure as 'above 0.99'."""
+    if not math.isfinite(probability):
+        return "unknown"
+    return "above 0.99" if probability >= SURE else f"{probability:.2f}"
+
+
+def pair_number(comparison: Comparison, one: int, other: int) -> int:
+    """Return which pair two models are; each stands once, the earlier model first."""
+    low, high = sorted((one, other))
+    n_models = len(comparison.model_ids)
+    return low * n_models - low * (low + 1) // 2 + high - low - 1
+
+
+def square(comparison: Comparison, values: FloatArray, turned: FloatArray) -> FloatArray:
+    """Return values of pairs (n_pairs,) as (n_models, n_models): row against column, NaN on the diagonal.
+
+    `values` are of the second model against the first, `turned` of the first against the second.
+    """
+    n_models = len(comparison.model_ids)
+    result = np.full((n_models, n_models), np.nan)
+    first, second = comparison.pairs.first, comparison.pairs.second
+    result[second, first], result[first, second] = values, turned
+    return result
 
 
 def scenario_differences(comparison: Comparison, pair: PairFinding) -> Chart:
     """Draw the differences of two models on every target with their intervals, the overall score first."""
-    number = pair_number(comparison, comparison.model_ids.index(pair.better), comparison.model_ids.index(pair.worse))
-    names = sorted(comparison.targets, key=lambda name: name != comparison.last)
-    found = [PairFinding.of(comparison, number, comparison.targets.index(name)) for name in names]
-    signs = [1.0 if one.better == pair.better else -1.0 for one in found]
-    ends = [sorted([100.0 * sign * one.low, 100.0 * sign * one.high]) for sign, one in zip(signs, found, strict=True)]
-    data = Data(
-        "scenario-differences",
-        {
-            "target": names,
-            "place": list(range(len(names))),
-            "difference": [100.0 * sign * one.difference for sign, one in zip(signs, found, strict=True)],
-            "low": [low for low, _ in ends],
-            "high": [high for _, high in ends],
-            "probability": [
-                one.probability if sign > 0.0 else 1.0 - one.probability for sign, one in zip(signs, found, strict=True)
-            ],
-            "n_items": [one.n_items for one in found],
-            "clear": ["clear" if low > 0.0 or high < 0.0 else "not clear" for low, high in ends],
-        },
-    )
+    pair_at = pair_number(comparison, comparison.model_ids.index(pair.better), comparison.model_ids.index(pair.worse))
+    rows: list[dict[str, Any]] = []
+    for place, name in enumerate(sorted(comparison.targets, key=lambda name: name != comparison.last)):
+        found = PairFinding.of(comparison, pair_at, comparison.targets.index(name))
+        sign = 1.0 if found.better == pair.better else -1.0
+        low, high = sorted([100.0 * sign * found.low, 100.0 * sign * found.high])
+        row = {"target": name, "place": place, "difference": 100.0 * sign * found.difference, "low": low, "high": high}
+        row["probability"] = found.probability if sign > 0.0 else 1.0 - found.probability
+        rows.append(row | {"n_items": found.n_items, "clear": "clear" if low > 0.0 or high < 0.0 else "not clear"})
+    data = Data("scenario-differences", {name: [row[name] for row in rows] for name in rows[0]})
     level = level_words(comparison.spec.level)
     columns = (
         Column("target", "Score"),
         Column("difference", "Difference (points)", "number"),
         Column("low", f"{level} from", "number"),
         Column("high", "to", "number"),
-        Column("probability", "Probability", "number", digits=2, explanation=f"That {pair.better} is better"),
+        Column("probability", "Probability", "number", 2, f"That {pair.better} is better"),
         Column("n_items", "Shared items", "count"),
     )
-    of_scenarios = [one for name, one in zip(names, ends, strict=True) if name != comparison.last]
-    ahead, behind = sum(low > 0.0 for low, _ in of_scenarios), sum(high < 0.0 for _, high in of_scenarios)
-    words = "; ".join(
-        f"{name} {value:+.1f} ({low:.1f} to {high:.1f})"
-        for name, value, (low, high) in zip(names, data.columns["difference"], ends, strict=True)
-        if np.isfinite(value)
+    of_scenarios = [row for row in rows if row["target"] != comparison.last]
+    ahead, behind = sum(row["low"] > 0.0 for row in of_scenarios), sum(row["high"] < 0.0 for row in of_scenarios)
+    title = (
+        f"{pair.better} is clearly ahead in {ahead} and clearly behind in {behind} of "
+        f"{plural(len(of_scenarios), 'scenario')}"
+        if ahead or behind
+        else f"No scenario of {len(of_scenarios)} shows by itself which of the two is better"
     )
-    note = f"Bars are {level} intervals, each by itself: with many scenarios, some are clear by chance alone."
+    words = "; ".join(
+        f"{row['target']} {row['difference']:+.1f} ({row['low']:.1f} to {row['high']:.1f})"
+        for row in rows
+        if np.isfinite(row["difference"])
+    )
+    color = shade("clear", {"clear": "@main", "not clear": "@muted"}, is_told=False)
+    x, y = number("difference", f"Points that {pair.better} is ahead"), nominal("target", "place")
+    tip = tips(target="Score", difference=("Difference (points)", "+.1f"), low=("From", ".1f"), high=("To", ".1f"))
+    spec = picture(
+        ruled("x", 0.0),
+        marks("rule", span(x), y, tip=tip, color=color, strokeWidth=2.5, opacity=0.55),
+        marks("point", x, y, tip=tip, color=color, size=55, opacity=1),
+        height=20 * len(rows),
+    )
     return Chart(
-        _scenario_title(pair, ahead, behind, len(of_scenarios)),
-        _forest(len(data), f"Points that {pair.better} is ahead"),
+        title,
+        spec,
         (data,),
         f"Points that {pair.better} is ahead of {pair.worse}, with {level} intervals: {words}.",
         table=Table("Differences by scenario", data, columns, n_shown=60),
-        note=note,
-    )
-
-
-def _scenario_title(pair: PairFinding, ahead: int, behind: int, n_scenarios: int) -> str:
-    """Say in how many scenarios the two differ clearly."""
-    if not ahead and not behind:
-        return f"No scenario of {n_scenarios} shows by itself which of the two is better"
-    return (
-        f"{pair.better} is clearly ahead in {ahead} and clearly behind in {behind} of {plural(n_scenarios, 'scenario')}"
-    )
-
-
-def _forest(n_rows: int, title: str) -> Spec:
-    """Return differences with intervals around zero, a row a target; clear ones in colour."""
-    shade = {
-        "field": "clear",
-        "type": "nominal",
-        "scale": {"domain": ["clear", "not clear"], "range": ["@main", "@muted"]},
-        "legend": None,
-    }
-    y = in_order("target", "place")
-    shown = tips(target="Score", difference=("Difference (points)", "+.1f"), low=("From", ".1f"), high=("To", ".1f"))
-    return layers(
-        ruled("x", 0.0),
-        {
-            "mark": {"type": "rule", "strokeWidth": 2.5, "opacity": 0.55},
-            "encoding": {"y": y, "x": across("low", title), "x2": {"field": "high"}, "color": shade, "tooltip": shown},
-        },
-        {
-            "mark": {"type": "point", "size": 55, "opacity": 1},
-            "encoding": {"y": y, "x": across("difference", title), "color": shade, "tooltip": shown},
-        },
-        height=ROW_PIXELS * n_rows,
+        note=f"Bars are {level} intervals, each by itself: with many scenarios, some are clear by chance alone.",
     )
 
 
@@ -106,65 +180,52 @@ def order_of(comparison: Comparison, target: int) -> IntArray:
 
 def models_table(comparison: Comparison, target: int) -> Table:
     """Return all models in order, with tied groups and the difference to the best."""
-    order = order_of(comparison, target)
-    pairs = [
-        None if k == 0 else PairFinding.of(comparison, pair_number(comparison, order[0], row), target)
-        for k, row in enumerate(order.tolist())
-    ]
-    flagged = comparison.typicality.is_flagged
-    data = Data(
-        "ranking",
-        {
-            "rank": list(range(1, order.size + 1)),
-            "model_id": [comparison.model_ids[row] for row in order.tolist()],
-            "group": comparison.ranking.group[order, target].tolist(),
-            "score": comparison.ranking.score[order, target].tolist(),
-            "behind": [0.0 if one is None else 100.0 * one.difference for one in pairs],
-            "low": [None if one is None else 100.0 * one.low for one in pairs],
-            "high": [None if one is None else 100.0 * one.high for one in pairs],
-            "standing": [
-                "the best" if one is None else "behind" if one.is_clear else "tied with the best" for one in pairs
-            ],
-            "looks": ["unlike past models" if flagged[row] else "like past models" for row in order.tolist()],
-        },
-    )
+    order = order_of(comparison, target).tolist()
+    rows: list[dict[str, Any]] = []
+    for k, row in enumerate(order):
+        pair = None if k == 0 else PairFinding.of(comparison, pair_number(comparison, order[0], row), target)
+        flagged = comparison.typicality.is_flagged[row]
+        rows.append(
+            {
+                "rank": k + 1,
+                "model_id": comparison.model_ids[row],
+                "group": int(comparison.ranking.group[row, target]),
+                "score": float(comparison.ranking.score[row, target]),
+                "behind": 0.0 if pair is None else 100.0 * pair.difference,
+                "low": None if pair is None else 100.0 * pair.low,
+                "high": None if pair is None else 100.0 * pair.high,
+                "standing": "the best" if pair is None else "behind" if pair.is_clear else "tied with the best",
+                "looks": "unlike past models" if flagged else "like past models",
+            }
+        )
     level = level_words(comparison.spec.level)
+    told_apart = "Models of a group cannot be told apart from its best"
+    care = "Intervals of models that answered unlike past ones deserve care"
     columns = (
         Column("rank", "Rank", "count"),
         Column("model_id", "Model", "id"),
-        Column(
-            "group", "Group", "count", explanation="Models of a group cannot be told apart from its best", has_menu=True
-        ),
+        Column("group", "Group", "count", explanation=told_apart, has_menu=True),
         Column("score", "Score", "percent"),
         Column("behind", "Behind the best (points)", "number"),
         Column("low", f"{level} from", "number"),
         Column("high", "to", "number"),
         Column("standing", "Against the best", has_menu=True),
-        Column(
-            "looks",
-            "Answered",
-            has_menu=True,
-            explanation="Intervals of models that answered unlike past ones deserve care",
-        ),
+        Column("looks", "Answered", has_menu=True, explanation=care),
     )
-    return Table("Models in order", data, columns, n_shown=20)
+    return Table.of("Models in order", "ranking", rows, columns, n_shown=20)
 
 
 def order_chart(comparison: Comparison, table: Table) -> Chart:
     """Draw how far each model is behind the best, with its interval, in the colours of the tied groups."""
+    whole = table.data.columns
     n_shown = min(MOST_MODELS, len(table.data))
-    rows = {name: list(values[:n_shown]) for name, values in table.data.columns.items()}
+    rows = {name: list(values[:n_shown]) for name, values in whole.items()}
     rows["shade"] = [f"group {group}" for group in rows["group"]]
     rows["parity"] = [int(group) % 2 for group in rows["group"]]
-    data = Data("ranking-shown", rows)
-    shade = {
-        "field": "parity",
-        "type": "nominal",
-        "scale": {"domain": [1, 0], "range": ["@main", "@other"]},
-        "legend": None,
-    }
-    y = in_order("model_id", "rank")
-    shown = tips(
+    color = {**shade("parity", {}, is_told=False), "scale": {"domain": [1, 0], "range": ["@main", "@other"]}}
+    best, level = whole["model_id"][0], level_words(comparison.spec.level)
+    x, y = number("behind", f"Points behind {best}"), nominal("model_id", "rank")
+    tip = tips(
         model_id="Model",
         rank=("Rank", "d"),
         shade="Tied",
@@ -174,65 +235,145 @@ def order_chart(comparison: Comparison, table: Table) -> Chart:
         high=("To", ".1f"),
         looks="Answered",
     )
-    title = f"Points behind {table.data.columns['model_id'][0]}"
-    spec = layers(
+    fill = {**color, "condition": {"test": "datum.looks === 'unlike past models'", "value": "@paper"}}
+    look: Spec = {"filled": True, "size": 55, "opacity": 1, "strokeWidth": 1.5}
+    spec = picture(
         ruled("x", 0.0),
-        {
-            "mark": {"type": "rule", "strokeWidth": 2.5, "opacity": 0.5},
-            "encoding": {"y": y, "x": across("low", title), "x2": {"field": "high"}, "color": shade, "tooltip": shown},
-        },
-        {
-            "mark": {"type": "point", "filled": True, "size": 55, "opacity": 1, "strokeWidth": 1.5},
-            "encoding": {
-                "y": y,
-                "x": across("behind", title),
-                "stroke": shade,
-                "fill": {
-                    "condition": {"test": "datum.looks === 'unlike past models'", "value": "@paper"},
-                    **shade,
-                },
-                "tooltip": shown,
-            },
-        },
+        marks("rule", span(x), y, tip=tip, color=color, strokeWidth=2.5, opacity=0.5),
+        marks("point", x, y, tip=tip, stroke=color, fill=fill, **look),
         height=max(60, 15 * n_shown),
     )
-    tied = sum(one == "tied with the best" for one in table.data.columns["standing"])
-    best = table.data.columns["model_id"][0]
-    level = level_words(comparison.spec.level)
+    tied = sum(one == "tied with the best" for one in whole["standing"])
+    next_ones = zip(*(rows[name][1:11] for name in ("model_id", "behind", "low", "high")), strict=True)
     words = "; ".join(
         f"{name} {behind:.1f} ({low:.1f} to {high:.1f})"
-        for name, behind, low, high in list(
-            zip(rows["model_id"], rows["behind"], rows["low"], rows["high"], strict=True)
-        )[1:11]
+        for name, behind, low, high in next_ones
         if low is not None and np.isfinite(behind)
     )
-    cut = (
-        f" The {n_shown} best of {len(table.data)} models are drawn, the table has all."
-        if n_shown < len(table.data)
-        else ""
-    )
-    hollow = (
-        " Hollow points: models that answered unlike past ones."
-        if any(one.startswith("unlike") for one in rows["looks"])
-        else ""
-    )
+    is_cut, is_unlike = n_shown < len(table.data), any(one.startswith("unlike") for one in rows["looks"])
+    cut = f" The {n_shown} best of {len(table.data)} models are drawn, the table has all." if is_cut else ""
+    hollow = " Hollow points: models that answered unlike past ones." if is_unlike else ""
     return Chart(
         f"{best} leads; {plural(tied, 'model')} cannot be told apart from it"
         if tied
         else f"{best} leads, and no other model is tied with it",
         spec,
-        (data,),
+        (Data("ranking-shown", rows),),
         f"Points behind {best}, with {level} intervals, of the next models: {words}.",
         note=f"Bars are {level} intervals of the difference to the best. The colour changes where a new tied group "
         f"begins.{hollow}{cut}",
     )
 
 
-def score_words(comparison: Comparison, target: int) -> str:
-    """Say from where to where the scores go."""
-    known = comparison.ranking.score[:, target]
-    known = known[np.isfinite(known)]
-    return interval_words(known.min(), known.max()) if known.size else percent(float("nan"))
+def matrix_chart(comparison: Comparison, target: int) -> Chart:
+    """Draw the probability that the model of a row is better than that of a column."""
+    order = order_of(comparison, target)[:MOST_MODELS]
+    names = [comparison.model_ids[row] for row in order.tolist()]
+    probability = comparison.tests.probability_b_better[:, target]
+    value = 100.0 * comparison.difference.value[:, target]
+    is_tied = (comparison.tests.p_holm[:, target] >= 1.0 - comparison.spec.level).astype(np.float64)
+    chances, differences, tied = (
+        square(comparison, *one)[np.ix_(order, order)]
+        for one in ((probability, 1.0 - probability), (value, -value), (is_tied, is_tied))
+    )
+    row, column = np.nonzero(np.isfinite(differences))
+    data = Data(
+        "pairs-shown",
+        {
+            "row": [names[k] for k in row],
+            "column": [names[k] for k in column],
+            "row_place": row,
+            "column_place": column,
+            "probability": chances[row, column],
+            "difference": differences[row, column],
+            "tied": ["tied" if one else "told apart" for one in tied[row, column]],
+        },
+    )
+    n_pairs = len(data) // 2
+    n_apart = sum(one == "told apart" for one in data.columns["tied"]) // 2
+    n_all = len(comparison.model_ids)
+    cut = f" The {len(names)} best of {n_all} models are drawn." if len(names) < n_all else ""
+    neighbours = "; ".join(
+        f"{names[k]} better than {names[k + 1]}: {chances[k, k + 1]:.2f}" for k in range(min(len(names) - 1, 5))
+    )
+    step = int(np.clip(620 // max(len(names), 1), 15, 54))
+    x, y = ({**nominal(one, f"{one}_place", labelLimit=130), "scale": {"padding": 0}} for one in ("column", "row"))
+    tip = tips(
+        row="Row",
+        column="Column",
+        difference=("Points ahead", "+.1f"),
+        probability=("Probability better", ".2f"),
+        tied="Pair",
+    )
+    dark = "datum.tied !== 'tied' && (datum.probability < 0.12 || datum.probability > 0.88)"
+    spec = cells(
+        x,
+        y,
+        ramp("probability", "Probability that the row is better", legend={"format": ".0%"}, domain=[0, 1]),
+        tip,
+        step=(step, step),
+        form="+.1f" if len(names) <= MOST_WRITTEN else "",
+        written="difference",
+        ink=when(dark, "@paper", "@ink"),
+        opacity=when("datum.tied === 'tied'", 0.35, 1),
+    )
+    return Chart(
+        f"{n_apart} of {plural(n_pairs, 'pair')} can be told apart",
+        spec,
+        (data,),
+        f"A matrix of {len(names)} models in the order of their scores; {n_apart} of {n_pairs} pairs can be told "
+        f"apart. Probability that one is better than the next: {neighbours}.",
+        note="Blue: the model of the row is better, orange: worse. Pale: the two cannot be told apart, once the "
+        f"number of pairs is taken into account (Holm), even where each pair by itself looks clear.{cut}",
+    )
+
+
+def profile_chart(comparison: Comparison, target: int) -> Chart:
+    """Draw every model's score in each scenario less the mean of all models compared."""
+    order = order_of(comparison, target)[:MOST_MODELS]
+    places = np.flatnonzero(np.arange(len(comparison.targets)) != target)
+    centred = 100.0 * (comparison.ranking.score - np.nanmean(comparison.ranking.score, axis=0))
+    above = centred[np.ix_(order, places)]
+    row, column = np.nonzero(np.isfinite(above))
+    size = np.abs(above[row, column])
+    limit = float(np.quantile(size, CLIPPED_AT)) if size.size else 1.0
+    names = [comparison.model_ids[k] for k in order.tolist()]
+    scenarios = [comparison.targets[k] for k in places.tolist()]
+    data = Data(
+        "profiles",
+        {
+            "model_id": [names[k] for k in row],
+            "place": row,
+            "scenario": [scenarios[k] for k in column],
+            "scenario_place": column,
+            "points": above[row, column],
+            "score": comparison.ranking.score[order][:, places][row, column],
+        },
+    )
+    tip = tips(model_id="Model", scenario="Scenario", score=("Score", ".1%"), points=("Against the mean", "+.1f"))
+    spec = cells(
+        nominal("scenario", "scenario_place", labelLimit=130),
+        nominal("model_id", "place", labelLimit=150),
+        ramp("points", "Points above the mean", domain=[-limit, limit], clamp=True),
+        tip,
+        step=(int(np.clip(640 // max(len(places), 1), 18, 54)), 16),
+    )
+    best = [names[int(np.nanargmax(own))] for own in above.T if np.isfinite(own).any()]
+    words = "; ".join(f"{scenario}: {name}" for scenario, name in zip(scenarios, best, strict=False))
+    columns = (
+        Column("model_id", "Model", "id"),
+        Column("scenario", "Scenario", has_menu=True),
+        Column("score", "Score", "percent"),
+        Column("points", "Against the mean (points)", "number"),
+    )
+    return Chart(
+        "Where each model is above (blue) and below (orange) the mean of the models compared",
+        spec,
+        (data,),
+        f"The best model by scenario: {words}.",
+        table=Table("Scores by model and scenario", data, columns),
+        note=f"The strongest colours stand for {limit:.0f} points and more. Estimates, without their intervals.",
+    )
 
 
 def lead_words(comparison: Comparison, target: int) -> str:

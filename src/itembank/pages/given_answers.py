@@ -12,10 +12,8 @@ from itembank.irt.newton import map_abilities
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.numerics.intervals import normal_reach
 from itembank.pages.blocks import Block, Chart, Column, Data, Table
-from itembank.pages.charts import layer, layers, tips
-from itembank.pages.common import plural
-from itembank.pages.interval_charts import PRECISE, share
-from itembank.pages.theme import percent
+from itembank.pages.grammar import PRECISE, equal, equals, marks, picture, score, span, tips, when
+from itembank.pages.theme import percent, plural
 
 MOST_PARTS = 200
 """Answers are left out one by one up to so many; of more, in so many parts."""
@@ -79,7 +77,30 @@ def left_out_expectations(
 def answer_blocks(bank: Bank, answers: GivenAnswers, key: str) -> tuple[Block, ...]:
     """Draw expected against given answers, and list them, the most surprising first."""
     chart = expectation_chart(answers, key) if bank.calibration.is_fitted else None
-    return (*(() if chart is None else (chart,)), _table(bank, answers, key))
+    order = np.argsort(-np.nan_to_num(answers.surprise, nan=-1.0), kind="stable")[:MOST_LISTED]
+    items = answers.items[order]
+    table = bank.responses.items
+    rows = {
+        "item": table["item_id"].gather(items).to_list(),
+        "scenario": table["scenario"].gather(items).to_list(),
+        "expected": answers.expected[order],
+        "given": answers.given[order],
+        "surprise": (answers.given - answers.expected)[order],
+        "past": bank.mean_responses[items],
+    }
+    what = "its other answers let expect" if bank.calibration.is_fitted else "past models answered"
+    n_more = answers.items.size - order.size
+    columns = (
+        Column("item", "Item", "id"),
+        Column("scenario", "Scenario", has_menu=True),
+        Column("expected", "Expected", "percent", 0, f"What {what}"),
+        Column("given", "Given", "percent", 0, "100 % is right, 0 % wrong"),
+        Column("surprise", "Difference", "points", 0, "Given less expected, in points"),
+        Column("past", "Past models", "percent", 0, "Mean answer of past models"),
+    )
+    note = f"{n_more:,} answers that surprise less are left out." if n_more else ""
+    caption = f"{plural(answers.items.size, 'answer')}, the most surprising first"
+    return (*(() if chart is None else (chart,)), Table.of(caption, f"{key}-answers", rows, columns, note=note))
 
 
 def expectation_chart(answers: GivenAnswers, key: str) -> Chart | None:
@@ -90,42 +111,39 @@ def expectation_chart(answers: GivenAnswers, key: str) -> Chart | None:
     data = _binned(answers, n_bins, key)
     columns = data.columns
     n_within = int(np.sum(columns["is_within"]))
-    axis = {"scale": {"domain": [0.0, 1.0]}}
-    x = share("expected", "Expected, from the model's other answers", **axis)
-    y = share("given", "Given", **axis)
-    told = tips(
+    x = score("expected", "Expected, from the model's other answers", domain=[0.0, 1.0])
+    y = score("given", "Given", domain=[0.0, 1.0])
+    tip = tips(
         expected=("Expected", PRECISE),
         given=("Given", PRECISE),
         low=("Chance from", PRECISE),
         high=("to", PRECISE),
         n_answers=("Answers", ","),
     )
-    line = Data(f"{key}-diagonal", {"expected": [0.0, 1.0], "given": [0.0, 1.0]})
-    colour = {"condition": {"test": {"field": "is_within", "equal": False}, "value": "@other"}, "value": "@main"}
-    spec = layers(
-        layer({"type": "line", "color": "@soft", "strokeDash": [4, 4], "strokeWidth": 1.2}, line.name, x=x, y=y),
-        layer(
-            {"type": "rule", "color": "@soft", "strokeWidth": 8, "opacity": 0.6},
-            data.name,
-            x=x,
-            y={**y, "field": "low"},
-            y2={"field": "high"},
-            tooltip=told,
-        ),
-        layer(
-            {"type": "point", "size": 80, "filled": True, "opacity": 1}, data.name, x=x, y=y, color=colour, tooltip=told
-        ),
+    color = when(equals("is_within", False), "@other", "@main")
+    spec = picture(
+        {**equal(x, y, 0.0, 1.0), "mark": {"type": "line", "color": "@soft", "strokeDash": [4, 4], "strokeWidth": 1.2}},
+        marks("rule", x, span(y), tip=tip, color="@soft", strokeWidth=8, opacity=0.6),
+        marks("point", x, y, tip=tip, color=color, size=80, filled=True, opacity=1),
         height=300,
     )
     title = f"Given against expected: {n_within} of {n_bins} groups of answers lie within what chance allows"
     pairs = zip(columns["expected"].tolist(), columns["given"].tolist(), strict=True)
     said = "; ".join(f"{percent(expected, 0)} expected, {percent(given, 0)} given" for expected, given in pairs)
+    table = (
+        Column("expected", "Expected", "percent"),
+        Column("given", "Given", "percent"),
+        Column("low", "Chance from", "percent"),
+        Column("high", "to", "percent"),
+        Column("n_answers", "Answers", "count"),
+        Column("is_within", "Within chance", "flag"),
+    )
     return Chart(
         title,
         spec,
-        (data, line),
+        (data,),
         f"{title}. {said}.",
-        _bin_table(data),
+        Table("Groups of answers", data, table),
         "Answers are grouped by what was expected of them, as many in each group. Grey bars: where "
         f"{100 * BAND:g} % of groups lie if expectations hold. A group outside its bar has the other colour.",
     )
@@ -151,51 +169,4 @@ def _binned(answers: GivenAnswers, n_bins: int, key: str) -> Data:
             "n_answers": [int(part.size) for part in parts],
             "is_within": (given >= low) & (given <= high),
         },
-    )
-
-
-def _bin_table(data: Data) -> Table:
-    return Table(
-        "Groups of answers",
-        data,
-        (
-            Column("expected", "Expected", "percent"),
-            Column("given", "Given", "percent"),
-            Column("low", "Chance from", "percent"),
-            Column("high", "to", "percent"),
-            Column("n_answers", "Answers", "count"),
-            Column("is_within", "Within chance", "flag"),
-        ),
-    )
-
-
-def _table(bank: Bank, answers: GivenAnswers, key: str) -> Table:
-    order = np.argsort(-np.nan_to_num(answers.surprise, nan=-1.0), kind="stable")[:MOST_LISTED]
-    items = answers.items[order]
-    table = bank.responses.items
-    data = Data(
-        f"{key}-answers",
-        {
-            "item": table["item_id"].gather(items).to_list(),
-            "scenario": table["scenario"].gather(items).to_list(),
-            "expected": answers.expected[order],
-            "given": answers.given[order],
-            "surprise": (answers.given - answers.expected)[order],
-            "past": bank.mean_responses[items],
-        },
-    )
-    what = "its other answers let expect" if bank.calibration.is_fitted else "past models answered"
-    n_more = answers.items.size - order.size
-    return Table(
-        f"{plural(answers.items.size, 'answer')}, the most surprising first",
-        data,
-        (
-            Column("item", "Item", "id"),
-            Column("scenario", "Scenario", has_menu=True),
-            Column("expected", "Expected", "percent", 0, f"What {what}"),
-            Column("given", "Given", "percent", 0, "100 % is right, 0 % wrong"),
-            Column("surprise", "Difference", "points", 0, "Given less expected, in points"),
-            Column("past", "Past models", "percent", 0, "Mean answer of past models"),
-        ),
-        note=f"{n_more:,} answers that surprise less are left out." if n_more else "",
     )

@@ -2,6 +2,8 @@
 
 import shlex
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 from scipy.special import ndtr
@@ -9,37 +11,90 @@ from scipy.special import ndtr
 from itembank.auditing.past_fit import why_not_examined
 from itembank.auditing.person_fit import RARE, GroupFit, ModelFit, check_fit
 from itembank.auditing.run_conditions import marked_otherwise
+from itembank.bank.banks import Bank
+from itembank.bank.selections import Selection
+from itembank.errors import DataError, shown
+from itembank.estimation.estimates import ScoreEstimates
+from itembank.estimation.observations import Observations, found_items
+from itembank.estimation.past_errors import selection_or_published
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.pages.blocks import Block, Column, Data, Facts, Section, Table, Text
-from itembank.pages.common import plural
-from itembank.pages.estimated import Estimated
-from itembank.pages.given_answers import MOST_LISTED, answer_blocks
-from itembank.pages.past_models import scenario_blocks, standing_chart
-from itembank.pages.theme import count, percent, points
+from itembank.pages.given_answers import MOST_LISTED, GivenAnswers, answer_blocks
+from itembank.pages.past_models import OneModel, PastScores, scenario_blocks, standing_chart
+from itembank.pages.theme import count, percent, plural, points
 from itembank.planning.accuracy import kept_accuracy
 from itembank.planning.goals import precision_curve
 from itembank.progress import silent
+from itembank.readers.agreement import only_items
 from itembank.responses.responses import ResponseMatrix
 
 N_NEAREST = 3
 """Past models of about the same score that a model is compared with, beside the best."""
 
 
+@dataclass(frozen=True, slots=True)
+class Estimated:
+    """Estimates with the answers that they were made from."""
+
+    bank: Bank
+    responses: ResponseMatrix  # Of the new models, to items of the bank
+    observed: Observations  # The answers that count, in the bank's order
+    estimates: ScoreEstimates
+    past: PastScores
+
+    @classmethod
+    def of(
+        cls, bank: Bank, responses: ResponseMatrix, estimates: ScoreEstimates, selection: Selection | None = None
+    ) -> Self:
+        """Find the answers that the estimates were made from, as `estimate` does."""
+        if tuple(responses.model_ids) != estimates.model_ids:
+            raise DataError(
+                f"responses must be those of the {estimates.n_models} models that were estimated, in their order, got "
+                f"{shown(responses.model_ids)}. Give what estimate was given."
+            )
+        known = only_items(responses, bank.responses.items["item_id"])[0]
+        chosen = selection_or_published(bank, None if selection is None else selection.whole)
+        return cls(bank, known, found_items(bank, known, chosen), estimates, PastScores.of(bank))
+
+    @property
+    def n_models(self) -> int:
+        """Number of models."""
+        return self.estimates.n_models
+
+    @property
+    def overall(self) -> int:
+        """Where the overall score, or a headline score in its place, stands among the targets."""
+        return self.estimates.targets.index(self.estimates.main_target)
+
+    def model(self, row: int, target: str = "") -> OneModel:
+        """Return the estimates of one model, for a page about this score; by default the overall or headline score."""
+        return OneModel.of(self.estimates, row, f"m{row + 1}", target or self.estimates.main_target)
+
+    def answered(self, row: int) -> tuple[IntArray, FloatArray]:
+        """Positions in the bank of what one model answered, and the responses, each (n,)."""
+        responses = self.observed.responses[row]
+        is_known = ~np.isnan(responses)
+        return self.observed.positions[is_known], responses[is_known]
+
+    def answers(self, row: int) -> GivenAnswers:
+        """Return one model's answers beside what was expected."""
+        items, given = self.answered(row)
+        trials = self.observed.n_trials
+        own = None if trials is None else trials[row][~np.isnan(self.observed.responses[row])]
+        return GivenAnswers.of(self.bank, items, given, own)
+
+
 def model_sections(made: Estimated, row: int) -> Iterator[Section]:
     """Yield the sections of one model."""
+    answers = made.answers(row)
     parts = (
         ("Beside past models", past_blocks(made, row)),
         ("Scenario by scenario", scenario_blocks(made.past, made.model(row)) or ()),
         ("Typical or not", typicality_blocks(made, row)),
-        ("Its answers", _answers(made, row)),
+        ("Its answers", (answer_blocks(made.bank, answers, made.model(row).key) if answers.items.size else ())),
         ("What to run next", next_blocks(made, [row])),
     )
     yield from (Section(title, tuple(blocks)) for title, blocks in parts if blocks)
-
-
-def _answers(made: Estimated, row: int) -> tuple[Block, ...]:
-    answers = made.answers(row)
-    return answer_blocks(made.bank, answers, made.model(row).key) if answers.items.size else ()
 
 
 def past_blocks(made: Estimated, row: int) -> tuple[Block, ...]:
@@ -73,37 +128,34 @@ def _past_table(made: Estimated, row: int, rows: IntArray) -> Table:
     theirs = made.bank.responses.of_items(items, models=rows)
     difference = float(model.value[at]) - scores
     is_better = ndtr(difference / error) if error > 0.0 else (difference > 0.0).astype(np.float64)
-    data = Data(
-        f"{model.key}-compared",
-        {
-            "model": [made.past.model_ids[k] for k in rows.tolist()],
-            "why": ["best", *["nearest"] * (rows.size - 1)],
-            "score": scores,
-            "difference": difference,
-            "low": float(model.low[at]) - scores,
-            "high": float(model.high[at]) - scores,
-            "probability": is_better,
-            "for_new": np.sum(given > theirs, axis=1),
-            "for_past": np.sum(given < theirs, axis=1),
-        },
+    rows_shown = {
+        "model": [made.past.model_ids[k] for k in rows.tolist()],
+        "why": ["best", *["nearest"] * (rows.size - 1)],
+        "score": scores,
+        "difference": difference,
+        "low": float(model.low[at]) - scores,
+        "high": float(model.high[at]) - scores,
+        "probability": is_better,
+        "for_new": np.sum(given > theirs, axis=1),
+        "for_past": np.sum(given < theirs, axis=1),
+    }
+    columns = (
+        Column("model", "Past model", "id"),
+        Column("why", "Chosen as"),
+        Column("score", "Its score", "percent", 1, "Known from its full run, or a nearly full one"),
+        Column("difference", "Difference", "points", 1, "This model less the past one, in points"),
+        Column("low", "From", "points"),
+        Column("high", "To", "points"),
+        Column("probability", "Probably better", "percent", 0, "Probability that this model's score is higher"),
+        Column("for_new", "Items for this", "count", explanation="Items that this model answered better"),
+        Column("for_past", "Items for the past", "count", explanation="Items that the past model answered better"),
     )
-    return Table(
-        "Beside the best past model and the nearest ones",
-        data,
-        (
-            Column("model", "Past model", "id"),
-            Column("why", "Chosen as"),
-            Column("score", "Its score", "percent", explanation="Known from its full run, or a nearly full one"),
-            Column("difference", "Difference", "points", explanation="This model less the past one, in points"),
-            Column("low", "From", "points"),
-            Column("high", "To", "points"),
-            Column("probability", "Probably better", "percent", 0, "Probability that this model's score is higher"),
-            Column("for_new", "Items for this", "count", explanation="Items that this model answered better"),
-            Column("for_past", "Items for the past", "count", explanation="Items that the past model answered better"),
-        ),
-        note=f"Differences are in points, with {100 * model.level:g} % intervals. Scores of past models are known from "
-        "full runs, or nearly full ones, so the doubt is in this model's estimate.",
+    note = (
+        f"Differences are in points, with {100 * model.level:g} % intervals. Scores of past models are known from full "
+        "runs, or nearly full ones, so the doubt is in this model's estimate."
     )
+    caption = "Beside the best past model and the nearest ones"
+    return Table.of(caption, f"{model.key}-compared", rows_shown, columns, note=note)
 
 
 def _deciding_items(made: Estimated, row: int, rows: IntArray) -> tuple[Table, ...]:
@@ -147,7 +199,9 @@ def typicality_blocks(made: Estimated, row: int) -> tuple[Block, ...]:
     """Say whether a model answers like past ones, and where it does not."""
     typicality = float(made.estimates.typicality.typicality[row])
     words = [] if np.isnan(typicality) else [Text(typicality_words(typicality))]
-    answered = _answered_matrix(made, row)
+    ids = made.bank.responses.items["item_id"].gather(made.answered(row)[0])
+    columns = made.responses.items["item_id"].is_in(ids.implode()).to_numpy()
+    answered = made.responses.take(models=np.array([row]), items=np.flatnonzero(columns))
     if answered.n_items == 0:
         return tuple(words)
     if made.estimates.interval_kind != "calibrated":  # fits without some past models may not be there, and take minutes
@@ -156,13 +210,6 @@ def typicality_blocks(made: Estimated, row: int) -> tuple[Block, ...]:
     if reason:
         return (*words, Text(f"Groups of items are not compared with past models: {reason}."))
     return (*words, *fit_blocks(check_fit(made.bank, answered).models, made.model(row).key))
-
-
-def _answered_matrix(made: Estimated, row: int) -> ResponseMatrix:
-    """Return one model's responses to the items that count."""
-    ids = made.bank.responses.items["item_id"].gather(made.answered(row)[0])
-    columns = made.responses.items["item_id"].is_in(ids.implode()).to_numpy()
-    return made.responses.take(models=np.array([row]), items=np.flatnonzero(columns))
 
 
 def fit_blocks(fits: Sequence[ModelFit], key: str) -> tuple[Block, ...]:

@@ -9,10 +9,27 @@ from itembank.errors import ParameterError, remedy, shown
 from itembank.numerics.arrays import FloatArray
 from itembank.numerics.ties import rounded
 from itembank.pages.blocks import Chart, Data
-from itembank.pages.charts import Spec
-from itembank.pages.heat import correlation_data, heat
-from itembank.pages.panels import across, beside, colours, ends, in_order, marked, panel, panels, ruled
+from itembank.pages.grammar import (
+    MOST_COLOURS,
+    SOLID,
+    Spec,
+    bare,
+    below,
+    beside,
+    equals,
+    marks,
+    nominal,
+    number,
+    of,
+    panel,
+    panels,
+    ramp,
+    ruled,
+    shade,
+    span,
+)
 from itembank.pages.theme import count, percent, points, shortened
+from itembank.pages.validity_page import correlations
 from itembank.studies.papers.dimensions import Dimensionality
 from itembank.studies.papers.item_predictions import ItemPredictions, ScenarioPredictions
 from itembank.studies.papers.scenario_homogeneity import Homogeneity, ScenarioHomogeneity
@@ -38,7 +55,6 @@ MOST_PARTS = 60
 """Scenarios and subscenarios of which weights are drawn: tinyBenchmarks' Figure 10 has 57."""
 MOST_BARS = 80
 """Tasks that are drawn by cost; of more, the cheapest and the dearest."""
-TOP: Spec = {"title": None, "orient": "top", "labelLimit": 260}
 
 
 def dimensionality_chart(found: Dimensionality) -> Chart:
@@ -47,67 +63,39 @@ def dimensionality_chart(found: Dimensionality) -> Chart:
     WILD Figures 5 and 8. Without models left out there is no third panel.
     """
     n_values = found.shares[:N_SCREE].size
-    eigenvalues = Data(
-        "eigenvalues",
-        {
-            "component": np.arange(1, n_values + 1),
-            "share": found.shares[:N_SCREE],
-            "eigenvalue": found.eigenvalues[:N_SCREE],
-            "threshold": found.thresholds[:N_SCREE],
-        },
-    )
+    columns = {"share": found.shares, "eigenvalue": found.eigenvalues, "threshold": found.thresholds}
+    cut = {name: values[:N_SCREE] for name, values in columns.items()}
+    data = [Data("eigenvalues", {"component": np.arange(1, n_values + 1), **cut})]
     has_errors = len(found.candidates) > 1
     width = 170 if has_errors else 280
-    x = across("component", "Component", axis={"tickMinStep": 1})
-    zoom = {"filter": f"datum.component > 1 && datum.component <= {ZOOM}"}
-    whole = [marked(kind, {"x": x, "y": across("share", "Share of variance", form="%")}) for kind in ("line", "point")]
-    value, chance = (across(name, "Eigenvalue") for name in ("eigenvalue", "threshold"))
-    second = [
-        marked("line", {"x": x, "y": value}, zoom),
-        marked("point", {"x": x, "y": value}, zoom),
-        marked("line", {"x": x, "y": chance}, zoom, color="@muted", strokeDash=[5, 3]),
+    x = number("component", "Component", tickMinStep=1)
+    share, value = number("share", "Share of variance", "%"), number("eigenvalue", "Eigenvalue")
+    zoom = f"datum.component > 1 && datum.component <= {ZOOM}"
+    chance = marks("line", x, of(value, "threshold"), where=zoom, color="@muted", strokeDash=[5, 3])
+    second = (marks("line", x, value, where=zoom), marks("point", x, value, where=zoom), chance)
+    parts = [
+        panel(width, 220, marks("line", x, share), marks("point", x, share), title="Scree"),
+        panel(width, 220, *second, title="Against shuffled"),
     ]
-    parts = [panel(width, 220, *whole, title="Scree"), panel(width, 220, *second, title="Against shuffled")]
-    data = [eigenvalues]
     note = "Dashed: 95th percentile of the eigenvalues of shuffled responses."
     if has_errors:
-        parts.append(panel(width, 220, *_errors_by_dims(found), title="Held-out error", data="dims"))
-        data.append(_dims(found))
+        change, doubt = found.relative_errors, found.relative_standard_errors  # (n_sizes, n_candidates)
+        names = [f"{count(size)} items" for size in found.n_shown]
+        errors = {"change": change.ravel(), "low": (change - doubt).ravel(), "high": (change + doubt).ravel()}
+        asked = [name for name in names for _ in found.candidates]
+        data.append(Data("dims", {"asked": asked, "dims": list(found.candidates) * len(names), **errors}))
+        dims: Spec = {"field": "dims", "type": "ordinal", "axis": {"title": "Dimensions", "labelAngle": 0}}
+        y = number("change", f"Change against {found.candidates[0]}", "+.0%")  # the smallest number of dimensions
+        color = shade("asked", names, orient="bottom", columns=2, labelLimit=260)
+        drawn = (("rule", span(y)), ("line", y), ("point", y))
+        lines = [marks(kind, dims, along, color=color) for kind, along in drawn]
+        parts.append(panel(width, 220, *lines, ruled("y", 0.0, strokeDash=SOLID), title="Held-out error", data="dims"))
         note += " Bars: one standard error over models up and down."
     words = f"{found.n_dims_parallel} dimensions tell more than chance"
     if found.n_dims is not None:
         words += f"; held-out answers are predicted with {found.n_dims}"
     first = f"The first component explains {percent(float(found.shares[0]), 0)} of the variance."
     return Chart(words, beside(*parts), tuple(data), f"{words}. {first}", note=note)
-
-
-def _dims(found: Dimensionality) -> Data:
-    """Errors against those of the smallest number of dimensions."""
-    change, doubt = found.relative_errors, found.relative_standard_errors  # (n_sizes, n_candidates)
-    return Data(
-        "dims",
-        {
-            "asked": [f"{count(size)} items" for size in found.n_shown for _ in found.candidates],
-            "dims": list(found.candidates) * len(found.n_shown),
-            "change": change.ravel(),
-            "low": (change - doubt).ravel(),
-            "high": (change + doubt).ravel(),
-        },
-    )
-
-
-def _errors_by_dims(found: Dimensionality) -> list[Spec]:
-    x: Spec = {"field": "dims", "type": "ordinal", "axis": {"title": "Dimensions", "labelAngle": 0}}
-    y = across("change", f"Change against {found.candidates[0]}", form="+.0%")
-    names = [f"{count(size)} items" for size in found.n_shown]
-    legend = {**TOP, "orient": "bottom", "columns": 2}
-    shade = {"field": "asked", "type": "nominal", "scale": colours(names), "legend": legend}
-    return [
-        marked("rule", {"x": x, **ends(y), "color": shade}),
-        marked("line", {"x": x, "y": y, "color": shade}),
-        marked("point", {"x": x, "y": y, "color": shade}),
-        ruled("y", 0.0, strokeDash=[1, 0]),
-    ]
 
 
 def homogeneity_chart(found: Homogeneity, *, scenarios: Sequence[str] = ()) -> Chart:
@@ -147,7 +135,7 @@ def homogeneity_chart(found: Homogeneity, *, scenarios: Sequence[str] = ()) -> C
     told = "; ".join(f"{one.scenario}: reliability {one.reliability:.2f}" for one in drawn)
     return Chart(
         words,
-        {"vconcat": [spec for spec, _ in rows], "spacing": 10, "resolve": {"scale": {"color": "independent"}}},
+        below(*(spec for spec, _ in rows), spacing=10, resolve={"scale": {"color": "independent"}}),
         tuple(data for _, of_row in rows for data in of_row),
         f"{words}. {told}.",
         note="Spread: half the distance from the 16th to the 84th percentile; ‹ ›: items beyond the panel. "
@@ -157,40 +145,34 @@ def homogeneity_chart(found: Homogeneity, *, scenarios: Sequence[str] = ()) -> C
 
 
 def _homogeneity_row(
-    number: int, one: ScenarioHomogeneity, domain: list[float], *, is_last: bool
+    row: int, one: ScenarioHomogeneity, domain: list[float], *, is_last: bool
 ) -> tuple[Spec, list[Data]]:
     """Return the four panels of a scenario, and what they draw."""
-    rows, columns = np.indices(one.pattern.shape)
-    places = {"row": rows.ravel(), "column": columns.ravel()}
-    pattern = {f"{name}{end}": place + k for name, place in places.items() for k, end in enumerate(("", "_end"))}
-    data = [Data(f"pattern-{number}", {**pattern, "value": one.pattern.ravel()})]
-    scale = {"domain": domain, "clamp": True, "range": "ramp"}
-    legend = {"title": "Mean response", "format": ".0%", "orient": "bottom", "gradientLength": 160}
-    shade = {"field": "value", "type": "quantitative", "scale": scale, "legend": legend if is_last else None}
-    name = shortened(one.scenario if one.is_fit else f"{one.scenario} (!)", 20)
-    bare = {"labels": False, "grid": False, "domain": False}
+    places = dict(zip(("row", "column"), (place.ravel() for place in np.indices(one.pattern.shape)), strict=True))
+    ends = {f"{name}_end": place + 1 for name, place in places.items()}
+    data = [Data(f"pattern-{row}", {**places, **ends, "value": one.pattern.ravel()})]
+    title = shortened(one.scenario if one.is_fit else f"{one.scenario} (!)", 20)
     exact = {"nice": False}
-    x = across("column", "Items, easy to hard" * is_last, axis=bare, scale=exact)
-    y = across("row", name, axis={**bare, "titleFontWeight": 700}, scale=exact)
-    cells = marked("rect", {**ends(x, "column", "column_end", along="x"), **ends(y, "row", "row_end"), "color": shade})
-    parts = [panel(130, 90, cells, title=f"{count(one.n_models)} × {count(one.n_items)}", data=f"pattern-{number}")]
+    legend = {"format": ".0%", "gradientLength": 160}
+    color = ramp("value", "Mean response" * is_last, tones="ramp", legend=legend, domain=domain, clamp=True)
+    x = bare(number("column", "Items, easy to hard" * is_last, scale=exact, labels=False))
+    y = bare(number("row", title, scale=exact, labels=False, titleFontWeight=700))
+    cells = marks("rect", span(x, "column", "column_end"), span(y, "row", "row_end"), color=color)
+    parts = [panel(130, 90, cells, title=f"{count(one.n_models)} × {count(one.n_items)}", data=f"pattern-{row}")]
     for what, values, spread in (
         ("Difficulty", one.difficulty, one.difficulty_spread.value),
         ("Discrimination", one.discrimination, one.discrimination_spread.value),
     ):
         bins, beyond = _bins(values)
-        data.append(Data(f"{what.lower()}-{number}", bins))
-        x = across("low", what * is_last, bin={"binned": True}, scale=exact, axis={"tickCount": 4})
-        bars = marked("bar", {**ends(x, along="x"), "y": across("n", axis={"tickCount": 3})}, binSpacing=0)
+        data.append(Data(f"{what.lower()}-{row}", bins))
+        x = {**number("low", what * is_last, scale=exact, tickCount=4), "bin": {"binned": True}}
+        bars = marks("bar", span(x), number("n", tickCount=3), binSpacing=0)
         parts.append(panel(125, 90, bars, title=f"Spread {spread:.2f}{beyond}", data=data[-1].name))
     information = one.information / (one.n_items - one.n_degenerate)
-    data.append(Data(f"information-{number}", {"ability": one.grid, "information": information}))
-    x = across("ability", "Ability" * is_last, scale=exact, axis={"tickCount": 5})
-    line = marked("line", {"x": x, "y": across("information", axis={"tickCount": 3})}, color="@other")
-    middle: Spec = {
-        "data": {"values": [{"low": one.range[0], "high": one.range[1]}]},
-        **marked("rect", ends(x, along="x"), color="@faint"),
-    }
+    data.append(Data(f"information-{row}", {"ability": one.grid, "information": information}))
+    x = number("ability", "Ability" * is_last, scale=exact, tickCount=5)
+    middle = marks("rect", span(x), data=[{"low": one.range[0], "high": one.range[1]}], color="@faint")
+    line = marks("line", x, number("information", tickCount=3), color="@other")
     parts.append(panel(125, 90, middle, line, title=f"Reliability {one.reliability:.2f}", data=data[-1].name))
     return beside(*parts, spacing=14), data
 
@@ -233,31 +215,25 @@ def item_predictions_chart(found: ItemPredictions, *, scenarios: Sequence[str] =
         )
     drawn = [found.scenarios[known.index(name)] for name in scenarios] or list(found.scenarios)[:MOST_PANELS]
     titles = [f"{shortened(one.scenario, 24)}, r = {one.association.correlation:.2f}" for one in drawn]
-    cells, bins = ([part(one) for one in drawn] for part in (_cells, _means))
-    tables = [
-        Data(
-            name,
-            {
-                "panel": [titles[k] for k, one in enumerate(parts) for _ in one["x"]],
-                "place": [k for k, one in enumerate(parts) for _ in one["x"]],
-                **{column: np.concatenate([one[column] for one in parts]) for column in parts[0]},
-            },
-        )
-        for name, parts in (("predictions", cells), ("bins", bins))
+    # panels share one table: what only cells or only bins have is unknown (None) in the other
+    rows = [
+        {"panel": titles[k], "place": k, **dict(zip(part, values, strict=True)), "is_bin": is_bin}
+        for is_bin, make in enumerate((_cells, _means))
+        for k, one in enumerate(drawn)
+        for part in (make(one),)
+        for values in zip(*(column.tolist() for column in part.values()), strict=True)
     ]
-    scale = {"domain": [0.0, 1.0]}
-    x, y = across("x", "Predicted", form="%", scale=scale), across("y", "Observed", form="%", scale=scale)
-    shade = {"field": "n", "type": "quantitative", "scale": {"type": "log", "range": "ramp"}, "legend": None}
-    of_bins: Spec = {"field": "is_bin", "equal": 1}
-    both = _stacked(*tables)
+    names = ("panel", "place", "x", "x_end", "y", "y_end", "n", "low", "high", "is_bin")
+    data = Data("predictions", {name: [row.get(name) for row in rows] for name in names})
+    x, y = (number(name, title, "%", domain=[0.0, 1.0]) for name, title in (("x", "Predicted"), ("y", "Observed")))
+    density: Spec = {"field": "n", "type": "quantitative", "scale": {"type": "log", "range": "ramp"}, "legend": None}
+    of_bins = equals("is_bin", 1)
     parts = [
-        marked("rect", {**ends(x, "x", "x_end", along="x"), **ends(y, "y", "y_end"), "color": shade},
-               {"filter": {"not": of_bins}}),
-        marked("line", {"x": x, "y": across("x", "Observed", form="%", scale=scale)}, {"filter": of_bins},
-               color="@muted", strokeWidth=1),
-        marked("rule", {"x": x, **ends(y, "low", "high")}, {"filter": of_bins}, color="@other"),
-        marked("point", {"x": x, "y": y}, {"filter": of_bins}, color="@other", opacity=1),
-    ]  # fmt: skip
+        marks("rect", span(x, "x", "x_end"), span(y, "y", "y_end"), where={"not": of_bins}, color=density),
+        marks("line", x, of(y, "x"), where=of_bins, color="@muted", strokeWidth=1),
+        marks("rule", x, span(y), where=of_bins, color="@other"),
+        marks("point", x, y, where=of_bins, color="@other", opacity=1),
+    ]
     correlations = sorted(one.association.correlation for one in drawn)
     sizes = [one.predicted.size for one in drawn]
     error = points(float(np.average([one.bins.calibration_error for one in drawn], weights=sizes)))
@@ -266,27 +242,12 @@ def item_predictions_chart(found: ItemPredictions, *, scenarios: Sequence[str] =
     background = "how many responses lie there" if any(map(_is_graded, drawn)) else "how many have this prediction"
     return Chart(
         words,
-        panels("panel", "place", *parts, height=190, most=min(3, len(drawn))),
-        (both,),
+        panels("panel", "place", *parts, most=min(3, len(drawn))),
+        (data,),
         f"{words}. {'; '.join(titles)}.",
         note="Responses of models that the items were calibrated without, predicted from their answers to other items. "
         f"Points: mean response by prediction, with 2 standard errors over models. Blue: {background}. Line: equal.",
     )
-
-
-def _stacked(first: Data, second: Data) -> Data:
-    """Return the rows of two tables in one, which panels share; what only one has is unknown in the other."""
-    names = dict.fromkeys((*first.columns, *second.columns))
-    unknown = [[None] * len(one) for one in (first, second)]
-    joined = {
-        name: [*_listed(first.columns.get(name, unknown[0])), *_listed(second.columns.get(name, unknown[1]))]
-        for name in names
-    }
-    return Data("predictions", {**joined, "is_bin": [0] * len(first) + [1] * len(second)})
-
-
-def _listed(values: Any) -> list[Any]:
-    return list(np.asarray(values).tolist())
 
 
 def _is_graded(one: ScenarioPredictions) -> bool:
@@ -320,8 +281,8 @@ def selection_weights_chart(found: SelectionWeights) -> Chart:
     score. Of more than 60, those are drawn that a selection weighs most unlike that.
     """
     names = [one.name for one in found.selections]
-    if len(names) > len(colours(names)["range"][:7]):
-        raise ParameterError(f"a figure of weights takes at most 7 selections, got {len(names)}.")
+    if len(names) > MOST_COLOURS:
+        raise ParameterError(f"a figure of weights takes at most {MOST_COLOURS} selections, got {len(names)}.")
     items = Data(
         "weights",
         {
@@ -330,58 +291,45 @@ def selection_weights_chart(found: SelectionWeights) -> Chart:
             "weight": np.concatenate([one.weights for one in found.selections]),
         },
     )
-    means = Data(
-        "alike",
-        {"selection": names, "alike": [float(one.weights.sum()) / one.n_items for one in found.selections]},
-    )
+    means = [float(one.weights.sum()) / one.n_items for one in found.selections]
     finest = list(found.finest)
     off = np.max([np.abs(one.part_weights - found.score_weights)[finest] for one in found.selections], axis=0)
     drawn = sorted(finest[k] for k in np.argsort(-rounded(off), kind="stable")[:MOST_PARTS])
-    part_names = [shortened(_part_name(found, place), 40) for place in drawn]
     parts = Data(
         "parts",
         {
             "selection": [one.name for one in found.selections for _ in drawn],
-            "part": part_names * len(names),
+            "part": [shortened(_part_name(found, place), 40) for place in drawn] * len(names),
             "place": list(range(len(drawn))) * len(names),
             "weight": np.concatenate([one.part_weights[drawn] for one in found.selections]),
             "in_score": np.tile(found.score_weights[drawn], len(names)),
         },
     )
-    legend = {**TOP, "columns": 3, "symbolType": "circle"}
-    shade = {"field": "selection", "type": "nominal", "scale": colours(names), "legend": legend}
-    weight = "Weight in the overall score"
-    x, y = (
-        across("rank", "Item, the largest weight first", axis={"tickMinStep": 1}),
-        across("weight", weight, form="~%"),
+    color = shade("selection", names, labelLimit=260, columns=3, symbolType="circle")
+    x = number("rank", "Item, the largest weight first", tickMinStep=1)
+    weight, part = number("weight", "Weight in the overall score", "~%"), nominal("part", "place", labelLimit=230)
+    alike = marks("rule", y=of(weight, "alike"), data="alike", strokeDash=[2, 2], color="@soft")
+    curves = (alike, *(marks(kind, x, weight, color=color) for kind in ("line", "point")))
+    first = equals("selection", names[0])
+    rows = (
+        marks("bar", of(weight, "in_score"), part, where=first, color="@soft", opacity=0.55),
+        marks("point", weight, part, color=color, opacity=1, size=45),
     )
-    alike: Spec = {
-        "data": {"name": "alike"},
-        **marked("rule", {"y": across("alike", weight, form="~%")}, strokeDash=[2, 2], color="@soft"),
-    }
-    curves = [alike, *(marked(kind, {"x": x, "y": y, "color": shade}) for kind in ("line", "point"))]
-    row = in_order("part", "place", labelLimit=230)
-    first = {"filter": {"field": "selection", "equal": names[0]}}
-    rows = [
-        marked("bar", {"x": across("in_score", weight, form="~%"), "y": row}, first, color="@soft", opacity=0.55),
-        marked("point", {"x": across("weight", weight, form="~%"), "y": row, "color": shade}, opacity=1, size=45),
-    ]
     told, *others = found.selections
     words = (
         f"Weights make {told.name}'s {told.n_items} items worth {told.effective_items:.0f} of equal weight"
         + "".join(f", {one.name}'s {one.n_items} worth {one.effective_items:.0f}" for one in others)
     )
     left = len(finest) - len(drawn)
+    height, title = 17 * len(drawn), "Weight of their scenario or subscenario"
     return Chart(
         words,
-        {
-            "vconcat": [
-                panel(600, 180, *curves, title="Weight of each chosen item", data="weights"),
-                panel(420, 17 * len(drawn), *rows, title="Weight of their scenario or subscenario", data="parts"),
-            ],
-            "spacing": 30,
-        },
-        (items, means, parts),
+        below(
+            panel(600, 180, *curves, title="Weight of each chosen item", data="weights"),
+            panel(420, height, *rows, title=title, data="parts"),
+            spacing=30,
+        ),
+        (items, Data("alike", {"selection": names, "alike": means}), parts),
         f"{words}.",
         note="Dotted: every item alike. Grey bar: weight of all items of the part in the overall score."
         + (f" The {left} others are weighed more alike." if left else ""),
@@ -396,13 +344,7 @@ def _part_name(found: SelectionWeights, place: int) -> str:
 
 
 def task_costs_chart(found: TaskOverview) -> Chart:
-    """Draw what a response to each task costs, and the mean score on it: dearest tasks on top (WILD Figure 1).
-
-    Raises
-    ------
-    ParameterError
-        Where no cost is known.
-    """
+    """Draw what a response to each task costs, and the mean score on it: dearest tasks on top (WILD Figure 1)."""
     known = np.flatnonzero(found.cost > 0.0)
     if not known.size:
         named = remedy("task_overview(..., cost='tokens')", "--cost NAME")
@@ -413,25 +355,22 @@ def task_costs_chart(found: TaskOverview) -> Chart:
     high, low = found.tasks[known[0]], found.tasks[known[-1]]
     if known.size > MOST_BARS:  # the ends tell most
         known = np.append(known[: MOST_BARS // 2], known[-MOST_BARS // 2 :])
-    score, spread = found.score[known], found.spread[known]
+    mean, spread = found.score[known], found.spread[known]
     data = Data(
         "tasks",
         {
             "task": [found.tasks[task] for task in known.tolist()],
             "place": np.arange(known.size),
             "cost": found.cost[known],
-            "score": score,
-            "low": np.clip(score - spread, 0.0, 1.0),
-            "high": np.clip(score + spread, 0.0, 1.0),
+            "score": mean,
+            "low": np.clip(mean - spread, 0.0, 1.0),
+            "high": np.clip(mean + spread, 0.0, 1.0),
         },
     )
-    row, bare = in_order("task", "place", labelLimit=170, grid=False), in_order("task", "place", labels=False)
-    x = across("score", "Score", form="%", scale={"domain": [0.0, 1.0]})
-    bars = marked("bar", {"y": row, "x": across("cost", f"Cost of a response ({found.unit})")})
-    scores = [
-        marked("rule", {"y": bare, **ends(x, along="x")}, color="@soft", strokeWidth=1.5),
-        marked("point", {"y": bare, "x": x}, opacity=1),
-    ]
+    task, unnamed = nominal("task", "place", labelLimit=170, grid=False), nominal("task", "place", labels=False)
+    x = number("score", "Score", "%", domain=[0.0, 1.0])
+    bars = marks("bar", number("cost", f"Cost of a response ({found.unit})"), task)
+    scores = (marks("rule", span(x), unnamed, color="@soft", strokeWidth=1.5), marks("point", x, unnamed, opacity=1))
     height = 17 * known.size
     words = f"A response to {shortened(high)} costs {found.cost_ratio:.1f} times one to {shortened(low)}"
     return Chart(
@@ -445,26 +384,21 @@ def task_costs_chart(found: TaskOverview) -> Chart:
 
 def task_correlations_chart(found: TaskOverview) -> Chart:
     """Draw the correlations of the scores on tasks, those that are alike side by side (WILD Figures 16 and 17)."""
-    order = found.order
-    value, lower, upper = (one[np.ix_(order, order)] for one in (found.correlation, found.lower, found.upper))
-    names = [found.tasks[place] for place in order.tolist()]
     pairs = [pair for pair in found.pairs() if np.isfinite(pair["correlation"])]
     words = "No two tasks have models in common"
     if pairs:
-        median, most, least = float(np.median([pair["correlation"] for pair in pairs])), pairs[0], pairs[-1]
-        words = (
-            f"Half of the pairs of tasks correlate above {median:.2f}: {_pair(most)} most ({most['correlation']:.2f}), "
-            f"{_pair(least)} least ({least['correlation']:.2f})"
+        median = float(np.median([pair["correlation"] for pair in pairs]))
+        ends = (
+            f"{shortened(str(pair['task']))} and {shortened(str(pair['other_task']))} {how} ({pair['correlation']:.2f})"
+            for pair, how in ((pairs[0], "most"), (pairs[-1], "least"))
         )
+        words = f"Half of the pairs of tasks correlate above {median:.2f}: {', '.join(ends)}"
+    data, spec = correlations("tasks", found.tasks, found.order, (found.correlation, found.lower, found.upper))
     return Chart(
         words,
-        heat(len(names)),
-        (correlation_data("tasks", names, value, lower, upper),),
+        spec,
+        (data,),
         f"{words}.",
         note="Scores as they are, not abilities: short tasks correlate less by noise. Neighbours are alike. Pale: not "
         "clearly above 0.",
     )
-
-
-def _pair(pair: dict[str, object]) -> str:
-    return f"{shortened(str(pair['task']))} and {shortened(str(pair['other_task']))}"

@@ -5,11 +5,9 @@ import numpy as np
 from itembank.errors import ParameterError, shown
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.pages.blocks import Answer, Answers, Block, Caution, Chart, Column, Data, Section, Table, Text
-from itembank.pages.charts import Spec, layers, tips
-from itembank.pages.common import Pair, columns_of, plural
-from itembank.pages.panels import across, panels
+from itembank.pages.grammar import marks, menu, number, of, panels, span, tips
 from itembank.pages.render import Page
-from itembank.pages.theme import count, interval_words, level_words, percent, points
+from itembank.pages.theme import count, interval_words, level_words, percent, plural, points
 from itembank.scaling.pass_at_k.results import PassAtKLaw, SamplingPlan
 
 MOST_CURVES = 1500
@@ -34,10 +32,25 @@ def pass_at_k_page(law: PassAtKLaw, plan: SamplingPlan | None = None, *, title: 
     sections = [Section("Curves", (pass_at_k_chart(law), _table(law, chosen)))]
     if law.budget is not None:
         words = f"Estimates use {plural(law.budget, 'sample')} of each item; the truth is what all samples say."
-        sections.append(Section("Errors", (_errors(law),), words))
+        rows = law.errors() + (law.errors(kept=True) if law.minimum_pass_rate else [])
+        columns = (
+            Column("method", "Method"),
+            Column("items", "Items", explanation="All, or those of at least the minimum pass rate"),
+            Column("error", "Mean error (points)", "number", 2),
+            Column("coverage", "Held", "percent", 1, f"Share of {level_words(law.level)} intervals with the truth"),
+            Column("share_known", "Has a value", "percent", 1, "Share of curves and k"),
+        )
+        named = [row | {"method": METHOD_WORDS.get(row["method"], row["method"])} for row in rows]
+        in_points = [row | {"error": 100.0 * row["error"]} for row in named]
+        table = Table.of("Errors against all samples", "errors", in_points, columns)
+        sections.append(Section("Errors", (table,), words))
     sections.append(Section("Items that fail most", (_tail(law),), f"What is left to gain at k = {law.k[-1]:,.0f}."))
     if plan is not None:
-        sections.append(Section("Further samples", _plan(plan), _plan_words(plan)))
+        words = (
+            f"To bring the {level_words(plan.level)} interval of pass@{plan.k:,.0f} to {points(plan.half_width)} to "
+            "either side, sample these items further."
+        )
+        sections.append(Section("Further samples", _plan(plan), words))
     if law.notes:
         remarks = tuple(Text(f"{note[0].upper()}{note[1:]}.") for note in law.notes)
         sections.append(Section("Remarks", remarks))
@@ -47,7 +60,13 @@ def pass_at_k_page(law: PassAtKLaw, plan: SamplingPlan | None = None, *, title: 
         kind="pass@k",
         lead=_lead(law),
         sections=tuple(sections),
-        provenance=_provenance(law),
+        provenance=(
+            ("Method shown", METHOD_WORDS.get(law.methods[0], law.methods[0])),
+            ("Other methods", ", ".join(METHOD_WORDS.get(name, name) for name in law.methods[1:]) or "none"),
+            ("Samples used", "all there are" if law.budget is None else f"{count(law.budget)} of each item"),
+            ("Level", level_words(law.level)),
+            ("Curves", count(len(law.model_ids))),
+        ),
         command=command,
     )
 
@@ -135,7 +154,9 @@ def pass_at_k_chart(law: PassAtKLaw, model: str = "") -> Chart:
         chosen = np.union1d(chosen, [i for i, one in enumerate(law.model_ids) if one == model])
     scenarios = list(dict.fromkeys(law.scenarios))[:MOST_PANELS]
     rows = [i for i in chosen.tolist() if law.scenarios[i] in scenarios]
-    seen = law.all_items.truth if law.all_items.truth is not None else _unbiased(law)
+    seen = law.all_items.truth
+    if seen is None:  # the unbiased estimate, where it was asked for, is what the samples give by themselves
+        seen = law.values(OBSERVED) if OBSERVED in law.methods else np.full(law.all_items.low.shape, np.nan)
     n_k, fewest = law.k.size, law.fewest_samples
     main = law.values(law.methods[0])
     data = Data(
@@ -154,6 +175,21 @@ def pass_at_k_chart(law: PassAtKLaw, model: str = "") -> Chart:
     )
     models = list(dict.fromkeys(law.model_ids[i] for i in rows))
     first = model or _middle(law, rows)
+    x = number("k", "Samples k", "~s", log=True, tickCount=4)
+    y = number("value", "pass@k", ".1f", domain=[0.0, 1.0])
+    told = {"value": "pass@k", "low": "From", "high": "To", "observed": "Observed"}
+    tip = tips(scenario="Scenario", k=("k", ",d"), **{name: (title, ".3f") for name, title in told.items()})
+    own = "datum.model_id === model"
+    spec = panels(
+        "scenario",
+        "place",
+        marks("area", x, span(y), where=own, color="@main", opacity=0.18),
+        marks("line", x, y, tip=tip, where=own, color="@main", strokeDash=[5, 3]),
+        marks("line", x, y, where=(own, "!datum.is_forecast"), color="@main", strokeWidth=2.6),
+        marks("point", x, of(y, "observed"), tip=tip, where=own, color="@ink", size=34, opacity=1),
+        n=len(scenarios),
+        params=menu("model", models, first),
+    )
     words = "; ".join(
         f"{law.scenarios[i]}: {_steps(law.k[::4], main[i, ::4])}" for i in rows if law.model_ids[i] == first
     )
@@ -166,7 +202,7 @@ def pass_at_k_chart(law: PassAtKLaw, model: str = "") -> Chart:
     source = "all samples" if law.budget is not None else "the samples themselves (unbiased)"
     return Chart(
         "How often at least one of k samples is right",
-        _spec(models, first, len(scenarios)),
+        spec,
         (data,),
         f"pass@k of {first}. {words}.",
         note=f"The line is {METHOD_WORDS.get(law.methods[0], law.methods[0])}{band}; it is dashed where k exceeds the "
@@ -178,60 +214,11 @@ def _steps(k: FloatArray, values: FloatArray) -> str:
     return ", ".join(f"{value:.2f} at k = {at:,.0f}" for at, value in zip(k, values, strict=True))
 
 
-def _unbiased(law: PassAtKLaw) -> FloatArray:
-    """Return the unbiased estimate, which the samples give by themselves; NaN where it was not asked for."""
-    return law.values(OBSERVED) if OBSERVED in law.methods else np.full(law.all_items.low.shape, np.nan)
-
-
 def _middle(law: PassAtKLaw, rows: list[int]) -> str:
     """Return a model in the middle: it has curves that neither lie at 0 nor at 1."""
     first = law.all_items.values[0, :, 0]
     known = sorted(rows, key=lambda i: abs(float(np.nan_to_num(first[i], nan=-1.0)) - 0.5))
     return law.model_ids[known[0]]
-
-
-def _spec(models: list[str], first: str, n_panels: int) -> Spec:
-    x = across("k", "Samples k", form="~s", scale={"type": "log"}, axis={"tickCount": 4})
-    scale = {"domain": [0.0, 1.0]}
-    y = across("value", "pass@k", form=".1f", scale=scale)
-    own = {"filter": "datum.model_id === model"}
-    known = {"filter": "!datum.is_forecast"}
-    shown = tips(
-        scenario="Scenario",
-        k=("k", ",d"),
-        value=("pass@k", ".3f"),
-        low=("From", ".3f"),
-        high=("To", ".3f"),
-        observed=("Observed", ".3f"),
-    )
-    parts: list[Spec] = [
-        {
-            "transform": [own],
-            "mark": {"type": "area", "color": "@main", "opacity": 0.18},
-            "encoding": {"x": x, "y": across("low", "pass@k", form=".1f", scale=scale), "y2": {"field": "high"}},
-        },
-        {
-            "transform": [own],
-            "mark": {"type": "line", "color": "@main", "strokeDash": [5, 3]},
-            "encoding": {"x": x, "y": y, "tooltip": shown},
-        },
-        {
-            "transform": [own, known],
-            "mark": {"type": "line", "color": "@main", "strokeWidth": 2.6},
-            "encoding": {"x": x, "y": y},
-        },
-        {
-            "transform": [own],
-            "mark": {"type": "point", "color": "@ink", "size": 34, "opacity": 1},
-            "encoding": {"x": x, "y": across("observed", "pass@k", form=".1f", scale=scale), "tooltip": shown},
-        },
-    ]
-    choice: Spec = {"name": "model", "value": first}
-    if len(models) > 1:
-        choice["bind"] = {"input": "select", "options": models, "name": "Model"}
-    if n_panels == 1:
-        return layers(*parts, height=320, params=[choice])
-    return panels("scenario", "place", *parts, height=190, params=[choice])
 
 
 def _table(law: PassAtKLaw, chosen: IntArray) -> Table:
@@ -254,29 +241,12 @@ def _table(law: PassAtKLaw, chosen: IntArray) -> Table:
         "n_samples": law.fewest_samples[chosen],
     }
     columns += [
-        Column("low", f"{level} from", "percent", explanation=f"Of pass@{law.k[-1]:,.0f}"),
+        Column("low", f"{level} from", "percent", 1, f"Of pass@{law.k[-1]:,.0f}"),
         Column("high", "to", "percent"),
         Column("n_items", "Items", "count"),
         Column("n_samples", "Samples an item", "count", explanation="Fewest; a larger k is a forecast"),
     ]
-    return Table("pass@k of every model and scenario", Data("pass-at-k", values), tuple(columns))
-
-
-def _errors(law: PassAtKLaw) -> Table:
-    rows = law.errors() + (law.errors(kept=True) if law.minimum_pass_rate else [])
-    columns = (
-        Column("method", "Method"),
-        Column("items", "Items", explanation="All, or those of at least the minimum pass rate"),
-        Column("error", "Mean error (points)", "number", digits=2),
-        Column(
-            "coverage", "Held", "percent", explanation=f"Share of {level_words(law.level)} intervals with the truth"
-        ),
-        Column("share_known", "Has a value", "percent", explanation="Share of curves and k"),
-    )
-    values = columns_of(rows, columns)
-    values["method"] = [METHOD_WORDS.get(name, name) for name in values["method"]]
-    values["error"] = [100.0 * value for value in values["error"]]
-    return Table("Errors against all samples", Data("errors", values), columns)
+    return Table.of("pass@k of every model and scenario", "pass-at-k", values, columns)
 
 
 def _tail(law: PassAtKLaw) -> Table:
@@ -287,19 +257,10 @@ def _tail(law: PassAtKLaw) -> Table:
         Column("item_id", "Item", "id"),
         Column("n_correct", "Right", "count"),
         Column("n_trials", "of samples", "count"),
-        Column(
-            "failure", "Still fails", "percent", explanation=f"Probability that all of {law.k[-1]:,.0f} samples fail"
-        ),
+        Column("failure", "Still fails", "percent", 1, f"Probability that all of {law.k[-1]:,.0f} samples fail"),
         Column("share", "Share of all that fail", "percent"),
     )
-    return Table("Items", Data("tail", columns_of(rows, columns)), columns)
-
-
-def _plan_words(plan: SamplingPlan) -> str:
-    return (
-        f"To bring the {level_words(plan.level)} interval of pass@{plan.k:,.0f} to {points(plan.half_width)} to either "
-        "side, sample these items further."
-    )
+    return Table.of("Items", "tail", rows, columns)
 
 
 def _plan(plan: SamplingPlan) -> tuple[Block, ...]:
@@ -307,8 +268,8 @@ def _plan(plan: SamplingPlan) -> tuple[Block, ...]:
     columns = (
         Column("model_id", "Model", "id"),
         Column("scenario", "Scenario"),
-        Column("half_width_now", "Half-width now", "percent", digits=2),
-        Column("half_width_after", "After", "percent", digits=2),
+        Column("half_width_now", "Half-width now", "percent", 2),
+        Column("half_width_after", "After", "percent", 2),
         Column("is_reached", "Reached", "flag"),
         Column("n_more", "Further samples", "count"),
         Column("n_uniform", "The same for all items", "count", explanation="Samples with as many of every item"),
@@ -322,27 +283,12 @@ def _plan(plan: SamplingPlan) -> tuple[Block, ...]:
         Column("n_correct", "Right", "count"),
         Column("n_trials", "of samples", "count"),
         Column("n_more", "Further samples", "count"),
-        Column("gain", "Gain", "percent", explanation="Share of the variance of pass@k that they take away"),
+        Column("gain", "Gain", "percent", 1, "Share of the variance of pass@k that they take away"),
     )
     short = [f"{row['model_id']} on {row['scenario']}" for row in rows if not row["is_reached"]]
     missed = [Caution(f"{plural(len(short), 'curve')} cannot be made so sure by further samples.")] if short else []
     return (
         *missed,
-        Table("Samples by model and scenario", _of_rows("plan", rows, columns), columns),
-        Table("Items to sample", _of_rows("plan-items", items, of_items), of_items),
-    )
-
-
-def _of_rows(name: str, rows: list[dict[str, object]], columns: tuple[Column, ...]) -> Data:
-    return Data(name, columns_of(rows, columns))
-
-
-def _provenance(law: PassAtKLaw) -> tuple[Pair, ...]:
-    used = "all there are" if law.budget is None else f"{count(law.budget)} of each item"
-    return (
-        ("Method shown", METHOD_WORDS.get(law.methods[0], law.methods[0])),
-        ("Other methods", ", ".join(METHOD_WORDS.get(name, name) for name in law.methods[1:]) or "none"),
-        ("Samples used", used),
-        ("Level", level_words(law.level)),
-        ("Curves", count(len(law.model_ids))),
+        Table.of("Samples by model and scenario", "plan", rows, columns),
+        Table.of("Items to sample", "plan-items", items, of_items),
     )

@@ -1,19 +1,25 @@
 """Scores of past models as the background that new ones are seen against."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib.metadata import version
 from typing import Self
 
 import numpy as np
 
 from itembank.bank.banks import Bank
-from itembank.numerics.arrays import FloatArray
-from itembank.pages.blocks import Chart, Column, Data, Table
-from itembank.pages.charts import Spec, layer, layers, tips
-from itembank.pages.common import plural
-from itembank.pages.interval_charts import PRECISE, ROW_HEIGHT, interval_marks, row_of, share
-from itembank.pages.theme import interval_words, percent
+from itembank.bank.costs import costs_of_items
+from itembank.estimation.estimates import ScoreEstimates
+from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.pages.blocks import Answer, Chart, Column, Data, Table
+from itembank.pages.grammar import PRECISE, Spec, intervals, marks, nominal, of, picture, score, span, tips
+from itembank.pages.theme import UNKNOWN, count, interval_words, level_words, percent, plural
 from itembank.responses.score_names import OVERALL
+
+UNITS = {"cost_usd": "cost", "tokens": "tokens", "seconds": "time", "output_tokens": "output tokens"}
+"""Costs that a saving is told in, the most wanted first, and what they are called."""
+
 
 QUANTILES = {"tenth": 0.1, "lower": 0.25, "middle": 0.5, "upper": 0.75, "ninetieth": 0.9}
 MOST_ROWS = 60
@@ -79,6 +85,23 @@ class OneModel:
     is_flagged: bool
     target: str = OVERALL  # The score that the page is about
 
+    @classmethod
+    def of(cls, made: ScoreEstimates, row: int, key: str, target: str) -> Self:
+        """Take the estimates of one model, for a page about this score."""
+        return cls(
+            model_id=made.model_ids[row],
+            key=key,
+            targets=made.targets,
+            value=made.value[row],
+            low=made.low[row],
+            high=made.high[row],
+            n_items=tuple(made.n_items[row].tolist()),
+            n_total=tuple(made.n_total.tolist()),
+            level=made.level,
+            is_flagged=bool(made.typicality.is_flagged[row]),
+            target=target,
+        )
+
     @property
     def at(self) -> int:
         """Where the score that the page is about stands among the targets."""
@@ -115,39 +138,28 @@ def standing_chart(past: PastScores, model: OneModel) -> Chart | None:
     names = [past.model_ids[row] for row in chosen.tolist()]
     old = Data(f"{model.key}-past", {"row": ["Past models"] * len(names), "model": names, "score": column[chosen]})
     at = model.at
-    axis = score_words(model.target)
-    new = Data(
-        f"{model.key}-new",
-        {
-            "row": ["This model"],
-            "model": [model.model_id],
-            "estimate": [float(model.value[at])],
-            "low": [float(model.low[at])],
-            "high": [float(model.high[at])],
-            "is_flagged": [model.is_flagged],
-        },
+    value, low, high = (float(one[at]) for one in (model.value, model.low, model.high))
+    new = {"row": "This model", "model": model.model_id, "estimate": value, "low": low, "high": high}
+    new["is_flagged"] = model.is_flagged
+    one = Data(f"{model.key}-new", {name: [value] for name, value in new.items()})
+    x = score("estimate", score_words(model.target))
+    y = {**_row("row"), "scale": {"domain": ["This model", "Past models"]}}
+    tip = tips(model="Model", estimate=("Estimate", PRECISE), low=("From", PRECISE), high=("To", PRECISE))
+    ticks: Spec = {"color": "@soft", "thickness": 1.2, "size": 18, "opacity": 0.7}
+    of_past = tips(model="Past model", score=("Score", PRECISE))
+    spec = picture(
+        marks("tick", of(x, "score"), y, tip=of_past, data=old.name, **ticks),
+        intervals(y, x, tip, data=one.name),
+        height=60,
     )
-    place = {**row_of("row"), "scale": {"domain": ["This model", "Past models"]}}
-    ticks = layer(
-        {"type": "tick", "color": "@soft", "thickness": 1.2, "size": 18, "opacity": 0.7},
-        old.name,
-        x=share("score", axis, scale={"zero": False}),
-        y=place,
-        tooltip=tips(model="Past model", score=("Score", PRECISE)),
-    )
-    spec = layers(ticks, interval_marks(new, place, _told(), title=axis), height=2 * 30)
-    title = f"Higher than {percent(past.share_below(model.target, float(model.value[at])), 0)} of past models"
-    table = Table(
-        "Scores of past models",
-        old,
-        (Column("model", "Past model", "id"), Column("score", "Score", "percent")),
-    )
+    title = f"Higher than {percent(past.share_below(model.target, value), 0)} of past models"
+    columns = (Column("model", "Past model", "id"), Column("score", "Score", "percent"))
     note = "" if chosen.size == rows.size else f"Of {rows.size:,} past models {chosen.size:,} are drawn, evenly chosen."
-    return Chart(title, spec, (old, new), words, table, note)
+    return Chart(title, spec, (old, one), words, Table("Scores of past models", old, columns), note)
 
 
-def _told() -> list[Spec]:
-    return tips(model="Model", estimate=("Estimate", PRECISE), low=("From", PRECISE), high=("To", PRECISE))
+def _row(field: str) -> Spec:
+    return nominal(field, labelLimit=150, grid=False)
 
 
 def scenario_blocks(past: PastScores, model: OneModel) -> tuple[Chart, Table] | None:
@@ -156,23 +168,44 @@ def scenario_blocks(past: PastScores, model: OneModel) -> tuple[Chart, Table] | 
     if len(names) < 2:
         return None
     data = _scenario_data(past, model, names)
-    table = _scenario_table(data)
+    columns = (
+        Column("scenario", "Scenario"),
+        Column("estimate", "Estimate", "percent"),
+        Column("low", "From", "percent", 1, "Lower end of the interval"),
+        Column("high", "To", "percent", 1, "Upper end of the interval"),
+        Column("middle", "Past median", "percent"),
+        Column("below", "Past models below", "percent", 0, "Share of past models whose score is lower"),
+        Column("n_items", "Answered", "count"),
+        Column("n_total", "Items", "count"),
+    )
     has_past = any(past.known(name).size for name in names)
     rows, note = _drawn(data)
     drawn = Data(f"{model.key}-drawn", {name: [values[k] for k in rows] for name, values in data.columns.items()})
     title, alternative = _scenario_words(data)
-    spec = layers(
-        _past_marks(drawn) if has_past else [],
-        interval_marks(drawn, row_of("scenario"), _scenario_told(has_past=has_past), title="Score"),
-        height=ROW_HEIGHT * len(rows),
+    tip = tips(
+        scenario="Scenario",
+        estimate=("Estimate", PRECISE),
+        low=("From", PRECISE),
+        high=("To", PRECISE),
+        **({"middle": ("Past median", PRECISE), "below": ("Past models below", ".0%")} if has_past else {}),
+        n_items=("Answered", ","),
+        n_total=("Items", ","),
     )
+    x, y = score("estimate", "Score"), _row("scenario")
+    of_past = (
+        marks("bar", span(x, "tenth", "ninetieth"), y, data=drawn.name, height=12, color="@faint"),
+        marks("bar", span(x, "lower", "upper"), y, data=drawn.name, height=12, color="@soft", opacity=0.75),
+        marks("tick", of(x, "middle"), y, data=drawn.name, color="@muted", thickness=2, size=14),
+    )
+    marked = intervals(y, x, tip, data=drawn.name)
+    spec = picture(of_past if has_past else (), marked, height=22 * len(rows))
     grey = (
         "Grey: past models, their middle half (dark) and the middle eight in ten (light), with a line at the median. "
         if has_past
         else ""
     )
-    bars = f"Bars: {100.0 * model.level:g} % intervals."
-    return Chart(title, spec, (drawn,), alternative, note=f"{grey}{bars} {note}".strip()), table
+    note = f"{grey}Bars: {level_words(model.level)} intervals. {note}".strip()
+    return Chart(title, spec, (drawn,), alternative, note=note), Table("Scenarios", data, columns, n_shown=20)
 
 
 def _scenario_data(past: PastScores, model: OneModel, names: Sequence[str]) -> Data:
@@ -191,24 +224,6 @@ def _scenario_data(past: PastScores, model: OneModel, names: Sequence[str]) -> D
             "n_total": [model.n_total[k] for k in places],
             "is_flagged": [model.is_flagged] * len(places),
         },
-    )
-
-
-def _scenario_table(data: Data) -> Table:
-    return Table(
-        "Scenarios",
-        data,
-        (
-            Column("scenario", "Scenario"),
-            Column("estimate", "Estimate", "percent"),
-            Column("low", "From", "percent", explanation="Lower end of the interval"),
-            Column("high", "To", "percent", explanation="Upper end of the interval"),
-            Column("middle", "Past median", "percent"),
-            Column("below", "Past models below", "percent", 0, "Share of past models whose score is lower"),
-            Column("n_items", "Answered", "count"),
-            Column("n_total", "Items", "count"),
-        ),
-        n_shown=20,
     )
 
 
@@ -244,34 +259,35 @@ def _scenario_words(data: Data) -> tuple[str, str]:
     return title, f"{title}. {said}."
 
 
-def _past_marks(data: Data) -> list[Spec]:
-    """Grey bars of the middle eight in ten and of the middle half of past models, with a line at their median."""
-    place = row_of("scenario")
-    spans = (("tenth", "ninetieth", "@faint", 12), ("lower", "upper", "@soft", 12))
-    bars = [
-        layer(
-            {"type": "bar", "color": colour, "height": size, "opacity": 0.75 if colour == "@soft" else 1},
-            data.name,
-            x=share(low, "Score", scale={"zero": False}),
-            x2={"field": high},
-            y=place,
-        )
-        for low, high, colour, size in spans
-    ]
-    middle = layer(
-        {"type": "tick", "color": "@muted", "thickness": 2, "size": 14}, data.name, x=share("middle", "Score"), y=place
+def score_answer(bank: Bank, model: OneModel, items: IntArray, *, method: str) -> Answer:
+    """Return the estimated score of one model with its interval in words.
+
+    `items` are the positions (n,) of the items that it answered.
+    """
+    at, target = model.at, model.target
+    value, low, high = (float(one[at]) for one in (model.value, model.low, model.high))
+    used = f"{count(model.n_items[at])} of {plural(model.n_total[at], 'item')}"
+    what = "Score on the full benchmark" if target == OVERALL else target.replace("_", " ").capitalize()
+    if math.isnan(value):
+        return Answer(f"{what}, {model.model_id}", UNKNOWN, words=f"From {used}.")
+    level, interval = level_words(model.level), interval_words(low, high)
+    saved = saving_words(bank, items)
+    return Answer(
+        f"{what}, {model.model_id}",
+        percent(value),
+        f"{interval}, {level} interval" if high > low else "known exactly: every item was answered",
+        f"From {used}{f', {saved}' if saved else ''}.",
+        f"{model.model_id}: {percent(value)} ({level} interval {interval}), {target} score {bank.target_id} estimated "
+        f"from {used} by {method}; item bank {bank.bank_id}, itembank {version('itembank')}",
     )
-    return [*bars, middle]
 
 
-def _scenario_told(*, has_past: bool) -> list[Spec]:
-    past: dict[str, tuple[str, str]] = {"middle": ("Past median", PRECISE), "below": ("Past models below", ".0%")}
-    return tips(
-        scenario="Scenario",
-        estimate=("Estimate", PRECISE),
-        low=("From", PRECISE),
-        high=("To", PRECISE),
-        **(past if has_past else {}),
-        n_items=("Answered", ","),
-        n_total=("Items", ","),
-    )
+def saving_words(bank: Bank, items: IntArray) -> str:
+    """Say what running these items saves of a full run: costs where the bank knows them, else items; '' for nothing."""
+    rest = np.ones(bank.n_items, dtype=bool)
+    rest[items] = False
+    costs = costs_of_items(bank.responses)
+    unit = next((one for one in UNITS if one in costs and costs[one].sum() > 0.0), None)
+    weights = np.ones(bank.n_items) if unit is None else costs[unit]
+    saved = math.floor(100.0 * float(weights[rest].sum() / weights.sum()) + 1e-9)
+    return f"which saves {saved} % of the {'items' if unit is None else UNITS[unit]}" if 0 < saved < 100 else ""

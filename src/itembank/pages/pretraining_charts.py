@@ -10,10 +10,22 @@ from itembank.errors import ParameterError, shown
 from itembank.irt.bernoulli import probability
 from itembank.numerics.arrays import FloatArray
 from itembank.pages.blocks import Chart, Data
-from itembank.pages.charts import Spec, layers, tips
-from itembank.pages.common import plural
-from itembank.pages.panels import across, colours, ends, marked, panels, ruled
-from itembank.pages.theme import compute, interval_words, level_words, percent, points
+from itembank.pages.grammar import (
+    PRECISE,
+    Spec,
+    equal,
+    marks,
+    menu,
+    number,
+    panels,
+    picture,
+    ruled,
+    score,
+    shade,
+    span,
+    tips,
+)
+from itembank.pages.theme import compute, interval_words, level_words, percent, plural, points
 from itembank.responses.responses import ResponseMatrix
 from itembank.scaling.pretraining.decision_study import mean_decisions
 from itembank.scaling.pretraining.law_results import HeldOutForecasts, PretrainingLaw, ScenarioLaws
@@ -28,8 +40,8 @@ LAW_WORDS: Mapping[str, str] = {
 }
 MOST_PANELS = 24
 N_POINTS = 16
-FLOPS = "Training compute (FLOP)"
-Row = tuple[str, int, str, str, float, float, float, float, str]
+IS_LINE, IS_MODEL = (f"datum.what === '{what}'" for what in ("line", "model"))
+Row = tuple[Any, ...]
 """Scenario and its place, recipe, line or model, compute, value, low, high, model."""
 
 
@@ -75,7 +87,7 @@ def forecast_chart(
     for place, (one, of_law) in enumerate(zip(drawn, names, strict=True)):
         found = law.forecast(one.scenario, of_law, flops=flops)
         rows += _lines(law, (one.scenario, place), flops, (found.score, found.low, found.high))
-        rows += _models(law, (one.scenario, place), one.scores.observed, np.full(one.scores.observed.shape, np.nan))
+        rows += _models(law, (one.scenario, place), one.scores.observed, np.nan)
     data = _columns("curves", rows)
     shown = dict(zip((one.scenario for one in drawn), names, strict=True))
     ends = [row for row in forecasts if shown.get(row["scenario"]) == row["law"]]
@@ -94,7 +106,7 @@ def forecast_chart(
     others = " Lines of the other recipes are grey." if len(law.recipes) > 1 else ""
     return Chart(
         f"Scores by training compute, and what the law forecasts up to {compute(law.target_flops)}",
-        _recipe_panels(law, chosen, ("Score", ".0%"), [0.0, 1.0], len(drawn)),
+        _recipe_panels(law, chosen, _score_axis(), len(drawn)),
         (data,),
         f"Forecasts of {chosen} at {compute(law.target_flops)} with {level} intervals: {words}.",
         note=f"Filled points are finished models, the line is the law, the band its {level} interval; the dashed line "
@@ -136,9 +148,10 @@ def ability_chart(law: PretrainingLaw, *, recipe: str = "", scenarios: Sequence[
         rows += _lines(law, (one.scenario, place), flops, (mean, mean - error, mean + error))
         rows += _models(law, (one.scenario, place), one.abilities.theta, np.sqrt(one.abilities.variance))
         slopes.append(f"{one.scenario} {float(np.nanmean(one.ability_laws.slope)):.2f}")
+    y = number("value", "Ability", ".2f", zero=False)
     return Chart(
         "Abilities rise with the logarithm of compute",
-        _recipe_panels(law, _recipe(law, recipe), ("Ability", ".2f"), None, len(drawn)),
+        _recipe_panels(law, _recipe(law, recipe), y, len(drawn), has_errors=True),
         (_columns("abilities", rows),),
         "Mean slope over recipes, in standard deviations of ability for each factor of 2.7 in compute: "
         f"{'; '.join(slopes)}.",
@@ -166,36 +179,19 @@ def _lines(
     law: PretrainingLaw, panel: tuple[str, int], flops: FloatArray, curves: tuple[FloatArray, FloatArray, FloatArray]
 ) -> list[Row]:
     """Return the law's line of every recipe with its band: `curves` are value, low and high, (n_recipes, n_points)."""
-    value, low, high = curves
     return [
-        (
-            *panel,
-            recipe,
-            "line",
-            float(flops[k]),
-            float(value[row, k]),
-            float(low[row, k]),
-            float(high[row, k]),
-            "",
-        )
+        (*panel, recipe, "line", float(flops[k]), *(float(one[row, k]) for one in curves), "")
         for row, recipe in enumerate(law.recipes)
-        for k in np.flatnonzero(np.isfinite(value[row])).tolist()
+        for k in np.flatnonzero(np.isfinite(curves[0][row])).tolist()
     ]
 
 
-def _models(law: PretrainingLaw, panel: tuple[str, int], values: FloatArray, errors: FloatArray) -> list[Row]:
+def _models(law: PretrainingLaw, panel: tuple[str, int], values: FloatArray, errors: FloatArray | float) -> list[Row]:
     """Return the finished models' values with their errors, each (n_models,)."""
+    flops, recipes = np.exp(law.log_flops), [law.recipes[k] for k in law.recipe_index.tolist()]
+    numbers = np.array([flops, values, values - errors, values + errors])
     return [
-        (
-            *panel,
-            law.recipes[int(law.recipe_index[k])],
-            "model",
-            float(np.exp(law.log_flops[k])),
-            float(values[k]),
-            float(values[k] - errors[k]),
-            float(values[k] + errors[k]),
-            law.model_ids[k],
-        )
+        (*panel, recipes[k], "model", *numbers[:, k].tolist(), law.model_ids[k])
         for k in np.flatnonzero(law.is_final & np.isfinite(values)).tolist()
     ]
 
@@ -205,105 +201,54 @@ def _columns(name: str, rows: Sequence[Row]) -> Data:
     return Data(name, dict(zip(names, map(list, zip(*rows, strict=True)), strict=True)))
 
 
-def _recipe_panels(
-    law: PretrainingLaw, chosen: str, axis: tuple[str, str], domain: list[float] | None, n_panels: int
-) -> Spec:
+def _recipe_panels(law: PretrainingLaw, chosen: str, y: Spec, n_panels: int, *, has_errors: bool = False) -> Spec:
     """Return a panel a scenario: the chosen recipe in colour with its band and points, the others in grey."""
-    title, form = axis
-    is_ability = domain is None
-    scale: Spec = {"zero": False} if is_ability else {"domain": domain}
-    x = across("flops", FLOPS, form=".0e", scale={"type": "log"}, axis={"tickCount": 3})
-    y = across("value", title, form=form, scale=scale)
-    own = {"filter": "datum.recipe === recipe"}
-    lines, points = ({"filter": f"datum.what === '{what}'"} for what in ("line", "model"))
-    shown = tips(
-        recipe="Recipe",
-        flops=("FLOP", ".2e"),
-        value=(title, form),
-        low=("From", form),
-        high=("To", form),
-    )
+    x, own, title, form = _compute_axis(), "datum.recipe === recipe", y["axis"]["title"], y["axis"]["format"]
+    tip = tips(recipe="Recipe", flops=("FLOP", ".2e"), value=(title, form), low=("From", form), high=("To", form))
     of_model = tips(model_id="Model", flops=("FLOP", ".2e"), value=(title, form))
-    ends = {"x": x, "y": across("low", title, form=form, scale=scale), "y2": {"field": "high"}}
-    grey = {"type": "line", "strokeWidth": 1, "color": "@soft", "opacity": 0.6}
-    parts: list[Spec] = [
-        {"transform": [lines], "mark": grey, "encoding": {"x": x, "y": y, "detail": {"field": "recipe"}}},
-        {"transform": [lines, own], "mark": {"type": "area", "opacity": 0.18, "color": "@main"}, "encoding": ends},
-        {
-            "transform": [lines, own],
-            "mark": {"type": "line", "color": "@main"},
-            "encoding": {"x": x, "y": y, "tooltip": shown},
-        },
+    grey: Spec = {"strokeWidth": 1, "color": "@soft", "opacity": 0.6, "detail": {"field": "recipe"}}
+    parts = [
+        marks("line", x, y, where=IS_LINE, **grey),
+        marks("area", x, span(y), where=(IS_LINE, own), opacity=0.18, color="@main"),
+        marks("line", x, y, tip=tip, where=(IS_LINE, own), color="@main"),
         ruled("x", law.target_flops),
+        *([marks("rule", x, span(y), where=(IS_MODEL, own), color="@ink")] if has_errors else []),
+        marks("point", x, y, tip=of_model, where=(IS_MODEL, own), size=38, opacity=1, color="@ink"),
     ]
-    if is_ability:
-        parts.append({"transform": [points, own], "mark": {"type": "rule", "color": "@ink"}, "encoding": ends})
-    dot = {"type": "point", "size": 38, "opacity": 1, "color": "@ink"}
-    parts.append({"transform": [points, own], "mark": dot, "encoding": {"x": x, "y": y, "tooltip": of_model}})
-    choice: Spec = {"name": "recipe", "value": chosen}
-    if len(law.recipes) > 1:
-        choice["bind"] = {"input": "select", "options": list(law.recipes), "name": "Recipe"}
-    if n_panels == 1:
-        return layers(*parts, height=320, params=[choice])
-    return panels("scenario", "place", *parts, height=170, params=[choice])
+    return panels("scenario", "place", *parts, n=n_panels, height=170, params=menu("recipe", law.recipes, chosen))
+
+
+def _score_axis() -> Spec:
+    return number("value", "Score", ".0%", domain=[0.0, 1.0])
+
+
+def _compute_axis() -> Spec:
+    return number("flops", "Training compute (FLOP)", ".0e", log=True, tickCount=3)
 
 
 def held_out_chart(held_out: HeldOutForecasts, name: str) -> Chart:
     """Draw forecasts of sizes that were held out against what these models scored."""
     table = held_out.table.filter(law=name)
-    held = ["held by its interval" if one else "outside of it" for one in table["is_covered"]]
-    data = Data(
-        "held-out-shown",
-        {
-            **{one: table[one] for one in ("scenario", "recipe", "actual", "score", "low", "high", "beyond")},
-            "held": held,
-        },
-    )
-    x = across("actual", "Score of the model", form=".0%", scale={"zero": False})
-    shade = {
-        "field": "held",
-        "type": "nominal",
-        "scale": {"domain": ["held by its interval", "outside of it"], "range": ["@main", "@other"]},
-        "legend": {"title": None, "orient": "top", "columns": 2},
-    }
-    shown = tips(
-        recipe="Recipe",
-        scenario="Scenario",
-        actual=("Actual", ".1%"),
-        score=("Forecast", ".1%"),
-        low=("From", ".1%"),
-        high=("To", ".1%"),
-        beyond=("Times the largest fitted", ".1f"),
-    )
+    tones = {"held by its interval": "@main", "outside of it": "@other"}
+    inside, outside = tones
+    columns = {one: table[one] for one in ("scenario", "recipe", "actual", "score", "low", "high", "beyond")}
+    data = Data("held-out-shown", {**columns, "held": [inside if one else outside for one in table["is_covered"]]})
+    x, y = score("actual", "Score of the model"), score("score", "Forecast")
+    color = shade("held", tones, columns=2)
+    told = {"actual": "Actual", "score": "Forecast", "low": "From", "high": "To"}
+    of_score = {one: (title, PRECISE) for one, title in told.items()}
+    tip = tips(recipe="Recipe", scenario="Scenario", **of_score, beyond=("Times the largest fitted", ".1f"))
     actual = table["actual"].to_numpy()
-    ends = [float(np.nanmin(actual)), float(np.nanmax(actual))]
-    same = {
-        "data": {"values": [{"actual": end, "score": end} for end in ends]},
-        "mark": {"type": "line", "color": "@muted", "strokeDash": [4, 3], "strokeWidth": 1},
-        "encoding": {"x": x, "y": across("score", "Forecast", form=".0%", scale={"zero": False})},
-    }
-    rule = {
-        "mark": {"type": "rule", "opacity": 0.35},
-        "encoding": {
-            "x": x,
-            "y": across("low", "Forecast", form=".0%", scale={"zero": False}),
-            "y2": {"field": "high"},
-            "color": shade,
-        },
-    }
-    point = {
-        "mark": {"type": "point", "size": 36, "opacity": 0.9},
-        "encoding": {
-            "x": x,
-            "y": across("score", "Forecast", form=".0%", scale={"zero": False}),
-            "color": shade,
-            "tooltip": shown,
-        },
-    }
+    spec = picture(
+        equal(x, y, float(np.nanmin(actual)), float(np.nanmax(actual))),
+        marks("rule", x, span(y), color=color, opacity=0.35),
+        marks("point", x, y, tip=tip, color=color, size=36, opacity=0.9),
+        height=340,
+    )
     n_held, error = int(table["is_covered"].sum()), float(table["error"].abs().mean() or 0.0)  # type: ignore[arg-type]
     return Chart(
         f"Forecasts by the {LAW_WORDS.get(name, name)} were {100.0 * error:.1f} points off on average",
-        layers(same, rule, point, height=340),
+        spec,
         (data,),
         f"{plural(table.height, 'forecast')} of sizes held out; {n_held} of the {level_words(held_out.level)} "
         f"intervals held the score. Mean distance {100.0 * error:.1f} points.",
@@ -327,12 +272,12 @@ def decision_chart(decisions: pl.DataFrame) -> Chart:
     if decisions.is_empty():
         raise ParameterError("a figure of decisions needs at least one row, got none.")
     means = mean_decisions(decisions).sort("law", "share")
-    names = means["law"].unique(maintain_order=True).to_list()
+    laws = [LAW_WORDS.get(name, name) for name in means["law"]]
     error = means["standard_error"].fill_nan(0.0)
-    shown_data = Data(
+    data = Data(
         "decisions-shown",
         {
-            "law": [LAW_WORDS.get(name, name) for name in means["law"]],
+            "law": laws,
             "share": means["share"],
             "accuracy": means["mean"],
             "low": (means["mean"] - error).clip(0.0, 1.0),
@@ -340,37 +285,17 @@ def decision_chart(decisions: pl.DataFrame) -> Chart:
             "n": means["n"],
         },
     )
-    x = across("share", "Share of the largest run's compute", form=".0%", scale={"type": "log", "padding": 16})
-    y = across("accuracy", "Right decisions", form=".0%", scale={"domain": [0.0, 1.0]})
-    shade = {
-        "field": "law",
-        "type": "nominal",
-        "scale": colours([LAW_WORDS.get(name, name) for name in names]),
-        "legend": {"title": None, "orient": "top", "columns": 3},
-    }
-    shown = tips(
-        law="Law",
-        share=("Share of compute", ".1%"),
-        accuracy=("Right decisions", ".1%"),
-        n=("Scenarios", "d"),
-    )
-    parts = [
+    x = number("share", "Share of the largest run's compute", ".0%", log=True, scale={"padding": 16})
+    y = number("accuracy", "Right decisions", ".0%", domain=[0.0, 1.0])
+    color = shade("law", list(dict.fromkeys(laws)), columns=3)
+    tip = tips(law="Law", share=("Share of compute", ".1%"), accuracy=("Right decisions", ".1%"), n=("Scenarios", "d"))
+    spec = picture(
         ruled("y", 0.5),
-        {"mark": {"type": "line"}, "encoding": {"x": x, "y": y, "color": shade}},
-        {
-            "mark": {"type": "rule"},
-            "encoding": {
-                "x": x,
-                "color": shade,
-                "y": across("low", "Right decisions", form=".0%"),
-                "y2": {"field": "high"},
-            },
-        },
-        {
-            "mark": {"type": "point", "size": 60, "opacity": 1},
-            "encoding": {"x": x, "color": shade, "y": y, "tooltip": shown},
-        },
-    ]
+        marks("line", x, y, color=color),
+        marks("rule", x, span(y), color=color),
+        marks("point", x, y, tip=tip, color=color, size=60, opacity=1),
+        height=280,
+    )
     words = "; ".join(
         f"{law} with {share:.0%} of the compute: {mean:.0%}"
         for law, share, mean in means.select("law", "share", "mean").rows()
@@ -379,8 +304,8 @@ def decision_chart(decisions: pl.DataFrame) -> Chart:
     return Chart(
         f"The {LAW_WORDS.get(first, first)} puts two recipes in the right order in up to {percent(share, 0)} of the "
         "cases",
-        layers(*parts, height=280),
-        (shown_data,),
+        spec,
+        (data,),
         f"Right decisions, mean over scenarios: {words}.",
         note="A point is the mean over scenarios, its bar a standard error up and down over them. On the dashed line, "
         "a coin would do as well.",
@@ -404,21 +329,16 @@ def laws_chart(law: PretrainingLaw, recipe: str = "", *, scenarios: Sequence[str
             curves = (curve.score, curve.low, curve.high)
             of_recipe = _lines(law, (one.scenario, place), flops, curves)
             rows += [(*row[:2], LAW_WORDS.get(name, name), *row[3:]) for row in of_recipe if row[2] == recipe]
-        observed = one.scores.observed
-        of_models = _models(law, (one.scenario, place), observed, np.full(observed.shape, np.nan))
-        rows += [row for row in of_models if row[2] == recipe]
+        rows += [row for row in _models(law, (one.scenario, place), one.scores.observed, np.nan) if row[2] == recipe]
     names = [LAW_WORDS.get(name, name) for name in law.names]
-    legend = {"title": None, "orient": "top", "columns": 3, "labelLimit": 230, "symbolOpacity": 1}
-    shade = {"field": "recipe", "type": "nominal", "scale": colours(names), "legend": legend}
-    x = across("flops", FLOPS, form=".0e", scale={"type": "log"}, axis={"tickCount": 3})
-    y = across("value", "Score", form=".0%", scale={"domain": [0.0, 1.0]})
-    lines, models = ({"filter": f"datum.what === '{what}'"} for what in ("line", "model"))
-    parts = [
-        marked("area", {"x": x, **ends(y), "color": shade}, lines, opacity=0.15),
-        marked("line", {"x": x, "y": y, "color": shade}, lines),
+    color = shade("recipe", names, columns=3, labelLimit=230, symbolOpacity=1)
+    x, y = _compute_axis(), _score_axis()
+    parts = (
+        marks("area", x, span(y), where=IS_LINE, color=color, opacity=0.15),
+        marks("line", x, y, where=IS_LINE, color=color),
         ruled("x", law.target_flops),
-        marked("point", {"x": x, "y": y}, models, color="@ink", opacity=1),
-    ]
+        marks("point", x, y, where=IS_MODEL, color="@ink", opacity=1),
+    )
     told = []
     for name in law.names:
         known = [law.forecast(one.scenario, name).score[number, 0] for one in drawn if name in one.fitted]
@@ -468,11 +388,11 @@ def item_curves_chart(law: PretrainingLaw, responses: ResponseMatrix, item_ids: 
             values = ([item_ids[place]] * n, [place] * n, [what] * n, along.tolist(), up.tolist())
             for name, own in zip(names, values, strict=True):
                 columns[name] += own
-    across_x, up = across("ability", "Ability"), across("response", "Response", form="%", scale={"domain": [0.0, 1.0]})
-    parts = [
-        marked(kind, {"x": across_x, "y": up}, {"filter": f"datum.what === '{what}'"}, color=colour)
-        for kind, what, colour in (("point", "model", "@soft"), ("line", "curve", "@main"))
-    ]
+    x, y = number("ability", "Ability"), number("response", "Response", "%", domain=[0.0, 1.0])
+    parts = (
+        marks("point", x, y, where="datum.what === 'model'", color="@soft"),
+        marks("line", x, y, where="datum.what === 'curve'", color="@main"),
+    )
     words = (
         f"Responses to these items are {points(float(np.nanmean(np.concatenate(gaps))))} from their curves, on average"
     )

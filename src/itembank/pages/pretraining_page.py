@@ -6,8 +6,7 @@ import numpy as np
 import polars as pl
 
 from itembank.errors import shown
-from itembank.pages.blocks import Answer, Answers, Block, Caution, Chart, Column, Data, Section, Table, Text
-from itembank.pages.common import Pair, columns_of, plural
+from itembank.pages.blocks import Answer, Answers, Block, Caution, Column, Section, Table, Text
 from itembank.pages.pretraining_charts import (
     LAW_WORDS,
     ability_chart,
@@ -17,7 +16,7 @@ from itembank.pages.pretraining_charts import (
     held_out_chart,
 )
 from itembank.pages.render import Page
-from itembank.pages.theme import compute, count, interval_words, level_words, percent, points
+from itembank.pages.theme import compute, count, interval_words, level_words, percent, plural, points
 from itembank.scaling.pretraining.law_results import HeldOutForecasts, PretrainingLaw
 
 MOST_ANSWERS = 3
@@ -40,12 +39,40 @@ def pretraining_page(law: PretrainingLaw, *, name: str = "", title: str = "", co
     name = name or law.best
     rows = law.rows()
     leading = _leading(law, name, rows)
+    found: list[Block] = []
+    worth = _worth(law, name)
+    if worth is None:
+        found.append(Caution("No sizes were held out: nobody knows how good these forecasts are."))
+    elif worth["coverage"] < law.level - TOO_NARROW:
+        found.append(
+            Caution(
+                f"Intervals that claim {level_words(law.level)} held only {percent(worth['coverage'])} of the sizes "
+                f"held out; those of the forecasts are therefore {worth['widening']:.1f} times as wide as the law says."
+            )
+        )
+    by_hand = law.closer_by_hand(name)
+    found += [Caution(f"The {by_hand}")] if by_hand else []
+    doubtful = [f"{row['recipe']} on {row['scenario']}" for row in rows if row["law"] == name and row["note"]]
+    if doubtful:
+        found.append(
+            Caution(
+                f"{plural(len(doubtful), 'forecast')} are doubtful: {shown(doubtful)}. The table says why, under Note."
+            )
+        )
+    found += [Text(law.message)] if law.message else []
     return Page(
         title=title or f"Scores at {compute(law.target_flops)}",
         kind="Pre-training forecast",
-        lead=(*_lead(law, name, leading), *_cautions(law, name, rows)),
+        lead=(*_lead(law, name, leading), *found),
         sections=tuple(_sections(law, name, rows)),
-        provenance=_provenance(law, name),
+        provenance=(
+            ("Law shown", LAW_WORDS.get(name, name)),
+            ("Laws fitted", ", ".join(LAW_WORDS.get(one, one) for one in law.names)),
+            ("Models", f"{count(len(law.model_ids))}, of them {count(int(law.is_final.sum()))} finished"),
+            ("Recipes and scenarios", f"{len(law.recipes)} and {len(law.scenarios)}"),
+            ("Target", compute(law.target_flops)),
+            ("Level", level_words(law.level)),
+        ),
         command=command,
     )
 
@@ -100,31 +127,6 @@ def _worth(law: PretrainingLaw, name: str) -> dict[str, Any] | None:
     return next((row for row in law.comparison() if row["law"] == name), None)
 
 
-def _cautions(law: PretrainingLaw, name: str, rows: Rows) -> list[Block]:
-    found: list[Block] = []
-    worth = _worth(law, name)
-    if worth is None:
-        found.append(Caution("No sizes were held out: nobody knows how good these forecasts are."))
-    elif worth["coverage"] < law.level - TOO_NARROW:
-        found.append(
-            Caution(
-                f"Intervals that claim {level_words(law.level)} held only {percent(worth['coverage'])} of the sizes "
-                f"held out; those of the forecasts are therefore {worth['widening']:.1f} times as wide as the law says."
-            )
-        )
-    by_hand = law.closer_by_hand(name)
-    found += [Caution(f"The {by_hand}")] if by_hand else []
-    doubtful = [f"{row['recipe']} on {row['scenario']}" for row in rows if row["law"] == name and row["note"]]
-    if doubtful:
-        found.append(
-            Caution(
-                f"{plural(len(doubtful), 'forecast')} are doubtful: {shown(doubtful)}. The table says why, under Note."
-            )
-        )
-    found += [Text(law.message)] if law.message else []
-    return found
-
-
 def _sections(law: PretrainingLaw, name: str, rows: Rows) -> list[Section]:
     drawn = [one for one in law.scenarios if one.fitted]
     made = []
@@ -142,7 +144,21 @@ def _sections(law: PretrainingLaw, name: str, rows: Rows) -> list[Section]:
         made.append(Section("Sizes held out", tuple(blocks), lead))
         if len(law.recipes) > 1:
             words = "How often the order of two recipes, forecast from smaller runs, was that of the largest runs."
-            made.append(Section("Decisions", _decisions(held_out), words))
+            table = held_out.decisions()
+            columns = (
+                Column("scenario", "Scenario", has_menu=True),
+                Column("law", "Law", has_menu=True),
+                Column("share_of_target", "Share of the compute", "percent"),
+                Column("decision_accuracy", "Right decisions", "percent"),
+                Column("n_recipes", "Recipes", "count"),
+            )
+            made.append(
+                Section(
+                    "Decisions",
+                    (decision_chart(table), Table.of("Decisions by scenario", "decisions", table, columns)),
+                    words,
+                )
+            )
     if any("irsl" in one.fitted for one in drawn):
         words = (
             "The item response law is a line of ability in the logarithm of compute; items turn ability into scores."
@@ -159,32 +175,29 @@ def _forecasts(law: PretrainingLaw, rows: Rows) -> Table:
         Column("score", "Score", "percent"),
         Column("low", f"{level_words(law.level)} from", "percent"),
         Column("high", "to", "percent"),
-        Column("beyond", "Beyond", "number", digits=1, explanation="Compute over that of the recipe's largest run"),
+        Column("beyond", "Beyond", "number", 1, "Compute over that of the recipe's largest run"),
         Column("n_sizes", "Sizes", "count", explanation="Finished models of the recipe"),
-        Column("residual", "Residual (points)", "number", explanation="Root mean square at the sizes fitted"),
+        Column("residual", "Residual (points)", "number", 1, "Root mean square at the sizes fitted"),
         Column("note", "Note"),
     )
-    values = columns_of(rows, columns)
-    values["residual"] = [100.0 * value for value in values["residual"]]
-    return Table(f"Forecasts at {compute(law.target_flops)}", Data("forecasts", values), columns)
+    rows = [row | {"residual": 100.0 * row["residual"]} for row in rows]
+    return Table.of(f"Forecasts at {compute(law.target_flops)}", "forecasts", rows, columns)
 
 
 def _comparison(law: PretrainingLaw) -> Table:
     columns = (
         Column("law", "Law"),
-        Column("mean_absolute_error", "Mean error (points)", "number", digits=2),
-        Column("mean_error", "Bias (points)", "number", digits=2, explanation="Negative: forecasts were too low"),
-        Column("coverage", "Held", "percent", explanation="Share of intervals that held the score, before widening"),
-        Column("width", "Width (points)", "number", explanation="Mean width of the intervals before widening"),
-        Column("widening", "Widened by", "number", digits=2, explanation="Factor on the intervals of forecasts"),
+        Column("mean_absolute_error", "Mean error (points)", "number", 2),
+        Column("mean_error", "Bias (points)", "number", 2, "Negative: forecasts were too low"),
+        Column("coverage", "Held", "percent", 1, "Share of intervals that held the score, before widening"),
+        Column("width", "Width (points)", "number", 1, "Mean width of the intervals before widening"),
+        Column("widening", "Widened by", "number", 2, "Factor on the intervals of forecasts"),
         Column("decision_accuracy", "Right decisions", "percent"),
         Column("n_forecasts", "Forecasts", "count"),
     )
-    rows = law.comparison()
-    values = columns_of(rows, columns)
-    for name in ("mean_absolute_error", "mean_error", "width"):
-        values[name] = [100.0 * value for value in values[name]]
-    return Table("What laws were worth on the sizes held out", Data("laws", values), columns)
+    in_points = ("mean_absolute_error", "mean_error", "width")
+    rows = [row | {name: 100.0 * row[name] for name in in_points} for row in law.comparison()]
+    return Table.of("What laws were worth on the sizes held out", "laws", rows, columns)
 
 
 def _held_out(held_out: HeldOutForecasts) -> Table:
@@ -192,7 +205,7 @@ def _held_out(held_out: HeldOutForecasts) -> Table:
         Column("scenario", "Scenario", has_menu=True),
         Column("recipe", "Recipe", has_menu=True),
         Column("law", "Law", has_menu=True),
-        Column("beyond", "Beyond", "number", digits=1, explanation="Compute of the forecast over the largest fitted"),
+        Column("beyond", "Beyond", "number", 1, "Compute of the forecast over the largest fitted"),
         Column("score", "Forecast", "percent"),
         Column("low", "from", "percent"),
         Column("high", "to", "percent"),
@@ -200,31 +213,5 @@ def _held_out(held_out: HeldOutForecasts) -> Table:
         Column("error", "Error (points)", "number"),
         Column("is_covered", "Held", "flag", has_menu=True),
     )
-    table = held_out.table.with_columns(pl.col("error") * 100.0)
-    return Table(
-        "Every forecast of a size held out", Data("held-out", {one.name: table[one.name] for one in columns}), columns
-    )
-
-
-def _decisions(held_out: HeldOutForecasts) -> tuple[Chart | Table, ...]:
-    table = held_out.decisions()
-    columns = (
-        Column("scenario", "Scenario", has_menu=True),
-        Column("law", "Law", has_menu=True),
-        Column("share_of_target", "Share of the compute", "percent"),
-        Column("decision_accuracy", "Right decisions", "percent"),
-        Column("n_recipes", "Recipes", "count"),
-    )
-    data = Data("decisions", {one.name: table[one.name] for one in columns})
-    return (decision_chart(table), Table("Decisions by scenario", data, columns))
-
-
-def _provenance(law: PretrainingLaw, name: str) -> tuple[Pair, ...]:
-    return (
-        ("Law shown", LAW_WORDS.get(name, name)),
-        ("Laws fitted", ", ".join(LAW_WORDS.get(one, one) for one in law.names)),
-        ("Models", f"{count(len(law.model_ids))}, of them {count(int(law.is_final.sum()))} finished"),
-        ("Recipes and scenarios", f"{len(law.recipes)} and {len(law.scenarios)}"),
-        ("Target", compute(law.target_flops)),
-        ("Level", level_words(law.level)),
-    )
+    rows = held_out.table.with_columns(pl.col("error") * 100.0)
+    return Table.of("Every forecast of a size held out", "held-out", rows, columns)

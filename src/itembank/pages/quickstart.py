@@ -21,11 +21,13 @@ from itembank.errors import DataWarning, MissingDependencyError, ParameterError,
 from itembank.estimation.estimate import estimate
 from itembank.estimation.estimates import ScoreEstimates
 from itembank.files.atomic import adding_to_folder
-from itembank.numerics.arrays import BoolArray, FloatArray
+from itembank.numerics.arrays import FloatArray
 from itembank.numerics.random import as_generator
-from itembank.pages.blocks import Chart
-from itembank.pages.theme import count, points
-from itembank.pages.truth_charts import PredictionPanel, predicted_against_true_chart
+from itembank.pages.blocks import Answer, Answers, Chart, Column, Data, Facts, Section, Table, Text, bank_provenance
+from itembank.pages.grammar import PRECISE, tips
+from itembank.pages.render import Page
+from itembank.pages.theme import ATYPICAL_WORDS, count, level_words, percent, plural, points
+from itembank.pages.truth_charts import PredictionPanel, against_truth, predicted_against_true_chart
 from itembank.planning.select import select
 from itembank.progress import ProgressCallback, silent
 from itembank.readers.builtin import load_builtin
@@ -56,6 +58,9 @@ STRATEGIES = (
 )
 DEFAULT = STRATEGIES[-1]
 """Its items and estimates are those that the folder is about."""
+BY_CHANCE = STRATEGIES[0]
+"""What everybody can do without a bank."""
+SHOWN = (BY_CHANCE, DEFAULT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +210,10 @@ def _check_folder(folder: Path) -> None:
 
 def _run_round(responses: ResponseMatrix, n_items: int, rng: np.random.Generator) -> Round:
     """Split, calibrate, select, estimate."""
-    is_held_out = _held_out_runs(responses, rng)
+    runs = responses.models["mixture"] + "/" + responses.models["size"]
+    names = runs.unique(maintain_order=True)
+    chosen = rng.permutation(len(names))[: round(HELD_OUT_SHARE * len(names))]
+    is_held_out = runs.is_in(names.gather(chosen).implode()).to_numpy()
     held_out, past = (responses.take(models=np.flatnonzero(one)) for one in (is_held_out, ~is_held_out))
     with warnings.catch_warnings():  # late checkpoints of one run answer alike, as they should
         warnings.filterwarnings("ignore", ".* models answer like another one", DataWarning)
@@ -221,17 +229,6 @@ def _run_round(responses: ResponseMatrix, n_items: int, rng: np.random.Generator
         )
     true = bank.targets.with_overall(bank.targets.scenario_means(held_out.responses))
     return Round(bank, held_out, true, selections, estimates)
-
-
-def _held_out_runs(responses: ResponseMatrix, rng: np.random.Generator) -> BoolArray:
-    """Say which models are held out: those of a quarter of the training runs.
-
-    Checkpoints of one run are much alike: with some of them in the bank, the others would be no new models.
-    """
-    runs = responses.models["mixture"] + "/" + responses.models["size"]
-    names = runs.unique(maintain_order=True)
-    chosen = rng.permutation(len(names))[: round(HELD_OUT_SHARE * len(names))]
-    return runs.is_in(names.gather(chosen).implode()).to_numpy()
 
 
 def _spec(responses: ResponseMatrix) -> Variational:
@@ -284,15 +281,15 @@ def _write(folder: Path, rounds: Sequence[Round]) -> tuple[dict[str, Path], tupl
         write_responses(first.held_out.take(items=chosen), files["responses"])
         _estimate_table(first).write_csv(files["estimates"])
         try:
-            files["figure"] = _chart(rounds).save(new / "predicted-against-true.png")
+            files["figure"] = _figure(rounds).save(new / "predicted-against-true.png")
         except MissingDependencyError as error:
             left_out = (f"The figure was left out: {error}",)
     return {name: folder / path.name for name, path in files.items()}, left_out
 
 
-def _chart(rounds: Sequence[Round]) -> Chart:
+def _figure(rounds: Sequence[Round]) -> Chart:
     """Draw estimates of all repeats by chance and by the default."""
-    chance, *_, ours = _panels(rounds)
+    chance, ours = (_panel(rounds, strategy) for strategy in SHOWN)
     n_items, n_total = rounds[0].selections[DEFAULT.selection].n_items, rounds[0].bank.n_items
     title = (
         f"{count(n_items)} of {count(n_total)} items give the full score to {points(ours.error)} on average, where "
@@ -312,16 +309,152 @@ def _estimate_table(one: Round) -> pl.DataFrame:
     return combined.select(*first, *(name for name in combined.columns if name not in first))
 
 
-def _panels(rounds: Sequence[Round]) -> list[PredictionPanel]:
-    """Estimated and true overall scores of each strategy, in some of the repeats."""
-    column = rounds[0].estimates[0].targets.index(OVERALL)
+def _panel(rounds: Sequence[Round], strategy: Strategy) -> PredictionPanel:
+    """Estimated and true overall scores by a strategy, in some of the repeats."""
+    k, column = STRATEGIES.index(strategy), rounds[0].estimates[0].targets.index(OVERALL)
+    found = [one.estimates[k] for one in rounds]
     true = np.concatenate([one.true[:, column] for one in rounds])
-    result = []
-    for k, strategy in enumerate(STRATEGIES):
-        found = [one.estimates[k] for one in rounds]
-        value, low, high = (
-            np.concatenate([getattr(one, name)[:, column] for one in found]) for name in ("value", "low", "high")
+    value, low, high = (
+        np.concatenate([getattr(one, name)[:, column] for one in found]) for name in ("value", "low", "high")
+    )
+    flagged = np.concatenate([one.typicality.is_flagged for one in found])
+    return PredictionPanel(strategy.name, true, value, low, high, flagged)
+
+
+def quickstart_page(result: QuickstartResult, *, title: str = "", command: str = "") -> Page:
+    """Return the page of what `run_quickstart` found.
+
+    Examples
+    --------
+    >>> quickstart_page(run_quickstart("quickstart", rng=0)).save("report.html")  # doctest: +SKIP
+    """
+    first, flagged = result.first, result.flagged
+    n_items, n_total = first.selections[DEFAULT.selection].n_items, count(first.bank.n_items)
+    chance, ours = (next(one for one in result.errors if one.strategy == strategy) for strategy in SHOWN)
+    by_chance, by_ours = (points(one.mean_absolute_error / 100.0) for one in (chance, ours))
+    answers = [
+        Answer(f"Mean error, {one.strategy.name}", error, words=f"At worst {points(one.worst_error / 100.0)}.")
+        for one, error in ((chance, by_chance), (ours, by_ours))
+    ]
+    level = level_words(ours.level)
+    answers.append(
+        Answer(
+            "True scores inside the intervals",
+            percent(ours.coverage, 0),
+            words=f"Of {level} intervals by {ours.strategy.name}.",
         )
-        flagged = np.concatenate([one.typicality.is_flagged for one in found])
-        result.append(PredictionPanel(strategy.name, true, value, low, high, flagged))
-    return result
+    )
+    repeats = f" Errors are over {result.n_repeats} such splits, the picture is of one." if result.n_repeats > 1 else ""
+    done = (
+        f"{plural(first.held_out.n_models, 'model')} that the bank had never seen were estimated from {n_items} of "
+        f"{n_total} questions, and compared with their full runs. The models are tiny language models of our own; no "
+        f"checkpoint of a held-out training run is in the bank.{repeats}"
+    )
+    if 0 < flagged.n_flagged < flagged.n_models:
+        done += (
+            f" {flagged.n_flagged} of {flagged.n_models} estimates are of models that {ATYPICAL_WORDS}: their mean "
+            f"error is {flagged.flagged:.1f} points, that of the others {flagged.others:.1f}."
+        )
+    bank, selection, responses = (str(result.files[name]) for name in ("bank", "selection", "responses"))
+    following = (
+        ("Look at the bank", f"itembank report {bank} -o bank.html"),
+        ("Look at the estimates", f"itembank estimate {bank} {responses} --selection {selection} --report e.html"),
+        ("Take your own results", "itembank import LOGS -o responses.parquet"),
+    )
+    data = _estimates(result, [by_chance, by_ours])
+    means = f"On average {BY_CHANCE.name} is off by {by_chance}, {DEFAULT.name} by {by_ours}"
+    return Page(
+        title=title or f"{n_items} of {n_total} questions: {by_chance} off by chance, {by_ours} by itembank",
+        kind="Quickstart",
+        lead=(Answers(tuple(answers)), Text(done)),
+        sections=(
+            Section("Estimated against true", (_chart(data, means, level), _models(data))),
+            Section("Four ways to do it", (_strategies(result),)),
+            Section("What to do next", (Facts(following),)),
+        ),
+        provenance=bank_provenance(first.bank),
+        command=command,
+    )
+
+
+def _estimates(result: QuickstartResult, errors: Sequence[str]) -> Data:
+    """One row a model and way that is drawn; the first of each panel draws the line of equality."""
+    drawn = [_panel([result.first], strategy) for strategy in SHOWN]
+    truth, value, low, high = (
+        np.concatenate([getattr(one, name) for one in drawn]) for name in ("true", "estimate", "low", "high")
+    )
+    ends = float(np.nanmin([truth, low])), float(np.nanmax([truth, high]))
+    is_first = np.arange(truth.size) % drawn[0].true.size == 0
+    titles = [f"{one.title.capitalize()}: off by {error}" for one, error in zip(drawn, errors, strict=True)]
+    # in all panels models are flagged whose answers to the default's items are unlike those of past models
+    flagged = result.first.estimates[STRATEGIES.index(DEFAULT)].typicality.is_flagged
+    return Data(
+        "estimates",
+        {
+            "way": [one.title for one in drawn for _ in one.true],
+            "panel": [title for title, one in zip(titles, drawn, strict=True) for _ in one.true],
+            "model": [*result.first.held_out.model_ids] * len(SHOWN),
+            "true": truth,
+            "estimate": value,
+            "low": low,
+            "high": high,
+            "error": value - truth,
+            "is_flagged": np.tile(flagged, len(SHOWN)),
+            "from": [ends[0] if one else None for one in is_first],
+            "to": [ends[1] if one else None for one in is_first],
+        },
+    )
+
+
+def _chart(data: Data, title: str, level: str) -> Chart:
+    """Draw estimates with their intervals against the truth, by chance and by the default."""
+    told = {"true": "True", "estimate": "Estimated", "low": "From", "high": "To"}
+    tip = tips(model="Model", **{name: (words, PRECISE) for name, words in told.items()})
+    domain = [data.columns["from"][0], data.columns["to"][0]]
+    panels = list(dict.fromkeys(data.columns["panel"]))
+    return Chart(
+        title,
+        against_truth(panels, ("True score", "Estimated score"), domain, tip, n_columns=len(SHOWN)),
+        (data,),
+        f"Two pictures of estimated against true scores of {plural(len(data) // len(SHOWN), 'model')}. {title}.",
+        note=f"Dashed: where the estimate is the truth. Bars: {level} intervals. Hollow: {ATYPICAL_WORDS}.",
+    )
+
+
+def _models(data: Data) -> Table:
+    columns = (
+        Column("model", "Model", "id"),
+        Column("way", "Way", has_menu=True),
+        Column("true", "True", "percent"),
+        Column("estimate", "Estimated", "percent"),
+        Column("low", "From", "percent"),
+        Column("high", "To", "percent"),
+        Column("error", "Error", "points", 1, "Estimated less true, in points"),
+        Column("is_flagged", "Unlike past", "flag", explanation=ATYPICAL_WORDS.capitalize(), has_menu=True),
+    )
+    return Table("Held-out models", data, columns, n_shown=10)
+
+
+def _strategies(result: QuickstartResult) -> Table:
+    rows = [
+        {
+            "way": one.strategy.name,
+            "items_by": ", ".join(one.selections_used),
+            "score_by": ", ".join(one.methods_used),
+            "mean": one.mean_absolute_error,
+            "worst": one.worst_error,
+            "order": one.spearman,
+            "coverage": one.coverage,
+        }
+        for one in result.errors
+    ]
+    columns = (
+        Column("way", "Way"),
+        Column("items_by", "Items by"),
+        Column("score_by", "Score by"),
+        Column("mean", "Mean error", "number"),
+        Column("worst", "Worst error", "number"),
+        Column("order", "Rank correlation", "number", 3, "Of estimated and true scores"),
+        Column("coverage", "Inside intervals", "percent", 0, "True scores that lie inside their intervals"),
+    )
+    return Table.of("Errors of the overall score, in points", "strategies", rows, columns)

@@ -4,7 +4,7 @@ import base64
 import hashlib
 import json
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Any
 from itembank.errors import ParameterError, missing_package, visible
 from itembank.files.atomic import check_destination, write_text
 from itembank.pages.blocks import Block, Chart, Column, Data, Section, Table
-from itembank.pages.looks import COLOURS, chart_config, style_variables
-from itembank.pages.plain import plain_columns, plain_spec
-from itembank.pages.runtime import PACKAGES, chart_script, packed
+from itembank.pages.pictures import FORMATS, PACKAGES, chart_script, packed, plain_columns, plain_spec
+from itembank.pages.theme import COLOURS, chart_config, style_variables
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -69,16 +68,34 @@ class Page:
         """
         return page_html(self)
 
+    @property
+    def charts(self) -> tuple[Chart, ...]:
+        """The charts of the page in reading order, each of which can be saved as a picture."""
+        return tuple(one for one in self.blocks() if isinstance(one, Chart))
+
+    def blocks(self) -> Iterator[Block]:
+        """Go through the blocks of the page in reading order."""
+        yield from self.lead
+        for section in self.sections:
+            yield from section.blocks
+
     def save(self, path: str | Path) -> Path:
-        """Write the page, whole or not at all, and return where.
+        """Write the page as HTML, or its first chart as a picture, whole or not at all, and return where.
 
         Raises
         ------
         ParameterError
-            For a name that does not end in .html or .htm.
+            For a name that ends in something else than .html, .htm, .png, .svg or .pdf, and for a picture of a page
+            without charts.
         MissingDependencyError
             Without what the extra 'report' installs.
         """
+        if Path(path).suffix.lower().lstrip(".") in FORMATS:
+            if not self.charts:
+                raise ParameterError(
+                    f"the page {self.title!r} has no chart to save as {Path(path).name!r}: save .html."
+                )
+            return self.charts[0].save(path)
         path = check_page_destination(path)
         write_text(path, self.html())
         return path
@@ -89,13 +106,7 @@ class Page:
 
 
 def check_page_destination(path: str | Path) -> Path:
-    """Return the path of a page that can be written there.
-
-    Raises
-    ------
-    ParameterError
-        For a name that does not end in .html or .htm, or a place where no file can be made.
-    """
+    """Return the path of a page that can be written there."""
     path = Path(path)
     if path.suffix.lower() not in {".html", ".htm"}:
         raise ParameterError(f"a report's file name must end in .html, got {path.name!r}.")
@@ -116,13 +127,23 @@ class Gathered:
         among: list[Any] = self.charts if isinstance(block, Chart) else self.tables
         return next(k for k, one in enumerate(among) if one is block)
 
+    def take(self, data: Data) -> None:
+        """Keep what a chart or a table shows."""
+        if self.data.setdefault(data.name, data) is not data:
+            raise ParameterError(f"every data of a page needs its own name; {data.name!r} came twice.")
+
 
 def page_html(page: Page) -> str:
     """Return a page as one document that needs nothing else."""
     gathered = _gather(page)
     own, library = _asset("page.js"), chart_script() if gathered.charts else ""
     style = style_variables() + _asset("page.css")
-    policy = _policy(style, [own, library] if library else [own])
+    scripts = [own, library] if library else [own]
+    allowed = " ".join(_digest(one) for one in scripts)
+    policy = (
+        f"default-src 'none'; script-src {allowed}; style-src {_digest(style)}; img-src data:; base-uri 'none'; "
+        "form-action 'none'"
+    )
     return (
         _environment()
         .get_template("page.html.j2")
@@ -133,7 +154,38 @@ def page_html(page: Page) -> str:
             style=style,
             script=own,
             library=_packed(library) if library else "",
-            data=_packed(json.dumps(_for_script(gathered), separators=(",", ":"), allow_nan=False)),
+            data=_packed(
+                json.dumps(
+                    {
+                        "data": {name: plain_columns(data.columns) for name, data in gathered.data.items()},
+                        "charts": [_chart(chart, gathered) for chart in gathered.charts],
+                        "tables": [
+                            {
+                                "data": table.data.name,
+                                "caption": table.caption,
+                                "shown": table.n_shown,
+                                "columns": [
+                                    {
+                                        "name": one.name,
+                                        "title": one.title,
+                                        "kind": one.kind,
+                                        "digits": one.digits,
+                                        "menu": one.has_menu,
+                                    }
+                                    for one in table.columns
+                                ],
+                            }
+                            for table in gathered.tables
+                        ],
+                        "looks": [
+                            {"config": chart_config(bool(k)), "colours": {n: c[k] for n, c in COLOURS.items()}}
+                            for k in (0, 1)
+                        ],
+                    },
+                    separators=(",", ":"),
+                    allow_nan=False,
+                )
+            ),
             version=version("itembank"),
         )
     )
@@ -199,15 +251,6 @@ def is_number(column: Column) -> bool:
     return column.kind in {"number", "percent", "points", "count"}
 
 
-def _policy(style: str, scripts: Iterable[str]) -> str:
-    """Return the content security policy: no requests, and scripts and styles by their digest alone."""
-    allowed = " ".join(_digest(one) for one in scripts)
-    return (
-        f"default-src 'none'; script-src {allowed}; style-src {_digest(style)}; img-src data:; base-uri 'none'; "
-        "form-action 'none'"
-    )
-
-
 def _digest(text: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
@@ -226,57 +269,24 @@ def _asset(name: str) -> str:
 
 def _gather(page: Page) -> Gathered:
     gathered = Gathered({}, [], [])
-    for block in _blocks(page):
+    for block in page.blocks():
         _take(block, gathered)
     return gathered
-
-
-def _blocks(page: Page) -> Iterable[Block]:
-    yield from page.lead
-    for section in page.sections:
-        yield from section.blocks
 
 
 def _take(block: Block, gathered: Gathered) -> None:
     if isinstance(block, Chart):
         gathered.charts.append(block)
         for data in block.data:
-            _take_data(data, gathered)
+            gathered.take(data)
         if block.table is not None:
             _take(block.table, gathered)
     elif isinstance(block, Table):
         gathered.tables.append(block)
-        _take_data(block.data, gathered)
-
-
-def _take_data(data: Data, gathered: Gathered) -> None:
-    if gathered.data.setdefault(data.name, data) is not data:
-        raise ParameterError(f"every data of a page needs its own name; {data.name!r} came twice.")
-
-
-def _for_script(gathered: Gathered) -> dict[str, Any]:
-    """Return what the script takes: data by column, charts, tables and looks."""
-    return {
-        "data": {name: plain_columns(data.columns) for name, data in gathered.data.items()},
-        "charts": [_chart(chart, gathered) for chart in gathered.charts],
-        "tables": [_table(table) for table in gathered.tables],
-        "looks": [{"config": chart_config(bool(k)), "colours": {n: c[k] for n, c in COLOURS.items()}} for k in (0, 1)],
-    }
+        gathered.take(block.data)
 
 
 def _chart(chart: Chart, gathered: Gathered) -> dict[str, Any]:
     filtered = None if chart.filters is None else gathered.number_of(chart.filters)
     spec = {"data": {"name": chart.data[0].name}, **chart.spec, "description": chart.alternative}
     return {"spec": plain_spec(spec), "data": [data.name for data in chart.data], "filters": filtered}
-
-
-def _table(table: Table) -> dict[str, Any]:
-    return {
-        "data": table.data.name,
-        "caption": table.caption,
-        "shown": table.n_shown,
-        "columns": [
-            {"name": one.name, "title": one.title, "kind": one.kind, "digits": one.digits, "menu": one.has_menu}
-            for one in table.columns
-        ],
-    }

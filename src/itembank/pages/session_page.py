@@ -1,6 +1,7 @@
-"""The page of an adaptive session: what was learnt from each answer, what it cost, and why it stopped."""
+"""The page of an adaptive session: the estimate after each answer, what each changed and cost, and why it stopped."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -8,29 +9,38 @@ from itembank.bank.banks import Bank
 from itembank.errors import visible
 from itembank.estimation.estimates import ScoreEstimates
 from itembank.estimation.estimator_specs import ESTIMANDS_IN_WORDS, MEANING
+from itembank.irt.bernoulli import probability
 from itembank.numerics.arrays import FloatArray, IntArray
-from itembank.pages.blocks import Answer, Answers, Block, Caution, Facts, Section, Text
-from itembank.pages.common import Pair, bank_provenance, plural, unit_words
-from itembank.pages.given_answers import GivenAnswers, expectation_chart
-from itembank.pages.model_details import typicality_words
-from itembank.pages.past_models import OneModel, PastScores, scenario_blocks, standing_chart
-from itembank.pages.render import Page
-from itembank.pages.score_answers import score_answer
-from itembank.pages.session_steps import (
-    session_steps,
-    steps_chart,
-    steps_data,
-    telling_table,
-    telling_words,
-    wanted_score,
+from itembank.pages.blocks import (
+    Answer,
+    Answers,
+    Block,
+    Caution,
+    Chart,
+    Column,
+    Data,
+    Facts,
+    Pair,
+    Section,
+    Table,
+    Text,
+    bank_provenance,
 )
-from itembank.pages.theme import count, money, points
+from itembank.pages.given_answers import GivenAnswers, expectation_chart
+from itembank.pages.grammar import PRECISE, marks, number, picture, ruled, score, span, tips
+from itembank.pages.model_details import typicality_words
+from itembank.pages.past_models import OneModel, PastScores, scenario_blocks, score_answer, standing_chart
+from itembank.pages.render import Page
+from itembank.pages.theme import count, interval_words, money, percent, plural, points, unit_words
 from itembank.selection.criteria import CRITERIA
-from itembank.sessions.events import Failed
+from itembank.sessions.events import Failed, Told
 from itembank.sessions.session import AdaptiveSession
 from itembank.sessions.session_spec import CUSTOM
 
 KEY = "session"
+MOST_STEPS = 200
+"""Answers after which the score is estimated again; of a longer session, evenly many."""
+NOT_KNOWN = float("nan")
 
 
 def session_page(session: AdaptiveSession, bank: Bank, *, title: str = "", command: str = "") -> Page:
@@ -52,11 +62,14 @@ def session_page(session: AdaptiveSession, bank: Bank, *, title: str = "", comma
     >>> page.save("session.html")  # doctest: +SKIP
     """
     scores = session.estimate().scores
-    model = _model(session, scores)
+    model = OneModel.of(scores, 0, KEY, wanted_score(session))
     items, given, trials = _answers(session)
+    past = PastScores.of(bank)
+    standing = standing_chart(past, model)
+    beside = () if standing is None else (standing,)
     sections = (
         Section("After each answer", tuple(_step_blocks(session))),
-        Section("Beside past models", tuple(_past_blocks(bank, model))),
+        Section("Beside past models", (*beside, *(scenario_blocks(past, model) or ()))),
         Section("Expected and given", tuple(_expected_blocks(bank, items, given, trials, scores))),
         Section("How it was asked", (Facts(tuple(_settings(session, scores))),)),
     )
@@ -68,22 +81,6 @@ def session_page(session: AdaptiveSession, bank: Bank, *, title: str = "", comma
         sections=tuple(one for one in sections if one.blocks),
         provenance=(*bank_provenance(bank), ("Model", session.model_id), ("Method", scores.method)),
         command=command,
-    )
-
-
-def _model(session: AdaptiveSession, scores: ScoreEstimates) -> OneModel:
-    return OneModel(
-        model_id=session.model_id,
-        key=KEY,
-        targets=scores.targets,
-        value=scores.value[0],
-        low=scores.low[0],
-        high=scores.high[0],
-        n_items=tuple(scores.n_items[0].tolist()),
-        n_total=tuple(scores.n_total.tolist()),
-        level=scores.level,
-        is_flagged=bool(scores.typicality.is_flagged[0]),
-        target=wanted_score(session),
     )
 
 
@@ -155,14 +152,6 @@ def _step_blocks(session: AdaptiveSession) -> Iterator[Block]:
     yield telling_table(session, data)
 
 
-def _past_blocks(bank: Bank, model: OneModel) -> Iterator[Block]:
-    past = PastScores.of(bank)
-    chart = standing_chart(past, model)
-    if chart is not None:
-        yield chart
-    yield from scenario_blocks(past, model) or ()
-
-
 def _expected_blocks(
     bank: Bank, items: IntArray, given: FloatArray, trials: FloatArray, scores: ScoreEstimates
 ) -> Iterator[Block]:
@@ -199,3 +188,184 @@ def _settings(session: AdaptiveSession, scores: ScoreEstimates) -> Iterator[Pair
         yield "At most", money(amount, unit_words(unit))
     yield "Interval", MEANING[scores.interval_kind]
     yield "Items left", f"{count(session.n_unasked)} may still be asked"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """Where a session stood after an answer."""
+
+    number: int  # Answers told so far; 0 before the first
+    told: Told | None  # The last of them
+    expected: float  # Of this answer, before it was told; NaN where the state before it was not estimated
+    value: float  # Of the score that the session is about
+    low: float
+    high: float
+    costs: Mapping[str, float]  # So far
+
+    @property
+    def half_width(self) -> float:
+        """Half of the interval's width."""
+        return 0.5 * (self.high - self.low)
+
+
+def wanted_score(session: AdaptiveSession) -> str:
+    """Name of the score that a session is about."""
+    target = session.pool.spec.target
+    return target if isinstance(target, str) else CUSTOM
+
+
+def session_steps(session: AdaptiveSession) -> tuple[Step, ...]:
+    """Estimate the score again after each answer of a session, as it stood then; first before any answer."""
+    places = [place for place, event in enumerate(session.history) if isinstance(event, Told)]
+    shown = np.unique(np.linspace(0, len(places), min(len(places), MOST_STEPS) + 1).round().astype(np.int64))
+    found: list[Step] = []
+    theta: FloatArray = np.zeros(0)
+    for n_told in shown.tolist():
+        events = session.history[: places[n_told - 1] + 1] if n_told else ()
+        then = AdaptiveSession(session.pool, model_id=session.model_id, events=events)
+        made = then.estimate()
+        at = made.scores.targets.index(wanted_score(session))
+        value, low, high = (float(one[0, at]) for one in (made.scores.value, made.scores.low, made.scores.high))
+        step = Step(n_told, None, NOT_KNOWN, value, low, high, dict(then.costs))
+        if events and isinstance(events[-1], Told):
+            is_next = found[-1].number == n_told - 1
+            expected = _expected(session, events[-1].item_id, theta) if is_next else NOT_KNOWN
+            step = replace(step, told=events[-1], expected=expected)
+        found.append(step)
+        theta = made.theta
+    return tuple(found)
+
+
+def _expected(session: AdaptiveSession, item_id: str, theta: FloatArray) -> float:
+    """Find the expected answer to an item at an ability (n_dims,)."""
+    place = np.array([session.pool.positions[item_id]])
+    return float(probability(session.pool.basis.parameters.take(place), theta[None, :])[0, 0])
+
+
+def steps_data(session: AdaptiveSession, steps: tuple[Step, ...]) -> Data:
+    """Return the steps as a table's columns."""
+    told = [step.told for step in steps]
+    ids = ["" if one is None else one.item_id for one in told]
+    scenario = dict(session.pool.item_table.select("item_id", "scenario").iter_rows())
+    before = [None, *steps[:-1]]
+    is_next = [last is not None and last.number == step.number - 1 for last, step in zip(before, steps, strict=True)]
+    moves = [
+        (step.value - last.value, step.half_width - last.half_width)
+        if last is not None and follows
+        else (NOT_KNOWN,) * 2
+        for last, step, follows in zip(before, steps, is_next, strict=True)
+    ]
+    unit = _shown_unit(session)
+    return Data(
+        "steps",
+        {
+            "number": [step.number for step in steps],
+            "item": ids,
+            "scenario": [scenario.get(one, "") for one in ids],
+            "expected": [step.expected for step in steps],
+            "given": [NOT_KNOWN if one is None else one.response for one in told],
+            "estimate": [step.value for step in steps],
+            "low": [step.low for step in steps],
+            "high": [step.high for step in steps],
+            "half_width": [step.half_width for step in steps],
+            "moved": [one[0] for one in moves],
+            "narrowed": [-one[1] for one in moves],
+            "cost": [NOT_KNOWN if unit is None else step.costs.get(unit, 0.0) for step in steps],
+        },
+    )
+
+
+def _shown_unit(session: AdaptiveSession) -> str | None:
+    """Which of the costs that were told stands in the table: money, or else the first."""
+    return next((unit for unit in ("cost_usd", *session.costs) if unit in session.costs), None)
+
+
+def steps_chart(session: AdaptiveSession, data: Data) -> Chart:
+    """Draw the estimate with its interval after each answer."""
+    columns = data.columns
+    tip = tips(
+        number=("Answers", ","),
+        item="Item",
+        given=("Answer", ".0%"),
+        estimate=("Estimate", PRECISE),
+        low=("From", PRECISE),
+        high=("To", PRECISE),
+    )
+    x, y = number("number", "Answers so far", tickCount=8), score("estimate", f"Score: {wanted_score(session)}")
+    decision = session.pool.spec.stopping.decision
+    has_goal = decision is not None and decision.target == wanted_score(session)
+    goal = (
+        ruled("y", float(session.pool.threshold), color="@other", strokeDash=[5, 4], strokeWidth=1.5)
+        if has_goal
+        else ()
+    )
+    last = len(data) - 1
+    title = (
+        f"After {columns['number'][last]:,} answers the interval reaches {points(columns['half_width'][last])} to "
+        f"either side; before the first it was {points(columns['half_width'][0])}"
+    )
+    marked = sorted({0, last // 4, last // 2, 3 * last // 4, last})
+    said = "; ".join(
+        f"after {columns['number'][k]:,}: {percent(columns['estimate'][k])}, "
+        f"{interval_words(columns['low'][k], columns['high'][k])}"
+        for k in marked
+    )
+    level = f"Band: {100.0 * session.pool.spec.stopping.level:g} % interval after each answer."
+    n_told = sum(isinstance(event, Told) for event in session.history)
+    drawn = f" Of {n_told:,} answers, {last:,} are shown, evenly chosen." if n_told > last else ""
+    rules = " Dashed: the threshold that decides." if has_goal else ""
+    spec = picture(
+        marks("area", x, span(y), color="@main", opacity=0.18),
+        goal,
+        marks("line", x, y, color="@main", strokeWidth=2.2),
+        marks("point", x, y, tip=tip, filled=True, color="@main", size=34),
+        height=320,
+    )
+    return Chart(title, spec, (data,), f"{title}. {said}.", note=f"{level}{rules}{drawn}")
+
+
+def telling_table(session: AdaptiveSession, data: Data) -> Table:
+    """List the answers, those first that moved the estimate most."""
+    moved = np.abs(np.nan_to_num(np.asarray(data.columns["moved"], dtype=np.float64)))
+    order = [k for k in np.argsort(-moved, kind="stable").tolist() if data.columns["item"][k]]
+    chosen = Data("telling", {name: [values[k] for k in order] for name, values in data.columns.items()})
+    unit = _shown_unit(session)
+    digits = 0 if unit is None or session.costs[unit] >= 100.0 else 3
+    return Table(
+        "Answers, those first that moved the estimate most",
+        chosen,
+        (
+            Column("number", "Answer", "count"),
+            Column("item", "Item", "id"),
+            Column("scenario", "Scenario", has_menu=True),
+            Column("expected", "Expected", "percent", 0, "What the answers before let expect"),
+            Column("given", "Given", "percent", 0, "100 % is right, 0 % wrong"),
+            Column("moved", "Moved", "points", 2, "Change of the estimate, in points"),
+            Column("narrowed", "Narrowed", "points", 2, "By how much the interval got narrower, to either side"),
+            Column("estimate", "Estimate after", "percent"),
+            Column("half_width", "Half-width", "percent", 2),
+            *(() if unit is None else (Column("cost", f"{unit_words(unit)} so far", "number", digits),)),
+        ),
+        n_shown=15,
+    )
+
+
+def telling_words(data: Data) -> Iterator[str]:
+    """Say which answers told most."""
+    columns = data.columns
+    moved = np.asarray(columns["moved"], dtype=np.float64)
+    known = np.flatnonzero(~np.isnan(moved))
+    if known.size == 0:
+        return
+    far = int(known[np.argmax(np.abs(moved[known]))])
+    yield (
+        f"The answer that moved the estimate most was number {columns['number'][far]:,}, {columns['item'][far]}: "
+        f"expected {percent(columns['expected'][far], 0)}, given {percent(columns['given'][far], 0)}, "
+        f"{points(float(moved[far]), is_signed=True)}."
+    )
+    narrowed = np.asarray(columns["narrowed"], dtype=np.float64)
+    best = int(known[np.argmax(narrowed[known])])
+    yield (
+        f"The one that narrowed the interval most was number {columns['number'][best]:,}, {columns['item'][best]}: "
+        f"by {points(float(narrowed[best]))} to either side."
+    )

@@ -1,19 +1,180 @@
 """Charts of a study: errors by method and size, coverage and width, errors of models, scenarios."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import polars as pl
 
 from itembank.errors import ParameterError, shown
+from itembank.numerics.arrays import FloatArray
 from itembank.pages.blocks import Chart, Column, Data, Table
-from itembank.pages.charts import Spec, layers, tips
-from itembank.pages.panels import across, in_order, panels, ruled
-from itembank.pages.study_numbers import METHOD, OTHERS, BestMethod, StudyNumbers
+from itembank.pages.grammar import (
+    SOLID,
+    Spec,
+    cells,
+    marks,
+    nominal,
+    number,
+    panels,
+    ramp,
+    ruled,
+    score,
+    shade,
+    span,
+    tips,
+    when,
+)
 from itembank.pages.theme import interval_words, level_words, percent
 from itembank.responses.score_names import OVERALL
 from itembank.studies.results import StudyResult
+
+USUAL_SIZE = 100.0
+"""Items that the answer is given for, where the study has them, or the size nearest to them."""
+IN_COLOUR = 6
+"""Methods that pictures of many show in colours of their own."""
+OTHERS = "other methods"
+TWO_ERRORS = 2.0
+METHOD = pl.concat_str("selector", pl.lit(" × "), "estimator")
+SCALED = {"mae": 100.0, "mae_se": 100.0, "bias": 100.0, "p95": 100.0, "worst": 100.0, "half_width": 100.0}
+"""Metrics that are written in points."""
+
+
+@dataclass(frozen=True, slots=True)
+class BestMethod:
+    """Which method erred least on one split at one size, and which others cannot be told from it."""
+
+    split: str
+    method: str
+    error: float  # Mean absolute error over models in points, and its standard error over models
+    error_se: float
+    # Methods whose errors, model by model, differ by less than two standard errors on average; nearest first.
+    tied: tuple[str, ...]
+    next_method: str  # The first that is worse clearly; '' for none
+    next_error: float
+    coverage: float  # Share of its intervals that held the truth; NaN without intervals
+    n_models: int
+
+
+@dataclass(frozen=True, slots=True)
+class StudyNumbers:
+    """A study's tables for one target."""
+
+    summary: pl.DataFrame  # As `StudyResult.summary`, with `method`, and errors and widths in points
+    estimates: pl.DataFrame  # With `method`
+    splits: tuple[str, ...]  # Splits in their order; methods by their mean error over splits and sizes, the best first
+    methods: tuple[str, ...]
+    size: float  # That the answer is given for
+    level: float
+    unit: str  # Of sizes: 'items', or a cost
+
+    @classmethod
+    def of(cls, result: StudyResult, target: str) -> "StudyNumbers":
+        """Take one target of a study."""
+        summary = result.summary.filter(target=target).with_columns(
+            method=METHOD, **{name: scale * pl.col(name) for name, scale in SCALED.items()}
+        )
+        estimates = result.estimates.filter(target=target).with_columns(method=METHOD)
+        sizes = summary["budget"].unique().sort().to_numpy()
+        is_items = not result.budget_unit
+        size = sizes[np.argmin(np.abs(np.log(sizes / USUAL_SIZE)))] if is_items else sizes[sizes.size // 2]
+        return cls(
+            summary,
+            estimates,
+            tuple(summary["split"].unique(maintain_order=True).to_list()),
+            by_relative_error(summary, "method", "split"),
+            float(size),
+            result.level,
+            result.budget_unit or "items",
+        )
+
+    @property
+    def coloured(self) -> tuple[str, ...]:
+        """Methods in colours of their own: all where they are few, else the best ones."""
+        few = len(self.methods) <= IN_COLOUR + 1
+        return self.methods if few else self.methods[:IN_COLOUR]
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether some methods stand in grey."""
+        return len(self.coloured) < len(self.methods)
+
+    def data(self) -> Data:
+        """Return the rows that charts share."""
+        rows = self.summary.sort("budget", maintain_order=True)
+        spread = rows["mae_se"].fill_nan(0.0)
+        cover = rows["coverage_se"].fill_nan(0.0)
+        of_method = {name: place for place, name in enumerate(self.methods)}
+        columns: dict[str, Any] = {
+            "split": rows["split"],
+            "split_place": [self.splits.index(name) for name in rows["split"]],
+            "method": rows["method"],
+            "method_place": [of_method[name] for name in rows["method"]],
+            "shade": [name if name in self.coloured else OTHERS for name in rows["method"]],
+            "size": rows["budget"],
+            "error": rows["mae"],
+            "error_low": (rows["mae"] - spread),
+            "error_high": (rows["mae"] + spread),
+            "p95": rows["p95"],
+            "coverage": rows["coverage"],
+            "coverage_low": (rows["coverage"] - cover).clip(0.0, 1.0),
+            "coverage_high": (rows["coverage"] + cover).clip(0.0, 1.0),
+            "half_width": rows["half_width"],
+            "spearman": rows["spearman"],
+            "n_items": rows["n_items"],
+        }
+        return Data("methods", columns)
+
+    def best(self, split: str) -> BestMethod | None:
+        """Return the best method of a split at the size that counts; None where nothing was estimated."""
+        part = self.estimates.filter(split=split, budget=self.size)
+        by_model = (
+            part.with_columns(error=100.0 * (pl.col("estimate") - pl.col("truth")).abs())
+            .filter(pl.col("error").is_not_nan())
+            .group_by("method", "model_id", maintain_order=True)
+            .agg(pl.col("error").mean())
+            .pivot(on="method", index="model_id", values="error")
+        )
+        errors = {name: by_model[name].cast(pl.Float64).fill_null(np.nan).to_numpy() for name in by_model.columns[1:]}
+        order = sorted(errors, key=lambda name: float(np.nanmean(errors[name])))
+        if not order:
+            return None
+        first, *others = order
+        tied = [name for name in others if not _is_clear(errors[name] - errors[first])]
+        worse = next((name for name in others if name not in tied), "")
+        rows = self.summary.filter(split=split, budget=self.size)
+        error, coverage = dict(zip(rows["method"], rows["mae"], strict=True)), rows.filter(method=first)["coverage"]
+        known = errors[first][np.isfinite(errors[first])]
+        spread = float(known.std(ddof=1) / np.sqrt(known.size)) if known.size > 1 else float("nan")
+        return BestMethod(
+            split=split,
+            method=first,
+            error=error[first],
+            error_se=spread,
+            tied=tuple(tied),
+            next_method=worse,
+            next_error=error.get(worse, float("nan")),
+            coverage=float(coverage[0]),
+            n_models=known.size,
+        )
+
+
+def by_relative_error(table: pl.DataFrame, column: str, panel: str) -> tuple[str, ...]:
+    """Return the names in a column by their error, the best first.
+
+    Errors count against the mean of their panel and budget, so that hard ones do not count for more.
+    """
+    relative = pl.col("mae") / pl.col("mae").mean().over(panel, "budget")
+    means = table.with_columns(relative=relative).group_by(column, maintain_order=True).agg(pl.col("relative").mean())
+    return tuple(means.sort("relative", maintain_order=True, nulls_last=True)[column].to_list())
+
+
+def _is_clear(difference: FloatArray) -> bool:
+    """Whether a mean difference over models is more than two standard errors from nothing."""
+    known = difference[np.isfinite(difference)]
+    return known.size > 1 and bool(known.mean() > TWO_ERRORS * known.std(ddof=1) / np.sqrt(known.size))
+
 
 KINDS = ("error", "rank", "coverage", "width", "spread")
 MOST_SPREAD = 400
@@ -24,7 +185,6 @@ WIDE_RANGE = 8.0
 """Of sizes, from which their axis is logarithmic."""
 MOST_ABOVE = 1.6
 """How far above the largest error of the methods in colour a picture of errors reaches."""
-SPLIT = {"split": "Split"}
 LABELS = 175
 """Pixels that names of methods take at the left of a picture."""
 
@@ -36,125 +196,77 @@ def size_words(numbers: StudyNumbers, size: float) -> str:
 
 def dots_chart(numbers: StudyNumbers, data: Data, best: Sequence[BestMethod]) -> Chart:
     """Draw every method's error at one size, the best on top, a panel a split."""
-    at = [size == numbers.size for size in data.columns["size"]]
-    chosen = _rows(data, at, "methods-at-size")
-    y = in_order("method", "method_place", labelLimit=LABELS - 10)
-    shown = tips(
+    rows = [k for k, size in enumerate(data.columns["size"]) if size == numbers.size]
+    chosen = {name: [values[k] for k in rows] for name, values in data.columns.items()}
+    at = size_words(numbers, numbers.size)
+    x, y = number("error", f"Mean error with {at} (points)"), nominal("method", "method_place", labelLimit=LABELS - 10)
+    tip = tips(
         method="Method",
         split="Split",
         error=("Mean error (points)", ".2f"),
         p95=("Of 20 models, one errs by more than", ".1f"),
     )
-    title = f"Mean error with {size_words(numbers, numbers.size)} (points)"
-    parts = [
-        {
-            "mark": {"type": "rule", "strokeWidth": 2.5, "opacity": 0.5},
-            "encoding": {"y": y, "x": across("error_low", title), "x2": {"field": "error_high"}, "tooltip": shown},
-        },
-        {
-            "mark": {"type": "point", "size": 60, "opacity": 1, "color": "@main"},
-            "encoding": {"y": y, "x": across("error", title), "tooltip": shown},
-        },
-    ]
-    height = 18 * len(numbers.methods)
-    words = " ".join(f"On split {one.split}: {_listed(chosen, one.split)}." for one in best)
+    parts = (
+        marks("rule", span(x, "error_low", "error_high"), y, tip=tip, strokeWidth=2.5, opacity=0.5),
+        marks("point", x, y, tip=tip, size=60, opacity=1, color="@main"),
+    )
+    told = sorted(zip(chosen["error"], chosen["method"], chosen["split"], strict=True), key=lambda row: row[0])
+    words = []
+    for one in best:
+        listed = "; ".join(f"{method} {error:.2f}" for error, method, split in told if split == one.split)
+        words.append(f"On split {one.split}: {listed}.")
     return Chart(
-        f"Mean errors with {size_words(numbers, numbers.size)}, best methods on top",
-        _by_split(numbers, parts, height=height, most=2, labels=LABELS),
-        (chosen,),
-        words,
+        f"Mean errors with {at}, best methods on top",
+        _by_split(numbers, parts, height=18 * len(numbers.methods), most=2, labels=LABELS),
+        (Data("methods-at-size", chosen),),
+        " ".join(words),
         note="A point is the mean distance between estimated and true score over models left out; bars are a standard "
         "error up and down over repeats of the study. Fewer points are better.",
     )
 
 
-def _listed(data: Data, split: str) -> str:
-    rows = [k for k in range(len(data)) if data.columns["split"][k] == split]
-    rows.sort(key=lambda k: data.columns["error"][k])
-    return "; ".join(f"{data.columns['method'][k]} {data.columns['error'][k]:.2f}" for k in rows)
-
-
-def _rows(data: Data, keep: Sequence[bool], name: str) -> Data:
-    """Return some rows under another name."""
-    return Data(
-        name,
-        {
-            one: [value for value, kept in zip(list(values), keep, strict=True) if kept]
-            for one, values in data.columns.items()
-        },
-    )
-
-
 def _by_split(numbers: StudyNumbers, parts: Sequence[Spec], *, height: int, most: int = 3, labels: int = 56) -> Spec:
-    if len(numbers.splits) == 1:
-        return layers(*parts, height=height)
-    n_columns = min(most, len(numbers.splits))
-    return panels("split", "split_place", *parts, height=height, most=n_columns, labels=labels)
+    n = len(numbers.splits)
+    most = min(most, n)
+    return panels("split", "split_place", *parts, n=n, height=height, alone=height, most=most, labels=labels)
 
 
 def size_axis(sizes: Sequence[float], title: str) -> Spec:
     """Return the axis of sizes, with a tick at each."""
     is_wide = len(sizes) > 1 and sizes[-1] >= WIDE_RANGE * sizes[0]
     scale = {"type": "log"} if is_wide else {"zero": False, "padding": 12}
-    return across("size", title, form="~s", scale=scale, axis={"values": list(sizes), "labelOverlap": True})
+    return number("size", title, "~s", scale=scale, values=list(sizes), labelOverlap=True)
 
 
 def shades(coloured: Sequence[str], *, is_cut: bool) -> Spec:
     """Return the colours of methods by the column `shade`: their own for some, grey for the others."""
-    tones = [f"@c{k}" for k in range(len(coloured))] + ["@soft"]
-    names = [*coloured, *([OTHERS] if is_cut else [])]
-    legend = {"title": None, "orient": "top", "columns": 3, "labelLimit": 210, "symbolType": "stroke"}
-    scale = {"domain": names, "range": tones[: len(names)]}
-    return {"field": "shade", "type": "nominal", "scale": scale, "legend": {**legend, "symbolStrokeWidth": 3}}
+    tones = {one: f"@c{k}" for k, one in enumerate(coloured)} | ({OTHERS: "@soft"} if is_cut else {})
+    return shade("shade", tones, columns=3, labelLimit=210, symbolType="stroke", symbolStrokeWidth=3)
 
 
-def curves(
-    x: Spec,
-    y: tuple[str, str, str],
-    shade: Spec,
-    *,
-    band: tuple[str, str] | None = None,
-    scale: Spec | None = None,
-    panel: Mapping[str, str] = SPLIT,
-) -> list[Spec]:
-    """Return a line a method, with standard errors from `band`; `y` is (field, title, format)."""
-    field, title, form = y
-    scale = scale or {"zero": True}
-    faint = {"condition": {"test": f"datum.shade === '{OTHERS}'", "value": 0.45}, "value": 1}
-    shown = tips(method="Method", **panel, size=("Size", "~s"), **{field: (title, form or ".2f")})
-    common = {"x": x, "color": shade, "detail": {"field": "method"}, "opacity": faint}
-    height = across(field, title, form=form, scale=scale)
-    parts: list[Spec] = [
-        {"mark": {"type": "line", "strokeWidth": 2, "clip": True}, "encoding": {**common, "y": height}},
-        {"mark": {"type": "point", "size": 32, "clip": True}, "encoding": {**common, "y": height, "tooltip": shown}},
-    ]
-    if band is not None:
-        ends = {**common, "y": across(band[0], title, form=form, scale=scale), "y2": {"field": band[1]}}
-        parts.insert(0, {"mark": {"type": "rule", "strokeWidth": 1.2, "clip": True}, "encoding": ends})
+def curves(x: Spec, y: Spec, color: Spec, bars: str = "", *, panel: str = "") -> list[Spec]:
+    """Return a line a method; `bars` is the field whose '_low' and '_high' are standard errors up and down.
+
+    `panel` is what its names are called where pictures stand beside each other, by default 'Split'.
+    """
+    where = {"panel": panel} if panel else {"split": "Split"}
+    of_value = (y["axis"]["title"], y["axis"].get("format", ".2f"))
+    tip = tips(method="Method", **where, size=("Size", "~s"), **{y["field"]: of_value})
+    faint = when(f"datum.shade === '{OTHERS}'", 0.45, 1)
+    look: Spec = {"color": color, "detail": {"field": "method"}, "opacity": faint, "clip": True}
+    parts = [marks("line", x, y, strokeWidth=2, **look), marks("point", x, y, tip=tip, size=32, **look)]
+    if bars:
+        parts.insert(0, marks("rule", x, span(y, f"{bars}_low", f"{bars}_high"), strokeWidth=1.2, **look))
     return parts
 
 
 def errors_up_to(errors: Data) -> tuple[Spec, str]:
     """Return the scale of errors, cut where methods in grey would squeeze the others, and words on that."""
-    values = [value for value in errors.columns["error"] if np.isfinite(value)]
-    shown = [
-        value
-        for value, shade in zip(errors.columns["error"], errors.columns["shade"], strict=True)
-        if shade != OTHERS and np.isfinite(value)
-    ]
-    top = MOST_ABOVE * max(shown, default=0.0)
-    if not top or max(values) <= top:
+    known = [row for row in zip(errors.columns["error"], errors.columns["shade"], strict=True) if np.isfinite(row[0])]
+    top = MOST_ABOVE * max((value for value, tone in known if tone != OTHERS), default=0.0)
+    if not top or max(value for value, _ in known) <= top:
         return {"zero": True}, ""
     return {"domain": [0.0, top]}, f" Errors above {top:.0f} points are not drawn; the table has them."
-
-
-def _curves(
-    numbers: StudyNumbers, field: str, title: str, form: str = "", band: tuple[str, str] | None = None, **scale: object
-) -> list[Spec]:
-    words = "Items asked" if numbers.unit == "items" else f"Spent ({numbers.unit})"
-    sizes = numbers.summary["budget"].unique().sort().to_list()
-    shade = shades(numbers.coloured, is_cut=numbers.is_cut)
-    return curves(size_axis(sizes, words), (field, title, form), shade, band=band, scale=scale)
 
 
 def grey_note(n_coloured: int, n_methods: int) -> str:
@@ -167,35 +279,37 @@ def grey_note(n_coloured: int, n_methods: int) -> str:
     )
 
 
-def _grey_note(numbers: StudyNumbers) -> str:
-    return grey_note(len(numbers.coloured), len(numbers.methods))
+def _curves(numbers: StudyNumbers, y: Spec, height: int, bars: str = "", *under: Spec) -> tuple[Spec, str]:
+    """Return a panel a split of lines over sizes, and what their note says of methods in grey."""
+    words = "Items asked" if numbers.unit == "items" else f"Spent ({numbers.unit})"
+    x = size_axis(numbers.summary["budget"].unique().sort().to_list(), words)
+    parts = curves(x, y, shades(numbers.coloured, is_cut=numbers.is_cut), bars)
+    spec = _by_split(numbers, (*under, *parts), height=height)
+    return spec, grey_note(len(numbers.coloured), len(numbers.methods))
 
 
 def error_chart(numbers: StudyNumbers, data: Data, best: Sequence[BestMethod]) -> Chart:
     """Draw errors against the number of items."""
     scale, cut = errors_up_to(data)
-    parts = _curves(numbers, "error", "Mean error (points)", band=("error_low", "error_high"), **scale)
+    spec, grey = _curves(numbers, number("error", "Mean error (points)", scale=scale), 280, "error")
     first = best[0]
     own = numbers.summary.filter(split=first.split, method=first.method).sort("budget")
+    errors, sizes = own["mae"].to_list(), own["budget"].to_list()
     steps = ", ".join(
-        f"{error:.2f} with {size_words(numbers, size)}" for error, size in own.select("mae", "budget").rows()
+        f"{error:.2f} with {size_words(numbers, size)}" for error, size in zip(errors, sizes, strict=True)
+    )
+    title = (
+        f"From {sizes[0]:g} to {size_words(numbers, sizes[-1])}, the error of {first.method} goes from "
+        f"{errors[0]:.1f} to {errors[-1]:.1f} points on split {first.split}"
+        if len(sizes) > 1
+        else f"{first.method} errs by {errors[0]:.1f} points with {size_words(numbers, sizes[0])}"
     )
     return Chart(
-        _falls(numbers, first, own),
-        _by_split(numbers, parts, height=280),
+        title,
+        spec,
         (data,),
         f"Mean error of {first.method} on {first.split}, in points: {steps}.",
-        note=f"Bars are a standard error up and down over repeats.{_grey_note(numbers)}{cut}",
-    )
-
-
-def _falls(numbers: StudyNumbers, best: BestMethod, own: pl.DataFrame) -> str:
-    errors, sizes = own["mae"].to_list(), own["budget"].to_list()
-    if len(sizes) < 2:
-        return f"{best.method} errs by {errors[0]:.1f} points with {size_words(numbers, sizes[0])}"
-    return (
-        f"From {sizes[0]:g} to {size_words(numbers, sizes[-1])}, the error of {best.method} goes from {errors[0]:.1f} "
-        f"to {errors[-1]:.1f} points on split {best.split}"
+        note=f"Bars are a standard error up and down over repeats.{grey}{cut}",
     )
 
 
@@ -204,81 +318,72 @@ def coverage_chart(numbers: StudyNumbers, data: Data, best: Sequence[BestMethod]
     known = numbers.summary["coverage"].to_numpy()
     lowest = min(float(np.nanmin(known)), numbers.level)
     floor = max(0.0, np.floor(20.0 * (lowest - 0.03)) / 20.0)
-    band = ("coverage_low", "coverage_high")
-    parts = _curves(numbers, "coverage", "Intervals that held the truth", ".0%", band, domain=[floor, 1.0], zero=False)
+    y = number("coverage", "Intervals that held the truth", ".0%", domain=[floor, 1.0], zero=False)
+    spec, grey = _curves(numbers, y, 230, "coverage", ruled("y", numbers.level))
     level = level_words(numbers.level)
     words = "; ".join(
         f"{one.method} on split {one.split}: {percent(one.coverage)}" for one in best if np.isfinite(one.coverage)
     )
     return Chart(
         f"{level} intervals held the truth in {interval_words(np.nanmin(known), np.nanmax(known), 0)} of the cases",
-        _by_split(numbers, [ruled("y", numbers.level), *parts], height=230),
+        spec,
         (data,),
         f"Claimed: {level}. Held with {size_words(numbers, numbers.size)}: {words}.",
-        note=f"The dashed line is what intervals claim, {level}. Below it, they are too narrow.{_grey_note(numbers)}",
+        note=f"The dashed line is what intervals claim, {level}. Below it, they are too narrow.{grey}",
     )
 
 
 def width_chart(numbers: StudyNumbers, data: Data, best: Sequence[BestMethod]) -> Chart:
     """Draw half the width of the intervals."""
-    parts = _curves(numbers, "half_width", "Half-width (points)", zero=True)
-    own = numbers.summary.filter(split=best[0].split, method=best[0].method).sort("budget")
+    spec, grey = _curves(numbers, number("half_width", "Half-width (points)", zero=True), 230)
+    first = best[0]
+    own = numbers.summary.filter(split=first.split, method=first.method).sort("budget")
     words = ", ".join(
         f"{width:.1f} with {size_words(numbers, size)}" for width, size in own.select("half_width", "budget").rows()
     )
+    at_size = float(own.filter(budget=numbers.size)["half_width"][0])
     return Chart(
-        f"Intervals of {best[0].method} reach {_at_size(own, numbers.size):.1f} points to either side with "
+        f"Intervals of {first.method} reach {at_size:.1f} points to either side with "
         f"{size_words(numbers, numbers.size)}",
-        _by_split(numbers, parts, height=230),
+        spec,
         (data,),
-        f"Median half-width of intervals of {best[0].method} on {best[0].split}, in points: {words}.",
-        note=f"The median over models.{_grey_note(numbers)}",
+        f"Median half-width of intervals of {first.method} on {first.split}, in points: {words}.",
+        note=f"The median over models.{grey}",
     )
-
-
-def _at_size(own: pl.DataFrame, size: float) -> float:
-    return float(own.filter(budget=size)["half_width"][0])
 
 
 def ranks_chart(numbers: StudyNumbers, data: Data, best: Sequence[BestMethod]) -> Chart:
     """Draw how well the order of models is kept."""
-    parts = _curves(numbers, "spearman", "Rank correlation", ".2f", zero=False)
+    spec, grey = _curves(numbers, number("spearman", "Rank correlation", ".2f", zero=False), 210)
     first = best[0]
     own = numbers.summary.filter(split=first.split, method=first.method, budget=numbers.size)
     words = f"{first.method} on {first.split} with {size_words(numbers, numbers.size)}: {own['spearman'][0]:.3f}"
     return Chart(
         "How well estimates keep the order of models (1 is the same order)",
-        _by_split(numbers, parts, height=210),
+        spec,
         (data,),
         f"Spearman's rank correlation of estimated and true scores. {words}.",
-        note=f"Spearman's rank correlation over the models left out.{_grey_note(numbers)}",
+        note=f"Spearman's rank correlation over the models left out.{grey}",
     )
 
 
 def spread_chart(numbers: StudyNumbers, best: Sequence[BestMethod]) -> Chart:
     """Draw the error of every model against its score, by the best method of each split."""
-    parts = [_spread(numbers, place, one) for place, one in enumerate(best)]
-    frame = pl.concat(parts)
+    frame = pl.concat([_spread(numbers, place, one) for place, one in enumerate(best)])
     data = Data("model-errors", {name: frame[name].to_list() for name in frame.columns})
-    shown = tips(
+    tip = tips(
         model_id="Model",
         truth=("True score", ".1%"),
         error=("Mean error (points)", "+.1f"),
         low=("5 % of errors below", "+.1f"),
         high=("5 % above", "+.1f"),
     )
-    x = across("truth", "True score", form=".0%", scale={"zero": False})
-    marks = [
-        ruled("y", 0.0, strokeDash=[1, 0]),
-        {
-            "mark": {"type": "rule", "color": "@soft", "opacity": 0.7},
-            "encoding": {"x": x, "y": across("low", "Error (points)"), "y2": {"field": "high"}},
-        },
-        {
-            "mark": {"type": "point", "size": 26, "color": "@main", "opacity": 0.85},
-            "encoding": {"x": x, "y": across("error", "Error (points)"), "tooltip": shown},
-        },
-    ]
+    x, y = score("truth", "True score"), number("error", "Error (points)")
+    parts = (
+        ruled("y", 0.0, strokeDash=SOLID),
+        marks("rule", x, span(y), color="@soft", opacity=0.7),
+        marks("point", x, y, tip=tip, size=26, color="@main", opacity=0.85),
+    )
     worst = frame.sort(pl.col("error").abs(), descending=True).head(3)
     named = "; ".join(
         f"{name} {error:+.1f} ({split})" for name, error, split in worst.select("model_id", "error", "split").rows()
@@ -288,34 +393,29 @@ def spread_chart(numbers: StudyNumbers, best: Sequence[BestMethod]) -> Chart:
         Column("method", "Method", has_menu=True),
         Column("model_id", "Model", "id"),
         Column("truth", "True score", "percent"),
-        Column("error", "Mean error (points)", "number", digits=2),
+        Column("error", "Mean error (points)", "number", 2),
         Column("low", "5 % of errors below", "number"),
         Column("high", "5 % above", "number"),
     )
-    cut = frame.height < sum(one.n_models for one in best)
+    cut = f" At most {MOST_SPREAD} models of a split are drawn, evenly from the lowest to the highest score."
+    is_cut = frame.height < sum(one.n_models for one in best)
     return Chart(
         f"Errors of single models with {size_words(numbers, numbers.size)}, by the best method of each split",
-        _by_split(numbers, marks, height=240),
+        _by_split(numbers, parts, height=240),
         (data,),
         f"The models with the largest mean errors, in points: {named}.",
         table=Table("Errors of models", data, columns),
         note="Above the line the estimate was too high. Bars hold nine of ten estimates of a model, where a study "
-        "repeats."
-        + (
-            f" At most {MOST_SPREAD} models of a split are drawn, evenly from the lowest to the highest score."
-            if cut
-            else ""
-        ),
+        f"repeats.{cut * is_cut}",
     )
 
 
 def _spread(numbers: StudyNumbers, place: int, best: BestMethod) -> pl.DataFrame:
-    error = 100.0 * (pl.col("estimate") - pl.col("truth"))
-    chosen = numbers.estimates.filter(split=best.split, budget=numbers.size, method=best.method).with_columns(
-        error=error
-    )
+    """Return the mean error of models by one method with its 5th and 95th percentile, by their true score."""
+    chosen = numbers.estimates.filter(split=best.split, budget=numbers.size, method=best.method)
     by_model = (
-        chosen.filter(pl.col("error").is_not_nan())
+        chosen.with_columns(error=100.0 * (pl.col("estimate") - pl.col("truth")))
+        .filter(pl.col("error").is_not_nan())
         .group_by("model_id", maintain_order=True)
         .agg(
             truth=pl.col("truth").mean(),
@@ -336,58 +436,33 @@ def scenario_chart(result: StudyResult, numbers: StudyNumbers, split: str) -> Ch
         method=METHOD, error=100.0 * pl.col("mae")
     )
     targets = rows["target"].unique(maintain_order=True).to_list()
-    data = Data(
-        "scenario-errors",
-        {
-            "target": rows["target"],
-            "target_place": [targets.index(name) for name in rows["target"]],
-            "method": rows["method"],
-            "method_place": [numbers.methods.index(name) for name in rows["method"]],
-            "error": rows["error"],
-            "coverage": rows["coverage"],
-        },
-    )
-    shown = tips(
-        method="Method",
-        target="Score",
-        error=("Mean error (points)", ".2f"),
-        coverage=("Intervals held", ".1%"),
-    )
-    top = float(np.nanquantile(rows["error"].to_numpy(), 0.95))
-    colour = {
-        "field": "error",
-        "type": "quantitative",
-        "scale": {"domain": [0, top], "clamp": True, "range": "ramp"},
-        "legend": {"title": "Mean error (points)", "titleLimit": 320, "orient": "bottom", "gradientLength": 200},
-    }
-    parts: list[Spec] = [
-        {"mark": {"type": "rect", "stroke": "@paper"}, "encoding": {"color": colour, "tooltip": shown}}
-    ]
-    if len(targets) <= MOST_WRITTEN:
-        ink = {"condition": {"test": f"datum.error > {0.55 * top}", "value": "@paper"}, "value": "@ink"}
-        text = {"field": "error", "type": "quantitative", "format": ".1f"}
-        parts.append({"mark": {"type": "text", "fontSize": 10.5}, "encoding": {"text": text, "color": ink}})
-    spec = {
-        "autosize": "pad",
-        "width": {"step": int(np.clip(680 // len(targets), 18, 62))},
-        "height": {"step": 19},
-        "encoding": {
-            "x": in_order(
-                "target", "target_place", labelAngle=-45, orient="top", grid=False, domain=False, labelLimit=130
-            ),
-            "y": in_order("method", "method_place", grid=False, domain=False, labelLimit=180),
-        },
-        "layer": parts,
-    }
-    best = rows.sort("error").group_by("target", maintain_order=True).first()
-    words = "; ".join(
-        f"{target}: {method} {error:.1f}" for target, method, error in best.select("target", "method", "error").rows()
-    )
     columns = (
         Column("target", "Score", has_menu=True),
         Column("method", "Method", has_menu=True),
-        Column("error", "Mean error (points)", "number", digits=2),
+        Column("error", "Mean error (points)", "number", 2),
         Column("coverage", "Intervals held", "percent"),
+    )
+    places = {
+        "target_place": [targets.index(name) for name in rows["target"]],
+        "method_place": [numbers.methods.index(name) for name in rows["method"]],
+    }
+    data = Data("scenario-errors", {one.name: rows[one.name] for one in columns} | places)
+    top = float(np.nanquantile(rows["error"].to_numpy(), 0.95))
+    tip = tips(
+        method="Method", target="Score", error=("Mean error (points)", ".2f"), coverage=("Intervals held", ".1%")
+    )
+    spec = cells(
+        nominal("target", "target_place", labelLimit=130),
+        nominal("method", "method_place", labelLimit=180),
+        ramp("error", "Mean error (points)", tones="ramp", domain=[0, top], clamp=True),
+        tip,
+        step=(int(np.clip(680 // len(targets), 18, 62)), 19),
+        form=".1f" if len(targets) <= MOST_WRITTEN else "",
+        ink=when(f"datum.error > {0.55 * top}", "@paper", "@ink"),
+    )
+    best = rows.sort("error").group_by("target", maintain_order=True).first()
+    words = "; ".join(
+        f"{target}: {method} {error:.1f}" for target, method, error in best.select("target", "method", "error").rows()
     )
     return Chart(
         f"Mean errors by scenario, on split {split} with {size_words(numbers, numbers.size)}",

@@ -9,10 +9,11 @@ import numpy as np
 import polars as pl
 
 from itembank.errors import ParameterError, shown
-from itembank.pages.blocks import Answer, Answers, Block, Caution, Column, Data, Section, Table, Text
-from itembank.pages.common import Pair, plural
+from itembank.pages.blocks import Answer, Answers, Block, Caution, Column, Pair, Section, Table, Text
 from itembank.pages.render import Page
 from itembank.pages.study_charts import (
+    BestMethod,
+    StudyNumbers,
     coverage_chart,
     dots_chart,
     error_chart,
@@ -22,8 +23,7 @@ from itembank.pages.study_charts import (
     spread_chart,
     width_chart,
 )
-from itembank.pages.study_numbers import BestMethod, StudyNumbers
-from itembank.pages.theme import count, level_words, percent
+from itembank.pages.theme import count, level_words, percent, plural
 from itembank.responses.score_names import OVERALL
 from itembank.studies.engine import StudyManifest
 from itembank.studies.results import StudyResult
@@ -118,7 +118,26 @@ def _sections(result: StudyResult, numbers: StudyNumbers, best: list[BestMethod]
     made.append(Section("Models", (spread_chart(numbers, best),)))
     if result.summary["target"].n_unique() > 1:
         made.append(Section("Scenarios", (scenario_chart(result, numbers, best[0].split),)))
-    return [*made, Section("All numbers", (_numbers(numbers), _seconds(numbers)))]
+    names = ("seconds_calibrate", "seconds_select", "seconds_estimate")
+    rows = (
+        numbers.summary.filter(budget=numbers.size).group_by("method", maintain_order=True).agg(pl.col(*names).mean())
+    )
+    columns = (
+        Column("method", "Method"),
+        Column("seconds_calibrate", "To calibrate", "number", 2, "CPU seconds, once a bank"),
+        Column("seconds_select", "To select", "number", 2, "CPU seconds, once a selection"),
+        Column("seconds_estimate", "To estimate", "number", 3, "CPU seconds, all models of a fold"),
+    )
+    return [
+        *made,
+        Section(
+            "All numbers",
+            (
+                _numbers(numbers),
+                Table.of(f"CPU seconds, with {size_words(numbers, numbers.size)}", "study-seconds", rows, columns),
+            ),
+        ),
+    ]
 
 
 def _numbers(numbers: StudyNumbers) -> Table:
@@ -127,36 +146,19 @@ def _numbers(numbers: StudyNumbers) -> Table:
         Column("split", "Split", has_menu=True),
         Column("method", "Method", has_menu=True),
         Column("budget", "Items" if numbers.unit == "items" else numbers.unit, "count", has_menu=True),
-        Column("mae", "Mean error (points)", "number", digits=2),
-        Column("mae_se", "± over repeats", "number", digits=2, explanation="Standard error of the mean error"),
-        Column("p95", "95th percentile", "number", digits=1, explanation="One error in twenty is larger, in points"),
-        Column("worst", "Largest error", "number", digits=1, explanation="In points"),
-        Column("bias", "Bias", "number", digits=2, explanation="Mean of estimate less truth, in points"),
-        Column("spearman", "Rank correlation", "number", digits=3),
-        Column("coverage", "Held", "percent", explanation=f"Share of {level} intervals that held the truth"),
-        Column("half_width", "Half-width", "number", digits=1, explanation="Median, in points"),
+        Column("mae", "Mean error (points)", "number", 2),
+        Column("mae_se", "± over repeats", "number", 2, "Standard error of the mean error"),
+        Column("p95", "95th percentile", "number", 1, "One error in twenty is larger, in points"),
+        Column("worst", "Largest error", "number", 1, "In points"),
+        Column("bias", "Bias", "number", 2, "Mean of estimate less truth, in points"),
+        Column("spearman", "Rank correlation", "number", 3),
+        Column("coverage", "Held", "percent", 1, f"Share of {level} intervals that held the truth"),
+        Column("half_width", "Half-width", "number", 1, "Median, in points"),
         Column("n_estimates", "Estimates", "count"),
         Column("n_without", "Failed", "count"),
     )
     rows = numbers.summary.sort("budget", "mae", maintain_order=True)
-    data = Data("study-numbers", {one.name: rows[one.name] for one in columns})
-    return Table("Every method at every size", data, columns, n_shown=20)
-
-
-def _seconds(numbers: StudyNumbers) -> Table:
-    """Return what methods cost in time, on average over splits, at the size that counts."""
-    names = ("seconds_calibrate", "seconds_select", "seconds_estimate")
-    rows = (
-        numbers.summary.filter(budget=numbers.size).group_by("method", maintain_order=True).agg(pl.col(*names).mean())
-    )
-    columns = (
-        Column("method", "Method"),
-        Column("seconds_calibrate", "To calibrate", "number", digits=2, explanation="CPU seconds, once a bank"),
-        Column("seconds_select", "To select", "number", digits=2, explanation="CPU seconds, once a selection"),
-        Column("seconds_estimate", "To estimate", "number", digits=3, explanation="CPU seconds, all models of a fold"),
-    )
-    data = Data("study-seconds", {"method": rows["method"], **{name: rows[name] for name in names}})
-    return Table(f"CPU seconds, with {size_words(numbers, numbers.size)}", data, columns)
+    return Table.of("Every method at every size", "study-numbers", rows, columns, n_shown=20)
 
 
 def manifest_provenance(manifest: StudyManifest) -> tuple[Pair, ...]:

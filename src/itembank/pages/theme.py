@@ -4,7 +4,7 @@ Every colour is a pair: the one on white, and the one on the dark background of 
 """
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 
 class Tone(NamedTuple):
@@ -65,6 +65,22 @@ DIVERGING = (
 
 FONTS = "system-ui, 'Segoe UI', Roboto, 'Helvetica Neue', 'DejaVu Sans', sans-serif"
 
+COLOURS = {
+    "main": ONE_MAIN,
+    "other": OTHER,
+    "third": CATEGORIES[2],
+    "ink": INK,
+    "muted": MUTED,
+    "soft": SOFT,
+    "faint": FAINT,
+    "paper": BACKGROUND,
+    "panel": Tone("#F5F7F9", "#1E2227"),
+    "warn": Tone("#8A5A00", "#F0B849"),
+    "warnpaper": Tone("#FFF5DC", "#33290F"),
+    **{f"c{number}": tone for number, tone in enumerate(CATEGORIES)},
+}
+"""What charts write as "@main", and style sheets as var(--main)."""
+
 ATYPICAL_WORDS = "answered unlike past models"
 UNKNOWN = "unknown"
 LONGEST = 30
@@ -106,6 +122,22 @@ def money(amount: float, unit: str) -> str:
     return f"{number} {unit}".rstrip()
 
 
+def plural(number: int, noun: str, nouns: str = "") -> str:
+    """Write a number with its noun: '1 item', '14,042 items'."""
+    return f"{count(number)} {noun if number == 1 else nouns or noun + 's'}"
+
+
+def in_words(number: float, decimals: int = 2, *, is_signed: bool = False) -> str:
+    """Write a number with a minus sign that is one: '−0.31', '+1.2'; never '−0.0'."""
+    rounded = round(number, decimals) + 0.0
+    return f"{rounded:{'+' if is_signed else ''}.{decimals}f}".replace("-", "−")
+
+
+def unit_words(unit: str) -> str:
+    """Write the unit of a cost as people do: with a name that a reader would know, without underscores."""
+    return {"cost_usd": "USD"}.get(unit, unit.replace("_", " "))
+
+
 def compute(flops: float) -> str:
     """Write a number of floating-point operations: '3.2e21 FLOP'."""
     return f"{flops:.2g} FLOP".replace("e+", "e")
@@ -123,3 +155,51 @@ def _decimals(number: float, decimals: int, *, is_signed: bool = False) -> str:
     """Round, with commas, and never '-0.0'."""
     text = f"{number:+,.{decimals}f}" if is_signed else f"{number:,.{decimals}f}"
     return text[1:] if text.startswith("-") and not text.strip("-0.") else text
+
+
+def chart_config(is_dark: bool) -> dict[str, Any]:
+    """Return the Vega-Lite configuration that all charts share."""
+    colour = {name: pair[is_dark] for name, pair in COLOURS.items()}
+    return {
+        "background": "transparent",
+        "font": FONTS,
+        "view": {"stroke": None},
+        "axis": {
+            "labelColor": colour["muted"],
+            "titleColor": colour["ink"],
+            "titleFontWeight": 500,
+            "titleFontSize": 12,
+            "labelFontSize": 11,
+            "gridColor": colour["faint"],
+            "domain": False,
+            "ticks": False,
+            "labelPadding": 6,
+            "titlePadding": 10,
+        },
+        "axisX": {"grid": False, "domain": True, "domainColor": colour["soft"]},
+        "legend": {"labelColor": colour["ink"], "titleColor": colour["ink"], "labelFontSize": 11, "titleFontSize": 11},
+        "header": {"labelColor": colour["ink"], "titleColor": colour["ink"], "labelFontWeight": 600},
+        "title": {"color": colour["ink"], "fontSize": 12, "fontWeight": 600, "anchor": "start"},
+        "text": {"color": colour["ink"]},
+        "mark": {"color": colour["main"]},
+        "point": {"filled": True, "size": 40},
+        "line": {"strokeWidth": 2},
+        "rule": {"color": colour["muted"]},
+        "range": {
+            "category": [tone[is_dark] for tone in CATEGORIES],
+            "ramp": [tone[is_dark] for tone in SEQUENTIAL],
+            "heatmap": [tone[is_dark] for tone in SEQUENTIAL],
+            "diverging": [tone[is_dark] for tone in DIVERGING],
+        },
+    }
+
+
+def style_variables() -> str:
+    """Return the colours as CSS: light, and dark where the reader's system or the button asks for it."""
+    light, dark = (";".join(f"--{name}:{pair[k]}" for name, pair in COLOURS.items()) for k in range(2))
+    return (
+        f":root{{--font:{FONTS};{light};color-scheme:light}}\n"
+        f":root[data-looks=dark]{{{dark};color-scheme:dark}}\n"
+        f"@media screen and (prefers-color-scheme:dark){{:root:not([data-looks=light]){{{dark};color-scheme:dark}}}}\n"
+        f"@media print{{:root,:root[data-looks=dark]{{{light};color-scheme:light}}}}\n"
+    )

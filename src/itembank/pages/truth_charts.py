@@ -8,8 +8,7 @@ import numpy as np
 from itembank.errors import ParameterError
 from itembank.numerics.arrays import BoolArray, FloatArray
 from itembank.pages.blocks import Chart, Data
-from itembank.pages.charts import Spec
-from itembank.pages.interval_charts import HOLLOW, share
+from itembank.pages.grammar import Spec, equals, marks, panels, score, span, when
 from itembank.pages.theme import ATYPICAL_WORDS, level_words, points
 from itembank.tabular import Compact
 
@@ -102,43 +101,26 @@ def against_truth(
     names: Sequence[str],
     axes: tuple[str, str],
     domain: Sequence[float],
-    told: Sequence[Spec] = (),
+    tip: Sequence[Spec] = (),
     *,
     n_columns: int,
 ) -> Spec:
     """Return panels of estimates over true scores; rows with 'from' and 'to' draw the line of equality."""
     x, y = (
-        share(name, title, scale={"domain": list(domain)})
-        for name, title in zip(("true", "estimate"), axes, strict=True)
+        score(field, title, domain=domain, tickCount=ticks)
+        for field, title, ticks in zip(("true", "estimate"), axes, (4, 6), strict=True)
     )
-    x["axis"]["tickCount"] = 4
-    ends = {"x": {**x, "field": "from"}, "x2": {"field": "to"}, "y": {**y, "field": "from"}, "y2": {"field": "to"}}
-    diagonal = {"mark": {"type": "rule", "color": "@muted", "strokeDash": [4, 4]}, "encoding": ends}
-    bars = {
-        "mark": {"type": "rule", "color": "@main", "opacity": 0.35, "clip": True},
-        "encoding": {"x": x, "y": {**y, "field": "low"}, "y2": {"field": "high"}},
-    }
-    point = {"type": "point", "size": 45, "strokeWidth": 1.5, "stroke": "@main", "filled": True, "opacity": 1}
-    tooltip = {"tooltip": list(told)} if told else {}
-    drawn = {"mark": point, "encoding": {"x": x, "y": y, "fill": HOLLOW, **tooltip}}
-    return {
-        "autosize": "pad",
-        "facet": {
-            "field": "panel",
-            "type": "nominal",
-            "sort": list(names),
-            "title": None,
-            "header": {"labelFontSize": 13, "labelLimit": 420},
-        },
-        "columns": n_columns,
-        "spec": {
-            "widthOf": n_columns,
-            "least": 260,
-            "labels": 85,
-            "height": 320,
-            "layer": [diagonal, bars, drawn],
-        },
-    }
+    hollow = when(equals("is_flagged", True), "@paper", "@main")
+    look: Spec = {"size": 45, "strokeWidth": 1.5, "stroke": "@main", "filled": True, "opacity": 1, "fill": hollow}
+    parts = (
+        marks("rule", span(x, "from", "to"), span(y, "from", "to"), color="@muted", strokeDash=[4, 4]),
+        marks("rule", x, span(y), color="@main", opacity=0.35, clip=True),
+        marks("point", x, y, tip=tip, **look),
+    )
+    spec = panels("panel", "panel", *parts, height=320, most=n_columns, labels=85, autosize="pad")
+    header = {"title": None, "labelFontSize": 13, "labelLimit": 420}
+    facet = {"field": "panel", "type": "nominal", "sort": list(names), "title": None, "header": header}
+    return {**spec, "facet": facet, "spec": {**spec["spec"], "least": 260}}
 
 
 def _off_words(panels: Sequence[PredictionPanel]) -> str:

@@ -1,18 +1,16 @@
-"""The page of convergent validity: how far scenarios measure the same ability."""
+"""The page of convergent validity: how far scenarios measure the same ability; and how tables of correlations look."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from itembank.errors import ParameterError
-from itembank.numerics.arrays import FloatArray
+from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.pages.blocks import Answer, Answers, Block, Chart, Column, Data, Section, Table, Text
-from itembank.pages.charts import layers, tips
-from itembank.pages.common import Pair, columns_of, plural
-from itembank.pages.heat import correlation_data, heat
-from itembank.pages.panels import across, ends, marked
+from itembank.pages.grammar import Spec, cells, marks, nominal, number, picture, ramp, span, tips, when
 from itembank.pages.render import Page
-from itembank.pages.theme import level_words, shortened
+from itembank.pages.theme import level_words, plural, shortened
 from itembank.scaling.transfers.convergent import ConvergentValidity, CorrelationTable
 
 TITLES = {
@@ -20,6 +18,8 @@ TITLES = {
     "disattenuated": "The same without the errors of the abilities",
     "beyond_compute": "What is left when training compute is taken out",
 }
+MOST_WRITTEN = 16
+"""Names up to which each cell of a table of correlations states its number."""
 
 
 def validity_page(found: ConvergentValidity, *, title: str = "", command: str = "") -> Page:
@@ -27,8 +27,10 @@ def validity_page(found: ConvergentValidity, *, title: str = "", command: str = 
     charts: list[Block] = []
     for name in TITLES:
         one: CorrelationTable | None = getattr(found, name)
-        if one is not None and np.isfinite(_off(one)).any():
+        if one is not None and np.isfinite(one.value[np.triu_indices(one.value.shape[0], k=1)]).any():
             charts.append(validity_chart(found, table=name))
+    drawn = "" if found.n_groups is None else f", {found.n_groups} groups"
+    by = {"fisher": "Fisher's z", "bootstrap": "models drawn anew"}.get(found.interval, found.interval)
     return Page(
         title=title or f"How far {plural(len(found.scenarios), 'scenario')} measure the same",
         kind="Convergent validity",
@@ -37,14 +39,13 @@ def validity_page(found: ConvergentValidity, *, title: str = "", command: str = 
             Section("Every pair of scenarios", (*charts, _pairs(found))),
             Section("How well each is measured", (_reliability(found),)),
         ),
-        provenance=_provenance(found),
+        provenance=(
+            ("Models", f"{len(found.model_ids)}"),
+            ("Intervals", f"{level_words(found.level)}, by {by}{drawn}"),
+            *((("Remark", found.message),) if found.message else ()),
+        ),
         command=command,
     )
-
-
-def _off(table: CorrelationTable) -> FloatArray:
-    result: FloatArray = table.value[np.triu_indices(table.value.shape[0], k=1)]
-    return result
 
 
 def _lead(found: ConvergentValidity) -> tuple[Block, ...]:
@@ -69,40 +70,68 @@ def _lead(found: ConvergentValidity) -> tuple[Block, ...]:
 
 
 def validity_chart(found: ConvergentValidity, *, table: str = "observed") -> Chart:
-    """Draw correlations of abilities as a heat map, scenarios that agree side by side (IRSL Figures 22 and 23).
+    """Draw correlations of abilities, scenarios that agree side by side (IRSL Figures 22 and 23).
 
-    Parameters
-    ----------
-    found : ConvergentValidity
-    table : {'observed', 'disattenuated', 'beyond_compute'}
-
-    Raises
-    ------
-    ParameterError
-        For another table, or one that was not made.
+    Raises `ParameterError` for another table than those of `TITLES`, or one that was not made.
     """
     chosen = getattr(found, table) if table in TITLES else None
     if chosen is None:
         raise ParameterError(f"table must be one of {', '.join(TITLES)} that was made, got {table!r}.")
-    order = found.order.tolist()
-    names = [found.scenarios[k] for k in order]
-    value, lower, upper = (one[np.ix_(order, order)] for one in (chosen.value, chosen.lower, chosen.upper))
-    data = correlation_data(f"validity-{table.replace('_', '-')}", names, value, lower, upper)
-    row, column, known = (data.columns[one] for one in ("row_place", "column_place", "value"))
+    matrices = (chosen.value, chosen.lower, chosen.upper)
+    data, spec = correlations(f"validity-{table.replace('_', '-')}", found.scenarios, found.order, matrices)
+    row, column, known = (data.columns[one] for one in ("row", "column", "value"))
     if not len(data):
         words = "No two scenarios have models in common"
-        return Chart(words, heat(len(names)), (data,), f"{words}.")
+        return Chart(words, spec, (data,), f"{words}.")
     above = sum(one == "clear" for one in data.columns["clear"]) // 2
     top = np.argsort(-known, kind="stable")[::2][:5].tolist()
-    words = "; ".join(f"{names[row[k]]} and {names[column[k]]} {known[k]:.2f}" for k in top)
+    words = "; ".join(f"{row[k]} and {column[k]} {known[k]:.2f}" for k in top)
     return Chart(
         f"{TITLES[table]}: {above} of {plural(len(data) // 2, 'pair')} are clearly above 0",
-        heat(len(names)),
+        spec,
         (data,),
         f"The highest: {words}. The median is {np.median(known):.2f}.",
         note="Scenarios that agree stand side by side. Blue: positive; orange: negative. Pale: not clearly above 0 at "
         f"{level_words(found.level)}.",
     )
+
+
+def correlations(
+    data: str, names: Sequence[str], order: IntArray, tables: tuple[FloatArray, FloatArray, FloatArray]
+) -> tuple[Data, Spec]:
+    """Return the known cells of a table of correlations without its diagonal, in this order, and their picture.
+
+    `tables` are the correlations and the ends of their intervals, each (n_names, n_names).
+    """
+    value, low, high = (one[np.ix_(order, order)] for one in tables)
+    names = [names[k] for k in order.tolist()]
+    row, column = np.nonzero(np.isfinite(value) & ~np.eye(len(names), dtype=bool))
+    known = Data(
+        data,
+        {
+            "row": [names[k] for k in row.tolist()],
+            "column": [names[k] for k in column.tolist()],
+            "row_place": row,
+            "column_place": column,
+            "value": value[row, column],
+            "low": low[row, column],
+            "high": high[row, column],
+            "clear": ["clear" if one > 0.0 else "not clear" for one in low[row, column]],
+        },
+    )
+    tip = tips(row="Scenario", column="and", value=("Correlation", ".2f"), low=("From", ".2f"), high=("To", ".2f"))
+    step = int(np.clip(620 // len(names), 15, 54))
+    spec = cells(
+        nominal("column", "column_place", labelLimit=130),
+        nominal("row", "row_place", labelLimit=130),
+        ramp("value", "Correlation", domain=[-1, 1]),
+        tip,
+        step=(step, min(step, 30)),
+        form=".2f" if len(names) <= MOST_WRITTEN else "",
+        ink=when("datum.clear === 'clear' && datum.value > 0.7", "@paper", "@ink"),
+        opacity=when("datum.clear === 'clear'", 1, 0.4),
+    )
+    return known, spec
 
 
 def ability_pair_chart(found: ConvergentValidity, first: str, second: str) -> Chart:
@@ -120,69 +149,39 @@ def ability_pair_chart(found: ConvergentValidity, first: str, second: str) -> Ch
     theta, error = found.theta, found.standard_errors
     columns: dict[str, Any] = {"model": found.model_ids}
     for name, k in (("x", i), ("y", j)):
-        columns |= {
-            name: theta[:, k],
-            f"{name}_low": theta[:, k] - error[:, k],
-            f"{name}_high": theta[:, k] + error[:, k],
-        }
-    x, y = across("x", f"Ability on {first}"), across("y", f"Ability on {second}")
-    parts = [
-        marked("rule", {"x": x, **ends(y, "y_low", "y_high")}, color="@soft", opacity=0.6),
-        marked("rule", {"y": y, **ends(x, "x_low", "x_high", along="x")}, color="@soft", opacity=0.6),
-        marked("point", {"x": x, "y": y, "tooltip": tips(model="Model")}, opacity=0.85),
-    ]
+        ends = {f"{name}_low": theta[:, k] - error[:, k], f"{name}_high": theta[:, k] + error[:, k]}
+        columns |= {name: theta[:, k], **ends}
+    x, y = number("x", f"Ability on {first}"), number("y", f"Ability on {second}")
+    spec = picture(
+        marks("rule", x, span(y, "y_low", "y_high"), color="@soft", opacity=0.6),
+        marks("rule", span(x, "x_low", "x_high"), y, color="@soft", opacity=0.6),
+        marks("point", x, y, tip=tips(model="Model"), opacity=0.85),
+        height=440,
+    )
     low, value, high = (table[i, j] for table in (found.observed.lower, found.observed.value, found.observed.upper))
     words = f"{shortened(first)} and {shortened(second)} correlate {value:.2f} ({low:.2f} to {high:.2f}) over models"
     note = f"Bars: one standard error to each side. In brackets: {level_words(found.level)} interval."
-    return Chart(words, layers(*parts, height=440), (Data("abilities", columns),), f"{words}.", note=note)
+    return Chart(words, spec, (Data("abilities", columns),), f"{words}.", note=note)
 
 
 def _pairs(found: ConvergentValidity) -> Table:
-    rows = found.rows()
     level = level_words(found.level)
     columns = [
         Column("first", "Scenario", has_menu=True),
         Column("second", "and", has_menu=True),
         Column("n_models", "Models", "count"),
-        Column("correlation", "Correlation", "number", digits=2),
-        Column("lower", f"{level} from", "number", digits=2),
-        Column("upper", "to", "number", digits=2),
-        Column(
-            "disattenuated", "Without errors", "number", digits=2, explanation="Of the abilities themselves (Spearman)"
-        ),
+        Column("correlation", "Correlation", "number", 2),
+        Column("lower", f"{level} from", "number", 2),
+        Column("upper", "to", "number", 2),
+        Column("disattenuated", "Without errors", "number", 2, "Of the abilities themselves (Spearman)"),
     ]
     if found.beyond_compute is not None:
-        columns.append(
-            Column("beyond_compute", "Beyond compute", "number", digits=2, explanation="Training compute taken out")
-        )
-    data = Data("validity-pairs", columns_of(rows, columns))
-    return Table("Pairs of scenarios", data, tuple(columns))
+        columns.append(Column("beyond_compute", "Beyond compute", "number", 2, "Training compute taken out"))
+    return Table.of("Pairs of scenarios", "validity-pairs", found.rows(), columns)
 
 
 def _reliability(found: ConvergentValidity) -> Table:
-    columns = (
-        Column("scenario", "Scenario"),
-        Column(
-            "reliability",
-            "Reliability",
-            "number",
-            digits=2,
-            explanation="Share of the variance of ability that is no error of its estimate",
-        ),
-    )
-    return Table(
-        "Reliability",
-        Data("reliability", {"scenario": list(found.scenarios), "reliability": found.reliability}),
-        columns,
-        n_shown=60,
-    )
-
-
-def _provenance(found: ConvergentValidity) -> tuple[Pair, ...]:
-    drawn = "" if found.n_groups is None else f", {found.n_groups} groups"
-    by = {"fisher": "Fisher's z", "bootstrap": "models drawn anew"}.get(found.interval, found.interval)
-    return (
-        ("Models", f"{len(found.model_ids)}"),
-        ("Intervals", f"{level_words(found.level)}, by {by}{drawn}"),
-        *((("Remark", found.message),) if found.message else ()),
-    )
+    explanation = "Share of the variance of ability that is no error of its estimate"
+    columns = (Column("scenario", "Scenario"), Column("reliability", "Reliability", "number", 2, explanation))
+    rows = {"scenario": list(found.scenarios), "reliability": found.reliability}
+    return Table.of("Reliability", "reliability", rows, columns, n_shown=60)

@@ -14,7 +14,7 @@ from itembank.bank.bank_views import whole_bank
 from itembank.bank.banks import Bank
 from itembank.bank.marks import ADDED, ANSWERED_HOW
 from itembank.errors import DataError, did_you_mean, remedy, shown
-from itembank.pages.model_columns import tells_of_models
+from itembank.pages.bank_models import tells_of_models
 from itembank.readers.compute import FINAL_COLUMN, PARAMETER_COLUMNS, RECIPE_COLUMNS, TOKEN_COLUMNS
 from itembank.responses.prompts import IN_WORDS, PROMPT_SETTINGS
 from itembank.responses.score_names import EXTERNAL

@@ -12,7 +12,7 @@ from itembank.bank.bank_files import check_bank_destination, save_bank
 from itembank.bank.banks import Bank
 from itembank.bank.selections import Selection
 from itembank.files.atomic import replacing_folder, write_text
-from itembank.pages.runtime import check_drawing_library
+from itembank.pages.pictures import check_drawing_library
 from itembank.pages.truth_charts import PredictionPanel, predicted_against_true_chart
 from itembank.planning.select import select
 from itembank.progress import ProgressCallback, part_of, silent

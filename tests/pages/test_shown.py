@@ -5,12 +5,20 @@ import sys
 import numpy as np
 import pytest
 
+import itembank as ib
 from itembank.auditing.item_audit import audit_items
 from itembank.bank.selections import Selection
+from itembank.comparison.compare import compare
+from itembank.errors import ParameterError
 from itembank.estimation.estimate import estimate
 from itembank.pages.audit_page import audit_page
+from itembank.pages.bank_page import bank_page
+from itembank.pages.comparison_page import comparison_page
+from itembank.pages.paper_charts import dimensionality_chart
 from itembank.pages.render import _environment
 from itembank.responses.responses import ResponseMatrix
+from itembank.studies.papers.dimensions import dimensionality
+from itembank.studies.papers.task_overview import task_overview
 from tests.bank.banks import make_bank
 
 
@@ -73,3 +81,55 @@ def test_a_selection_shows_ten_items_with_weights_and_its_whole_explanation():
     assert shown.count("0.0400") == 10
     assert "The first 10 of 25 rows." in shown
     assert "<i>" not in shown
+
+
+def test_a_result_shows_the_page_that_its_function_makes():
+    bank = make_bank()
+    page = ib.show(bank)
+    assert page.title == bank_page(bank).title
+    assert [one.title for one in page.sections] == [one.title for one in bank_page(bank).sections]
+    assert ib.show(bank, title="Ours").title == "Ours"
+
+
+def test_a_shown_page_writes_itself_or_its_first_chart_by_the_name_of_the_file(tmp_path, monkeypatch):
+    monkeypatch.setattr("itembank.pages.render.chart_script", lambda: "")  # to bundle it takes seconds
+    page = ib.show(make_bank())
+    assert page.save(tmp_path / "bank.html").read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+    for kind, first in (("png", b"\x89PNG"), ("svg", b"<svg"), ("pdf", b"%PDF")):
+        assert page.save(tmp_path / f"bank.{kind}").read_bytes().startswith(first)
+    assert page.charts[0].title in (tmp_path / "bank.svg").read_text(encoding="utf-8").replace("\u00a0", " ")
+    with pytest.raises(ParameterError, match=r"must end in"):
+        page.save(tmp_path / "bank.doc")
+
+
+def test_a_page_without_charts_is_no_picture(estimates, tmp_path):
+    with pytest.raises(ParameterError, match=r"has no chart to save as 'scores\.png'"):
+        ib.show(estimates).save(tmp_path / "scores.png")
+
+
+def test_charts_alone_are_a_page_and_a_notebook_keeps_their_table():
+    result = dimensionality(make_bank().responses, candidates=(1,))
+    page = ib.show(result)
+    assert page.title == page.charts[0].title == dimensionality_chart(result).title
+    assert result._repr_html_().startswith("<table><caption>")
+
+
+def test_tasks_are_drawn_with_their_costs_where_these_are_known():
+    bank = make_bank(with_extras=True)
+    costs, alike = ib.show(task_overview(bank.responses, cost="tokens")).charts
+    assert "costs" in costs.title
+    assert ib.show(task_overview(bank.responses)).charts[0].title == alike.title
+
+
+def test_a_comparison_shows_itself_without_the_items_that_decide():
+    bank = make_bank()
+    answers = ResponseMatrix.create(bank.responses.responses[:2], model_ids=["a", "b"], item_ids=bank.item_ids)
+    found = compare(bank, answers, method="paired", target="all")
+    whole = comparison_page(found, bank, answers)
+    assert ib.show(found).sections == whole.sections[:-1]
+    assert dict(ib.show(found).provenance)["Bank"] == bank.bank_id
+
+
+def test_what_has_no_page_is_told_what_has_one():
+    with pytest.raises(ParameterError, match=r"can be shown \(Bank, Comparison, .*ScoreEstimates.*\), got dict"):
+        ib.show({})

@@ -1,0 +1,187 @@
+"""Which page belongs to which result: for `itembank.show`, for files, and for what a notebook shows of a result."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import islice
+from typing import Any, NamedTuple
+
+from itembank.auditing.item_audit import ItemAudit
+from itembank.bank.banks import Bank
+from itembank.bank.selections import Selection
+from itembank.comparison.comparisons import Comparison
+from itembank.errors import ParameterError
+from itembank.estimation.estimates import ScoreEstimates
+from itembank.pages.audit_page import audit_page
+from itembank.pages.bank_page import bank_page, bank_summary
+from itembank.pages.blocks import Answer, Answers, Chart, Column, Section, Table, Text
+from itembank.pages.comparison_page import comparison_page
+from itembank.pages.paper_charts import (
+    dimensionality_chart,
+    homogeneity_chart,
+    item_predictions_chart,
+    selection_weights_chart,
+    task_correlations_chart,
+    task_costs_chart,
+)
+from itembank.pages.pass_at_k_page import pass_at_k_page
+from itembank.pages.prediction_study_page import prediction_study_page
+from itembank.pages.pretraining_page import pretraining_page
+from itembank.pages.quickstart import QuickstartResult, quickstart_page
+from itembank.pages.render import Page, pieces_html
+from itembank.pages.study_page import study_page
+from itembank.pages.theme import interval_words, level_words, percent, plural
+from itembank.pages.transfer_page import transfer_page
+from itembank.pages.validity_page import validity_page
+from itembank.responses.score_names import without_only_scenario
+from itembank.scaling.pass_at_k.results import PassAtKLaw
+from itembank.scaling.pretraining.law_results import PretrainingLaw
+from itembank.scaling.transfers.convergent import ConvergentValidity
+from itembank.scaling.transfers.transfers import Transfer
+from itembank.studies.papers.dimensions import Dimensionality
+from itembank.studies.papers.item_predictions import ItemPredictions
+from itembank.studies.papers.scenario_homogeneity import Homogeneity
+from itembank.studies.papers.selection_weights import SelectionWeights
+from itembank.studies.papers.task_overview import TaskOverview
+from itembank.studies.results import PredictionResult, StudyResult
+
+MOST_ANSWERS = 4
+"""Models whose overall score stands above the table."""
+
+
+def show(result: object, *, title: str = "") -> Page:
+    """Return the page that belongs to a result, which shows itself in a notebook.
+
+    Parameters
+    ----------
+    result : Bank, Selection, ScoreEstimates, Comparison, ItemAudit, StudyResult, PretrainingLaw, ...
+        What a verb of this library returned.
+    title : str
+        Of the page; what the result is about where it is empty.
+
+    Returns
+    -------
+    Page
+        ``show(bank).save("bank.html")`` writes it, ``.save("bank.png")`` (or .svg, .pdf) its first chart; `charts` has
+        all of them.
+
+    Raises
+    ------
+    ParameterError
+        For something that has no page; the message names what has one.
+
+    Examples
+    --------
+    >>> show(build_bank(responses)).save("bank.html")  # doctest: +SKIP
+    """
+    found = PAGES.get(type(result))
+    if found is None:
+        names = ", ".join(sorted(one.__name__ for one in PAGES))
+        raise ParameterError(f"only results that have a page can be shown ({names}), got {type(result).__name__}.")
+    page = found.page(result)
+    return replace(page, title=title) if title else page
+
+
+def pieces_of(result: object) -> str | None:
+    """Return what a notebook shows of a result as HTML, or None for a result that has a table only."""
+    found = PAGES.get(type(result))
+    return None if found is None or found.beginning is None else pieces_html(found.beginning(result))
+
+
+def beginning_of(page: Page) -> Page:
+    """Return the answer and the first table of a page."""
+    tables = (Section(part.title, (one,)) for part in page.sections for one in part.blocks if isinstance(one, Table))
+    return replace(page, sections=tuple(islice(tables, 1)))
+
+
+def _estimates(estimates: ScoreEstimates) -> Page:
+    rows = without_only_scenario(estimates.rows())
+    first = [row for row in rows if row["target"] == estimates.main_target][:MOST_ANSWERS]
+    columns = (
+        Column("model_id", "Model", "id"),
+        Column("target", "Score"),
+        Column("estimate", "Estimate", "percent"),
+        Column("low", "Low", "percent"),
+        Column("high", "High", "percent"),
+        Column("n_items", "Items run", "count"),
+        Column("n_total", "Of", "count"),
+        Column("typicality", "Typicality", "number", 2),
+    )
+    table = Table.of(
+        f"Estimates with {level_words(estimates.level)} intervals", "estimates", rows, columns, n_shown=100
+    )
+    return Page(
+        f"Estimated scores of {plural(estimates.n_models, 'model')}",
+        "Estimates",
+        (Answers(tuple(_answer(row) for row in first)),),
+        (Section("All scores", (table,)),),
+    )
+
+
+def _answer(row: dict[str, Any]) -> Answer:
+    is_known = row["estimate"] == row["estimate"]
+    interval = f"{interval_words(row['low'], row['high'])}, {level_words(row['level'])} interval" if is_known else ""
+    words = f"from {row['n_items']:,} of {plural(row['n_total'], 'item')}, by {row['method']}"
+    return Answer(row["model_id"], percent(row["estimate"]), interval, words)
+
+
+def _selection(selection: Selection) -> Page:
+    rows = {"item": selection.item_ids, "scenario": selection.scenarios, "weight": selection.weights}
+    columns = (
+        Column("item", "Item", "id"),
+        Column("scenario", "Scenario"),
+        Column("weight", "Weight", "number", 4, "Of the item in the estimate of its scenario's score"),
+    )
+    table = Table.of("Chosen items", "chosen", rows, columns, n_shown=10)
+    words = f"By {selection.method}, from bank {selection.bank}."
+    lead = (Text(words), Text(selection.explanation))
+    return Page(f"Selection of {plural(selection.n_items, 'item')}", "Selection", lead, (Section("", (table,)),))
+
+
+def _of_charts(kind: str, *draw: Callable[[Any], Chart]) -> Callable[[Any], Page]:
+    """Return what makes a page of charts alone, each with a section that its title heads."""
+
+    def made(result: Any) -> Page:
+        charts = [one(result) for one in draw]
+        return Page(charts[0].title, kind, (), tuple(Section("", (one,)) for one in charts))
+
+    return made
+
+
+def _task_charts(found: TaskOverview) -> Page:
+    """Return how tasks correlate, and what they cost where that is known."""
+    has_costs = bool((found.cost > 0.0).any())
+    return _of_charts("Tasks", *([task_costs_chart] if has_costs else []), task_correlations_chart)(found)
+
+
+class Shown(NamedTuple):
+    """The page of a result, and what a notebook shows of it: by default its table, as of results without a page."""
+
+    page: Callable[[Any], Page]
+    beginning: Callable[[Any], Page] | None = None
+
+
+def _begun(page: Callable[[Any], Page]) -> Shown:
+    """Take the answer and the first table of a page for notebooks."""
+    return Shown(page, lambda result: beginning_of(page(result)))
+
+
+PAGES: dict[type, Shown] = {
+    Bank: Shown(bank_page, bank_summary),
+    Selection: Shown(_selection, _selection),
+    ScoreEstimates: Shown(_estimates, _estimates),
+    Comparison: Shown(comparison_page),
+    ItemAudit: _begun(audit_page),
+    StudyResult: _begun(study_page),
+    PredictionResult: _begun(prediction_study_page),
+    PretrainingLaw: _begun(pretraining_page),
+    PassAtKLaw: _begun(pass_at_k_page),
+    Transfer: _begun(lambda one: transfer_page([one])),
+    ConvergentValidity: _begun(validity_page),
+    QuickstartResult: Shown(quickstart_page),
+    Dimensionality: Shown(_of_charts("Dimensions", dimensionality_chart)),
+    Homogeneity: Shown(_of_charts("Homogeneity", homogeneity_chart)),
+    ItemPredictions: Shown(_of_charts("Predicted responses", item_predictions_chart)),
+    SelectionWeights: Shown(_of_charts("Weights", selection_weights_chart)),
+    TaskOverview: Shown(_task_charts),
+}
+"""The page of each type of result: a new page is a file and a line here, and a name in the door if it has options."""
