@@ -14,9 +14,8 @@ from pathlib import Path
 import polars as pl
 
 from itembank.errors import ItembankWarning
-from itembank.readers.builtin import load_builtin
+from itembank.readers.builtin import builtin_bits_per_byte, load_builtin
 from itembank.readers.compute import training_compute
-from itembank.readers.language_models import builtin_bits_per_byte
 from itembank.scaling.pretraining.held_out import held_out_coverage
 from itembank.scaling.pretraining.method_specs import LAWS, PretrainingSettings
 

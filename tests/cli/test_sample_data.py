@@ -2,7 +2,7 @@ import json
 
 import polars as pl
 
-from itembank.readers.sample_data import NEW_MODEL, sample_data
+from itembank.readers.builtin import NEW_MODEL, sample_data
 
 
 def test_the_files_can_be_used_as_they_are(run, tmp_path):

@@ -11,11 +11,11 @@ import pytest
 from sklearn import datasets
 
 from itembank.errors import DataError, ParameterError
-from itembank.readers.builtin import load_builtin
-from itembank.readers.builtin_tables import (
+from itembank.readers.builtin import (
     IN_CHECKOUT_ONLY,
     as_differences,
     from_differences,
+    load_builtin,
     packed_numbers,
     read_builtin_numbers,
 )

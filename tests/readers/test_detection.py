@@ -6,7 +6,7 @@ import os
 import pytest
 
 from itembank.errors import DataError, DataWarning, command_line_words
-from itembank.readers import detection
+from itembank.readers import collecting
 from itembank.readers.read import read_responses
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.readers.sources import SOURCES, function, source_of_record
@@ -30,7 +30,7 @@ def mixed(folder):
 
 def test_each_file_of_a_mixed_folder_is_told(tmp_path):
     mixed(tmp_path)
-    found = detection.find_sources([tmp_path], AUTO)
+    found = collecting.find_sources([tmp_path], AUTO)
     assert found.n_files == {"lm-eval": 1, "py-irt": 1, "opencompass": 1, "evalscope": 1, "helm": 1}
     assert sorted(path.name for path in found.unknown) == ["notes.md", "other.json", "pipe.jsonl"]
     with pytest.warns(DataWarning, match="1 of 6 items have no scenario"):
@@ -46,7 +46,7 @@ def test_stores_of_agents_and_code_are_told_by_their_files(tmp_path):
     write_alpaca_eval(tmp_path, {"a": [1.0, 2.0]}, win_rates={"a": 50.0})
     write_bfcl(tmp_path, {"a": [0]})
     write_live_code_bench(tmp_path / "output", {"a": {"p": [True, False]}}, stated=0.5)
-    found = detection.find_sources([tmp_path], AUTO)
+    found = collecting.find_sources([tmp_path], AUTO)
     assert found.n_files == {"alpaca-eval": 1, "bfcl": 1, "evalplus": 1, "livecodebench": 1, "swe-bench": 2}
     assert [path.parent.name for path in found.unknown] == ["coco"]
     (tmp_path / "items.csv").write_text("item_id\nx\ny\n")
@@ -64,7 +64,7 @@ def test_hidden_files_and_links_to_folders_are_passed_by(tmp_path):
     (tmp_path / "inside" / "loop").symlink_to(tmp_path / "inside")
     (tmp_path / "inside" / ".cache").mkdir()
     (tmp_path / "inside" / ".cache" / "hidden.json").write_text("{}")
-    paths = list(detection.files_below(tmp_path, AUTO))
+    paths = list(collecting.files_below(tmp_path, AUTO))
     assert not any("loop" in path.parts or ".cache" in path.parts for path in paths)
 
 

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from itembank.errors import DataError, DataWarning
-from itembank.readers.inspect_samples import MOST_TEXT, content_hash, sample_costs
-from itembank.readers.inspect_scores import score_value
+from itembank.readers.inspect_samples import MOST_TEXT, content_hash, sample_costs, score_value
 from itembank.readers.read import read_inspect, read_responses
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.responses.prompts import names_in_harness

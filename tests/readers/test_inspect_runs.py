@@ -3,7 +3,7 @@
 import pytest
 
 from itembank.errors import DataError
-from itembank.readers.inspect_scores import OWN_SCORER
+from itembank.readers.inspect_samples import OWN_SCORER
 from itembank.readers.read import read_inspect
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.responses.prompts import settings_by_task, settings_in_words, short_digest

@@ -7,9 +7,8 @@ import polars as pl
 import pytest
 from scipy.stats import spearmanr
 
-from itembank.readers.builtin import load_builtin
+from itembank.readers.builtin import builtin_bits_per_byte, builtin_choices, builtin_sample_probabilities, load_builtin
 from itembank.readers.compute import training_compute
-from itembank.readers.language_models import builtin_bits_per_byte, builtin_choices, builtin_sample_probabilities
 
 FILES = Path(__file__).resolve().parents[2] / "src" / "itembank" / "readers" / "builtin_files"
 

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from itembank.readers.lm_eval_lines import short_samples
-from itembank.readers.lm_eval_samples import _metric_names, _n_generated
+from itembank.readers.lm_eval_samples import _metric_names, _n_generated, short_samples
 from tests.readers.logs import sample
 
 KEPT = ("doc_id", "filter", "doc_hash", "metrics")

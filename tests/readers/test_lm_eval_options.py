@@ -9,7 +9,7 @@ import pytest
 
 from itembank.errors import DataError, DataWarning, ParameterError
 from itembank.readers.agreement import spec_like
-from itembank.readers.lm_eval_options import row_options
+from itembank.readers.lm_eval_samples import row_options
 from itembank.readers.read import read_lm_eval
 from itembank.readers.reading_specs import ReadingSpec
 from tests.readers.logs import sample, write_run

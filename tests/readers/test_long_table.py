@@ -3,7 +3,7 @@ import polars as pl
 import pytest
 
 from itembank.errors import DataError, DataWarning
-from itembank.readers.frames import responses_from_frame
+from itembank.readers.read import responses_from_frame
 from itembank.readers.reading_specs import ReadingSpec
 
 

@@ -3,10 +3,9 @@ import polars as pl
 import pytest
 
 from itembank.errors import DataError, DataWarning, ParameterError
-from itembank.readers.frames import responses_from_frame
-from itembank.readers.read import read_responses
+from itembank.readers.columns import PAIRS
+from itembank.readers.read import read_responses, responses_from_frame
 from itembank.readers.reading_specs import ReadingSpec
-from itembank.readers.truth_words import PAIRS
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*rows have no response")
 

@@ -20,7 +20,7 @@ from itembank.cli.spec_options import typed
 from itembank.readers.reading_specs import ReadingSpec
 
 if TYPE_CHECKING:
-    from itembank.readers.public.published import PublishedCheck
+    from itembank.readers.public.read_public import PublishedCheck
 
 
 @click.command("download", cls=Command)

@@ -32,7 +32,7 @@ def check_external_options(scores: Path | None, external: Sequence[str]) -> None
 
 def external_table(scores: Path) -> "pl.DataFrame":
     """Read a file of external scores."""
-    from itembank.readers.known import read_known  # noqa: PLC0415
+    from itembank.readers.matrix import read_known  # noqa: PLC0415
 
     return read_known(scores, "model_id")[0]
 

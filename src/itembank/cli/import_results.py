@@ -287,8 +287,8 @@ def _import_json(given: dict[str, Any], spec: ReadingSpec, rows: str) -> None:
 def _import(given: dict[str, Any], spec: ReadingSpec, choice_scores: Path | None) -> None:
     """Read, write, and say what was read, and of folders what each format has and what is left out."""
     from itembank.files.memory import allowing  # noqa: PLC0415
-    from itembank.readers.detection import find_sources  # noqa: PLC0415
-    from itembank.readers.lm_eval_coverage import warn_of_partial_runs  # noqa: PLC0415
+    from itembank.readers.collecting import find_sources  # noqa: PLC0415
+    from itembank.readers.matrix import warn_of_partial_runs  # noqa: PLC0415
     from itembank.readers.read import read_coded, source_kinds  # noqa: PLC0415
 
     if choice_scores is not None:

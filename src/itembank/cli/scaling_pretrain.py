@@ -250,12 +250,12 @@ def _bank(path: Path) -> Any:
 def read_loss(path: Path | None, matrix: "ResponseMatrix", builtin: str | None) -> Any:
     """Read the losses, or take those of the built-in models."""
     if path is None and (builtin or "").partition(":")[0] == "bytelms":
-        from itembank.readers.language_models import builtin_bits_per_byte  # noqa: PLC0415
+        from itembank.readers.builtin import builtin_bits_per_byte  # noqa: PLC0415
 
         return builtin_bits_per_byte()
     if path is None:
         return None
-    from itembank.readers.losses import read_losses  # noqa: PLC0415
+    from itembank.readers.choice_table import read_losses  # noqa: PLC0415
 
     return read_losses(path, matrix)
 

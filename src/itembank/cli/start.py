@@ -64,7 +64,7 @@ def command(
     from itembank.planning.more_models import plan_models  # noqa: PLC0415
     from itembank.planning.select import select  # noqa: PLC0415
     from itembank.readers.agreement import read_new_responses  # noqa: PLC0415
-    from itembank.readers.known import read_known  # noqa: PLC0415
+    from itembank.readers.matrix import read_known  # noqa: PLC0415
 
     if (n_items is None) != (selection is None):
         raise click.UsageError("Say how many items to choose and where to write them: -n N --selection FILE, or none.")

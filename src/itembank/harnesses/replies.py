@@ -9,7 +9,7 @@ from typing import Any, Final, TypeAlias
 from itembank.errors import DataError, ParameterError, quoted
 from itembank.harnesses.drive import reason
 from itembank.harnesses.programs import Ended
-from itembank.readers.truth_words import response_of
+from itembank.readers.columns import response_of
 from itembank.sessions.answers import Answer, answer_to
 from itembank.sessions.events import checked_costs
 

@@ -12,7 +12,7 @@ from itembank.bank.banks import Bank
 from itembank.bank.headlines import check_external_names, with_external_scores
 from itembank.errors import ParameterError
 from itembank.living.descendants import Operation, descendant
-from itembank.readers.known import read_known
+from itembank.readers.matrix import read_known
 
 
 def add_scores(bank: GivenBank, scores: str | Path | pl.DataFrame, names: Sequence[str], *, note: str = "") -> Bank:

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from itembank.numerics.arrays import FloatArray
-from itembank.readers.compute_units import counts
+from itembank.readers.compute import counts
 from itembank.responses.model_features import days_of
 
 DATE_WORDS = ("released", "release", "published", "date", "created", "seen", "day", "time")

@@ -17,7 +17,7 @@ from itembank.files.documents import read_document
 from itembank.progress import ProgressCallback, silent
 from itembank.readers.collecting import named, own_files, read_each
 from itembank.readers.json_files import read_records
-from itembank.readers.long_records import rows_of_columns
+from itembank.readers.long_table import rows_of_columns
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.readers.refusals import RefusedError, WaysOut
 from itembank.readers.rows import ResponseRows

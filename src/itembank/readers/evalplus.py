@@ -11,9 +11,8 @@ from typing import Any
 from itembank.errors import DataError, remedy, shown
 from itembank.files.documents import read_json
 from itembank.progress import ProgressCallback, silent
-from itembank.readers.collecting import named, own_files, read_each
-from itembank.readers.layouts import laid_out
-from itembank.readers.long_records import rows_of_columns
+from itembank.readers.collecting import laid_out, named, own_files, read_each
+from itembank.readers.long_table import rows_of_columns
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.readers.refusals import RefusedError, WaysOut
 from itembank.readers.rows import ResponseRows

@@ -14,10 +14,10 @@ from itembank.readers.indented import read_indented
 from itembank.readers.json_files import Record, read_records
 from itembank.readers.lm_eval_files import Run, SampleFile
 from itembank.readers.lm_eval_samples import Samples
-from itembank.readers.logged import LogKind
-from itembank.readers.logged_answers import (
+from itembank.readers.logged import (
     Harness,
     LoggedAnswer,
+    LogKind,
     content_digest,
     harness_rows,
     listed,

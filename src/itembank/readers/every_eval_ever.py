@@ -16,18 +16,20 @@ from itembank.readers.collecting import own_files
 from itembank.readers.json_files import Record, as_float, first_record, read_records
 from itembank.readers.lm_eval_files import Run, SampleFile, oldest_first
 from itembank.readers.lm_eval_samples import Samples
-from itembank.readers.logged import LogKind, Logs, logged_rows, read_each_log
-from itembank.readers.logged_answers import (
+from itembank.readers.logged import (
     LoggedAnswer,
+    LogKind,
+    Logs,
     content_digest,
     listed,
+    logged_rows,
     mapping,
+    read_each_log,
     samples_of,
 )
 from itembank.readers.reading_specs import ReadingSpec
-from itembank.readers.refusals import refuse
+from itembank.readers.refusals import refuse, wanted
 from itembank.readers.rows import ResponseRows
-from itembank.readers.wanted import wanted
 
 KIND = LogKind("Every Eval Ever samples files", "input.raw and input.reference", uses_groups=False)
 SCORE = "score"

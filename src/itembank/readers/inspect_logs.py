@@ -11,17 +11,13 @@ import polars as pl
 
 from itembank.errors import DataError, DataWarning, quoted, remedy, shown, warn
 from itembank.progress import ProgressCallback, silent
-from itembank.readers.checks import row_problems
 from itembank.readers.collecting import collect
 from itembank.readers.contents import Prompted, item_contents, item_prompts
-from itembank.readers.inspect_files import inspect_files, read_log
-from itembank.readers.inspect_runs import InspectRun, run_of, together
-from itembank.readers.inspect_samples import Sample
-from itembank.readers.inspect_scores import choose_scorer, how_to_choose, score_value
+from itembank.readers.inspect_runs import InspectRun, inspect_files, read_log, run_of, together
+from itembank.readers.inspect_samples import Sample, choose_scorer, how_to_choose, score_value
 from itembank.readers.reading_specs import COST_COLUMNS, ReadingSpec
-from itembank.readers.refusals import RefusedError, WaysOut, say_left_out, shortened
-from itembank.readers.rows import ResponseRows
-from itembank.readers.wanted import wanted
+from itembank.readers.refusals import RefusedError, WaysOut, say_left_out, shortened, wanted
+from itembank.readers.rows import ResponseRows, row_problems
 from itembank.responses.labels import Labels
 from itembank.responses.prompts import NO_HASH, TASK_NAME
 from itembank.responses.wording import first_few

@@ -18,11 +18,10 @@ from itembank.numerics.arrays import FloatArray
 from itembank.progress import ProgressCallback, silent
 from itembank.readers.lm_eval_files import Run, SampleFile
 from itembank.readers.lm_eval_samples import NO_FILTER, Metric, Samples
-from itembank.readers.logged import LogKind
-from itembank.readers.logged_answers import Harness, harness_rows
-from itembank.readers.parquet_files import read_parquet_file
+from itembank.readers.logged import Harness, LogKind, harness_rows
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.readers.rows import ResponseRows
+from itembank.readers.table_files import read_parquet_file
 from itembank.responses.labels import Labels
 
 KIND = LogKind("details files", "question and options")

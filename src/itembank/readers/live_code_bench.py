@@ -14,7 +14,7 @@ from itembank.files.documents import read_json
 from itembank.progress import ProgressCallback, silent
 from itembank.readers.collecting import named, own_files, read_each
 from itembank.readers.json_files import Record, read_records
-from itembank.readers.long_records import rows_of_columns
+from itembank.readers.long_table import rows_of_columns
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.readers.rows import ResponseRows
 

@@ -8,11 +8,10 @@ from typing import Any, TypeAlias
 
 from itembank.errors import DataError, DataWarning, remedy, shown, warn
 from itembank.files.documents import read_json
-from itembank.readers.foreign_logs import check_not_foreign
+from itembank.readers.collecting import check_not_foreign
 from itembank.readers.json_files import Record, first_record
 from itembank.readers.reading_specs import ReadingSpec
-from itembank.readers.refusals import refuse
-from itembank.readers.wanted import wanted
+from itembank.readers.refusals import refuse, wanted
 from itembank.responses.prompts import TASK_NAME, short_digest
 from itembank.responses.secrets import arguments_text, without_homes
 

@@ -1,25 +1,25 @@
 """From the logs of an evaluation harness to rows: one metric a task, the same for all models, and items compared."""
 
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 import polars as pl
 
-from itembank.errors import DataWarning, remedy, shown, warn
+from itembank.errors import DataError, DataWarning, remedy, shown, warn
+from itembank.files.digests import digest_of
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.progress import ProgressCallback
-from itembank.readers.collecting import collect
+from itembank.readers.collecting import collect, own_files
 from itembank.readers.contents import Prompted, item_contents, item_prompts
-from itembank.readers.lm_eval_attempts import n_attempts, warn_of_uncounted
-from itembank.readers.lm_eval_coverage import model_table
-from itembank.readers.lm_eval_files import SampleFile
-from itembank.readers.lm_eval_remedies import choose, ways_out
-from itembank.readers.lm_eval_samples import Samples
-from itembank.readers.reading_specs import ReadingSpec
-from itembank.readers.refusals import RefusedError, say_left_out
+from itembank.readers.lm_eval_choice import choose, ways_out
+from itembank.readers.lm_eval_files import SampleFile, oldest_first, renamed
+from itembank.readers.lm_eval_samples import NO_FILTER, Samples, metric_of
+from itembank.readers.reading_specs import COST_COLUMNS, ReadingSpec
+from itembank.readers.refusals import RefusedError, refuse, say_left_out, wanted
 from itembank.readers.rows import ResponseRows
 from itembank.responses.labels import Labels, first_in_group, join_labels
 from itembank.responses.prompts import NO_HASH
@@ -270,3 +270,196 @@ def _say_failed(samples: Iterable[Samples]) -> None:
         names = [f"{n} of {model!r}" for model, n in failed.items()]
         message = f"{sum(failed.values())} answers ended in an error and are missing, not wrong: {first_few(names)}."
         warn(message, DataWarning)
+
+
+PASS_RATES = ("pass@1", "pass_at_1", "pass1")
+"""Metrics that are the share of right ones among all texts that were generated for an item."""
+WHOLE = 1e-6
+
+
+def n_attempts(samples: Samples, metric: str) -> IntArray | None:
+    """Count the attempts behind each value of a metric, (n_rows,); None when every value is of one attempt.
+
+    They are told by a metric that is a list, one number an attempt, and by a pass rate beside the texts it was taken
+    of. Of other metrics the harness scores one text, whatever was generated: the first, or the majority's.
+    """
+    found = samples.metrics[metric]
+    if found.lengths is not None:
+        return found.lengths
+    if metric not in PASS_RATES or samples.n_generated.max(initial=0) <= 1:
+        return None
+    right = np.where(np.isnan(found.values), 0.0, found.values) * samples.n_generated
+    is_count = np.abs(right - np.rint(right)) <= WHOLE
+    return np.maximum(samples.n_generated, 1) if is_count.all() else None
+
+
+def warn_of_uncounted(samples: Sequence[Samples], choices: Mapping[str, tuple[str, str]]) -> None:
+    """Warn of tasks that generated several texts an item where the chosen metric scores one of them."""
+    hidden: dict[str, str] = {}
+    for one in samples:
+        metric, filter_name = choices[one.file.task]
+        most = int(one.n_generated.max(initial=0))
+        if most > 1 and n_attempts(one, metric) is None:
+            hidden[one.file.task] = f"{one.file.task!r} ({most} texts, {metric!r} after the filter {filter_name!r})"
+    if hidden:
+        message = (
+            f"{len(hidden)} tasks generated several texts an item, of which the log scores one: "
+            f"{first_few(list(hidden.values()))}. One trial is counted; to have all, log a metric of every text, or "
+            "run the task with several seeds and read them as a table."
+        )
+        warn(message, DataWarning)
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """How much of a task a model was run on; `n_full` and `is_partial` are None where nobody tells."""
+
+    model_id: str
+    task: str
+    n_run: int
+    n_full: int | None
+    is_partial: bool | None
+
+
+def model_table(samples: Sequence[Samples], models: Labels, items: Labels, tasks: pl.Series) -> pl.DataFrame:
+    """Return one row a model: what its latest run tells, `n_items_run`, `n_items_full`, `is_partial`.
+
+    Parameters
+    ----------
+    samples : sequence of Samples
+    models, items : Labels of n_rows rows
+    tasks : (n_items,)
+        Task of each item.
+    """
+    covered = _coverages(samples, models, items, tasks)
+    about: dict[str, dict[str, Any]] = {}
+    for one in samples:  # in order of date: later runs overwrite
+        about.setdefault(one.file.model_id, {}).update(one.file.run.about)
+    rows = [{"model_id": name, **about[name], **_summary(name, covered)} for name in about]
+    return pl.DataFrame(rows, infer_schema_length=None)
+
+
+def _coverages(samples: Sequence[Samples], models: Labels, items: Labels, tasks: pl.Series) -> list[Coverage]:
+    """Coverage of each model and task, over all its runs."""
+    task_of = pl.DataFrame({"item": np.arange(items.n_names), "task": tasks})
+    pairs = pl.DataFrame({"model": models.index, "item": items.index}).unique().join(task_of, on="item")
+    counts = {(models.names[model], task): n for model, task, n in pairs.group_by("model", "task").len().iter_rows()}
+    sizes: dict[tuple[str, str], int] = {}
+    limited: dict[tuple[str, str], bool | None] = {}
+    for one in samples:
+        key = (one.file.model_id, one.file.task)
+        size = one.file.run.n_items.get(one.file.task)
+        if size is not None:
+            sizes[key] = max(size, sizes.get(key, 0))
+        limited[key] = one.file.run.is_limited
+    covered = []
+    for (model, task), is_limited in limited.items():
+        n_run, n_full = counts.get((model, task), 0), sizes.get((model, task))
+        covered.append(Coverage(model, task, n_run, n_full, is_limited if n_full is None else n_run < n_full))
+    return covered
+
+
+def _summary(model_id: str, covered: Sequence[Coverage]) -> dict[str, Any]:
+    """Coverage of one model over its tasks."""
+    own = [one for one in covered if one.model_id == model_id]
+    sizes = [one.n_full for one in own]
+    known = [one.is_partial for one in own if one.is_partial is not None]
+    return {
+        "n_items_run": sum(one.n_run for one in own),
+        "n_items_full": None if None in sizes else sum(size for size in sizes if size is not None),
+        "is_partial": any(known) if len(known) == len(own) or any(known) else None,
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedAnswer:
+    """One answer of a model to an item."""
+
+    document: str  # Id of the item in its task
+    metrics: Mapping[str, Any]  # What the log says of the answer; of no use where it failed
+    content: str | None = None  # Digest of the question and what is right
+    attempt: str = "0"  # Which attempt at the item it is
+    costs: Mapping[str, Any] = field(default_factory=dict)
+    has_failed: bool = False  # Whether there is no answer because of an error
+
+
+def samples_of(file: SampleFile, answers: Sequence[LoggedAnswer]) -> Samples:
+    """Put the answers of one file together.
+
+    Raises
+    ------
+    DataError
+        When there are none.
+    """
+    if not answers:
+        raise DataError(f"{file.path}: there must be at least one answer, got none.")
+    names = dict.fromkeys(name for one in answers if not one.has_failed for name in one.metrics)
+    documents = Labels.of(pl.Series("name", [one.document for one in answers], dtype=pl.String))
+    attempts = Labels.of(pl.Series("name", [one.attempt for one in answers], dtype=pl.String))
+    units = [unit for unit in COST_COLUMNS if any(unit in one.costs for one in answers)]
+    return Samples(
+        file,
+        documents,
+        Labels(pl.Series("name", [NO_FILTER]), np.zeros(len(answers), dtype=np.int64)),
+        Labels.of(pl.Series("name", [one.content for one in answers], dtype=pl.String)),
+        {name: metric_of([None if one.has_failed else one.metrics.get(name) for one in answers]) for name in names},
+        np.zeros(len(answers), dtype=np.int64),
+        costs={unit: _amounts([one.costs.get(unit) for one in answers]) for unit in units},
+        attempts=attempts if documents.n_names < len(answers) else None,
+        n_failed=sum(one.has_failed for one in answers),
+    )
+
+
+def _amounts(values: Sequence[Any]) -> FloatArray:
+    """Amounts as numbers, (n_rows,); NaN where there is none, or none that can be a cost."""
+    is_amount = [isinstance(one, int | float) and not isinstance(one, bool) and 0 <= one < 2**63 for one in values]
+    return np.array([one if good else np.nan for one, good in zip(values, is_amount, strict=True)], dtype=np.float64)
+
+
+def content_digest(*parts: Any) -> str:
+    """Digest of whatever tells the content of an item."""
+    return digest_of(json.dumps(parts, sort_keys=True, ensure_ascii=True, default=str).encode())
+
+
+@dataclass(frozen=True, slots=True)
+class Harness:
+    """How the results of one program are read, a file at a time."""
+
+    source: str  # Its name in `SOURCES`
+    kind: LogKind
+    hint: str  # Where its files are, for a folder without any
+    tell: Callable[[Path, ReadingSpec], SampleFile]  # Task and model of a file, by its name and place
+    read: Callable[[SampleFile], Samples]  # The answers of a file
+
+
+def harness_rows(
+    harness: Harness, paths: Sequence[Path], spec: ReadingSpec, progress: ProgressCallback
+) -> ResponseRows:
+    """Read the files of one program among these files and below these folders.
+
+    Raises
+    ------
+    DataError
+        As `logged_rows`.
+    """
+    found, problems = [], []
+    for path in own_files(paths, harness.source, spec, harness.hint):
+        try:
+            found.append(renamed(harness.tell(path, spec), spec.task_names))
+        except DataError as error:
+            problems.append(str(error))
+    files = oldest_first(wanted(found, spec))
+    if not files:
+        refuse(problems)
+    samples, unread = read_each_log(files, harness.read, progress)
+    return logged_rows(Logs(harness.kind, samples, [*problems, *unread]), spec)
+
+
+def mapping(value: Any) -> dict[str, Any]:
+    """Return an object of JSON, an empty one where there is something else."""
+    return value if isinstance(value, dict) else {}
+
+
+def listed(value: Any) -> list[Any]:
+    """Return a list of JSON, an empty one where there is something else."""
+    return value if isinstance(value, list) else []

@@ -14,10 +14,9 @@ from typing import Any
 from itembank.errors import DataError, DataWarning, did_you_mean, quoted, remedy, shown, warn
 from itembank.files.documents import read_json
 from itembank.progress import ProgressCallback, silent
-from itembank.readers.collecting import named, read_each
-from itembank.readers.detection import files_below
+from itembank.readers.collecting import files_below, named, read_each
 from itembank.readers.indented import read_indented
-from itembank.readers.long_records import rows_of_columns
+from itembank.readers.long_table import rows_of_columns
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.readers.refusals import refuse_or_leave_out
 from itembank.readers.rows import ResponseRows

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from itembank.errors import N_SHOWN, DataError, JournalError, quoted, shown
-from itembank.readers.truth_words import PAIRS, response_of
+from itembank.readers.columns import PAIRS, response_of
 from itembank.sessions.events import checked_costs, checked_counts, checked_response
 from itembank.sessions.session import AdaptiveSession
 

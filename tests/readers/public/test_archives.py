@@ -4,7 +4,7 @@ import tarfile
 import pytest
 
 from itembank.errors import DataError
-from itembank.readers.public.archives import unpack
+from itembank.readers.public.fetch import unpack
 
 MOST = 1_000_000
 
@@ -68,7 +68,7 @@ def test_a_name_that_no_file_can_have_is_named(tmp_path, names):
 
 
 def test_too_many_files_are_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("itembank.readers.public.archives.MOST_FILES", 3)
+    monkeypatch.setattr("itembank.readers.public.fetch.MOST_FILES", 3)
     files = {f"r/{number}.json": b"" for number in range(4)}
     with pytest.raises(DataError, match="at most 3 files, got more"):
         unpack(make(tmp_path / "a.tar.gz", files), tmp_path / "out", ("*",), most_bytes=MOST)

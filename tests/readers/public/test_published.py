@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from itembank.errors import DataWarning
-from itembank.readers.public.published import check_published
+from itembank.readers.public.read_public import check_published
 from itembank.responses.responses import ResponseMatrix
 
 

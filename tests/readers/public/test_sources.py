@@ -6,7 +6,7 @@ from importlib import import_module
 import pytest
 
 from itembank.errors import ParameterError
-from itembank.readers.public.download import check_address
+from itembank.readers.public.fetch import check_address
 from itembank.readers.public.sources import SOURCES, Archive, public_source
 from itembank.readers.reading_specs import ReadingSpec
 

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from itembank.bank.banks import Bank
-from itembank.readers.inspect_samples import Sample, sample_of
-from itembank.readers.inspect_scores import choose_scorer, score_value
+from itembank.readers.inspect_samples import Sample, choose_scorer, sample_of, score_value
 from itembank.responses.responses import ResponseMatrix
 from itembank.sessions.answers import Answer
 

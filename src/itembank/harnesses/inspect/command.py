@@ -14,8 +14,7 @@ from itembank.files.atomic import write_text
 from itembank.harnesses.inspect.answers import response_of
 from itembank.harnesses.inspect.estimates import answers_of
 from itembank.harnesses.inspect.task_items import TaskItems
-from itembank.readers.inspect_files import inspect_files, read_log
-from itembank.readers.inspect_runs import InspectRun, run_of, together
+from itembank.readers.inspect_runs import InspectRun, inspect_files, read_log, run_of, together
 from itembank.readers.reading_specs import ReadingSpec
 
 IGNORE_PROMPTS = "ignore_prompts"

@@ -19,8 +19,7 @@ from itembank.bank.banks import Bank
 from itembank.errors import DataWarning, warn
 from itembank.harnesses.inspect.task_items import TaskItems
 from itembank.harnesses.protocol import refuse_prompts
-from itembank.readers.inspect_files import LogFile
-from itembank.readers.inspect_runs import run_of
+from itembank.readers.inspect_runs import LogFile, run_of
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.responses.prompts import PROMPT_SETTINGS, prompt_differences, settings_text
 

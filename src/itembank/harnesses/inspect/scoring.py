@@ -8,7 +8,7 @@ from inspect_ai.scorer._scorer import SCORER_METRICS, scorer_register
 from inspect_ai.solver import TaskState
 
 from itembank.harnesses.inspect.estimates import estimated_metrics
-from itembank.readers.inspect_scores import OWN_SCORER, choose_scorer, flat_scores, score_value
+from itembank.readers.inspect_samples import OWN_SCORER, choose_scorer, flat_scores, score_value
 
 
 @metric(name="full_benchmark", scores="unreduced")

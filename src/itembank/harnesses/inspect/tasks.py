@@ -23,7 +23,7 @@ from itembank.harnesses.inspect.prompts import arguments_told, check_prompts
 from itembank.harnesses.inspect.scoring import estimating
 from itembank.harnesses.inspect.stages import check_routing
 from itembank.harnesses.inspect.task_items import TaskItems, samples_by_item, task_items
-from itembank.readers.inspect_scores import OWN_SCORER
+from itembank.readers.inspect_samples import OWN_SCORER
 from itembank.responses.score_names import OVERALL
 from itembank.selection.recipes import stages_of
 from itembank.sessions.limits import Budget, Stopping

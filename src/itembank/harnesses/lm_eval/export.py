@@ -19,8 +19,8 @@ from itembank.progress import ProgressCallback, silent
 from itembank.publishing.markdown import escaped, table
 from itembank.publishing.question_text import left_out_of_models, question_columns, without_columns
 from itembank.publishing.task_files import file_sizes, harness_arguments
+from itembank.readers.lm_eval_choice import METRIC_OF_RESPONSE
 from itembank.readers.lm_eval_files import OF_BANK, ORIGINAL
-from itembank.readers.lm_eval_scores import METRIC_OF_RESPONSE
 from itembank.responses.prompts import DIFFERS, IN_WORDS, names_in_harness, settings_by_task, settings_in_words
 from itembank.sessions.preparation import prepare
 

@@ -119,7 +119,7 @@ SOURCES: Mapping[str, PublicSource] = {
             n_models=4500,
             n_items=21_606,
             choices={"metric": LEADERBOARD_METRICS},
-            published="itembank.readers.public.lm_eval_scores:lm_eval_published",
+            published=f"{_READERS}.lm_eval:lm_eval_published",
             checked="scores of results_<date>.json",
             download=HubFiles("open-llm-leaderboard/{model}-details", ("**/samples_*", "**/results_*")),
         ),
