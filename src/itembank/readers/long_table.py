@@ -2,14 +2,22 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import polars as pl
 
 from itembank.errors import N_SHOWN, DataError, DataWarning, remedy, shown, warn
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
-from itembank.readers.columns import ResponseNumbers, examples, id_labels, numbers, optional_labels, response_numbers
+from itembank.readers.columns import (
+    NameCodes,
+    ResponseNumbers,
+    examples,
+    id_labels,
+    numbers,
+    optional_labels,
+    response_numbers,
+)
 from itembank.readers.reading_specs import COST_COLUMNS, LONG_COLUMNS, ReadingSpec
 from itembank.readers.rows import ResponseRows, rename_model, row_problems
 from itembank.responses.labels import Labels, first_in_group
@@ -61,8 +69,9 @@ def settle_counts(
     given, trials = values["response"], values["n_trials"]
     correct = values["n_correct"] if spec.response_column == "response" else None
     response: FloatArray = np.full(ids.models.index.shape, np.nan) if given is None else given / spec.max_response
-    if trials is None:
-        trials = np.full(response.shape, np.nan)
+    if trials is None and correct is None:
+        return response, None
+    trials = np.full(response.shape, np.nan) if trials is None else trials
     if correct is not None:
         _check_correct(correct, trials, ids, problems)
         response = _from_counts(response, correct, trials, ids, problems)
@@ -161,6 +170,10 @@ def _add(problems: list[str], mask: BoolArray, ids: RowIds, text: Callable[[int]
         problems.append(f"{what}, got {rows.size} rows with something else: {first_few(where, rows.size)}.")
 
 
+Known: TypeAlias = Mapping[str, NameCodes]
+"""Models ('model_id') and items of the parts of tables that were read before."""
+
+
 def wanted_columns(columns: Sequence[str], spec: ReadingSpec) -> list[str]:
     """Those of a long table's columns that are read."""
     wanted = {spec.column(name) for name in LONG_COLUMNS}
@@ -193,18 +206,18 @@ def text_columns(spec: ReadingSpec) -> list[str]:
     return [spec.column(name) for name in ("model_id", "item_id", "scenario", "subscenario", "seed", "epoch")]
 
 
-def rows_of_long(table: Table, spec: ReadingSpec) -> ResponseRows:
-    """Make rows of a long table.
-
-    Raises
-    ------
-    DataError
-        With every problem of the table: ids, numbers, ranges, items in two scenarios.
-    """
+def rows_of_long(table: Table, spec: ReadingSpec, known: Known | None = None) -> ResponseRows:
+    """Make rows of a long table, or of a part of one; `DataError` names every problem."""
     check_columns(table.source, table.frame.columns, spec)
     problems: list[str] = []
-    models = _model_labels(table, spec, problems)
-    items = id_labels(table, spec.column("item_id"), problems, name="item_id")
+    of_parts = known or {}
+    column = spec.column("model_id")
+    if column in table.frame.columns:
+        models = id_labels(table, column, problems, name="model_id", known=of_parts.get("model_id"))
+    else:
+        name = pl.Series("name", [spec.model_id], dtype=pl.String)
+        models = Labels(name, np.zeros(table.frame.height, dtype=np.int64))
+    items = id_labels(table, spec.column("item_id"), problems, name="item_id", known=of_parts.get("item_id"))
     if models is None or items is None:
         raise DataError(f"{table.source}: " + " ".join(problems))
     ids = RowIds(table.source, models, items)
@@ -217,10 +230,10 @@ def rows_of_long(table: Table, spec: ReadingSpec) -> ResponseRows:
     problems.extend(row_problems(rows, max_response=spec.max_response))
     if problems:
         raise DataError(f"{table.source}: " + " ".join(problems))
-    given = values["n_trials"]
-    is_told = np.zeros(response.shape, dtype=bool) if given is None else given == 0.0  # zero trials
-    n_missing = int(np.count_nonzero(np.isnan(response) & ~is_told))
-    tell_of_missing(table.source, n_missing, rows.n_rows)
+    if known is None:  # of parts it is told when all are read
+        given = values["n_trials"]
+        is_told = np.zeros(response.shape, dtype=bool) if given is None else given == 0.0  # zero trials
+        tell_of_missing(table.source, int(np.count_nonzero(np.isnan(response) & ~is_told)), rows.n_rows)
     return rows
 
 
@@ -240,15 +253,6 @@ def _attempts(table: Table, spec: ReadingSpec) -> Labels | None:
 
 
 _NUMBER_COLUMNS = ("response", "n_trials", "n_correct", *COST_COLUMNS)
-
-
-def _model_labels(table: Table, spec: ReadingSpec, problems: list[str]) -> Labels | None:
-    """Return the models of the rows; the one the spec names where no column does."""
-    column = spec.column("model_id")
-    if column in table.frame.columns:
-        return id_labels(table, column, problems, name="model_id")
-    name = pl.Series("name", [spec.model_id], dtype=pl.String)
-    return Labels(name, np.zeros(table.frame.height, dtype=np.int64))
 
 
 def _numbers(table: Table, spec: ReadingSpec, name: str, ids: RowIds, problems: list[str]) -> FloatArray | None:

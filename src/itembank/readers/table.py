@@ -3,7 +3,7 @@
 import re
 import shlex
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from itembank.files.parquet import read_parquet_schema
 from itembank.numerics.arrays import FloatArray
 from itembank.readers.columns import ResponseNumbers, examples, id_labels, optional_labels, response_numbers
 from itembank.readers.json_files import first_record
-from itembank.readers.long_table import check_columns, rows_of_long, text_columns, wanted_columns
+from itembank.readers.long_table import Known, check_columns, rows_of_long, text_columns, wanted_columns
 from itembank.readers.reading_specs import Format, ReadingSpec
 from itembank.readers.rows import ResponseRows, row_problems
 from itembank.readers.table_files import probable_header, read_table_file, table_batches
@@ -24,49 +24,51 @@ from itembank.responses.opening import Kind, Table, file_kind
 from itembank.responses.wording import first_few
 
 
-def rows_of_wide_models(table: Table, spec: ReadingSpec) -> ResponseRows:
-    """Make rows of a table with one row a model and one column an item."""
-    models, item_names, values = _ids_and_values(table, spec, "model_id", [])
-    items = _labels(item_names)
-    rows = ResponseRows(
-        table.source,
-        Labels(models.names, np.repeat(models.index, len(item_names)), models.kind),
-        Labels(items, np.tile(np.arange(len(item_names), dtype=np.int64), models.index.size)),
-        np.ascontiguousarray(values).ravel() / spec.max_response,
-        item_table=pl.DataFrame({"item_id": items}),
-    )
-    return _checked(rows, spec)
+def rows_of_wide(table: Table, spec: ReadingSpec, known: Known | None = None) -> ResponseRows:
+    """Make rows of a table, or of a part of one, with one row a model and one column an item, or the other way round.
 
-
-def rows_of_wide_items(table: Table, spec: ReadingSpec) -> ResponseRows:
-    """Make rows of a table with one row an item and one column a model."""
-    about = [spec.column("scenario"), spec.column("subscenario")]
-    items, model_names, values = _ids_and_values(table, spec, "item_id", about)
-    if items.n_names < items.index.size:
+    It is the latter where the spec, or the columns, do not name models.
+    """
+    is_of_models = layout_of(table.frame.columns, spec) == "wide-models"
+    key, of_columns = ("model_id", "item_id") if is_of_models else ("item_id", "model_id")
+    about = {} if is_of_models else {name: spec.column(name) for name in ("scenario", "subscenario")}
+    ids, names, values = _ids_and_values(table, spec, key, [*about.values()], known or {})
+    if not is_of_models and np.unique(ids.index).size < ids.index.size:
         repeated = table.frame[spec.column("item_id")]
-        names = repeated.filter(repeated.is_duplicated()).unique(maintain_order=True).to_list()
+        again = repeated.filter(repeated.is_duplicated()).unique(maintain_order=True).to_list()
         raise DataError(
-            f"{table.source}: item_id must be unique in a table of one row an item, got {len(names)} ids more than "
-            f"once: {shown(names)}."
+            f"{table.source}: item_id must be unique in a table of one row an item, got {len(again)} ids more than "
+            f"once: {shown(again)}."
         )
-    columns = {"item_id": items.names}
-    for name, column in zip(("scenario", "subscenario"), about, strict=True):
+    column_names = pl.Series("name", names, dtype=pl.String)  # a table's are unique
+    columns = (
+        Labels(column_names, np.arange(len(names), dtype=np.int64))
+        if known is None
+        else known[of_columns].labels(column_names)
+    )
+    if is_of_models:
+        model, item = np.repeat(ids.index, len(names)), np.tile(columns.index, ids.index.size)
+        models, items = Labels(ids.names, model, ids.kind), Labels(columns.names, item)
+    else:
+        model, item = np.repeat(columns.index, ids.index.size), np.tile(ids.index, len(names))
+        models, items, values = Labels(columns.names, model), Labels(ids.names, item, ids.kind), values.T
+    told = {"item_id": items.names}
+    for name, column in about.items():
         labels = optional_labels(table, column)
         if labels is not None:
-            known = pl.concat([labels.names, pl.Series("name", [None], dtype=pl.String)])
-            columns[name] = known.gather(np.where(labels.index < 0, labels.n_names, labels.index))
-    rows = ResponseRows(
-        table.source,
-        Labels(_labels(model_names), np.repeat(np.arange(len(model_names), dtype=np.int64), items.index.size)),
-        Labels(items.names, np.tile(items.index, len(model_names)), items.kind),
-        np.ascontiguousarray(values.T).ravel() / spec.max_response,
-        item_table=pl.DataFrame(columns),
-    )
-    return _checked(rows, spec)
+            of_item = np.full(items.n_names, labels.n_names)
+            of_item[ids.index] = np.where(labels.index < 0, labels.n_names, labels.index)
+            told[name] = pl.concat([labels.names, pl.Series("name", [None], dtype=pl.String)]).gather(of_item)
+    response = np.ascontiguousarray(values).ravel() / spec.max_response
+    rows = ResponseRows(table.source, models, items, response, item_table=pl.DataFrame(told))
+    problems = row_problems(rows, max_response=spec.max_response)
+    if problems:
+        raise DataError(f"{rows.source}: " + " ".join(problems))
+    return rows
 
 
 def _ids_and_values(
-    table: Table, spec: ReadingSpec, key: str, about: Sequence[str]
+    table: Table, spec: ReadingSpec, key: str, about: Sequence[str], known: Known
 ) -> tuple[Labels, list[str], FloatArray]:
     """Ids of the rows, names of the response columns, and the responses (n_rows, n_columns)."""
     column = spec.column(key)
@@ -77,7 +79,7 @@ def _ids_and_values(
             f"Say what the file calls it: {remedy(python, f'--column {key}=...')}."
         )
     problems: list[str] = []
-    ids = id_labels(table, column, problems, name=key)
+    ids = id_labels(table, column, problems, name=key, known=known.get(key))
     others = [name for name in table.frame.columns if name not in {column, *about}]
     if not others:
         problems.append(f"there must be one column of responses at least, got only {shown(table.frame.columns)}.")
@@ -117,25 +119,7 @@ def _rows(mask: pl.Series) -> "np.typing.NDArray[np.int64]":
     return mask.arg_true().to_numpy().astype(np.int64)
 
 
-def _labels(names: Sequence[str]) -> pl.Series:
-    """Names of columns (a table's are unique)."""
-    return pl.Series("name", names, dtype=pl.String)
-
-
-def _checked(rows: ResponseRows, spec: ReadingSpec) -> ResponseRows:
-    """Return the rows when their numbers are sound."""
-    problems = row_problems(rows, max_response=spec.max_response)
-    if problems:
-        raise DataError(f"{rows.source}: " + " ".join(problems))
-    return rows
-
-
-LAYOUTS: dict[Format, Callable[[Table, ReadingSpec], ResponseRows]] = {
-    "long": rows_of_long,
-    "wide-models": rows_of_wide_models,
-    "wide-items": rows_of_wide_items,
-}
-
+LAYOUTS: tuple[Format, ...] = ("long", "wide-models", "wide-items")
 WIDE_COLUMNS = ("model_id", "item_id", "scenario", "subscenario")
 """Columns of ours that a wide table may have."""
 USUAL_NAMES = {
@@ -188,9 +172,10 @@ def rows_of_table(table: Table, spec: ReadingSpec) -> ResponseRows:
             f"{shown(table.frame.columns, 12)}. Say which column names the model ({by_model}) where rows are models, "
             f"which names the item ({by_item}) where rows are items, and both where a row is one response.{nested}"
         )
-    if layout != "long":
-        check_wide(table.source, spec)
-    return LAYOUTS[layout](table, spec)
+    if layout == "long":
+        return rows_of_long(table, spec)
+    check_wide(table.source, spec)
+    return rows_of_wide(table, spec)
 
 
 def holds_responses(path: Path, kind: Kind, spec: ReadingSpec) -> bool:
@@ -213,7 +198,7 @@ def holds_responses(path: Path, kind: Kind, spec: ReadingSpec) -> bool:
             return False
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DataWarning)
-            LAYOUTS[layout](replace(batch.table, frame=batch.table.frame.head(ROWS_LOOKED_AT)), spec)
+            rows_of_wide(replace(batch.table, frame=batch.table.frame.head(ROWS_LOOKED_AT)), spec)
     except DataError:
         return False
     return True
