@@ -49,14 +49,7 @@ def is_alpaca_eval(record: Any) -> bool:
 
 
 def alpaca_eval_rows(paths: Sequence[Path], spec: ReadingSpec, *, progress: ProgressCallback = silent) -> ResponseRows:
-    """Read annotations; the response is preference - 1, the item the instruction (its hash), whatever its place.
-
-    Raises
-    ------
-    DataError
-        When a file holds no annotations, a preference is outside [1, 2], or models were compared with different
-        baselines.
-    """
+    """Read annotations; the response is preference - 1, the item the instruction (its hash), whatever its place."""
     files, source = own_files(paths, "alpaca-eval", spec), named(paths)
     parts = read_each(_of_one_judge(files, spec), lambda file: list(_annotations(file)), progress, spec)
     found = [one for part in parts for one in part]

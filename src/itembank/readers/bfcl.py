@@ -44,18 +44,7 @@ def is_bfcl(record: Any) -> bool:
 
 
 def bfcl_rows(paths: Sequence[Path], spec: ReadingSpec, *, progress: ProgressCallback = silent) -> ResponseRows:
-    """Read the score and result files of some models.
-
-    Parameters
-    ----------
-    paths : folders that hold ``score`` and ``result``, or score files
-    spec : ReadingSpec
-
-    Raises
-    ------
-    DataError
-        When a score file has no result file, or its counts do not fit that.
-    """
+    """Read the score and result files of some models."""
     files = own_files(paths, "bfcl", spec, "They stand in score/<model>/.")
     rows = [(part, record) for part in read_each(files, _category, progress, spec) for record in part.results]
     return rows_of_columns(

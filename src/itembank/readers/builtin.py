@@ -27,13 +27,7 @@ _HALF_BYTE = 128
 
 
 def read_builtin_table(name: str, part: str) -> pl.DataFrame:
-    """Read one file of a data set, such as the `items` of `classifiers`.
-
-    Raises
-    ------
-    DataError
-        For a file that the wheel leaves out.
-    """
+    """Read one file of a data set, such as the `items` of `classifiers`."""
     return pl.read_parquet(_content(f"{name}_{part}.parquet"))
 
 
@@ -52,21 +46,7 @@ def _content(file: str) -> bytes:
 def read_builtin_numbers(name: str, part: str, dtype: str, n_rows: int) -> np.ndarray[Any, Any]:
     """Read numbers from a file whose content `packed_numbers` made.
 
-    Parameters
-    ----------
-    name, part : str
-    dtype : str
-        Of numpy, with the order of bytes: '<i2', '<f4'.
-    n_rows : int
-
-    Returns
-    -------
-    (n_rows, n_columns)
-
-    Raises
-    ------
-    DataError
-        Where this Python was built without lzma.
+    `dtype` names the order of bytes, too: '<i2', '<f4'.
     """
     try:
         import lzma  # noqa: PLC0415 (a Python that was built without it can do all else)
@@ -106,21 +86,10 @@ def as_differences(
 ) -> np.ndarray[Any, Any]:
     """Differences between checkpoints, and between choices of the same text: they compress well.
 
-    Parameters
-    ----------
-    log_likelihoods : (n_models, n_choices) of whole numbers
-        The checkpoints of a run stand one after the other.
-    n_checkpoints : int
-        Of each run.
-    choices : (n_choices,)
-        Their texts.
-
-    Returns
-    -------
-    (n_checkpoints, n_choices, n_runs)
-        Change since the checkpoint before, less that of the choice before where it has the same text. The choices are
-        ordered by length and text: changes grow with the length. 128 is added, half of what a low byte holds, so that
-        small differences of both signs have the same high byte. `from_differences` is the inverse.
+    Of whole numbers (n_models, n_choices), in which the checkpoints of a run stand one after the other, comes
+    (n_checkpoints, n_choices, n_runs): the change since the checkpoint before, less that of the choice before where it
+    has the same text. The choices are ordered by length and text, as changes grow with the length. 128 is added, half
+    of what a low byte holds, so that small differences of both signs have the same high byte.
     """
     order, first = _by_text(choices)
     runs = log_likelihoods.reshape(-1, n_checkpoints, len(choices))
@@ -347,18 +316,7 @@ def sample_data() -> tuple[ResponseMatrix, ResponseMatrix]:
 
 
 def write_sample_data(folder: str | Path) -> tuple[ResponseMatrix, ResponseMatrix]:
-    """Write `past.csv` and `new-model.csv` into a folder, each with columns model_id, item_id, scenario, response.
-
-    Returns
-    -------
-    tuple of ResponseMatrix
-        Past models and the new one.
-
-    Raises
-    ------
-    DataError
-        When another file of that name is there: it may be somebody's own.
-    """
+    """Write `past.csv` and `new-model.csv` into a folder, each with columns model_id, item_id, scenario, response."""
     past, new = sample_data()
     content = {Path(folder) / name: _csv(responses) for name, responses in ((PAST, past), (NEW, new))}
     others = [str(path) for path, text in content.items() if path.exists() and path.read_bytes() != text]

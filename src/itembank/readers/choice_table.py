@@ -139,13 +139,7 @@ def _one_row_a_cell(table: pl.DataFrame, spec: ReadingSpec) -> pl.DataFrame:
 
 
 def write_choice_scores(table: pl.DataFrame, path: str | Path) -> None:
-    """Write a table of choice scores as Parquet or CSV, whole or not at all.
-
-    Raises
-    ------
-    ParameterError
-        When the name ends in neither.
-    """
+    """Write a table of choice scores as Parquet or CSV, whole or not at all."""
     path = Path(path)
     check_score_destination(path)
     with replacing_file(path) as temporary:

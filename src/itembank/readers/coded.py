@@ -91,10 +91,7 @@ class StreamedCells:
 
         Their models and items must be numbered, and their names begin, as those of all rows before.
 
-        Raises
-        ------
-        NotPlainError
-            When rows of one cell are no copies, or what becomes of one depends on rows to come.
+        `NotPlainError` when rows of one cell are no copies, or what becomes of one depends on rows to come.
         """
         self.model_ids, self.item_ids = rows.models.names, rows.items.names
         for name, labels in (("model_id", rows.models), ("item_id", rows.items)):
@@ -177,13 +174,7 @@ class StreamedCells:
 
 
 def response_file_rows(path: Path) -> ResponseRows:
-    """Read a response file as rows, in the order of its matrix.
-
-    Raises
-    ------
-    DataError
-        When the file is cut, is not what was written, or of a schema this release does not know.
-    """
+    """Read a response file as rows, in the order of its matrix."""
     models, items = _response_file_tables(path)
     table = read_parquet_file(path, keep=list).frame
     try:

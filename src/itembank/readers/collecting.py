@@ -99,13 +99,7 @@ def files_below(folder: Path, spec: ReadingSpec) -> Iterator[Path]:
 
 
 def format_of_file(path: Path, spec: ReadingSpec) -> Format:
-    """Format of a file, by its name and content unless the spec says.
-
-    Raises
-    ------
-    DataError
-        When the file is not what its suffix says, or no response file where the spec says so.
-    """
+    """Format of a file, by its name and content unless the spec says."""
     if spec.format in SOURCES:
         return spec.format
     by_name = source_of_name(path)
@@ -137,13 +131,7 @@ def _add_folder(path: Path, spec: ReadingSpec, found: Found) -> None:
 
 
 def _look_below(folder: Path, spec: ReadingSpec, found: Found) -> None:
-    """Tell what the files below a folder hold; a reader that walks folders is given the folder.
-
-    Raises
-    ------
-    DataError
-        When none of them holds results.
-    """
+    """Tell what the files below a folder hold; a reader that walks folders is given the folder."""
     n_before, files = sum(found.n_files.values()), []
     for path in files_below(folder, spec):
         files.append(path)
@@ -311,26 +299,14 @@ def _read(file: File, read: Callable[[File], Part]) -> tuple[Part | None, str | 
 def read_each(
     paths: Sequence[Path], read: Callable[[Path], Part], progress: ProgressCallback, spec: ReadingSpec
 ) -> list[Part]:
-    """Read each file; every one that cannot be read is named in one error, or left out where `spec` says so.
-
-    Raises
-    ------
-    DataError
-        With the problems of the first few files.
-    """
+    """Read each file; every one that cannot be read is named in one error, or left out where `spec` says so."""
     parts, problems = collect(paths, read, progress, name=lambda path: path.name)
     refuse_or_leave_out(problems, spec, has_rest=bool(parts))
     return parts
 
 
 def own_files(paths: Sequence[Path], source: str, spec: ReadingSpec, hint: str = "") -> list[Path]:
-    """Files of one program among these files and below these folders.
-
-    Raises
-    ------
-    DataError
-        When a folder has none; `hint` says where they are.
-    """
+    """Files of one program among these files and below these folders."""
     found: dict[Path, None] = {}
     for path in paths:
         below = [one for one in files_below(path, spec) if _is_own(one, source)] if path.is_dir() else [path]

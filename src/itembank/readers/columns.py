@@ -118,11 +118,7 @@ def numbers(frame: pl.DataFrame) -> tuple[FloatArray, dict[str, pl.Series]]:
 
     Text is read as a number, as true or false, or as missing (empty, NA, NaN, null, None, -).
 
-    Returns
-    -------
-    values : (n_rows, n_columns)
-        NaN where missing or not a number.
-    not_numbers : mapping of column name to mask
+    Values are (n_rows, n_columns), NaN where missing or not a number.
     """
     bad: dict[str, pl.Series] = {}
     values = np.empty((frame.height, frame.width), order="F")
@@ -214,11 +210,6 @@ def response_numbers(frame: pl.DataFrame, spec: ReadingSpec, source: str) -> Res
 
     They are read so when the spec says what is right, or when all columns together hold one known pair and nothing
     else, with a `DataWarning` that says what was read as right.
-
-    Raises
-    ------
-    DataError
-        When the spec says what is right, and it is not clear what is wrong.
     """
     if spec.true_value is not None:
         return _by_true_value(frame, spec.true_value, source)

@@ -34,13 +34,6 @@ def operations(column: pl.Series) -> tuple[FloatArray, IntArray]:
     """Floating-point operations of a column, and the rows that hold something else.
 
     Text may carry a unit: ``2.1 EFLOP``, ``3e20 FLOP``, ``25 PF-days``. A rate (``FLOP/s``) is none.
-
-    Returns
-    -------
-    values : (n_rows,)
-        FLOP; NaN where missing.
-    bad : (n_bad,)
-        Rows whose text is no number of operations.
     """
     return _parsed(column, _flop)
 
@@ -94,13 +87,7 @@ _UNITS = "Write operations (FLOP) in all rows: 2.1 exaFLOP are 2.1e18; a column 
 def check_operations(names: Sequence[str], flops: FloatArray, implied: FloatArray) -> list[str]:
     """Say what is wrong with the training compute of these models.
 
-    Parameters
-    ----------
-    names : sequence of n_models ids
-    flops : (n_models,)
-        NaN where unknown.
-    implied : (n_models,)
-        6 x params x train_tokens; NaN where unknown.
+    `implied` are 6 x params x train_tokens; numbers are NaN where unknown.
     """
     problems: list[str] = []
     missing = np.isnan(flops)

@@ -33,19 +33,7 @@ def item_contents(
 ) -> list[str | None]:
     """Return the content hash of each item; those that differ between models are refused, or have none.
 
-    Parameters
-    ----------
-    items, models, hashes : Labels of n_rows rows
-    spec : ReadingSpec
-    what : str
-        What the hash is of, as its users know it.
-    advice : str
-        Why it may differ, in whole sentences.
-
-    Raises
-    ------
-    DataError
-        When items differ, unless `spec.ignore_content`.
+    `what` the hash is of, and the `advice` why it may differ, are for the message of the refusal.
     """
     first, differing = first_in_group(items.index, items.n_names, hashes.index)
     names: list[str | None] = [*hashes.names.to_list(), None]
@@ -95,13 +83,7 @@ class Prompted:
 
 
 def item_prompts(runs: Sequence[Prompted], n_items: int, spec: ReadingSpec) -> list[pl.Series]:
-    """Return the columns of the item table that say how each item was asked; none where nobody tells.
-
-    Raises
-    ------
-    DataError
-        When the models of a task had different prompts, unless `spec.allow_mixed_prompts`.
-    """
+    """Return the columns of the item table that say how each item was asked; none where nobody tells."""
     rows, hashes = np.concatenate([run.items for run in runs]), np.concatenate([run.hashes for run in runs])
     first, differing = first_in_group(rows, n_items, hashes)
     is_mixed = np.zeros(n_items, dtype=np.bool_)

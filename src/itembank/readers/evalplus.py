@@ -34,16 +34,7 @@ def is_evalplus(record: Any) -> bool:
 def evalplus_rows(paths: Sequence[Path], spec: ReadingSpec, *, progress: ProgressCallback = silent) -> ResponseRows:
     """Read results; the response is the share of samples that pass, with their number.
 
-    Parameters
-    ----------
-    paths : files, or folders of them
-    spec : ReadingSpec
-        `metric` is 'plus' (the default) or 'base'.
-
-    Raises
-    ------
-    DataError
-        When a file is another's, or has no results of the tests that were asked for.
+    The `metric` is 'plus' (the default) or 'base'.
     """
     metric = _metric(spec)
     files = own_files(paths, "evalplus", spec)

@@ -57,13 +57,7 @@ def is_evalscope(record: Record) -> bool:
 
 
 def evalscope_rows(paths: Sequence[Path], spec: ReadingSpec, *, progress: ProgressCallback = silent) -> ResponseRows:
-    """Read output folders of EvalScope, or files of their ``reviews``.
-
-    Raises
-    ------
-    DataError
-        As `logged_rows`.
-    """
+    """Read output folders of EvalScope, or files of their ``reviews``."""
     names = [one for asked in spec.metric for one in (asked, *_today(asked))]
     spec = replace(spec, metric=tuple(dict.fromkeys(names)))
     return harness_rows(Harness("evalscope", KIND, HINT, _file, _samples), paths, spec, progress)

@@ -54,13 +54,7 @@ def is_every_eval_ever(record: Record) -> bool:
 def every_eval_ever_rows(
     paths: Sequence[Path], spec: ReadingSpec, *, progress: ProgressCallback = silent
 ) -> ResponseRows:
-    """Read samples files, and folders of them.
-
-    Raises
-    ------
-    DataError
-        As `logged_rows`; when there are aggregates only.
-    """
+    """Read samples files, and folders of them."""
     hint = "Aggregates alone cannot be taken apart; the samples of every item are needed."
     lines: dict[tuple[Path, str, str], list[_Line]] = {}
     metrics: dict[Path, Mapping[str, str]] = {}

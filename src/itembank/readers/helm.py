@@ -45,13 +45,7 @@ def is_helm(record: Record) -> bool:
 
 
 def helm_rows(paths: Sequence[Path], spec: ReadingSpec, *, progress: ProgressCallback = silent) -> ResponseRows:
-    """Read run folders of HELM, folders of them, or their ``per_instance_stats.json``.
-
-    Raises
-    ------
-    DataError
-        As `logged_rows`.
-    """
+    """Read run folders of HELM, folders of them, or their ``per_instance_stats.json``."""
     left_out: Counter[str] = Counter()
 
     def read(file: SampleFile) -> Samples:

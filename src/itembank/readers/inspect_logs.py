@@ -41,12 +41,6 @@ def inspect_rows(paths: Sequence[Path], spec: ReadingSpec, *, progress: Progress
     The scenario is the task, the item ``task/sample_id``. Of each task one scorer's scores are taken, the same for all
     models: that of `spec.metric`, else the first, with a `DataWarning` where there are others. Epochs of one run are
     trials. What ended in an error, and what nobody scored, is missing, with a `DataWarning` that counts it.
-
-    Raises
-    ------
-    DataError
-        When there are no samples; a scorer is unknown, or its scores are no numbers in [0, 1]; items changed between
-        runs.
     """
     runs, problems = _read_all(inspect_files(paths, spec), spec, progress)
     if problems and not (spec.skip_unusable and runs):

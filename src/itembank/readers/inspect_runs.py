@@ -69,13 +69,7 @@ def is_inspect_record(record: Record) -> bool:
 
 
 def read_log(path: Path) -> LogFile:
-    """Read a log, finished or not.
-
-    Raises
-    ------
-    DataError
-        When it is damaged, grows beyond measure, or is compressed in a way that nothing installed can read.
-    """
+    """Read a log, finished or not."""
     header, samples = _archived(path) if path.suffix.lower() == ARCHIVE else _in_one_file(path)
     if not isinstance(header.get("eval"), dict) or not all(isinstance(one, dict) for one in samples):
         raise DataError(f"{path}: is no log of Inspect: it must have an object 'eval' and samples that are objects.")
@@ -193,13 +187,7 @@ class InspectRun:
 
 
 def run_of(log: LogFile, spec: ReadingSpec) -> InspectRun:
-    """Make a run of one log.
-
-    Raises
-    ------
-    DataError
-        When the log does not tell task or model, or two samples have ids that are the same text.
-    """
+    """Make a run of one log."""
     about = log.header["eval"]
     ours = _mapping(_mapping(about.get("metadata")).get(OWN_SCORER))
     task, name = str(ours.get("task") or about.get("task") or ""), str(about.get("model") or "")

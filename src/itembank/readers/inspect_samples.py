@@ -26,13 +26,7 @@ WORDS: Mapping[str, float] = {
 
 
 def score_value(value: Any) -> float:
-    """Return a score as a number, NaN where there is none.
-
-    Raises
-    ------
-    DataError
-        For what is no number and none of the words of Inspect; Inspect itself takes it for 0.
-    """
+    """Return a score as a number, NaN where there is none."""
     if value is None:
         return math.nan
     if isinstance(value, bool | int | float):
@@ -68,19 +62,9 @@ def flat_scores(scores: Mapping[str, Any] | None) -> dict[str, Any]:
 def choose_scorer(task: str, names: Sequence[str], wanted: Sequence[str], notes: list[str]) -> str:
     """Name of the scorer whose score is the response of a task.
 
-    Parameters
-    ----------
-    task : str
-    names : sequence of str
-        Scorers of the task, in the log's order.
-    wanted : sequence of str
-        What was asked for, in order of preference, ``task=name`` for some tasks only. Without it the first scorer is
-        taken, which is Inspect's headline; that there are others is noted.
-
-    Raises
-    ------
-    DataError
-        When none that was asked for is there.
+    Of those `wanted`, in order of preference, ``task=name`` holds for some tasks only. Without any the first scorer is
+    taken, which is Inspect's headline; that there are others is noted. `DataError` when none that was asked for is
+    there.
     """
     own = [one.split("=", 1) for one in wanted if "=" in one]
     asked = [name for pattern, name in own if fnmatchcase(task, pattern)] + [name for name in wanted if "=" not in name]
@@ -124,13 +108,7 @@ class Sample:
 
 
 def sample_of(record: Record) -> Sample:
-    """Make a sample of its record in a log, or of its summary.
-
-    Raises
-    ------
-    DataError
-        When it has no id.
-    """
+    """Make a sample of its record in a log, or of its summary."""
     sample_id, epoch = record.get("id"), record.get("epoch", 1)
     if isinstance(sample_id, bool) or not isinstance(sample_id, str | int) or not isinstance(epoch, int):
         raise DataError(f"a sample must have an id, text or a whole number, and an epoch, got {quoted(sample_id)}.")

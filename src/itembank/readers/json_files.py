@@ -27,18 +27,8 @@ def read_records(
 ) -> Iterator[list[Record]]:
     """Give the objects of a JSON Lines file (or of one JSON array of objects) in blocks.
 
-    Parameters
-    ----------
-    path : Path
-    shorten : function, or None
-        Reads lines without what is not needed; None from it where they must be read whole.
-    passed : function, or None
-        Told before each block how many bytes lie before it.
-
-    Raises
-    ------
-    DataError
-        When a line is not UTF-8, cut, or not a JSON object; the message says which line.
+    `shorten` reads lines without what is not needed, or gives None where they must be read whole; `passed` is told
+    before each block how many bytes lie before it. A `DataError` says which line is not UTF-8, cut, or no JSON object.
     """
     n_lines = n_bytes = 0
     with translated(path, "JSON file"), open_binary(path) as file:
@@ -177,12 +167,7 @@ def read_json_table(path: Path, *, keep: Keep, text: Sequence[str] = ()) -> Tabl
 def json_batches(path: Path, *, keep: Keep, text: Sequence[str] = ()) -> Iterator[tuple[Table, int]]:
     """Give the rows that `read_json_table` reads a part at a time, each with the bytes before it.
 
-    Raises
-    ------
-    DataError
-        As `read_json_table`, when the part at fault is asked for.
-    ValueError
-        When a column holds text in one part and numbers in another, which `read_json_table` settles.
+    A `ValueError` says that a column holds text in one part and numbers in another, which `read_json_table` settles.
     """
     n_before = 0
     is_text: dict[str, bool] = {}

@@ -1,4 +1,21 @@
-"""`read_json_results`: results in JSON, JSON Lines or Parquet of any shape, by paths that say where things stand."""
+"""`read_json_results`: results in JSON, JSON Lines or Parquet of any shape, by paths that say where things stand.
+
+A path is keys with dots between them: ``doc.id``. A key that holds a dot stands in quotes: ``metrics."acc,none"``,
+``"a.b".c``. A whole number is a place in a list, from 0 (``scores.0``; ``-1`` is the last).
+
+Where the rows of a file are (``--rows``), ``*`` stands for every key of an object or every place of a list
+(``eval.*``), and a list at the end gives a row for each of its values. A column's path begins at the row. Others:
+
+========== ===========================================================
+``/path``  from the record: the line, or the file's object or array element, that the row is in
+``.``      the row itself, where it is no object
+``@key``   the key (or place) that the last ``*`` of the rows' path stood for
+``@index`` the place of the row in its list, from 0
+``@file``  the name of the file, without its folder and suffix
+``@folder`` the name of the file's folder
+``=text``  this text, in every row
+========== ===========================================================
+"""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -45,13 +62,7 @@ class FoundRow:
 
 
 def column_path(text: str) -> ColumnPath:
-    """Read a column's path.
-
-    Raises
-    ------
-    ParameterError
-        When it is none.
-    """
+    """Read a column's path."""
     if text.startswith("="):
         return ColumnPath(text, "constant", (text[1:],))
     if text.startswith("@"):

@@ -35,13 +35,7 @@ FLAT = ("acc", "acc_norm", "em", "exact_match", "qem", "mc1", "mc2", "f1")
 
 
 def lighteval_rows(paths: Sequence[Path], spec: ReadingSpec, *, progress: ProgressCallback = silent) -> ResponseRows:
-    """Read details files, and folders of them.
-
-    Raises
-    ------
-    DataError
-        As `logged_rows`.
-    """
+    """Read details files, and folders of them."""
     hint = "lighteval writes them with --save-details."
     return harness_rows(Harness("lighteval", KIND, hint, _file, _samples), paths, spec, progress)
 

@@ -35,13 +35,7 @@ def is_live_code_bench(record: Any) -> bool:
 def live_code_bench_rows(
     paths: Sequence[Path], spec: ReadingSpec, *, progress: ProgressCallback = silent
 ) -> ResponseRows:
-    """Read graded problems; the response is the share of samples that pass, with their number.
-
-    Raises
-    ------
-    DataError
-        When a file holds no graded problems.
-    """
+    """Read graded problems; the response is the share of samples that pass, with their number."""
     source = named(paths)
     files = {file: path for path in paths for file in own_files([path], "livecodebench", spec, HINT)}
     parts = read_each(list(files), lambda file: [(file, one) for one in _read(file, files[file])], progress, spec)

@@ -49,13 +49,7 @@ def is_lm_eval(record: Record) -> bool:
 
 
 def lm_eval_rows(paths: Sequence[Path], spec: ReadingSpec, *, progress: ProgressCallback = silent) -> ResponseRows:
-    """Read samples files and folders of them.
-
-    Raises
-    ------
-    DataError
-        When there are no samples; a metric or filter is unknown, or cannot be a response; items changed between runs.
-    """
+    """Read samples files and folders of them."""
     found = find_sample_files(paths, spec)
     with_options = needs_options(spec)
 
@@ -70,22 +64,7 @@ def lm_eval_rows(paths: Sequence[Path], spec: ReadingSpec, *, progress: Progress
 def lm_eval_record_rows(
     samples: Mapping[str, Sequence[Record]], results: Mapping[str, Any], model_id: str, spec: ReadingSpec
 ) -> ResponseRows:
-    """Read samples that a run of the harness has just returned, without a file; the rest as `lm_eval_rows`.
-
-    Parameters
-    ----------
-    samples : mapping of task to samples
-        As the harness logs them.
-    results : mapping
-        What else the run returned: ``configs``, ``higher_is_better``, ``n-samples``, ...
-    model_id : str
-    spec : ReadingSpec
-
-    Raises
-    ------
-    DataError
-        As `lm_eval_rows`.
-    """
+    """Read samples that a run of the harness has just returned, without a file; the rest as `lm_eval_rows`."""
     run = run_of(results, "")
     files = [SampleFile(Path(f"samples of {task}"), task, "", run, model_id) for task in samples]
     read = [
@@ -121,14 +100,6 @@ def warn_of_other_results(
 
     Named are samples that are missing, samples without the metric, and scores of tasks, and of groups where groups are
     scenarios, that are not the means of what was read.
-
-    Parameters
-    ----------
-    samples : sequence of Samples
-    choices : mapping of task to its metric and filter
-    found : FoundFiles
-        Of these and of the samples that could not be read.
-    spec : ReadingSpec
     """
     runs: dict[RunKey, list[_Read]] = {}
     unread: dict[RunKey, set[str]] = {}

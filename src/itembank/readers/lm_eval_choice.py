@@ -210,16 +210,8 @@ def ways_out(
 ) -> WaysOut:
     """Return what makes the logs readable; nothing where nothing could be read.
 
-    Parameters
-    ----------
-    tasks : mapping of task to its samples
-        Of the files that can be read.
-    refused : sequence of tasks
-        Those of which metric or filter cannot be chosen; none when only files are at fault.
-    spec : ReadingSpec
-        What was asked for.
-    has_bad_files : bool
-        Whether some files cannot be read, which no choice of tasks and metrics mends.
+    `tasks` are those of files that can be read; `refused` are those whose metric or filter cannot be chosen. No choice
+    of tasks and metrics mends bad files.
     """
     can_skip = len(refused) < len(tasks)
     if refused and not has_bad_files:

@@ -88,13 +88,7 @@ def is_sample(record: Record) -> bool:
 
 
 def find_sample_files(paths: Sequence[Path], spec: ReadingSpec) -> FoundFiles:
-    """Find the samples files of these files and folders.
-
-    Raises
-    ------
-    DataError
-        When there are none that can be read, or one model id was given for several models.
-    """
+    """Find the samples files of these files and folders."""
     found: dict[Path, None] = {}
     walked: set[RunKey] = set()
     lonely: list[Path] = []

@@ -28,15 +28,10 @@ _OF_TEXTS = '[["'
 def short_samples(lines: Sequence[str]) -> list[Record] | None:
     """Read what responses need of samples; None where lines are not as the harness writes them since 0.4.6.
 
-    Parameters
-    ----------
-    lines : sequence of str
-        One object each.
-
-    Returns
-    -------
-    list of records
-        With `doc_id`, `filter`, `doc_hash` and what stands after them, and `resps` where it holds texts.
+    The harness writes ``doc_id`` first, then long fields that no response needs, and after ``filter`` what is wanted. What
+    stands from the last ``filter`` to the end of a line, with a brace before it, is JSON only where that key belongs to
+    the outermost object: every brace that is open there would be closed once too often. So nothing is taken from a place
+    where it does not belong; a line that is otherwise has the whole of its block read.
     """
     shortened = []
     for line in lines:
@@ -329,19 +324,7 @@ def read_samples(file: SampleFile, *, with_options: bool = False) -> Samples:
 def samples_of(file: SampleFile, blocks: Iterable[Sequence[Record]], *, with_options: bool = False) -> Samples:
     """Take the samples of one model on one task, wherever they come from.
 
-    Parameters
-    ----------
-    file : SampleFile
-        Says whose they are; its path is for messages only.
-    blocks : sequences of records
-        As the harness writes them into samples files.
-    with_options : bool
-        Keep the answer options, for scores made of their log-likelihoods.
-
-    Raises
-    ------
-    DataError
-        When it is cut, or holds something else than samples.
+    The path of `file` is for messages only. With `with_options` the answer options are kept, for scores made of them.
     """
     documents: list[Any] = []
     filters: list[Any] = []

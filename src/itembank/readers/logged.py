@@ -69,11 +69,6 @@ def logged_rows(logs: Logs, spec: ReadingSpec) -> ResponseRows:
     The scenario is the task (or its group), the item ``task/document``. Of each task one metric and one filter are
     taken, the same for all models: those of `spec`, else the only one that can be a response, else ``acc`` or
     ``exact_match`` and ``none`` or ``strict-match``, with a `DataWarning`.
-
-    Raises
-    ------
-    DataError
-        When nothing could be read; a metric or filter is unknown, or cannot be a response; items changed between runs.
     """
     problems = list(logs.problems)
     by_task: dict[str, list[Samples]] = {}
@@ -322,15 +317,7 @@ class Coverage:
 
 
 def model_table(samples: Sequence[Samples], models: Labels, items: Labels, tasks: pl.Series) -> pl.DataFrame:
-    """Return one row a model: what its latest run tells, `n_items_run`, `n_items_full`, `is_partial`.
-
-    Parameters
-    ----------
-    samples : sequence of Samples
-    models, items : Labels of n_rows rows
-    tasks : (n_items,)
-        Task of each item.
-    """
+    """Return one row a model: what its latest run tells, `n_items_run`, `n_items_full`, `is_partial`."""
     covered = _coverages(samples, models, items, tasks)
     about: dict[str, dict[str, Any]] = {}
     for one in samples:  # in order of date: later runs overwrite
@@ -384,13 +371,7 @@ class LoggedAnswer:
 
 
 def samples_of(file: SampleFile, answers: Sequence[LoggedAnswer]) -> Samples:
-    """Put the answers of one file together.
-
-    Raises
-    ------
-    DataError
-        When there are none.
-    """
+    """Put the answers of one file together."""
     if not answers:
         raise DataError(f"{file.path}: there must be at least one answer, got none.")
     names = dict.fromkeys(name for one in answers if not one.has_failed for name in one.metrics)
@@ -435,13 +416,7 @@ class Harness:
 def harness_rows(
     harness: Harness, paths: Sequence[Path], spec: ReadingSpec, progress: ProgressCallback
 ) -> ResponseRows:
-    """Read the files of one program among these files and below these folders.
-
-    Raises
-    ------
-    DataError
-        As `logged_rows`.
-    """
+    """Read the files of one program among these files and below these folders."""
     found, problems = [], []
     for path in own_files(paths, harness.source, spec, harness.hint):
         try:

@@ -335,21 +335,8 @@ def rows_of_columns(
 ) -> ResponseRows:
     """Make rows of columns that have our names; a value of None is missing.
 
-    Parameters
-    ----------
-    source : str
-        For messages.
-    columns : mapping of a long table's column to n_rows values
-    spec : ReadingSpec
-        Its choices for tables (what columns are called, words for right, the maximum) have no say: the reader has made
-        responses of [0, 1] already.
-    models, items : records with `model_id` or `item_id`
-        What else is known of each model and item.
-
-    Raises
-    ------
-    DataError
-        As for a long table.
+    The choices of `spec` for tables have no say: the reader has made responses of [0, 1] already. `models` and `items`
+    are records of what else is known of each.
     """
     spec = replace(spec, columns={}, response_column="response", true_value=None, max_response=1.0)
     frame = pl.DataFrame([_series(name, columns[name]) for name in LONG_COLUMNS if name in columns])

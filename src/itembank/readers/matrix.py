@@ -22,13 +22,7 @@ from itembank.responses.wording import first_few
 
 
 def read_known(path: Path, key: str) -> tuple[pl.DataFrame, Labels]:
-    """Read a file of one row a model (key `model_id`) or item (key `item_id`), with its ids as text.
-
-    Raises
-    ------
-    DataError
-        When the file cannot be read, has no such column, or an id is missing or repeated.
-    """
+    """Read a file of one row a model (key `model_id`) or item (key `item_id`), with its ids as text."""
     return known_table(read_table_file(path, text=(key, "scenario", "subscenario"), infer=True), key)
 
 
@@ -126,20 +120,6 @@ def settle_repeats(rows: ResponseRows, cell: IntArray, n_cells: int, repeats: Re
     Copies (equal responses, of the same seed where seeds are known) count once, with a `DataWarning`. Repeated
     attempts (other seeds; or, with 'count' and 'mean', any rows without seeds) are counted, averaged, or the last is
     taken, when `repeats` says so. Counting makes every response a number of successes among trials.
-
-    Parameters
-    ----------
-    rows : ResponseRows
-    cell : (n_rows,)
-        Cell of each row.
-    n_cells : int
-        Number of cells of the matrix.
-
-    Raises
-    ------
-    DataError
-        For unequal responses of one model to one item, for repeated attempts with `repeats='error'`, and for
-        responses that are no counts with `repeats='count'`.
     """
     if repeats == "count":
         rows = _as_counts(rows)
@@ -339,20 +319,7 @@ def to_matrix(
     models: pl.DataFrame | None = None,
     items: pl.DataFrame | None = None,
 ) -> ResponseMatrix:
-    """Make the response matrix of these rows.
-
-    Parameters
-    ----------
-    rows : ResponseRows
-    spec : ReadingSpec
-    models, items : tables, or None
-        What else is known, keyed by `model_id` and `item_id`.
-
-    Raises
-    ------
-    DataError
-        When rows contradict each other, or cells, models or items are empty where `spec` forbids it.
-    """
+    """Make the response matrix of these rows."""
     shape = (rows.models.n_names, rows.items.n_names)
     if 0 in shape:
         raise DataError(f"{rows.source}: there must be at least one response, got none.")

@@ -36,13 +36,7 @@ def is_opencompass(record: Record) -> bool:
 
 
 def opencompass_rows(paths: Sequence[Path], spec: ReadingSpec, *, progress: ProgressCallback = silent) -> ResponseRows:
-    """Read the ``results`` of output folders, or files of them.
-
-    Raises
-    ------
-    DataError
-        As `logged_rows`; when there are predictions, or averages only.
-    """
+    """Read the ``results`` of output folders, or files of them."""
     return harness_rows(Harness("opencompass", KIND, HINT, _file, _samples), paths, spec, progress)
 
 

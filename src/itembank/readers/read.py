@@ -247,11 +247,6 @@ def read_rows(
     """Read each source; every source that cannot be read is named in one error.
 
     `item_ids` are those of the caller's table of items, for results that do not name all items themselves.
-
-    Raises
-    ------
-    DataError
-        With the problems of the first few sources.
     """
     errors: list[Exception] = [DataError(problem) for problem in found.problems]
     unwanted: list[NoTaskLeftError] = []

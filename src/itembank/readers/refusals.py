@@ -86,13 +86,7 @@ def refuse(problems: Sequence[str]) -> None:
 
 
 def refuse_or_leave_out(problems: Sequence[str], spec: ReadingSpec, *, has_rest: bool) -> None:
-    """Leave out what cannot be read where `spec` asks for that and something else was read; refuse it otherwise.
-
-    Raises
-    ------
-    RefusedError
-        With the first problems, and what to add.
-    """
+    """Leave out what cannot be read where `spec` asks for that and something else was read; refuse it otherwise."""
     if not problems:
         return
     if not (spec.skip_unusable and has_rest):
@@ -149,14 +143,7 @@ Log = TypeVar("Log", bound=OfTask)
 
 
 def wanted(logs: Sequence[Log], spec: ReadingSpec) -> list[Log]:
-    """Return the logs of the tasks that were asked for; ids of models are without secrets and home folders.
-
-    Raises
-    ------
-    DataError
-        When none of them is left, one model id was given for several models, or several have one id without home
-        folders.
-    """
+    """Return the logs of the tasks that were asked for; ids of models are without secrets and home folders."""
     kept = [one for one in logs if is_wanted(one.task, spec)]
     if logs and not kept:
         raise NoTaskLeftError(_no_task_left(sorted({one.task for one in logs}), spec))
@@ -183,13 +170,7 @@ def _with_clean_ids(logs: Sequence[Log]) -> list[Log]:
 
 
 def only_wanted(rows: ResponseRows, spec: ReadingSpec) -> ResponseRows:
-    """Return the rows of the scenarios that were asked for as tasks, of results that know no tasks.
-
-    Raises
-    ------
-    NoTaskLeftError
-        When none of them is left.
-    """
+    """Return the rows of the scenarios that were asked for as tasks, of results that know no tasks."""
     if not (spec.tasks or spec.exclude_tasks):
         return rows
     known = rows.item_table.select("item_id", "scenario") if "scenario" in rows.item_table.columns else None

@@ -94,14 +94,7 @@ def rename_models(rows: ResponseRows, names: Mapping[str, str]) -> ResponseRows:
 
 
 def join_rows(parts: Sequence[ResponseRows], *, allow_mixed_prompts: bool = False) -> ResponseRows:
-    """Put the rows of several sources one after the other.
-
-    Raises
-    ------
-    DataError
-        When ids are whole numbers in one source and text in another, or sources disagree on an item's
-        scenario, subscenario or content; or on its prompt, unless `allow_mixed_prompts`.
-    """
+    """Put the rows of several sources one after the other."""
     problems = [*_kind_problems(parts, "model_id"), *_kind_problems(parts, "item_id")]
     item_table, unchanging = _join_item_tables(parts)
     problems.extend(unchanging)

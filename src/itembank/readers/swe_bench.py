@@ -91,20 +91,7 @@ def swe_bench_rows(
     An instance that is in no list of a run counts as wrong where all instances of the data set are known: they were
     given, or the lists of all runs together hold as many as the runs (or the split) say there are.
 
-    Parameters
-    ----------
-    paths : files, or folders of them
-    spec : ReadingSpec
-        `errors` says what an instance is whose grading failed.
-    item_ids : list of ids, or None
-        All instances of the data set.
-    progress : function
-
-    Raises
-    ------
-    DataError
-        When a file is neither, one run lists an instance twice with different outcomes, or the instances that a run
-        does not list cannot be known.
+    `errors` of the spec says what an instance is whose grading failed; `item_ids` are all instances of the data set.
     """
     files = [file for path in paths for file in find_swe_bench(path, spec)]
     source = named(paths)

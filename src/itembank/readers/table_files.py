@@ -33,11 +33,6 @@ def read_csv_file(path: Path, *, keep: Keep, text: Sequence[str] = (), infer: bo
     """Read the columns that `keep` chooses, as text, or with types found for those not in `text`.
 
     The separator is the one of comma, tab and semicolon that cuts the first line into most columns.
-
-    Raises
-    ------
-    DataError
-        When the file is not UTF-8, a column name is repeated, rows are longer than the first, or the end is cut.
     """
     header, separator = check_csv_file(path)
     _check_growth(path)
@@ -59,12 +54,7 @@ def read_csv_file(path: Path, *, keep: Keep, text: Sequence[str] = (), infer: bo
 def csv_batches(path: Path, *, keep: Keep) -> Iterator[tuple[pl.DataFrame, int]]:
     """Give the rows that `read_csv_file` reads a part at a time, all as text, each with the bytes of text before it.
 
-    Raises
-    ------
-    DataError
-        As `read_csv_file`, when the part at fault is asked for.
-    ValueError
-        When a row is too long, as where a quote is never closed; `read_csv_file` may read the file.
+    A `ValueError` says that a row is too long, as where a quote is never closed; `read_csv_file` may read the file.
     """
     header, separator = check_csv_file(path)
     kept = set(keep(header))
@@ -192,13 +182,7 @@ def _check_last_line(path: Path, n_columns: int, separator: str) -> None:
 
 
 def read_parquet_file(path: Path, *, keep: Keep) -> Table:
-    """Read the columns that `keep` chooses.
-
-    Raises
-    ------
-    DataError
-        When the file is cut or damaged.
-    """
+    """Read the columns that `keep` chooses."""
     check_end(path)
     with translated(path, "Parquet file"):
         columns = list(read_parquet_schema(path))
@@ -241,22 +225,9 @@ def table_batches(
 ) -> Iterator[Batch]:
     """Give the rows of a file a part at a time: the table of `read_table_file`, cut into parts.
 
-    Parameters
-    ----------
-    path : Path
-    kind : 'parquet', 'csv' or 'json'
-    keep : function from column names to those to load
-    text : column names
-        Read as text from JSON Lines, where types are noted.
-    in_each : function from the columns that are kept to those that every part has
-        Where a file is read some columns at a time.
-
-    Raises
-    ------
-    DataError
-        When the file, or the part that is asked for, cannot be read.
-    ValueError
-        When it cannot be read in parts.
+    `keep` chooses the columns to load; `text` are those read as text from JSON Lines, where types are noted. Where a
+    file is read some columns at a time, every part has the columns of `in_each`. A `ValueError` says that a file cannot
+    be read in parts.
     """
     if kind == "parquet":
         yield from _of_parquet(path, keep, in_each)
@@ -314,19 +285,8 @@ def _some_rows(path: Path, places: Sequence[int], first: int, n_rows: int) -> pl
 def read_table_file(path: Path, *, keep: Keep = list, text: Sequence[str] = (), infer: bool = False) -> Table:
     """Read a Parquet, CSV or JSON Lines table.
 
-    Parameters
-    ----------
-    path : Path
-    keep : function from column names to those to load
-    text : column names
-        Read as text from CSV and JSON Lines, where mixed types are noted.
-    infer : bool
-        CSV: find the types of the other columns instead of leaving all as text.
-
-    Raises
-    ------
-    DataError
-        When the file is empty, cut, not UTF-8, or not what its suffix says.
+    `keep` chooses the columns to load. The columns `text` are read as text from CSV and JSON Lines, where mixed types
+    are noted; with `infer` the types of the others are found in CSV, too.
     """
     kind = file_kind(path)
     if kind == "parquet":

@@ -164,26 +164,9 @@ def download(
 ) -> Path:
     """Fetch a file whole, or leave what has arrived beside `target` for the next call to go on with.
 
-    Parameters
-    ----------
-    url : str
-        ``https://`` or ``file://``; ``http://`` for this machine only. The same holds for where it is sent on to.
-    target : Path
-        Where the file stands afterwards.
-    most_bytes : int
-        A larger file is refused, by what the server says of it or as it arrives.
-    sha256 : str or None
-        Digest that the file must have.
-    progress : function
-
-    Raises
-    ------
-    DataError
-        When the file is too large, or the server does not give it.
-    IntegrityError
-        When it has another digest; it is removed.
-    ParameterError
-        When the address is none of these.
+    What has arrived is checked: against `most_bytes` by what the server says and as it comes, and against `sha256`,
+    where it is given, when all is there. Addresses are ``https://`` or ``file://``, or ``http://`` for this machine;
+    the same holds for where they are sent on to.
     """
     check_address(url)
     check_destination(target)
@@ -323,16 +306,8 @@ def unpack(
 
     Links, devices and names that lead out of the folder are left out. Each file is written whole or not at all.
 
-    Returns
-    -------
-    int
-        Number of files.
-
-    Raises
-    ------
-    DataError
-        When the archive is damaged, holds none of these files, gives more than `most_bytes` or `MOST_FILES`, or
-        names one as no file can be named.
+    A `DataError` says that the archive is damaged, holds none of these files, gives too much, or names one as no file
+    can be named.
     """
     n_files = n_bytes = 0
     try:
@@ -386,22 +361,7 @@ def _name(member: tarfile.TarInfo, patterns: Sequence[str]) -> PurePosixPath | N
 def fetch_repository(repository: str, folder: Path, patterns: Sequence[str], *, most_bytes: int) -> Path:
     """Fetch the files of a data-set repository whose names match.
 
-    Parameters
-    ----------
-    repository : str
-        ``owner/name``.
-    folder : Path
-        The files stand in ``folder/name`` afterwards.
-    patterns : list of str
-    most_bytes : int
-        Of all these files together, by what the Hub says of them.
-
-    Raises
-    ------
-    DataError
-        When there is no such repository, it may not be read, holds none of the files or too much.
-    MissingDependencyError
-        Without huggingface_hub (extra ``hub``).
+    They stand in ``folder/name`` afterwards, and have at most `most_bytes` together by what the Hub says of them.
     """
     client = hub_client("files of the Hugging Face Hub need huggingface_hub")
     with hub_errors(repository, "fetched", DataError):

@@ -210,13 +210,7 @@ SOURCES: Mapping[str, PublicSource] = {
 
 
 def public_source(name: str) -> PublicSource:
-    """Return a source by its name.
-
-    Raises
-    ------
-    ParameterError
-        When there is none of that name.
-    """
+    """Return a source by its name."""
     if name not in SOURCES:
         raise ParameterError(
             f"a public source must be one of {', '.join(SOURCES)}, got {name!r}.{did_you_mean(name, SOURCES)}"
