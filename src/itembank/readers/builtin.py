@@ -282,17 +282,11 @@ def _classifiers(response: str) -> ResponseMatrix:
     values = answers.select(models["model_id"].to_list()).cast(pl.Float64).to_numpy().T  # (n_models, n_items)
     if response == "probability":
         values = values / _PROBABILITY_STEPS
-    costs = {"seconds": _prediction_seconds(models, items)}
-    return ResponseMatrix.create(np.ascontiguousarray(values), models=models, items=items, costs=costs)
-
-
-def _prediction_seconds(models: pl.DataFrame, items: pl.DataFrame) -> FloatArray:
-    """CPU seconds of one prediction, (n_models, n_items): the same for all items of a scenario."""
     scenarios = items["scenario"].unique(maintain_order=True)
     by_scenario = models.select(f"{scenario}_prediction_seconds" for scenario in scenarios).to_numpy()
     index = items["scenario"].cast(pl.Enum(scenarios)).to_physical().to_numpy()
-    result: FloatArray = by_scenario[:, index]
-    return result
+    costs = {"seconds": by_scenario[:, index]}  # the same for all items of a scenario
+    return ResponseMatrix.create(np.ascontiguousarray(values), models=models, items=items, costs=costs)
 
 
 PAST, NEW = "past.csv", "new-model.csv"

@@ -82,7 +82,11 @@ def find_sources(paths: Sequence[Path], spec: ReadingSpec) -> Found:
             elif spec.format == "auto":
                 _look_below(path, spec, found)
             else:
-                _add_folder(path, spec, found)
+                source = SOURCES.get(spec.format)
+                if source is None or not source.files:
+                    as_logs = remedy("format='lm-eval'", "--as lm-eval")
+                    raise DataError(f"{path}: is a folder; name its files, or read it as harness logs ({as_logs}).")
+                found.add(spec.format, path, sum(map(source.holds, files_below(path, spec))))
         except DataError as error:
             found.problems.append(str(error))
     if not (found.paths or found.problems):
@@ -103,7 +107,7 @@ def format_of_file(path: Path, spec: ReadingSpec) -> Format:
     if spec.format in SOURCES:
         return spec.format
     by_name = source_of_name(path)
-    if spec.format == "auto" and by_name and not _is_table(path):
+    if spec.format == "auto" and by_name and not any(suffix.lower() in SUFFIXES for suffix in path.suffixes):
         return by_name
     kind = file_kind(path)
     if kind == "parquet" and spec.format in {"auto", "responses"} and is_response_file(path):
@@ -114,20 +118,6 @@ def format_of_file(path: Path, spec: ReadingSpec) -> Format:
         return spec.format
     found = source_of_record(first_record(path)) if kind == "json" else by_name
     return found or "auto"
-
-
-def _is_table(path: Path) -> bool:
-    """Whether the suffix of a file is one of those that tables have, so that a look inside tells more."""
-    return any(suffix.lower() in SUFFIXES for suffix in path.suffixes)
-
-
-def _add_folder(path: Path, spec: ReadingSpec, found: Found) -> None:
-    """Give a folder to the reader of the format that was asked for."""
-    source = SOURCES.get(spec.format)
-    if source is None or not source.files:
-        as_logs = remedy("format='lm-eval'", "--as lm-eval")
-        raise DataError(f"{path}: is a folder; name its files, or read it as harness logs ({as_logs}).")
-    found.add(spec.format, path, sum(map(source.holds, files_below(path, spec))))
 
 
 def _look_below(folder: Path, spec: ReadingSpec, found: Found) -> None:
@@ -178,9 +168,11 @@ def _no_results(folder: Path, files: Sequence[Path]) -> str:
     """Say that no file below a folder can be read as it is, what can be, and how to read other tables and JSON."""
     if not files:
         return f"{folder}: there must be files of results, got none (hidden ones are passed by)."
+    names = list(dict.fromkeys(path.name for path in files))
+    titles = ", ".join(source.title for source in SOURCES.values())
     lines = [
-        f"{folder}: holds {len(files)} files, and none with results that itembank knows: {shown(_names(files))}. "
-        f"It knows tables with the columns model_id, item_id and response, and {', '.join(_titles())}."
+        f"{folder}: holds {len(files)} files, and none with results that itembank knows: {shown(names)}. "
+        f"It knows tables with the columns model_id, item_id and response, and {titles}."
     ]
     kinds = [(path, SUFFIXES[suffix]) for path in files if (suffix := _table_suffix(path)) in SUFFIXES]
     table = next((path for path, kind in kinds if kind != "json"), None)
@@ -215,14 +207,6 @@ def _rows_inside(path: Path) -> tuple[str, list[str]]:
     return name, list(row)
 
 
-def _names(files: Sequence[Path]) -> list[str]:
-    return list(dict.fromkeys(path.name for path in files))
-
-
-def _titles() -> list[str]:
-    return [source.title for source in SOURCES.values()]
-
-
 def _table_suffix(path: Path) -> str:
     """Suffix that tells the kind of a file, whether or not it is packed."""
     suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() not in PACKED]
@@ -251,20 +235,12 @@ def collect(
     if in_processes and not runs_here(len(files)):
         found = _elsewhere(files, read, progress)
     else:
-        found = _here(files, read, progress, name)
+        found = []
+        for n_done, file in enumerate(files):
+            progress(f"reading files ({name(file)})", n_done / len(files))
+            found.append(_read(file, read))
     parts = [part for part, problem in found if problem is None]
     return parts, [problem for _, problem in found if problem is not None]
-
-
-def _here(
-    files: Sequence[File], read: Callable[[File], Part], progress: ProgressCallback, name: Callable[[File], str]
-) -> list[tuple[Any, str | None]]:
-    """Read files one after another."""
-    found = []
-    for n_done, file in enumerate(files):
-        progress(f"reading files ({name(file)})", n_done / len(files))
-        found.append(_read(file, read))
-    return found
 
 
 def _elsewhere(
@@ -308,17 +284,14 @@ def read_each(
 def own_files(paths: Sequence[Path], source: str, spec: ReadingSpec, hint: str = "") -> list[Path]:
     """Files of one program among these files and below these folders."""
     found: dict[Path, None] = {}
+    program = SOURCES[source]
     for path in paths:
-        below = [one for one in files_below(path, spec) if _is_own(one, source)] if path.is_dir() else [path]
-        if not below:
-            one = SOURCES[source]
-            raise DataError(f"{path}: holds no {one.title} ({', '.join(one.files)}). {hint}".rstrip())
-        found.update(dict.fromkeys(below))
+        below = files_below(path, spec) if path.is_dir() else ()
+        own = [one for one in below if program.holds(one) and not is_companion(one)] if path.is_dir() else [path]
+        if not own:
+            raise DataError(f"{path}: holds no {program.title} ({', '.join(program.files)}). {hint}".rstrip())
+        found.update(dict.fromkeys(own))
     return list(found)
-
-
-def _is_own(path: Path, source: str) -> bool:
-    return SOURCES[source].holds(path) and not is_companion(path)
 
 
 def named(paths: Sequence[Path]) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from itembank.errors import N_SHOWN, DataError, DataWarning, did_you_mean, remedy, shown, warn
-from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.numerics.arrays import FloatArray
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.responses.labels import IdKind, Labels
 from itembank.responses.opening import Table
@@ -155,9 +155,9 @@ def _numbers_of_words(text: pl.Series, parsed: pl.Series) -> tuple[FloatArray, p
     return values.fill_null(np.nan).to_numpy(), unread
 
 
-def examples(series: pl.Series, rows: IntArray) -> list[str]:
-    """Show the first few values of these rows, shortened."""
-    return [str(value)[:40] for value in series.gather(rows[:N_SHOWN]).to_list()]
+def examples(series: pl.Series) -> list[str]:
+    """Show the first few values, shortened."""
+    return [str(value)[:40] for value in series.head(N_SHOWN).to_list()]
 
 
 def _row_numbers(rows: Sequence[int]) -> str:
@@ -235,12 +235,9 @@ def _shares(words: Mapping[str, pl.Series], source: str) -> FloatArray | None:
     found = {name: column.str.extract(PERCENTAGE, 1).cast(pl.Float64, strict=False) for name, column in words.items()}
     if any(found[name].null_count() > words[name].null_count() for name in words):
         return None
-    warn(f"{source}: read percentages (such as {_first(words)!r}) as shares of 1.", DataWarning)
+    first = next(str(one) for column in words.values() for one in column.drop_nulls())
+    warn(f"{source}: read percentages (such as {first!r}) as shares of 1.", DataWarning)
     return np.asfortranarray(np.column_stack([one.fill_null(np.nan).to_numpy() / 100.0 for one in found.values()]))
-
-
-def _first(words: Mapping[str, pl.Series]) -> str:
-    return next(str(one) for column in words.values() for one in column.drop_nulls())
 
 
 def _by_true_value(frame: pl.DataFrame, true_value: str, source: str) -> ResponseNumbers:

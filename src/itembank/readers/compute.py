@@ -335,7 +335,13 @@ def training_compute(
     array([1.26e+20, 2.52e+21])
     """
     table = _rows_of(models, model_ids)
-    _check_columns(table.columns)
+    columns = table.columns
+    has_parts = not set(PARAMETER_COLUMNS).isdisjoint(columns) and not set(TOKEN_COLUMNS).isdisjoint(columns)
+    if not has_parts and not any(_power(name) is not None for name in columns):
+        raise DataError(
+            f"training compute: the table of models must have a column flops (or flops_e18, in 10^18), or params and "
+            f"train_tokens, got none of them; it has {shown(columns, 12)}."
+        )
     names = table["model_id"].to_list()
     problems: list[str] = []
     params = _count_column(table, PARAMETER_COLUMNS, names, problems)
@@ -354,7 +360,9 @@ def training_compute(
     if note:
         warn(note, DataWarning)
     if is_final is None:
-        is_final = _largest_of_each_run(flops, params, recipe)
+        runs = pl.DataFrame({"recipe": recipe or [""] * flops.size, "params": params, "flops": flops})
+        is_largest = runs.select(pl.col("flops") == pl.col("flops").max().over("recipe", "params")).to_series()
+        is_final = is_largest.to_numpy() | np.isnan(params)
     compute = TrainingCompute(tuple(names), flops, params, tokens, recipe, is_final)
     return compute if used.size == flops.size else _taken(compute, used)
 
@@ -380,16 +388,6 @@ def _rows_of(models: pl.DataFrame, model_ids: Sequence[str] | None) -> pl.DataFr
             f"{wanted.height} are not: {shown(absent)}. Add their rows, or leave the models out."
         )
     return wanted.join(table, on="model_id", how="left", maintain_order="left")
-
-
-def _check_columns(columns: list[str]) -> None:
-    """Raise `DataError` when no column can tell of compute."""
-    has_parts = not set(PARAMETER_COLUMNS).isdisjoint(columns) and not set(TOKEN_COLUMNS).isdisjoint(columns)
-    if not has_parts and not any(_power(name) is not None for name in columns):
-        raise DataError(
-            f"training compute: the table of models must have a column flops (or flops_e18, in 10^18), or params and "
-            f"train_tokens, got none of them; it has {shown(columns, 12)}."
-        )
 
 
 def _power(column: str) -> int | None:
@@ -465,14 +463,6 @@ def _final_column(table: pl.DataFrame, names: list[str], problems: list[str]) ->
             f"{FINAL_COLUMN} must be true or false, got something else for {len(bad)} models: {shown(bad)}."
         )
     return np.array([truth.get(word, 0.0) == 1.0 for word in words], dtype=bool)
-
-
-def _largest_of_each_run(flops: FloatArray, params: FloatArray, recipe: tuple[str, ...] | None) -> BoolArray:
-    """Flag of the most operations among the models of one recipe and size, (n_models,)."""
-    runs = pl.DataFrame({"recipe": recipe or [""] * flops.size, "params": params, "flops": flops})
-    is_largest = runs.select(pl.col("flops") == pl.col("flops").max().over("recipe", "params")).to_series().to_numpy()
-    result: BoolArray = is_largest | np.isnan(params)
-    return result
 
 
 def _taken(compute: TrainingCompute, used: IntArray) -> TrainingCompute:

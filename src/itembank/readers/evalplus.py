@@ -36,7 +36,11 @@ def evalplus_rows(paths: Sequence[Path], spec: ReadingSpec, *, progress: Progres
 
     The `metric` is 'plus' (the default) or 'base'.
     """
-    metric = _metric(spec)
+    asked = [name for name in spec.metric if "=" not in name] or TESTS[:1]
+    metric = next((name for name in asked if name in TESTS), None)
+    if metric is None:
+        problem = f"the metric of EvalPlus must be one of {', '.join(TESTS)}, got {shown(asked)}."
+        raise RefusedError([problem], WaysOut(metrics=(TESTS[0],)), spec)
     files = own_files(paths, "evalplus", spec)
     parts = read_each(files, lambda file: [(model_of(file), *one) for one in _tasks(file, metric)], progress, spec)
     rows = [one for part in parts for one in part]
@@ -63,15 +67,6 @@ def model_of(file: Path) -> str:
 def scenario_of(task: str, metric: str) -> str:
     """Scenario of a task such as ``HumanEval/7``: ``humaneval``, with a plus where EvalPlus's own tests count."""
     return task.partition("/")[0].lower() + ("+" if metric == "plus" else "")
-
-
-def _metric(spec: ReadingSpec) -> str:
-    asked = [name for name in spec.metric if "=" not in name] or TESTS[:1]
-    metric = next((name for name in asked if name in TESTS), None)
-    if metric is None:
-        problem = f"the metric of EvalPlus must be one of {', '.join(TESTS)}, got {shown(asked)}."
-        raise RefusedError([problem], WaysOut(metrics=(TESTS[0],)), spec)
-    return metric
 
 
 def _tasks(file: Path, metric: str) -> Iterator[tuple[str, int, int]]:

@@ -89,7 +89,18 @@ def _archived(path: Path) -> tuple[Record, list[Record]]:
         members = {one.filename: one for one in archive.infolist()}  # of two with one name, the last counts
 
         def document(name: str) -> Any:
-            return _parsed(path, _content(path, file, archive, members[name]), name)
+            member = members[name]
+            most = min(most_text(member.compress_size), most_in_object())
+            with _opened(file, archive, member) as stream:
+                content = stream.read(int(most) + 1)
+            if len(content) > most:
+                raise refuse_object(path, most) if most == most_in_object() else refuse_text(path, most)
+            if zlib.crc32(content) != member.CRC:
+                raise DataError(f"{path}: {member.filename} is damaged (its checksum differs). Copy the file again.")
+            try:
+                return parse_json(content.decode("utf-8"))
+            except ValueError as error:
+                raise DataError(f"{path}: {name} cannot be read as JSON: {error}.") from error
 
         header = document("header.json" if "header.json" in members else "_journal/start.json")
         if not isinstance(header, dict):
@@ -106,18 +117,6 @@ def _listed(path: Path, samples: Any) -> list[Record]:
     return samples
 
 
-def _content(path: Path, file: IO[bytes], archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
-    """Unpack a member, as far as it may grow."""
-    most = min(most_text(member.compress_size), most_in_object())
-    with _opened(file, archive, member) as stream:
-        content = stream.read(int(most) + 1)
-    if len(content) > most:
-        raise refuse_object(path, most) if most == most_in_object() else refuse_text(path, most)
-    if zlib.crc32(content) != member.CRC:
-        raise DataError(f"{path}: {member.filename} is damaged (its checksum differs). Copy the file again.")
-    return content
-
-
 def _opened(file: IO[bytes], archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> IO[bytes]:
     """Open a member for reading."""
     if member.compress_type != ZSTANDARD or _READS_ZSTANDARD:
@@ -129,13 +128,6 @@ def _opened(file: IO[bytes], archive: zipfile.ZipFile, member: zipfile.ZipInfo) 
     file.seek(member.header_offset + _LOCAL_HEADER + lengths)
     packed = io.BytesIO(file.read(member.compress_size))
     return cast(IO[bytes], io.BufferedReader(Zstandard(packed, Path(archive.filename or ""))))
-
-
-def _parsed(path: Path, content: bytes, name: str) -> Any:
-    try:
-        return parse_json(content.decode("utf-8"))
-    except ValueError as error:
-        raise DataError(f"{path}: {name} cannot be read as JSON: {error}.") from error
 
 
 @contextmanager
@@ -196,6 +188,7 @@ def run_of(log: LogFile, spec: ReadingSpec) -> InspectRun:
     arguments = arguments_text(dict(sorted(_mapping(about.get("model_args")).items())))
     ids = {"name": name, "args": f"{name},{arguments}" if arguments else name, "folder": log.path.parent.name}
     size = ours.get("n_items_full", _mapping(about.get("dataset")).get("samples"))
+    version = _mapping(about.get("packages")).get("inspect_ai")
     return InspectRun(
         log.path,
         str(about.get("task_id") or log.path),
@@ -208,7 +201,7 @@ def run_of(log: LogFile, spec: ReadingSpec) -> InspectRun:
         {
             "run_date": about.get("created") and str(about["created"]),
             "model_args": without_homes(arguments) or None,
-            "inspect_version": _text(_mapping(about.get("packages")).get("inspect_ai")),
+            "inspect_version": version if isinstance(version, str) and version else None,
         },
         _by_id(log),
         _settings(log.header, about, is_ours=bool(ours)),
@@ -292,7 +285,3 @@ def _by_id(log: LogFile) -> dict[tuple[str, int], Sample]:
 
 def _mapping(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, dict) else {}
-
-
-def _text(value: Any) -> str | None:
-    return value if isinstance(value, str) and value else None

@@ -37,11 +37,9 @@ def read_records(
                 passed(n_bytes)
             if n_lines == 0:
                 block[0] = block[0].removeprefix(b"\xef\xbb\xbf")
-                if block[0].lstrip().startswith(b"["):
-                    yield _array(path, _whole(path, block, file))
-                    return
-                if path.suffix.lower() == ".json" and not _is_object(block[0]):  # one object over many lines
-                    yield [_document(path, _whole(path, block, file))]
+                is_array = block[0].lstrip().startswith(b"[")
+                if is_array or (path.suffix.lower() == ".json" and not _is_object(block[0])):  # or over many lines
+                    yield _document(path, _whole(path, block, file), is_array=is_array)
                     return
             yield _block(path, block, n_lines, n_bytes, shorten=shorten)
             n_lines += len(block)
@@ -62,19 +60,6 @@ def _whole(path: Path, block: list[bytes], file: IO[bytes]) -> bytes:
     return content
 
 
-def _array(path: Path, content: bytes) -> list[Record]:
-    """Read one JSON array of objects."""
-    try:
-        values = _parsed(content.decode("utf-8"))
-    except UnicodeDecodeError as error:
-        raise DataError(f"{path}: {not_utf8(content, error.start)}") from error
-    except (ValueError, RecursionError) as error:
-        raise DataError(f"{path}: the JSON array cannot be read (was the file cut?): {_reason(error)}") from error
-    if not isinstance(values, list) or not all(isinstance(value, dict) for value in values):
-        raise DataError(f"{path}: a JSON array must hold objects only.")
-    return values
-
-
 def _is_object(line: bytes) -> bool:
     """Whether a line is one JSON object by itself."""
     try:
@@ -83,17 +68,20 @@ def _is_object(line: bytes) -> bool:
         return False
 
 
-def _document(path: Path, content: bytes) -> Record:
-    """Read a file that is one JSON object."""
+def _document(path: Path, content: bytes, *, is_array: bool) -> list[Record]:
+    """Read a file that is one JSON object, or one array of objects."""
     try:
         value = _parsed(content.decode("utf-8"))
     except UnicodeDecodeError as error:
         raise DataError(f"{path}: {not_utf8(content, error.start)}") from error
     except (ValueError, RecursionError) as error:
-        raise DataError(f"{path}: the JSON cannot be read (was the file cut?): {_reason(error)}") from error
-    if not isinstance(value, dict):
+        what = "JSON array" if is_array else "JSON"
+        raise DataError(f"{path}: the {what} cannot be read (was the file cut?): {_reason(error)}") from error
+    if is_array and not (isinstance(value, list) and all(isinstance(one, dict) for one in value)):
+        raise DataError(f"{path}: a JSON array must hold objects only.")
+    if not is_array and not isinstance(value, dict):
         raise DataError(f"{path}: the file must hold JSON objects, got {type(value).__name__}.")
-    return value
+    return value if is_array else [value]
 
 
 def _block(

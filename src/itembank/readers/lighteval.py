@@ -78,7 +78,9 @@ def _samples(file: SampleFile) -> Samples:
     frame = read_parquet_file(file.path, keep=_kept).frame
     if frame.height == 0:
         raise DataError(f"{file.path}: there must be at least one answer, got none.")
-    metrics = _metrics(frame)
+    struct = next((name for name in METRICS if isinstance(frame.schema.get(name), pl.Struct)), None)
+    found = frame[struct].struct.unnest() if struct else frame.select(name for name in FLAT if name in frame.columns)
+    metrics = {column.name: _metric(column) for column in found}
     if not metrics:
         raise DataError(
             f"{file.path}: there must be a struct of metrics (metric), or a column of one ({shown(FLAT, 10)}); there "
@@ -100,13 +102,6 @@ def _samples(file: SampleFile) -> Samples:
 def _kept(columns: Sequence[str]) -> list[str]:
     wanted = {*METRICS, *QUESTION, *FLAT, "doc", "model_response"}
     return [name for name in columns if name in wanted]
-
-
-def _metrics(frame: pl.DataFrame) -> dict[str, Metric]:
-    """Metrics of the rows, from the struct or from columns."""
-    struct = next((name for name in METRICS if isinstance(frame.schema.get(name), pl.Struct)), None)
-    found = frame[struct].struct.unnest() if struct else frame.select(name for name in FLAT if name in frame.columns)
-    return {column.name: _metric(column) for column in found}
 
 
 def _metric(column: pl.Series) -> Metric:

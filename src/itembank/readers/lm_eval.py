@@ -193,15 +193,11 @@ def _other_counts(
         is_right = one is not None and _score(content, one) is not None and not _differs(content, one)
         if not n_told or n_items == n_told or is_right or not is_wanted(task, spec) or not (one or is_walked):
             continue
-        near = [] if one else [path.name for path in sorted(key[0].iterdir()) if _may_be(path, task)]
+        named = [] if one else [path.name for path in sorted(key[0].iterdir()) if task in path.name]
+        near = [name for name in named if not (SAMPLES.fullmatch(name) or RESULTS.fullmatch(name))]
         beside = f" ({shown(near, 2)} has another name than samples files have)" if near else ""
         model = found[0].file.model_id
         yield task, f"results tell {n_told:g} samples of {task} by {quoted(model)}, found {n_items}{beside}"
-
-
-def _may_be(path: Path, task: str) -> bool:
-    """Whether a file may hold samples of a task, but has not the name of such a file."""
-    return task in path.name and not (SAMPLES.fullmatch(path.name) or RESULTS.fullmatch(path.name))
 
 
 def _score(content: Mapping[str, Any], one: _Read) -> float | None:

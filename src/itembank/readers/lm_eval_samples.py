@@ -28,10 +28,10 @@ _OF_TEXTS = '[["'
 def short_samples(lines: Sequence[str]) -> list[Record] | None:
     """Read what responses need of samples; None where lines are not as the harness writes them since 0.4.6.
 
-    The harness writes ``doc_id`` first, then long fields that no response needs, and after ``filter`` what is wanted. What
-    stands from the last ``filter`` to the end of a line, with a brace before it, is JSON only where that key belongs to
-    the outermost object: every brace that is open there would be closed once too often. So nothing is taken from a place
-    where it does not belong; a line that is otherwise has the whole of its block read.
+    The harness writes ``doc_id`` first, then long fields that no response needs, and after ``filter`` what is wanted.
+    What stands from the last ``filter`` to the end of a line, with a brace before it, is JSON only where that key
+    belongs to the outermost object: every brace that is open there would be closed once too often. So nothing is taken
+    from a place where it does not belong; a line that is otherwise has the whole of its block read.
     """
     shortened = []
     for line in lines:
@@ -97,7 +97,11 @@ def row_options(record: Record, delimiter: str) -> RowOptions:
     """Take the options of one sample; none when it holds no log-likelihoods of texts."""
     found = [_log_likelihood(response) for response in _list(record.get("resps"))]
     values = [value for value in found if value is not None]
-    arguments = _arguments(record.get("arguments"))
+    logged = record.get("arguments")  # as releases since 0.4.3 and those before write them
+    requests = list(logged.values()) if isinstance(logged, dict) else _list(logged)
+    pairs = [tuple(one.values()) if isinstance(one, dict) else tuple(_list(one)) for one in requests]
+    is_text = all(len(pair) >= 2 and isinstance(pair[0], str) and isinstance(pair[1], str) for pair in pairs)
+    arguments = [(pair[0], pair[1]) for pair in pairs] if is_text else []
     if not values or len(values) != len(found) or len(arguments) != len(values):
         return RowOptions()
     half = len(arguments) // 2
@@ -152,14 +156,6 @@ def _log_likelihood(response: Any) -> float | None:
         return float(value)
     except (TypeError, ValueError):
         return None
-
-
-def _arguments(arguments: Any) -> list[tuple[str, str]]:
-    """Context and continuation of each request, as releases since 0.4.3 and those before write them."""
-    requests = list(arguments.values()) if isinstance(arguments, dict) else _list(arguments)
-    pairs = [tuple(one.values()) if isinstance(one, dict) else tuple(_list(one)) for one in requests]
-    is_text = all(len(pair) >= 2 and isinstance(pair[0], str) and isinstance(pair[1], str) for pair in pairs)
-    return [(pair[0], pair[1]) for pair in pairs] if is_text else []
 
 
 def _are_unconditional(first: list[tuple[str, str]], second: list[tuple[str, str]]) -> bool:
@@ -353,7 +349,12 @@ def samples_of(file: SampleFile, blocks: Iterable[Sequence[Record]], *, with_opt
         raise DataError(f"{file.path}: the file is empty.")
     for column in values.values():
         column.extend([None] * (len(documents) - len(column)))
-    labels = _document_labels(file, documents)
+    foreign = sorted({type(document).__name__ for document in documents if type(document) is not int})
+    if foreign:
+        raise DataError(
+            f"{file.path}: doc_id must be a whole number, as lm_eval counts them, got {', '.join(foreign)}."
+        )
+    labels = Labels.of(pl.Series("document", [str(document) for document in documents], dtype=pl.String))
     return Samples(
         file,
         labels,
@@ -386,16 +387,6 @@ def _metric_names(record: Record) -> list[str]:
     if isinstance(listed, list):
         return [name for name in listed if isinstance(name, str) and name in record and name not in ESTIMATES]
     return [name for name in record if name not in NOT_METRICS and name not in ESTIMATES]
-
-
-def _document_labels(file: SampleFile, documents: list[Any]) -> Labels:
-    """Documents by number."""
-    foreign = sorted({type(document).__name__ for document in documents if type(document) is not int})
-    if foreign:
-        raise DataError(
-            f"{file.path}: doc_id must be a whole number, as lm_eval counts them, got {', '.join(foreign)}."
-        )
-    return Labels.of(pl.Series("document", [str(document) for document in documents], dtype=pl.String))
 
 
 def _filter_labels(file: SampleFile, documents: Labels, filters: list[Any]) -> Labels:

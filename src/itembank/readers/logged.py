@@ -86,7 +86,12 @@ def logged_rows(logs: Logs, spec: ReadingSpec) -> ResponseRows:
     if spec.skip_unusable and not spec.ignore_content:
         samples, changed = _without_changed(samples, choices)
         problems.extend(changed)
-    _say(notes, logs.lonely)
+    if notes:
+        how = remedy("metric=..., filter_name=...", "--metric, --filter")
+        warn(f"taken by default: {first_few(notes)}. Choose with {how}.", DataWarning)
+    if logs.lonely:
+        names = [path.name for path in logs.lonely]
+        warn(f"{len(names)} runs have no samples and are left out: {shown(names)}.", DataWarning)
     _say_failed(samples)
     if logs.compare is not None:
         logs.compare(samples, choices)
@@ -112,8 +117,9 @@ def _rows(
     has_lists = any(part.lengths is not None for part in picked)
     lengths = [np.ones(part.values.size, np.int64) if part.lengths is None else part.lengths for part in picked]
     units = dict.fromkeys(unit for one in samples for unit in one.costs)
+    first = samples[0].file.path
     return ResponseRows(
-        _source(samples, kind),
+        str(first) if len(samples) == 1 else f"{len(samples)} {kind.files} ({first.name}, ...)",
         models,
         items,
         np.concatenate([part.values for part in picked]) / spec.max_response,
@@ -197,12 +203,6 @@ class _Picked:
         return self.costs.get(unit, np.full(self.values.size, np.nan))
 
 
-def _source(samples: Sequence[Samples], kind: LogKind) -> str:
-    """Say where the rows come from."""
-    first = samples[0].file.path
-    return str(first) if len(samples) == 1 else f"{len(samples)} {kind.files} ({first.name}, ...)"
-
-
 def _without_changed(
     samples: Sequence[Samples], choices: dict[str, tuple[str, str]]
 ) -> tuple[list[Samples], list[str]]:
@@ -243,16 +243,6 @@ def _item_table(
         pl.col("task").replace(metric).alias("metric"),
         pl.col("task").replace(filters).alias("filter"),
     )
-
-
-def _say(notes: Sequence[str], lonely: Sequence[Path]) -> None:
-    """Warn of choices made by default, and of runs without samples."""
-    if notes:
-        how = remedy("metric=..., filter_name=...", "--metric, --filter")
-        warn(f"taken by default: {first_few(notes)}. Choose with {how}.", DataWarning)
-    if lonely:
-        names = [path.name for path in lonely]
-        warn(f"{len(names)} runs have no samples and are left out: {shown(names)}.", DataWarning)
 
 
 def _say_failed(samples: Iterable[Samples]) -> None:

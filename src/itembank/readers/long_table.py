@@ -78,14 +78,6 @@ def settle_counts(
     _check_trials(response, correct, trials, ids, problems)
     if np.isnan(trials).all():
         return response, None
-    _tell_of_unknown_trials(response, trials, ids)
-    is_known = ~np.isnan(trials) & (trials >= 1.0) & (trials < LARGEST_COUNT)
-    counted = np.where(is_known, trials, 1.0).astype(np.int64)
-    return response, np.where(np.isnan(response), 0, counted)
-
-
-def _tell_of_unknown_trials(response: FloatArray, trials: FloatArray, ids: RowIds) -> None:
-    """Warn of shares whose trials are unknown where those of others are known: they weigh as one trial."""
     shares = np.flatnonzero(np.isnan(trials) & (response > 0.0) & (response < 1.0))
     if shares.size:
         warn(
@@ -93,6 +85,9 @@ def _tell_of_unknown_trials(response: FloatArray, trials: FloatArray, ids: RowId
             f"one trial each: {first_few(ids.pairs(shares), shares.size)}. Give theirs, or read them apart.",
             DataWarning,
         )
+    is_known = ~np.isnan(trials) & (trials >= 1.0) & (trials < LARGEST_COUNT)
+    counted = np.where(is_known, trials, 1.0).astype(np.int64)
+    return response, np.where(np.isnan(response), 0, counted)
 
 
 def _check_trials(
@@ -265,7 +260,7 @@ def _numbers(table: Table, spec: ReadingSpec, name: str, ids: RowIds, problems: 
     found = response_numbers(chosen, spec, table.source) if is_response else ResponseNumbers(*numbers(chosen))
     if found.bad:
         rows = found.bad[column].arg_true().to_numpy().astype(np.int64)
-        named = zip(ids.pairs(rows), examples(table.frame[column], rows), strict=True)
+        named = zip(ids.pairs(rows), examples(table.frame[column].gather(rows)), strict=True)
         where = first_few([f"{pair} = {value!r}" for pair, value in named], rows.size)
         problems.append(f"{column} must be a number, got {rows.size} values that are none: {where}.{found.advice}")
     return found.values[:, 0]

@@ -131,7 +131,8 @@ def settle_repeats(rows: ResponseRows, cell: IntArray, n_cells: int, repeats: Re
     alone = np.flatnonzero(~is_repeated & _stands_alone(rows, counts[cell] > 0))
     repeated = np.flatnonzero(is_repeated & ~np.isnan(rows.response))
     if repeats == "last":
-        return _of_rows(rows, cell, np.concatenate([alone, _last(cell, repeated)]))
+        _, position = np.unique(cell[repeated][::-1], return_index=True)
+        return _of_rows(rows, cell, np.concatenate([alone, np.sort(repeated[::-1][position])]))
     single = _without_copies(rows, cell, repeated, keep_seedless=repeats in POOLED)
     again = single[np.bincount(cell[single], minlength=n_cells)[cell[single]] > 1]
     if again.size == 0:
@@ -177,12 +178,6 @@ def _of_rows(rows: ResponseRows, cell: IntArray, chosen: IntArray) -> Cells:
     n_trials = None if rows.n_trials is None else rows.n_trials[chosen]
     costs = {unit: cost[chosen] for unit, cost in rows.costs.items()}
     return Cells(cell[chosen], rows.response[chosen], n_trials, costs)
-
-
-def _last(cell: IntArray, repeated: IntArray) -> IntArray:
-    """Last row of each cell."""
-    _, position = np.unique(cell[repeated][::-1], return_index=True)
-    return np.sort(repeated[::-1][position])
 
 
 def _seed(rows: ResponseRows, of: IntArray) -> IntArray:
@@ -334,7 +329,16 @@ def to_matrix(
         n_trials=_scatter_trials(cells, shape),
         costs={unit: _scatter(cells.index, cost, shape) for unit, cost in cells.costs.items()},
     )
-    return _judge_emptiness(matrix, spec, rows.source)
+    source = rows.source
+    try:
+        if spec.missing == "forbid":
+            check_complete(matrix.responses, matrix.model_ids, matrix.item_ids)
+        if spec.empty == "error":
+            check_models_and_items_have_responses(matrix.responses, matrix.model_ids, matrix.item_ids)
+    except DataError as error:
+        advice = "" if spec.missing == "forbid" else f" {remedy(_DROP, 'itembank import ... --drop-empty')} does so."
+        raise DataError(f"{source}: {error}{advice}") from error
+    return _without_empty(matrix, source) if spec.empty == "drop" else matrix
 
 
 def _scatter(cell: IntArray, values: FloatArray, shape: tuple[int, int]) -> FloatArray:
@@ -376,19 +380,6 @@ def table_of_items(rows: ResponseRows, known: pl.DataFrame | None, spec: Reading
             DataWarning,
         )
     return table.with_columns(pl.col("scenario").fill_null(name))
-
-
-def _judge_emptiness(matrix: ResponseMatrix, spec: ReadingSpec, source: str) -> ResponseMatrix:
-    """Refuse, drop or keep missing cells and empty models and items."""
-    try:
-        if spec.missing == "forbid":
-            check_complete(matrix.responses, matrix.model_ids, matrix.item_ids)
-        if spec.empty == "error":
-            check_models_and_items_have_responses(matrix.responses, matrix.model_ids, matrix.item_ids)
-    except DataError as error:
-        advice = "" if spec.missing == "forbid" else f" {remedy(_DROP, 'itembank import ... --drop-empty')} does so."
-        raise DataError(f"{source}: {error}{advice}") from error
-    return _without_empty(matrix, source) if spec.empty == "drop" else matrix
 
 
 def _without_empty(matrix: ResponseMatrix, source: str) -> ResponseMatrix:

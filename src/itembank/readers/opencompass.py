@@ -74,14 +74,9 @@ def _answers(path: Path) -> Iterator[LoggedAnswer]:
 
 def _metrics(entry: Record) -> dict[str, Any]:
     """Whether an entry is right; where it does not say, whatever numbers it holds."""
-    values = {key: _alone(value) for key, value in entry.items()}
+    values = {key: (value[0] if isinstance(value, list) and len(value) == 1 else value) for key, value in entry.items()}
     numbers = {key: value for key, value in values.items() if isinstance(value, bool | int | float)}
     return {"correct": numbers["correct"]} if "correct" in numbers else numbers
-
-
-def _alone(value: Any) -> Any:
-    """Return the only one of a list."""
-    return value[0] if isinstance(value, list) and len(value) == 1 else value
 
 
 def _is_numbered(details: Any) -> bool:

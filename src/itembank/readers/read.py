@@ -67,7 +67,13 @@ def read_responses(
     >>> responses = read_responses("results.csv", items="items.csv")  # doctest: +SKIP
     >>> responses = read_responses(["runs/model-a", "runs/model-b"], metric="acc_norm")  # doctest: +SKIP
     """
-    spec = _with_shorthand(spec or ReadingSpec(), response_column, metric, filter_name, scenario)
+    given: dict[str, Any] = {
+        "response_column": response_column,
+        "metric": _several(metric),
+        "filter_name": _several(filter_name),
+        "scenario": scenario,
+    }
+    spec = replace(spec or ReadingSpec(), **{name: value for name, value in given.items() if value is not None})
     matrix = read_matrix(paths_of(paths), spec, models=models, items=items, progress=progress)
     warn_of_partial_runs(matrix.models)
     return matrix
@@ -265,12 +271,6 @@ def read_rows(
     if errors and not (spec.skip_unusable and parts):
         raise combined(errors, spec, has_rest=bool(parts))
     say_left_out(problems_of([*errors, *(unwanted if parts else ())]))
-    _check_renamed(parts, spec)
-    return parts
-
-
-def _check_renamed(parts: Sequence[ResponseRows], spec: ReadingSpec) -> None:
-    """Raise `DataError` when a task that was to get another name is in none of the logs."""
     tables = [part.item_table["task"] for part in parts if "task" in part.item_table.columns]
     known = sorted({task for tasks in tables for task in tasks.unique()})
     absent = [old for old, new in spec.task_names.items() if new not in known]
@@ -279,6 +279,7 @@ def _check_renamed(parts: Sequence[ResponseRows], spec: ReadingSpec) -> None:
             f"a task that is renamed must be in the logs, got {shown(absent)}; there are {shown(known, 20)}."
             f"{did_you_mean(absent, known)}"
         )
+    return parts
 
 
 def _read_source(
@@ -313,23 +314,6 @@ def source_kinds(found: Found) -> set[str]:
     if found.problems:
         return set()
     return {one if one == "responses" or one in SOURCES else "table" for one in found.paths}
-
-
-def _with_shorthand(
-    spec: ReadingSpec,
-    response_column: str | None,
-    metric: str | Sequence[str] | None,
-    filter_name: str | Sequence[str] | None,
-    scenario: str | None,
-) -> ReadingSpec:
-    """Put the arguments that were given in place of the spec's fields."""
-    given: dict[str, Any] = {
-        "response_column": response_column,
-        "metric": _several(metric),
-        "filter_name": _several(filter_name),
-        "scenario": scenario,
-    }
-    return replace(spec, **{name: value for name, value in given.items() if value is not None})
 
 
 def _several(names: str | Sequence[str] | None) -> tuple[str, ...] | None:
@@ -400,7 +384,9 @@ def to_polars(table: Any) -> pl.DataFrame:
     library = type(table).__module__.partition(".")[0]
     try:
         if library == "pandas":
-            return pl.DataFrame(pl.from_pandas(_with_named_index(table)))
+            names = [name for name in table.index.names if name is not None]
+            is_named = not set(LONG_COLUMNS).isdisjoint(names)  # then the index is a column of ours
+            return pl.DataFrame(pl.from_pandas(table.reset_index() if is_named else table))
         if hasattr(table, "__arrow_c_stream__"):
             return pl.DataFrame(table)
     except ImportError as error:
@@ -410,12 +396,6 @@ def to_polars(table: Any) -> pl.DataFrame:
             f"{NAME} cannot be read, a column probably holds values of several types (numbers and text): {error}"
         ) from error
     raise ParameterError(f"table must be a pandas, polars or pyarrow table, got {type(table).__name__}.")
-
-
-def _with_named_index(table: Any) -> Any:
-    """Make columns of a pandas index whose names are ours."""
-    names = [name for name in table.index.names if name is not None]
-    return table.reset_index() if any(name in LONG_COLUMNS for name in names) else table
 
 
 def known_things(given: Any, key: str) -> tuple[pl.DataFrame, Labels]:

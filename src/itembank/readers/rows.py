@@ -106,17 +106,22 @@ def join_rows(parts: Sequence[ResponseRows], *, allow_mixed_prompts: bool = Fals
         raise DataError(f"{source}: " + " ".join(problems))
     if len(parts) == 1:
         return parts[0]
-    has_trials = any(part.n_trials is not None for part in parts)
-    has_seeds = any(part.seeds is not None for part in parts)
-    units = dict.fromkeys(unit for part in parts for unit in part.costs)
+    trials = [np.where(np.isnan(part.response), 0, 1) if part.n_trials is None else part.n_trials for part in parts]
+    unknown = [np.full(part.n_rows, np.nan) for part in parts]
+    nothing = pl.Series("name", [], dtype=pl.String)
+    seeds = [part.seeds or Labels(nothing, np.full(part.n_rows, -1, dtype=np.int64)) for part in parts]
+    costs = {
+        unit: np.concatenate([part.costs.get(unit, none) for part, none in zip(parts, unknown, strict=True)])
+        for unit in dict.fromkeys(unit for part in parts for unit in part.costs)
+    }
     return ResponseRows(
         source,
         join_labels([part.models for part in parts]),
         join_labels([part.items for part in parts]),
         np.concatenate([part.response for part in parts]),
-        np.concatenate([_trials(part) for part in parts]) if has_trials else None,
-        {unit: np.concatenate([_costs(part, unit) for part in parts]) for unit in units},
-        join_labels([_seeds(part) for part in parts]) if has_seeds else None,
+        np.concatenate(trials) if any(part.n_trials is not None for part in parts) else None,
+        costs,
+        join_labels(seeds) if any(part.seeds is not None for part in parts) else None,
         _first_known([part.model_table for part in parts], "model_id"),
         item_table,
     )
@@ -125,23 +130,6 @@ def join_rows(parts: Sequence[ResponseRows], *, allow_mixed_prompts: bool = Fals
 def joined_source(names: Sequence[str]) -> str:
     """Name several sources."""
     return ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
-
-
-def _trials(part: ResponseRows) -> IntArray:
-    """Trials of each row; a part that does not tell has one behind every response."""
-    if part.n_trials is not None:
-        return part.n_trials
-    return np.where(np.isnan(part.response), 0, 1)
-
-
-def _costs(part: ResponseRows, unit: str) -> FloatArray:
-    """Costs of each row in this unit, NaN where the part does not tell."""
-    return part.costs[unit] if unit in part.costs else np.full(part.n_rows, np.nan)
-
-
-def _seeds(part: ResponseRows) -> Labels:
-    """Seeds of each row, none where the part does not tell."""
-    return part.seeds or Labels(pl.Series("name", [], dtype=pl.String), np.full(part.n_rows, -1, dtype=np.int64))
 
 
 def _kind_problems(parts: Sequence[ResponseRows], column: str) -> list[str]:

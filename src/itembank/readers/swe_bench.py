@@ -207,8 +207,14 @@ def _outcomes(run: SweBenchRun, known: set[str] | None, spec: ReadingSpec) -> di
             f"{run.path}: an instance must have one outcome, got {len(twice)} that are resolved and in another list "
             f"as well: {shown(twice)}."
         )
-    if known is None and not _tells_all(run):
-        raise DataError(_unknown_instances(run))
+    if known is None and not ("submitted_ids" in run.lists or "unresolved_ids" in run.lists):
+        size = f" of {run.n_instances}" if run.n_instances else ""
+        table = remedy("items='instances.csv'", "--items instances.csv")
+        raise DataError(
+            f"{run.path}: lists the resolved instances only ({len(run.ids(RESOLVED))}{size}), so those that it did not "
+            f"resolve must be known from elsewhere. Give a table of all instances of the data set (column item_id): "
+            f"{table}; or read it together with runs that list them all."
+        )
     if known is not None and "submitted_ids" not in run.lists:  # what was not submitted was not run
         wrong |= known - resolved - failed - run.ids(NOT_RUN)
     if spec.errors == "wrong":
@@ -221,22 +227,6 @@ def _failed(run: SweBenchRun) -> set[str]:
     graded = run.ids((*RESOLVED, *WRONG))
     ungraded = run.ids(("submitted_ids",)) - graded - run.ids(NOT_RUN)
     return run.ids(FAILED) | ungraded
-
-
-def _tells_all(run: SweBenchRun) -> bool:
-    """Whether a run says which instances it had."""
-    return "submitted_ids" in run.lists or "unresolved_ids" in run.lists
-
-
-def _unknown_instances(run: SweBenchRun) -> str:
-    """Say that the instances a run did not resolve are not known."""
-    size = f" of {run.n_instances}" if run.n_instances else ""
-    table = remedy("items='instances.csv'", "--items instances.csv")
-    return (
-        f"{run.path}: lists the resolved instances only ({len(run.ids(RESOLVED))}{size}), so those that it did not "
-        f"resolve must be known from elsewhere. Give a table of all instances of the data set (column item_id): "
-        f"{table}; or read it together with runs that list them all."
-    )
 
 
 def _tell_errors(runs: Sequence[SweBenchRun], spec: ReadingSpec) -> None:

@@ -87,7 +87,7 @@ def _ids_and_values(
     responses = response_numbers(table.frame[others], spec, table.source)
     if responses.bad:
         found = [
-            f"{name!r} ({', '.join(map(repr, examples(table.frame[name], _rows(mask))))})"
+            f"{name!r} ({', '.join(map(repr, examples(table.frame[name].filter(mask))))})"
             for name, mask in responses.bad.items()
         ]
         word = "an item" if key == "model_id" else "a model"
@@ -113,10 +113,6 @@ def _scenario_advice(table: Table, responses: ResponseNumbers, about: Sequence[s
         return ""
     how = remedy(f"columns={{'scenario': {alike[0]!r}}}", f"--column scenario={shlex.quote(alike[0])}")
     return f" If {alike[0]!r} tells the scenario of an item, say so: {how}."
-
-
-def _rows(mask: pl.Series) -> "np.typing.NDArray[np.int64]":
-    return mask.arg_true().to_numpy().astype(np.int64)
 
 
 LAYOUTS: tuple[Format, ...] = ("long", "wide-models", "wide-items")

@@ -35,7 +35,10 @@ def read_csv_file(path: Path, *, keep: Keep, text: Sequence[str] = (), infer: bo
     The separator is the one of comma, tab and semicolon that cuts the first line into most columns.
     """
     header, separator = check_csv_file(path)
-    _check_growth(path)
+    if path.suffix.lower() in PACKED:  # its growth is looked at, for Polars would keep whatever comes out of it
+        with translated(path, "CSV file"), open_binary(path) as file:
+            while file.read(1 << 20):
+                pass
     kept = set(keep(header))
     columns = [place for place, name in enumerate(header) if name in kept]  # names like ^x$ would be patterns
     with translated(path, "CSV file"):
@@ -117,14 +120,6 @@ def check_csv_file(path: Path) -> tuple[list[str], str]:
         raise DataError(f"{path}: column names must be unique, got {len(repeated)} more than once: {shown(repeated)}.")
     _check_last_line(path, len(header), separator)
     return header, separator
-
-
-def _check_growth(path: Path) -> None:
-    """Unpack a compressed file once and keep nothing, for Polars would keep whatever comes out of it."""
-    if path.suffix.lower() in PACKED:
-        with translated(path, "CSV file"), open_binary(path) as file:
-            while file.read(1 << 20):
-                pass
 
 
 def _header(path: Path) -> tuple[list[str], str]:

@@ -9,10 +9,9 @@ import tarfile
 import urllib.error
 import urllib.request
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from email.message import Message
 from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 from typing import IO, Any, cast
@@ -23,7 +22,7 @@ from itembank.files.atomic import check_destination, replacing_file
 from itembank.files.hub_client import hub_client, hub_errors
 from itembank.files.user_cache import user_cache_folder
 from itembank.progress import ProgressCallback, part_of, silent
-from itembank.readers.public.sources import Archive, HubFiles, PublicSource, public_source
+from itembank.readers.public.sources import Archive, HubFiles, public_source
 
 
 def public_folder(name: str) -> Path:
@@ -71,7 +70,15 @@ def fetch_public(
             raise ParameterError(f"{name} is fetched whole, so no models can be chosen, got {len(models)}.")
         _from_archive(source.download, target, only, progress)
     elif isinstance(source.download, HubFiles):
-        _from_hub(source, target, models, only, progress)
+        files = cast(HubFiles, source.download)
+        if files.is_one_a_model != bool(models):
+            option = remedy("models=['org/name']", "--model org/name")
+            need = "keeps one repository a model: name them" if files.is_one_a_model else "is one repository: leave out"
+            raise ParameterError(f"{source.name} {need} ({option}), got {len(models)} models.")
+        names = [files.repository.format(model=model.replace("/", "__")) for model in models] or [files.repository]
+        for done, repository in enumerate(names):
+            progress(f"fetching {repository}", done / len(names))
+            fetch_repository(repository, target, only or files.patterns, most_bytes=files.most_bytes)
     else:
         put = remedy(f"read_public({name!r}, folder)", f"--from DIR (layout: {source.layout})")
         raise DataError(f"{name}: cannot be fetched by itembank. Get the files from {source.address} and use {put}.")
@@ -92,21 +99,6 @@ def _from_archive(archive: Archive, folder: Path, only: Sequence[str], progress:
         )
     finally:
         file.unlink()
-
-
-def _from_hub(
-    source: PublicSource, folder: Path, models: Sequence[str], only: Sequence[str], progress: ProgressCallback
-) -> None:
-    """Fetch the repositories of some models, or the one that holds all."""
-    files = cast(HubFiles, source.download)
-    if files.is_one_a_model != bool(models):
-        option = remedy("models=['org/name']", "--model org/name")
-        need = "keeps one repository a model: name them" if files.is_one_a_model else "is one repository: leave out"
-        raise ParameterError(f"{source.name} {need} ({option}), got {len(models)} models.")
-    names = [files.repository.format(model=model.replace("/", "__")) for model in models] or [files.repository]
-    for done, repository in enumerate(names):
-        progress(f"fetching {repository}", done / len(names))
-        fetch_repository(repository, folder, only or files.patterns, most_bytes=files.most_bytes)
 
 
 BYTES_AT_ONCE = 1 << 18
@@ -178,8 +170,13 @@ def download(
             _fetch(wanted, partial)
             break
         except (http.client.HTTPException, OSError) as error:
-            if attempt == ATTEMPTS - 1 or not _is_passing(error):
-                raise DataError(_broken(url, partial, error)) from error
+            if attempt == ATTEMPTS - 1 or not (
+                not isinstance(error, urllib.error.HTTPError) or error.code >= 500 or error.code == 429
+            ):
+                kept = (
+                    f" {partial.size:,} bytes have arrived and are kept: run it again to go on." if partial.size else ""
+                )
+                raise DataError(f"{url}: could not be fetched: {error}.{kept}") from error
     found = _digest(partial.path)
     if sha256 is not None and found != sha256:
         partial.remove()
@@ -219,72 +216,47 @@ class _InterruptedError(OSError):
 def _fetch(wanted: _Wanted, partial: _Partial) -> None:
     """Ask for what has not arrived yet, and put it behind what has."""
     start = partial.size
-    request = urllib.request.Request(wanted.url, headers=_headers(start, partial.tag))  # noqa: S310 (checked)
+    rest = {"Range": f"bytes={start}-", "If-Range": partial.tag} if start and partial.tag.startswith('"') else {}
+    headers = {"User-Agent": "itembank", "Accept-Encoding": "identity", **rest}
+    request = urllib.request.Request(wanted.url, headers=headers)  # noqa: S310 (checked)
     try:
         answer = urllib.request.build_opener(_Redirects()).open(request, timeout=SECONDS_OF_SILENCE)
     except urllib.error.HTTPError as error:
         if error.code == 416 and start:  # nothing is left to send, or the file has become shorter
-            if _whole_size(error.headers) == start:
+            found = re.fullmatch(r"bytes \*/(\d+)", error.headers.get("Content-Range", ""))
+            if (int(found[1]) if found else None) == start:
                 return
             partial.begin("")
             raise _InterruptedError(str(error)) from error
         raise
     with answer:
-        headers: Message = answer.headers
         if start and not _goes_on(answer, start):
             start = 0
         if start == 0:
-            partial.begin(headers.get("ETag", ""))
-        length = headers.get("Content-Length")
+            partial.begin(answer.headers.get("ETag", ""))
+        length = answer.headers.get("Content-Length")
         total = start + int(length) if length else None
         try:
             wanted.check_size(total or 0)
             with partial.path.open("ab") as file:
-                _copy(answer, file, start, total, wanted)
+                done = start
+                name = urlsplit(wanted.url).path.rpartition("/")[2]
+                while block := answer.read(BYTES_AT_ONCE):
+                    done += len(block)
+                    wanted.check_size(done)
+                    file.write(block)
+                    wanted.progress(f"fetching {name} ({done / 1e6:,.1f} MB)", done / total if total else 0.0)
+                if total is not None and done < total:
+                    raise _InterruptedError(f"got {done:,} of {total:,} bytes")
         except DataError:  # too large: what has arrived is of no use
             partial.remove()
             raise
-
-
-def _headers(start: int, tag: str) -> Mapping[str, str]:
-    """Ask for the rest of the version that the first part is of; without a version, for the whole."""
-    rest = {"Range": f"bytes={start}-", "If-Range": tag} if start and tag.startswith('"') else {}
-    return {"User-Agent": "itembank", "Accept-Encoding": "identity", **rest}
 
 
 def _goes_on(answer: Any, start: int) -> bool:
     """Whether a server sends the rest of a file, rather than all of it again."""
     found = FULL_RANGE.fullmatch(answer.headers.get("Content-Range", ""))
     return getattr(answer, "status", None) == 206 and found is not None and int(found[1]) == start
-
-
-def _whole_size(headers: Message) -> int | None:
-    """Size that a server says of a file of which it has no more to send."""
-    found = re.fullmatch(r"bytes \*/(\d+)", headers.get("Content-Range", ""))
-    return int(found[1]) if found else None
-
-
-def _copy(answer: Any, file: IO[bytes], start: int, total: int | None, wanted: _Wanted) -> None:
-    """Write what arrives."""
-    done = start
-    name = urlsplit(wanted.url).path.rpartition("/")[2]
-    while block := answer.read(BYTES_AT_ONCE):
-        done += len(block)
-        wanted.check_size(done)
-        file.write(block)
-        wanted.progress(f"fetching {name} ({done / 1e6:,.1f} MB)", done / total if total else 0.0)
-    if total is not None and done < total:
-        raise _InterruptedError(f"got {done:,} of {total:,} bytes")
-
-
-def _is_passing(error: Exception) -> bool:
-    """Whether an error may be gone the next time: a broken connection, or a server that has trouble."""
-    return not isinstance(error, urllib.error.HTTPError) or error.code >= 500 or error.code == 429
-
-
-def _broken(url: str, partial: _Partial, error: Exception) -> str:
-    kept = f" {partial.size:,} bytes have arrived and are kept: run it again to go on." if partial.size else ""
-    return f"{url}: could not be fetched: {error}.{kept}"
 
 
 def _digest(path: Path) -> str:
@@ -368,19 +340,16 @@ def fetch_repository(repository: str, folder: Path, patterns: Sequence[str], *, 
         info = client.HfApi().dataset_info(repository, files_metadata=True)
         sizes = {one.rfilename: one.size or 0 for one in info.siblings or ()}
         names = list(client.utils.filter_repo_objects(sizes, allow_patterns=list(patterns)))
-        _check_size(repository, patterns, names, sum(sizes[name] for name in names), most_bytes)
+        n_bytes = sum(sizes[name] for name in names)
+        if not names:
+            raise DataError(
+                f"{repository}: must hold files named {', '.join(patterns)}, got none: its layout has changed."
+            )
+        if n_bytes > most_bytes:
+            most = f"{most_bytes:,} bytes, got {n_bytes:,}"
+            raise DataError(f"{repository}: its files must have at most {most}. Choose fewer: --only.")
         target = folder / repository.rpartition("/")[2]
         client.snapshot_download(
             repository, repo_type="dataset", revision=info.sha, allow_patterns=names, local_dir=target
         )
     return target
-
-
-def _check_size(repository: str, patterns: Sequence[str], names: Sequence[str], n_bytes: int, most_bytes: int) -> None:
-    """Refuse a repository without the files, or with too much."""
-    if not names:
-        raise DataError(f"{repository}: must hold files named {', '.join(patterns)}, got none: its layout has changed.")
-    if n_bytes > most_bytes:
-        raise DataError(
-            f"{repository}: its files must have at most {most_bytes:,} bytes, got {n_bytes:,}. Choose fewer: --only."
-        )
