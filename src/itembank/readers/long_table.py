@@ -198,7 +198,7 @@ def check_columns(source: str, columns: Sequence[str], spec: ReadingSpec) -> Non
 
 def text_columns(spec: ReadingSpec) -> list[str]:
     """Columns that hold names, as the file calls them."""
-    return [spec.column(name) for name in ("model_id", "item_id", "scenario", "subscenario", "seed", "epoch")]
+    return [spec.column(name) for name in NAMES]
 
 
 def rows_of_long(table: Table, spec: ReadingSpec, known: Known | None = None) -> ResponseRows:
@@ -317,38 +317,41 @@ def _prefixed(items: Labels, scenario: Labels | None, spec: ReadingSpec) -> Labe
     return Labels(pl.Series("name", names, dtype=pl.String), place[index], "text")
 
 
-ALWAYS_TEXT = ("model_id", "item_id", "scenario", "subscenario", "seed", "epoch")
+NAMES = ("model_id", "item_id", "scenario", "subscenario", "seed", "epoch")
+"""Columns of a long table that are text whatever they hold."""
 
 
-def rows_of_columns(
+def rows_of_records(
     source: str,
-    columns: Mapping[str, Sequence[Any]],
+    records: Sequence[Mapping[str, Any]],
     spec: ReadingSpec,
     *,
     models: Sequence[Mapping[str, Any]] = (),
-    items: Sequence[Mapping[str, Any]] = (),
+    about_items: Sequence[str] = (),
 ) -> ResponseRows:
-    """Make rows of columns that have our names; a value of None is missing.
+    """Make rows of records whose keys are columns of a long table, all the same; a value of None is missing.
 
-    The choices of `spec` for tables have no say: the reader has made responses of [0, 1] already. `models` and `items`
-    are records of what else is known of each.
+    The choices of `spec` for tables have no say: the reader has made responses of [0, 1] already. The keys
+    `about_items` tell of items, and the records `models` of models.
     """
     spec = replace(spec, columns={}, response_column="response", true_value=None, max_response=1.0)
-    frame = pl.DataFrame([_series(name, columns[name]) for name in LONG_COLUMNS if name in columns])
-    rows = rows_of_long(Table(source, frame), spec)
+    columns = []
+    keys = records[0].keys() if records else ("model_id", "item_id", "response")
+    for name in (name for name in LONG_COLUMNS if name in keys):
+        values = [one[name] for one in records]
+        if name in NAMES:
+            text = [None if value is None else str(value) for value in values]
+            columns.append(pl.Series(name, text, dtype=pl.String))
+        else:
+            columns.append(pl.Series(name, values, dtype=pl.Float64))
+    rows = rows_of_long(Table(source, pl.DataFrame(columns)), spec)
+    items = [{name: one[name] for name in ("item_id", *about_items)} for one in records] if about_items else []
     rows = replace(
         rows,
         model_table=_with_known(rows.models.names.to_frame("model_id"), models),
         item_table=_with_known(rows.item_table, items),
     )
     return rows if spec.model_id is None else rename_model(rows, spec.model_id)
-
-
-def _series(name: str, values: Sequence[Any]) -> pl.Series:
-    """Make a column: text, whatever ids and names were, or numbers."""
-    if name in ALWAYS_TEXT:
-        return pl.Series(name, [None if value is None else str(value) for value in values], dtype=pl.String)
-    return pl.Series(name, values, dtype=pl.Float64)
 
 
 def _with_known(table: pl.DataFrame, records: Sequence[Mapping[str, Any]]) -> pl.DataFrame:

@@ -90,10 +90,10 @@ def read_matrix(
     """Read sources into one matrix, whether or not their models were run on all items; see `read_responses`."""
     with allowing(spec.max_memory):
         found = find_sources(paths, spec)
-    coded = _read_coded(found, spec, models, items, progress)
-    if coded is not None:
-        return coded if coded.is_binary and are_many(coded.n_models, coded.n_items) else coded.to_matrix()
-    return _read_whole(found, spec, models=models, items=items, progress=progress)
+    read = read_coded(found, spec, models=models, items=items, progress=progress)
+    if not isinstance(read, CodedResponses) or (read.is_binary and are_many(read.n_models, read.n_items)):
+        return read
+    return read.to_matrix()
 
 
 def read_coded(
@@ -105,47 +105,21 @@ def read_coded(
     progress: ProgressCallback = silent,
     told: Callable[[ResponseRows], None] | None = None,
 ) -> ResponseMatrix:
-    """Read what `find_sources` found as `read_matrix` does; long tables, and a response file, in a byte or so a cell.
+    """Read what `find_sources` found as `read_matrix` does; tables, and a response file, in a byte or so a cell.
 
     `told` is given the rows of each format before they are joined, where they are read whole.
     """
-    coded = _read_coded(found, spec, models, items, progress)
-    if coded is not None:
-        return coded
-    return _read_whole(found, spec, models=models, items=items, progress=progress, told=told)
-
-
-def _read_coded(
-    found: Found,
-    spec: ReadingSpec,
-    models: str | Path | None,
-    items: str | Path | None,
-    progress: ProgressCallback,
-) -> CodedResponses | None:
-    """Read long tables, or a response file, in little memory; None where they must be read whole."""
-    if not may_be_coded(found, spec):
-        return None
-    with allowing(spec.max_memory):
-        known = _known_tables(models, items)
-        return coded_responses(found, spec, lambda rows: _fitting(known, rows), progress)
-
-
-def _read_whole(
-    found: Found,
-    spec: ReadingSpec,
-    *,
-    models: str | Path | None,
-    items: str | Path | None,
-    progress: ProgressCallback,
-    told: Callable[[ResponseRows], None] | None = None,
-) -> ResponseMatrix:
-    """Read the rows of all sources, and make a matrix of them."""
+    if may_be_coded(found, spec):
+        with allowing(spec.max_memory):
+            known = _known_tables(models, items)
+            coded = coded_responses(found, spec, lambda rows: _fitting(known, rows), progress)
+        if coded is not None:
+            return coded
 
     def read(item_ids: Sequence[str] | None) -> list[ResponseRows]:
         parts = read_rows(found, spec, item_ids=item_ids, progress=progress)
-        if told is not None:
-            for part in parts:
-                told(part)
+        for part in parts if told is not None else ():
+            told(part)
         return parts
 
     return matrix_of_rows(read, spec, models=models, items=items)
@@ -155,8 +129,8 @@ def matrix_of_rows(
     read: Callable[[Sequence[str] | None], Sequence[ResponseRows]],
     spec: ReadingSpec,
     *,
-    models: str | Path | None = None,
-    items: str | Path | None = None,
+    models: Any = None,
+    items: Any = None,
 ) -> ResponseMatrix:
     """Join the rows that `read` returns, and what tables tell of models and items, into one matrix.
 
@@ -170,9 +144,10 @@ def matrix_of_rows(
         return to_matrix(rows, spec, models=of_models, items=of_items)
 
 
-def _known_tables(models: str | Path | None, items: str | Path | None) -> dict[str, tuple[pl.DataFrame, Labels]]:
-    """Read the tables of models and items that were given."""
-    return {key: read_known(Path(path), key) for key, path in (("model_id", models), ("item_id", items)) if path}
+def _known_tables(models: Any, items: Any) -> dict[str, tuple[pl.DataFrame, Labels]]:
+    """Read the tables of models and items that were given, as files or in memory."""
+    pairs = (("model_id", models), ("item_id", items))
+    return {key: known_things(given, key) for key, given in pairs if given is not None}
 
 
 def _fitting(
@@ -361,18 +336,12 @@ def responses_from_frame(
     frame = to_polars(table)
     if frame.height == 0:
         raise DataError(f"{NAME} is empty: it has no rows.")
-    rows = rows_of_table(Table(NAME, frame), spec)
-    if spec.model_id is not None:
-        rows = rename_model(rows, spec.model_id)
-    known = {
-        key: known_things(given, key) for key, given in (("model_id", models), ("item_id", items)) if given is not None
-    }
-    for key, labels in (("model_id", rows.models), ("item_id", rows.items)):
-        if key in known:
-            check_kinds(key, labels, known[key][1], NAME)
-    frames = {key: frame for key, (frame, _) in known.items()}
-    with allowing(spec.max_memory):
-        return to_matrix(rows, spec, models=frames.get("model_id"), items=frames.get("item_id"))
+
+    def read(_item_ids: Sequence[str] | None) -> list[ResponseRows]:
+        rows = rows_of_table(Table(NAME, frame), spec)
+        return [rows if spec.model_id is None else rename_model(rows, spec.model_id)]
+
+    return matrix_of_rows(read, spec, models=models, items=items)
 
 
 def to_polars(table: Any) -> pl.DataFrame:

@@ -16,7 +16,7 @@ from itembank.files.documents import read_json
 from itembank.progress import ProgressCallback, silent
 from itembank.readers.collecting import files_below, named, read_each
 from itembank.readers.indented import read_indented
-from itembank.readers.long_table import rows_of_columns
+from itembank.readers.long_table import rows_of_records
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.readers.refusals import refuse_or_leave_out
 from itembank.readers.rows import ResponseRows
@@ -114,23 +114,21 @@ def swe_bench_rows(
     runs = [run for run in runs if run.path in outcomes]
     _tell_errors(runs, spec)
     repeated = len({run.model_id for run in runs}) < len(runs)
-    rows = [(run, one, value) for run in runs for one, value in outcomes[run.path].items()]
-    seeds = {"seed": [run.run_id for run, _, _ in rows]} if repeated else {}
+    rows = [
+        {
+            "model_id": run.model_id,
+            "item_id": one,
+            "response": value,
+            "scenario": spec.scenario or "-".join(filter(None, ("swe-bench", run.split))),
+            "subscenario": _repository(one),
+            **({"seed": run.run_id} if repeated else {}),
+        }
+        for run in runs
+        for one, value in outcomes[run.path].items()
+    ]
     if not rows:
         raise DataError(f"{source}: must hold an instance that was graded, got none.")
-    return rows_of_columns(
-        source,
-        {
-            **seeds,
-            "model_id": [run.model_id for run, _, _ in rows],
-            "item_id": [one for _, one, _ in rows],
-            "response": [value for _, _, value in rows],
-            "scenario": [spec.scenario or "-".join(filter(None, ("swe-bench", run.split))) for run, _, _ in rows],
-            "subscenario": [_repository(one) for _, one, _ in rows],
-        },
-        spec,
-        models=[{"model_id": run.model_id, **run.about} for run in runs],
-    )
+    return rows_of_records(source, rows, spec, models=[{"model_id": run.model_id, **run.about} for run in runs])
 
 
 def _run(path: Path) -> SweBenchRun:
