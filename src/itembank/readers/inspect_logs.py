@@ -1,7 +1,7 @@
 """Logs of Inspect: what `inspect eval` writes, finished or not."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from glob import escape
 from pathlib import Path
@@ -48,7 +48,9 @@ def inspect_rows(paths: Sequence[Path], spec: ReadingSpec, *, progress: Progress
     filled = [run for run in runs if run.samples]
     if not filled:
         raise DataError(f"{first_few([str(path) for path in paths])}: the logs hold no samples.")
-    _say_empty([run for run in runs if not run.samples])
+    empty = [run.path.name for run in runs if not run.samples]
+    if empty:
+        warn(f"{len(empty)} logs hold no samples and are left out: {shown(empty)}.", DataWarning)
     scorers = _scorers(filled, spec, problems)
     filled = [run for run in filled if run.task in scorers]
     _say_failures(filled)
@@ -65,23 +67,16 @@ def _read_all(
 ) -> tuple[list[InspectRun], list[str]]:
     """Read every log of the tasks that are wanted, and collect what is wrong."""
     runs, problems = collect(
-        files,
-        lambda path: run_of(read_log(path), spec),
-        progress,
-        name=lambda path: path.name,
-        in_processes=True,
+        files, lambda path: run_of(read_log(path), spec), progress, name=lambda path: path.name, in_processes=True
     )
     if not files:
         problems.append("there must be at least one log of Inspect (*.eval, or a .json that it wrote), got none.")
-    runs = [_renamed(run, spec.task_names) for run in runs]
+    new = spec.task_names  # the name that Inspect knows is kept
+    runs = [
+        replace(run, task=new[run.task], settings={TASK_NAME: run.task, **run.settings}) if run.task in new else run
+        for run in runs
+    ]
     return together(wanted(runs, spec)), problems
-
-
-def _renamed(run: InspectRun, names: Mapping[str, str]) -> InspectRun:
-    """Give the task of a run the name that it is to have, and keep the one that Inspect knows."""
-    if run.task not in names:
-        return run
-    return replace(run, task=names[run.task], settings={TASK_NAME: run.task, **run.settings})
 
 
 def _scorers(runs: Sequence[InspectRun], spec: ReadingSpec, problems: list[str]) -> dict[str, str]:
@@ -209,8 +204,11 @@ def _prompted(found: Sequence[_Row], items: Labels) -> list[Prompted]:
     rows: dict[int, list[int]] = {}
     for number, row in enumerate(found):
         rows.setdefault(id(row.run), []).append(number)
-    runs = [(found[numbers[0]].run, items.index[numbers]) for numbers in rows.values()]
-    return [Prompted(run.model_id, run.task, run.settings, own, np.full(own.size, NO_HASH)) for run, own in runs]
+    prompted = []
+    for numbers in rows.values():
+        run, hashes = found[numbers[0]].run, np.full(len(numbers), NO_HASH)
+        prompted.append(Prompted(run.model_id, run.task, run.settings, items.index[numbers], hashes))
+    return prompted
 
 
 def _model_table(runs: Sequence[InspectRun]) -> pl.DataFrame:
@@ -230,12 +228,6 @@ def _model_table(runs: Sequence[InspectRun]) -> pl.DataFrame:
             "is_partial": any(len(ids) < size for ids, size in tasks.values()) if is_known else None,
         }
     return pl.DataFrame(list(table.values()), infer_schema_length=None)
-
-
-def _say_empty(runs: Sequence[InspectRun]) -> None:
-    if runs:
-        message = f"{len(runs)} logs hold no samples and are left out: {shown([run.path.name for run in runs])}."
-        warn(message, DataWarning)
 
 
 def _say_failures(runs: Sequence[InspectRun]) -> None:

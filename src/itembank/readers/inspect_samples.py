@@ -4,6 +4,7 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
@@ -26,24 +27,18 @@ WORDS: Mapping[str, float] = {
 
 
 def score_value(value: Any) -> float:
-    """Return a score as a number, NaN where there is none."""
+    """Return a score as a number, NaN where there is none; `DataError` for what Inspect itself takes for 0."""
     if value is None:
         return math.nan
     if isinstance(value, bool | int | float):
         return float(value)
     if isinstance(value, str):
-        number = WORDS.get(value, WORDS.get(value.lower()))
-        return _number(value) if number is None else number
+        known = WORDS.get(value, WORDS.get(value.lower()))
+        if known is not None:
+            return known
+        with suppress(ValueError):
+            return float(value)
     raise DataError(f"a score must be a number or one of {shown(list(WORDS), len(WORDS))}, got {quoted(value)}.")
-
-
-def _number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise DataError(
-            f"a score must be a number or one of {shown(list(WORDS), len(WORDS))}, got {quoted(text)}."
-        ) from None
 
 
 def flat_scores(scores: Mapping[str, Any] | None) -> dict[str, Any]:

@@ -141,37 +141,20 @@ def _default(word: str, task: str, names: Sequence[str], preferred: Sequence[str
 
 def _metric_problem(name: str, samples: Sequence[Samples], spec: ReadingSpec, *, is_chosen: bool) -> str:
     """Why a metric cannot be the response; empty when it can."""
-    checks: tuple[Callable[[], str], ...] = (
-        lambda: _absence(name, samples),
-        lambda: _foreign_values(name, samples, spec, is_chosen=is_chosen),
-        lambda: _direction(name, samples),
-        lambda: _range(name, samples, spec),
-    )
-    return next((problem for check in checks if (problem := check())), "")
-
-
-def _absence(name: str, samples: Sequence[Samples]) -> str:
     without = [str(one.file.path) for one in samples if name not in one.metrics]
-    return f"metric {name!r} is absent from {len(without)} runs: {shown(without)}" if without else ""
-
-
-def _foreign_values(name: str, samples: Sequence[Samples], spec: ReadingSpec, *, is_chosen: bool) -> str:
-    metrics = [one.metrics[name] for one in samples]
-    problem = next((metric.problem for metric in metrics if metric.problem), "")
-    if not problem:
-        return ""
-    if all(metric.lengths is not None for metric in metrics if metric.problem):
-        if spec.repeats in POOLED and is_chosen:
-            return ""
+    if without:
+        return f"metric {name!r} is absent from {len(without)} runs: {shown(without)}"
+    bad = [one.metrics[name] for one in samples if one.metrics[name].problem]
+    if bad and any(metric.lengths is None for metric in bad):
+        return f"metric {name!r} {bad[0].problem}"
+    if bad and not (spec.repeats in POOLED and is_chosen):
         count, mean = (remedy(f"repeats='{how}'", f"--repeats {how}") for how in ("count", "mean"))
-        return f"metric {name!r} {problem}; they are counted ({count}) or averaged ({mean}) only when asked for"
-    return f"metric {name!r} {problem}"
-
-
-def _direction(name: str, samples: Sequence[Samples]) -> str:
-    if not any(one.lower_is_better(name) for one in samples):
-        return ""
-    return f"metric {name!r} is better when lower, and a response must be better when higher; turn it round in a table"
+        return f"metric {name!r} {bad[0].problem}; they are counted ({count}) or averaged ({mean}) only when asked for"
+    if any(one.lower_is_better(name) for one in samples):
+        return (
+            f"metric {name!r} is better when lower, and a response must be better when higher; turn it round in a table"
+        )
+    return _range(name, samples, spec)
 
 
 def _range(name: str, samples: Sequence[Samples], spec: ReadingSpec) -> str:

@@ -295,57 +295,38 @@ def warn_of_uncounted(samples: Sequence[Samples], choices: Mapping[str, tuple[st
         warn(message, DataWarning)
 
 
-@dataclass(frozen=True, slots=True)
-class Coverage:
-    """How much of a task a model was run on; `n_full` and `is_partial` are None where nobody tells."""
-
-    model_id: str
-    task: str
-    n_run: int
-    n_full: int | None
-    is_partial: bool | None
-
-
 def model_table(samples: Sequence[Samples], models: Labels, items: Labels, tasks: pl.Series) -> pl.DataFrame:
-    """Return one row a model: what its latest run tells, `n_items_run`, `n_items_full`, `is_partial`."""
-    covered = _coverages(samples, models, items, tasks)
-    about: dict[str, dict[str, Any]] = {}
-    for one in samples:  # in order of date: later runs overwrite
-        about.setdefault(one.file.model_id, {}).update(one.file.run.about)
-    rows = [{"model_id": name, **about[name], **_summary(name, covered)} for name in about]
-    return pl.DataFrame(rows, infer_schema_length=None)
+    """Return one row a model: what its latest run tells, and on how many of the items of its tasks it was run.
 
-
-def _coverages(samples: Sequence[Samples], models: Labels, items: Labels, tasks: pl.Series) -> list[Coverage]:
-    """Coverage of each model and task, over all its runs."""
+    `n_items_full` and `is_partial` are null where nobody tells.
+    """
     task_of = pl.DataFrame({"item": np.arange(items.n_names), "task": tasks})
     pairs = pl.DataFrame({"model": models.index, "item": items.index}).unique().join(task_of, on="item")
-    counts = {(models.names[model], task): n for model, task, n in pairs.group_by("model", "task").len().iter_rows()}
+    n_run = {(models.names[model], task): n for model, task, n in pairs.group_by("model", "task").len().iter_rows()}
+    about: dict[str, dict[str, Any]] = {}
     sizes: dict[tuple[str, str], int] = {}
     limited: dict[tuple[str, str], bool | None] = {}
-    for one in samples:
-        key = (one.file.model_id, one.file.task)
-        size = one.file.run.n_items.get(one.file.task)
+    for file in (one.file for one in samples):  # in order of date: later runs overwrite
+        about.setdefault(file.model_id, {}).update(file.run.about)
+        size = file.run.n_items.get(file.task)
         if size is not None:
-            sizes[key] = max(size, sizes.get(key, 0))
-        limited[key] = one.file.run.is_limited
-    covered = []
-    for (model, task), is_limited in limited.items():
-        n_run, n_full = counts.get((model, task), 0), sizes.get((model, task))
-        covered.append(Coverage(model, task, n_run, n_full, is_limited if n_full is None else n_run < n_full))
-    return covered
-
-
-def _summary(model_id: str, covered: Sequence[Coverage]) -> dict[str, Any]:
-    """Coverage of one model over its tasks."""
-    own = [one for one in covered if one.model_id == model_id]
-    sizes = [one.n_full for one in own]
-    known = [one.is_partial for one in own if one.is_partial is not None]
-    return {
-        "n_items_run": sum(one.n_run for one in own),
-        "n_items_full": None if None in sizes else sum(size for size in sizes if size is not None),
-        "is_partial": any(known) if len(known) == len(own) or any(known) else None,
-    }
+            sizes[file.model_id, file.task] = max(size, sizes.get((file.model_id, file.task), 0))
+        limited[file.model_id, file.task] = file.run.is_limited
+    rows = []
+    for name, told in about.items():
+        own = [pair for pair in limited if pair[0] == name]
+        full = [sizes[pair] for pair in own if pair in sizes]
+        partial = [n_run.get(pair, 0) < sizes[pair] if pair in sizes else limited[pair] for pair in own]
+        rows.append(
+            {
+                "model_id": name,
+                **told,
+                "n_items_run": sum(n_run.get(pair, 0) for pair in own),
+                "n_items_full": sum(full) if len(full) == len(own) else None,
+                "is_partial": any(partial) if any(partial) or None not in partial else None,
+            }
+        )
+    return pl.DataFrame(rows, infer_schema_length=None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
-from typing import IO, Any, cast
+from typing import IO, Any
 from urllib.parse import urlsplit
 
 from itembank.errors import DataError, IntegrityError, ParameterError, quoted, remedy
@@ -70,7 +70,7 @@ def fetch_public(
             raise ParameterError(f"{name} is fetched whole, so no models can be chosen, got {len(models)}.")
         _from_archive(source.download, target, only, progress)
     elif isinstance(source.download, HubFiles):
-        files = cast(HubFiles, source.download)
+        files = source.download
         if files.is_one_a_model != bool(models):
             option = remedy("models=['org/name']", "--model org/name")
             need = "keeps one repository a model: name them" if files.is_one_a_model else "is one repository: leave out"
