@@ -35,15 +35,6 @@ def probability() -> ResponseMatrix:
     return load_builtin("classifiers", response="probability")
 
 
-def test_size_is_what_was_promised(correct):
-    assert correct.n_models >= 150
-    assert correct.n_items >= 3000
-    assert correct.items["scenario"].n_unique() >= 4
-    digits = correct.items.filter(scenario="digits")["subscenario"].unique().to_list()
-    assert sorted(digits) == ["clean", "noise", "occlusion", "rotation"]
-    assert sum(file.stat().st_size for file in FILES.glob("classifiers_*")) < 1.5e6
-
-
 def test_responses_are_complete_and_binary(correct):
     assert correct.is_complete
     assert correct.is_binary

@@ -23,17 +23,6 @@ def choices():
     return builtin_choices()
 
 
-def test_size_is_what_was_promised(correct):
-    assert correct.n_models >= 250
-    assert correct.models["mixture"].n_unique() >= 6
-    assert correct.models["size"].n_unique() >= 7
-    assert correct.n_items >= 1500
-    assert correct.items["scenario"].n_unique() >= 8
-    assert correct.models["params"].min() < 12_000
-    assert correct.models["params"].max() > 2_500_000
-    assert sum(file.stat().st_size for file in FILES.glob("bytelms_*")) < 8e6
-
-
 def test_compute_is_six_times_parameters_times_tokens(correct):
     models = correct.models
     expected = 6.0 * models["params"].to_numpy() * models["train_tokens"].to_numpy()

@@ -92,8 +92,10 @@ def check_operations(names: Sequence[str], flops: FloatArray, implied: FloatArra
     problems: list[str] = []
     missing = np.isnan(flops)
     if missing.any():
+        absent = shown([names[row] for row in np.flatnonzero(missing).tolist()])
         problems.append(
-            f"every model must have its flops, or params and train_tokens, got neither for {_some(names, missing)}. "
+            f"every model must have its flops, or params and train_tokens, got neither for {np.count_nonzero(missing)} "
+            f"of {missing.size} models: {absent}. "
             "Fill them in, or leave the models out (drop_unknown=True, --drop-unknown)."
         )
     known = ~missing
@@ -106,11 +108,37 @@ def check_operations(names: Sequence[str], flops: FloatArray, implied: FloatArra
         )
     usable = known & ~low
     if usable.any():
-        far = _far(*_powers_from_implied(flops, np.where(usable, implied, np.nan)))
-        found = _away(names, flops, implied, far) if far.any() else ""
-        found = found or _too_small(names, flops, usable) or _gap(names, flops, usable)
+        found = _other_unit(names, flops, np.where(usable, implied, np.nan), usable)
         problems.extend([found] if found else [])
     return problems
+
+
+def _other_unit(names: Sequence[str], flops: FloatArray, implied: FloatArray, usable: BoolArray) -> str:
+    """Say which stated operations are in another unit, the surest sign first; empty where none are."""
+    ratio, nearest, is_power = _powers_from_implied(flops, implied)
+    with np.errstate(invalid="ignore"):
+        far = np.isfinite(ratio) & (np.abs(ratio) >= FAR_FROM_IMPLIED)
+    if (is_power & (nearest == 0.0)).any():
+        far |= is_power & (np.abs(nearest) >= 2.0)
+    if far.any():
+        rows = np.flatnonzero(far)
+        parts = [f"{names[row]!r} = {flops[row]:.3g} for {implied[row]:.3g}" for row in rows[:N_SHOWN].tolist()]
+        return (
+            f"flops must be near 6 x params x train_tokens, in one unit, got {rows.size} of {far.size} models that are "
+            f"powers of ten away: {first_few(parts, rows.size)}. {_UNITS}"
+        )
+    small = np.flatnonzero(usable & (flops < LEAST_OPERATIONS))
+    if small.size:
+        word = "mixed units" if small.size < usable.sum() else "multiples of a unit"
+        return f"flops must be floating-point operations, got {word}: {_values(names, flops, small)}. {_UNITS}"
+    between = _largest_gap(flops, usable)
+    if between is None or between[2] < LARGEST_GAP:
+        return ""
+    below, above, powers = between
+    return (
+        f"flops must be in one unit, got nothing between {flops[below]:.3g} ({names[below]!r}) and {flops[above]:.3g} "
+        f"({names[above]!r}), {powers:.0f} powers of ten. {_UNITS}"
+    )
 
 
 def check_counts(column: str, names: Sequence[str], values: FloatArray, known: BoolArray) -> list[str]:
@@ -157,46 +185,6 @@ def _powers_from_implied(flops: FloatArray, implied: FloatArray) -> tuple[FloatA
     return ratio, nearest, is_power
 
 
-def _far(ratio: FloatArray, nearest: FloatArray, is_power: BoolArray) -> BoolArray:
-    """Flag of stated operations that are in another unit: far from the implied, or by a whole power of ten."""
-    with np.errstate(invalid="ignore"):
-        wrong: BoolArray = np.isfinite(ratio) & (np.abs(ratio) >= FAR_FROM_IMPLIED)
-    if (is_power & (nearest == 0.0)).any():
-        wrong |= is_power & (np.abs(nearest) >= 2.0)
-    return wrong
-
-
-def _away(names: Sequence[str], flops: FloatArray, implied: FloatArray, wrong: BoolArray) -> str:
-    """Say which models are powers of ten away."""
-    rows = np.flatnonzero(wrong)
-    parts = [f"{names[row]!r} = {flops[row]:.3g} for {implied[row]:.3g}" for row in rows[:N_SHOWN].tolist()]
-    return (
-        f"flops must be near 6 x params x train_tokens, in one unit, got {rows.size} of {wrong.size} models that are "
-        f"powers of ten away: {first_few(parts, rows.size)}. {_UNITS}"
-    )
-
-
-def _too_small(names: Sequence[str], flops: FloatArray, usable: BoolArray) -> str:
-    """Find values that are no number of operations."""
-    small = np.flatnonzero(usable & (flops < LEAST_OPERATIONS))
-    if small.size == 0:
-        return ""
-    word = "mixed units" if small.size < usable.sum() else "multiples of a unit"
-    return f"flops must be floating-point operations, got {word}: {_values(names, flops, small)}. {_UNITS}"
-
-
-def _gap(names: Sequence[str], flops: FloatArray, usable: BoolArray) -> str:
-    """Find a gap in size that only two units explain."""
-    between = _largest_gap(flops, usable)
-    if between is None or between[2] < LARGEST_GAP:
-        return ""
-    below, above, powers = between
-    return (
-        f"flops must be in one unit, got nothing between {flops[below]:.3g} ({names[below]!r}) and {flops[above]:.3g} "
-        f"({names[above]!r}), {powers:.0f} powers of ten. {_UNITS}"
-    )
-
-
 def _largest_gap(values: FloatArray, known: BoolArray) -> tuple[int, int, float] | None:
     """Rows on both sides of the largest gap between neighbours, and its powers of ten; None for fewer than two."""
     rows = np.flatnonzero(known)
@@ -206,12 +194,6 @@ def _largest_gap(values: FloatArray, known: BoolArray) -> tuple[int, int, float]
         return None
     at = int(np.argmax(steps))
     return int(order[at]), int(order[at + 1]), float(steps[at])
-
-
-def _some(names: Sequence[str], mask: BoolArray) -> str:
-    """Count and name the first few models."""
-    rows = np.flatnonzero(mask).tolist()
-    return f"{len(rows)} of {mask.size} models: {shown([names[row] for row in rows])}"
 
 
 def _values(names: Sequence[str], values: FloatArray, rows: IntArray) -> str:
