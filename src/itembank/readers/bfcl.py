@@ -84,7 +84,6 @@ def _answers(file: Path, spec: ReadingSpec) -> list[Record]:
 
 
 def _failed_id(record: Record, category: str) -> str:
-    """Item id of a failure."""
     prompt = record.get("prompt")
     if isinstance(prompt, dict) and isinstance(prompt.get("id"), str):
         return str(prompt["id"])
@@ -109,7 +108,6 @@ def _model_of(file: Path) -> str:
 
 
 def _result_file(file: Path, category: str) -> Path:
-    """Find the result file that belongs to a score file."""
     root, below = _place(file)
     folder = root / "result" / below[0]
     for one in sorted(folder.rglob("*_result.json")):

@@ -32,7 +32,6 @@ def read_builtin_table(name: str, part: str) -> pl.DataFrame:
 
 
 def _content(file: str) -> bytes:
-    """Return the bytes of a file of the data sets."""
     source = importlib.resources.files("itembank.readers").joinpath("builtin_files", file)
     if source.name.startswith(IN_CHECKOUT_ONLY) and not source.is_file():
         raise DataError(

@@ -87,7 +87,6 @@ def _with_options(samples: Sequence[Samples]) -> tuple[list[tuple[Samples, Optio
 
 
 def _rows(samples: Samples, options: Options, spec: ReadingSpec) -> pl.DataFrame:
-    """Scores of one run."""
     task = samples.file.task
     filter_name, problem = choose_filter(task, [samples], spec, [])
     if problem:

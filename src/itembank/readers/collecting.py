@@ -246,7 +246,6 @@ def collect(
 def _elsewhere(
     files: Sequence[File], read: Callable[[File], Part], progress: ProgressCallback
 ) -> list[tuple[Any, str | None]]:
-    """Read files in other processes."""
     shared = (read, allowed_memory(), speaks_command_line())
     found = {}
     progress("reading files", 0.0)

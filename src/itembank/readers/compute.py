@@ -350,7 +350,6 @@ def training_compute(
 
 
 def _rows_of(models: pl.DataFrame, model_ids: Sequence[str] | None) -> pl.DataFrame:
-    """Return the rows of these models, in their order."""
     if "model_id" not in models.columns:
         raise DataError(f"the table of models must have a column 'model_id'; it has {shown(models.columns, 10)}.")
     table = models.with_columns(pl.col("model_id").cast(pl.String))

@@ -53,7 +53,6 @@ def item_contents(
 
 
 def _changed(items: Labels, models: Labels, changed: IntArray, rows: IntArray, *, what: str, advice: str) -> str:
-    """Say which items changed, and between which models."""
     positions = np.flatnonzero(np.isin(items.index, changed[:N_SHOWN]))
     first_row = {int(items.index[row]): row for row in positions[::-1].tolist()}
     first = models.at(np.array([first_row[index] for index in changed[:N_SHOWN].tolist()]))
@@ -171,7 +170,6 @@ def _in_groups(runs: Sequence[Prompted], n_other: Sequence[int]) -> str:
 
 
 def _refused(mixtures: Sequence[str]) -> str:
-    """Say which tasks are mixtures, and what can be done."""
     more = f" And {len(mixtures) - N_SHOWN} more tasks." if len(mixtures) > N_SHOWN else ""
     return (
         f"all models of a task must have been asked with the same prompts, and in {len(mixtures)} they differ. "

@@ -92,7 +92,6 @@ def _samples(file: SampleFile) -> Samples:
 
 
 def _answers(path: Path) -> Iterator[LoggedAnswer]:
-    """Answers of one file."""
     predictions = _predictions(path)
     for block in read_records(path):
         for record in block:

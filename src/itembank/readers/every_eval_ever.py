@@ -100,7 +100,6 @@ def _evaluations(path: Path, names: Mapping[str, str]) -> dict[tuple[str, str], 
 
 
 def _answer(record: Record) -> LoggedAnswer:
-    """Answer of one line."""
     found = mapping(record["evaluation"])
     score = found.get("is_correct") if found.get("score") is None else found.get("score")
     tokens = mapping(record.get("token_usage"))

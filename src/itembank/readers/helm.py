@@ -96,7 +96,6 @@ def _answers(path: Path, left_out: Counter[str]) -> list[LoggedAnswer]:
 
 
 def _answer(record: Record, contents: Mapping[str, str]) -> LoggedAnswer:
-    """Answer to one instance."""
     values = {name: mean for stat in record["stats"] for name, mean in [_statistic(stat)] if name}
     document = str(record["instance_id"])
     return LoggedAnswer(

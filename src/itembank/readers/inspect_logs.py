@@ -169,7 +169,6 @@ def _costs(samples: Sequence[Sample]) -> tuple[float, ...]:
 
 
 def _rows(found: Sequence[_Row], scorers: dict[str, str], spec: ReadingSpec) -> ResponseRows:
-    """Put rows into columns."""
     models = Labels.of(pl.Series("name", [row.run.model_id for row in found], dtype=pl.String), "text")
     items = Labels.of(pl.Series("name", [f"{row.run.task}/{row.sample.id}" for row in found]), "text")
     hashes = Labels.of(pl.Series("name", [row.sample.content for row in found], dtype=pl.String))

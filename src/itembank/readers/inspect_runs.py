@@ -77,7 +77,6 @@ def read_log(path: Path) -> LogFile:
 
 
 def _in_one_file(path: Path) -> tuple[Record, list[Record]]:
-    """Read a `.json` log."""
     record = first_record(path)
     return record, _listed(path, record.get("samples") or [])
 
@@ -118,7 +117,6 @@ def _listed(path: Path, samples: Any) -> list[Record]:
 
 
 def _opened(file: IO[bytes], archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> IO[bytes]:
-    """Open a member for reading."""
     if member.compress_type != ZSTANDARD or _READS_ZSTANDARD:
         return archive.open(member)
     file.seek(member.header_offset)

@@ -61,7 +61,6 @@ def _whole(path: Path, block: list[bytes], file: IO[bytes]) -> bytes:
 
 
 def _is_object(line: bytes) -> bool:
-    """Whether a line is one JSON object by itself."""
     try:
         return isinstance(json.loads(line), dict)
     except (ValueError, RecursionError):

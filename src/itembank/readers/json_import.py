@@ -84,7 +84,6 @@ def rows_path(text: str) -> tuple[str, ...]:
 
 
 def _steps(text: str) -> tuple[str, ...]:
-    """Keys and places of a path."""
     if not PATH.fullmatch(text):
         raise ParameterError(
             f"a path must be keys with dots between them, such as doc.id, and a key that holds a dot must stand in "
@@ -204,7 +203,6 @@ def read_json_results(
 
 
 def _json_rows(path: Path, mapping: JsonMapping, spec: ReadingSpec, seen: "_Seen") -> ResponseRows:
-    """Read the rows of one file."""
     check_columns(str(path), list(mapping.columns), spec)
     flattened = _Flattened(path, mapping, seen)
     table = table_of_records(path, flattened.blocks(), keep=lambda keys: keys, text=text_columns(spec))
@@ -306,7 +304,6 @@ def _value(path: Path, record: Record, row: FoundRow, where: ColumnPath) -> Any:
 
 
 def _no_rows(path: Path, mapping: JsonMapping) -> str:
-    """Say that the path of the rows finds none."""
     record = next((block[0] for block in _blocks(path, replace(mapping, columns={}, rows="")) if block), None)
     inside = f" The first record has the keys {shown(list(record), 12)}." if record else ""
     near = did_you_mean(mapping.row_steps[0], record) if record and mapping.row_steps else ""

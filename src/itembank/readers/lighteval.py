@@ -105,7 +105,6 @@ def _kept(columns: Sequence[str]) -> list[str]:
 
 
 def _metric(column: pl.Series) -> Metric:
-    """Values of one metric, or why they are no numbers."""
     if column.dtype.is_numeric() or column.dtype == pl.Boolean:
         return Metric(_floats(column))
     return Metric(np.full(column.len(), np.nan), None, f"holds {column.dtype}, not numbers")
@@ -117,7 +116,6 @@ def _floats(column: pl.Series) -> FloatArray:
 
 
 def _contents(frame: pl.DataFrame) -> Labels:
-    """Digest of what tells each item."""
     if isinstance(frame.schema.get("doc"), pl.Struct):
         frame = frame["doc"].struct.unnest()
     names = [name for name in dict.fromkeys((*QUESTION, *QUESTION_OF_DOC)) if name in frame.columns]

@@ -141,7 +141,6 @@ def how_to_weigh() -> str:
 
 
 def _warn_of_empty(every: Sequence[_Read]) -> None:
-    """Warn of samples without a value of the metric."""
     empty = [(one, n) for one in every if (n := int(np.isnan(one.values).sum()))]
     if empty:
         names = [f"{n} of {one.values.size} of {one.file.task} by {quoted(one.file.model_id)}" for one, n in empty]

@@ -226,7 +226,6 @@ def _task_of_renamed(path: Path, run: Run) -> str:
 
 
 def _read_run(folder: Path, date: str) -> Run:
-    """Read the results file of a run."""
     path = results_path(folder, date)
     if path is None:
         return Run()
@@ -341,7 +340,6 @@ def _task_settings(general: Mapping[str, Any], n_shot: Any, version: Any, config
 
 
 def _outermost(subtasks: dict[str, Any]) -> dict[str, str]:
-    """Outermost group of each task."""
     subtasks = {group: tasks for group, tasks in subtasks.items() if isinstance(tasks, list)}
     parent = {str(task): group for group, tasks in subtasks.items() for task in tasks if task != group}
     outermost = {}
@@ -355,7 +353,6 @@ def _outermost(subtasks: dict[str, Any]) -> dict[str, str]:
 
 
 def _model_id(path: Path, run: Run, spec: ReadingSpec) -> str:
-    """Id of the model of a samples file."""
     folder = path.parent.name.replace("__", "/")
     name = {"name": run.model_name, "args": run.model_arguments, "folder": folder}[spec.model_id_from]
     if not name and spec.model_id_from == "name" and "__" in path.parent.name:

@@ -368,7 +368,6 @@ def samples_of(file: SampleFile, blocks: Iterable[Sequence[Record]], *, with_opt
 
 
 def _options(options: list[RowOptions], values: Mapping[str, list[Any]]) -> Options:
-    """Answer options of the rows, with the accuracies that were logged of them."""
     acc, acc_norm = (logged_accuracy(values.get(name), len(options)) for name in ("acc", "acc_norm"))
     return file_options(options, (acc, acc_norm))
 
@@ -382,7 +381,6 @@ def _n_generated(record: Record) -> int:
 
 
 def _metric_names(record: Record) -> list[str]:
-    """Names of the metrics of a sample."""
     listed = record.get("metrics")
     if isinstance(listed, list):
         return [name for name in listed if isinstance(name, str) and name in record and name not in ESTIMATES]

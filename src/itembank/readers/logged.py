@@ -132,7 +132,6 @@ def _rows(
 
 
 def _prompted(samples: Sequence[Samples], picked: Sequence["_Picked"], items: Labels) -> list[Prompted]:
-    """Say how each run was asked."""
     runs = [one.file for one in samples]
     ends = np.cumsum([part.values.size for part in picked])[:-1]
     return [
@@ -227,7 +226,6 @@ def _item_table(
     groups: dict[str, str],
     kind: LogKind,
 ) -> pl.DataFrame:
-    """Return what is known of each item."""
     table = pl.DataFrame({"item_id": items.names, "task": tasks, "content_hash": content})
     documents = pl.col("item_id").str.slice(pl.col("task").str.len_chars() + 1)
     numbers = [documents.cast(pl.Int64, strict=False).alias("doc_id")] if kind.has_document_numbers else []

@@ -284,7 +284,6 @@ def _item_table(table: Table, spec: ReadingSpec, items: Labels, problems: list[s
 
 
 def _two_scenarios(name: str, items: Labels, labels: Labels, first: IntArray, differing: IntArray) -> str:
-    """Say which items have two."""
     index, rows = np.unique(items.index[differing], return_index=True)
     order = np.argsort(rows)
     shown_items = index[order[:N_SHOWN]]

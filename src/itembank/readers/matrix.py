@@ -181,7 +181,6 @@ def _of_rows(rows: ResponseRows, cell: IntArray, chosen: IntArray) -> Cells:
 
 
 def _seed(rows: ResponseRows, of: IntArray) -> IntArray:
-    """Seed of each of these rows, -1 where unknown."""
     return np.full(of.shape, -1, dtype=np.int64) if rows.seeds is None else rows.seeds.index[of]
 
 
@@ -342,7 +341,6 @@ def to_matrix(
 
 
 def _scatter(cell: IntArray, values: FloatArray, shape: tuple[int, int]) -> FloatArray:
-    """Put values into their cells, NaN elsewhere."""
     flat = np.full(shape[0] * shape[1], np.nan)
     flat[cell] = values
     return flat.reshape(shape)

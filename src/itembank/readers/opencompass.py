@@ -51,7 +51,6 @@ def _samples(file: SampleFile) -> Samples:
 
 
 def _answers(path: Path) -> Iterator[LoggedAnswer]:
-    """Answers of one file."""
     record = first_record(path)
     if _is_prediction(record):
         if path.absolute().parent.parent.name == "results":

@@ -213,7 +213,6 @@ def read_inspect(paths: Paths, **arguments: Any) -> ResponseMatrix:
 
 
 def _read_as(source_format: Format, paths: Paths, arguments: dict[str, Any]) -> ResponseMatrix:
-    """Read sources of one format."""
     spec = arguments.pop("spec", None) or ReadingSpec()
     return read_responses(paths, spec=replace(spec, format=source_format), **arguments)
 
@@ -275,7 +274,6 @@ def _read_source(
 
 
 def _read_file(path: Path, source_format: Format, spec: ReadingSpec) -> ResponseRows:
-    """Read one response file or table."""
     rows = response_file_rows(path) if source_format == "responses" else table_rows(path, spec)
     rows = rows if spec.model_id is None else rename_model(rows, spec.model_id)
     return rename_models(rows, spec.model_names) if spec.model_names else rows

@@ -191,7 +191,6 @@ def is_wanted(task: str, spec: ReadingSpec) -> bool:
 
 
 def _no_task_left(tasks: Sequence[str], spec: ReadingSpec) -> str:
-    """Say that no task is left of those that there are."""
     if not spec.exclude_tasks:
         near = did_you_mean(spec.tasks, tasks)
         return f"no task matches {shown(spec.tasks)}; there are {shown(tasks, 20)}.{near}"

@@ -132,7 +132,6 @@ def swe_bench_rows(
 
 
 def _run(path: Path) -> SweBenchRun:
-    """Read one file."""
     content = read_json(path)
     if not is_swe_bench(content):
         raise DataError(

@@ -123,7 +123,6 @@ def check_csv_file(path: Path) -> tuple[list[str], str]:
 
 
 def _header(path: Path) -> tuple[list[str], str]:
-    """Column names and separator."""
     names: dict[str, list[str]] = {}
     reason = ""
     for separator in SEPARATORS:
@@ -152,7 +151,6 @@ def probable_header(path: Path) -> list[str]:
 
 
 def _first_line(file: IO[bytes], separator: str) -> list[str]:
-    """Fields of the first line."""
     with io.TextIOWrapper(file, encoding="utf-8-sig", newline="") as lines:
         return next(csv.reader(lines, delimiter=separator), [])
 

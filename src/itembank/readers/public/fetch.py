@@ -260,7 +260,6 @@ def _goes_on(answer: Any, start: int) -> bool:
 
 
 def _digest(path: Path) -> str:
-    """SHA-256 of a file."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
