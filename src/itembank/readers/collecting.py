@@ -285,8 +285,9 @@ def own_files(paths: Sequence[Path], source: str, spec: ReadingSpec, hint: str =
     found: dict[Path, None] = {}
     program = SOURCES[source]
     for path in paths:
-        below = files_below(path, spec) if path.is_dir() else ()
-        own = [one for one in below if program.holds(one) and not is_companion(one)] if path.is_dir() else [path]
+        own = [path]
+        if path.is_dir():
+            own = [one for one in files_below(path, spec) if program.holds(one) and not is_companion(one)]
         if not own:
             raise DataError(f"{path}: holds no {program.title} ({', '.join(program.files)}). {hint}".rstrip())
         found.update(dict.fromkeys(own))

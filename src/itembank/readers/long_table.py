@@ -335,7 +335,7 @@ def rows_of_records(
     """
     spec = replace(spec, columns={}, response_column="response", true_value=None, max_response=1.0)
     columns = []
-    keys = records[0].keys() if records else ("model_id", "item_id", "response")
+    keys = [*records[0]] if records else ["model_id", "item_id", "response"]
     for name in (name for name in LONG_COLUMNS if name in keys):
         values = [one[name] for one in records]
         if name in NAMES:

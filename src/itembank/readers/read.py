@@ -118,8 +118,9 @@ def read_coded(
 
     def read(item_ids: Sequence[str] | None) -> list[ResponseRows]:
         parts = read_rows(found, spec, item_ids=item_ids, progress=progress)
-        for part in parts if told is not None else ():
-            told(part)
+        if told is not None:
+            for part in parts:
+                told(part)
         return parts
 
     return matrix_of_rows(read, spec, models=models, items=items)
