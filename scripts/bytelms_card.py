@@ -7,8 +7,7 @@ import numpy as np
 import polars as pl
 from scipy.stats import spearmanr
 
-from itembank.readers.builtin import load_builtin
-from itembank.readers.language_models import builtin_sample_probabilities
+from itembank.readers.builtin import builtin_sample_probabilities, load_builtin
 from itembank.responses.responses import ResponseMatrix
 
 K = 100

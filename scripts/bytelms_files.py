@@ -9,7 +9,7 @@ import polars as pl
 from bytelms_tasks import Item, Suite
 from bytelms_training import N_SAMPLES, SHARES, Run
 
-from itembank.readers.builtin_tables import as_differences, packed_numbers
+from itembank.readers.builtin import as_differences, packed_numbers
 
 STEPS_PER_NAT = 100.0  # log-likelihoods are kept as whole hundredths
 MODEL_COLUMNS = (

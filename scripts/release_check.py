@@ -19,7 +19,7 @@ from pathlib import Path
 
 from packaging.metadata import Metadata
 
-from itembank.readers.builtin_tables import IN_CHECKOUT_ONLY
+from itembank.readers.builtin import IN_CHECKOUT_ONLY
 
 ROOT = Path(__file__).resolve().parents[1]
 DIST = ROOT / "dist"

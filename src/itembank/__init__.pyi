@@ -30,8 +30,8 @@ from .planning.plan import plan as plan
 from .planning.plan_spec import PlanSpec as PlanSpec
 from .planning.select import select as select
 from .readers.builtin import load_builtin as load_builtin
-from .readers.frames import responses_from_frame as responses_from_frame
 from .readers.read import read_responses as read_responses
+from .readers.read import responses_from_frame as responses_from_frame
 from .readers.reading_specs import ReadingSpec as ReadingSpec
 from .responses.response_files import write_responses as write_responses
 from .responses.responses import ResponseMatrix as ResponseMatrix

@@ -11,8 +11,8 @@ from itembank.calibration.calibration_specs import Variational
 from itembank.cli.quickstart import _write_page
 from itembank.errors import missing_package
 from itembank.pages import quickstart
+from itembank.readers.builtin import NEW_MODEL, sample_data
 from itembank.readers.read import read_responses
-from itembank.readers.sample_data import NEW_MODEL, sample_data
 from itembank.studies.simulation.simulate import simulate
 from itembank.studies.simulation.simulation_results import load_truth
 from itembank.studies.simulation.simulation_specs import SimulationSpec

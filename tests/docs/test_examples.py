@@ -13,7 +13,7 @@ import itembank
 from itembank.cli.main import cli
 from itembank.estimation import folds
 from itembank.estimation.estimator_specs import METHODS
-from itembank.readers import builtin, builtin_tables, language_models
+from itembank.readers import builtin
 from scripts.release_check import NEED_CHECKOUT
 from tests.bank.few_items import load_few
 from tests.docs.blocks import FENCE
@@ -59,7 +59,7 @@ ALIKE = pytest.mark.filterwarnings("ignore:.* models answer like another one")
 @pytest.fixture
 def small(monkeypatch, page):
     """Give pages no more items and models of built-in data, and fits without some models, than they need."""
-    bits = language_models.builtin_bits_per_byte
+    bits = builtin.builtin_bits_per_byte
     chosen = [pl.col(name).is_in(values) for name, values in FEW_LANGUAGE_MODELS.items()]
     is_kept = load_few("bytelms").models.select(pl.all_horizontal(chosen)).to_series().to_numpy()
     every_item, every_model = STEPS.get(page.name, (7, 1))
@@ -78,14 +78,14 @@ def small(monkeypatch, page):
 @pytest.fixture
 def as_in_the_wheel(monkeypatch, page):
     """Hide the built-in data that the wheel leaves out, but from pages that say that they need a checkout."""
-    read = builtin_tables._content
+    read = builtin._content
 
     def content(file):
-        is_left_out = file.startswith(builtin_tables.IN_CHECKOUT_ONLY) and page.name not in NEED_CHECKOUT
+        is_left_out = file.startswith(builtin.IN_CHECKOUT_ONLY) and page.name not in NEED_CHECKOUT
         assert not is_left_out, f"{page.name} needs {file}, which the wheel leaves out"
         return read(file)
 
-    monkeypatch.setattr(builtin_tables, "_content", content)
+    monkeypatch.setattr(builtin, "_content", content)
 
 
 @ALIKE

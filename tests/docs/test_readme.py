@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from itembank.readers.sample_data import sample_data
+from itembank.readers.builtin import sample_data
 from tests.docs.test_examples import blocks
 
 README = Path(__file__).resolve().parents[2] / "README.md"

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from itembank.estimation import folds
-from itembank.readers import sample_data
+from itembank.readers import builtin
 from tests.bank.few_items import load_few
 from tests.docs.blocks import blocks, run_page
 
@@ -67,7 +67,7 @@ def test_the_tutorial_on_logs_runs_on_few_items(tmp_path, monkeypatch):
     monkeypatch.setattr(folds, "N_FOLDS_MANY", 3)
     page = next(page for page in PAGES if "logs" in page.stem)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sample_data, "load_builtin", lambda name: load_few(name, every_item=14))
+    monkeypatch.setattr(builtin, "load_builtin", lambda name: load_few(name, every_item=14))
     text = page.read_text(encoding="utf-8").replace("--dims 5", "--dims 1 --no-folds").replace("-n 100", "-n 20")
     assert "100/100" not in printed(run_page(text, page.name))[-2]
 

@@ -5,7 +5,7 @@ import pytest
 from itembank.errors import DataError, ParameterError
 from itembank.files import memory
 from itembank.files.memory import GIBIBYTE, allowing, check_matrix_fits, most_memory, most_text
-from itembank.readers.frames import responses_from_frame
+from itembank.readers.read import responses_from_frame
 from itembank.readers.reading_specs import ReadingSpec
 
 

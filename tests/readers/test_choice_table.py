@@ -9,8 +9,7 @@ import polars as pl
 import pytest
 
 from itembank.errors import DataError, DataWarning, ParameterError
-from itembank.readers.choice_table import read_choice_scores, write_choice_scores
-from itembank.readers.losses import read_losses
+from itembank.readers.choice_table import read_choice_scores, read_losses, write_choice_scores
 from itembank.readers.read import read_lm_eval
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.responses.responses import ResponseMatrix

@@ -11,8 +11,8 @@ import pytest
 
 from itembank import ReadingSpec, read_responses, write_responses
 from itembank.errors import ItembankError
-from itembank.readers import coded, csv_files, json_files, table_batches
-from itembank.readers.detection import find_sources
+from itembank.readers import coded, json_files, table_files
+from itembank.readers.collecting import find_sources
 from itembank.readers.read import read_coded
 from itembank.responses.coded_responses import CodedResponses, summary
 
@@ -22,8 +22,8 @@ N_AT_ONCE = 25
 
 @pytest.fixture(autouse=True)
 def _small_parts(monkeypatch):
-    monkeypatch.setattr(table_batches, "ROWS_AT_ONCE", N_AT_ONCE)
-    monkeypatch.setattr(csv_files, "BYTES_AT_ONCE", 500)
+    monkeypatch.setattr(table_files, "ROWS_AT_ONCE", N_AT_ONCE)
+    monkeypatch.setattr(table_files, "BYTES_AT_ONCE", 500)
     monkeypatch.setattr(json_files, "BYTES_A_BLOCK", 1500)
 
 

@@ -12,13 +12,13 @@ import json, resource, sys
 from pathlib import Path
 import numpy as np, polars as pl
 from itembank.responses import coded_responses
-from itembank.readers import coded, table_batches
-from itembank.readers.detection import find_sources
+from itembank.readers import coded, table_files
+from itembank.readers.collecting import find_sources
 from itembank.readers.read import read_coded
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.responses.response_files import write_responses
 
-table_batches.ROWS_AT_ONCE = coded_responses.CELLS_AT_ONCE = 50_000
+table_files.ROWS_AT_ONCE = coded_responses.CELLS_AT_ONCE = 50_000
 coded.CAN_STREAM = sys.argv[1] != "whole"
 peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 def write(n_models):

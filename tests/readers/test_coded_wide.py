@@ -9,8 +9,8 @@ import pytest
 
 from itembank import ReadingSpec
 from itembank.errors import ItembankError
-from itembank.readers import csv_files, streamed_wide, table_batches
-from itembank.readers.detection import find_sources
+from itembank.readers import coded, table_files
+from itembank.readers.collecting import find_sources
 from itembank.readers.read import read_coded
 from itembank.responses.coded_responses import CodedResponses
 from tests.readers.test_coded import assert_same, both, written
@@ -20,10 +20,10 @@ N_ROWS = 20
 
 @pytest.fixture(autouse=True)
 def _small_parts(monkeypatch):
-    monkeypatch.setattr(table_batches, "ROWS_AT_ONCE", 8)
-    monkeypatch.setattr(table_batches, "CELLS_AT_ONCE", 3 * N_ROWS)
-    monkeypatch.setattr(streamed_wide, "CELLS_AT_ONCE", 15)
-    monkeypatch.setattr(csv_files, "BYTES_AT_ONCE", 200)
+    monkeypatch.setattr(table_files, "ROWS_AT_ONCE", 8)
+    monkeypatch.setattr(table_files, "CELLS_AT_ONCE", 3 * N_ROWS)
+    monkeypatch.setattr(coded, "CELLS_AT_ONCE", 15)
+    monkeypatch.setattr(table_files, "BYTES_AT_ONCE", 200)
 
 
 def wide(key="model_id", n_columns=7, **more):
@@ -68,7 +68,7 @@ TABLES = {
 @pytest.mark.parametrize("kind", [".csv", ".parquet", ".parquet of many columns"])
 @pytest.mark.parametrize("name", TABLES)
 def test_parts_of_a_wide_table_give_what_the_whole_gives(monkeypatch, tmp_path, name, kind):
-    monkeypatch.setattr(table_batches, "MANY_COLUMNS", 3 if kind.endswith("columns") else 1000)
+    monkeypatch.setattr(table_files, "MANY_COLUMNS", 3 if kind.endswith("columns") else 1000)
     table, is_plain = TABLES[name]
     path = written(table, tmp_path / f"table{kind.split()[0]}")
     assert_same(*both(monkeypatch, path))
@@ -93,7 +93,7 @@ def test_parts_of_a_wide_table_give_what_the_whole_gives(monkeypatch, tmp_path, 
     ],
 )
 def test_every_choice_is_as_for_the_whole(monkeypatch, tmp_path, choices):
-    monkeypatch.setattr(table_batches, "MANY_COLUMNS", 3)
+    monkeypatch.setattr(table_files, "MANY_COLUMNS", 3)
     path = written(with_row(wide(), 5, **{"column 1": 1.0}), tmp_path / "table.parquet")
     assert_same(*both(monkeypatch, path, spec=ReadingSpec(**choices)))
 

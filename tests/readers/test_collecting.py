@@ -1,13 +1,22 @@
 """Files read in several processes give what they give in one, and their errors speak the words of the caller."""
 
+import json
+import os
 from functools import partial
 
 import joblib
 import pytest
 
-from itembank.errors import DataError, command_line_words, remedy
+from itembank.errors import DataError, DataWarning, command_line_words, remedy
 from itembank.files.memory import allowing, most_memory
+from itembank.readers import collecting
 from itembank.readers.collecting import collect
+from itembank.readers.read import read_responses
+from itembank.readers.reading_specs import ReadingSpec
+from itembank.readers.sources import SOURCES, function, source_of_record
+from tests.readers import test_evalscope, test_helm, test_opencompass
+from tests.readers.logs import answers, write_run
+from tests.readers.public.stores import write, write_alpaca_eval, write_bfcl, write_live_code_bench
 
 
 def length(files, number):
@@ -28,3 +37,97 @@ def test_processes_change_nothing():
     assert here[0][0] == (0, 0, 1e6)
     assert said[-1] == ("reading files (7 of 7)", 1.0)
     assert [share for _, share in said] == pytest.approx([k / 7 for k in range(8)])
+
+
+AUTO = ReadingSpec()
+
+
+def mixed(folder):
+    write_run(folder / "lm,eval=1", "org/a", {"arc": answers(1, 0)})
+    test_helm.write_run(folder, "x:y=1,model=org/a", [test_helm.entry("i", exact_match=1.0)])
+    test_evalscope.write(folder, "reviews", "org_a", "gsm8k_main", [test_evalscope.review(0, {"acc": 1.0})])
+    test_opencompass.write(folder / "oc", "results", "m", "d", {"details": test_opencompass.details(True)})
+    (folder / "py.jsonl").write_text('{"subject_id": "m", "responses": {"p": 1}}\n')
+    (folder / "notes.md").write_text("words")
+    (folder / "other.json").write_text('{"a": 1}')
+    os.mkfifo(folder / "pipe.jsonl")
+
+
+def test_each_file_of_a_mixed_folder_is_told(tmp_path):
+    mixed(tmp_path)
+    found = collecting.find_sources([tmp_path], AUTO)
+    assert found.n_files == {"lm-eval": 1, "py-irt": 1, "opencompass": 1, "evalscope": 1, "helm": 1}
+    assert sorted(path.name for path in found.unknown) == ["notes.md", "other.json", "pipe.jsonl"]
+    with pytest.warns(DataWarning, match="1 of 6 items have no scenario"):
+        matrix = read_responses(tmp_path)
+    assert (matrix.n_models, matrix.n_items) == (3, 6)
+
+
+def test_stores_of_agents_and_code_are_told_by_their_files(tmp_path):
+    write(tmp_path / "reports" / "a.run.json", {"submitted_ids": ["x"], "resolved_ids": ["x"], "unresolved_ids": []})
+    write(tmp_path / "evaluation" / "lite" / "20240101_b" / "results" / "results.json", {"resolved": ["x"]})
+    write(tmp_path / "coco" / "annotations.json", [{"image_id": 1}])  # such a name tells nothing
+    write(tmp_path / "a_eval_results.json", {"eval": {"HumanEval/0": [{"base_status": "pass", "plus_status": "pass"}]}})
+    write_alpaca_eval(tmp_path, {"a": [1.0, 2.0]}, win_rates={"a": 50.0})
+    write_bfcl(tmp_path, {"a": [0]})
+    write_live_code_bench(tmp_path / "output", {"a": {"p": [True, False]}}, stated=0.5)
+    found = collecting.find_sources([tmp_path], AUTO)
+    assert found.n_files == {"alpaca-eval": 1, "bfcl": 1, "evalplus": 1, "livecodebench": 1, "swe-bench": 2}
+    assert [path.parent.name for path in found.unknown] == ["coco"]
+    (tmp_path / "items.csv").write_text("item_id\nx\ny\n")
+    matrix = read_responses(tmp_path / "evaluation", items=tmp_path / "items.csv")
+    assert matrix.responses.tolist() == [[1.0, 0.0]]
+
+
+def test_every_program_has_a_reader_and_none_takes_a_table_for_its_own():
+    assert all(callable(function(source.rows)) for source in SOURCES.values())
+    assert source_of_record({"model_id": "a", "item_id": "b", "response": 1}) is None
+
+
+def test_hidden_files_and_links_to_folders_are_passed_by(tmp_path):
+    mixed(tmp_path / "inside")
+    (tmp_path / "inside" / "loop").symlink_to(tmp_path / "inside")
+    (tmp_path / "inside" / ".cache").mkdir()
+    (tmp_path / "inside" / ".cache" / "hidden.json").write_text("{}")
+    paths = list(collecting.files_below(tmp_path, AUTO))
+    assert not any("loop" in path.parts or ".cache" in path.parts for path in paths)
+
+
+def test_an_unknown_format_lists_those_that_there_are():
+    with pytest.raises(ValueError, match=r"format must be one of 'auto', .*'helm', 'eee', .*got 'hlem'"):
+        ReadingSpec(format="hlem")
+
+
+def test_every_source_that_cannot_be_read_is_named(tmp_path):
+    mixed(tmp_path)
+    (tmp_path / "reviews" / "org_a" / "gsm8k_main.jsonl").write_text(json.dumps({"index": 1}))
+    (tmp_path / "py.jsonl").write_text('{"subject_id": "m", "responses": {"p": "x"}}\n')
+    with pytest.raises(DataError) as error:
+        read_responses(tmp_path)
+    assert "py.jsonl" in str(error.value)
+    assert "every line must be a review" in str(error.value)
+
+
+def test_a_folder_without_results_says_what_can_be_read(tmp_path):
+    rows = [{"task_id": "x", "reward": 1.0}]
+    (tmp_path / "run.json").write_text(json.dumps({"config": {}, "trials": rows}))
+    (tmp_path / "t.csv").write_text("a,b\n1,2\n")
+    with pytest.raises(DataError) as error, command_line_words():
+        read_responses(tmp_path)
+    said = str(error.value)
+    assert "holds 2 files, and none with results that itembank knows: 'run.json', 't.csv'" in said
+    assert "logs of lm-evaluation-harness, logs of Inspect" in said
+    assert f"itembank import {tmp_path / 't.csv'} --column model_id=" in said
+    assert "(a row has 'task_id', 'reward')" in said
+    assert f"itembank import {tmp_path / 'run.json'} --as json --column rows=trials --column model_id=@file" in said
+
+
+def test_the_program_whose_results_are_absent_says_so(tmp_path):
+    test_opencompass.write(tmp_path, "predictions", "m", "d", test_opencompass.PREDICTION)
+    with pytest.raises(DataError, match="Predictions hold no scores: give the folder"):
+        read_responses(tmp_path)
+
+
+def test_a_report_of_terminal_bench_is_not_taken_for_one_of_swe_bench():
+    assert source_of_record({"resolved_ids": ["x"], "unresolved_ids": [], "results": [{"task_id": "x"}]}) is None
+    assert source_of_record({"resolved_ids": ["x"], "unresolved_ids": []}) == "swe-bench"

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from itembank.errors import DataError
 from itembank.readers.alpaca_eval import alpaca_eval_rows
 from itembank.readers.bfcl import bfcl_rows
+from itembank.readers.collecting import laid_out
 from itembank.readers.evalplus import evalplus_rows
-from itembank.readers.layouts import laid_out
 from itembank.readers.live_code_bench import live_code_bench_rows
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.readers.swe_bench import swe_bench_rows

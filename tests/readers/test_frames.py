@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from itembank.errors import DataError, MissingDependencyError, ParameterError
-from itembank.readers.frames import responses_from_frame, to_polars
+from itembank.readers.read import responses_from_frame, to_polars
 from itembank.readers.reading_specs import ReadingSpec
 
 LONG = {"model_id": ["a", "a", "b"], "item_id": ["x", "y", "x"], "response": [1.0, 0.0, 0.5]}
@@ -91,7 +91,7 @@ def test_without_pyarrow_the_error_names_the_package(monkeypatch):
 
 def test_no_table_library_but_polars_is_imported():
     code = (
-        "import sys, polars as pl; from itembank.readers.frames import responses_from_frame as r;"
+        "import sys, polars as pl; from itembank.readers.read import responses_from_frame as r;"
         "r(pl.DataFrame({'model_id': ['a'], 'item_id': ['x'], 'response': [1]}));"
         "sys.exit(any(name in sys.modules for name in ('pandas', 'pyarrow')))"
     )

@@ -10,8 +10,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from itembank.errors import DataError, DataWarning, ParameterError
-from itembank.readers.json_import import JsonMapping, read_json_results
-from itembank.readers.json_paths import ABSENT, column_path, rows_at, rows_path, value_at
+from itembank.readers.json_import import (
+    ABSENT,
+    JsonMapping,
+    column_path,
+    read_json_results,
+    rows_at,
+    rows_path,
+    value_at,
+)
 from itembank.readers.read import read_responses
 from itembank.readers.reading_specs import ReadingSpec
 

@@ -3,7 +3,7 @@ import polars as pl
 import pytest
 
 from itembank.errors import DataError, DataWarning
-from itembank.readers.frames import responses_from_frame
+from itembank.readers.read import responses_from_frame
 from itembank.readers.reading_specs import ReadingSpec
 
 
@@ -105,3 +105,118 @@ def test_responses_of_any_type_of_number(dtype):
     )
     matrix = responses_from_frame(frame(response=column.cast(dtype)))
     np.testing.assert_array_equal(matrix.responses, [[1, 0], [1, np.nan]])
+
+
+COUNT = ReadingSpec(repeats="count")
+
+
+def table(**columns):
+    """Return a table of rows of model a (unless told) and item x (unless told)."""
+    n_rows = len(next(iter(columns.values())))
+    return pl.DataFrame({"model_id": ["a"] * n_rows, "item_id": ["x"] * n_rows} | columns, strict=False)
+
+
+@pytest.mark.parametrize("column", ["seed", "epoch"])
+def test_attempts_are_counted(column):
+    matrix = responses_from_frame(table(response=[1, 0, 1, 1], **{column: [1, 2, 3, 4]}), spec=COUNT)
+    np.testing.assert_array_equal(matrix.responses, [[0.75]])
+    np.testing.assert_array_equal(matrix.n_trials, [[4]])
+
+
+def test_attempts_without_seeds_are_counted_too():
+    matrix = responses_from_frame(table(response=[1, 1, 1, 0]), spec=COUNT)
+    np.testing.assert_array_equal(matrix.responses, [[0.75]])
+    np.testing.assert_array_equal(matrix.n_trials, [[4]])
+
+
+def test_counts_of_counts_add_up():
+    frame = table(n_correct=[3, 0, 1], n_trials=[10, 5, 1], seed=[1, 2, 3])
+    matrix = responses_from_frame(frame, spec=COUNT)
+    np.testing.assert_array_equal(matrix.n_trials, [[16]])
+    np.testing.assert_array_equal(matrix.responses * 16, [[4]])
+
+
+def test_single_attempts_are_one_trial_and_missing_ones_none():
+    frame = table(item_id=["x", "y"], model_id=["a", "b"], response=[1.0, 0.0])
+    matrix = responses_from_frame(frame, spec=COUNT)
+    np.testing.assert_array_equal(matrix.n_trials, [[1, 0], [0, 1]])
+    np.testing.assert_array_equal(matrix.responses, [[1, np.nan], [np.nan, 0]])
+
+
+def test_epochs_are_never_averaged_unasked_or_taken_for_copies():
+    frame = table(response=[1, 1], epoch=[1, 2], seed=[42, 42])
+    with pytest.raises(DataError, match=r"repeated attempts \(several seeds\).*count them \(repeats='count'"):
+        responses_from_frame(frame)
+    np.testing.assert_array_equal(responses_from_frame(frame, spec=COUNT).n_trials, [[2]])
+
+
+def test_copies_of_one_attempt_count_once_and_contradictions_are_refused():
+    with pytest.warns(DataWarning, match="1 rows repeat an earlier row"):
+        matrix = responses_from_frame(table(response=[1, 1, 0], seed=[7, 7, 8]), spec=COUNT)
+    np.testing.assert_array_equal(matrix.n_trials, [[2]])
+    with pytest.raises(DataError, match="They even have the same seed"):
+        responses_from_frame(table(response=[1, 0], seed=[7, 7]), spec=COUNT)
+
+
+def test_scores_between_right_and_wrong_are_no_counts():
+    with pytest.raises(
+        DataError, match=r"must be right or wrong .* got 2 others: 'a' item 'x' = 0\.5, 'a' item 'x' = 0\.3"
+    ):
+        responses_from_frame(table(response=[1, 0.5, 0.3], seed=[1, 2, 3]), spec=COUNT)
+
+
+def test_a_rate_with_its_trials_is_a_count_when_it_nearly_is():
+    frame = table(item_id=["x", "y"], response=[0.33, 0.6667], n_trials=[3, 3])
+    matrix = responses_from_frame(frame, spec=COUNT)
+    np.testing.assert_array_equal(np.rint(matrix.responses * 3), [[1, 2]])
+    np.testing.assert_allclose(matrix.responses * 3, [[1, 2]], atol=1e-15)
+    with pytest.raises(DataError, match="no counts"):
+        responses_from_frame(table(response=[0.4], n_trials=[3]), spec=COUNT)
+
+
+def test_every_impossible_count_of_a_table_is_told_at_once():
+    frame = pl.DataFrame(
+        {
+            "model_id": list("abcdefg"),
+            "item_id": ["x"] * 7,
+            "n_correct": [11.0, -1.0, 2.5, 3.0, 2.0, 0.0, 1.0],
+            "n_trials": [10.0, 10.0, 10.0, None, -4.0, 2.5, 0.0],
+        }
+    )
+    with pytest.raises(DataError) as error:
+        responses_from_frame(frame)
+    text = str(error.value)
+    assert "n_correct must come with n_trials, got 1 rows with something else: 'd' item 'x' (3 of unknown)" in text
+    assert (
+        "from 0 to n_trials, got 4 rows with something else: 'a' item 'x' (11 of 10), 'b' item 'x' (-1 of 10)" in text
+    )
+    assert "'c' item 'x' (2.5 of 10), 'g' item 'x' (1 of 0)" in text
+    assert "at least 1 where there is a response, got 2 rows with something else: 'e' item 'x' (-4)" in text
+
+
+def test_zero_trials_without_a_response_are_missing_and_told():
+    frame = table(item_id=["x", "y"], n_correct=[2, 0], n_trials=[4, 0])
+    with pytest.warns(DataWarning, match="1 rows have zero trials and count as missing: 'a' item 'y'"):
+        matrix = responses_from_frame(frame, spec=ReadingSpec(empty="keep"))
+    np.testing.assert_array_equal(matrix.responses, [[0.5, np.nan]])
+    np.testing.assert_array_equal(matrix.n_trials, [[4, 0]])
+
+
+def test_zero_trials_with_a_response_are_refused():
+    with pytest.raises(DataError, match=r"at least 1 where there is a response, got 1 rows .*'a' item 'x' \(0\)"):
+        responses_from_frame(table(response=[0.5], n_trials=[0]))
+
+
+def test_millions_of_trials_stay_exact():
+    frame = table(n_correct=[1234567, 1], n_trials=[3720320, 3720319], seed=[1, 2])
+    matrix = responses_from_frame(frame, spec=COUNT)
+    assert matrix.n_trials.tolist() == [[7440639]]
+    assert np.rint(matrix.responses * matrix.n_trials).tolist() == [[1234568.0]]
+    np.testing.assert_allclose(matrix.responses * matrix.n_trials, [[1234568.0]], rtol=1e-15)
+
+
+def test_a_share_of_unknown_trials_among_known_ones_is_told():
+    frame = table(item_id=["x", "y", "z"], response=[0.25, 0.4, 1.0], n_trials=[4, None, None])
+    with pytest.warns(DataWarning, match="1 responses between 0 and 1 have no n_trials.*'a' item 'y'"):
+        matrix = responses_from_frame(frame)
+    np.testing.assert_array_equal(matrix.n_trials, [[4, 1, 1]])

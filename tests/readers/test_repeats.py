@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from itembank.errors import DataError, DataWarning
-from itembank.readers.frames import responses_from_frame
+from itembank.readers.read import responses_from_frame
 from itembank.readers.reading_specs import ReadingSpec
 
 

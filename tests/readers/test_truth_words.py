@@ -3,10 +3,10 @@ import polars as pl
 import pytest
 
 from itembank.errors import DataError, DataWarning, ParameterError
-from itembank.readers.frames import responses_from_frame
-from itembank.readers.read import read_responses
+from itembank.readers.columns import PAIRS
+from itembank.readers.probabilities import clip_probabilities
+from itembank.readers.read import read_responses, responses_from_frame
 from itembank.readers.reading_specs import ReadingSpec
-from itembank.readers.truth_words import PAIRS
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*rows have no response")
 
@@ -94,3 +94,33 @@ def test_numbers_can_stand_for_right_and_wrong_as_well(column):
 def test_choices_that_contradict_are_refused(choices):
     with pytest.raises(ParameterError, match="true_value must be a word"):
         ReadingSpec(**choices)
+
+
+def test_what_lies_outside_is_moved_and_counted() -> None:
+    responses = np.array([[0.0, 1.0, 0.5], [1e-9, np.nan, 1.0]])
+    clipped = clip_probabilities(responses, 1e-6)
+    expected = [[1e-6, 1 - 1e-6, 0.5], [1e-6, np.nan, 1 - 1e-6]]
+    assert np.array_equal(clipped.values, expected, equal_nan=True)
+    assert (clipped.n_known, clipped.n_zero, clipped.n_one, clipped.n_clipped) == (5, 1, 2, 4)
+    assert clipped.note.startswith("4 of 5 probabilities lie outside [1e-06, 1 - 1e-06] and are clipped")
+    assert responses[0, 0] == 0.0
+
+
+def test_nothing_to_clip_is_nothing_to_say() -> None:
+    clipped = clip_probabilities(np.array([0.2, 1e-6, np.nan]))
+    assert clipped.n_clipped == 0
+    assert clipped.note == ""
+
+
+def test_single_precision_stays_within_the_open_interval() -> None:
+    clipped = clip_probabilities(np.array([0.0, 1.0], dtype=np.float32))
+    assert clipped.values.dtype == np.float32
+    assert 0.0 < clipped.values[0] < clipped.values[1] < 1.0
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "kind"), [(0.0, "float64"), (0.5, "float64"), (-1.0, "float64"), (1e-9, "float32")]
+)
+def test_an_epsilon_that_clips_nothing_or_everything_is_refused(epsilon: float, kind: str) -> None:
+    with pytest.raises(ParameterError, match="epsilon must lie between 0 and"):
+        clip_probabilities(np.array([0.5], dtype=kind), epsilon)

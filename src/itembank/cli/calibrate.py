@@ -201,7 +201,7 @@ def with_scores(
     if scores is None:
         return responses
     from itembank.bank.known_scores import check_external_names, with_external_scores  # noqa: PLC0415
-    from itembank.readers.known import read_known  # noqa: PLC0415
+    from itembank.readers.matrix import read_known  # noqa: PLC0415
 
     check_external_names(external, scenarios)
     return responses.with_tables(
@@ -432,7 +432,7 @@ def _start(
     """Begin a bank without past results, or with those of a few models."""
     from itembank.planning.accuracy import plan_models  # noqa: PLC0415
     from itembank.readers.agreement import read_new_responses  # noqa: PLC0415
-    from itembank.readers.known import read_known  # noqa: PLC0415
+    from itembank.readers.matrix import read_known  # noqa: PLC0415
 
     with warnings_as_notes():
         table, _ = read_known(items, "item_id")

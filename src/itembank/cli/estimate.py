@@ -148,7 +148,7 @@ def _new_results(
             "--covariate COLUMN."
         )
     from itembank.estimation.covariates import unanswered  # noqa: PLC0415
-    from itembank.readers.known import read_known  # noqa: PLC0415
+    from itembank.readers.matrix import read_known  # noqa: PLC0415
 
     return unanswered(bank, read_known(models, "model_id")[0])
 

@@ -28,7 +28,7 @@ from itembank.readers.sources import SOURCES
 
 if TYPE_CHECKING:
     from itembank.progress import ProgressCallback
-    from itembank.readers.public.published import PublishedCheck
+    from itembank.readers.public.read_public import PublishedCheck
     from itembank.readers.rows import ResponseRows
     from itembank.responses.responses import ResponseMatrix
 
@@ -193,8 +193,8 @@ def _import_json(given: dict[str, Any], spec: ReadingSpec) -> None:
 def _import(given: dict[str, Any], spec: ReadingSpec) -> None:
     """Read, write, and say what was read, and of folders what each format has and what is left out."""
     from itembank.files.memory import allowing  # noqa: PLC0415
-    from itembank.readers.detection import find_sources  # noqa: PLC0415
-    from itembank.readers.lm_eval_coverage import warn_of_partial_runs  # noqa: PLC0415
+    from itembank.readers.collecting import find_sources  # noqa: PLC0415
+    from itembank.readers.matrix import warn_of_partial_runs  # noqa: PLC0415
     from itembank.readers.read import read_coded, source_kinds  # noqa: PLC0415
 
     with allowing(spec.max_memory):

@@ -301,7 +301,7 @@ def refuse_unused(*rules: tuple[str, bool, str]) -> None:
 
 def ids_of_file(path: Path) -> tuple[str, ...]:
     """Read item ids from a selection (.json), a table with a column `item_id`, or a text file, one a line."""
-    from itembank.readers.known import read_known  # noqa: PLC0415
+    from itembank.readers.matrix import read_known  # noqa: PLC0415
     from itembank.spreadsheets import unguarded  # noqa: PLC0415
 
     kinds = {one.casefold() for one in path.suffixes}

@@ -122,7 +122,7 @@ def sample_data_command(*, output: Path, output_format: str) -> None:
       itembank sample-data
       itembank import sample/past.csv -o responses.parquet
     """  # noqa: D301
-    from itembank.readers.sample_data import NEW, PAST, write_sample_data  # noqa: PLC0415
+    from itembank.readers.builtin import NEW, PAST, write_sample_data  # noqa: PLC0415
 
     past, new = write_sample_data(output)
     rows = [

@@ -219,7 +219,7 @@ def read_compute(
 def read_loss(path: Path | None, matrix: "ResponseMatrix", builtin: str | None) -> Any:
     """Read the losses, or take those of the built-in models."""
     if path is None and (builtin or "").partition(":")[0] == "bytelms":
-        from itembank.readers.language_models import builtin_bits_per_byte  # noqa: PLC0415
+        from itembank.readers.builtin import builtin_bits_per_byte  # noqa: PLC0415
 
         return builtin_bits_per_byte()
     if path is None:

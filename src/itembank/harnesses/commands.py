@@ -22,7 +22,7 @@ import polars as pl
 from itembank.checks import check_positive
 from itembank.errors import DataError, ParameterError, did_you_mean, quoted, remedy, shown
 from itembank.harnesses.drive import reason
-from itembank.readers.truth_words import response_of
+from itembank.readers.columns import response_of
 from itembank.sessions.answers import Answer, answer_to
 from itembank.sessions.events import checked_costs
 

@@ -13,7 +13,7 @@ from itembank.bank.banks import Bank
 from itembank.bank.known_scores import check_external_names, with_external_scores
 from itembank.errors import ParameterError, shown
 from itembank.living.descendants import Operation, descendant, history_of
-from itembank.readers.known import read_known
+from itembank.readers.matrix import read_known
 
 
 def note(bank: GivenBank, text: str, *, name: str = "") -> Bank:

@@ -15,8 +15,7 @@ from itembank.calibration.item_model_bias import response_variance
 from itembank.errors import DataError, DataWarning, shown, warn
 from itembank.progress import ProgressCallback, silent
 from itembank.readers.agreement import check_same_content, in_both, read_new_responses
-from itembank.readers.frames import known_things
-from itembank.readers.read import paths_of
+from itembank.readers.read import known_things, paths_of
 from itembank.responses.responses import DEFAULT_SCENARIO, ResponseMatrix
 from itembank.responses.score_names import Across, Within
 from itembank.responses.targets import ScoreTargets

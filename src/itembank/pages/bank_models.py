@@ -15,7 +15,7 @@ from itembank.pages.bank_items import AbilityAxis
 from itembank.pages.blocks import Block, Chart, Column, Data, Section, Table, Text
 from itembank.pages.grammar import IN_BRUSH, Spec, brushed, marks, nominal, number, of, picture, score, span, tips, when
 from itembank.pages.theme import count, in_words, interval_words, percent, plural
-from itembank.readers.compute_units import counts
+from itembank.readers.compute import counts
 from itembank.responses.model_features import days_of
 
 DATE_WORDS = ("released", "release", "published", "date", "created", "seen", "day", "time")

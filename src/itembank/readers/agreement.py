@@ -27,13 +27,7 @@ def read_new_responses(
     items: Path | None = None,
     progress: ProgressCallback = silent,
 ) -> ResponseMatrix:
-    """Read results of new models, which hold no more than the items that were run, as the bank's items were read.
-
-    Raises
-    ------
-    DataError
-        As `read_responses`.
-    """
+    """Read results of new models, which hold no more than the items that were run, as the bank's items were read."""
     from itembank.readers.read import read_matrix  # noqa: PLC0415 (a session needs no more than `only_items`)
 
     spec = spec_like(items_of_bank, replace(spec or ReadingSpec(), empty="drop"))
@@ -54,11 +48,6 @@ def spec_like(items: pl.DataFrame, spec: ReadingSpec) -> ReadingSpec:
 
     Items that came from harness logs tell them, with their task; without, another default might be taken from
     the new logs, which then would not be comparable.
-
-    Raises
-    ------
-    DataError
-        For a response made of log-likelihoods where the items were read by another metric.
     """
     metrics = sorted(set(items["metric"].drop_nulls())) if "metric" in items.columns else []
     if spec.response != "metric" and metrics:
@@ -76,10 +65,7 @@ def spec_like(items: pl.DataFrame, spec: ReadingSpec) -> ReadingSpec:
 def check_same_content(items: pl.DataFrame, known: pl.DataFrame) -> None:
     """Raise `DataError` when an item has another content hash than the known item of the same id.
 
-    Parameters
-    ----------
-    items, known : tables with `item_id` and maybe `content_hash`
-        Items without a hash in either are not compared.
+    Items without a hash in either table are not compared.
     """
     both = in_both(items, known, CONTENT)
     changed = other_in(both, CONTENT)

@@ -8,7 +8,6 @@ import csv
 import hashlib
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +15,8 @@ from itembank.errors import DataError, shown
 from itembank.files.documents import read_document
 from itembank.progress import ProgressCallback, silent
 from itembank.readers.collecting import named, own_files, read_each
-from itembank.readers.json_files import read_records
-from itembank.readers.long_records import rows_of_columns
+from itembank.readers.json_files import Record, read_records
+from itembank.readers.long_table import rows_of_records
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.readers.refusals import RefusedError, WaysOut
 from itembank.readers.rows import ResponseRows
@@ -27,59 +26,25 @@ JUDGE = "weighted_alpaca_eval_gpt4_turbo"
 FIELDS = {"instruction", "generator_1", "generator_2", "preference"}
 
 
-@dataclass(frozen=True, slots=True)
-class Annotation:
-    """One comparison, without its texts; `digest` is the SHA-256 of the instruction."""
-
-    model_id: str
-    baseline: str
-    dataset: str | None
-    digest: str
-    response: float | None
-
-    @property
-    def item_id(self) -> str:
-        """Id that does not depend on where the instruction stands."""
-        return f"alpaca_eval/{self.digest[:16]}"
-
-
 def is_alpaca_eval(record: Any) -> bool:
     """Whether a record is an annotation of AlpacaEval."""
     return isinstance(record, dict) and record.keys() >= FIELDS
 
 
 def alpaca_eval_rows(paths: Sequence[Path], spec: ReadingSpec, *, progress: ProgressCallback = silent) -> ResponseRows:
-    """Read annotations; the response is preference - 1, the item the instruction (its hash), whatever its place.
-
-    Raises
-    ------
-    DataError
-        When a file holds no annotations, a preference is outside [1, 2], or models were compared with different
-        baselines.
-    """
+    """Read annotations; the response is preference - 1, the item the instruction (its hash), whatever its place."""
     files, source = own_files(paths, "alpaca-eval", spec), named(paths)
-    parts = read_each(_of_one_judge(files, spec), lambda file: list(_annotations(file)), progress, spec)
+    parts = read_each(_of_one_judge(files, spec), lambda file: list(_annotations(file, spec)), progress, spec)
     found = [one for part in parts for one in part]
     if not found:
         raise DataError(f"{source}: must hold annotations of AlpacaEval (annotations.json), got none.")
-    baselines = sorted({one.baseline for one in found})
+    baselines = sorted({one["baseline"] for one in found})
     if len(baselines) > 1:
         raise DataError(
             f"{source}: all models must be compared with one baseline (generator_1), got {shown(baselines)}. Name the "
             "folders of one of them."
         )
-    return rows_of_columns(
-        source,
-        {
-            "model_id": [one.model_id for one in found],
-            "item_id": [one.item_id for one in found],
-            "response": [one.response for one in found],
-            "scenario": [spec.scenario or "alpaca_eval"] * len(found),
-            "subscenario": [one.dataset for one in found],
-        },
-        spec,
-        items=[{"item_id": one.item_id, "content_hash": one.digest} for one in found],
-    )
+    return rows_of_records(source, found, spec, about_items=["content_hash"])
 
 
 def _of_one_judge(files: Sequence[Path], spec: ReadingSpec) -> list[Path]:
@@ -95,19 +60,22 @@ def _of_one_judge(files: Sequence[Path], spec: ReadingSpec) -> list[Path]:
     return [file for file in files if wanted is None or judges[file] == wanted]
 
 
-def _annotations(file: Path) -> Iterator[Annotation]:
-    for block in read_records(file):
-        for record in block:
-            if not is_alpaca_eval(record):
-                wanted = ", ".join(sorted(FIELDS))
-                raise DataError(f"{file}: an annotation must have {wanted}, got {shown(list(record))}.")
-            yield Annotation(
-                str(record["generator_2"]),
-                str(record["generator_1"]),
-                record.get("dataset"),
-                hashlib.sha256(str(record["instruction"]).encode()).hexdigest(),
-                _preference(file, record["preference"]),
-            )
+def _annotations(file: Path, spec: ReadingSpec) -> Iterator[Record]:
+    """Give the comparisons of a file; an item is told by its instruction, wherever that stands."""
+    for record in (record for block in read_records(file) for record in block):
+        if not is_alpaca_eval(record):
+            wanted = ", ".join(sorted(FIELDS))
+            raise DataError(f"{file}: an annotation must have {wanted}, got {shown(list(record))}.")
+        digest = hashlib.sha256(str(record["instruction"]).encode()).hexdigest()
+        yield {
+            "model_id": str(record["generator_2"]),
+            "baseline": str(record["generator_1"]),
+            "item_id": f"alpaca_eval/{digest[:16]}",
+            "content_hash": digest,
+            "response": _preference(file, record["preference"]),
+            "scenario": spec.scenario or "alpaca_eval",
+            "subscenario": record.get("dataset"),
+        }
 
 
 def _preference(file: Path, value: Any) -> float | None:

@@ -8,7 +8,6 @@ tokens and latency. Both are needed. File names may begin with ``BFCL_v4_`` (sco
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,26 +15,15 @@ from itembank.errors import DataError, shown
 from itembank.progress import ProgressCallback, silent
 from itembank.readers.collecting import named, own_files, read_each
 from itembank.readers.json_files import Record, read_records
-from itembank.readers.long_records import rows_of_columns
+from itembank.readers.long_table import rows_of_records
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.readers.rows import ResponseRows
 
 PREFIX = r"(?:BFCL_v\d+_|gorilla_openfunctions_v\d+_test_)?"
 SCORE = re.compile(rf"{PREFIX}(?P<category>.+)_score\.json")
 RESULT = re.compile(rf"{PREFIX}(?P<category>.+)_result\.json")
-KEPT = ("id", "input_token_count", "output_token_count", "latency")
+COSTS = {"input_tokens": "input_token_count", "output_tokens": "output_token_count", "seconds": "latency"}
 HEADER = {"accuracy", "correct_count", "total_count"}
-
-
-@dataclass(frozen=True, slots=True)
-class Category:
-    """One model's results in one category."""
-
-    path: Path  # Of the score file
-    model_id: str
-    category: str
-    failed: frozenset[str]
-    results: tuple[Record, ...]  # list of records with the id, tokens and latency of every item
 
 
 def is_bfcl(record: Any) -> bool:
@@ -44,34 +32,10 @@ def is_bfcl(record: Any) -> bool:
 
 
 def bfcl_rows(paths: Sequence[Path], spec: ReadingSpec, *, progress: ProgressCallback = silent) -> ResponseRows:
-    """Read the score and result files of some models.
-
-    Parameters
-    ----------
-    paths : folders that hold ``score`` and ``result``, or score files
-    spec : ReadingSpec
-
-    Raises
-    ------
-    DataError
-        When a score file has no result file, or its counts do not fit that.
-    """
+    """Read the score and result files of some models."""
     files = own_files(paths, "bfcl", spec, "They stand in score/<model>/.")
-    rows = [(part, record) for part in read_each(files, _category, progress, spec) for record in part.results]
-    return rows_of_columns(
-        named(paths),
-        {
-            "model_id": [part.model_id for part, _ in rows],
-            "item_id": [str(record["id"]) for _, record in rows],
-            "response": [float(str(record["id"]) not in part.failed) for part, record in rows],
-            "scenario": [spec.scenario or "bfcl"] * len(rows),
-            "subscenario": [part.category for part, _ in rows],
-            "input_tokens": [_total(record.get("input_token_count")) for _, record in rows],
-            "output_tokens": [_total(record.get("output_token_count")) for _, record in rows],
-            "seconds": [_total(record.get("latency")) for _, record in rows],
-        },
-        spec,
-    )
+    parts = read_each(files, lambda file: _answers(file, spec), progress, spec)
+    return rows_of_records(named(paths), [one for part in parts for one in part], spec)
 
 
 def bfcl_published(folder: Path) -> Iterator[tuple[str, str | None, float]]:
@@ -85,8 +49,8 @@ def bfcl_published(folder: Path) -> Iterator[tuple[str, str | None, float]]:
     yield from ((model, "bfcl", correct / total) for model, (correct, total) in counts.items() if total)
 
 
-def _category(file: Path) -> Category:
-    """Read a score file and its result file."""
+def _answers(file: Path, spec: ReadingSpec) -> list[Record]:
+    """Read the answers of one model in one category from a score file and its result file."""
     match = SCORE.fullmatch(file.name)
     records = [record for block in read_records(file) for record in block]
     if match is None or not records or not is_bfcl(records[0]):
@@ -96,11 +60,8 @@ def _category(file: Path) -> Category:
         )
     category, header, failures = match["category"], records[0], records[1:]
     failed = frozenset(_failed_id(one, category) for one in failures)
-    results = tuple(
-        {name: record.get(name) for name in KEPT}
-        for block in read_records(_result_file(file, category))
-        for record in block
-    )
+    blocks = read_records(_result_file(file, category))
+    results = [{name: record.get(name) for name in ("id", *COSTS.values())} for block in blocks for record in block]
     ids = {str(record.get("id")) for record in results}
     unknown = sorted(failed - ids)
     n_correct = len(ids) - len(failed)
@@ -110,11 +71,19 @@ def _category(file: Path) -> Category:
             f"{header['total_count']} right in the score file and {n_correct} of {len(ids)} from both"
             + (f"; failed items that the result file does not have: {shown(unknown)}." if unknown else ".")
         )
-    return Category(file, _model_of(file), category, failed, results)
+    about = {"model_id": _model_of(file), "scenario": spec.scenario or "bfcl", "subscenario": category}
+    return [
+        {
+            **about,
+            "item_id": str(record["id"]),
+            "response": float(str(record["id"]) not in failed),
+            **{unit: _total(record[name]) for unit, name in COSTS.items()},
+        }
+        for record in results
+    ]
 
 
 def _failed_id(record: Record, category: str) -> str:
-    """Item id of a failure."""
     prompt = record.get("prompt")
     if isinstance(prompt, dict) and isinstance(prompt.get("id"), str):
         return str(prompt["id"])
@@ -139,7 +108,6 @@ def _model_of(file: Path) -> str:
 
 
 def _result_file(file: Path, category: str) -> Path:
-    """Find the result file that belongs to a score file."""
     root, below = _place(file)
     folder = root / "result" / below[0]
     for one in sorted(folder.rglob("*_result.json")):

@@ -1,15 +1,220 @@
 """Data sets that come with the package."""
 
-from typing import Literal
+import importlib.resources
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
 
 import numpy as np
 import polars as pl
 
-from itembank.errors import ParameterError, did_you_mean, shown
-from itembank.numerics.arrays import FloatArray
-from itembank.readers.builtin_tables import read_builtin_table
-from itembank.readers.language_models import multiple_choice, repeated_samples
+from itembank.errors import DataError, ParameterError, did_you_mean, shown
+from itembank.files.atomic import replacing_file
+from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.responses.choice_scores import (
+    bits_per_byte,
+    choice_accuracy,
+    choice_probability,
+    probability_per_character,
+)
 from itembank.responses.responses import ResponseMatrix
+from itembank.tabular import Compact
+
+IN_CHECKOUT_ONLY = ("classifiers_", "bytelms_samples_exact")
+"""How the names of files begin that the wheel leaves out, to stay small; ``pyproject.toml`` names them too."""
+_HALF_BYTE = 128
+
+
+def read_builtin_table(name: str, part: str) -> pl.DataFrame:
+    """Read one file of a data set, such as the `items` of `classifiers`."""
+    return pl.read_parquet(_content(f"{name}_{part}.parquet"))
+
+
+def _content(file: str) -> bytes:
+    source = importlib.resources.files("itembank.readers").joinpath("builtin_files", file)
+    if source.name.startswith(IN_CHECKOUT_ONLY) and not source.is_file():
+        raise DataError(
+            f"{source.name} must be in the package to read these built-in data, and the wheel leaves it out to stay "
+            "small. Install from a checkout or from the source distribution, or take what is there: "
+            "load_builtin('bytelms')."
+        )
+    return source.read_bytes()
+
+
+def read_builtin_numbers(name: str, part: str, dtype: str, n_rows: int) -> np.ndarray[Any, Any]:
+    """Read numbers from a file whose content `packed_numbers` made.
+
+    `dtype` names the order of bytes, too: '<i2', '<f4'.
+    """
+    try:
+        import lzma  # noqa: PLC0415 (a Python that was built without it can do all else)
+    except ImportError as error:
+        raise DataError(
+            "the built-in language models need Python's module lzma, and this Python was built without it. Install "
+            "the headers of xz (Debian: liblzma-dev) and build Python again, or take another Python."
+        ) from error
+    content = np.frombuffer(lzma.decompress(_content(f"{name}_{part}.xz")), dtype=np.uint8)
+    kept = content.reshape(np.dtype(dtype).itemsize, -1)
+    planes = np.empty_like(kept)  # (n_bytes, n_numbers), the low bytes first
+    order = np.arange(kept.shape[1])
+    for i in reversed(range(len(kept))):
+        planes[i, order] = kept[i]
+        order = np.argsort(planes[i], kind="stable")
+    return np.ascontiguousarray(planes.T).view(dtype).reshape(n_rows, -1)
+
+
+def packed_numbers(numbers: np.ndarray[Any, Any], dtype: str) -> bytes:
+    """Return numbers as bytes in an order that compresses well.
+
+    The low bytes of all numbers stand together, then the next ones. Bytes of one plane stand in the order of the bytes
+    above them, since low bytes below equal high bytes are alike. Each plane is a stream of its own.
+    """
+    import lzma  # noqa: PLC0415
+
+    how = {"id": lzma.FILTER_LZMA2, "preset": 9 | lzma.PRESET_EXTREME, "lc": 3, "lp": 0, "pb": 0}
+    planes = np.ascontiguousarray(numbers, dtype=dtype).view(np.uint8).reshape(numbers.size, -1).T
+    above = [np.argsort(plane, kind="stable") for plane in planes[1:]] + [np.arange(numbers.size)]
+    return b"".join(
+        lzma.compress(plane[order].tobytes(), filters=[how]) for plane, order in zip(planes, above, strict=True)
+    )
+
+
+def as_differences(
+    log_likelihoods: np.ndarray[Any, Any], n_checkpoints: int, choices: Sequence[str]
+) -> np.ndarray[Any, Any]:
+    """Differences between checkpoints, and between choices of the same text: they compress well.
+
+    Of whole numbers (n_models, n_choices), in which the checkpoints of a run stand one after the other, comes
+    (n_checkpoints, n_choices, n_runs): the change since the checkpoint before, less that of the choice before where it
+    has the same text. The choices are ordered by length and text, as changes grow with the length. 128 is added, half
+    of what a low byte holds, so that small differences of both signs have the same high byte.
+    """
+    order, first = _by_text(choices)
+    runs = log_likelihoods.reshape(-1, n_checkpoints, len(choices))
+    changes = np.diff(runs, axis=1, prepend=0)[:, :, order].transpose(1, 2, 0)
+    own = first == np.arange(first.size)  # the first of its text
+    differences = np.diff(changes, axis=1, prepend=0)
+    differences[:, own] = changes[:, own]
+    return np.ascontiguousarray(differences) + _HALF_BYTE
+
+
+def from_differences(
+    differences: np.ndarray[Any, Any], n_checkpoints: int, choices: Sequence[str]
+) -> np.ndarray[Any, Any]:
+    """Add up the differences of `as_differences` again, (n_models, n_choices)."""
+    order, first = _by_text(choices)
+    steps = differences.reshape(n_checkpoints, len(choices), -1) - _HALF_BYTE
+    sums = np.cumsum(steps, axis=1, dtype=differences.dtype)
+    changes = sums - (sums - steps)[:, first]
+    in_order = np.empty_like(changes)
+    in_order[:, order] = np.cumsum(changes, axis=0, dtype=differences.dtype)
+    return np.ascontiguousarray(in_order.transpose(2, 0, 1)).reshape(-1, len(choices))
+
+
+def _by_text(choices: Sequence[str]) -> tuple[IntArray, IntArray]:
+    """Order of choices by length and text; in that order, the place of the first choice with the same text."""
+    texts = np.array(choices)
+    order = np.lexsort((texts, np.char.str_len(texts)))
+    is_first = np.append(True, texts[order][1:] != texts[order][:-1])
+    return order, np.maximum.accumulate(np.where(is_first, np.arange(order.size), 0))
+
+
+_STEPS_PER_NAT = 100.0  # the files keep log-likelihoods as whole hundredths
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class ChoiceLogLikelihoods(Compact):
+    """Log-likelihood of every choice of every item under every model.
+
+    Attributes
+    ----------
+    models : table of n_models rows
+    items : table of n_items rows
+        With the prompts and choices.
+    log_likelihoods : (n_models, n_items, n_options)
+        In nats; NaN where an item has fewer choices.
+    n_bytes : (n_items, n_options)
+        Length of each choice; a byte is a token. NaN where there is no choice.
+    correct : (n_items,)
+        Index of the right choice.
+    """
+
+    models: pl.DataFrame
+    items: pl.DataFrame
+    log_likelihoods: FloatArray
+    n_bytes: FloatArray
+    correct: IntArray
+
+
+def builtin_choices() -> ChoiceLogLikelihoods:
+    """Return the log-likelihoods of all choices of `bytelms`, from which its responses are made."""
+    models, items = (read_builtin_table("bytelms", part) for part in ("models", "items"))
+    n_checkpoints = models["share_of_run"].n_unique()
+    differences = read_builtin_numbers("bytelms", "choices", "<i2", n_checkpoints)
+    choices = from_differences(differences, n_checkpoints, items["choices"].explode().to_list())
+    n_options = items["n_options"].to_numpy()
+    is_choice = np.arange(n_options.max()) < n_options[:, None]  # (n_items, n_options)
+    log_likelihoods = np.full((models.height, *is_choice.shape), np.nan)
+    log_likelihoods[:, is_choice] = choices / _STEPS_PER_NAT
+    n_bytes = np.full(is_choice.shape, np.nan)
+    n_bytes[is_choice] = items["choice_bytes"].explode().to_numpy()
+    return ChoiceLogLikelihoods(models, items, log_likelihoods, n_bytes, items["correct"].to_numpy())
+
+
+def builtin_bits_per_byte() -> FloatArray:
+    """Bits per byte of the right choice of `bytelms`, (n_models, n_items): the loss of the two-step law.
+
+    Rows and columns are those of ``load_builtin("bytelms")``. Lower is better; it is no response, since it is not in
+    [0, 1].
+
+    Examples
+    --------
+    >>> from itembank.scaling import builtin_bits_per_byte
+    >>> bool((builtin_bits_per_byte() > 0.0).all())
+    True
+    """
+    known = builtin_choices()
+    result: FloatArray = np.maximum(bits_per_byte(known.log_likelihoods, known.correct, known.n_bytes), 1e-3)
+    return result
+
+
+def multiple_choice(response: str) -> ResponseMatrix:
+    """Responses of `bytelms`: 'correct', 'probability' or 'probability_per_byte'."""
+    known = builtin_choices()
+    if response == "correct":
+        values = choice_accuracy(known.log_likelihoods, known.correct, known.n_bytes)
+    elif response == "probability":
+        values = choice_probability(known.log_likelihoods, known.correct)
+    else:
+        values = probability_per_character(known.log_likelihoods, known.correct, known.n_bytes)
+    return ResponseMatrix.create(values, models=known.models, items=known.items)
+
+
+def repeated_samples() -> ResponseMatrix:
+    """Responses of `bytelms-samples`: right answers of n_trials samples an item."""
+    models, items = (read_builtin_table("bytelms", part) for part in ("models", "samples_items"))
+    n_correct = read_builtin_numbers("bytelms", "samples_counts", "<i2", models.height).astype(np.int64)
+    n_trials = np.broadcast_to(items["n_trials"].to_numpy(), n_correct.shape)
+    return ResponseMatrix.from_counts(n_correct, n_trials, models=models, items=items.drop("n_trials"))
+
+
+def builtin_sample_probabilities() -> FloatArray:
+    """Probability that one sample is right in `bytelms-samples`, (n_models, n_items): the truth behind its counts.
+
+    An answer is one string, so its probability at temperature 1 is known exactly, and with it pass@k for every k.
+    The file comes with a checkout and with the source distribution, not with the wheel.
+
+    Raises
+    ------
+    DataError
+        In an installation from the wheel.
+    """
+    n_models = read_builtin_table("bytelms", "models").height
+    log_probability = read_builtin_numbers("bytelms", "samples_exact", "<f4", n_models)
+    result: FloatArray = np.exp(log_probability.astype(np.float64))
+    return np.minimum(result, 1.0)
+
 
 BuiltinResponse = Literal["correct", "probability", "probability_per_byte"]
 BUILTIN_RESPONSES: dict[str, tuple[str, ...]] = {
@@ -76,14 +281,56 @@ def _classifiers(response: str) -> ResponseMatrix:
     values = answers.select(models["model_id"].to_list()).cast(pl.Float64).to_numpy().T  # (n_models, n_items)
     if response == "probability":
         values = values / _PROBABILITY_STEPS
-    costs = {"seconds": _prediction_seconds(models, items)}
-    return ResponseMatrix.create(np.ascontiguousarray(values), models=models, items=items, costs=costs)
-
-
-def _prediction_seconds(models: pl.DataFrame, items: pl.DataFrame) -> FloatArray:
-    """CPU seconds of one prediction, (n_models, n_items): the same for all items of a scenario."""
     scenarios = items["scenario"].unique(maintain_order=True)
     by_scenario = models.select(f"{scenario}_prediction_seconds" for scenario in scenarios).to_numpy()
     index = items["scenario"].cast(pl.Enum(scenarios)).to_physical().to_numpy()
-    result: FloatArray = by_scenario[:, index]
-    return result
+    costs = {"seconds": by_scenario[:, index]}  # the same for all items of a scenario
+    return ResponseMatrix.create(np.ascontiguousarray(values), models=models, items=items, costs=costs)
+
+
+PAST, NEW = "past.csv", "new-model.csv"
+TASKS = ("addition", "comparison", "copying", "spelling", "code")
+CHECKPOINTS = (0.5, 1.0)
+"""Of each training run: half way, and at its end."""
+NEW_MODEL = "balanced/1.2M/1"
+"""The end of a run of which no other checkpoint is among the past models."""
+
+
+def sample_data() -> tuple[ResponseMatrix, ResponseMatrix]:
+    """Return past models and a new one: part of the built-in small language models."""
+    everyone = load_builtin("bytelms")
+    models = everyone.models
+    items = np.flatnonzero(everyone.items["scenario"].is_in(list(TASKS)).to_numpy())
+    run = models["model_id"].str.replace(r"/[^/]*$", "")
+    new_run = NEW_MODEL.rpartition("/")[0]
+    is_past = models["share_of_run"].is_in(list(CHECKPOINTS)) & (run != new_run)
+    past = everyone.take(models=np.flatnonzero(is_past.to_numpy()), items=items)
+    return past, everyone.take(models=everyone.model_indices([NEW_MODEL]), items=items)
+
+
+def write_sample_data(folder: str | Path) -> tuple[ResponseMatrix, ResponseMatrix]:
+    """Write `past.csv` and `new-model.csv` into a folder, each with columns model_id, item_id, scenario, response."""
+    past, new = sample_data()
+    content = {Path(folder) / name: _csv(responses) for name, responses in ((PAST, past), (NEW, new))}
+    others = [str(path) for path, text in content.items() if path.exists() and path.read_bytes() != text]
+    if others:
+        raise DataError(f"{shown(others)} must not be there yet, or be as this writes it. Choose another folder (-o).")
+    for path, text in content.items():
+        with replacing_file(path) as temporary:
+            temporary.write_bytes(text)
+    return past, new
+
+
+def _csv(responses: ResponseMatrix) -> bytes:
+    """Write one row an answer."""
+    n_models, n_items = responses.responses.shape
+    items = responses.items.select("item_id", "scenario")
+    table = pl.DataFrame(
+        {
+            "model_id": np.repeat(responses.model_ids, n_items),
+            "item_id": np.tile(items["item_id"].to_numpy(), n_models),
+            "scenario": np.tile(items["scenario"].to_numpy(), n_models),
+            "response": responses.responses.ravel().astype(np.int64),
+        }
+    )
+    return table.write_csv().encode()

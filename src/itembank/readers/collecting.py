@@ -1,17 +1,218 @@
 """Reading many files: which of them there are, and what is wrong with any of them said in one error."""
 
-from collections.abc import Callable, Sequence
+import os
+import shlex
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from itembank.errors import DataError, MissingDependencyError, command_line_words, speaks_command_line
+from itembank.errors import (
+    DataError,
+    ItembankError,
+    MissingDependencyError,
+    command_line_words,
+    remedy,
+    shown,
+    speaks_command_line,
+)
 from itembank.files.memory import allowed_memory, allowing
 from itembank.numerics.parallel import in_parallel, runs_here
 from itembank.progress import ProgressCallback
-from itembank.readers.detection import files_below
-from itembank.readers.reading_specs import ReadingSpec
+from itembank.readers.json_files import first_record, read_records
+from itembank.readers.reading_specs import Format, ReadingSpec
 from itembank.readers.refusals import refuse_or_leave_out
-from itembank.readers.sources import SOURCES, is_companion
+from itembank.readers.sources import SOURCES, is_companion, matches, source_of_name, source_of_record
+from itembank.readers.table import holds_responses
+from itembank.responses.opening import PACKED, SUFFIXES, file_kind
+from itembank.responses.response_files import is_response_file
+
+
+@contextmanager
+def laid_out(path: Path, layout: str) -> Iterator[None]:
+    """Turn the errors of taking a document apart into a `DataError` that names the file and the layout it must have."""
+    try:
+        yield
+    except ItembankError:
+        raise
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        raise DataError(
+            f"{path}: must be laid out as {layout}, got something else in a place ({type(error).__name__}: {error}). "
+            "Is it whole, and what that tool writes today?"
+        ) from error
+
+
+def check_not_foreign(path: Path) -> None:
+    """Raise `DataError` when a folder holds results of a program that another reader reads."""
+    for file in sorted(path.rglob("*")) if path.is_dir() else []:
+        name = source_of_name(file)
+        if name:
+            how = remedy(f"format={name!r}", f"itembank import --as {name}")
+            raise DataError(f"{path}: holds {SOURCES[name].title} ({file.name}). Read them as such ({how}).")
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What files and folders hold."""
+
+    # What its reader is to be given: files, and folders that it walks itself.
+    paths: dict[Format, list[Path]] = field(default_factory=dict)
+    n_files: dict[Format, int] = field(default_factory=dict)
+    unknown: list[Path] = field(default_factory=list)  # Files below folders that no reader knows
+    problems: list[str] = field(default_factory=list)  # Why other paths cannot be told
+
+    def add(self, source_format: Format, path: Path, n_files: int = 1) -> None:
+        """Add what one reader is to be given; a folder is given once."""
+        known = self.paths.setdefault(source_format, [])
+        if path not in known or not path.is_dir():
+            known.append(path)
+        self.n_files[source_format] = self.n_files.get(source_format, 0) + n_files
+
+
+def find_sources(paths: Sequence[Path], spec: ReadingSpec) -> Found:
+    """Tell what these files and folders hold; folders are walked, and links to folders are not followed."""
+    found = Found()
+    for path in paths:
+        try:
+            if not path.is_dir() and spec.leaves_out(path):
+                continue
+            if not path.is_dir():
+                found.add(format_of_file(path, spec), path)
+            elif spec.format == "auto":
+                _look_below(path, spec, found)
+            else:
+                source = SOURCES.get(spec.format)
+                if source is None or not source.files:
+                    as_logs = remedy("format='lm-eval'", "--as lm-eval")
+                    raise DataError(f"{path}: is a folder; name its files, or read it as harness logs ({as_logs}).")
+                found.add(spec.format, path, sum(map(source.holds, files_below(path, spec))))
+        except DataError as error:
+            found.problems.append(str(error))
+    if not (found.paths or found.problems):
+        found.problems.append(f"there must be a file to read, got none but those of {shown(spec.exclude_files)}.")
+    return found
+
+
+def files_below(folder: Path, spec: ReadingSpec) -> Iterator[Path]:
+    """Give all files below a folder in the order of their names, but hidden ones, and those that `spec` leaves out."""
+    for place, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        files = (Path(place, name) for name in sorted(names) if not name.startswith("."))
+        yield from (path for path in files if not spec.leaves_out(path))
+
+
+def format_of_file(path: Path, spec: ReadingSpec) -> Format:
+    """Format of a file, by its name and content unless the spec says."""
+    if spec.format in SOURCES:
+        return spec.format
+    by_name = source_of_name(path)
+    if spec.format == "auto" and by_name and not any(suffix.lower() in SUFFIXES for suffix in path.suffixes):
+        return by_name
+    kind = file_kind(path)
+    if kind == "parquet" and spec.format in {"auto", "responses"} and is_response_file(path):
+        return "responses"
+    if spec.format == "responses":
+        raise DataError(f"{path}: is not a response file of itembank; make one with itembank import.")
+    if spec.format != "auto":
+        return spec.format
+    found = source_of_record(first_record(path)) if kind == "json" else by_name
+    return found or "auto"
+
+
+def _look_below(folder: Path, spec: ReadingSpec, found: Found) -> None:
+    """Tell what the files below a folder hold; a reader that walks folders is given the folder."""
+    n_before, files = sum(found.n_files.values()), []
+    for path in files_below(folder, spec):
+        files.append(path)
+        if is_companion(path):
+            continue
+        name = source_of_name(path) or _format_inside(path, spec)
+        if name is None:
+            found.unknown.append(path)
+        else:
+            is_walked = name in SOURCES and (SOURCES[name].holds(path) or (name == "lm-eval" and "jsonl" in path.name))
+            found.add(name, folder if is_walked else path)
+    if sum(found.n_files.values()) == n_before:
+        name = _source_of_companions(files, spec)
+        if name is None:
+            raise DataError(_no_results(folder, files))
+        found.add(name, folder, 0)  # its reader says what is missing
+
+
+def _format_inside(path: Path, spec: ReadingSpec) -> Format | None:
+    """Tell a file by its content; None where it is no result of a known program, and no table of responses."""
+    try:
+        kind = file_kind(path)
+        if kind == "parquet" and is_response_file(path):
+            return "responses"
+        of_program = source_of_record(first_record(path)) if kind == "json" else None
+        return of_program or ("auto" if holds_responses(path, kind, spec) else None)
+    except (DataError, OSError):
+        return None
+
+
+def _source_of_companions(files: Sequence[Path], spec: ReadingSpec) -> Format | None:
+    """Name of the program that wrote most of these files beside its results; None where there is none."""
+    companions = [path for path in files if is_companion(path)]
+    if 2 * len(companions) < len(files):
+        return None
+    told = (name for path in companions for name, one in SOURCES.items() if matches(path, one.beside))
+    name = next(told, None)
+    if name == "lm-eval" and not any(_format_inside(path, spec) == name for path in companions):
+        return None  # others write results_*.json, too
+    return name
+
+
+def _no_results(folder: Path, files: Sequence[Path]) -> str:
+    """Say that no file below a folder can be read as it is, what can be, and how to read other tables and JSON."""
+    if not files:
+        return f"{folder}: there must be files of results, got none (hidden ones are passed by)."
+    names = list(dict.fromkeys(path.name for path in files))
+    titles = ", ".join(source.title for source in SOURCES.values())
+    lines = [
+        f"{folder}: holds {len(files)} files, and none with results that itembank knows: {shown(names)}. "
+        f"It knows tables with the columns model_id, item_id and response, and {titles}."
+    ]
+    kinds = [(path, SUFFIXES[suffix]) for path in files if (suffix := _table_suffix(path)) in SUFFIXES]
+    table = next((path for path, kind in kinds if kind != "json"), None)
+    record = next((path for path, kind in kinds if kind == "json"), None)
+    if table is not None:
+        ours = " ".join(f"--column {name}=..." for name in ("model_id", "item_id", "response"))
+        python = f"read_table({str(table)!r}, columns={{'model_id': '...', 'item_id': '...', 'response': '...'}})"
+        how = remedy(python, f"itembank import {shlex.quote(str(table))} {ours} -o responses.parquet")
+        lines.append(f"To read a table that calls its columns otherwise: {how}")
+    if record is not None:
+        rows, keys = _rows_inside(record)
+        at = f"--column {shlex.quote(f'rows={rows}')} " if rows else ""
+        paths = f"{at}--column model_id=@file --column item_id=..."
+        python = f"read_json_results({str(record)!r}, JsonMapping({{'item_id': '...', 'response': '...'}}, {rows!r}))"
+        asked = f"--as json {paths} --column response=..."
+        command = f"itembank import {shlex.quote(str(record))} {asked} -o responses.parquet"
+        known = f" (a row has {shown(keys, 12)})" if keys else ""
+        lines.append(f"To read JSON of any shape, by paths into it{known}: {remedy(python, command)}")
+    return "\n".join(lines)
+
+
+def _rows_inside(path: Path) -> tuple[str, list[str]]:
+    """Key of a list of objects in the first record of a file, empty where it has none, and the keys of a row."""
+    try:
+        records = next((block for block in read_records(path) if block), [])
+    except (DataError, OSError):
+        return "", []
+    if len(records) != 1:
+        return "", list(records[0]) if records else []
+    record = records[0]
+    lists = ((key, value) for key, value in record.items() if isinstance(value, list) and value)
+    name, row = next(((key, value[0]) for key, value in lists if isinstance(value[0], dict)), ("", record))
+    return name, list(row)
+
+
+def _table_suffix(path: Path) -> str:
+    """Suffix that tells the kind of a file, whether or not it is packed."""
+    suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() not in PACKED]
+    return suffixes[-1] if suffixes else ""
+
 
 UNUSABLE = (DataError, MissingDependencyError)
 """What says that a file cannot be read, whatever the others are."""
@@ -35,26 +236,17 @@ def collect(
     if in_processes and not runs_here(len(files)):
         found = _elsewhere(files, read, progress)
     else:
-        found = _here(files, read, progress, name)
+        found = []
+        for n_done, file in enumerate(files):
+            progress(f"reading files ({name(file)})", n_done / len(files))
+            found.append(_read(file, read))
     parts = [part for part, problem in found if problem is None]
     return parts, [problem for _, problem in found if problem is not None]
-
-
-def _here(
-    files: Sequence[File], read: Callable[[File], Part], progress: ProgressCallback, name: Callable[[File], str]
-) -> list[tuple[Any, str | None]]:
-    """Read files one after another."""
-    found = []
-    for n_done, file in enumerate(files):
-        progress(f"reading files ({name(file)})", n_done / len(files))
-        found.append(_read(file, read))
-    return found
 
 
 def _elsewhere(
     files: Sequence[File], read: Callable[[File], Part], progress: ProgressCallback
 ) -> list[tuple[Any, str | None]]:
-    """Read files in other processes."""
     shared = (read, allowed_memory(), speaks_command_line())
     found = {}
     progress("reading files", 0.0)
@@ -83,38 +275,24 @@ def _read(file: File, read: Callable[[File], Part]) -> tuple[Part | None, str | 
 def read_each(
     paths: Sequence[Path], read: Callable[[Path], Part], progress: ProgressCallback, spec: ReadingSpec
 ) -> list[Part]:
-    """Read each file; every one that cannot be read is named in one error, or left out where `spec` says so.
-
-    Raises
-    ------
-    DataError
-        With the problems of the first few files.
-    """
+    """Read each file; every one that cannot be read is named in one error, or left out where `spec` says so."""
     parts, problems = collect(paths, read, progress, name=lambda path: path.name)
     refuse_or_leave_out(problems, spec, has_rest=bool(parts))
     return parts
 
 
 def own_files(paths: Sequence[Path], source: str, spec: ReadingSpec, hint: str = "") -> list[Path]:
-    """Files of one program among these files and below these folders.
-
-    Raises
-    ------
-    DataError
-        When a folder has none; `hint` says where they are.
-    """
+    """Files of one program among these files and below these folders."""
     found: dict[Path, None] = {}
+    program = SOURCES[source]
     for path in paths:
-        below = [one for one in files_below(path, spec) if _is_own(one, source)] if path.is_dir() else [path]
-        if not below:
-            one = SOURCES[source]
-            raise DataError(f"{path}: holds no {one.title} ({', '.join(one.files)}). {hint}".rstrip())
-        found.update(dict.fromkeys(below))
+        own = [path]
+        if path.is_dir():
+            own = [one for one in files_below(path, spec) if program.holds(one) and not is_companion(one)]
+        if not own:
+            raise DataError(f"{path}: holds no {program.title} ({', '.join(program.files)}). {hint}".rstrip())
+        found.update(dict.fromkeys(own))
     return list(found)
-
-
-def _is_own(path: Path, source: str) -> bool:
-    return SOURCES[source].holds(path) and not is_companion(path)
 
 
 def named(paths: Sequence[Path]) -> str:

@@ -1,6 +1,8 @@
 """Training compute of models: floating-point operations, parameters, tokens, recipe, and which runs are finished."""
 
-from collections.abc import Sequence
+import math
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,11 +11,195 @@ import polars as pl
 
 from itembank.errors import N_SHOWN, DataError, DataWarning, first_few, shown, warn
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
-from itembank.readers.columns import TRUTH_WORDS
-from itembank.readers.compute_checks import check_counts, check_operations, ten_times_note
-from itembank.readers.compute_units import SCALED_COLUMN, counts, operations
-from itembank.readers.known import read_known
+from itembank.readers.columns import MISSING_WORDS, TRUTH_WORDS
+from itembank.readers.matrix import read_known
 from itembank.tabular import Compact
+
+PREFIXES = {"": 0, "k": 3, "m": 6, "g": 9, "t": 12, "p": 15, "e": 18, "z": 21, "y": 24}
+"""Powers of ten of the SI prefixes of FLOP, by their lower-case letter."""
+COUNT_SUFFIXES = {"": 0, "k": 3, "m": 6, "b": 9, "t": 12}
+"""Powers of ten of the letters after a number of parameters or tokens: 70M, 1.4B, 15T."""
+PETAFLOP_DAY = 1e15 * 86_400.0
+SCALED_COLUMN = re.compile(r"flops?_e(?P<power>\d+)", re.IGNORECASE)
+"""Names of columns that count a power of ten of FLOP: flops_e18."""
+
+_NUMBER = r"(?P<number>[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)"
+_FLOP = re.compile(rf"{_NUMBER}\s*(?:(?P<prefix>[kmgtpezy]?)flops?)?", re.IGNORECASE)
+_DAYS = re.compile(rf"{_NUMBER}\s*(?:pf|petaflops?|pflops?)(?:/s|ps)?[- ]?days?", re.IGNORECASE)
+_COUNT = re.compile(rf"{_NUMBER}\s*(?P<suffix>[kmbt]?)", re.IGNORECASE)
+
+
+def operations(column: pl.Series) -> tuple[FloatArray, IntArray]:
+    """Floating-point operations of a column, and the rows that hold something else.
+
+    Text may carry a unit: ``2.1 EFLOP``, ``3e20 FLOP``, ``25 PF-days``. A rate (``FLOP/s``) is none.
+    """
+    return _parsed(column, _flop)
+
+
+def counts(column: pl.Series) -> tuple[FloatArray, IntArray]:
+    """Parameters or tokens of a column (text may end in K, M, B or T), and the rows that hold something else."""
+    return _parsed(column, _count)
+
+
+def _parsed(column: pl.Series, read: Callable[[str], float | None]) -> tuple[FloatArray, IntArray]:
+    """Numbers of a column, its text by `read`."""
+    if column.dtype.is_numeric() or column.dtype == pl.Null:
+        return column.cast(pl.Float64).fill_null(np.nan).to_numpy().copy(), np.zeros(0, dtype=np.int64)
+    texts = [None if text is None else text.strip() for text in column.cast(pl.String, strict=False).to_list()]
+    values = [math.nan if text is None or text.lower() in MISSING_WORDS else read(text) for text in texts]
+    bad = np.array([row for row, value in enumerate(values) if value is None], dtype=np.int64)
+    return np.array([math.nan if value is None else value for value in values], dtype=np.float64), bad
+
+
+def _flop(text: str) -> float | None:
+    """FLOP that a text names, None when it names none."""
+    days = _DAYS.fullmatch(text)
+    if days:
+        return float(days["number"]) * PETAFLOP_DAY
+    found = _FLOP.fullmatch(text)
+    return float(found["number"]) * 10.0 ** PREFIXES[(found["prefix"] or "").lower()] if found else None
+
+
+def _count(text: str) -> float | None:
+    """Count that a text names, None when it names none."""
+    found = _COUNT.fullmatch(text)
+    return float(found["number"]) * 10.0 ** COUNT_SUFFIXES[found["suffix"].lower()] if found else None
+
+
+LEAST_OPERATIONS = 1e6
+"""Less than any training: 6 x 100 parameters x 1,000 tokens is 6e5."""
+LARGEST_GAP = 9.0
+"""Powers of ten between neighbours that no series of models leaves open: from exaFLOP to FLOP are 18."""
+FAR_FROM_IMPLIED = 2.5
+"""Powers of ten from 6 x params x tokens that no mixture of experts (1.5 at most) explains."""
+LEAST_COUNT = 1e3
+"""Fewer parameters or tokens than any language model: the column counts millions or billions of them."""
+LARGEST_COUNT_GAP = 6.0
+"""Powers of ten between neighbours in parameters or tokens that only two units explain."""
+SAME = 0.01
+"""Relative difference within which a ratio is a whole power of ten, or one."""
+
+_UNITS = "Write operations (FLOP) in all rows: 2.1 exaFLOP are 2.1e18; a column in 10^18 is named flops_e18."
+
+
+def check_operations(names: Sequence[str], flops: FloatArray, implied: FloatArray) -> list[str]:
+    """Say what is wrong with the training compute of these models.
+
+    `implied` are 6 x params x train_tokens; numbers are NaN where unknown.
+    """
+    problems: list[str] = []
+    missing = np.isnan(flops)
+    if missing.any():
+        absent = shown([names[row] for row in np.flatnonzero(missing).tolist()])
+        problems.append(
+            f"every model must have its flops, or params and train_tokens, got neither for {np.count_nonzero(missing)} "
+            f"of {missing.size} models: {absent}. "
+            "Fill them in, or leave the models out (drop_unknown=True, --drop-unknown)."
+        )
+    known = ~missing
+    with np.errstate(invalid="ignore"):
+        low = known & ~((flops > 0.0) & (flops < np.inf))
+    if low.any():
+        problems.append(
+            f"flops must be finite and above zero, got {_values(names, flops, np.flatnonzero(low))}. A law is in the "
+            "logarithm of compute: leave out models before the first step of training."
+        )
+    usable = known & ~low
+    if usable.any():
+        found = _other_unit(names, flops, np.where(usable, implied, np.nan), usable)
+        problems.extend([found] if found else [])
+    return problems
+
+
+def _other_unit(names: Sequence[str], flops: FloatArray, implied: FloatArray, usable: BoolArray) -> str:
+    """Say which stated operations are in another unit, the surest sign first; empty where none are."""
+    ratio, nearest, is_power = _powers_from_implied(flops, implied)
+    with np.errstate(invalid="ignore"):
+        far = np.isfinite(ratio) & (np.abs(ratio) >= FAR_FROM_IMPLIED)
+    if (is_power & (nearest == 0.0)).any():
+        far |= is_power & (np.abs(nearest) >= 2.0)
+    if far.any():
+        rows = np.flatnonzero(far)
+        parts = [f"{names[row]!r} = {flops[row]:.3g} for {implied[row]:.3g}" for row in rows[:N_SHOWN].tolist()]
+        return (
+            f"flops must be near 6 x params x train_tokens, in one unit, got {rows.size} of {far.size} models that are "
+            f"powers of ten away: {first_few(parts, rows.size)}. {_UNITS}"
+        )
+    small = np.flatnonzero(usable & (flops < LEAST_OPERATIONS))
+    if small.size:
+        word = "mixed units" if small.size < usable.sum() else "multiples of a unit"
+        return f"flops must be floating-point operations, got {word}: {_values(names, flops, small)}. {_UNITS}"
+    between = _largest_gap(flops, usable)
+    if between is None or between[2] < LARGEST_GAP:
+        return ""
+    below, above, powers = between
+    return (
+        f"flops must be in one unit, got nothing between {flops[below]:.3g} ({names[below]!r}) and {flops[above]:.3g} "
+        f"({names[above]!r}), {powers:.0f} powers of ten. {_UNITS}"
+    )
+
+
+def check_counts(column: str, names: Sequence[str], values: FloatArray, known: BoolArray) -> list[str]:
+    """Say which of the known parameters or tokens (n_models,) are none, or in another unit than the others."""
+    advice = f"Write {column} out, or with its unit: 70M, 1.4B, 300B."
+    with np.errstate(invalid="ignore"):
+        bad = np.flatnonzero(known & ~((values >= LEAST_COUNT) & (values < np.inf)))
+    if bad.size:
+        return [f"{column} must be a finite number of at least 1,000, got {_values(names, values, bad)}. {advice}"]
+    between = _largest_gap(values, known)
+    if between is None or between[2] < LARGEST_COUNT_GAP:
+        return []
+    below, above, powers = between
+    return [
+        f"{column} must be in one unit, got nothing between {values[below]:.3g} ({names[below]!r}) and "
+        f"{values[above]:.3g} ({names[above]!r}), {powers:.0f} powers of ten. {advice}"
+    ]
+
+
+def ten_times_note(names: Sequence[str], flops: FloatArray, implied: FloatArray) -> str:
+    """Say which models are ten times away from 6 x params x train_tokens where others are not; empty when none.
+
+    It may be a slip, or a mixture of experts whose parameters are all counted.
+    """
+    ratio, nearest, is_power = _powers_from_implied(flops, implied)
+    odd = is_power & (np.abs(nearest) == 1.0)
+    if not odd.any() or not (is_power & (nearest == 0.0)).any():
+        return ""
+    rows = np.flatnonzero(odd)
+    parts = [f"{names[row]!r} = {flops[row]:.3g} for {implied[row]:.3g}" for row in rows[:N_SHOWN].tolist()]
+    return (
+        f"flops of {rows.size} of {np.isfinite(ratio).sum()} models are ten times away from 6 x params x train_tokens: "
+        f"{first_few(parts, rows.size)}; check them, unless they are mixtures of experts."
+    )
+
+
+def _powers_from_implied(flops: FloatArray, implied: FloatArray) -> tuple[FloatArray, FloatArray, BoolArray]:
+    """Powers of ten between stated and implied operations, the nearest whole ones, and whether they are those."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        ratio = np.log10(flops / implied)
+    nearest = np.rint(np.where(np.isfinite(ratio), ratio, 0.0))
+    with np.errstate(invalid="ignore"):
+        is_power = np.abs(ratio - nearest) < np.log10(1.0 + SAME)
+    return ratio, nearest, is_power
+
+
+def _largest_gap(values: FloatArray, known: BoolArray) -> tuple[int, int, float] | None:
+    """Rows on both sides of the largest gap between neighbours, and its powers of ten; None for fewer than two."""
+    rows = np.flatnonzero(known)
+    order = rows[np.argsort(values[rows])]
+    steps = np.diff(np.log10(values[order]))
+    if steps.size == 0:
+        return None
+    at = int(np.argmax(steps))
+    return int(order[at]), int(order[at + 1]), float(steps[at])
+
+
+def _values(names: Sequence[str], values: FloatArray, rows: IntArray) -> str:
+    """Name the first few models with their compute."""
+    parts = [f"{names[row]!r} = {values[row]:g}" for row in rows[:N_SHOWN].tolist()]
+    return f"{rows.size} of {values.size} models: {first_few(parts, rows.size)}"
+
 
 FLOP_PER_PARAMETER_AND_TOKEN = 6.0
 """Training a transformer costs about six operations a parameter and token (Kaplan et al. 2020, 2.1)."""
@@ -130,7 +316,13 @@ def training_compute(
     array([1.26e+20, 2.52e+21])
     """
     table = _rows_of(models, model_ids)
-    _check_columns(table.columns)
+    columns = table.columns
+    has_parts = not set(PARAMETER_COLUMNS).isdisjoint(columns) and not set(TOKEN_COLUMNS).isdisjoint(columns)
+    if not has_parts and not any(_power(name) is not None for name in columns):
+        raise DataError(
+            f"training compute: the table of models must have a column flops (or flops_e18, in 10^18), or params and "
+            f"train_tokens, got none of them; it has {shown(columns, 12)}."
+        )
     names = table["model_id"].to_list()
     problems: list[str] = []
     params = _count_column(table, PARAMETER_COLUMNS, names, problems)
@@ -149,13 +341,14 @@ def training_compute(
     if note:
         warn(note, DataWarning)
     if is_final is None:
-        is_final = _largest_of_each_run(flops, params, recipe)
+        runs = pl.DataFrame({"recipe": recipe or [""] * flops.size, "params": params, "flops": flops})
+        is_largest = runs.select(pl.col("flops") == pl.col("flops").max().over("recipe", "params")).to_series()
+        is_final = is_largest.to_numpy() | np.isnan(params)
     compute = TrainingCompute(tuple(names), flops, params, tokens, recipe, is_final)
     return compute if used.size == flops.size else _taken(compute, used)
 
 
 def _rows_of(models: pl.DataFrame, model_ids: Sequence[str] | None) -> pl.DataFrame:
-    """Return the rows of these models, in their order."""
     if "model_id" not in models.columns:
         raise DataError(f"the table of models must have a column 'model_id'; it has {shown(models.columns, 10)}.")
     table = models.with_columns(pl.col("model_id").cast(pl.String))
@@ -175,16 +368,6 @@ def _rows_of(models: pl.DataFrame, model_ids: Sequence[str] | None) -> pl.DataFr
             f"{wanted.height} are not: {shown(absent)}. Add their rows, or leave the models out."
         )
     return wanted.join(table, on="model_id", how="left", maintain_order="left")
-
-
-def _check_columns(columns: list[str]) -> None:
-    """Raise `DataError` when no column can tell of compute."""
-    has_parts = not set(PARAMETER_COLUMNS).isdisjoint(columns) and not set(TOKEN_COLUMNS).isdisjoint(columns)
-    if not has_parts and not any(_power(name) is not None for name in columns):
-        raise DataError(
-            f"training compute: the table of models must have a column flops (or flops_e18, in 10^18), or params and "
-            f"train_tokens, got none of them; it has {shown(columns, 12)}."
-        )
 
 
 def _power(column: str) -> int | None:
@@ -260,14 +443,6 @@ def _final_column(table: pl.DataFrame, names: list[str], problems: list[str]) ->
             f"{FINAL_COLUMN} must be true or false, got something else for {len(bad)} models: {shown(bad)}."
         )
     return np.array([truth.get(word, 0.0) == 1.0 for word in words], dtype=bool)
-
-
-def _largest_of_each_run(flops: FloatArray, params: FloatArray, recipe: tuple[str, ...] | None) -> BoolArray:
-    """Flag of the most operations among the models of one recipe and size, (n_models,)."""
-    runs = pl.DataFrame({"recipe": recipe or [""] * flops.size, "params": params, "flops": flops})
-    is_largest = runs.select(pl.col("flops") == pl.col("flops").max().over("recipe", "params")).to_series().to_numpy()
-    result: BoolArray = is_largest | np.isnan(params)
-    return result
 
 
 def _taken(compute: TrainingCompute, used: IntArray) -> TrainingCompute:

@@ -32,19 +32,7 @@ def item_contents(
 ) -> list[str | None]:
     """Return the content hash of each item; those that differ between models are refused, or have none.
 
-    Parameters
-    ----------
-    items, models, hashes : Labels of n_rows rows
-    spec : ReadingSpec
-    what : str
-        What the hash is of, as its users know it.
-    advice : str
-        Why it may differ, in whole sentences.
-
-    Raises
-    ------
-    DataError
-        When items differ, unless `spec.ignore_content`.
+    `what` the hash is of, and the `advice` why it may differ, are for the message of the refusal.
     """
     first, differing = first_in_group(items.index, items.n_names, hashes.index)
     names: list[str | None] = [*hashes.names.to_list(), None]
@@ -64,7 +52,6 @@ def item_contents(
 
 
 def _changed(items: Labels, models: Labels, changed: IntArray, rows: IntArray, *, what: str, advice: str) -> str:
-    """Say which items changed, and between which models."""
     positions = np.flatnonzero(np.isin(items.index, changed[:N_SHOWN]))
     first_row = {int(items.index[row]): row for row in positions[::-1].tolist()}
     first = models.at(np.array([first_row[index] for index in changed[:N_SHOWN].tolist()]))
@@ -94,13 +81,7 @@ class Prompted:
 
 
 def item_prompts(runs: Sequence[Prompted], n_items: int, spec: ReadingSpec) -> list[pl.Series]:
-    """Return the columns of the item table that say how each item was asked; none where nobody tells.
-
-    Raises
-    ------
-    DataError
-        When the models of a task had different prompts, unless `spec.allow_mixed_prompts`.
-    """
+    """Return the columns of the item table that say how each item was asked; none where nobody tells."""
     rows, hashes = np.concatenate([run.items for run in runs]), np.concatenate([run.hashes for run in runs])
     first, differing = first_in_group(rows, n_items, hashes)
     is_mixed = np.zeros(n_items, dtype=np.bool_)
@@ -188,7 +169,6 @@ def _in_groups(runs: Sequence[Prompted], n_other: Sequence[int]) -> str:
 
 
 def _refused(mixtures: Sequence[str]) -> str:
-    """Say which tasks are mixtures, and what can be done."""
     more = f" And {len(mixtures) - N_SHOWN} more tasks." if len(mixtures) > N_SHOWN else ""
     return (
         f"all models of a task must have been asked with the same prompts, and in {len(mixtures)} they differ. "

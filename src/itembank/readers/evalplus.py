@@ -11,9 +11,8 @@ from typing import Any
 from itembank.errors import DataError, remedy, shown
 from itembank.files.documents import read_json
 from itembank.progress import ProgressCallback, silent
-from itembank.readers.collecting import named, own_files, read_each
-from itembank.readers.layouts import laid_out
-from itembank.readers.long_records import rows_of_columns
+from itembank.readers.collecting import laid_out, named, own_files, read_each
+from itembank.readers.long_table import rows_of_records
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.readers.refusals import RefusedError, WaysOut
 from itembank.readers.rows import ResponseRows
@@ -35,32 +34,15 @@ def is_evalplus(record: Any) -> bool:
 def evalplus_rows(paths: Sequence[Path], spec: ReadingSpec, *, progress: ProgressCallback = silent) -> ResponseRows:
     """Read results; the response is the share of samples that pass, with their number.
 
-    Parameters
-    ----------
-    paths : files, or folders of them
-    spec : ReadingSpec
-        `metric` is 'plus' (the default) or 'base'.
-
-    Raises
-    ------
-    DataError
-        When a file is another's, or has no results of the tests that were asked for.
+    The `metric` is 'plus' (the default) or 'base'.
     """
-    metric = _metric(spec)
-    files = own_files(paths, "evalplus", spec)
-    parts = read_each(files, lambda file: [(model_of(file), *one) for one in _tasks(file, metric)], progress, spec)
-    rows = [one for part in parts for one in part]
-    return rows_of_columns(
-        named(paths),
-        {
-            "model_id": [model for model, _, _, _ in rows],
-            "item_id": [task for _, task, _, _ in rows],
-            "n_correct": [n_correct for _, _, n_correct, _ in rows],
-            "n_trials": [n_trials for _, _, _, n_trials in rows],
-            "scenario": [spec.scenario or scenario_of(task, metric) for _, task, _, _ in rows],
-        },
-        spec,
-    )
+    asked = [name for name in spec.metric if "=" not in name] or TESTS[:1]
+    metric = next((name for name in asked if name in TESTS), None)
+    if metric is None:
+        problem = f"the metric of EvalPlus must be one of {', '.join(TESTS)}, got {shown(asked)}."
+        raise RefusedError([problem], WaysOut(metrics=(TESTS[0],)), spec)
+    parts = read_each(own_files(paths, "evalplus", spec), lambda file: list(_tasks(file, metric, spec)), progress, spec)
+    return rows_of_records(named(paths), [one for part in parts for one in part], spec)
 
 
 def model_of(file: Path) -> str:
@@ -75,16 +57,7 @@ def scenario_of(task: str, metric: str) -> str:
     return task.partition("/")[0].lower() + ("+" if metric == "plus" else "")
 
 
-def _metric(spec: ReadingSpec) -> str:
-    asked = [name for name in spec.metric if "=" not in name] or TESTS[:1]
-    metric = next((name for name in asked if name in TESTS), None)
-    if metric is None:
-        problem = f"the metric of EvalPlus must be one of {', '.join(TESTS)}, got {shown(asked)}."
-        raise RefusedError([problem], WaysOut(metrics=(TESTS[0],)), spec)
-    return metric
-
-
-def _tasks(file: Path, metric: str) -> Iterator[tuple[str, int, int]]:
+def _tasks(file: Path, metric: str, spec: ReadingSpec) -> Iterator[dict[str, Any]]:
     """Give the tasks of a file with the number of samples that pass, and of all."""
     content = read_json(file)
     if not is_evalplus(content):
@@ -97,7 +70,13 @@ def _tasks(file: Path, metric: str) -> Iterator[tuple[str, int, int]]:
             only = remedy("metric='base'", "--metric base")
             raise DataError(f"{file}: task {task!r} was tested with the base tests alone. Read those: {only}.")
         passed = [base == "pass" and (metric == "base" or plus == "pass") for base, plus in statuses]
-        yield task, sum(passed), len(passed)
+        yield {
+            "model_id": model_of(file),
+            "item_id": task,
+            "n_correct": sum(passed),
+            "n_trials": len(passed),
+            "scenario": spec.scenario or scenario_of(task, metric),
+        }
 
 
 def _statuses(samples: Any) -> list[tuple[Any, Any]]:

@@ -14,10 +14,10 @@ from itembank.readers.indented import read_indented
 from itembank.readers.json_files import Record, read_records
 from itembank.readers.lm_eval_files import Run, SampleFile
 from itembank.readers.lm_eval_samples import Samples
-from itembank.readers.logged import LogKind
-from itembank.readers.logged_answers import (
+from itembank.readers.logged import (
     Harness,
     LoggedAnswer,
+    LogKind,
     content_digest,
     harness_rows,
     listed,
@@ -57,13 +57,7 @@ def is_evalscope(record: Record) -> bool:
 
 
 def evalscope_rows(paths: Sequence[Path], spec: ReadingSpec, *, progress: ProgressCallback = silent) -> ResponseRows:
-    """Read output folders of EvalScope, or files of their ``reviews``.
-
-    Raises
-    ------
-    DataError
-        As `logged_rows`.
-    """
+    """Read output folders of EvalScope, or files of their ``reviews``."""
     names = [one for asked in spec.metric for one in (asked, *_today(asked))]
     spec = replace(spec, metric=tuple(dict.fromkeys(names)))
     return harness_rows(Harness("evalscope", KIND, HINT, _file, _samples), paths, spec, progress)
@@ -98,7 +92,6 @@ def _samples(file: SampleFile) -> Samples:
 
 
 def _answers(path: Path) -> Iterator[LoggedAnswer]:
-    """Answers of one file."""
     predictions = _predictions(path)
     for block in read_records(path):
         for record in block:

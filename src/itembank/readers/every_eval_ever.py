@@ -16,18 +16,20 @@ from itembank.readers.collecting import own_files
 from itembank.readers.json_files import Record, as_float, first_record, read_records
 from itembank.readers.lm_eval_files import Run, SampleFile, oldest_first
 from itembank.readers.lm_eval_samples import Samples
-from itembank.readers.logged import LogKind, Logs, logged_rows, read_each_log
-from itembank.readers.logged_answers import (
+from itembank.readers.logged import (
     LoggedAnswer,
+    LogKind,
+    Logs,
     content_digest,
     listed,
+    logged_rows,
     mapping,
+    read_each_log,
     samples_of,
 )
 from itembank.readers.reading_specs import ReadingSpec
-from itembank.readers.refusals import refuse
+from itembank.readers.refusals import refuse, wanted
 from itembank.readers.rows import ResponseRows
-from itembank.readers.wanted import wanted
 
 KIND = LogKind("Every Eval Ever samples files", "input.raw and input.reference", uses_groups=False)
 SCORE = "score"
@@ -52,13 +54,7 @@ def is_every_eval_ever(record: Record) -> bool:
 def every_eval_ever_rows(
     paths: Sequence[Path], spec: ReadingSpec, *, progress: ProgressCallback = silent
 ) -> ResponseRows:
-    """Read samples files, and folders of them.
-
-    Raises
-    ------
-    DataError
-        As `logged_rows`; when there are aggregates only.
-    """
+    """Read samples files, and folders of them."""
     hint = "Aggregates alone cannot be taken apart; the samples of every item are needed."
     lines: dict[tuple[Path, str, str], list[_Line]] = {}
     metrics: dict[Path, Mapping[str, str]] = {}
@@ -66,7 +62,8 @@ def every_eval_ever_rows(
     problems: list[str] = []
     for path in own_files(paths, "eee", spec, hint):
         try:
-            _refuse_aggregate(path, hint)
+            if path.suffix == ".json" and "evaluation_results" in first_record(path):
+                raise DataError(f"{path}: is an aggregate of Every Eval Ever, without samples. {hint}")
             metrics[path], lower, date = _aggregate(path)
             evaluations = _evaluations(path, spec.task_names)
         except DataError as error:
@@ -88,12 +85,6 @@ def every_eval_ever_rows(
     return logged_rows(Logs(KIND, samples, [*problems, *unread]), spec)
 
 
-def _refuse_aggregate(path: Path, hint: str) -> None:
-    """Refuse an aggregate that was given as samples."""
-    if path.suffix == ".json" and "evaluation_results" in first_record(path):
-        raise DataError(f"{path}: is an aggregate of Every Eval Ever, without samples. {hint}")
-
-
 def _evaluations(path: Path, names: Mapping[str, str]) -> dict[tuple[str, str], list[_Line]]:
     """Lines of each model and evaluation of a file."""
     found: dict[tuple[str, str], list[_Line]] = {}
@@ -109,14 +100,16 @@ def _evaluations(path: Path, names: Mapping[str, str]) -> dict[tuple[str, str], 
 
 
 def _answer(record: Record) -> LoggedAnswer:
-    """Answer of one line."""
     found = mapping(record["evaluation"])
     score = found.get("is_correct") if found.get("score") is None else found.get("score")
+    tokens = mapping(record.get("token_usage"))
+    costs: dict[str, Any] = {unit: tokens[unit] for unit in ("input_tokens", "output_tokens") if unit in tokens}
+    latency = mapping(record.get("performance")).get("latency_ms")
     return LoggedAnswer(
         str(record["sample_id"]),
         {SCORE: score},
         _content(record),
-        costs=_costs(record),
+        costs={**costs, "seconds": as_float(latency) / 1000.0} if isinstance(latency, int | float) else costs,
         has_failed=bool(record.get("error")),
     )
 
@@ -159,11 +152,3 @@ def _content(record: Record) -> str | None:
         return content_digest(given["raw"], given.get("reference"))
     stated = record.get("sample_hash")
     return str(stated) if stated else None
-
-
-def _costs(record: Record) -> dict[str, Any]:
-    """Tokens and seconds of an answer, as far as they are told."""
-    tokens = mapping(record.get("token_usage"))
-    costs: dict[str, Any] = {unit: tokens[unit] for unit in ("input_tokens", "output_tokens") if unit in tokens}
-    latency = mapping(record.get("performance")).get("latency_ms")
-    return {**costs, "seconds": as_float(latency) / 1000.0} if isinstance(latency, int | float) else costs

@@ -15,10 +15,10 @@ from itembank.progress import ProgressCallback, silent
 from itembank.readers.json_files import Record, first_record, read_records
 from itembank.readers.lm_eval_files import Run, SampleFile
 from itembank.readers.lm_eval_samples import Samples
-from itembank.readers.logged import LogKind
-from itembank.readers.logged_answers import (
+from itembank.readers.logged import (
     Harness,
     LoggedAnswer,
+    LogKind,
     content_digest,
     harness_rows,
     listed,
@@ -45,13 +45,7 @@ def is_helm(record: Record) -> bool:
 
 
 def helm_rows(paths: Sequence[Path], spec: ReadingSpec, *, progress: ProgressCallback = silent) -> ResponseRows:
-    """Read run folders of HELM, folders of them, or their ``per_instance_stats.json``.
-
-    Raises
-    ------
-    DataError
-        As `logged_rows`.
-    """
+    """Read run folders of HELM, folders of them, or their ``per_instance_stats.json``."""
     left_out: Counter[str] = Counter()
 
     def read(file: SampleFile) -> Samples:
@@ -102,7 +96,6 @@ def _answers(path: Path, left_out: Counter[str]) -> list[LoggedAnswer]:
 
 
 def _answer(record: Record, contents: Mapping[str, str]) -> LoggedAnswer:
-    """Answer to one instance."""
     values = {name: mean for stat in record["stats"] for name, mean in [_statistic(stat)] if name}
     document = str(record["instance_id"])
     return LoggedAnswer(

@@ -1,7 +1,7 @@
 """Logs of Inspect: what `inspect eval` writes, finished or not."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from glob import escape
 from pathlib import Path
@@ -11,17 +11,13 @@ import polars as pl
 
 from itembank.errors import DataError, DataWarning, first_few, quoted, remedy, shown, warn
 from itembank.progress import ProgressCallback, silent
-from itembank.readers.checks import row_problems
 from itembank.readers.collecting import collect
 from itembank.readers.contents import Prompted, item_contents, item_prompts
-from itembank.readers.inspect_files import inspect_files, read_log
-from itembank.readers.inspect_runs import InspectRun, run_of, together
-from itembank.readers.inspect_samples import Sample
-from itembank.readers.inspect_scores import choose_scorer, how_to_choose, score_value
+from itembank.readers.inspect_runs import InspectRun, inspect_files, read_log, run_of, together
+from itembank.readers.inspect_samples import Sample, choose_scorer, how_to_choose, score_value
 from itembank.readers.reading_specs import COST_COLUMNS, ReadingSpec
-from itembank.readers.refusals import RefusedError, WaysOut, say_left_out, shortened
-from itembank.readers.rows import ResponseRows
-from itembank.readers.wanted import wanted
+from itembank.readers.refusals import RefusedError, WaysOut, say_left_out, shortened, wanted
+from itembank.readers.rows import ResponseRows, row_problems
 from itembank.responses.labels import Labels
 from itembank.responses.prompts import NO_HASH, TASK_NAME
 
@@ -44,12 +40,6 @@ def inspect_rows(paths: Sequence[Path], spec: ReadingSpec, *, progress: Progress
     The scenario is the task, the item ``task/sample_id``. Of each task one scorer's scores are taken, the same for all
     models: that of `spec.metric`, else the first, with a `DataWarning` where there are others. Epochs of one run are
     trials. What ended in an error, and what nobody scored, is missing, with a `DataWarning` that counts it.
-
-    Raises
-    ------
-    DataError
-        When there are no samples; a scorer is unknown, or its scores are no numbers in [0, 1]; items changed between
-        runs.
     """
     runs, problems = _read_all(inspect_files(paths, spec), spec, progress)
     if problems and not (spec.skip_unusable and runs):
@@ -57,7 +47,9 @@ def inspect_rows(paths: Sequence[Path], spec: ReadingSpec, *, progress: Progress
     filled = [run for run in runs if run.samples]
     if not filled:
         raise DataError(f"{first_few([str(path) for path in paths])}: the logs hold no samples.")
-    _say_empty([run for run in runs if not run.samples])
+    empty = [run.path.name for run in runs if not run.samples]
+    if empty:
+        warn(f"{len(empty)} logs hold no samples and are left out: {shown(empty)}.", DataWarning)
     scorers = _scorers(filled, spec, problems)
     filled = [run for run in filled if run.task in scorers]
     _say_failures(filled)
@@ -74,23 +66,16 @@ def _read_all(
 ) -> tuple[list[InspectRun], list[str]]:
     """Read every log of the tasks that are wanted, and collect what is wrong."""
     runs, problems = collect(
-        files,
-        lambda path: run_of(read_log(path), spec),
-        progress,
-        name=lambda path: path.name,
-        in_processes=True,
+        files, lambda path: run_of(read_log(path), spec), progress, name=lambda path: path.name, in_processes=True
     )
     if not files:
         problems.append("there must be at least one log of Inspect (*.eval, or a .json that it wrote), got none.")
-    runs = [_renamed(run, spec.task_names) for run in runs]
+    new = spec.task_names  # the name that Inspect knows is kept
+    runs = [
+        replace(run, task=new[run.task], settings={TASK_NAME: run.task, **run.settings}) if run.task in new else run
+        for run in runs
+    ]
     return together(wanted(runs, spec)), problems
-
-
-def _renamed(run: InspectRun, names: Mapping[str, str]) -> InspectRun:
-    """Give the task of a run the name that it is to have, and keep the one that Inspect knows."""
-    if run.task not in names:
-        return run
-    return replace(run, task=names[run.task], settings={TASK_NAME: run.task, **run.settings})
 
 
 def _scorers(runs: Sequence[InspectRun], spec: ReadingSpec, problems: list[str]) -> dict[str, str]:
@@ -183,7 +168,6 @@ def _costs(samples: Sequence[Sample]) -> tuple[float, ...]:
 
 
 def _rows(found: Sequence[_Row], scorers: dict[str, str], spec: ReadingSpec) -> ResponseRows:
-    """Put rows into columns."""
     models = Labels.of(pl.Series("name", [row.run.model_id for row in found], dtype=pl.String), "text")
     items = Labels.of(pl.Series("name", [f"{row.run.task}/{row.sample.id}" for row in found]), "text")
     hashes = Labels.of(pl.Series("name", [row.sample.content for row in found], dtype=pl.String))
@@ -218,8 +202,11 @@ def _prompted(found: Sequence[_Row], items: Labels) -> list[Prompted]:
     rows: dict[int, list[int]] = {}
     for number, row in enumerate(found):
         rows.setdefault(id(row.run), []).append(number)
-    runs = [(found[numbers[0]].run, items.index[numbers]) for numbers in rows.values()]
-    return [Prompted(run.model_id, run.task, run.settings, own, np.full(own.size, NO_HASH)) for run, own in runs]
+    prompted = []
+    for numbers in rows.values():
+        run, hashes = found[numbers[0]].run, np.full(len(numbers), NO_HASH)
+        prompted.append(Prompted(run.model_id, run.task, run.settings, items.index[numbers], hashes))
+    return prompted
 
 
 def _model_table(runs: Sequence[InspectRun]) -> pl.DataFrame:
@@ -239,12 +226,6 @@ def _model_table(runs: Sequence[InspectRun]) -> pl.DataFrame:
             "is_partial": any(len(ids) < size for ids, size in tasks.values()) if is_known else None,
         }
     return pl.DataFrame(list(table.values()), infer_schema_length=None)
-
-
-def _say_empty(runs: Sequence[InspectRun]) -> None:
-    if runs:
-        message = f"{len(runs)} logs hold no samples and are left out: {shown([run.path.name for run in runs])}."
-        warn(message, DataWarning)
 
 
 def _say_failures(runs: Sequence[InspectRun]) -> None:

@@ -27,18 +27,8 @@ def read_records(
 ) -> Iterator[list[Record]]:
     """Give the objects of a JSON Lines file (or of one JSON array of objects) in blocks.
 
-    Parameters
-    ----------
-    path : Path
-    shorten : function, or None
-        Reads lines without what is not needed; None from it where they must be read whole.
-    passed : function, or None
-        Told before each block how many bytes lie before it.
-
-    Raises
-    ------
-    DataError
-        When a line is not UTF-8, cut, or not a JSON object; the message says which line.
+    `shorten` reads lines without what is not needed, or gives None where they must be read whole; `passed` is told
+    before each block how many bytes lie before it. A `DataError` says which line is not UTF-8, cut, or no JSON object.
     """
     n_lines = n_bytes = 0
     with translated(path, "JSON file"), open_binary(path) as file:
@@ -47,11 +37,9 @@ def read_records(
                 passed(n_bytes)
             if n_lines == 0:
                 block[0] = block[0].removeprefix(b"\xef\xbb\xbf")
-                if block[0].lstrip().startswith(b"["):
-                    yield _array(path, _whole(path, block, file))
-                    return
-                if path.suffix.lower() == ".json" and not _is_object(block[0]):  # one object over many lines
-                    yield [_document(path, _whole(path, block, file))]
+                is_array = block[0].lstrip().startswith(b"[")
+                if is_array or (path.suffix.lower() == ".json" and not _is_object(block[0])):  # or over many lines
+                    yield _document(path, _whole(path, block, file), is_array=is_array)
                     return
             yield _block(path, block, n_lines, n_bytes, shorten=shorten)
             n_lines += len(block)
@@ -72,38 +60,27 @@ def _whole(path: Path, block: list[bytes], file: IO[bytes]) -> bytes:
     return content
 
 
-def _array(path: Path, content: bytes) -> list[Record]:
-    """Read one JSON array of objects."""
-    try:
-        values = _parsed(content.decode("utf-8"))
-    except UnicodeDecodeError as error:
-        raise DataError(f"{path}: {not_utf8(content, error.start)}") from error
-    except (ValueError, RecursionError) as error:
-        raise DataError(f"{path}: the JSON array cannot be read (was the file cut?): {_reason(error)}") from error
-    if not isinstance(values, list) or not all(isinstance(value, dict) for value in values):
-        raise DataError(f"{path}: a JSON array must hold objects only.")
-    return values
-
-
 def _is_object(line: bytes) -> bool:
-    """Whether a line is one JSON object by itself."""
     try:
         return isinstance(json.loads(line), dict)
     except (ValueError, RecursionError):
         return False
 
 
-def _document(path: Path, content: bytes) -> Record:
-    """Read a file that is one JSON object."""
+def _document(path: Path, content: bytes, *, is_array: bool) -> list[Record]:
+    """Read a file that is one JSON object, or one array of objects."""
     try:
         value = _parsed(content.decode("utf-8"))
     except UnicodeDecodeError as error:
         raise DataError(f"{path}: {not_utf8(content, error.start)}") from error
     except (ValueError, RecursionError) as error:
-        raise DataError(f"{path}: the JSON cannot be read (was the file cut?): {_reason(error)}") from error
-    if not isinstance(value, dict):
+        what = "JSON array" if is_array else "JSON"
+        raise DataError(f"{path}: the {what} cannot be read (was the file cut?): {_reason(error)}") from error
+    if is_array and not (isinstance(value, list) and all(isinstance(one, dict) for one in value)):
+        raise DataError(f"{path}: a JSON array must hold objects only.")
+    if not is_array and not isinstance(value, dict):
         raise DataError(f"{path}: the file must hold JSON objects, got {type(value).__name__}.")
-    return value
+    return value if is_array else [value]
 
 
 def _block(
@@ -177,12 +154,7 @@ def read_json_table(path: Path, *, keep: Keep, text: Sequence[str] = ()) -> Tabl
 def json_batches(path: Path, *, keep: Keep, text: Sequence[str] = ()) -> Iterator[tuple[Table, int]]:
     """Give the rows that `read_json_table` reads a part at a time, each with the bytes before it.
 
-    Raises
-    ------
-    DataError
-        As `read_json_table`, when the part at fault is asked for.
-    ValueError
-        When a column holds text in one part and numbers in another, which `read_json_table` settles.
+    A `ValueError` says that a column holds text in one part and numbers in another, which `read_json_table` settles.
     """
     n_before = 0
     is_text: dict[str, bool] = {}

@@ -1,30 +1,136 @@
-"""`read_json_results`: results in JSON, JSON Lines or Parquet of any shape, by paths that say where things stand."""
+"""`read_json_results`: results in JSON, JSON Lines or Parquet of any shape, by paths that say where things stand.
 
+A path is keys with dots between them: ``doc.id``. A key that holds a dot stands in quotes: ``metrics."acc,none"``,
+``"a.b".c``. A whole number is a place in a list, from 0 (``scores.0``; ``-1`` is the last).
+
+Where the rows of a file are (``--column rows=PATH``), ``*`` stands for every key of an object or every place of a list
+(``eval.*``), and a list at the end gives a row for each of its values. A column's path begins at the row. Others:
+
+========== ===========================================================
+``/path``  from the record: the line, or the file's object or array element, that the row is in
+``.``      the row itself, where it is no object
+``@key``   the key (or place) that the last ``*`` of the rows' path stood for
+``@index`` the place of the row in its list, from 0
+``@file``  the name of the file, without its folder and suffix
+``@folder`` the name of the file's folder
+``=text``  this text, in every row
+========== ===========================================================
+"""
+
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from itembank.errors import DataError, ParameterError, did_you_mean, quoted, remedy, shown
 from itembank.progress import ProgressCallback, silent
 from itembank.readers.collecting import read_each
 from itembank.readers.json_files import Record, read_records, table_of_records
-from itembank.readers.json_paths import (
-    ABSENT,
-    ColumnPath,
-    FoundRow,
-    column_path,
-    deepest,
-    rows_at,
-    rows_path,
-    value_at,
-)
 from itembank.readers.long_table import check_columns, rows_of_long, text_columns
 from itembank.readers.read import Paths, matrix_of_rows, paths_of
 from itembank.readers.reading_specs import LONG_COLUMNS, ReadingSpec
 from itembank.readers.rows import ResponseRows, rename_model
 from itembank.responses.opening import file_kind, read_parquet, read_parquet_schema, translated
 from itembank.responses.responses import ResponseMatrix
+
+STEP = r'(?:"[^"]+"|[^."]+)'
+PATH = re.compile(rf"{STEP}(?:\.{STEP})*")
+Origin = Literal["row", "record", "key", "index", "file", "folder", "constant"]
+NAMES: tuple[Origin, ...] = ("key", "index", "file", "folder")
+ABSENT = object()
+"""What stands for a value that a path does not find."""
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnPath:
+    """Where the values of a column come from."""
+
+    text: str  # The path as it was given, for messages
+    origin: Origin  # where it begins, or what gives the value by itself
+    steps: tuple[str, ...] = ()  # Keys and places; for a constant the text itself
+
+
+@dataclass(frozen=True, slots=True)
+class FoundRow:
+    """One row of a record: its value, the key that the last ``*`` stood for, and its place in its list."""
+
+    value: Any
+    key: str | None = None
+    index: int | None = None
+
+
+def column_path(text: str) -> ColumnPath:
+    """Read a column's path."""
+    if text.startswith("="):
+        return ColumnPath(text, "constant", (text[1:],))
+    if text.startswith("@"):
+        if text[1:] not in NAMES:
+            raise ParameterError(f"a path that begins with @ must be one of @{', @'.join(NAMES)}, got {text!r}.")
+        return ColumnPath(text, next(name for name in NAMES if name == text[1:]))
+    if text == ".":
+        return ColumnPath(text, "row")
+    origin: Origin = "record" if text.startswith("/") else "row"
+    steps = _steps(text.removeprefix("/"))
+    if "*" in steps:
+        raise ParameterError(
+            f"* may stand in the path of the rows only (--column rows=PATH), got the column path {text!r}."
+        )
+    return ColumnPath(text, origin, steps)
+
+
+def rows_path(text: str) -> tuple[str, ...]:
+    """Read the path of the rows; an empty one, or ``.``, means that each record is a row."""
+    return () if text in {"", "."} else _steps(text)
+
+
+def _steps(text: str) -> tuple[str, ...]:
+    if not PATH.fullmatch(text):
+        raise ParameterError(
+            f"a path must be keys with dots between them, such as doc.id, and a key that holds a dot must stand in "
+            f'double quotes ("a.b".c): got {text!r}.'
+        )
+    return tuple(step.strip('"') for step in re.findall(STEP, text))
+
+
+def value_at(value: Any, steps: tuple[str, ...]) -> Any:
+    """Return what the keys and places lead to, or `ABSENT`; beyond a null there is a null."""
+    for step in steps:
+        if value is None:
+            return None
+        if isinstance(value, dict):
+            value = value.get(step, ABSENT)
+        elif isinstance(value, list) and re.fullmatch(r"-?\d+", step) and -len(value) <= int(step) < len(value):
+            value = value[int(step)]
+        else:
+            return ABSENT
+    return value
+
+
+def deepest(value: Any, steps: tuple[str, ...]) -> tuple[Any, str]:
+    """Return what the steps lead to before the first that leads nowhere, and that step."""
+    for done, step in enumerate(steps):
+        if value_at(value, steps[: done + 1]) is ABSENT:
+            return value_at(value, steps[:done]), step
+    return value, ""
+
+
+def rows_at(record: Any, steps: tuple[str, ...], key: str | None = None) -> Iterator[FoundRow]:
+    """Give the rows of a record."""
+    if "*" in steps:
+        place = steps.index("*")
+        found = value_at(record, steps[:place])
+        if isinstance(found, dict | list):
+            pairs = found.items() if isinstance(found, dict) else enumerate(found)
+            for name, value in pairs:
+                yield from rows_at(value, steps[place + 1 :], str(name))
+        return
+    found = value_at(record, steps)
+    if isinstance(found, list):
+        yield from (FoundRow(value, key, index) for index, value in enumerate(found))
+    elif found is not ABSENT and found is not None:
+        yield FoundRow(found, key)
+
 
 ROWS_AT_ONCE = 10_000
 
@@ -33,7 +139,7 @@ ROWS_AT_ONCE = 10_000
 class JsonMapping:
     """Where a long table's columns stand in JSON."""
 
-    columns: Mapping[str, str]  # See `itembank.readers.json_paths`
+    columns: Mapping[str, str]  # See `itembank.readers.json_import`
     rows: str = ""  # Path of the rows in each record; empty when each record is a row
     paths: Mapping[str, ColumnPath] = field(init=False)
     row_steps: tuple[str, ...] = field(init=False)
@@ -98,7 +204,6 @@ def read_json_results(
 
 
 def _json_rows(path: Path, mapping: JsonMapping, spec: ReadingSpec, seen: "_Seen") -> ResponseRows:
-    """Read the rows of one file."""
     check_columns(str(path), list(mapping.columns), spec)
     flattened = _Flattened(path, mapping, seen)
     table = table_of_records(path, flattened.blocks(), keep=lambda keys: keys, text=text_columns(spec))
@@ -200,7 +305,6 @@ def _value(path: Path, record: Record, row: FoundRow, where: ColumnPath) -> Any:
 
 
 def _no_rows(path: Path, mapping: JsonMapping) -> str:
-    """Say that the path of the rows finds none."""
     record = next((block[0] for block in _blocks(path, replace(mapping, columns={}, rows="")) if block), None)
     inside = f" The first record has the keys {shown(list(record), 12)}." if record else ""
     near = did_you_mean(mapping.row_steps[0], record) if record and mapping.row_steps else ""

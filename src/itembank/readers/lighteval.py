@@ -18,11 +18,10 @@ from itembank.numerics.arrays import FloatArray
 from itembank.progress import ProgressCallback, silent
 from itembank.readers.lm_eval_files import Run, SampleFile
 from itembank.readers.lm_eval_samples import NO_FILTER, Metric, Samples
-from itembank.readers.logged import LogKind
-from itembank.readers.logged_answers import Harness, harness_rows
-from itembank.readers.parquet_files import read_parquet_file
+from itembank.readers.logged import Harness, LogKind, harness_rows
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.readers.rows import ResponseRows
+from itembank.readers.table_files import read_parquet_file
 from itembank.responses.labels import Labels
 
 KIND = LogKind("details files", "question and options")
@@ -36,13 +35,7 @@ FLAT = ("acc", "acc_norm", "em", "exact_match", "qem", "mc1", "mc2", "f1")
 
 
 def lighteval_rows(paths: Sequence[Path], spec: ReadingSpec, *, progress: ProgressCallback = silent) -> ResponseRows:
-    """Read details files, and folders of them.
-
-    Raises
-    ------
-    DataError
-        As `logged_rows`.
-    """
+    """Read details files, and folders of them."""
     hint = "lighteval writes them with --save-details."
     return harness_rows(Harness("lighteval", KIND, hint, _file, _samples), paths, spec, progress)
 
@@ -85,7 +78,9 @@ def _samples(file: SampleFile) -> Samples:
     frame = read_parquet_file(file.path, keep=_kept).frame
     if frame.height == 0:
         raise DataError(f"{file.path}: there must be at least one answer, got none.")
-    metrics = _metrics(frame)
+    struct = next((name for name in METRICS if isinstance(frame.schema.get(name), pl.Struct)), None)
+    found = frame[struct].struct.unnest() if struct else frame.select(name for name in FLAT if name in frame.columns)
+    metrics = {column.name: _metric(column) for column in found}
     if not metrics:
         raise DataError(
             f"{file.path}: there must be a struct of metrics (metric), or a column of one ({shown(FLAT, 10)}); there "
@@ -109,15 +104,7 @@ def _kept(columns: Sequence[str]) -> list[str]:
     return [name for name in columns if name in wanted]
 
 
-def _metrics(frame: pl.DataFrame) -> dict[str, Metric]:
-    """Metrics of the rows, from the struct or from columns."""
-    struct = next((name for name in METRICS if isinstance(frame.schema.get(name), pl.Struct)), None)
-    found = frame[struct].struct.unnest() if struct else frame.select(name for name in FLAT if name in frame.columns)
-    return {column.name: _metric(column) for column in found}
-
-
 def _metric(column: pl.Series) -> Metric:
-    """Values of one metric, or why they are no numbers."""
     if column.dtype.is_numeric() or column.dtype == pl.Boolean:
         return Metric(_floats(column))
     return Metric(np.full(column.len(), np.nan), None, f"holds {column.dtype}, not numbers")
@@ -129,7 +116,6 @@ def _floats(column: pl.Series) -> FloatArray:
 
 
 def _contents(frame: pl.DataFrame) -> Labels:
-    """Digest of what tells each item."""
     if isinstance(frame.schema.get("doc"), pl.Struct):
         frame = frame["doc"].struct.unnest()
     names = [name for name in dict.fromkeys((*QUESTION, *QUESTION_OF_DOC)) if name in frame.columns]

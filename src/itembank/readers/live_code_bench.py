@@ -14,7 +14,7 @@ from itembank.files.documents import read_json
 from itembank.progress import ProgressCallback, silent
 from itembank.readers.collecting import named, own_files, read_each
 from itembank.readers.json_files import Record, read_records
-from itembank.readers.long_records import rows_of_columns
+from itembank.readers.long_table import rows_of_records
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.readers.rows import ResponseRows
 
@@ -35,34 +35,14 @@ def is_live_code_bench(record: Any) -> bool:
 def live_code_bench_rows(
     paths: Sequence[Path], spec: ReadingSpec, *, progress: ProgressCallback = silent
 ) -> ResponseRows:
-    """Read graded problems; the response is the share of samples that pass, with their number.
-
-    Raises
-    ------
-    DataError
-        When a file holds no graded problems.
-    """
+    """Read graded problems; the response is the share of samples that pass, with their number."""
     source = named(paths)
     files = {file: path for path in paths for file in own_files([path], "livecodebench", spec, HINT)}
-    parts = read_each(list(files), lambda file: [(file, one) for one in _read(file, files[file])], progress, spec)
+    parts = read_each(list(files), lambda file: _read(file, files[file], spec), progress, spec)
     rows = [one for part in parts for one in part]
     if not rows:
         raise DataError(f"{source}: must hold graded problems of LiveCodeBench, got none. {HINT}")
-    items = [_item(record) for _, record in rows]
-    about = [{name: record.get(name) for name in ABOUT} for _, record in rows]
-    return rows_of_columns(
-        source,
-        {
-            "model_id": [model_of(file) for file, _ in rows],
-            "item_id": items,
-            "n_correct": [sum(map(bool, record["graded_list"])) for _, record in rows],
-            "n_trials": [len(record["graded_list"]) for _, record in rows],
-            "scenario": [spec.scenario or scenario_of(file) for file, _ in rows],
-            "subscenario": [record.get("difficulty") for _, record in rows],
-        },
-        spec,
-        items=[{"item_id": item, **known} for item, known in zip(items, about, strict=True)],
-    )
+    return rows_of_records(source, rows, spec, about_items=ABOUT)
 
 
 def model_of(file: Path) -> str:
@@ -76,10 +56,10 @@ def scenario_of(file: Path) -> str:
     return match["scenario"] if match else "livecodebench"
 
 
-def _read(file: Path, named: Path) -> list[Record]:
+def _read(file: Path, named: Path, spec: ReadingSpec) -> list[Record]:
     """Problems of a file; one of a folder that holds averages only is left out with a warning."""
     try:
-        return list(_problems(file))
+        return list(_problems(file, spec))
     except NotGradedError as error:
         if file == named:
             raise
@@ -87,21 +67,24 @@ def _read(file: Path, named: Path) -> list[Record]:
         return []
 
 
-def _problems(file: Path) -> Iterator[Record]:
-    for block in read_records(file):
-        for record in block:
-            if not is_live_code_bench(record):
-                raise NotGradedError(
-                    f"{file}: a problem must have question_id and graded_list, got {shown(list(record), 8)}. Run "
-                    "LiveCodeBench with --evaluate and read *_eval_all.json."
-                )
-            yield {name: record.get(name) for name in ("question_id", "test_id", "graded_list", *ABOUT)}
-
-
-def _item(record: Record) -> str:
-    """Item id: the problem, and the test where each is asked for by itself."""
-    test = record.get("test_id")
-    return str(record["question_id"]) if test is None else f"{record['question_id']}/{test}"
+def _problems(file: Path, spec: ReadingSpec) -> Iterator[Record]:
+    """Give the problems of a file; where each test is asked for by itself, each is an item."""
+    for record in (record for block in read_records(file) for record in block):
+        if not is_live_code_bench(record):
+            raise NotGradedError(
+                f"{file}: a problem must have question_id and graded_list, got {shown(list(record), 8)}. Run "
+                "LiveCodeBench with --evaluate and read *_eval_all.json."
+            )
+        problem, test = record["question_id"], record.get("test_id")
+        yield {
+            "model_id": model_of(file),
+            "item_id": str(problem) if test is None else f"{problem}/{test}",
+            "n_correct": sum(map(bool, record["graded_list"])),
+            "n_trials": len(record["graded_list"]),
+            "scenario": spec.scenario or scenario_of(file),
+            "subscenario": record.get("difficulty"),
+            **{name: record.get(name) for name in ABOUT},
+        }
 
 
 def live_code_bench_published(folder: Path) -> Iterator[tuple[str, str | None, float]]:

@@ -1,18 +1,36 @@
 """Logs of lm-evaluation-harness: the samples it writes with ``--log_samples``."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from itembank.errors import DataWarning, first_few, quoted, remedy, shown, warn
+from itembank.files.documents import read_json
+from itembank.numerics.arrays import FloatArray
 from itembank.progress import ProgressCallback, silent
 from itembank.readers.json_files import Record
-from itembank.readers.lm_eval_files import SampleFile, find_sample_files, is_sample, run_of
+from itembank.readers.lm_eval_choice import needs_options, with_choice_metrics
+from itembank.readers.lm_eval_files import (
+    RESULTS,
+    SAMPLES,
+    FoundFiles,
+    RunKey,
+    SampleFile,
+    find_sample_files,
+    is_sample,
+    json_or_none,
+    results_path,
+    run_of,
+)
 from itembank.readers.lm_eval_samples import Samples, read_samples, samples_of
-from itembank.readers.lm_eval_scores import needs_options, with_choice_metrics
-from itembank.readers.lm_eval_stated import warn_of_other_results
 from itembank.readers.logged import LogKind, Logs, logged_rows, read_each_log
+from itembank.readers.public.sources import LEADERBOARD_METRICS
 from itembank.readers.reading_specs import ReadingSpec
+from itembank.readers.refusals import is_wanted
 from itembank.readers.rows import ResponseRows
 
 KIND = LogKind(
@@ -30,13 +48,7 @@ def is_lm_eval(record: Record) -> bool:
 
 
 def lm_eval_rows(paths: Sequence[Path], spec: ReadingSpec, *, progress: ProgressCallback = silent) -> ResponseRows:
-    """Read samples files and folders of them.
-
-    Raises
-    ------
-    DataError
-        When there are no samples; a metric or filter is unknown, or cannot be a response; items changed between runs.
-    """
+    """Read samples files and folders of them."""
     found = find_sample_files(paths, spec)
     with_options = needs_options(spec)
 
@@ -51,25 +63,209 @@ def lm_eval_rows(paths: Sequence[Path], spec: ReadingSpec, *, progress: Progress
 def lm_eval_record_rows(
     samples: Mapping[str, Sequence[Record]], results: Mapping[str, Any], model_id: str, spec: ReadingSpec
 ) -> ResponseRows:
-    """Read samples that a run of the harness has just returned, without a file; the rest as `lm_eval_rows`.
-
-    Parameters
-    ----------
-    samples : mapping of task to samples
-        As the harness logs them.
-    results : mapping
-        What else the run returned: ``configs``, ``higher_is_better``, ``n-samples``, ...
-    model_id : str
-    spec : ReadingSpec
-
-    Raises
-    ------
-    DataError
-        As `lm_eval_rows`.
-    """
+    """Read samples that a run of the harness has just returned, without a file; the rest as `lm_eval_rows`."""
     run = run_of(results, "")
     files = [SampleFile(Path(f"samples of {task}"), task, "", run, model_id) for task in samples]
     read = [
         with_choice_metrics(samples_of(file, [samples[file.task]], with_options=needs_options(spec))) for file in files
     ]
     return logged_rows(Logs(KIND, read, []), spec)
+
+
+ROUNDING = 5e-5
+"""How far a mean of samples may stand from a score that has four decimals at least."""
+MEANS = ("acc", "acc_norm", "exact_match")
+"""Metrics that the harness averages where a task does not say how its scores are made."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """Samples of one run and task that were taken."""
+
+    file: SampleFile
+    n_items: int
+    column: str
+    values: FloatArray  # (n_rows,): Of the chosen metric and filter, NaN where there is none
+
+    @property
+    def mean(self) -> float:
+        return _mean(self.values)
+
+
+def warn_of_other_results(
+    samples: Sequence[Samples], choices: Mapping[str, tuple[str, str]], found: FoundFiles, spec: ReadingSpec
+) -> None:
+    """Warn where the samples that were read are not those that the results files beside them tell of.
+
+    Named are samples that are missing, samples without the metric, and scores of tasks, and of groups where groups are
+    scenarios, that are not the means of what was read.
+    """
+    runs: dict[RunKey, list[_Read]] = {}
+    unread: dict[RunKey, set[str]] = {}
+    for file in found.files:
+        unread.setdefault(file.run_key, set()).add(file.task)
+    for one in samples:
+        runs.setdefault(one.file.run_key, []).append(_read(one, *choices[one.file.task]))
+        unread[one.file.run_key].discard(one.file.task)
+    _warn_of_empty([one for group in runs.values() for one in group])
+    missing: list[str] = []
+    scores: list[str] = []
+    groups: list[str] = []
+    for key, group in runs.items():
+        path = results_path(*key)
+        if path is None or group[0].file.run.originals:
+            continue  # parts of tasks, whose scores are estimates
+        content = _by_new_names(json_or_none(path) or {}, spec.task_names)
+        told = _other_counts(content, key, group, spec, is_walked=key in found.walked)
+        missing.extend(words for task, words in told if task not in unread[key])
+        scores.extend(_other_scores(content, group))
+        groups.extend(_other_groups(content, group) if spec.use_groups else ())
+    for words, what, advice in (
+        (missing, "tasks have other samples than the results beside them tell", _MOVED),
+        (scores, "scores differ from those in the results files", _ANOTHER_RUN),
+        (groups, "groups have another score in lm_eval", how_to_weigh()),
+    ):
+        if words:
+            warn(f"{len(words)} {what}: {first_few(words)}. {advice}", DataWarning)
+
+
+_MOVED = "Look whether files were moved, renamed or compressed, or belong to another run."
+_ANOTHER_RUN = "Look whether samples and results are of one run."
+
+
+def how_to_weigh() -> str:
+    """Say how tasks count alike in their group."""
+    macro = remedy("build_bank(..., within='macro')", "itembank calibrate --within macro")
+    return f"Here the items of a group count alike, however deep its groups are; {macro} lets its tasks count alike."
+
+
+def _warn_of_empty(every: Sequence[_Read]) -> None:
+    empty = [(one, n) for one in every if (n := int(np.isnan(one.values).sum()))]
+    if empty:
+        names = [f"{n} of {one.values.size} of {one.file.task} by {quoted(one.file.model_id)}" for one, n in empty]
+        message = f"{sum(n for _, n in empty)} samples have no value of the metric and are missing, not wrong"
+        warn(f"{message}: {first_few(names)}.", DataWarning)
+
+
+def _read(samples: Samples, metric: str, filter_name: str) -> _Read:
+    """Take what was read of one file."""
+    rows = samples.filters.index == samples.filters.names.to_list().index(filter_name)
+    found = samples.metrics[metric]
+    values = found.values[rows]
+    is_mean = not found.problem and found.lengths is None and not samples.file.run.originals
+    return _Read(samples.file, samples.documents.n_names, f"{metric},{filter_name}" if is_mean else "", values)
+
+
+def _by_new_names(content: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+    """Give tasks of a results file the names that they were read by."""
+    by_task = {part: _mapping(content, part) for part in ("n-samples", "configs", "results")}
+    return {**content, **{part: {names.get(task, task): one[task] for task in one} for part, one in by_task.items()}}
+
+
+def _mapping(content: Mapping[str, Any], *names: str) -> dict[str, Any]:
+    """Return an object inside a results file, an empty one where there is none."""
+    inside: Any = content
+    for name in names:
+        inside = inside.get(name) if isinstance(inside, dict) else None
+    return inside if isinstance(inside, dict) else {}
+
+
+def _number(content: Mapping[str, Any], *names: str) -> float | None:
+    """Return a number inside a results file, None where there is none."""
+    value = _mapping(content, *names[:-1]).get(names[-1])
+    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def _other_counts(
+    content: Mapping[str, Any], key: RunKey, found: Sequence[_Read], spec: ReadingSpec, *, is_walked: bool
+) -> Iterator[tuple[str, str]]:
+    """Give tasks of which another number of samples is told than was read, each with what to say of it.
+
+    With ids given to ``lm_eval --samples`` some releases state the size of the whole task: where the score is the mean
+    of what was read, nothing is missing.
+    """
+    read = {one.file.task: one for one in found}
+    for task in _mapping(content, "n-samples"):
+        n_told, one = _number(content, "n-samples", task, "effective"), read.get(task)
+        n_items = 0 if one is None else one.n_items
+        is_right = one is not None and _score(content, one) is not None and not _differs(content, one)
+        if not n_told or n_items == n_told or is_right or not is_wanted(task, spec) or not (one or is_walked):
+            continue
+        named = [] if one else [path.name for path in sorted(key[0].iterdir()) if task in path.name]
+        near = [name for name in named if not (SAMPLES.fullmatch(name) or RESULTS.fullmatch(name))]
+        beside = f" ({shown(near, 2)} has another name than samples files have)" if near else ""
+        model = found[0].file.model_id
+        yield task, f"results tell {n_told:g} samples of {task} by {quoted(model)}, found {n_items}{beside}"
+
+
+def _score(content: Mapping[str, Any], one: _Read) -> float | None:
+    """Return the score that is stated of a task, where it is a mean."""
+    metric = one.column.partition(",")[0]
+    listed = _mapping(content, "configs", one.file.task).get("metric_list")
+    listed = [way for way in listed if isinstance(way, dict)] if isinstance(listed, list) else []
+    ways = [way.get("aggregation", "mean") for way in listed if way.get("metric") == metric]
+    is_mean = ways == ["mean"] or (not ways and metric in MEANS)
+    return _number(content, "results", one.file.task, one.column) if is_mean and one.column else None
+
+
+def _differs(content: Mapping[str, Any], one: _Read) -> bool:
+    """Whether the mean of what was read is not the score that is stated."""
+    score = _score(content, one)
+    return score is not None and not abs(score - one.mean) <= ROUNDING
+
+
+def _other_scores(content: Mapping[str, Any], found: Sequence[_Read]) -> Iterator[str]:
+    """Name tasks whose score is not the mean of what was read."""
+    for one in found:
+        if _differs(content, one):
+            score = _number(content, "results", one.file.task, one.column)
+            yield f"{one.file.task} by {quoted(one.file.model_id)}: {score:.4f}, read {one.mean:.4f}"
+
+
+def _other_groups(content: Mapping[str, Any], found: Sequence[_Read]) -> Iterator[str]:
+    """Name groups whose score is not the mean of the items that were read; those without a score name inner ones."""
+    members: dict[str, list[_Read]] = {}
+    for one in found:
+        if one.file.task in one.file.run.groups:
+            members.setdefault(one.file.run.groups[one.file.task], []).append(one)
+    subtasks = _mapping(content, "group_subtasks")
+    for group, tasks in members.items():
+        columns = {one.column for one in tasks}
+        column = columns.pop() if len(columns) == 1 else ""
+        score, who = _group_score(content, group, column), f"{group} by {quoted(tasks[0].file.model_id)}"
+        below = subtasks.get(group)
+        inner = [str(name) for name in (below if isinstance(below, list) else ()) if subtasks.get(str(name))]
+        inner = [name for name in inner if _group_score(content, name, column) is not None]
+        micro, macro = (
+            _mean(np.concatenate([one.values for one in tasks])),
+            _mean(np.array([one.mean for one in tasks])),
+        )
+        if score is None and inner:
+            yield f"{who} none, but the groups in it have: {shown(inner)}"
+        elif score is not None and abs(score - micro) > ROUNDING:
+            alike = "this is" if abs(score - macro) <= ROUNDING else f"{macro:.4f} is"
+            yield f"{who} {score:.4f}, items read {micro:.4f} ({alike} the mean of its tasks)"
+
+
+def _mean(values: FloatArray) -> float:
+    known = values[~np.isnan(values)]
+    return float(known.mean()) if known.size else float("nan")
+
+
+def _group_score(content: Mapping[str, Any], group: str, column: str) -> float | None:
+    score = _number(content, "groups", group, column)
+    return _number(content, "results", group, column) if score is None else score
+
+
+def lm_eval_published(folder: Path) -> Iterator[tuple[str, str | None, float]]:
+    """Give the score of each task of each run below a folder, in the metric the leaderboard takes."""
+    for path in sorted(folder.rglob("results_*.json")):
+        if RESULTS.fullmatch(path.name) is None:
+            continue
+        content = read_json(path)
+        results = content.get("results", {}) if isinstance(content, dict) else {}
+        model = content.get("model_name") if isinstance(content, dict) else None
+        for task, scores in results.items() if model else ():
+            metric = next((one for name in LEADERBOARD_METRICS if (one := f"{name},none") in scores), None)
+            if metric is not None:
+                yield str(model), str(task), float(scores[metric])

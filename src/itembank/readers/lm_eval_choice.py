@@ -1,15 +1,73 @@
 """Which metric and filter of a harness task is the response."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
+from glob import escape
 
 import numpy as np
 
 from itembank.errors import did_you_mean, remedy, shown
-from itembank.readers.lm_eval_samples import Samples
-from itembank.readers.lm_eval_scores import METRIC_OF_RESPONSE
-from itembank.readers.reading_specs import ReadingSpec
-from itembank.readers.repeats import POOLED
+from itembank.numerics.arrays import FloatArray
+from itembank.readers.lm_eval_samples import Metric, Options, Samples
+from itembank.readers.matrix import POOLED
+from itembank.readers.reading_specs import ReadingSpec, Response
+from itembank.readers.refusals import WaysOut
+from itembank.responses.choice_scores import (
+    bits_per_byte,
+    choice_accuracy,
+    choice_probability,
+    probability_per_character,
+)
+
+METRIC_OF_RESPONSE: Mapping[Response, str] = {
+    "accuracy": "choice_accuracy",
+    "accuracy-per-character": "choice_accuracy_per_character",
+    "probability": "choice_probability",
+    "probability-per-character": "choice_probability_per_character",
+}
+"""Name that each response goes by among the metrics of a task, and in the item table."""
+COMPARING = ("choice_accuracy", "choice_accuracy_per_character", "choice_probability")
+"""Those that compare options, and need two at least."""
+
+SCORES: Mapping[str, Callable[[Options], FloatArray]] = {
+    "choice_accuracy": lambda one: choice_accuracy(one.log_likelihood, one.is_right),
+    "choice_accuracy_per_character": lambda one: choice_accuracy(one.log_likelihood, one.is_right, one.n_characters),
+    "choice_probability": lambda one: choice_probability(one.log_likelihood, one.is_right),
+    "choice_probability_per_character": lambda one: probability_per_character(
+        one.log_likelihood, one.is_right, one.n_characters
+    ),
+    "bits_per_byte": lambda one: bits_per_byte(one.log_likelihood, one.is_right, one.n_bytes),
+}
+
+
+def needs_options(spec: ReadingSpec) -> bool:
+    """Whether the response of some task is made of log-likelihoods."""
+    chosen = {name.partition("=")[2] or name for name in spec.metric}
+    return spec.response != "metric" or not chosen.isdisjoint(METRIC_OF_RESPONSE.values())
+
+
+def with_choice_metrics(samples: Samples) -> Samples:
+    """Add the metrics that are made of answer options; those that cannot be made say why."""
+    options = samples.options
+    if options is None:
+        return samples
+    made = {name: _metric(name, options) for name in METRIC_OF_RESPONSE.values()}
+    return replace(samples, metrics={**samples.metrics, **made})
+
+
+def _metric(name: str, options: Options) -> Metric:
+    """One metric of the options, or why there is none."""
+    problem = options.problem
+    if not problem and name in COMPARING and not options.has_alternatives:
+        one_alone = remedy(
+            "response='probability-per-character'", "response = 'probability-per-character' in the file of --spec"
+        )
+        problem = f"compares options, and some samples have only one; {one_alone} needs one alone"
+    if problem:
+        return Metric(np.full(options.log_likelihood.shape[0], np.nan), None, problem)
+    return Metric(SCORES[name](options))
+
 
 DEFAULT_METRICS = ("acc", "exact_match")
 """Taken, in this order, from a task that logs several metrics when nobody chose."""
@@ -85,37 +143,20 @@ def _default(word: str, task: str, names: Sequence[str], preferred: Sequence[str
 
 def _metric_problem(name: str, samples: Sequence[Samples], spec: ReadingSpec, *, is_chosen: bool) -> str:
     """Why a metric cannot be the response; empty when it can."""
-    checks: tuple[Callable[[], str], ...] = (
-        lambda: _absence(name, samples),
-        lambda: _foreign_values(name, samples, spec, is_chosen=is_chosen),
-        lambda: _direction(name, samples),
-        lambda: _range(name, samples, spec),
-    )
-    return next((problem for check in checks if (problem := check())), "")
-
-
-def _absence(name: str, samples: Sequence[Samples]) -> str:
     without = [str(one.file.path) for one in samples if name not in one.metrics]
-    return f"metric {name!r} is absent from {len(without)} runs: {shown(without)}" if without else ""
-
-
-def _foreign_values(name: str, samples: Sequence[Samples], spec: ReadingSpec, *, is_chosen: bool) -> str:
-    metrics = [one.metrics[name] for one in samples]
-    problem = next((metric.problem for metric in metrics if metric.problem), "")
-    if not problem:
-        return ""
-    if all(metric.lengths is not None for metric in metrics if metric.problem):
-        if spec.repeats in POOLED and is_chosen:
-            return ""
+    if without:
+        return f"metric {name!r} is absent from {len(without)} runs: {shown(without)}"
+    bad = [one.metrics[name] for one in samples if one.metrics[name].problem]
+    if bad and any(metric.lengths is None for metric in bad):
+        return f"metric {name!r} {bad[0].problem}"
+    if bad and not (spec.repeats in POOLED and is_chosen):
         count, mean = (remedy(f"repeats='{how}'", f"--repeats {how}") for how in ("count", "mean"))
-        return f"metric {name!r} {problem}; they are counted ({count}) or averaged ({mean}) only when asked for"
-    return f"metric {name!r} {problem}"
-
-
-def _direction(name: str, samples: Sequence[Samples]) -> str:
-    if not any(one.lower_is_better(name) for one in samples):
-        return ""
-    return f"metric {name!r} is better when lower, and a response must be better when higher; turn it round in a table"
+        return f"metric {name!r} {bad[0].problem}; they are counted ({count}) or averaged ({mean}) only when asked for"
+    if any(one.lower_is_better(name) for one in samples):
+        return (
+            f"metric {name!r} is better when lower, and a response must be better when higher; turn it round in a table"
+        )
+    return _range(name, samples, spec)
 
 
 def _range(name: str, samples: Sequence[Samples], spec: ReadingSpec) -> str:
@@ -131,3 +172,92 @@ def _range(name: str, samples: Sequence[Samples], spec: ReadingSpec) -> str:
         f"metric {name!r} must lie in [0, 1]{divided}, got values from {low:g} to {high:g}; rescale it with "
         f"{remedy('max_response=100', '--max-response 100')} if its maximum is 100"
     )
+
+
+@dataclass(frozen=True, slots=True)
+class TaskChoice:
+    """The metric and filter of a task, or what is in the way of them."""
+
+    metric: str
+    filter_name: str
+    problems: tuple[str, ...]
+
+
+def choose(task: str, samples: Sequence[Samples], spec: ReadingSpec, notes: list[str]) -> TaskChoice:
+    """Choose the metric and filter of a task; choices made by default are noted."""
+    metric, metric_problem = choose_metric(task, samples, spec, notes)
+    filter_name, filter_problem = choose_filter(task, samples, spec, notes)
+    return TaskChoice(metric, filter_name, tuple(one for one in (metric_problem, filter_problem) if one))
+
+
+def ways_out(
+    tasks: Mapping[str, Sequence[Samples]], refused: Sequence[str], spec: ReadingSpec, *, has_bad_files: bool
+) -> WaysOut:
+    """Return what makes the logs readable; nothing where nothing could be read.
+
+    `tasks` are those of files that can be read; `refused` are those whose metric or filter cannot be chosen. No choice
+    of tasks and metrics mends bad files.
+    """
+    can_skip = len(refused) < len(tasks)
+    if refused and not has_bad_files:
+        metrics, filters, excluded = _additions(tasks, refused, spec)
+        if len(excluded) < len(tasks):
+            return WaysOut(tuple(metrics), tuple(filters), tuple(excluded), can_skip)
+    return WaysOut(can_skip=can_skip)
+
+
+def _additions(
+    tasks: Mapping[str, Sequence[Samples]], refused: Sequence[str], spec: ReadingSpec
+) -> tuple[list[str], list[str], list[str]]:
+    """Metrics and filters to choose, and tasks to exclude; each was tried."""
+    metrics: list[str] = []
+    filters: list[str] = []
+    excluded: list[str] = []
+    for task in refused:
+        pattern = escape(task)
+        found = next(_fitting(task, pattern, tasks[task], spec), None)
+        if found is None:
+            excluded.append(pattern)
+            continue
+        metrics.extend(found.metric[len(spec.metric) :])
+        filters.extend(found.filter_name[len(spec.filter_name) :])
+    return _in_general(tasks, metrics, filters, excluded, spec), filters, excluded
+
+
+def _in_general(
+    tasks: Mapping[str, Sequence[Samples]],
+    metrics: list[str],
+    filters: Sequence[str],
+    excluded: Sequence[str],
+    spec: ReadingSpec,
+) -> list[str]:
+    """Shorten metrics of many tasks to an order of preference, where this changes nothing for any task.
+
+    Not beside metrics chosen for tasks by name: for a new model's logs these are the bank's, which hold only where the
+    command names no metric for all tasks.
+    """
+    names = tuple(dict.fromkeys(one.rpartition("=")[2] for one in metrics))
+    is_by_task = spec.response != "metric" or any("=" in one for one in spec.metric)
+    if is_by_task or len(names) == len(metrics):
+        return metrics
+    exact, general = (
+        replace(spec, metric=(*spec.metric, *chosen), filter_name=(*spec.filter_name, *filters))
+        for chosen in (metrics, names)
+    )
+    kept = [task for task in tasks if escape(task) not in excluded]
+    is_same = all(choose(task, tasks[task], exact, []) == choose(task, tasks[task], general, []) for task in kept)
+    return list(names) if is_same else metrics
+
+
+def _fitting(task: str, pattern: str, samples: Sequence[Samples], spec: ReadingSpec) -> Iterator[ReadingSpec]:
+    """Specs by which a task can be read, those that change least first."""
+    names = list(dict.fromkeys(name for one in samples for name in one.metrics if name not in CHOICE_METRICS))
+    names = sorted(
+        names, key=lambda name: DEFAULT_METRICS.index(name) if name in DEFAULT_METRICS else len(DEFAULT_METRICS)
+    )
+    filters = list(dict.fromkeys(name for one in samples for name in one.filters.names.to_list()))
+    for metric in ((), *((f"{pattern}={name}",) for name in names)):
+        for filter_name in ((), *((f"{pattern}={name}",) for name in filters)):
+            tried = replace(spec, metric=(*spec.metric, *metric), filter_name=(*spec.filter_name, *filter_name))
+            if not choose(task, samples, tried, []).problems:
+                yield tried

@@ -8,11 +8,10 @@ from typing import Any, TypeAlias
 
 from itembank.errors import DataError, DataWarning, remedy, shown, warn
 from itembank.files.documents import read_json
-from itembank.readers.foreign_logs import check_not_foreign
+from itembank.readers.collecting import check_not_foreign
 from itembank.readers.json_files import Record, first_record
 from itembank.readers.reading_specs import ReadingSpec
-from itembank.readers.refusals import refuse
-from itembank.readers.wanted import wanted
+from itembank.readers.refusals import refuse, wanted
 from itembank.responses.prompts import TASK_NAME, short_digest
 from itembank.responses.secrets import arguments_text, without_homes
 
@@ -89,13 +88,7 @@ def is_sample(record: Record) -> bool:
 
 
 def find_sample_files(paths: Sequence[Path], spec: ReadingSpec) -> FoundFiles:
-    """Find the samples files of these files and folders.
-
-    Raises
-    ------
-    DataError
-        When there are none that can be read, or one model id was given for several models.
-    """
+    """Find the samples files of these files and folders."""
     found: dict[Path, None] = {}
     walked: set[RunKey] = set()
     lonely: list[Path] = []
@@ -148,7 +141,11 @@ def oldest_first(files: Sequence[SampleFile]) -> list[SampleFile]:
 def _files_of(path: Path, spec: ReadingSpec) -> tuple[list[Path], list[Path]]:
     """Find samples files and dated results files at a path."""
     if not path.is_dir():
-        _refuse_results(path)
+        if path.suffix == ".json" and not path.name.startswith("samples_") and _is_results(json_or_none(path)):
+            raise DataError(
+                f"{path}: is a results file of lm_eval, without samples; averages over a task cannot be taken apart. "
+                f"Give the folder or the samples_*.jsonl beside it. {NO_SAMPLES}"
+            )
         return [path], []
     inside = sorted(file for file in path.rglob("*.json*") if not spec.leaves_out(file))
     samples = [file for file in inside if SAMPLES.fullmatch(file.name) or _is_renamed(file)]
@@ -176,15 +173,6 @@ def _run_key(samples: Path) -> RunKey:
 def _date(pattern: re.Pattern[str], file: Path) -> str:
     match = pattern.fullmatch(file.name)
     return (match["date"] or "") if match else ""
-
-
-def _refuse_results(path: Path) -> None:
-    """Refuse a results file that was given as samples."""
-    if path.suffix == ".json" and not path.name.startswith("samples_") and _is_results(json_or_none(path)):
-        raise DataError(
-            f"{path}: is a results file of lm_eval, without samples; averages over a task cannot be taken apart. "
-            f"Give the folder or the samples_*.jsonl beside it. {NO_SAMPLES}"
-        )
 
 
 def _is_results(content: Any) -> bool:
@@ -238,7 +226,6 @@ def _task_of_renamed(path: Path, run: Run) -> str:
 
 
 def _read_run(folder: Path, date: str) -> Run:
-    """Read the results file of a run."""
     path = results_path(folder, date)
     if path is None:
         return Run()
@@ -269,7 +256,16 @@ def run_of(content: Mapping[str, Any], date: str) -> Run:
     )
     n_items = {task: _positive(size.get("original")) for task, size in sizes.items()}
     releases = (content.get("lm_eval_version"), content.get("git_hash"))
-    general = _general_settings(content)
+    template, turns = content.get("chat_template"), content.get("fewshot_as_multiturn")
+    instruction, seed = content.get("system_instruction"), _mapping(content.get("config")).get("fewshot_seed")
+    # Old releases log an empty template for models that have none of their own, whether or not one was applied.
+    is_unknown = "chat_template" not in content or (template == "" and turns is not True)
+    general = {
+        "chat_template": None if is_unknown else template is not None,
+        "fewshot_as_multiturn": turns if isinstance(turns, bool) else None,
+        "system_prompt": short_digest(str(instruction or "")) if "system_instruction" in content else None,
+        "fewshot_seed": seed if type(seed) is int else None,
+    }
     settings = {
         task: _task_settings(general, n_shot.get(task), versions.get(task), configs.get(task, {}))
         for task in {**configs, **versions, **n_shot}
@@ -326,22 +322,6 @@ def _delimiters(configs: dict[str, Any]) -> dict[str, str]:
     return {task: delimiter for task, delimiter in found.items() if isinstance(delimiter, str)}
 
 
-def _general_settings(content: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings of all tasks of a run; None where it does not tell.
-
-    Old releases log an empty template for models that have none of their own, whether or not one was applied.
-    """
-    template, turns = content.get("chat_template"), content.get("fewshot_as_multiturn")
-    instruction, seed = content.get("system_instruction"), _mapping(content.get("config")).get("fewshot_seed")
-    is_unknown = "chat_template" not in content or (template == "" and turns is not True)
-    return {
-        "chat_template": None if is_unknown else template is not None,
-        "fewshot_as_multiturn": turns if isinstance(turns, bool) else None,
-        "system_prompt": short_digest(str(instruction or "")) if "system_instruction" in content else None,
-        "fewshot_seed": seed if type(seed) is int else None,
-    }
-
-
 def _task_settings(general: Mapping[str, Any], n_shot: Any, version: Any, config: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings of one task, without those that change no prompt: how shots are drawn where there are none.
 
@@ -360,7 +340,6 @@ def _task_settings(general: Mapping[str, Any], n_shot: Any, version: Any, config
 
 
 def _outermost(subtasks: dict[str, Any]) -> dict[str, str]:
-    """Outermost group of each task."""
     subtasks = {group: tasks for group, tasks in subtasks.items() if isinstance(tasks, list)}
     parent = {str(task): group for group, tasks in subtasks.items() for task in tasks if task != group}
     outermost = {}
@@ -374,7 +353,6 @@ def _outermost(subtasks: dict[str, Any]) -> dict[str, str]:
 
 
 def _model_id(path: Path, run: Run, spec: ReadingSpec) -> str:
-    """Id of the model of a samples file."""
     folder = path.parent.name.replace("__", "/")
     name = {"name": run.model_name, "args": run.model_arguments, "folder": folder}[spec.model_id_from]
     if not name and spec.model_id_from == "name" and "__" in path.parent.name:

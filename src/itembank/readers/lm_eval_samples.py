@@ -1,6 +1,8 @@
 """The content of one samples file of lm-evaluation-harness."""
 
+import json
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -8,20 +10,262 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from itembank.errors import DataError
-from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.errors import DataError, shown
+from itembank.files.documents import check_characters
+from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.readers.json_files import Record, as_float, read_records
 from itembank.readers.lm_eval_files import SampleFile
-from itembank.readers.lm_eval_lines import short_samples
-from itembank.readers.lm_eval_options import (
-    Options,
-    RowOptions,
-    file_options,
-    logged_accuracy,
-    row_options,
-)
+from itembank.responses.choice_scores import choice_accuracy
 from itembank.responses.labels import Labels
 from itembank.responses.prompts import hash_numbers
+
+_FIRST = re.compile(r'\{"doc_id": (\d{1,18}), ')
+_RESPONSES, _FILTERED, _FILTER = ', "resps": ', ', "filtered_resps": ', ', "filter": "'
+_OF_TEXTS = '[["'
+"""How responses begin that are generated texts, whose number tells the attempts; log-likelihoods are not looked at."""
+
+
+def short_samples(lines: Sequence[str]) -> list[Record] | None:
+    """Read what responses need of samples; None where lines are not as the harness writes them since 0.4.6.
+
+    The harness writes ``doc_id`` first, then long fields that no response needs, and after ``filter`` what is wanted.
+    What stands from the last ``filter`` to the end of a line, with a brace before it, is JSON only where that key
+    belongs to the outermost object: every brace that is open there would be closed once too often. So nothing is taken
+    from a place where it does not belong; a line that is otherwise has the whole of its block read.
+    """
+    shortened = []
+    for line in lines:
+        first, tail = _FIRST.match(line), line.rfind(_FILTER)
+        end = line.rfind(_FILTERED, 0, tail)
+        start = line.rfind(_RESPONSES, 0, end)
+        if first is None or tail < 0 or end < 0 or start < 0:
+            return None
+        start += len(_RESPONSES)
+        responses = line[start:end] if line.startswith(_OF_TEXTS, start) else "[]"
+        shortened.append(f'{{"doc_id": {first[1]}, "resps": {responses}{line[tail:]}')
+    text = "[" + ",".join(shortened) + "]"
+    try:
+        records = json.loads(text)
+        check_characters(records, text)
+    except (ValueError, RecursionError):
+        return None
+    is_whole = len(records) == len(lines) and all(map(_is_whole, records))
+    return records if is_whole else None
+
+
+def _is_whole(record: Record) -> bool:
+    """Whether a sample holds all the metrics that it names, and the digest of its document."""
+    names = record.get("metrics")
+    if "doc_hash" not in record or not isinstance(names, list):
+        return False
+    return all(isinstance(name, str) and name in record for name in names)
+
+
+LARGEST_LOG_LIKELIHOOD = 1e-3
+"""A little above zero, where models that compute in low precision may end."""
+Logged = tuple[FloatArray, FloatArray]
+"""`acc` and `acc_norm` of each row, NaN where not logged."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowOptions:
+    """Options of one sample."""
+
+    log_likelihoods: tuple[float, ...] = ()  # Empty where the sample holds generated text
+    texts: tuple[str, ...] = ()  # What was continued with, without the delimiter before it
+    by_index: tuple[int, ...] = ()  # Options that `target` names, read as a number and read as a text
+    by_text: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """Options of the samples of one file, padded with NaN."""
+
+    log_likelihood: FloatArray  # (n_rows, n_options): All NaN where the log has no number for one of a sample's options
+    n_characters: FloatArray  # (n_rows, n_options)
+    n_bytes: FloatArray  # (n_rows, n_options)
+    is_right: BoolArray  # (n_rows, n_options)
+    problem: str = ""  # Why they cannot be used; empty when they can
+
+    @property
+    def has_alternatives(self) -> bool:
+        """Whether every sample has two options at least."""
+        return bool((np.count_nonzero(~np.isnan(self.n_characters), axis=-1) >= 2).all())
+
+
+def row_options(record: Record, delimiter: str) -> RowOptions:
+    """Take the options of one sample; none when it holds no log-likelihoods of texts."""
+    found = [_log_likelihood(response) for response in _list(record.get("resps"))]
+    values = [value for value in found if value is not None]
+    logged = record.get("arguments")  # as releases since 0.4.3 and those before write them
+    requests = list(logged.values()) if isinstance(logged, dict) else _list(logged)
+    pairs = [tuple(one.values()) if isinstance(one, dict) else tuple(_list(one)) for one in requests]
+    is_text = all(len(pair) >= 2 and isinstance(pair[0], str) and isinstance(pair[1], str) for pair in pairs)
+    arguments = [(pair[0], pair[1]) for pair in pairs] if is_text else []
+    if not values or len(values) != len(found) or len(arguments) != len(values):
+        return RowOptions()
+    half = len(arguments) // 2
+    if len(arguments) == 2 * half and _are_unconditional(arguments[:half], arguments[half:]):
+        values, arguments = values[:half], arguments[:half]
+    texts = tuple(text.removeprefix(delimiter) for _, text in arguments)
+    target = record.get("target")
+    return RowOptions(tuple(values), texts, _by_index(target, len(texts)), _by_text(target, texts))
+
+
+def file_options(rows: Sequence[RowOptions], logged: Logged) -> Options:
+    """Put the options of a file's samples together, and find out which are right.
+
+    A `target` may be the index of the right option or its text, and options may be numbers: that reading is taken
+    which agrees with the logged accuracy. Where the target names none (tasks whose options stand in the context), the
+    accuracy tells the right one of two.
+    """
+    n_options = max((len(row.texts) for row in rows), default=0)
+    shape = (len(rows), n_options)
+    log_likelihood, n_characters, n_bytes = (np.full(shape, np.nan) for _ in range(3))
+    by_index, by_text = np.zeros(shape, dtype=bool), np.zeros(shape, dtype=bool)
+    for number, row in enumerate(rows):
+        log_likelihood[number, : len(row.texts)] = row.log_likelihoods
+        n_characters[number, : len(row.texts)] = [len(text) for text in row.texts]
+        n_bytes[number, : len(row.texts)] = [len(text.encode()) for text in row.texts]
+        by_index[number, list(row.by_index)] = True
+        by_text[number, list(row.by_text)] = True
+    problem = _problem(log_likelihood, n_characters)
+    if problem:
+        return Options(log_likelihood, n_characters, n_bytes, by_index, problem)
+    is_broken = (np.isnan(log_likelihood) & ~np.isnan(n_characters)).any(axis=-1, keepdims=True)
+    log_likelihood = np.where(is_broken, np.nan, np.minimum(log_likelihood, 0.0))
+    is_right = _right(log_likelihood, n_characters, (by_index, by_text), logged)
+    problem = _disagreement(log_likelihood, n_characters, is_right, logged)
+    return Options(log_likelihood, n_characters, n_bytes, is_right, problem)
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _log_likelihood(response: Any) -> float | None:
+    """Log-likelihood in one response, ``[[value, is_greedy], ...]`` with one pair a repeat; None when it is none."""
+    while isinstance(response, list) and response and isinstance(response[0], list):
+        response = response[0]
+    if not (isinstance(response, list) and len(response) == 2):
+        return None
+    value, greedy = response
+    if not (isinstance(greedy, bool) or greedy in {"True", "False"}):
+        return None
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return None
+
+
+def _are_unconditional(first: list[tuple[str, str]], second: list[tuple[str, str]]) -> bool:
+    """Whether the second half repeats the options without context, as `acc_mutual_info` needs them."""
+    same = [text for _, text in first] == [text for _, text in second]
+    return same and all(context == "" for context, _ in second) and any(context for context, _ in first)
+
+
+def _by_index(target: Any, n_options: int) -> tuple[int, ...]:
+    """Options that a target names by number: 2, "2", or "[0, 2]" where several are right."""
+    if isinstance(target, str):
+        try:
+            target = json.loads(target)
+        except ValueError:
+            return ()
+    numbers = target if isinstance(target, list) else [target]
+    is_index = all(type(number) is int and 0 <= number < n_options for number in numbers)
+    return tuple(dict.fromkeys(numbers)) if is_index else ()
+
+
+def _by_text(target: Any, texts: tuple[str, ...]) -> tuple[int, ...]:
+    """Return the option whose text the target is, the only one when it is the only one; none where all are alike."""
+    if len(texts) == 1:
+        return (0,)
+    if len(set(texts)) == 1:
+        return ()
+    wanted = str(target).strip()
+    return next(((index,) for index, text in enumerate(texts) if text.strip() == wanted), ())
+
+
+def _problem(log_likelihood: FloatArray, n_characters: FloatArray) -> str:
+    """Why log-likelihoods cannot be used; empty when they can."""
+    without = np.count_nonzero(np.isnan(n_characters).all(axis=-1)) if n_characters.shape[1] else len(n_characters)
+    if without:
+        return (
+            f"needs log-likelihoods of answer options, which {without} of {len(n_characters)} samples do not hold "
+            "(generated text, or a whole document)"
+        )
+    if (n_characters == 0.0).any():
+        return "needs the text of every option, and some are empty"
+    with np.errstate(invalid="ignore"):
+        n_high = np.count_nonzero(log_likelihood > LARGEST_LOG_LIKELIHOOD)
+    if n_high:
+        return f"needs log-likelihoods of at most 0, got {n_high} above, up to {np.nanmax(log_likelihood):g}"
+    return ""
+
+
+def _right(
+    log_likelihood: FloatArray, n_characters: FloatArray, named: tuple[BoolArray, BoolArray], logged: Logged
+) -> BoolArray:
+    """Flag of each right option, (n_rows, n_options)."""
+    by_index, by_text = named
+    index_first = np.where(by_index.any(axis=-1, keepdims=True), by_index, by_text)
+    text_first = np.where(by_text.any(axis=-1, keepdims=True), by_text, by_index)
+    n_wrong = [
+        np.count_nonzero(_differs(log_likelihood, n_characters, flags, logged)) for flags in (index_first, text_first)
+    ]
+    flags = text_first if n_wrong[1] < n_wrong[0] else index_first
+    return _from_accuracy(log_likelihood, flags, logged[0])
+
+
+def _from_accuracy(log_likelihood: FloatArray, is_right: BoolArray, accuracy: FloatArray) -> BoolArray:
+    """Fill in, where no option is known to be right, the chosen one if it was right, the other of two if it was not."""
+    unknown = np.count_nonzero(is_right, axis=-1) == 0
+    if not unknown.any():
+        return is_right
+    chosen = np.argmax(np.where(np.isnan(log_likelihood), -np.inf, log_likelihood), axis=-1)
+    is_chosen = np.arange(log_likelihood.shape[1]) == chosen[:, np.newaxis]
+    exists = ~np.isnan(log_likelihood)
+    is_pair = np.count_nonzero(exists, axis=-1) == 2
+    filled = np.equal(accuracy, 1.0)[:, np.newaxis] & is_chosen
+    filled |= (np.equal(accuracy, 0.0) & is_pair)[:, np.newaxis] & exists & ~is_chosen
+    result: BoolArray = np.where(unknown[:, np.newaxis], filled, is_right)
+    return result
+
+
+def _differs(log_likelihood: FloatArray, n_characters: FloatArray, is_right: BoolArray, logged: Logged) -> BoolArray:
+    """Flag of each row whose logged accuracy is not that of these right options, (n_rows,)."""
+    accuracy, normalised = logged
+    is_alone = np.count_nonzero(~np.isnan(n_characters), axis=-1) < 2
+    plain = choice_accuracy(log_likelihood, is_right)
+    scaled = choice_accuracy(log_likelihood, is_right, n_characters)
+    expected = np.where(np.isnan(accuracy), normalised, accuracy)
+    found = np.where(np.isnan(accuracy), scaled, plain)
+    result: BoolArray = ~is_alone & ~np.isnan(expected) & ~np.isnan(found) & (np.abs(expected - found) > 1e-9)
+    return result
+
+
+def _disagreement(log_likelihood: FloatArray, n_characters: FloatArray, is_right: BoolArray, logged: Logged) -> str:
+    """Say that the right options are not known, or not those of the logged accuracy; empty when all is well."""
+    unknown = np.flatnonzero(~is_right.any(axis=-1))
+    if unknown.size:
+        return (
+            f"needs the right option of every sample, which target does not tell for {unknown.size} of "
+            f"{len(is_right)}: lines {shown((unknown + 1).tolist())}"
+        )
+    wrong = np.flatnonzero(_differs(log_likelihood, n_characters, is_right, logged))
+    if wrong.size:
+        return (
+            f"needs the accuracy in the log to be that of the option target names, which differs for {wrong.size} of "
+            f"{len(is_right)} samples (the task scores its options otherwise): lines {shown((wrong + 1).tolist())}"
+        )
+    return ""
+
+
+def logged_accuracy(column: Sequence[Any] | None, n_rows: int) -> FloatArray:
+    """Return a logged accuracy as numbers, (n_rows,); NaN where it is none."""
+    values: Sequence[Any] = [None] * n_rows if column is None else column
+    return np.array([as_float(value) if type(value) in {int, float, bool} else math.nan for value in values])
+
 
 # What a sample tells besides its metrics; releases that do not list the metrics leave the rest to be them.
 NOT_METRICS = frozenset(
@@ -76,19 +320,7 @@ def read_samples(file: SampleFile, *, with_options: bool = False) -> Samples:
 def samples_of(file: SampleFile, blocks: Iterable[Sequence[Record]], *, with_options: bool = False) -> Samples:
     """Take the samples of one model on one task, wherever they come from.
 
-    Parameters
-    ----------
-    file : SampleFile
-        Says whose they are; its path is for messages only.
-    blocks : sequences of records
-        As the harness writes them into samples files.
-    with_options : bool
-        Keep the answer options, for scores made of their log-likelihoods.
-
-    Raises
-    ------
-    DataError
-        When it is cut, or holds something else than samples.
+    The path of `file` is for messages only. With `with_options` the answer options are kept, for scores made of them.
     """
     documents: list[Any] = []
     filters: list[Any] = []
@@ -117,7 +349,12 @@ def samples_of(file: SampleFile, blocks: Iterable[Sequence[Record]], *, with_opt
         raise DataError(f"{file.path}: the file is empty.")
     for column in values.values():
         column.extend([None] * (len(documents) - len(column)))
-    labels = _document_labels(file, documents)
+    foreign = sorted({type(document).__name__ for document in documents if type(document) is not int})
+    if foreign:
+        raise DataError(
+            f"{file.path}: doc_id must be a whole number, as lm_eval counts them, got {', '.join(foreign)}."
+        )
+    labels = Labels.of(pl.Series("document", [str(document) for document in documents], dtype=pl.String))
     return Samples(
         file,
         labels,
@@ -131,7 +368,6 @@ def samples_of(file: SampleFile, blocks: Iterable[Sequence[Record]], *, with_opt
 
 
 def _options(options: list[RowOptions], values: Mapping[str, list[Any]]) -> Options:
-    """Answer options of the rows, with the accuracies that were logged of them."""
     acc, acc_norm = (logged_accuracy(values.get(name), len(options)) for name in ("acc", "acc_norm"))
     return file_options(options, (acc, acc_norm))
 
@@ -145,21 +381,10 @@ def _n_generated(record: Record) -> int:
 
 
 def _metric_names(record: Record) -> list[str]:
-    """Names of the metrics of a sample."""
     listed = record.get("metrics")
     if isinstance(listed, list):
         return [name for name in listed if isinstance(name, str) and name in record and name not in ESTIMATES]
     return [name for name in record if name not in NOT_METRICS and name not in ESTIMATES]
-
-
-def _document_labels(file: SampleFile, documents: list[Any]) -> Labels:
-    """Documents by number."""
-    foreign = sorted({type(document).__name__ for document in documents if type(document) is not int})
-    if foreign:
-        raise DataError(
-            f"{file.path}: doc_id must be a whole number, as lm_eval counts them, got {', '.join(foreign)}."
-        )
-    return Labels.of(pl.Series("document", [str(document) for document in documents], dtype=pl.String))
 
 
 def _filter_labels(file: SampleFile, documents: Labels, filters: list[Any]) -> Labels:

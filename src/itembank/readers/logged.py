@@ -1,25 +1,25 @@
 """From the logs of an evaluation harness to rows: one metric a task, the same for all models, and items compared."""
 
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 import polars as pl
 
-from itembank.errors import DataWarning, first_few, remedy, shown, warn
+from itembank.errors import DataError, DataWarning, first_few, remedy, shown, warn
+from itembank.files.documents import digest_of
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.progress import ProgressCallback
-from itembank.readers.collecting import collect
+from itembank.readers.collecting import collect, own_files
 from itembank.readers.contents import Prompted, item_contents, item_prompts
-from itembank.readers.lm_eval_attempts import n_attempts, warn_of_uncounted
-from itembank.readers.lm_eval_coverage import model_table
-from itembank.readers.lm_eval_files import SampleFile
-from itembank.readers.lm_eval_remedies import choose, ways_out
-from itembank.readers.lm_eval_samples import Samples
-from itembank.readers.reading_specs import ReadingSpec
-from itembank.readers.refusals import RefusedError, say_left_out
+from itembank.readers.lm_eval_choice import choose, ways_out
+from itembank.readers.lm_eval_files import SampleFile, oldest_first, renamed
+from itembank.readers.lm_eval_samples import NO_FILTER, Samples, metric_of
+from itembank.readers.reading_specs import COST_COLUMNS, ReadingSpec
+from itembank.readers.refusals import RefusedError, refuse, say_left_out, wanted
 from itembank.readers.rows import ResponseRows
 from itembank.responses.labels import Labels, first_in_group, join_labels
 from itembank.responses.prompts import NO_HASH
@@ -68,11 +68,6 @@ def logged_rows(logs: Logs, spec: ReadingSpec) -> ResponseRows:
     The scenario is the task (or its group), the item ``task/document``. Of each task one metric and one filter are
     taken, the same for all models: those of `spec`, else the only one that can be a response, else ``acc`` or
     ``exact_match`` and ``none`` or ``strict-match``, with a `DataWarning`.
-
-    Raises
-    ------
-    DataError
-        When nothing could be read; a metric or filter is unknown, or cannot be a response; items changed between runs.
     """
     problems = list(logs.problems)
     by_task: dict[str, list[Samples]] = {}
@@ -90,7 +85,12 @@ def logged_rows(logs: Logs, spec: ReadingSpec) -> ResponseRows:
     if spec.skip_unusable and not spec.ignore_content:
         samples, changed = _without_changed(samples, choices)
         problems.extend(changed)
-    _say(notes, logs.lonely)
+    if notes:
+        how = remedy("metric=..., filter_name=...", "--metric, --filter")
+        warn(f"taken by default: {first_few(notes)}. Choose with {how}.", DataWarning)
+    if logs.lonely:
+        names = [path.name for path in logs.lonely]
+        warn(f"{len(names)} runs have no samples and are left out: {shown(names)}.", DataWarning)
     _say_failed(samples)
     if logs.compare is not None:
         logs.compare(samples, choices)
@@ -116,8 +116,9 @@ def _rows(
     has_lists = any(part.lengths is not None for part in picked)
     lengths = [np.ones(part.values.size, np.int64) if part.lengths is None else part.lengths for part in picked]
     units = dict.fromkeys(unit for one in samples for unit in one.costs)
+    first = samples[0].file.path
     return ResponseRows(
-        _source(samples, kind),
+        str(first) if len(samples) == 1 else f"{len(samples)} {kind.files} ({first.name}, ...)",
         models,
         items,
         np.concatenate([part.values for part in picked]) / spec.max_response,
@@ -130,7 +131,6 @@ def _rows(
 
 
 def _prompted(samples: Sequence[Samples], picked: Sequence["_Picked"], items: Labels) -> list[Prompted]:
-    """Say how each run was asked."""
     runs = [one.file for one in samples]
     ends = np.cumsum([part.values.size for part in picked])[:-1]
     return [
@@ -201,12 +201,6 @@ class _Picked:
         return self.costs.get(unit, np.full(self.values.size, np.nan))
 
 
-def _source(samples: Sequence[Samples], kind: LogKind) -> str:
-    """Say where the rows come from."""
-    first = samples[0].file.path
-    return str(first) if len(samples) == 1 else f"{len(samples)} {kind.files} ({first.name}, ...)"
-
-
 def _without_changed(
     samples: Sequence[Samples], choices: dict[str, tuple[str, str]]
 ) -> tuple[list[Samples], list[str]]:
@@ -231,7 +225,6 @@ def _item_table(
     groups: dict[str, str],
     kind: LogKind,
 ) -> pl.DataFrame:
-    """Return what is known of each item."""
     table = pl.DataFrame({"item_id": items.names, "task": tasks, "content_hash": content})
     documents = pl.col("item_id").str.slice(pl.col("task").str.len_chars() + 1)
     numbers = [documents.cast(pl.Int64, strict=False).alias("doc_id")] if kind.has_document_numbers else []
@@ -249,16 +242,6 @@ def _item_table(
     )
 
 
-def _say(notes: Sequence[str], lonely: Sequence[Path]) -> None:
-    """Warn of choices made by default, and of runs without samples."""
-    if notes:
-        how = remedy("metric=..., filter_name=...", "--metric, --filter")
-        warn(f"taken by default: {first_few(notes)}. Choose with {how}.", DataWarning)
-    if lonely:
-        names = [path.name for path in lonely]
-        warn(f"{len(names)} runs have no samples and are left out: {shown(names)}.", DataWarning)
-
-
 def _say_failed(samples: Iterable[Samples]) -> None:
     """Say how many answers failed: they are missing, and not wrong."""
     failed: dict[str, int] = {}
@@ -269,3 +252,157 @@ def _say_failed(samples: Iterable[Samples]) -> None:
         names = [f"{n} of {model!r}" for model, n in failed.items()]
         message = f"{sum(failed.values())} answers ended in an error and are missing, not wrong: {first_few(names)}."
         warn(message, DataWarning)
+
+
+PASS_RATES = ("pass@1", "pass_at_1", "pass1")
+"""Metrics that are the share of right ones among all texts that were generated for an item."""
+WHOLE = 1e-6
+
+
+def n_attempts(samples: Samples, metric: str) -> IntArray | None:
+    """Count the attempts behind each value of a metric, (n_rows,); None when every value is of one attempt.
+
+    They are told by a metric that is a list, one number an attempt, and by a pass rate beside the texts it was taken
+    of. Of other metrics the harness scores one text, whatever was generated: the first, or the majority's.
+    """
+    found = samples.metrics[metric]
+    if found.lengths is not None:
+        return found.lengths
+    if metric not in PASS_RATES or samples.n_generated.max(initial=0) <= 1:
+        return None
+    right = np.where(np.isnan(found.values), 0.0, found.values) * samples.n_generated
+    is_count = np.abs(right - np.rint(right)) <= WHOLE
+    return np.maximum(samples.n_generated, 1) if is_count.all() else None
+
+
+def warn_of_uncounted(samples: Sequence[Samples], choices: Mapping[str, tuple[str, str]]) -> None:
+    """Warn of tasks that generated several texts an item where the chosen metric scores one of them."""
+    hidden: dict[str, str] = {}
+    for one in samples:
+        metric, filter_name = choices[one.file.task]
+        most = int(one.n_generated.max(initial=0))
+        if most > 1 and n_attempts(one, metric) is None:
+            hidden[one.file.task] = f"{one.file.task!r} ({most} texts, {metric!r} after the filter {filter_name!r})"
+    if hidden:
+        message = (
+            f"{len(hidden)} tasks generated several texts an item, of which the log scores one: "
+            f"{first_few(list(hidden.values()))}. One trial is counted; to have all, log a metric of every text, or "
+            "run the task with several seeds and read them as a table."
+        )
+        warn(message, DataWarning)
+
+
+def model_table(samples: Sequence[Samples], models: Labels, items: Labels, tasks: pl.Series) -> pl.DataFrame:
+    """Return one row a model: what its latest run tells, and on how many of the items of its tasks it was run.
+
+    `n_items_full` and `is_partial` are null where nobody tells.
+    """
+    task_of = pl.DataFrame({"item": np.arange(items.n_names), "task": tasks})
+    pairs = pl.DataFrame({"model": models.index, "item": items.index}).unique().join(task_of, on="item")
+    n_run = {(models.names[model], task): n for model, task, n in pairs.group_by("model", "task").len().iter_rows()}
+    about: dict[str, dict[str, Any]] = {}
+    sizes: dict[tuple[str, str], int] = {}
+    limited: dict[tuple[str, str], bool | None] = {}
+    for file in (one.file for one in samples):  # in order of date: later runs overwrite
+        about.setdefault(file.model_id, {}).update(file.run.about)
+        size = file.run.n_items.get(file.task)
+        if size is not None:
+            sizes[file.model_id, file.task] = max(size, sizes.get((file.model_id, file.task), 0))
+        limited[file.model_id, file.task] = file.run.is_limited
+    rows = []
+    for name, told in about.items():
+        own = [pair for pair in limited if pair[0] == name]
+        full = [sizes[pair] for pair in own if pair in sizes]
+        partial = [n_run.get(pair, 0) < sizes[pair] if pair in sizes else limited[pair] for pair in own]
+        rows.append(
+            {
+                "model_id": name,
+                **told,
+                "n_items_run": sum(n_run.get(pair, 0) for pair in own),
+                "n_items_full": sum(full) if len(full) == len(own) else None,
+                "is_partial": any(partial) if any(partial) or None not in partial else None,
+            }
+        )
+    return pl.DataFrame(rows, infer_schema_length=None)
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedAnswer:
+    """One answer of a model to an item."""
+
+    document: str  # Id of the item in its task
+    metrics: Mapping[str, Any]  # What the log says of the answer; of no use where it failed
+    content: str | None = None  # Digest of the question and what is right
+    attempt: str = "0"  # Which attempt at the item it is
+    costs: Mapping[str, Any] = field(default_factory=dict)
+    has_failed: bool = False  # Whether there is no answer because of an error
+
+
+def samples_of(file: SampleFile, answers: Sequence[LoggedAnswer]) -> Samples:
+    """Put the answers of one file together."""
+    if not answers:
+        raise DataError(f"{file.path}: there must be at least one answer, got none.")
+    names = dict.fromkeys(name for one in answers if not one.has_failed for name in one.metrics)
+    documents = Labels.of(pl.Series("name", [one.document for one in answers], dtype=pl.String))
+    attempts = Labels.of(pl.Series("name", [one.attempt for one in answers], dtype=pl.String))
+    units = [unit for unit in COST_COLUMNS if any(unit in one.costs for one in answers)]
+    return Samples(
+        file,
+        documents,
+        Labels(pl.Series("name", [NO_FILTER]), np.zeros(len(answers), dtype=np.int64)),
+        Labels.of(pl.Series("name", [one.content for one in answers], dtype=pl.String)),
+        {name: metric_of([None if one.has_failed else one.metrics.get(name) for one in answers]) for name in names},
+        np.zeros(len(answers), dtype=np.int64),
+        costs={unit: _amounts([one.costs.get(unit) for one in answers]) for unit in units},
+        attempts=attempts if documents.n_names < len(answers) else None,
+        n_failed=sum(one.has_failed for one in answers),
+    )
+
+
+def _amounts(values: Sequence[Any]) -> FloatArray:
+    """Amounts as numbers, (n_rows,); NaN where there is none, or none that can be a cost."""
+    is_amount = [isinstance(one, int | float) and not isinstance(one, bool) and 0 <= one < 2**63 for one in values]
+    return np.array([one if good else np.nan for one, good in zip(values, is_amount, strict=True)], dtype=np.float64)
+
+
+def content_digest(*parts: Any) -> str:
+    """Digest of whatever tells the content of an item."""
+    return digest_of(json.dumps(parts, sort_keys=True, ensure_ascii=True, default=str).encode())
+
+
+@dataclass(frozen=True, slots=True)
+class Harness:
+    """How the results of one program are read, a file at a time."""
+
+    source: str  # Its name in `SOURCES`
+    kind: LogKind
+    hint: str  # Where its files are, for a folder without any
+    tell: Callable[[Path, ReadingSpec], SampleFile]  # Task and model of a file, by its name and place
+    read: Callable[[SampleFile], Samples]  # The answers of a file
+
+
+def harness_rows(
+    harness: Harness, paths: Sequence[Path], spec: ReadingSpec, progress: ProgressCallback
+) -> ResponseRows:
+    """Read the files of one program among these files and below these folders."""
+    found, problems = [], []
+    for path in own_files(paths, harness.source, spec, harness.hint):
+        try:
+            found.append(renamed(harness.tell(path, spec), spec.task_names))
+        except DataError as error:
+            problems.append(str(error))
+    files = oldest_first(wanted(found, spec))
+    if not files:
+        refuse(problems)
+    samples, unread = read_each_log(files, harness.read, progress)
+    return logged_rows(Logs(harness.kind, samples, [*problems, *unread]), spec)
+
+
+def mapping(value: Any) -> dict[str, Any]:
+    """Return an object of JSON, an empty one where there is something else."""
+    return value if isinstance(value, dict) else {}
+
+
+def listed(value: Any) -> list[Any]:
+    """Return a list of JSON, an empty one where there is something else."""
+    return value if isinstance(value, list) else []

@@ -1,20 +1,171 @@
 """Long tables: one row a response."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
 
 import numpy as np
 import polars as pl
 
 from itembank.errors import N_SHOWN, DataError, DataWarning, first_few, remedy, shown, warn
-from itembank.numerics.arrays import FloatArray, IntArray
-from itembank.readers.checks import row_problems
-from itembank.readers.columns import examples, id_labels, numbers, optional_labels
-from itembank.readers.counts import RowIds, settle_counts
+from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+from itembank.readers.columns import (
+    NameCodes,
+    ResponseNumbers,
+    examples,
+    id_labels,
+    numbers,
+    optional_labels,
+    response_numbers,
+)
 from itembank.readers.reading_specs import COST_COLUMNS, LONG_COLUMNS, ReadingSpec
-from itembank.readers.rows import ResponseRows
-from itembank.readers.truth_words import ResponseNumbers, response_numbers
+from itembank.readers.rows import ResponseRows, rename_model, row_problems
 from itembank.responses.labels import Labels, first_in_group
 from itembank.responses.opening import Table
+
+AGREEMENT = 0.005
+"""How far a response may stand from n_correct / n_trials: responses are often written with two decimals."""
+LARGEST_COUNT = 2.0**53
+
+
+@dataclass(frozen=True, slots=True)
+class RowIds:
+    """Source, and model and item of each row, for messages."""
+
+    source: str
+    models: Labels
+    items: Labels
+
+    def pairs(self, rows: IntArray) -> list[str]:
+        """Name the first few of these rows."""
+        first = rows[:N_SHOWN]
+        names = zip(self.models.at(first), self.items.at(first), strict=True)
+        return [f"{model!r} item {item!r}" for model, item in names]
+
+
+def settle_counts(
+    values: Mapping[str, FloatArray | None], spec: ReadingSpec, ids: RowIds, problems: list[str]
+) -> tuple[FloatArray, IntArray | None]:
+    """Find responses and trials of the rows, and say what cannot be.
+
+    Parameters
+    ----------
+    values : mapping with `response`, `n_trials`, `n_correct`, each (n_rows,) or None
+        NaN where missing.
+    spec : ReadingSpec
+        `n_correct` counts only where the response column is the usual one.
+    ids : RowIds
+    problems : list of str
+        What is wrong is added to it.
+
+    Returns
+    -------
+    response : (n_rows,)
+        n_correct / n_trials where both are known, else as given, divided by the maximum; NaN where missing.
+    n_trials : (n_rows,) or None
+        1 for a response of unknown trials, 0 where the response is missing; None when no trials are known.
+    """
+    given, trials = values["response"], values["n_trials"]
+    correct = values["n_correct"] if spec.response_column == "response" else None
+    response: FloatArray = np.full(ids.models.index.shape, np.nan) if given is None else given / spec.max_response
+    if trials is None and correct is None:
+        return response, None
+    trials = np.full(response.shape, np.nan) if trials is None else trials
+    if correct is not None:
+        _check_correct(correct, trials, ids, problems)
+        response = _from_counts(response, correct, trials, ids, problems)
+    _check_trials(response, correct, trials, ids, problems)
+    if np.isnan(trials).all():
+        return response, None
+    shares = np.flatnonzero(np.isnan(trials) & (response > 0.0) & (response < 1.0))
+    if shares.size:
+        warn(
+            f"{ids.source}: {shares.size} responses between 0 and 1 have no n_trials, though others have, and count as "
+            f"one trial each: {first_few(ids.pairs(shares), shares.size)}. Give theirs, or read them apart.",
+            DataWarning,
+        )
+    is_known = ~np.isnan(trials) & (trials >= 1.0) & (trials < LARGEST_COUNT)
+    counted = np.where(is_known, trials, 1.0).astype(np.int64)
+    return response, np.where(np.isnan(response), 0, counted)
+
+
+def _check_trials(
+    response: FloatArray,
+    correct: FloatArray | None,
+    trials: FloatArray,
+    ids: RowIds,
+    problems: list[str],
+) -> None:
+    """Refuse trials that are no counts; rows of zero trials that say nothing else are missing, with a note."""
+    with np.errstate(invalid="ignore"):
+        is_zero = trials == 0.0
+        bad = ~np.isnan(trials) & ~((trials >= 0.0) & (trials == np.floor(trials)) & (trials < LARGEST_COUNT))
+    has_successes = np.zeros_like(is_zero) if correct is None else correct > 0.0  # told by another check
+    bad |= is_zero & ~np.isnan(response) & ~has_successes
+    _add(
+        problems,
+        bad,
+        ids,
+        lambda row: f"{trials[row]:g}",
+        "n_trials must be a whole number of at least 1 where there is a response",
+    )
+    empty = np.flatnonzero(is_zero & np.isnan(response) & ~has_successes)
+    if empty.size:
+        names = first_few(ids.pairs(empty), empty.size)
+        warn(f"{ids.source}: {empty.size} rows have zero trials and count as missing: {names}.", DataWarning)
+
+
+def _check_correct(correct: FloatArray, trials: FloatArray, ids: RowIds, problems: list[str]) -> None:
+    """Refuse successes without trials, or that are not whole numbers from 0 to the trials."""
+    has_correct = ~np.isnan(correct)
+    _add(
+        problems,
+        has_correct & np.isnan(trials),
+        ids,
+        lambda row: f"{correct[row]:g} of unknown",
+        "n_correct must come with n_trials",
+    )
+    with np.errstate(invalid="ignore"):
+        bad = has_correct & (trials >= 0.0) & ((correct < 0.0) | (correct > trials) | (correct != np.floor(correct)))
+    _add(
+        problems,
+        bad,
+        ids,
+        lambda row: f"{correct[row]:g} of {trials[row]:g}",
+        "n_correct must be a whole number from 0 to n_trials",
+    )
+
+
+def _from_counts(
+    response: FloatArray, correct: FloatArray, trials: FloatArray, ids: RowIds, problems: list[str]
+) -> FloatArray:
+    """Responses as n_correct / n_trials where both are known; they must not contradict one that is given."""
+    with np.errstate(invalid="ignore"):
+        has_counts = ~np.isnan(correct) & (trials >= 1.0) & (correct >= 0.0) & (correct <= trials)
+        ratio = np.divide(correct, trials, out=np.full(correct.shape, np.nan), where=has_counts)
+        unequal = has_counts & (np.abs(response - ratio) > AGREEMENT)
+    _add(
+        problems,
+        unequal,
+        ids,
+        lambda row: f"{correct[row]:g} of {trials[row]:g}, response {response[row]:g}",
+        "response must be n_correct / n_trials where all three are given",
+    )
+    result: FloatArray = np.where(has_counts, ratio, response)
+    return result
+
+
+def _add(problems: list[str], mask: BoolArray, ids: RowIds, text: Callable[[int], str], what: str) -> None:
+    """Add a problem that names the first few rows of the mask."""
+    rows = np.flatnonzero(mask)
+    if rows.size:
+        first = rows[:N_SHOWN]
+        where = [f"{pair} ({text(row)})" for pair, row in zip(ids.pairs(first), first.tolist(), strict=True)]
+        problems.append(f"{what}, got {rows.size} rows with something else: {first_few(where, rows.size)}.")
+
+
+Known: TypeAlias = Mapping[str, NameCodes]
+"""Models ('model_id') and items of the parts of tables that were read before."""
 
 
 def wanted_columns(columns: Sequence[str], spec: ReadingSpec) -> list[str]:
@@ -46,21 +197,21 @@ def check_columns(source: str, columns: Sequence[str], spec: ReadingSpec) -> Non
 
 def text_columns(spec: ReadingSpec) -> list[str]:
     """Columns that hold names, as the file calls them."""
-    return [spec.column(name) for name in ("model_id", "item_id", "scenario", "subscenario", "seed", "epoch")]
+    return [spec.column(name) for name in NAMES]
 
 
-def rows_of_long(table: Table, spec: ReadingSpec) -> ResponseRows:
-    """Make rows of a long table.
-
-    Raises
-    ------
-    DataError
-        With every problem of the table: ids, numbers, ranges, items in two scenarios.
-    """
+def rows_of_long(table: Table, spec: ReadingSpec, known: Known | None = None) -> ResponseRows:
+    """Make rows of a long table, or of a part of one; `DataError` names every problem."""
     check_columns(table.source, table.frame.columns, spec)
     problems: list[str] = []
-    models = _model_labels(table, spec, problems)
-    items = id_labels(table, spec.column("item_id"), problems, name="item_id")
+    of_parts = known or {}
+    column = spec.column("model_id")
+    if column in table.frame.columns:
+        models = id_labels(table, column, problems, name="model_id", known=of_parts.get("model_id"))
+    else:
+        name = pl.Series("name", [spec.model_id], dtype=pl.String)
+        models = Labels(name, np.zeros(table.frame.height, dtype=np.int64))
+    items = id_labels(table, spec.column("item_id"), problems, name="item_id", known=of_parts.get("item_id"))
     if models is None or items is None:
         raise DataError(f"{table.source}: " + " ".join(problems))
     ids = RowIds(table.source, models, items)
@@ -73,10 +224,10 @@ def rows_of_long(table: Table, spec: ReadingSpec) -> ResponseRows:
     problems.extend(row_problems(rows, max_response=spec.max_response))
     if problems:
         raise DataError(f"{table.source}: " + " ".join(problems))
-    given = values["n_trials"]
-    is_told = np.zeros(response.shape, dtype=bool) if given is None else given == 0.0  # zero trials
-    n_missing = int(np.count_nonzero(np.isnan(response) & ~is_told))
-    tell_of_missing(table.source, n_missing, rows.n_rows)
+    if known is None:  # of parts it is told when all are read
+        given = values["n_trials"]
+        is_told = np.zeros(response.shape, dtype=bool) if given is None else given == 0.0  # zero trials
+        tell_of_missing(table.source, int(np.count_nonzero(np.isnan(response) & ~is_told)), rows.n_rows)
     return rows
 
 
@@ -98,15 +249,6 @@ def _attempts(table: Table, spec: ReadingSpec) -> Labels | None:
 _NUMBER_COLUMNS = ("response", "n_trials", "n_correct", *COST_COLUMNS)
 
 
-def _model_labels(table: Table, spec: ReadingSpec, problems: list[str]) -> Labels | None:
-    """Return the models of the rows; the one the spec names where no column does."""
-    column = spec.column("model_id")
-    if column in table.frame.columns:
-        return id_labels(table, column, problems, name="model_id")
-    name = pl.Series("name", [spec.model_id], dtype=pl.String)
-    return Labels(name, np.zeros(table.frame.height, dtype=np.int64))
-
-
 def _numbers(table: Table, spec: ReadingSpec, name: str, ids: RowIds, problems: list[str]) -> FloatArray | None:
     """Return one column as numbers, None when absent."""
     column = spec.column(name)
@@ -117,7 +259,7 @@ def _numbers(table: Table, spec: ReadingSpec, name: str, ids: RowIds, problems: 
     found = response_numbers(chosen, spec, table.source) if is_response else ResponseNumbers(*numbers(chosen))
     if found.bad:
         rows = found.bad[column].arg_true().to_numpy().astype(np.int64)
-        named = zip(ids.pairs(rows), examples(table.frame[column], rows), strict=True)
+        named = zip(ids.pairs(rows), examples(table.frame[column].gather(rows)), strict=True)
         where = first_few([f"{pair} = {value!r}" for pair, value in named], rows.size)
         problems.append(f"{column} must be a number, got {rows.size} values that are none: {where}.{found.advice}")
     return found.values[:, 0]
@@ -141,7 +283,6 @@ def _item_table(table: Table, spec: ReadingSpec, items: Labels, problems: list[s
 
 
 def _two_scenarios(name: str, items: Labels, labels: Labels, first: IntArray, differing: IntArray) -> str:
-    """Say which items have two."""
     index, rows = np.unique(items.index[differing], return_index=True)
     order = np.argsort(rows)
     shown_items = index[order[:N_SHOWN]]
@@ -172,3 +313,52 @@ def _prefixed(items: Labels, scenario: Labels | None, spec: ReadingSpec) -> Labe
         for code in unique[order].tolist()
     ]
     return Labels(pl.Series("name", names, dtype=pl.String), place[index], "text")
+
+
+NAMES = ("model_id", "item_id", "scenario", "subscenario", "seed", "epoch")
+"""Columns of a long table that are text whatever they hold."""
+
+
+def rows_of_records(
+    source: str,
+    records: Sequence[Mapping[str, Any]],
+    spec: ReadingSpec,
+    *,
+    models: Sequence[Mapping[str, Any]] = (),
+    about_items: Sequence[str] = (),
+) -> ResponseRows:
+    """Make rows of records whose keys are columns of a long table, all the same; a value of None is missing.
+
+    The choices of `spec` for tables have no say: the reader has made responses of [0, 1] already. The keys
+    `about_items` tell of items, and the records `models` of models.
+    """
+    spec = replace(spec, columns={}, response_column="response", true_value=None, max_response=1.0)
+    columns = []
+    keys = [*records[0]] if records else ["model_id", "item_id", "response"]
+    for name in (name for name in LONG_COLUMNS if name in keys):
+        values = [one[name] for one in records]
+        if name in NAMES:
+            text = [None if value is None else str(value) for value in values]
+            columns.append(pl.Series(name, text, dtype=pl.String))
+        else:
+            columns.append(pl.Series(name, values, dtype=pl.Float64))
+    rows = rows_of_long(Table(source, pl.DataFrame(columns)), spec)
+    items = [{name: one[name] for name in ("item_id", *about_items)} for one in records] if about_items else []
+    rows = replace(
+        rows,
+        model_table=_with_known(rows.models.names.to_frame("model_id"), models),
+        item_table=_with_known(rows.item_table, items),
+    )
+    return rows if spec.model_id is None else rename_model(rows, spec.model_id)
+
+
+def _with_known(table: pl.DataFrame, records: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
+    """Add what records tell to a table whose first column is the id; the first record of an id counts."""
+    if not records:
+        return table
+    key = table.columns[0]
+    known = pl.DataFrame(list(records), infer_schema_length=None, strict=False).unique(
+        key, keep="first", maintain_order=True
+    )
+    new = [name for name in known.columns if name == key or name not in table.columns]
+    return table.join(known.select(new), on=key, how="left", maintain_order="left")

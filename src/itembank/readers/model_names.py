@@ -73,7 +73,9 @@ def likeness(one: ModelName, other: ModelName) -> Likeness:
     The score is the share of their words, numbers and sizes that both have, a tenth less where one alone has a date,
     and a twentieth less where precision or files differ. Names with other sizes, or other dates, are two models.
     """
-    if (one.sizes and other.sizes and one.sizes != other.sizes) or not _may_be_one_date(one.date, other.date):
+    if (one.sizes and other.sizes and one.sizes != other.sizes) or not all(
+        mine == theirs or not (mine and theirs) for mine, theirs in zip(one.date, other.date, strict=True)
+    ):
         return Likeness(0.0, "size" if one.sizes != other.sizes else "date")
     mine, theirs = one.words | one.sizes, other.words | other.sizes
     score = len(mine & theirs) / max(len(mine | theirs), 1)
@@ -93,8 +95,3 @@ def _date(found: re.Match[str]) -> tuple[str, str, str]:
     if short_year:
         return f"20{short_year}", short_month, ""
     return year, month or own_month, day or own_day
-
-
-def _may_be_one_date(one: tuple[str, str, str], other: tuple[str, str, str]) -> bool:
-    """Whether the parts that both dates have are the same."""
-    return all(mine == theirs or not (mine and theirs) for mine, theirs in zip(one, other, strict=True))

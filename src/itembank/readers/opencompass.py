@@ -9,10 +9,10 @@ from itembank.progress import ProgressCallback, silent
 from itembank.readers.json_files import Record, first_record
 from itembank.readers.lm_eval_files import Run, SampleFile
 from itembank.readers.lm_eval_samples import Samples
-from itembank.readers.logged import LogKind
-from itembank.readers.logged_answers import (
+from itembank.readers.logged import (
     Harness,
     LoggedAnswer,
+    LogKind,
     content_digest,
     harness_rows,
     mapping,
@@ -36,13 +36,7 @@ def is_opencompass(record: Record) -> bool:
 
 
 def opencompass_rows(paths: Sequence[Path], spec: ReadingSpec, *, progress: ProgressCallback = silent) -> ResponseRows:
-    """Read the ``results`` of output folders, or files of them.
-
-    Raises
-    ------
-    DataError
-        As `logged_rows`; when there are predictions, or averages only.
-    """
+    """Read the ``results`` of output folders, or files of them."""
     return harness_rows(Harness("opencompass", KIND, HINT, _file, _samples), paths, spec, progress)
 
 
@@ -57,7 +51,6 @@ def _samples(file: SampleFile) -> Samples:
 
 
 def _answers(path: Path) -> Iterator[LoggedAnswer]:
-    """Answers of one file."""
     record = first_record(path)
     if _is_prediction(record):
         if path.absolute().parent.parent.name == "results":
@@ -80,14 +73,9 @@ def _answers(path: Path) -> Iterator[LoggedAnswer]:
 
 def _metrics(entry: Record) -> dict[str, Any]:
     """Whether an entry is right; where it does not say, whatever numbers it holds."""
-    values = {key: _alone(value) for key, value in entry.items()}
+    values = {key: (value[0] if isinstance(value, list) and len(value) == 1 else value) for key, value in entry.items()}
     numbers = {key: value for key, value in values.items() if isinstance(value, bool | int | float)}
     return {"correct": numbers["correct"]} if "correct" in numbers else numbers
-
-
-def _alone(value: Any) -> Any:
-    """Return the only one of a list."""
-    return value[0] if isinstance(value, list) and len(value) == 1 else value
 
 
 def _is_numbered(details: Any) -> bool:

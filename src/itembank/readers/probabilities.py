@@ -34,17 +34,8 @@ class ClippedProbabilities:
 def clip_probabilities(responses: FloatArray, epsilon: float = EPSILON) -> ClippedProbabilities:
     """Clip probabilities to [epsilon, 1 - epsilon] and count what was clipped.
 
-    Parameters
-    ----------
-    responses : array of any shape
-        Probabilities; NaN where missing.
-    epsilon : float
-        Above 0 and below 0.5.
-
-    Raises
-    ------
-    ParameterError
-        When `epsilon` lies elsewhere, or is lost in the precision of the array (float32 near 1: below 6e-8).
+    NaN stays. `ParameterError` when `epsilon` is not between 0 and 0.5, or is lost in the precision of the array
+    (float32 near 1: below 6e-8).
     """
     one = responses.dtype.type(1.0)
     low, high = responses.dtype.type(epsilon), one - responses.dtype.type(epsilon)

@@ -30,7 +30,6 @@ def _file_rows(path: Path, spec: ReadingSpec) -> ResponseRows:
 
 
 def _long(path: Path, records: list[Record]) -> list[Record]:
-    """Make a row of each response."""
     if not all(map(is_py_irt, records)):
         raise DataError(f'{path}: every object must have "subject_id" and an object "responses", got one without.')
     return [

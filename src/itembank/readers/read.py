@@ -8,24 +8,20 @@ from typing import Any, cast
 
 import polars as pl
 
-from itembank.errors import DataError, did_you_mean, shown
+from itembank.errors import DataError, ParameterError, did_you_mean, missing_package, shown
 from itembank.files.memory import allowing
 from itembank.progress import ProgressCallback, silent
-from itembank.readers.coded import coded_responses, may_be_coded
-from itembank.readers.collecting import UNUSABLE, read_each
-from itembank.readers.detection import Found, find_sources
-from itembank.readers.known import check_kinds, read_known
-from itembank.readers.lm_eval_coverage import warn_of_partial_runs
-from itembank.readers.matrix import to_matrix
-from itembank.readers.reading_specs import Format, ReadingSpec
-from itembank.readers.refusals import NoTaskLeftError, combined, problems_of, say_left_out
-from itembank.readers.response_rows import response_file_rows
+from itembank.readers.coded import coded_responses, may_be_coded, response_file_rows
+from itembank.readers.collecting import UNUSABLE, Found, find_sources, read_each
+from itembank.readers.matrix import check_kinds, known_table, read_known, to_matrix, warn_of_partial_runs
+from itembank.readers.reading_specs import LONG_COLUMNS, Format, ReadingSpec
+from itembank.readers.refusals import NoTaskLeftError, combined, only_wanted, problems_of, say_left_out
 from itembank.readers.rows import ResponseRows, join_rows, rename_model, rename_models
 from itembank.readers.sources import SOURCES, function
-from itembank.readers.table import table_rows
-from itembank.readers.wanted import only_wanted
+from itembank.readers.table import rows_of_table, table_rows
 from itembank.responses.coded_responses import CodedResponses, are_many
 from itembank.responses.labels import Labels
+from itembank.responses.opening import Table
 from itembank.responses.responses import ResponseMatrix
 
 Paths = str | Path | Sequence[str | Path]
@@ -71,7 +67,13 @@ def read_responses(
     >>> responses = read_responses("results.csv", items="items.csv")  # doctest: +SKIP
     >>> responses = read_responses(["runs/model-a", "runs/model-b"], metric="acc_norm")  # doctest: +SKIP
     """
-    spec = _with_shorthand(spec or ReadingSpec(), response_column, metric, filter_name, scenario)
+    given: dict[str, Any] = {
+        "response_column": response_column,
+        "metric": _several(metric),
+        "filter_name": _several(filter_name),
+        "scenario": scenario,
+    }
+    spec = replace(spec or ReadingSpec(), **{name: value for name, value in given.items() if value is not None})
     matrix = read_matrix(paths_of(paths), spec, models=models, items=items, progress=progress)
     warn_of_partial_runs(matrix.models)
     return matrix
@@ -88,10 +90,10 @@ def read_matrix(
     """Read sources into one matrix, whether or not their models were run on all items; see `read_responses`."""
     with allowing(spec.max_memory):
         found = find_sources(paths, spec)
-    coded = _read_coded(found, spec, models, items, progress)
-    if coded is not None:
-        return coded if coded.is_binary and are_many(coded.n_models, coded.n_items) else coded.to_matrix()
-    return _read_whole(found, spec, models=models, items=items, progress=progress)
+    read = read_coded(found, spec, models=models, items=items, progress=progress)
+    if not isinstance(read, CodedResponses) or (read.is_binary and are_many(read.n_models, read.n_items)):
+        return read
+    return read.to_matrix()
 
 
 def read_coded(
@@ -103,41 +105,16 @@ def read_coded(
     progress: ProgressCallback = silent,
     told: Callable[[ResponseRows], None] | None = None,
 ) -> ResponseMatrix:
-    """Read what `find_sources` found as `read_matrix` does; long tables, and a response file, in a byte or so a cell.
+    """Read what `find_sources` found as `read_matrix` does; tables, and a response file, in a byte or so a cell.
 
     `told` is given the rows of each format before they are joined, where they are read whole.
     """
-    coded = _read_coded(found, spec, models, items, progress)
-    if coded is not None:
-        return coded
-    return _read_whole(found, spec, models=models, items=items, progress=progress, told=told)
-
-
-def _read_coded(
-    found: Found,
-    spec: ReadingSpec,
-    models: str | Path | None,
-    items: str | Path | None,
-    progress: ProgressCallback,
-) -> CodedResponses | None:
-    """Read long tables, or a response file, in little memory; None where they must be read whole."""
-    if not may_be_coded(found, spec):
-        return None
-    with allowing(spec.max_memory):
-        known = _known_tables(models, items)
-        return coded_responses(found, spec, lambda rows: _fitting(known, rows), progress)
-
-
-def _read_whole(
-    found: Found,
-    spec: ReadingSpec,
-    *,
-    models: str | Path | None,
-    items: str | Path | None,
-    progress: ProgressCallback,
-    told: Callable[[ResponseRows], None] | None = None,
-) -> ResponseMatrix:
-    """Read the rows of all sources, and make a matrix of them."""
+    if may_be_coded(found, spec):
+        with allowing(spec.max_memory):
+            known = _known_tables(models, items)
+            coded = coded_responses(found, spec, lambda rows: _fitting(known, rows), progress)
+        if coded is not None:
+            return coded
 
     def read(item_ids: Sequence[str] | None) -> list[ResponseRows]:
         parts = read_rows(found, spec, item_ids=item_ids, progress=progress)
@@ -153,8 +130,8 @@ def matrix_of_rows(
     read: Callable[[Sequence[str] | None], Sequence[ResponseRows]],
     spec: ReadingSpec,
     *,
-    models: str | Path | None = None,
-    items: str | Path | None = None,
+    models: Any = None,
+    items: Any = None,
 ) -> ResponseMatrix:
     """Join the rows that `read` returns, and what tables tell of models and items, into one matrix.
 
@@ -168,9 +145,10 @@ def matrix_of_rows(
         return to_matrix(rows, spec, models=of_models, items=of_items)
 
 
-def _known_tables(models: str | Path | None, items: str | Path | None) -> dict[str, tuple[pl.DataFrame, Labels]]:
-    """Read the tables of models and items that were given."""
-    return {key: read_known(Path(path), key) for key, path in (("model_id", models), ("item_id", items)) if path}
+def _known_tables(models: Any, items: Any) -> dict[str, tuple[pl.DataFrame, Labels]]:
+    """Read the tables of models and items that were given, as files or in memory."""
+    pairs = (("model_id", models), ("item_id", items))
+    return {key: known_things(given, key) for key, given in pairs if given is not None}
 
 
 def _fitting(
@@ -236,7 +214,6 @@ def read_inspect(paths: Paths, **arguments: Any) -> ResponseMatrix:
 
 
 def _read_as(source_format: Format, paths: Paths, arguments: dict[str, Any]) -> ResponseMatrix:
-    """Read sources of one format."""
     spec = arguments.pop("spec", None) or ReadingSpec()
     return read_responses(paths, spec=replace(spec, format=source_format), **arguments)
 
@@ -251,11 +228,6 @@ def read_rows(
     """Read each source; every source that cannot be read is named in one error.
 
     `item_ids` are those of the caller's table of items, for results that do not name all items themselves.
-
-    Raises
-    ------
-    DataError
-        With the problems of the first few sources.
     """
     errors: list[Exception] = [DataError(problem) for problem in found.problems]
     unwanted: list[NoTaskLeftError] = []
@@ -274,12 +246,6 @@ def read_rows(
     if errors and not (spec.skip_unusable and parts):
         raise combined(errors, spec, has_rest=bool(parts))
     say_left_out(problems_of([*errors, *(unwanted if parts else ())]))
-    _check_renamed(parts, spec)
-    return parts
-
-
-def _check_renamed(parts: Sequence[ResponseRows], spec: ReadingSpec) -> None:
-    """Raise `DataError` when a task that was to get another name is in none of the logs."""
     tables = [part.item_table["task"] for part in parts if "task" in part.item_table.columns]
     known = sorted({task for tasks in tables for task in tasks.unique()})
     absent = [old for old, new in spec.task_names.items() if new not in known]
@@ -288,6 +254,7 @@ def _check_renamed(parts: Sequence[ResponseRows], spec: ReadingSpec) -> None:
             f"a task that is renamed must be in the logs, got {shown(absent)}; there are {shown(known, 20)}."
             f"{did_you_mean(absent, known)}"
         )
+    return parts
 
 
 def _read_source(
@@ -308,7 +275,6 @@ def _read_source(
 
 
 def _read_file(path: Path, source_format: Format, spec: ReadingSpec) -> ResponseRows:
-    """Read one response file or table."""
     rows = response_file_rows(path) if source_format == "responses" else table_rows(path, spec)
     rows = rows if spec.model_id is None else rename_model(rows, spec.model_id)
     return rename_models(rows, spec.model_names) if spec.model_names else rows
@@ -324,24 +290,84 @@ def source_kinds(found: Found) -> set[str]:
     return {one if one == "responses" or one in SOURCES else "table" for one in found.paths}
 
 
-def _with_shorthand(
-    spec: ReadingSpec,
-    response_column: str | None,
-    metric: str | Sequence[str] | None,
-    filter_name: str | Sequence[str] | None,
-    scenario: str | None,
-) -> ReadingSpec:
-    """Put the arguments that were given in place of the spec's fields."""
-    given: dict[str, Any] = {
-        "response_column": response_column,
-        "metric": _several(metric),
-        "filter_name": _several(filter_name),
-        "scenario": scenario,
-    }
-    return replace(spec, **{name: value for name, value in given.items() if value is not None})
-
-
 def _several(names: str | Sequence[str] | None) -> tuple[str, ...] | None:
     if not names:
         return None
     return (names,) if isinstance(names, str) else tuple(names)
+
+
+NAME = "the table"
+
+
+def responses_from_frame(
+    table: Any, *, models: Any = None, items: Any = None, spec: ReadingSpec | None = None
+) -> ResponseMatrix:
+    """Make a response matrix of a table in memory, long or wide.
+
+    Parameters
+    ----------
+    table : pandas, polars or pyarrow table, or anything that speaks the Arrow interface
+        Long (`model_id`, `item_id`, `response`, ...), or wide. A named pandas index is a column like any other.
+    models, items : tables or paths, or None
+        What else is known of each model (`model_id`) and item (`item_id`).
+    spec : ReadingSpec, or None
+        `format` may be 'auto', 'long', 'wide-models' or 'wide-items'.
+
+    Raises
+    ------
+    DataError
+        With every problem of the table.
+    MissingDependencyError
+        When polars needs pyarrow to read the table.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> table = pl.DataFrame({"model_id": ["a", "a"], "item_id": ["x", "y"], "response": [1, 0]})
+    >>> responses_from_frame(table).responses
+    array([[1., 0.]])
+    """
+    spec = spec or ReadingSpec()
+    if spec.format not in {"auto", "long", "wide-models", "wide-items"}:
+        raise ParameterError(
+            f"format of a table in memory must be auto, long, wide-models or wide-items: {spec.format!r}."
+        )
+    frame = to_polars(table)
+    if frame.height == 0:
+        raise DataError(f"{NAME} is empty: it has no rows.")
+
+    def read(_item_ids: Sequence[str] | None) -> list[ResponseRows]:
+        rows = rows_of_table(Table(NAME, frame), spec)
+        return [rows if spec.model_id is None else rename_model(rows, spec.model_id)]
+
+    return matrix_of_rows(read, spec, models=models, items=items)
+
+
+def to_polars(table: Any) -> pl.DataFrame:
+    """Turn a table of another library into a polars one; that library is never imported here."""
+    if isinstance(table, pl.DataFrame):
+        return table
+    if isinstance(table, pl.LazyFrame):
+        return table.collect()
+    library = type(table).__module__.partition(".")[0]
+    try:
+        if library == "pandas":
+            names = [name for name in table.index.names if name is not None]
+            is_named = not set(LONG_COLUMNS).isdisjoint(names)  # then the index is a column of ours
+            return pl.DataFrame(pl.from_pandas(table.reset_index() if is_named else table))
+        if hasattr(table, "__arrow_c_stream__"):
+            return pl.DataFrame(table)
+    except ImportError as error:
+        raise missing_package(f"to be read a {library} table needs pyarrow", "pyarrow", error) from error
+    except (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError) as error:
+        raise DataError(
+            f"{NAME} cannot be read, a column probably holds values of several types (numbers and text): {error}"
+        ) from error
+    raise ParameterError(f"table must be a pandas, polars or pyarrow table, got {type(table).__name__}.")
+
+
+def known_things(given: Any, key: str) -> tuple[pl.DataFrame, Labels]:
+    """Return a table of models (key `model_id`) or items (`item_id`), from a file or from memory, checked."""
+    if isinstance(given, str | Path):
+        return read_known(Path(given), key)
+    return known_table(Table(f"the table of {key.removesuffix('_id')}s", to_polars(given)), key)

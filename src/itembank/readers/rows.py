@@ -93,14 +93,7 @@ def rename_models(rows: ResponseRows, names: Mapping[str, str]) -> ResponseRows:
 
 
 def join_rows(parts: Sequence[ResponseRows], *, allow_mixed_prompts: bool = False) -> ResponseRows:
-    """Put the rows of several sources one after the other.
-
-    Raises
-    ------
-    DataError
-        When ids are whole numbers in one source and text in another, or sources disagree on an item's
-        scenario, subscenario or content; or on its prompt, unless `allow_mixed_prompts`.
-    """
+    """Put the rows of several sources one after the other."""
     problems = [*_kind_problems(parts, "model_id"), *_kind_problems(parts, "item_id")]
     item_table, unchanging = _join_item_tables(parts)
     problems.extend(unchanging)
@@ -112,17 +105,22 @@ def join_rows(parts: Sequence[ResponseRows], *, allow_mixed_prompts: bool = Fals
         raise DataError(f"{source}: " + " ".join(problems))
     if len(parts) == 1:
         return parts[0]
-    has_trials = any(part.n_trials is not None for part in parts)
-    has_seeds = any(part.seeds is not None for part in parts)
-    units = dict.fromkeys(unit for part in parts for unit in part.costs)
+    trials = [np.where(np.isnan(part.response), 0, 1) if part.n_trials is None else part.n_trials for part in parts]
+    unknown = [np.full(part.n_rows, np.nan) for part in parts]
+    nothing = pl.Series("name", [], dtype=pl.String)
+    seeds = [part.seeds or Labels(nothing, np.full(part.n_rows, -1, dtype=np.int64)) for part in parts]
+    costs = {
+        unit: np.concatenate([part.costs.get(unit, none) for part, none in zip(parts, unknown, strict=True)])
+        for unit in dict.fromkeys(unit for part in parts for unit in part.costs)
+    }
     return ResponseRows(
         source,
         join_labels([part.models for part in parts]),
         join_labels([part.items for part in parts]),
         np.concatenate([part.response for part in parts]),
-        np.concatenate([_trials(part) for part in parts]) if has_trials else None,
-        {unit: np.concatenate([_costs(part, unit) for part in parts]) for unit in units},
-        join_labels([_seeds(part) for part in parts]) if has_seeds else None,
+        np.concatenate(trials) if any(part.n_trials is not None for part in parts) else None,
+        costs,
+        join_labels(seeds) if any(part.seeds is not None for part in parts) else None,
         _first_known([part.model_table for part in parts], "model_id"),
         item_table,
     )
@@ -131,23 +129,6 @@ def join_rows(parts: Sequence[ResponseRows], *, allow_mixed_prompts: bool = Fals
 def joined_source(names: Sequence[str]) -> str:
     """Name several sources."""
     return ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
-
-
-def _trials(part: ResponseRows) -> IntArray:
-    """Trials of each row; a part that does not tell has one behind every response."""
-    if part.n_trials is not None:
-        return part.n_trials
-    return np.where(np.isnan(part.response), 0, 1)
-
-
-def _costs(part: ResponseRows, unit: str) -> FloatArray:
-    """Costs of each row in this unit, NaN where the part does not tell."""
-    return part.costs[unit] if unit in part.costs else np.full(part.n_rows, np.nan)
-
-
-def _seeds(part: ResponseRows) -> Labels:
-    """Seeds of each row, none where the part does not tell."""
-    return part.seeds or Labels(pl.Series("name", [], dtype=pl.String), np.full(part.n_rows, -1, dtype=np.int64))
 
 
 def _kind_problems(parts: Sequence[ResponseRows], column: str) -> list[str]:
@@ -225,3 +206,58 @@ def _first_known(tables: Sequence[pl.DataFrame], key: str) -> pl.DataFrame:
         return tables[0]
     together = pl.concat(tables, how="diagonal_relaxed")
     return together.group_by(key, maintain_order=True).agg(pl.all().drop_nulls().first())
+
+
+def row_problems(rows: ResponseRows, *, max_response: float = 1.0) -> list[str]:
+    """Say what is wrong with the numbers of these rows."""
+    return [
+        *_response_problems(rows, max_response),
+        *_trial_problems(rows),
+        *(problem for unit, cost in rows.costs.items() for problem in _cost_problems(rows, unit, cost)),
+    ]
+
+
+def _response_problems(rows: ResponseRows, max_response: float) -> list[str]:
+    with np.errstate(invalid="ignore"):
+        outside = np.flatnonzero((rows.response < 0.0) | (rows.response > 1.0))
+    if outside.size == 0:
+        return []
+    n_models = np.unique(rows.models.index[outside]).size
+    values = rows.response[outside]
+    divided = "" if max_response == 1.0 else f" after division by {max_response:g}"
+    top = float(values.max())
+    # A common mistake has its own advice: percentages.
+    advice = (
+        f"Percentages are divided by 100 with {remedy('max_response=100', '--max-response 100')}."
+        if max_response == 1.0 and 2.0 < top <= 100.0 and float(values.min()) >= 0.0
+        else f"Rescale them ({remedy('max_response=...', '--max-response')}) or drop them."
+    )
+    return [
+        f"response must lie in [0, 1]{divided}, got {outside.size} values outside for {n_models} of "
+        f"{rows.models.n_names} models: {rows.describe(outside)}. {advice}"
+    ]
+
+
+def _trial_problems(rows: ResponseRows) -> list[str]:
+    if rows.n_trials is None:
+        return []
+    bad = np.flatnonzero(rows.n_trials < 0)
+    if bad.size == 0:
+        return []
+    return [f"n_trials must be a whole number of at least 1, got something else for {_pairs(rows, bad)}."]
+
+
+def _cost_problems(rows: ResponseRows, unit: str, cost: FloatArray) -> list[str]:
+    with np.errstate(invalid="ignore"):
+        bad = np.flatnonzero((cost < 0.0) | np.isinf(cost))
+    if bad.size == 0:
+        return []
+    return [f"{unit} must be a finite number of at least 0, got {cost[bad[0]]:g} and the like for {_pairs(rows, bad)}."]
+
+
+def _pairs(rows: ResponseRows, which: IntArray) -> str:
+    """Count these rows and name the first few."""
+    first = which[:N_SHOWN]
+    names = zip(rows.models.at(first), rows.items.at(first), strict=True)
+    pairs = [f"{quoted(model)} item {quoted(item)}" for model, item in names]
+    return f"{which.size} rows: {first_few(pairs, which.size)}"

@@ -54,7 +54,7 @@ SOURCES: Mapping[str, Source] = {
     ),
     "inspect": Source(
         "logs of Inspect",
-        _HERE + "inspect_files:is_inspect_record",
+        _HERE + "inspect_runs:is_inspect_record",
         _HERE + "inspect_logs:inspect_rows",
         files=("*.eval",),
     ),

@@ -14,10 +14,9 @@ from typing import Any
 from itembank.errors import DataError, DataWarning, did_you_mean, quoted, remedy, shown, warn
 from itembank.files.documents import read_json
 from itembank.progress import ProgressCallback, silent
-from itembank.readers.collecting import named, read_each
-from itembank.readers.detection import files_below
+from itembank.readers.collecting import files_below, named, read_each
 from itembank.readers.indented import read_indented
-from itembank.readers.long_records import rows_of_columns
+from itembank.readers.long_table import rows_of_records
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.readers.refusals import refuse_or_leave_out
 from itembank.readers.rows import ResponseRows
@@ -92,20 +91,7 @@ def swe_bench_rows(
     An instance that is in no list of a run counts as wrong where all instances of the data set are known: they were
     given, or the lists of all runs together hold as many as the runs (or the split) say there are.
 
-    Parameters
-    ----------
-    paths : files, or folders of them
-    spec : ReadingSpec
-        `errors` says what an instance is whose grading failed.
-    item_ids : list of ids, or None
-        All instances of the data set.
-    progress : function
-
-    Raises
-    ------
-    DataError
-        When a file is neither, one run lists an instance twice with different outcomes, or the instances that a run
-        does not list cannot be known.
+    `errors` of the spec says what an instance is whose grading failed; `item_ids` are all instances of the data set.
     """
     files = [file for path in paths for file in find_swe_bench(path, spec)]
     source = named(paths)
@@ -128,27 +114,24 @@ def swe_bench_rows(
     runs = [run for run in runs if run.path in outcomes]
     _tell_errors(runs, spec)
     repeated = len({run.model_id for run in runs}) < len(runs)
-    rows = [(run, one, value) for run in runs for one, value in outcomes[run.path].items()]
-    seeds = {"seed": [run.run_id for run, _, _ in rows]} if repeated else {}
+    rows = [
+        {
+            "model_id": run.model_id,
+            "item_id": one,
+            "response": value,
+            "scenario": spec.scenario or "-".join(filter(None, ("swe-bench", run.split))),
+            "subscenario": _repository(one),
+            **({"seed": run.run_id} if repeated else {}),
+        }
+        for run in runs
+        for one, value in outcomes[run.path].items()
+    ]
     if not rows:
         raise DataError(f"{source}: must hold an instance that was graded, got none.")
-    return rows_of_columns(
-        source,
-        {
-            **seeds,
-            "model_id": [run.model_id for run, _, _ in rows],
-            "item_id": [one for _, one, _ in rows],
-            "response": [value for _, _, value in rows],
-            "scenario": [spec.scenario or "-".join(filter(None, ("swe-bench", run.split))) for run, _, _ in rows],
-            "subscenario": [_repository(one) for _, one, _ in rows],
-        },
-        spec,
-        models=[{"model_id": run.model_id, **run.about} for run in runs],
-    )
+    return rows_of_records(source, rows, spec, models=[{"model_id": run.model_id, **run.about} for run in runs])
 
 
 def _run(path: Path) -> SweBenchRun:
-    """Read one file."""
     content = read_json(path)
     if not is_swe_bench(content):
         raise DataError(
@@ -221,8 +204,14 @@ def _outcomes(run: SweBenchRun, known: set[str] | None, spec: ReadingSpec) -> di
             f"{run.path}: an instance must have one outcome, got {len(twice)} that are resolved and in another list "
             f"as well: {shown(twice)}."
         )
-    if known is None and not _tells_all(run):
-        raise DataError(_unknown_instances(run))
+    if known is None and not ("submitted_ids" in run.lists or "unresolved_ids" in run.lists):
+        size = f" of {run.n_instances}" if run.n_instances else ""
+        table = remedy("items='instances.csv'", "--items instances.csv")
+        raise DataError(
+            f"{run.path}: lists the resolved instances only ({len(run.ids(RESOLVED))}{size}), so those that it did not "
+            f"resolve must be known from elsewhere. Give a table of all instances of the data set (column item_id): "
+            f"{table}; or read it together with runs that list them all."
+        )
     if known is not None and "submitted_ids" not in run.lists:  # what was not submitted was not run
         wrong |= known - resolved - failed - run.ids(NOT_RUN)
     if spec.errors == "wrong":
@@ -235,22 +224,6 @@ def _failed(run: SweBenchRun) -> set[str]:
     graded = run.ids((*RESOLVED, *WRONG))
     ungraded = run.ids(("submitted_ids",)) - graded - run.ids(NOT_RUN)
     return run.ids(FAILED) | ungraded
-
-
-def _tells_all(run: SweBenchRun) -> bool:
-    """Whether a run says which instances it had."""
-    return "submitted_ids" in run.lists or "unresolved_ids" in run.lists
-
-
-def _unknown_instances(run: SweBenchRun) -> str:
-    """Say that the instances a run did not resolve are not known."""
-    size = f" of {run.n_instances}" if run.n_instances else ""
-    table = remedy("items='instances.csv'", "--items instances.csv")
-    return (
-        f"{run.path}: lists the resolved instances only ({len(run.ids(RESOLVED))}{size}), so those that it did not "
-        f"resolve must be known from elsewhere. Give a table of all instances of the data set (column item_id): "
-        f"{table}; or read it together with runs that list them all."
-    )
 
 
 def _tell_errors(runs: Sequence[SweBenchRun], spec: ReadingSpec) -> None:

@@ -1,28 +1,119 @@
 """Tables of results: long or wide, told from their columns."""
 
 import re
+import shlex
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from itembank.errors import DataError, DataWarning, remedy, shown, warn
-from itembank.readers.csv_files import probable_header
+import numpy as np
+import polars as pl
+
+from itembank.errors import DataError, DataWarning, first_few, remedy, shown, warn
+from itembank.numerics.arrays import FloatArray
+from itembank.readers.columns import ResponseNumbers, examples, id_labels, optional_labels, response_numbers
 from itembank.readers.json_files import first_record
-from itembank.readers.long_table import check_columns, rows_of_long, text_columns, wanted_columns
+from itembank.readers.long_table import Known, check_columns, rows_of_long, text_columns, wanted_columns
 from itembank.readers.reading_specs import Format, ReadingSpec
-from itembank.readers.rows import ResponseRows
-from itembank.readers.table_batches import table_batches
-from itembank.readers.table_files import read_table_file
-from itembank.readers.wide_table import rows_of_wide_items, rows_of_wide_models
+from itembank.readers.rows import ResponseRows, row_problems
+from itembank.readers.table_files import probable_header, read_table_file, table_batches
+from itembank.responses.labels import Labels
 from itembank.responses.opening import Kind, Table, file_kind, read_parquet_schema
 
-LAYOUTS: dict[Format, Callable[[Table, ReadingSpec], ResponseRows]] = {
-    "long": rows_of_long,
-    "wide-models": rows_of_wide_models,
-    "wide-items": rows_of_wide_items,
-}
 
+def rows_of_wide(table: Table, spec: ReadingSpec, known: Known | None = None) -> ResponseRows:
+    """Make rows of a table, or of a part of one, with one row a model and one column an item, or the other way round.
+
+    It is the latter where the spec, or the columns, do not name models.
+    """
+    is_of_models = layout_of(table.frame.columns, spec) == "wide-models"
+    key, of_columns = ("model_id", "item_id") if is_of_models else ("item_id", "model_id")
+    about = {} if is_of_models else {name: spec.column(name) for name in ("scenario", "subscenario")}
+    ids, names, values = _ids_and_values(table, spec, key, [*about.values()], known or {})
+    if not is_of_models and np.unique(ids.index).size < ids.index.size:
+        repeated = table.frame[spec.column("item_id")]
+        again = repeated.filter(repeated.is_duplicated()).unique(maintain_order=True).to_list()
+        raise DataError(
+            f"{table.source}: item_id must be unique in a table of one row an item, got {len(again)} ids more than "
+            f"once: {shown(again)}."
+        )
+    column_names = pl.Series("name", names, dtype=pl.String)  # a table's are unique
+    columns = (
+        Labels(column_names, np.arange(len(names), dtype=np.int64))
+        if known is None
+        else known[of_columns].labels(column_names)
+    )
+    if is_of_models:
+        model, item = np.repeat(ids.index, len(names)), np.tile(columns.index, ids.index.size)
+        models, items = Labels(ids.names, model, ids.kind), Labels(columns.names, item)
+    else:
+        model, item = np.repeat(columns.index, ids.index.size), np.tile(ids.index, len(names))
+        models, items, values = Labels(columns.names, model), Labels(ids.names, item, ids.kind), values.T
+    told = {"item_id": items.names}
+    for name, column in about.items():
+        labels = optional_labels(table, column)
+        if labels is not None:
+            of_item = np.full(items.n_names, labels.n_names)
+            of_item[ids.index] = np.where(labels.index < 0, labels.n_names, labels.index)
+            told[name] = pl.concat([labels.names, pl.Series("name", [None], dtype=pl.String)]).gather(of_item)
+    response = np.ascontiguousarray(values).ravel() / spec.max_response
+    rows = ResponseRows(table.source, models, items, response, item_table=pl.DataFrame(told))
+    problems = row_problems(rows, max_response=spec.max_response)
+    if problems:
+        raise DataError(f"{rows.source}: " + " ".join(problems))
+    return rows
+
+
+def _ids_and_values(
+    table: Table, spec: ReadingSpec, key: str, about: Sequence[str], known: Known
+) -> tuple[Labels, list[str], FloatArray]:
+    """Ids of the rows, names of the response columns, and the responses (n_rows, n_columns)."""
+    column = spec.column(key)
+    if column not in table.frame.columns:
+        python = f"columns={{'{key}': '...'}}"
+        raise DataError(
+            f"{table.source}: there must be a column {column!r}; there are {shown(table.frame.columns, 12)}. "
+            f"Say what the file calls it: {remedy(python, f'--column {key}=...')}."
+        )
+    problems: list[str] = []
+    ids = id_labels(table, column, problems, name=key, known=known.get(key))
+    others = [name for name in table.frame.columns if name not in {column, *about}]
+    if not others:
+        problems.append(f"there must be one column of responses at least, got only {shown(table.frame.columns)}.")
+        raise DataError(f"{table.source}: " + " ".join(problems))
+    responses = response_numbers(table.frame[others], spec, table.source)
+    if responses.bad:
+        found = [
+            f"{name!r} ({', '.join(map(repr, examples(table.frame[name].filter(mask))))})"
+            for name, mask in responses.bad.items()
+        ]
+        word = "an item" if key == "model_id" else "a model"
+        tables = remedy("models=..., items=...", "--models, --items")
+        signs = " Percent signs are read where all responses have one." if any("%" in text for text in found) else ""
+        problems.append(
+            f"every column but {', '.join([column, *about])} must hold the responses of {word}, got {len(found)} that "
+            f"hold something else: {first_few(found)}.{signs}{_scenario_advice(table, responses, about)} "
+            f"What is known of models and items belongs into tables of their own ({tables})."
+        )
+    if problems or ids is None:
+        raise DataError(f"{table.source}: " + " ".join(problems))
+    return ids, others, responses.values
+
+
+def _scenario_advice(table: Table, responses: ResponseNumbers, about: Sequence[str]) -> str:
+    """Name a column of words that come again and again, which may be the items' scenario where none is told."""
+    if not about or about[0] in table.frame.columns:
+        return ""
+    n_rows = table.frame.height
+    alike = [name for name in responses.bad if 2 * table.frame[name].n_unique() <= n_rows]
+    if not alike:
+        return ""
+    how = remedy(f"columns={{'scenario': {alike[0]!r}}}", f"--column scenario={shlex.quote(alike[0])}")
+    return f" If {alike[0]!r} tells the scenario of an item, say so: {how}."
+
+
+LAYOUTS: tuple[Format, ...] = ("long", "wide-models", "wide-items")
 WIDE_COLUMNS = ("model_id", "item_id", "scenario", "subscenario")
 """Columns of ours that a wide table may have."""
 USUAL_NAMES = {
@@ -75,9 +166,10 @@ def rows_of_table(table: Table, spec: ReadingSpec) -> ResponseRows:
             f"{shown(table.frame.columns, 12)}. Say which column names the model ({by_model}) where rows are models, "
             f"which names the item ({by_item}) where rows are items, and both where a row is one response.{nested}"
         )
-    if layout != "long":
-        check_wide(table.source, spec)
-    return LAYOUTS[layout](table, spec)
+    if layout == "long":
+        return rows_of_long(table, spec)
+    check_wide(table.source, spec)
+    return rows_of_wide(table, spec)
 
 
 def holds_responses(path: Path, kind: Kind, spec: ReadingSpec) -> bool:
@@ -100,7 +192,7 @@ def holds_responses(path: Path, kind: Kind, spec: ReadingSpec) -> bool:
             return False
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DataWarning)
-            LAYOUTS[layout](replace(batch.table, frame=batch.table.frame.head(ROWS_LOOKED_AT)), spec)
+            rows_of_wide(replace(batch.table, frame=batch.table.frame.head(ROWS_LOOKED_AT)), spec)
     except DataError:
         return False
     return True

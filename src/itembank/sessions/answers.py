@@ -11,7 +11,7 @@ import polars as pl
 
 from itembank.bank.marks import ADAPTIVE, ANSWERED_HOW, FIXED, RANDOM
 from itembank.errors import N_SHOWN, DataError, JournalError, quoted, shown
-from itembank.readers.truth_words import PAIRS, response_of
+from itembank.readers.columns import PAIRS, response_of
 from itembank.responses.responses import ResponseMatrix
 from itembank.selection.criteria import MinimumCost, RandomItem, UniformOverScenarios
 from itembank.sessions.events import checked_costs, checked_counts, checked_response

@@ -17,7 +17,7 @@ from itembank.bank.selections import Selection
 from itembank.harnesses.inspect.samples import hash_of
 from itembank.planning.select import select
 from itembank.publishing import without_responses
-from itembank.readers.inspect_files import read_log
+from itembank.readers.inspect_runs import read_log
 from tests.harnesses.inspect.conftest import simulated_bank
 from tests.harnesses.inspect.running import OF_INSPECT
 

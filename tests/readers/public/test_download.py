@@ -5,8 +5,7 @@ import hashlib
 import pytest
 
 from itembank.errors import DataError, IntegrityError, ParameterError
-from itembank.readers.public import download as downloading
-from itembank.readers.public.download import check_address, download
+from itembank.readers.public.fetch import ATTEMPTS, check_address, download
 from tests.readers.public.loopback import serving
 
 CONTENT = bytes(range(256)) * 5000
@@ -53,7 +52,7 @@ def test_a_broken_connection_is_made_again_where_it_ended(has_lengths, web, tmp_
 
 
 def test_what_has_arrived_stays_for_the_next_call(web, tmp_path):
-    web.breaks = [1000] * downloading.ATTEMPTS
+    web.breaks = [1000] * ATTEMPTS
     with pytest.raises(DataError, match=r"could not be fetched.*4,000 bytes have arrived and are kept"):
         fetch(web, tmp_path)
     assert not (tmp_path / "a.bin").exists()
@@ -62,7 +61,7 @@ def test_what_has_arrived_stays_for_the_next_call(web, tmp_path):
 
 
 def test_a_file_that_changed_in_between_is_fetched_anew(web, tmp_path):
-    web.breaks = [1000] * downloading.ATTEMPTS
+    web.breaks = [1000] * ATTEMPTS
     with pytest.raises(DataError):
         fetch(web, tmp_path)
     web.files["/a.bin"] = CONTENT[::-1]

@@ -6,7 +6,7 @@ import json
 import pytest
 
 from itembank.errors import DataError
-from itembank.readers.public.hub import fetch_repository
+from itembank.readers.public.fetch import fetch_repository
 from tests.readers.public.loopback import Files, serving
 
 pytestmark = pytest.mark.harness

@@ -1,14 +1,19 @@
 """Public sources read from folders in their own layout, and compared with the scores they state."""
 
 import json
+from dataclasses import fields
+from importlib import import_module
 
 import numpy as np
 import polars as pl
 import pytest
 
 from itembank.errors import DataError, DataWarning, ParameterError
-from itembank.readers.public.read_public import read_public
+from itembank.readers.public.fetch import check_address
+from itembank.readers.public.read_public import check_published, read_public
+from itembank.readers.public.sources import SOURCES, Archive, public_source
 from itembank.readers.reading_specs import ReadingSpec
+from itembank.responses.responses import ResponseMatrix
 from tests.readers.logs import sample, write_run
 from tests.readers.public.stores import write, write_alpaca_eval, write_bfcl, write_live_code_bench
 
@@ -116,7 +121,6 @@ FIRST_LEADERBOARD = {
 
 
 def test_the_first_open_llm_leaderboard_takes_its_metric_of_each_task(tmp_path):
-    pytest.importorskip("itembank.readers.lighteval")
     date = "2023-08-01T00-00-00.000000"
     place = tmp_path / "details_org__m" / date
     place.mkdir(parents=True)
@@ -128,8 +132,65 @@ def test_the_first_open_llm_leaderboard_takes_its_metric_of_each_task(tmp_path):
 
 
 def test_a_real_run_of_helm(shared_dir):
-    pytest.importorskip("itembank.readers.helm")
     spec = ReadingSpec(metric=("exact_match",))
     responses = read_public("helm", shared_dir / "logs" / "helm", spec=spec).responses
     assert responses.n_items == 50
     assert responses.responses.mean() == pytest.approx(0.9)
+
+
+@pytest.fixture
+def matrix():
+    values = np.array([[1.0, 0.0, 1.0, np.nan], [0.0, 0.0, 0.5, 1.0]])
+    return ResponseMatrix.create(values, model_ids=["a", "b"], scenarios=["s", "s", "t", "t"])
+
+
+def test_scores_that_agree_say_nothing(matrix):
+    published = [("a", "s", 0.5), ("a", "t", 1.0), ("b", None, 0.375), ("other", None, 0.9), ("a", "u", 0.1)]
+    check = check_published(matrix, published, tolerance=1e-12)
+    assert (check.n_compared, check.largest, check.differing) == (3, 0.0, ())
+
+
+def test_models_that_differ_are_named_with_both_scores(matrix):
+    published = [("a", "s", 0.6), ("b", "t", 0.75)]
+    with pytest.warns(DataWarning, match=r"1 of 2 scores differ .*'a' on s: 0.5000, published 0.6000"):
+        check = check_published(matrix, published, tolerance=0.05)
+    assert [one.model_id for one in check.differing] == ["a"]
+    assert check.largest == pytest.approx(0.1)
+
+
+def test_rounding_is_no_difference(matrix):
+    assert not check_published(matrix, [("b", "t", 0.7504)], tolerance=5e-4).differing
+
+
+def test_nothing_to_compare_with(matrix):
+    check = check_published(matrix, [], tolerance=0.1)
+    assert check.n_compared == 0
+    assert np.isnan(check.largest)
+
+
+NEEDED = {
+    "swebench-verified", "open-llm-leaderboard-v1", "open-llm-leaderboard-v2", "alpaca-eval", "bfcl", "evalplus",
+    "livecodebench", "helm", "every-eval-ever",
+}  # fmt: skip
+
+
+def test_the_sources_that_must_be_there_are():
+    assert set(SOURCES) >= NEEDED
+
+
+@pytest.mark.parametrize("source", SOURCES.values(), ids=SOURCES)
+def test_what_an_entry_names_exists(source):
+    for name in filter(None, (source.reader, source.published)):
+        if ":" in name:
+            module, _, function = name.partition(":")
+            assert callable(getattr(import_module(module), function))
+    assert set(source.choices) | set(source.takes) <= {one.name for one in fields(ReadingSpec)}
+    assert (source.checked == "-") == (not source.published)
+    check_address(source.address.partition(" ")[0])
+    if isinstance(source.download, Archive):
+        check_address(source.download.url)
+
+
+def test_an_unknown_name_gets_a_near_one():
+    with pytest.raises(ParameterError, match="Did you mean 'alpaca-eval'"):
+        public_source("alpaca_eval")

@@ -14,8 +14,7 @@ from itembank.errors import DataError, ParameterError, shown
 from itembank.files.atomic import write_text
 from itembank.harnesses.drive import usual_costs
 from itembank.harnesses.inspect.samples import TaskItems, answers_of, response_of
-from itembank.readers.inspect_files import inspect_files, read_log
-from itembank.readers.inspect_runs import InspectRun, run_of, together
+from itembank.readers.inspect_runs import InspectRun, inspect_files, read_log, run_of, together
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.selection.recipes import stages_of
 

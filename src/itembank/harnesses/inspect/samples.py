@@ -31,8 +31,7 @@ from itembank.estimation.estimate import estimate
 from itembank.estimation.estimates import ScoreEstimates
 from itembank.harnesses.drive import check_same_content, contents_of
 from itembank.planning.select import has_next_stage, next_stage
-from itembank.readers.inspect_samples import Sample, content_hash, sample_of
-from itembank.readers.inspect_scores import choose_scorer, score_value
+from itembank.readers.inspect_samples import Sample, choose_scorer, content_hash, sample_of, score_value
 from itembank.responses.prompts import names_in_harness
 from itembank.responses.responses import ResponseMatrix
 from itembank.responses.score_names import OVERALL

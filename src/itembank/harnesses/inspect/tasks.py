@@ -45,10 +45,8 @@ from itembank.harnesses.inspect.samples import (
     task_items,
 )
 from itembank.planning.select import has_next_stage
-from itembank.readers.inspect_files import LogFile
-from itembank.readers.inspect_runs import run_of
-from itembank.readers.inspect_samples import Sample
-from itembank.readers.inspect_scores import OWN_SCORER, choose_scorer, flat_scores, score_value
+from itembank.readers.inspect_runs import LogFile, run_of
+from itembank.readers.inspect_samples import OWN_SCORER, Sample, choose_scorer, flat_scores, score_value
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.responses.prompts import PROMPT_SETTINGS, settings_text
 from itembank.responses.score_names import OVERALL

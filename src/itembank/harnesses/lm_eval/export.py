@@ -28,8 +28,8 @@ from itembank.publishing.publishable import (
     question_columns,
     without_columns,
 )
+from itembank.readers.lm_eval_choice import METRIC_OF_RESPONSE
 from itembank.readers.lm_eval_files import OF_BANK, ORIGINAL
-from itembank.readers.lm_eval_scores import METRIC_OF_RESPONSE
 from itembank.responses.prompts import DIFFERS, IN_WORDS, names_in_harness, settings_by_task, settings_in_words
 from itembank.sessions.preparation import prepare
 

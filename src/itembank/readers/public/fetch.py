@@ -1,16 +1,27 @@
 """`fetch_public`: the files of a public source, fetched into a folder."""
 
-from collections.abc import Sequence
-from pathlib import Path
-from typing import cast
+import errno
+import hashlib
+import http.client
+import re
+import shutil
+import tarfile
+import urllib.error
+import urllib.request
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path, PurePosixPath
+from typing import IO, Any
+from urllib.parse import urlsplit
 
-from itembank.errors import DataError, ParameterError, remedy
-from itembank.files.atomic import user_cache_folder
+from itembank.errors import DataError, IntegrityError, ParameterError, quoted, remedy
+from itembank.files.atomic import check_destination, replacing_file, user_cache_folder
+from itembank.files.hub import hub_client, hub_errors
 from itembank.progress import ProgressCallback, part_of, silent
-from itembank.readers.public.archives import unpack
-from itembank.readers.public.download import download
-from itembank.readers.public.hub import fetch_repository
-from itembank.readers.public.sources import Archive, HubFiles, PublicSource, public_source
+from itembank.readers.public.sources import Archive, HubFiles, public_source
 
 
 def public_folder(name: str) -> Path:
@@ -58,7 +69,15 @@ def fetch_public(
             raise ParameterError(f"{name} is fetched whole, so no models can be chosen, got {len(models)}.")
         _from_archive(source.download, target, only, progress)
     elif isinstance(source.download, HubFiles):
-        _from_hub(source, target, models, only, progress)
+        files = source.download
+        if files.is_one_a_model != bool(models):
+            option = remedy("models=['org/name']", "--model org/name")
+            need = "keeps one repository a model: name them" if files.is_one_a_model else "is one repository: leave out"
+            raise ParameterError(f"{source.name} {need} ({option}), got {len(models)} models.")
+        names = [files.repository.format(model=model.replace("/", "__")) for model in models] or [files.repository]
+        for done, repository in enumerate(names):
+            progress(f"fetching {repository}", done / len(names))
+            fetch_repository(repository, target, only or files.patterns, most_bytes=files.most_bytes)
     else:
         put = remedy(f"read_public({name!r}, folder)", f"--from DIR (layout: {source.layout})")
         raise DataError(f"{name}: cannot be fetched by itembank. Get the files from {source.address} and use {put}.")
@@ -81,16 +100,254 @@ def _from_archive(archive: Archive, folder: Path, only: Sequence[str], progress:
         file.unlink()
 
 
-def _from_hub(
-    source: PublicSource, folder: Path, models: Sequence[str], only: Sequence[str], progress: ProgressCallback
-) -> None:
-    """Fetch the repositories of some models, or the one that holds all."""
-    files = cast(HubFiles, source.download)
-    if files.is_one_a_model != bool(models):
-        option = remedy("models=['org/name']", "--model org/name")
-        need = "keeps one repository a model: name them" if files.is_one_a_model else "is one repository: leave out"
-        raise ParameterError(f"{source.name} {need} ({option}), got {len(models)} models.")
-    names = [files.repository.format(model=model.replace("/", "__")) for model in models] or [files.repository]
-    for done, repository in enumerate(names):
-        progress(f"fetching {repository}", done / len(names))
-        fetch_repository(repository, folder, only or files.patterns, most_bytes=files.most_bytes)
+BYTES_AT_ONCE = 1 << 18
+SECONDS_OF_SILENCE = 60.0
+ATTEMPTS = 4
+"""Times that a broken connection is made again before the command gives up; what has arrived stays for the next."""
+LOOPBACK = {"127.0.0.1", "::1", "localhost"}
+FULL_RANGE = re.compile(r"bytes (\d+)-\d+/(\d+|\*)")
+
+
+@dataclass(frozen=True, slots=True)
+class _Partial:
+    """What has arrived of a file so far, and the version (ETag) it is of."""
+
+    path: Path
+    tag_path: Path
+
+    @property
+    def size(self) -> int:
+        return self.path.stat().st_size if self.path.exists() else 0
+
+    @property
+    def tag(self) -> str:
+        return self.tag_path.read_text(encoding="utf-8") if self.tag_path.exists() else ""
+
+    def begin(self, tag: str) -> None:
+        """Forget what has arrived: the next bytes are the first of this version."""
+        self.path.unlink(missing_ok=True)
+        self.tag_path.write_text(tag, encoding="utf-8")
+
+    def remove(self) -> None:
+        self.path.unlink(missing_ok=True)
+        self.tag_path.unlink(missing_ok=True)
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """What is to be fetched."""
+
+    url: str
+    most_bytes: int
+    progress: ProgressCallback
+
+    def check_size(self, n_bytes: int) -> None:
+        """Raise `DataError` when a file is larger than it may be."""
+        if n_bytes > self.most_bytes:
+            raise DataError(
+                f"{self.url}: must have at most {self.most_bytes:,} bytes, got {n_bytes:,} or more. Is it the right "
+                "address?"
+            )
+
+
+def download(
+    url: str, target: Path, *, most_bytes: int, sha256: str | None = None, progress: ProgressCallback = silent
+) -> Path:
+    """Fetch a file whole, or leave what has arrived beside `target` for the next call to go on with.
+
+    What has arrived is checked: against `most_bytes` by what the server says and as it comes, and against `sha256`,
+    where it is given, when all is there. Addresses are ``https://`` or ``file://``, or ``http://`` for this machine;
+    the same holds for where they are sent on to.
+    """
+    check_address(url)
+    check_destination(target)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    partial = _Partial(target.with_name(f".{target.name}.part"), target.with_name(f".{target.name}.tag"))
+    wanted = _Wanted(url, most_bytes, progress)
+    for attempt in range(ATTEMPTS):
+        try:
+            _fetch(wanted, partial)
+            break
+        except (http.client.HTTPException, OSError) as error:
+            if attempt == ATTEMPTS - 1 or not (
+                not isinstance(error, urllib.error.HTTPError) or error.code >= 500 or error.code == 429
+            ):
+                kept = (
+                    f" {partial.size:,} bytes have arrived and are kept: run it again to go on." if partial.size else ""
+                )
+                raise DataError(f"{url}: could not be fetched: {error}.{kept}") from error
+    found = _digest(partial.path)
+    if sha256 is not None and found != sha256:
+        partial.remove()
+        raise IntegrityError(
+            f"{url}: the file must have the SHA-256 {sha256}, got {found}. It was removed: fetch it again, and if that "
+            "does not help, it was changed at its source."
+        )
+    partial.path.replace(target)
+    partial.remove()
+    return target
+
+
+def check_address(url: str) -> None:
+    """Raise `ParameterError` unless an address is https, file, or http to this machine."""
+    parts = urlsplit(url)
+    is_local = parts.scheme == "http" and parts.hostname in LOOPBACK
+    if parts.scheme not in {"https", "file"} and not is_local:
+        raise ParameterError(f"an address must begin with https:// (or file://), got {url!r}.")
+
+
+class _Redirects(urllib.request.HTTPRedirectHandler):
+    """Follows a server to addresses that may be fetched; urllib itself follows none to files of this machine."""
+
+    def redirect_request(  # noqa: PLR0917 (as urllib calls it)
+        self, req: urllib.request.Request, fp: IO[bytes], code: int, msg: str, headers: Any, newurl: str
+    ) -> urllib.request.Request | None:
+        check_address(newurl)
+        if urlsplit(req.full_url).scheme == "https" and urlsplit(newurl).scheme != "https":
+            raise ParameterError(f"{req.full_url} must lead to https:// addresses only, got {newurl!r}.")
+        return super().redirect_request(req, fp, code, msg, headers, newurl)
+
+
+class _InterruptedError(OSError):
+    """The connection ended before the file did."""
+
+
+def _fetch(wanted: _Wanted, partial: _Partial) -> None:
+    """Ask for what has not arrived yet, and put it behind what has."""
+    start = partial.size
+    rest = {"Range": f"bytes={start}-", "If-Range": partial.tag} if start and partial.tag.startswith('"') else {}
+    headers = {"User-Agent": "itembank", "Accept-Encoding": "identity", **rest}
+    request = urllib.request.Request(wanted.url, headers=headers)  # noqa: S310 (checked)
+    try:
+        answer = urllib.request.build_opener(_Redirects()).open(request, timeout=SECONDS_OF_SILENCE)
+    except urllib.error.HTTPError as error:
+        if error.code == 416 and start:  # nothing is left to send, or the file has become shorter
+            found = re.fullmatch(r"bytes \*/(\d+)", error.headers.get("Content-Range", ""))
+            if (int(found[1]) if found else None) == start:
+                return
+            partial.begin("")
+            raise _InterruptedError(str(error)) from error
+        raise
+    with answer:
+        if start and not _goes_on(answer, start):
+            start = 0
+        if start == 0:
+            partial.begin(answer.headers.get("ETag", ""))
+        length = answer.headers.get("Content-Length")
+        total = start + int(length) if length else None
+        try:
+            wanted.check_size(total or 0)
+            with partial.path.open("ab") as file:
+                done = start
+                name = urlsplit(wanted.url).path.rpartition("/")[2]
+                while block := answer.read(BYTES_AT_ONCE):
+                    done += len(block)
+                    wanted.check_size(done)
+                    file.write(block)
+                    wanted.progress(f"fetching {name} ({done / 1e6:,.1f} MB)", done / total if total else 0.0)
+                if total is not None and done < total:
+                    raise _InterruptedError(f"got {done:,} of {total:,} bytes")
+        except DataError:  # too large: what has arrived is of no use
+            partial.remove()
+            raise
+
+
+def _goes_on(answer: Any, start: int) -> bool:
+    """Whether a server sends the rest of a file, rather than all of it again."""
+    found = FULL_RANGE.fullmatch(answer.headers.get("Content-Range", ""))
+    return getattr(answer, "status", None) == 206 and found is not None and int(found[1]) == start
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+MOST_FILES = 100_000
+"""More than any store holds several times over."""
+UNFIT_NAME = {errno.ENAMETOOLONG, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ENOTEMPTY}
+"""Of names that the system cannot make a file of: too long, or of a file that is also a folder."""
+
+
+def unpack(
+    archive: Path, folder: Path, patterns: Sequence[str], *, most_bytes: int, progress: ProgressCallback = silent
+) -> int:
+    """Write the files of a tar archive whose names match, without the archive's own first folder.
+
+    Links, devices and names that lead out of the folder are left out. Each file is written whole or not at all.
+
+    A `DataError` says that the archive is damaged, holds none of these files, gives too much, or names one as no file
+    can be named.
+    """
+    n_files = n_bytes = 0
+    try:
+        with tarfile.open(archive, "r:*") as tar:
+            for member in tar:
+                name = _name(member, patterns)
+                content = tar.extractfile(member) if name else None
+                if name is None or content is None:
+                    continue
+                n_bytes += member.size
+                if n_bytes > most_bytes:
+                    raise DataError(f"{archive}: its files must have at most {most_bytes:,} bytes, got more.")
+                n_files += 1
+                if n_files > MOST_FILES:
+                    raise DataError(f"{archive}: must hold at most {MOST_FILES:,} files, got more.")
+                with _named(archive, name), replacing_file(folder / name) as temporary, temporary.open("wb") as file:
+                    shutil.copyfileobj(content, file)
+                progress(f"unpacking ({n_files} files)", 0.0)
+    except (tarfile.TarError, EOFError, OSError, zlib.error) as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise
+        raise DataError(f"{archive}: the archive cannot be read: {error}. Fetch it again.") from error
+    if n_files == 0:
+        raise DataError(f"{archive}: must hold files named {', '.join(patterns)}, got none: its layout has changed.")
+    return n_files
+
+
+@contextmanager
+def _named(archive: Path, name: PurePosixPath) -> Iterator[None]:
+    """Name a file of an archive that cannot be made."""
+    try:
+        yield
+    except (OSError, ValueError) as error:
+        if isinstance(error, OSError) and error.errno not in UNFIT_NAME:
+            raise
+        raise DataError(
+            f"{archive}: every file must have a name that a file can have here, got {quoted(name)} "
+            f"({getattr(error, 'strerror', None) or error}). The archive was not made as its store makes them."
+        ) from error
+
+
+def _name(member: tarfile.TarInfo, patterns: Sequence[str]) -> PurePosixPath | None:
+    """Name of a file below the archive's first folder; None when it is not wanted."""
+    parts = PurePosixPath(member.name).parts[1:]
+    if not member.isreg() or not parts or ".." in parts or member.name.startswith("/"):
+        return None
+    name = PurePosixPath(*parts)
+    return name if any(fnmatchcase(str(name), pattern) for pattern in patterns) else None
+
+
+def fetch_repository(repository: str, folder: Path, patterns: Sequence[str], *, most_bytes: int) -> Path:
+    """Fetch the files of a data-set repository whose names match.
+
+    They stand in ``folder/name`` afterwards, and have at most `most_bytes` together by what the Hub says of them.
+    """
+    client = hub_client("files of the Hugging Face Hub need huggingface_hub")
+    with hub_errors(repository, "fetched", DataError):
+        info = client.HfApi().dataset_info(repository, files_metadata=True)
+        sizes = {one.rfilename: one.size or 0 for one in info.siblings or ()}
+        names = list(client.utils.filter_repo_objects(sizes, allow_patterns=list(patterns)))
+        n_bytes = sum(sizes[name] for name in names)
+        if not names:
+            raise DataError(
+                f"{repository}: must hold files named {', '.join(patterns)}, got none: its layout has changed."
+            )
+        if n_bytes > most_bytes:
+            most = f"{most_bytes:,} bytes, got {n_bytes:,}"
+            raise DataError(f"{repository}: its files must have at most {most}. Choose fewer: --only.")
+        target = folder / repository.rpartition("/")[2]
+        client.snapshot_download(
+            repository, repo_type="dataset", revision=info.sha, allow_patterns=names, local_dir=target
+        )
+    return target

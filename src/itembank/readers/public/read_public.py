@@ -1,17 +1,42 @@
 """`read_public`: read a folder of a public source, and check it against the scores that the source states."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from itembank.errors import DataError
+import numpy as np
+
+from itembank.errors import N_SHOWN, DataError, DataWarning, quoted, warn
+from itembank.numerics.arrays import FloatArray
 from itembank.progress import ProgressCallback, silent
-from itembank.readers.layouts import laid_out
-from itembank.readers.public.published import Published, PublishedCheck, check_published
+from itembank.readers.collecting import laid_out
 from itembank.readers.public.sources import public_source
 from itembank.readers.read import read_matrix
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.readers.sources import function
 from itembank.responses.responses import ResponseMatrix
+
+Published = tuple[str, str | None, float]
+"""Model, scenario (None: all items) and score in [0, 1]."""
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A score that is not the published one."""
+
+    model_id: str
+    scenario: str | None
+    published: float
+    read: float
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedCheck:
+    """What a comparison with published scores found."""
+
+    n_compared: int  # Scores of models that were read, which the source states too
+    largest: float  # Largest difference, NaN when nothing was compared
+    differing: tuple[Difference, ...]  # Beyond the tolerance
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,3 +92,47 @@ def read_public(
             published: list[Published] = list(function(source.published)(place))
         check = check_published(responses, published, tolerance=source.tolerance)
     return PublicResponses(responses, check)
+
+
+def check_published(responses: ResponseMatrix, published: Iterable[Published], *, tolerance: float) -> PublishedCheck:
+    """Compare mean responses with published scores; scores of models and scenarios that were not read are left out.
+
+    A `DataWarning` names the models whose score differs by more than `tolerance`.
+    """
+    rows = {name: row for row, name in enumerate(responses.model_ids)}
+    scenarios = responses.items["scenario"].to_numpy()
+    compared = [
+        Difference(model, scenario, score, _mean(responses.responses[rows[model], _columns(scenarios, scenario)]))
+        for model, scenario, score in published
+        if model in rows and _columns(scenarios, scenario).any()
+    ]
+    distances = [abs(one.read - one.published) for one in compared]
+    differing = tuple(
+        one for one, distance in zip(compared, distances, strict=True) if not distance <= tolerance
+    )  # NaN differs
+    if differing:
+        _tell(differing, len(compared))
+    return PublishedCheck(len(compared), float(np.max(distances)) if distances else float("nan"), differing)
+
+
+def _columns(scenarios: FloatArray, scenario: str | None) -> FloatArray:
+    return np.ones(scenarios.shape, dtype=bool) if scenario is None else scenarios == scenario
+
+
+def _mean(values: FloatArray) -> float:
+    known = values[~np.isnan(values)]
+    return float(known.mean()) if known.size else float("nan")
+
+
+def _tell(differing: tuple[Difference, ...], n_compared: int) -> None:
+    first = ", ".join(
+        f"{quoted(one.model_id)}{f' on {one.scenario}' if one.scenario else ''}: {one.read:.4f}, published "
+        f"{one.published:.4f}"
+        for one in differing[:N_SHOWN]
+    )
+    more = f" and {len(differing) - N_SHOWN} more" if len(differing) > N_SHOWN else ""
+    warn(
+        f"{len(differing)} of {n_compared} scores differ from those that the source states: {first}{more}. Leave these "
+        "models out, or look at their files: a part may be missing, or the table is of another version.",
+        DataWarning,
+    )

@@ -119,7 +119,7 @@ SOURCES: Mapping[str, PublicSource] = {
             n_models=4500,
             n_items=21_606,
             choices={"metric": LEADERBOARD_METRICS},
-            published="itembank.readers.public.lm_eval_scores:lm_eval_published",
+            published=f"{_READERS}.lm_eval:lm_eval_published",
             checked="scores of results_<date>.json",
             download=HubFiles("open-llm-leaderboard/{model}-details", ("**/samples_*", "**/results_*")),
         ),
@@ -210,13 +210,7 @@ SOURCES: Mapping[str, PublicSource] = {
 
 
 def public_source(name: str) -> PublicSource:
-    """Return a source by its name.
-
-    Raises
-    ------
-    ParameterError
-        When there is none of that name.
-    """
+    """Return a source by its name."""
     if name not in SOURCES:
         raise ParameterError(
             f"a public source must be one of {', '.join(SOURCES)}, got {name!r}.{did_you_mean(name, SOURCES)}"
