@@ -25,7 +25,8 @@ Results go to standard output, everything else to standard error. Exit codes: 0 
 3 precision that was asked for not reached, 4 integrity check failed. Every option can also come from the environment
 (`ITEMBANK_CALIBRATE_DIMS=5`) or from a TOML file given with `--config`, one table a command (`[calibrate]`,
 `dims = 5`); the command line goes before the environment, the environment before the file. `--config`, `--debug` and
-`--quiet` may stand before any command or after it.
+`--quiet` may come before any command or after it. The default is in brackets after an option's name. Options after
+"Also" are explained [once for all commands](#options-of-several-commands).
 
 The shell completes commands, options and their choices after one line in its start-up file:
 
@@ -39,15 +40,16 @@ _ITEMBANK_COMPLETE=fish_source itembank | source          # fish, in ~/.config/f
 
 
 SHARED = "Options of several commands"
-FEWEST = 3  # commands that have an option with the same words, before it is explained once for all
+FEWEST = 2  # commands that have an option with the same words, before it is explained once for all
 
 
 def reference() -> str:
     """Return the whole page."""
     commands = list(_commands(cli, "itembank", 2))
     uses = Counter(row for command, path, _ in commands for row in _rows(command, path))
-    shared = {row for row, n_uses in uses.items() if n_uses >= FEWEST}
-    once = [f"## {SHARED}\n", _table("option", sorted(shared, key=lambda row: row.lower().split("--")[1]))]
+    often = (row for row, n_uses in uses.most_common() if n_uses >= FEWEST)
+    shared = set({row.split(" ", 2)[1]: row for row in reversed(list(often))}.values())  # one meaning of each name
+    once = [f"## {SHARED}\n", _list(sorted(shared, key=lambda row: row.lower().split("--")[1]))]
     sections = [part for command, path, level in commands for part in _section(command, path, level, shared)]
     return "\n".join([HEAD, *once, *sections])
 
@@ -85,22 +87,24 @@ def _section(command: click.Command, path: str, level: int, shared: Container[st
     for title in dict.fromkeys(heading for heading, _ in rows.values()):
         own = [row for row, (heading, _) in rows.items() if heading == title and row not in shared]
         if own:
-            yield _table("option" if title == OPTIONS else title, own)
+            if title != OPTIONS:
+                yield f"**{title}**\n"
+            yield _list(own)
     also = [f"`{name}`" for row, (_, name) in rows.items() if row in shared]
     if also:
-        yield f"{', '.join(also)}: [options of several commands](#{SHARED.lower().replace(' ', '-')}).\n"
+        yield f"Also {', '.join(also)}.\n"
     for heading, options in under_headings(command, context).items():
         if heading in EXPLAINED_BY:
             names = ", ".join(f"`{max(one.opts, key=len)}`" for one in options)
             yield f"{heading}: {names}; see {' and '.join(f'`{command}`' for command in EXPLAINED_BY[heading])}.\n"
 
 
-def _table(title: str, rows: Iterable[str]) -> str:
-    return "\n".join([f"| {title} | default | |\n|---|---|---|", *rows]) + "\n"
+def _list(rows: Iterable[str]) -> str:
+    return "\n".join(rows) + "\n"
 
 
 def _usage(command: click.Command, path: str, context: click.Context) -> str:
-    return f"```\n{path} {' '.join(command.collect_usage_pieces(context))}\n```\n"
+    return f"`{path} {' '.join(command.collect_usage_pieces(context))}`\n"
 
 
 def _help(command: click.Command) -> Iterator[str]:
@@ -114,28 +118,28 @@ def _help(command: click.Command) -> Iterator[str]:
 
 
 def _row(option: click.Option, context: click.Context) -> str:
-    """Return one line of the table of options; bars inside it must be escaped, brackets outside code too."""
+    """Return one line of the list of options; brackets outside code must be escaped."""
     names = ", ".join(f"`{name}`" for name in (*option.opts, *option.secondary_opts))
     value = "" if option.is_flag else f" `{_value(option, context)}`"
     text = (option.help or "").replace("[", "\\[")
     if option.multiple and "epeat" not in text:
         text += " Repeatable."
-    return f"| {names}{value} | {_default(option)} | {text} |".replace("\n", " ")
+    return f"- {names}{value}{_default(option)}: {text}".replace("\n", " ")
 
 
 def _value(option: click.Option, context: click.Context) -> str:
     if isinstance(option.type, click.Choice):
-        return "\\|".join(str(choice) for choice in option.type.choices)
-    return option.make_metavar(context).replace(" RANGE", "").replace("|", "\\|")
+        return "|".join(str(choice) for choice in option.type.choices)
+    return option.make_metavar(context).replace(" RANGE", "")
 
 
 def _default(option: click.Option) -> str:
     if option.required:
-        return "required"
+        return " (required)"
     if not option.show_default or option.is_flag:
         return ""
     value = option.default
-    return f"`{', '.join(map(str, value)) if isinstance(value, tuple) else value}`"
+    return f" (`{', '.join(map(str, value)) if isinstance(value, tuple) else value}`)"
 
 
 if __name__ == "__main__":
