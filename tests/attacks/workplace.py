@@ -148,7 +148,7 @@ def _bank(folder: Path) -> None:
     cached = load_bank(folder / "cached")
     estimate(cached, folder / "new.csv", selection=folder / "selection.json", method="p-irt")
     cached.cache.keep_in_bank()
-    _run("simulate", "-o", folder / "made.parquet", "--models", 6, "--items", 12, "--tasks", 2, "--dims", 1)
+    _run("simulate", "-o", folder / "made.parquet", "--n-models", 6, "--n-items", 12, "--n-tasks", 2, "--n-dims", 1)
 
 
 def _around_a_bank(folder: Path) -> None:

@@ -265,4 +265,6 @@ def test_every_held_out_model_is_drawn_against_the_truth_in_both_panels(shown_re
 def test_all_ways_and_the_next_commands_are_listed(shown_result):
     page = quickstart_page(shown_result)
     assert column(page, "Errors of the overall score", "mean") == [2.9, 2.6, 1.7, 1.4]
-    assert f"itembank report {shown_result.files['bank']} {shown_result.files['responses']} --selection" in words(page)
+    assert f"itembank estimate {shown_result.files['bank']} {shown_result.files['responses']} --selection" in words(
+        page
+    )

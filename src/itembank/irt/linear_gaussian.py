@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import Literal, Self
 
 import numpy as np
-from scipy.linalg import solve_triangular
 
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 
@@ -371,6 +370,8 @@ def successive_residuals(model: FactorModel, items: IntArray, responses: FloatAr
     responses : (n_models, n_observed)
         Complete, in the same order.
     """
+    from scipy.linalg import solve_triangular  # noqa: PLC0415 (short commands import this module, and fit nothing)
+
     loadings = model.loadings[items]
     covariance = loadings @ loadings.T
     covariance[np.diag_indices(items.size)] += model.noise[items]
