@@ -42,7 +42,7 @@ OF_THEIR_OWN = ("kills", "tells", "bombs")
 """Attacks in processes of their own, whose parents need no bound of memory."""
 SLOW = {"quickstart": 60, "scaling": 6, "estimate": 3, "study run": 3}
 """Commands that are killed less often, by how much."""
-QUICK = ("import", "import over another", "simulate", "select", "session start", "session export")
+QUICK = ("import", "import over another", "simulate", "select", "session start", "import of a journal")
 FINE = (judging.ACCEPTED, judging.REFUSED, "whole", flipped.SAME, flipped.SAID)
 
 
