@@ -1,7 +1,9 @@
 """Sphinx configuration: Markdown pages, no network, warnings are errors (`make docs`)."""
 
 import re
+import runpy
 from importlib.metadata import version as installed_version
+from pathlib import Path
 from typing import Any
 
 project = "itembank"
@@ -27,6 +29,8 @@ html_theme = "furo"
 html_title = f"itembank {version}"
 html_show_sourcelink = False
 html_copy_source = False
+
+runpy.run_path(str(Path(__file__).parent.parent / "scripts" / "make_cli_reference.py"), run_name="__main__")
 
 SEVERAL = re.compile(r"^(\w+(?:, \w+)+) : (.*)$")
 

@@ -1,9 +1,4 @@
-"""Write docs/cli.md, the reference of all commands, from the commands themselves.
-
-    .venv/bin/python scripts/make_cli_reference.py
-
-A test compares the page with what this makes.
-"""
+"""Write docs/cli.md, the reference of all commands, from the commands themselves: `make docs` runs it."""
 
 import inspect
 import textwrap
@@ -18,8 +13,6 @@ from itembank.cli.main import cli
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "cli.md"
 HEAD = """# Commands
-
-<!-- Made by scripts/make_cli_reference.py; change the help texts, then run it. -->
 
 Results go to standard output, everything else to standard error. Exit codes: 0 done, 1 failed, 2 usage,
 3 precision that was asked for not reached, 4 integrity check failed. Every option can also come from the environment
@@ -144,4 +137,3 @@ def _default(option: click.Option) -> str:
 
 if __name__ == "__main__":
     PAGE.write_text(reference(), encoding="utf-8")
-    print(PAGE.name)
