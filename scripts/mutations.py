@@ -24,8 +24,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 SOURCE, TESTS = Path("src/itembank"), Path("tests")
 PACKAGES = (
-    "irt", "numerics", "scoring", "calibration", "selection", "estimation", "comparison", "adaptive", "scaling",
-    "factors",
+    "irt", "numerics", "calibration", "selection", "estimation", "comparison", "planning", "sessions", "scaling",
+    "auditing",
 )  # fmt: skip
 EACH = 6
 SEED = 11
