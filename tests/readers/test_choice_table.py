@@ -8,8 +8,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from itembank.errors import DataError, DataWarning, ParameterError
-from itembank.readers.choice_table import read_choice_scores, read_losses, write_choice_scores
+from itembank.errors import DataError, DataWarning
+from itembank.readers.choice_table import read_choice_scores, read_losses
 from itembank.readers.read import read_lm_eval
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.responses.responses import ResponseMatrix
@@ -51,7 +51,7 @@ def test_one_option_is_compared_with_none(scores):
 
 @pytest.mark.parametrize("name", ["scores.csv", "scores.parquet"])
 def test_losses_come_back_in_the_order_of_the_responses(scores, tmp_path, name):
-    write_choice_scores(scores, tmp_path / name)
+    (scores.write_csv if name.endswith("csv") else scores.write_parquet)(tmp_path / name)
     responses = ResponseMatrix.create(
         np.ones((2, 3)), model_ids=["other", "dummy"], item_ids=["digits/3", "capitals/0", "unknown/1"]
     )
@@ -78,11 +78,6 @@ def test_tables_that_tell_no_losses_are_refused(scores):
         read_losses(scores, ResponseMatrix.create(np.ones((1, 1)), model_ids=["someone"]))
     with pytest.raises(DataError, match="scenario must be a number in every row of a table of losses, got 'digits'"):
         read_losses(scores.filter(pl.col("item_id") == "digits/0"), responses, column="scenario")
-
-
-def test_scores_are_written_as_a_table_only(scores, tmp_path):
-    with pytest.raises(ParameterError, match=r"must end in .parquet or .csv, got 'scores.json'"):
-        write_choice_scores(scores, tmp_path / "scores.json")
 
 
 def test_logs_without_any_options_are_refused():

@@ -130,8 +130,6 @@ def transfer_command(
       itembank scaling transfer responses.parquet --show validity --report validity.html
       itembank scaling transfer responses.parquet --show validity --source a --target b --figure f.png
     """  # noqa: D301
-    from itembank.pages.transfer_page import agreement_chart, transfer_curves_chart, transfer_errors_chart  # noqa: PLC0415
-
     if target is not None and source is None:
         raise click.UsageError("--target needs --source.")
     if bank is not None and calibration_models:
@@ -163,8 +161,10 @@ def transfer_command(
         with progress("transfer") as said:
             found = _transfers(matrix, source, target, {**options, "progress": said})
         if figure is not None:
-            one = transfer_curves_chart if len(found[0].k) > 1 else agreement_chart
-            write_figure((transfer_errors_chart if source is None else one)(found), figure)
+            from itembank.pages import transfer_page as charts  # noqa: PLC0415
+
+            one = charts.transfer_curves_chart if len(found[0].k) > 1 else charts.agreement_chart
+            write_figure((charts.transfer_errors_chart if source is None else one)(found), figure)
     _print(found, show, output_format, is_single=source is not None)
     report_result(report, output_format, lambda typed: ib.pages.transfer_page(found, command=typed))
 

@@ -54,14 +54,14 @@ def dimensions_command(
       itembank study dimensions responses.parquet --figure dimensions.png
       itembank study dimensions responses.parquet --dims 1,2,4,8 --format json
     """  # noqa: D301
-    from itembank.pages.paper_charts import dimensionality_chart  # noqa: PLC0415
-
     with warnings_as_notes():
         matrix = read_results(responses)
         with progress("study") as report:
             found = ib.diagnostics.dimensionality(matrix, method, candidates=dims, rng=seed, progress=report)
         if figure is not None:
-            write_figure(dimensionality_chart(found), figure)
+            from itembank.pages import paper_charts as charts  # noqa: PLC0415
+
+            write_figure(charts.dimensionality_chart(found), figure)
     print_record(
         found.to_dict(),
         "held_out",
@@ -112,7 +112,6 @@ def homogeneity_command(
       itembank study homogeneity responses.parquet -n 100 --format csv
     """  # noqa: D301
     from itembank.files.hub import is_hub_name  # noqa: PLC0415
-    from itembank.pages.paper_charts import homogeneity_chart  # noqa: PLC0415
 
     is_bank = len(source) == 1 and (is_hub_name(source[0]) or (source[0] / "bank.json").is_file())
     refuse_unused(("scenarios", figure is not None, "--figure FILE"))
@@ -121,7 +120,9 @@ def homogeneity_command(
         with progress("study") as report:
             found = ib.diagnostics.homogeneity(past, budget=budget, rng=seed, progress=report)
         if figure is not None:
-            write_figure(homogeneity_chart(found, scenarios=scenarios), figure)
+            from itembank.pages import paper_charts as charts  # noqa: PLC0415
+
+            write_figure(charts.homogeneity_chart(found, scenarios=scenarios), figure)
     print_record(
         found.to_dict(),
         "scenarios",
@@ -179,15 +180,15 @@ def predictions_command(
       itembank study predictions bank --figure predictions.png
       itembank study predictions bank --show bins --format csv
     """  # noqa: D301
-    from itembank.pages.paper_charts import item_predictions_chart  # noqa: PLC0415
-
     refuse_unused(("scenarios", figure is not None, "--figure FILE"))
     loaded = ib.load_bank(bank)
     with warnings_as_notes():
         with progress("study") as report:
             found = ib.diagnostics.item_predictions(loaded, rng=seed, progress=report)
         if figure is not None:
-            write_figure(item_predictions_chart(found, scenarios=scenarios), figure)
+            from itembank.pages import paper_charts as charts  # noqa: PLC0415
+
+            write_figure(charts.item_predictions_chart(found, scenarios=scenarios), figure)
     parts = {"scenarios": found.rows(), "bins": found.bin_rows()}
     if output_format == "json":
         print_object({**found.to_dict(), **parts})
@@ -219,15 +220,15 @@ def weights_command(*, bank: Path, selections: tuple[Path, ...], figure: Path | 
       itembank study weights bank irt.json correctness.json --figure weights.png
       itembank study weights bank selection.json --format csv
     """  # noqa: D301
-    from itembank.pages.paper_charts import selection_weights_chart  # noqa: PLC0415
-
     stems = [path.stem for path in selections]
     names = [path.stem if stems.count(path.stem) == 1 else str(path) for path in selections]
     if len(set(names)) < len(names):
         raise click.UsageError("Name every selection once.")
     found = ib.diagnostics.selection_weights(bank, dict(zip(names, selections, strict=True)))
     if figure is not None:
-        write_figure(selection_weights_chart(found), figure)
+        from itembank.pages import paper_charts as charts  # noqa: PLC0415
+
+        write_figure(charts.selection_weights_chart(found), figure)
     about = found.to_dict()
     if output_format == "json":
         print_object({**about, "parts": found.rows()})
@@ -282,7 +283,6 @@ def tasks_command(
       itembank study tasks responses.parquet --show correlations --format csv
     """  # noqa: D301
     from itembank.bank.costs import unit_unasked  # noqa: PLC0415
-    from itembank.pages.paper_charts import task_correlations_chart, task_costs_chart  # noqa: PLC0415
 
     refuse_unused(
         ("kind", figure is not None, "--figure FILE"),
@@ -295,7 +295,9 @@ def tasks_command(
             cost = unit_unasked(matrix)
         found = ib.diagnostics.task_overview(matrix, by=by, cost=cost, level=level)
         if figure is not None:
-            draw = task_costs_chart if kind == "costs" else task_correlations_chart
+            from itembank.pages import paper_charts as charts  # noqa: PLC0415
+
+            draw = charts.task_costs_chart if kind == "costs" else charts.task_correlations_chart
             write_figure(draw(found), figure)
     if output_format == "json":
         print_object({"unit": found.unit, "level": found.level, "tasks": found.rows(), "correlations": found.pairs()})

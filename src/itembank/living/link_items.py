@@ -47,9 +47,6 @@ from itembank.tabular import Tabular
 
 LinkMethod = Literal["fixed", "stocking-lord"]
 
-NORMAL_95 = 1.959963985
-"""Quantile of the interval of a difficulty."""
-
 
 @dataclass(frozen=True, slots=True)
 class Anchors:
@@ -154,7 +151,7 @@ class LinkedItems(Tabular):
         columns |= {"intercept": self.parameters.intercept.tolist(), "intercept_error": errors[:, -1].tolist()}
         if loadings.shape[1] == 1:
             found = expected_difficulties(loadings[:, 0], self.parameters.intercept, self.item_covariance)
-            reach = NORMAL_95 * found.standard_error
+            reach = normal_reach(0.95) * found.standard_error
             columns |= {
                 "difficulty": found.value.tolist(),
                 "low": (found.value - reach).tolist(),

@@ -23,7 +23,6 @@ SOFT = Tone("#A9AFB5", "#626A72")
 """Marks of the past, error bars of context."""
 FAINT = Tone("#E3E6E9", "#2C3137")
 """Lines of a grid, areas of context."""
-GREY = (INK, MUTED, SOFT, FAINT)
 
 CATEGORIES = (
     Tone("#0072B2", "#4A92CC"),  # blue

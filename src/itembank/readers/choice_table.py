@@ -6,8 +6,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from itembank.errors import DataError, DataWarning, ParameterError, shown, warn
-from itembank.files.atomic import check_destination, replacing_file
+from itembank.errors import DataError, DataWarning, shown, warn
 from itembank.files.memory import allowing
 from itembank.numerics.arrays import FloatArray
 from itembank.progress import ProgressCallback, silent
@@ -20,7 +19,6 @@ from itembank.readers.refusals import refuse, shortened
 from itembank.readers.table_files import read_table_file
 from itembank.responses.responses import ResponseMatrix
 
-SUFFIXES = (".parquet", ".csv")
 SAME = 1e-6
 
 
@@ -135,24 +133,6 @@ def _one_row_a_cell(table: pl.DataFrame, spec: ReadingSpec) -> pl.DataFrame:
             f"{shown(names)}. Leave out the runs that do not count, or take the last (repeats='last')."
         )
     return table.unique(key, keep="last", maintain_order=True)
-
-
-def write_choice_scores(table: pl.DataFrame, path: str | Path) -> None:
-    """Write a table of choice scores as Parquet or CSV, whole or not at all."""
-    path = Path(path)
-    check_score_destination(path)
-    with replacing_file(path) as temporary:
-        if path.suffix.lower() == ".csv":
-            table.write_csv(temporary)
-        else:
-            table.write_parquet(temporary)
-
-
-def check_score_destination(path: Path) -> None:
-    """Raise `ParameterError` when no table of scores can be written at `path`."""
-    if path.suffix.lower() not in SUFFIXES:
-        raise ParameterError(f"choice scores are a table; its name must end in .parquet or .csv, got {path.name!r}.")
-    check_destination(path)
 
 
 LOSS_COLUMNS = ("loss", "bits_per_byte")

@@ -21,6 +21,7 @@ from itembank.estimation.past_errors import FactorModels, Past
 from itembank.estimation.point_methods import target_weights, weighted_means
 from itembank.estimation.response_summary import ScoreBasis
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+from itembank.numerics.intervals import normal_reach
 from itembank.responses.score_names import OVERALL
 from itembank.responses.targets import ScoreTargets
 from itembank.selection.criteria import CRITERIA, Criterion, VOptimality, check_criterion, uses_cost
@@ -41,7 +42,6 @@ LEAST_SPREAD, LEAST_NOISE = 0.04, 0.04
 """A new model, and each of its answers, may cost a fifth more or less, even where all past models cost the same."""
 LEAST_RATIO = 1e-3
 """Of costs to expected costs; answers that cost nothing do not make all others free."""
-NORMAL_95 = 1.959964
 NO_LIMIT = np.iinfo(np.int64).max
 ROUNDING = 1e-9
 """Share of a budget that sums of costs may be off by rounding."""
@@ -196,9 +196,8 @@ class PastPrices:
         if not expected.sum() > 0.0:
             return 0.0, 0.0, 0.0
         value, variance = level.value * float(expected.sum()), level.variance + self._doubt(expected)
-        ends = (math.exp(-0.5 * variance + sign * NORMAL_95 * math.sqrt(variance)) for sign in (-1.0, 1.0))
-        low, high = (value * end for end in ends)
-        return value, low, high
+        reach = normal_reach(0.95) * math.sqrt(variance)
+        return value, value * math.exp(-0.5 * variance - reach), value * math.exp(-0.5 * variance + reach)
 
     def _doubt(self, expected: FloatArray) -> float:
         """Variance of the logarithm of the cost of these items together at a known level."""
