@@ -48,16 +48,14 @@ def _worse(records: list[dict[str, object]], name: str, words: str) -> str:
 
 
 def _covered(records: list[dict[str, object]]) -> str:
-    """Name the cells whose intervals hold too seldom or too often, and where a shift is warned of."""
+    """Name the cells whose intervals hold too seldom or too often, and where models are better than all past ones."""
     outside = [
-        f"{_place(row)}: {row['coverage']:.3f}" + (" (shift warned)" if row["is_shift"] > 0.5 else "")
+        f"{_place(row)}: {row['coverage']:.3f}" + (" (beyond)" if row["beyond"] > 0.5 else "")
         for row in records
         if not COVERAGE[0] <= row["coverage"] <= COVERAGE[1]
     ]
     low, high = COVERAGE
-    return (
-        f"- Coverage outside {low} to {high} (goal: none without a warning of shift): {'; '.join(outside) or 'none'}."
-    )
+    return f"- Coverage outside {low} to {high} (goal: none of models like past ones): {'; '.join(outside) or 'none'}."
 
 
 def _place(row: dict[str, object]) -> str:

@@ -2,9 +2,7 @@
 
 import numpy as np
 import pytest
-from scipy.stats import betabinom
 
-from itembank.errors import DataWarning
 from itembank.estimation.estimate import estimate
 from itembank.estimation.estimates import PastMisfit, Scores, Typicality
 from itembank.responses.responses import ResponseMatrix
@@ -22,8 +20,8 @@ def test_typicality_is_the_fraction_that_fitted_no_better():
 
 def test_past_errors_that_are_not_known_are_said_to_be_so():
     def words(flagged, others):
-        found = Typicality(*(np.array([value]) for value in (9.0, 0.0, flagged, others)))
-        return found.flagged_in_words(["new"], 30)
+        found = Typicality(*(np.array([value]) for value in (9.0, 0.0, flagged, others, np.nan)))
+        return found.in_words(["new"], 30)[0]
 
     assert "errors of such past models were 4.0 points on average, of others 1.0. What" in words(0.04, 0.01)
     assert "errors of such past models were 4.0 points on average. What" in words(0.04, np.nan)
@@ -43,29 +41,13 @@ def test_without_known_misfit_nothing_is_said():
     found = PastMisfit.of(np.full(12, np.nan), np.ones(12)).typicality_of(np.ones(3))
     assert np.isnan(found.typicality).all()
     assert not found.is_flagged.any()
-    assert not found.is_shift(12)
 
 
-@pytest.mark.parametrize("n_past", [12, 40, 400])
-@pytest.mark.parametrize(
-    ("n_flagged", "n_models"), [(1, 3), (2, 4), (3, 4), (2, 8), (3, 9), (4, 10), (26, 100), (25, 100)]
-)
-def test_shift_is_more_than_a_quarter_and_more_than_chance(n_flagged, n_models, n_past):
-    typicality = np.where(np.arange(n_models) < n_flagged, 0.01, 0.6)
-    found = Typicality(np.ones(n_models), typicality, np.ones(n_models), np.ones(n_models))
-    k = np.ceil(0.1 * n_past)
-    is_rare = betabinom.sf(n_flagged - 1, n_models, k, n_past + 1 - k) < 0.05
-    assert found.is_shift(n_past) == (n_flagged / n_models > 0.25 and is_rare)
-
-
-def test_shift_is_seldom_found_among_models_of_one_kind(rng):
-    n_new, n_past, n_draws = 10, 30, 2000
-    misfit = rng.chisquare(5.0, (n_draws, n_new + n_past))
-    found = [PastMisfit.of(one[n_new:], np.zeros(n_past)).typicality_of(one[:n_new]) for one in misfit]
-    n_shifts = sum(one.is_shift(n_past) for one in found)
-    assert n_shifts < 0.05 * n_draws + 5.0 * np.sqrt(0.05 * 0.95 * n_draws)
-    flagged = np.mean([one.is_flagged for one in found])
-    assert abs(flagged - 3.0 / 31.0) < 0.02  # fewer than 3 of 30 past models above: probability 3 / 31
+def test_models_better_than_all_past_ones_are_named():
+    found = Typicality.unknown(3)._replace(beyond=np.array([0.2, 0.7, np.nan]))
+    (words,) = found.in_words(["a", "b", "c"], 30)
+    assert words.startswith("'b': better than all 30 past models, or nearly.")
+    assert Typicality.unknown(1).in_words(["a"], 30) == []
 
 
 def test_models_that_answer_like_no_other_are_flagged_and_get_wider_intervals(rng):
@@ -78,8 +60,7 @@ def test_models_that_answer_like_no_other_are_flagged_and_get_wider_intervals(rn
     responses = ResponseMatrix.create(
         np.vstack([usual, reversed_])[:, seen], model_ids=names, items=bank.responses.items[seen]
     )
-    with pytest.warns(DataWarning, match="answered unlike the bank's models"):
-        found = estimate(bank, responses)
+    found = estimate(bank, responses)
     assert set(found.flagged_models) >= set(names[6:])
     assert np.median(found.typicality.misfit[6:]) > 1.4 * np.median(found.typicality.misfit[:6])
     half = (found.high - found.low)[:, -1]

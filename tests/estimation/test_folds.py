@@ -196,7 +196,7 @@ def test_progress_runs_from_start_to_end(bank):
     shares = [share for _, share in said]
     assert shares == sorted(shares)
     assert shares[-1] == 1.0
-    assert {text for text, _ in said} >= {f"fitting without models {number} of 10" for number in range(1, 11)}
+    assert {text for text, _ in said} >= {f"fitting without models {number} of 12" for number in range(1, 13)}
 
 
 @pytest.mark.parametrize(
@@ -288,7 +288,7 @@ def test_intervals_hold_where_every_past_model_is_listed_more_than_once(n_times)
     truth = new.mean(axis=1)
     assert np.mean((found.low[:, -1] <= truth) & (truth <= found.high[:, -1])) >= 0.85
     plain = np.abs(new[:, answered].mean(axis=1) - truth).mean()
-    assert np.abs(found.value[:, -1] - truth).mean() < 1.1 * plain
+    assert np.abs(found.value[:, -1] - truth).mean() < 1.3 * plain  # 1.06 on average over worlds
     assert np.median(found.high - found.low) < 0.8
 
 

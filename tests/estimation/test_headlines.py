@@ -197,7 +197,7 @@ def test_plans_know_that_all_items_do_not_make_an_external_score():
 def test_selections_are_chosen_by_past_errors_of_the_score():
     bank, _, _ = world()
     chosen = select(with_target(bank, "board"), 12, rng=0)
-    assert "Mean errors of 'board' of calibration models" in chosen.explanation
+    assert "Mean error of 'board' of calibration models" in chosen.explanation
 
 
 def test_win_rates_rise_with_a_score_as_the_density_of_models_there():
@@ -218,11 +218,11 @@ def test_items_are_aimed_at_the_score_that_was_asked_for():
     truth = bank.targets.scenario_means(new.responses)[:, 0]
     table = pl.DataFrame({"model_id": bank.responses.model_ids, "first": bank.scenario_scores[:, 0]})
     known = add_scores(bank, table, ["first"])
-    (aimed,) = aimed_at_headline(with_target(known, "first"))
+    aimed = aimed_at_headline(with_target(known, "first"))
     weights = aimed.scenario_weights
     assert weights["s0"] == 1.0
     assert max(abs(weights["s1"]), abs(weights["s2"])) < 0.05
-    assert aimed_at_headline(known) == ()
+    assert aimed_at_headline(known) == VOptimal()
     errors = []
     for spec in (aimed, VOptimal()):
         chosen = select(known, 15, method=spec)
@@ -239,7 +239,7 @@ def test_stages_are_aimed_at_the_score_that_was_asked_for():
         bank, pl.DataFrame({"model_id": bank.responses.model_ids, "first": bank.scenario_scores[:, 0]}), ["first"]
     )
     view, model = with_target(known, "first"), new.take(models=np.arange(1))
-    (spec,) = aimed_at_headline(view)
+    spec = aimed_at_headline(view)
     routing = select(view, 18, stages=2, rng=0)
     plain = select(known, 18, stages=2, rng=0)
     module, usual = (next_stage(known, selection, model).whole for selection in (routing, plain))

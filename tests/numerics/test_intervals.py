@@ -2,9 +2,8 @@ import numpy as np
 import pytest
 from scipy.stats import norm, t
 
-from itembank.estimation.calibrated_scores import OutOfFold, with_tail
+from itembank.estimation.calibrated_scores import ALLOWANCE, OutOfFold
 from itembank.numerics.intervals import (
-    ALLOWANCE,
     calibrated_half_widths,
     cut_to_possible,
     interval_scores,
@@ -22,7 +21,7 @@ def coverage(rng, n_models, level, draw):
     """Share of new errors inside intervals from `n_models` exchangeable ones, without the allowance."""
     scale, new_scale = rng.lognormal(-4.0, 0.5, (n_models, REPEATS)), rng.lognormal(-4.0, 0.5, (1, REPEATS))
     errors, new_errors = scale * draw((n_models, REPEATS)), new_scale * draw((1, REPEATS))
-    half = calibrated_half_widths(errors, scale, new_scale, level=level) / ALLOWANCE
+    half = calibrated_half_widths(errors, scale, new_scale, level=level)
     return np.mean(np.abs(new_errors) <= half)
 
 
@@ -40,6 +39,10 @@ def test_with_few_models_the_quantile_is_student_s_and_safe_for_normal_errors(rn
     assert 0.94 < found < 0.999
 
 
+def out_of_fold(errors, scale, beyond=None):
+    return OutOfFold(np.zeros(errors.shape), errors, scale, scale, beyond=beyond)
+
+
 def test_new_errors_a_tenth_larger_than_past_ones_are_covered_as_past_ones_would_be(rng):
     """What the allowance is for: errors that are larger by 1.1 need half-widths that are wider by 1.1.
 
@@ -49,14 +52,33 @@ def test_new_errors_a_tenth_larger_than_past_ones_are_covered_as_past_ones_would
     past = 0.02 * rng.standard_normal((39, 8_000))
     new = 1.1 * 0.02 * rng.standard_normal((1, 8_000))
     scale = np.full(past.shape, 0.02)
-    half = calibrated_half_widths(past, scale, scale[:1], level=0.95)
+    half = out_of_fold(past, scale).half_widths(scale[:1], level=0.95)
     assert np.mean(np.abs(new) <= half) == pytest.approx(38 / 40, abs=0.01)  # four standard errors
+
+
+def test_of_errors_of_better_models_left_out_the_larger_widths_count_without_an_allowance(rng):
+    scale = np.full((40, 2), 0.02)
+    usual, better = 0.02 * rng.standard_normal((2, 40, 2))
+    better[:, 0] *= 3.0
+    better[:, 1] = np.nan
+    found = out_of_fold(usual, scale, out_of_fold(better, scale)).half_widths(scale[:1], level=0.95)
+    expected = [calibrated_half_widths(one, scale, scale[:1], level=0.95)[0] for one in (better, usual)]
+    np.testing.assert_allclose(found[0], [expected[0][0], expected[1][1]])
+
+
+def test_widths_out_of_fold_know_nothing_of_a_folds_own_errors(rng):
+    errors, scale, fold = 0.02 * rng.standard_normal((40, 1)), np.full((40, 1), 0.02), np.arange(40) % 4
+    errors[fold == 1] *= 10.0
+    found = out_of_fold(errors, scale).half_widths_out_of_fold(fold, level=0.95)
+    others = ALLOWANCE * calibrated_half_widths(errors[fold != 1], scale[fold != 1], scale[:1], level=0.95)[0, 0]
+    np.testing.assert_allclose(found[fold == 1], others)
+    assert found[fold == 2].min() > 3.0 * others
 
 
 def test_few_models_by_hand():
     errors, scale = np.array([[0.02], [-0.01], [0.03]]), np.array([[0.01], [0.01], [0.02]])
     root_mean_square = np.sqrt((4.0 + 1.0 + 2.25) / 3.0)
-    expected = ALLOWANCE * t.ppf(0.975, 2) * root_mean_square * np.sqrt(4.0 / 3.0) * 0.05
+    expected = t.ppf(0.975, 2) * root_mean_square * np.sqrt(4.0 / 3.0) * 0.05
     found = calibrated_half_widths(errors, scale, np.array([[0.05]]), level=0.95)
     np.testing.assert_allclose(found, [[expected]])
 
@@ -67,16 +89,16 @@ def test_many_models_by_hand():
     scale = np.linspace(0.01, 0.02, 19)
     errors = ratios * scale * np.where(np.arange(19) % 2, 1.0, -1.0)
     found = calibrated_half_widths(errors[:, None], scale[:, None], np.array([[0.01], [0.03]]), level=0.95)
-    np.testing.assert_allclose(found[:, 0], ALLOWANCE * 1.9 * np.array([0.01, 0.03]))
+    np.testing.assert_allclose(found[:, 0], 1.9 * np.array([0.01, 0.03]))
     half = calibrated_half_widths(errors[:, None], scale[:, None], np.array([[0.01]]), level=0.5)
-    np.testing.assert_allclose(half, ALLOWANCE * 1.0 * 0.01)
+    np.testing.assert_allclose(half, 1.0 * 0.01)
 
 
 def test_a_level_beyond_the_order_of_the_errors_is_no_narrower_than_the_largest(rng):
     errors = np.append(0.01 * rng.standard_normal(29), 0.2)[:, None]
     scale = np.full((30, 1), 0.01)
     found = calibrated_half_widths(errors, scale, scale[:1], level=0.99)
-    assert found[0, 0] == pytest.approx(ALLOWANCE * 0.2)
+    assert found[0, 0] == pytest.approx(0.2)
     assert calibrated_half_widths(errors, scale, scale[:1], level=0.9)[0, 0] < 0.05
 
 
@@ -101,7 +123,7 @@ def test_models_that_answered_everything_neither_spoil_nor_get_a_width(rng):
     errors, scale = 0.02 * rng.standard_normal((40, 1)), np.full((40, 1), 0.02)
     errors[:3], scale[:3] = 1e-16, 0.0
     found = calibrated_half_widths(errors, scale, np.array([[0.02], [0.0]]), level=0.95)
-    assert ALLOWANCE * 0.02 < found[0, 0] < ALLOWANCE * 0.08
+    assert 0.02 < found[0, 0] < 0.08
     assert found[1, 0] < 1e-3 * found[0, 0] * 1.01
 
 
@@ -115,7 +137,7 @@ def test_rounding_alone_gives_no_width():
 def test_for_many_normal_errors_it_is_the_normal_quantile(rng):
     scale = rng.lognormal(-4.0, 0.3, (20_000, 1))
     found = calibrated_half_widths(scale * rng.standard_normal((20_000, 1)), scale, np.ones((1, 1)), level=0.95)
-    assert found[0, 0] == pytest.approx(ALLOWANCE * norm.ppf(0.975), rel=0.03)
+    assert found[0, 0] == pytest.approx(norm.ppf(0.975), rel=0.03)
 
 
 def test_intervals_are_cut_to_what_the_answered_items_leave():
@@ -137,19 +159,6 @@ def test_interval_score_is_width_and_what_misses_lack(rng):
     by_hand = np.mean([2.0 * half + 40.0 * max(abs(error) - half, 0.0) for error in errors])
     assert interval_scores(errors, scale).mean() == pytest.approx(by_hand)
     assert np.isnan(interval_scores(np.full(60, np.nan), scale)).all()
-
-
-@pytest.mark.parametrize("grows", [True, False])
-def test_the_scale_has_a_tail_where_errors_have_one(rng, grows):
-    misfit = np.exp(rng.normal(0.0, 1.0, 400))
-    q = np.quantile(misfit, 0.9)
-    factor = np.sqrt(np.maximum(misfit / q, 1.0)) if grows else np.ones(400)
-    error = 0.02 * rng.standard_normal(400) * factor
-    ones = np.full((400, 1), 0.02)
-    estimates = OutOfFold(np.zeros((400, 1)), error[:, None], ones, ones)
-    found, tail = with_tail(estimates, misfit)
-    assert tail == (pytest.approx(q) if grows else np.inf)
-    np.testing.assert_allclose(found.scale[:, 0], 0.02 * factor)
 
 
 def test_quantiles_are_those_of_tables():

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from itembank.numerics.intervals import ALLOWANCE
+from itembank.estimation.calibrated_scores import ALLOWANCE
 from itembank.planning.goals import detectable_difference, expected_half_width, grid_sizes, precision_curve
 
 

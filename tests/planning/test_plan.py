@@ -8,13 +8,11 @@ from itembank.errors import DataError, ParameterError
 from itembank.estimation.estimator_specs import Stacked
 from itembank.estimation.method_trials import sample_of, try_methods
 from itembank.irt.bernoulli import probability
-from itembank.planning.auto import FALLBACK
 from itembank.planning.goals import expected_half_width
 from itembank.planning.plan import plan
 from itembank.planning.plan_spec import PlanSpec
 from itembank.planning.select import select
 from itembank.responses.responses import ResponseMatrix
-from itembank.selection.selector_specs import AnchorLatent, VOptimal
 from tests.bank.banks import make_bank
 
 pytestmark = pytest.mark.usefixtures("few_folds")
@@ -199,21 +197,16 @@ def test_a_plan_begins_where_the_selector_can(monkeypatch):
 
 def test_auto_is_decided_at_each_number_of_items_as_select_decides_it(monkeypatch):
     bank = make_bank(n_models=20, n_items=60)
-    taken = {10: VOptimal(), 20: AnchorLatent(allow_degenerate=True), 40: FALLBACK}
-    monkeypatch.setattr("itembank.planning.plan.grid_sizes", lambda *_: np.array(list(taken)))
-    monkeypatch.setattr(
-        "itembank.planning.auto.errors_of",
-        lambda bank, recipe, _: np.full(bank.n_models, 0.01 if recipe.spec == taken.get(recipe.n_items) else 0.05),
-    )
+    monkeypatch.setattr("itembank.planning.plan.grid_sizes", lambda *_: np.array([10, 20]))
     monkeypatch.setattr("itembank.planning.plan.compare_stages", lambda *_: None)
-    found = plan(bank, max_items=40)
+    found = plan(bank, max_items=20)
     measured = []
     for n_items in (10, 20):
         chosen = select(bank, n_items, rng=0)
         # the trial on which the intervals of `estimate` rest
         past = try_methods(bank, sample_of(bank, chosen), chosen, Stacked().members).past(Stacked()).estimates
-        measured.append(expected_half_width(past.error[:, -1], past.scale[:, -1], level=0.95))
-    by_chance = plan(bank, max_items=40, selector=FALLBACK).table.half_widths[2]
-    assert measured[0] > measured[1] > by_chance  # so none are pooled
-    np.testing.assert_allclose(found.table.half_widths, [*measured, by_chance], rtol=1e-9)
+        beyond = past.beyond.on(-1)
+        measured.append(expected_half_width(past.error[:, -1], past.scale[:, -1], level=0.95, beyond=beyond))
+    assert measured[0] > measured[1]  # so none are pooled
+    np.testing.assert_allclose(found.table.half_widths, measured, rtol=1e-9)
     assert found.selector == "auto"

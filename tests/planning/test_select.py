@@ -3,12 +3,11 @@ import pytest
 
 from itembank.errors import DataError, DataWarning, ParameterError
 from itembank.estimation.estimate import estimate
-from itembank.planning import auto as auto_module
 from itembank.planning import select as select_module
 from itembank.planning.auto import choose_selection
 from itembank.planning.select import select
 from itembank.selection.select import select as select_by
-from itembank.selection.selector_specs import METHODS, Stratified, VOptimal
+from itembank.selection.selector_specs import METHODS, VOptimal
 from tests.estimation.simulated import small_bank
 
 pytestmark = pytest.mark.usefixtures("few_folds")
@@ -39,10 +38,7 @@ def test_a_spec_is_taken_as_it_is(bank):
     assert select(bank, 12, method=spec, rng=0).recipe["options"]["target"] == "math"
 
 
-@pytest.mark.parametrize("candidates", [None, (Stratified("proportional"),)], ids=["all", "strata"])
-def test_the_same_seed_gives_the_same_items(bank, candidates, monkeypatch):
-    if candidates is not None:
-        monkeypatch.setattr(auto_module, "CANDIDATES", candidates)
+def test_the_same_seed_gives_the_same_items(bank):
     one, two = (select(bank, 12, rng=7) for _ in range(2))
     assert one.to_dict() == two.to_dict()
     assert one.seed == 7
@@ -50,8 +46,8 @@ def test_the_same_seed_gives_the_same_items(bank, candidates, monkeypatch):
     assert generated.to_dict() == again.to_dict()
 
 
-def test_where_chance_chooses_another_seed_gives_other_items(bank, monkeypatch):
-    monkeypatch.setattr(auto_module, "CANDIDATES", (Stratified("proportional"),))
+def test_where_chance_chooses_another_seed_gives_other_items():
+    bank = small_bank(n_models=9)
     chosen = {select(bank, 12, rng=seed).item_ids for seed in range(3)}
     assert len(chosen) == 3
     made = [np.random.default_rng(seed) for seed in (1, 2)]
@@ -70,9 +66,6 @@ def test_excluded_items_are_not_chosen(bank):
 def test_per_scenario_gives_each_scenario_its_number(bank):
     found = select(bank, 4, rng=5, per_scenario=True)
     assert sorted(found.scenarios) == ["code"] * 4 + ["law"] * 4 + ["math"] * 4
-    for candidate in auto_module.CANDIDATES:
-        asked = select(bank, 4, method=candidate, rng=5, per_scenario=True)
-        assert sorted(asked.scenarios) == sorted(found.scenarios)
 
 
 def test_few_models_get_items_all_the_same():

@@ -6,11 +6,13 @@ import pytest
 
 from itembank.bank.bank_factors import bank_factor_model
 from itembank.errors import ParameterError
+from itembank.irt.bernoulli import probability
 from itembank.irt.linear_gaussian import fit_factor_model
+from itembank.selection.local_model import models_ahead
 from itembank.selection.recipes import read_recipe
 from itembank.selection.select import select
 from itembank.selection.selector_specs import METHODS, VOptimal
-from itembank.selection.v_optimal import greedy_v_optimal, wanted_scores
+from itembank.selection.v_optimal import LinearModel, greedy_v_optimal, wanted_scores
 from tests.bank.banks import make_bank
 
 
@@ -29,8 +31,7 @@ def greedy(numbers, n_items, *, is_candidate=None, group=None, at_least=(0,), at
     loadings, noise, target_weights, importance = numbers
     size = noise.shape[0]
     return greedy_v_optimal(
-        loadings,
-        noise,
+        [LinearModel(loadings, noise)],
         target_weights,
         importance,
         n_items,
@@ -179,7 +180,50 @@ def test_weights_of_scenarios_are_kept_in_the_selection_and_without_them_nothing
     assert read_recipe(chosen_for(bank, "balanced", scenario_weights=weights)).spec.scenario_weights == weights
     assert "scenario_weights" not in chosen_for(bank, "balanced").recipe["options"]
     assert "scenario_weights" not in repr(VOptimal())
-    assert repr(VOptimal(scenario_weights=weights)) == repr(VOptimal())[:-1] + f", scenario_weights={weights!r})"
+    assert f"scenario_weights={weights!r}, ahead=True)" in repr(VOptimal(scenario_weights=weights))
+
+
+def test_selections_from_before_there_were_models_ahead_are_repeated_without_them(bank):
+    before = chosen_for(bank, "balanced", ahead=False)
+    assert "ahead" not in before.recipe["options"]
+    assert "ahead" not in repr(VOptimal(ahead=False))
+    assert read_recipe(before).spec == VOptimal(ahead=False)
+    assert read_recipe(chosen_for(bank, "balanced")).spec == VOptimal()
+
+
+def test_items_ahead_are_the_best_of_all_by_the_mean_over_six_models():
+    """The criterion by itself, by enumeration: half of the weight near and beyond the best past models."""
+    bank = make_bank(n_models=30, n_items=24)
+    usual, ahead = bank_factor_model(bank, discrepancy="auto"), models_ahead(bank, VOptimal())
+    assert len(ahead) == 5
+    weights, importance = wanted_scores(bank.targets, VOptimal())
+
+    def left(chosen):
+        variances = [dense_variances(one.loadings, one.noise, weights, chosen) for one in (usual, *ahead)]
+        return importance @ (0.5 * variances[0] + 0.5 * np.mean(variances[1:], axis=0))
+
+    chosen = []
+    for _ in range(6):
+        chosen.append(min(set(range(24)) - set(chosen), key=lambda one: left([*chosen, one])))
+    found = select(bank, 6, method=VOptimal(minimum_per_scenario=0), rng=0)
+    assert sorted(bank.responses.item_indices(found.item_ids).tolist()) == sorted(chosen)
+
+
+def test_places_ahead_go_from_the_middle_of_past_models_to_twice_their_best_quarter():
+    bank = make_bank(n_models=40, n_items=60, n_dims=1)
+    ability = bank.calibration.abilities[:, 0] * np.sign(bank.parameters.loadings.mean())
+    by_score = np.argsort(probability(bank.parameters, bank.calibration.abilities) @ bank.targets.overall_weights)
+    middle, top = bank.calibration.abilities[by_score[10:30]].mean(), bank.calibration.abilities[by_score[30:]].mean()
+    assert ability[by_score[30:]].mean() > ability.mean()
+    for place, found in zip((0.0, 0.5, 1.0, 1.5, 2.0), models_ahead(bank, VOptimal()), strict=True):
+        at = np.array([[middle + place * (top - middle)]])
+        np.testing.assert_allclose(found.mean, probability(bank.parameters, at)[0], rtol=1e-10)
+
+
+def test_items_ahead_are_harder(bank):
+    hardness = dict(zip(bank.item_ids, 1.0 - np.nanmean(bank.responses.responses, axis=0), strict=True))
+    ahead, past = (chosen_for(bank, "balanced", 12, ahead=flag).item_ids for flag in (True, False))
+    assert np.mean([hardness[one] for one in ahead]) > np.mean([hardness[one] for one in past]) + 0.03
 
 
 def test_the_number_of_factors_can_be_held_down(bank, rng):
@@ -208,7 +252,7 @@ def test_the_items_are_the_best_of_all_by_the_factor_model():
             for one in set(range(24)) - set(chosen)
         }
         chosen.append(min(left, key=left.get))
-    found = select(bank, 6, method=VOptimal(minimum_per_scenario=0), rng=0)
+    found = select(bank, 6, method=VOptimal(minimum_per_scenario=0, ahead=False), rng=0)
     assert sorted(bank.responses.item_indices(found.item_ids).tolist()) == sorted(chosen)
 
 
@@ -258,7 +302,7 @@ def test_choices_are_checked(choices, message):
 
 
 def test_the_name_stands_for_the_balanced_target():
-    assert METHODS.resolve("v-optimal") == VOptimal("balanced", "auto", "free", 1)
+    assert METHODS.resolve("v-optimal") == VOptimal("balanced", "auto", "free", 1, ahead=True)
 
 
 def test_balanced_weighs_the_overall_score_like_the_scenarios_it_is_made_of():

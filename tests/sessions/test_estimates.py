@@ -5,7 +5,7 @@ import pytest
 from scipy.special import ndtri
 
 from itembank.bank.bank_factors import bank_factor_model
-from itembank.estimation.calibrated_scores import grown
+from itembank.estimation.calibrated_scores import ALLOWANCE
 from itembank.estimation.estimate import estimate
 from itembank.estimation.estimator_specs import PIRT, Factor
 from itembank.estimation.observations import observe
@@ -103,13 +103,12 @@ def test_stacked_estimates_are_those_of_the_same_members_on_the_same_answers(n_a
     expected, half, noise = Expectations.of(known), 0.0, known.summary.noise
     least = ndtri(0.65) * np.sqrt(np.column_stack([noise, noise @ targets.scenario_weights**2]))  # of unseen answers
     for checkpoint, share in shares.items():
-        misfit, tail = expected.misfit[0, -1], np.nan_to_num(past.tail[checkpoint, -1], nan=np.inf)
         if past.follows_item_model[checkpoint, -1]:
-            scale = np.sqrt(variances + (value - members[0]) ** 2) * max(misfit / tail, 1.0) ** 0.5
+            scale = np.sqrt(variances + (value - members[0]) ** 2)
         else:
-            scale = grown(expected.error_scale(value), expected.misfit, tail)
+            scale = expected.error_scale(value)
         error = past.value[checkpoint] - past.truth
-        measured = calibrated_half_widths(error, past.scale[checkpoint], scale, level=0.3)
+        measured = ALLOWANCE * calibrated_half_widths(error, past.scale[checkpoint], scale, level=0.3)
         half += share * np.maximum(measured, least)
     possible = targets.with_overall(known.summary.known), targets.with_overall(known.summary.open_weight)
     low, high = cut_to_possible(value - half, value + half, *possible)

@@ -9,7 +9,6 @@ from itembank.calibration.build import build_bank
 from itembank.errors import DataError, ParameterError
 from itembank.estimation.estimator_specs import IN_STAGES, Stacked
 from itembank.estimation.method_trials import sample_of, try_methods, try_stages
-from itembank.planning.auto import CANDIDATES
 from itembank.planning.plan import plan
 from itembank.planning.select import select
 from itembank.selection.recipes import read_recipe
@@ -32,8 +31,7 @@ def designs(*errors):
     )
 
 
-def test_errors_are_those_of_both_ways_of_asking(monkeypatch):
-    monkeypatch.setattr("itembank.planning.auto.CANDIDATES", CANDIDATES[:1])  # to be quick
+def test_errors_are_those_of_both_ways_of_asking():
     found = plan_sessions(BANK, 9, target="law")
     column = BANK.targets.names.index("law")
     chosen = select(BANK, 9, rng=0)
@@ -51,8 +49,7 @@ def test_errors_are_those_of_both_ways_of_asking(monkeypatch):
     np.testing.assert_allclose(found.designs[1].signed_errors, stages.error[:, column], atol=1e-12)
 
 
-def test_what_cannot_be_asked_in_stages_is_asked_otherwise(monkeypatch):
-    monkeypatch.setattr("itembank.planning.auto.CANDIDATES", CANDIDATES[:1])  # to be quick
+def test_what_cannot_be_asked_in_stages_is_asked_otherwise():
     found = plan_sessions(BANK, 3)  # one item of each scenario, none left for a second stage
     assert [design.name for design in found.designs] == ["at once", "one by one"]
 
@@ -79,7 +76,6 @@ def test_ways_are_compared_on_models_that_all_were_tried_on(monkeypatch):
 
 def test_a_half_width_asks_for_the_items_that_it_needs_at_once(monkeypatch):
     monkeypatch.setattr(module, "DESIGNS", designs(np.full(12, 0.05), np.full(12, 0.06)))
-    monkeypatch.setattr("itembank.planning.auto.CANDIDATES", CANDIDATES[:1])  # to be quick
     assert plan_sessions(BANK, half_width=0.2).n_items == plan(BANK, half_width=0.2).n_items
 
 

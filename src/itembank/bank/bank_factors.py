@@ -42,7 +42,7 @@ def fitted_factor_model(bank: Bank, n_factors: int | Literal["auto"] = "auto") -
     bank.check_responses("A factor model of past responses needs")
 
     def fit() -> dict[str, FloatArray]:
-        fitted = fit_factor_model(_columns(bank.responses), n_factors=n_factors)
+        fitted = fit_factor_model(columns_of(bank.responses), n_factors=n_factors)
         # the layout in memory of what is read from a file, on which the last bit of products depends
         loadings = np.ascontiguousarray(fitted.loadings)
         return {"mean": fitted.mean, "loadings": loadings, "noise": fitted.noise}
@@ -62,7 +62,7 @@ def measured_discrepancy(bank: Bank) -> Discrepancy:
     def measure() -> dict[str, FloatArray]:
         rows = bank.distinct_models  # what others did not answer would be filled in, and seem not to shift
         rows = rows if rows.size else np.arange(bank.n_models)
-        in_order = _columns(bank.responses).of_models(rows[order_by_answers(bank.responses, rows)])
+        in_order = columns_of(bank.responses).of_models(rows[order_by_answers(bank.responses, rows)])
         found = measure_discrepancy(in_order, bank.targets.scenario_index, subgroups=_subscenarios(bank))
         return {"scales": np.array([found.level, found.subgroup])}
 
@@ -72,8 +72,8 @@ def measured_discrepancy(bank: Bank) -> Discrepancy:
     return Discrepancy(*bank.cache.arrays("discrepancy", measure, fits=fits)["scales"].tolist())
 
 
-def _columns(responses: ResponseMatrix) -> Columns:
-    """Give coded responses some items at a time, and others at once."""
+def columns_of(responses: ResponseMatrix) -> Columns:
+    """Read coded responses some items at a time, and others at once."""
     if not isinstance(responses, CodedResponses):
         return Columns.of(responses.responses)
     width = max(1, CELLS_AT_ONCE // max(1, responses.n_models))

@@ -182,8 +182,12 @@ class Calibration(Compact):
 _BANK_ID = re.compile(r"[0-9a-f]{1,64}")
 PART = "published."
 """Begins the names of its arrays in a bank's files."""
-OF_SUBSET = ("weights", "errors", "standard_errors", "scales", "misfit", "misfit_errors", "tail")
+OF_SUBSET = ("weights", "errors", "standard_errors", "scales", "misfit", "misfit_errors")
 """Arrays of a `PublishedSubset`."""
+BEYOND = ("beyond_weights", "beyond_errors", "beyond_standard_errors", "beyond_scales", "place")
+"""Arrays that a `PublishedSubset` has where better models were left out."""
+FORMER = "tail"
+"""An array of earlier banks, which nothing uses."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +208,9 @@ class PublishedSubset:
     misfit: FloatArray  # (n_models,): How far past models' answers lay from what is expected of them, ascending
     # (2,): Mean absolute error of the overall score for the tenth with the largest misfit, and for the others.
     misfit_errors: FloatArray
-    tail: FloatArray  # (1,): Misfit from which errors grow faster, infinite where they do not
+    # By the names `BEYOND`, where better models were left out: weights and errors of these, as above, and (4,) overall
+    # score of the best and the middle past model, and the line of `Place`
+    beyond: Mapping[str, FloatArray]
     explanation: str  # How the methods compared
     methods: tuple[str, ...]  # What 'stacked' combined: a release that combines others cannot use what is kept here
 
@@ -241,7 +247,7 @@ class Published:
             "factor_noise": self.factor_model.noise,
         }
         if self.subset is not None:
-            found |= {name: getattr(self.subset, name) for name in OF_SUBSET}
+            found |= {name: getattr(self.subset, name) for name in OF_SUBSET} | dict(self.subset.beyond)
         return {f"{PART}{name}": np.ascontiguousarray(array, dtype=np.float64) for name, array in found.items()}
 
 
@@ -256,6 +262,7 @@ def read_published(record: Mapping[str, Any], arrays: Mapping[str, FloatArray]) 
             explanation=visible(str(record["explanation"])),  # it is shown, and may be a stranger's
             methods=tuple(map(str, record["methods"])),
             **{name: found[name] for name in OF_SUBSET},
+            beyond={name: found[name] for name in (*BEYOND, FORMER) if name in found},
         )
     if not _BANK_ID.fullmatch(str(record["whole_bank"])):
         raise ValueError(f"whole_bank must be the id of a bank, got {quoted(record['whole_bank'])}")

@@ -132,7 +132,6 @@ def typicality_text(row: Mapping[str, Any], main: str = OVERALL) -> str:
 
 
 def note_flagged(result: "ScoreEstimates | Comparison", n_past: int) -> None:
-    """Say which models answered unlike past ones, and how large the errors of such models were."""
-    words = result.typicality.flagged_in_words(result.model_ids, n_past)
-    if words:
+    """Say which models are better than all past ones, which answered unlike them, and how large such errors were."""
+    for words in result.typicality.in_words(result.model_ids, n_past):
         note(words)

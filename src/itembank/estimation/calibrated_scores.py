@@ -8,12 +8,13 @@ from itembank.bank.known_scores import Headline
 from itembank.estimation.estimates import Scores
 from itembank.estimation.predictions import standard_error
 from itembank.estimation.response_summary import ResponseSummary, posterior_moments
-from itembank.numerics.arrays import FloatArray
+from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.numerics.intervals import ROUNDING, calibrated_half_widths, cut_to_possible, interval_scores, normal_reach
 from itembank.responses.targets import ScoreTargets
 
-UNUSUAL = 0.9
-"""Quantile of the misfit of calibration models from which errors may grow faster."""
+ALLOWANCE = 1.1
+"""By which intervals are wider than errors of past models ask for, where no better models than the rest were left out:
+new models differ from past ones more than these among themselves."""
 LEAST_OWN = 0.25
 """Part of the squared errors that is the estimates' own at the least: what is taken out is itself uncertain."""
 
@@ -32,6 +33,8 @@ class OutOfFold:
     scale: FloatArray
     # (n_models, n_targets): Sampling variance of the truths (`KnownScores`); None where these are exact.
     truth_variance: FloatArray | None = None
+    # The same of models better than all that they were judged by, by fits to worse ones; None where there are none
+    beyond: "OutOfFold | None" = None
 
     @property
     def error(self) -> FloatArray:
@@ -40,6 +43,40 @@ class OutOfFold:
         if self.truth_variance is None:
             return error
         return without_sampling_error(error, self.truth_variance, self.scale)
+
+    def half_widths(self, new_scale: FloatArray, *, level: float) -> FloatArray:
+        """Half-widths of new estimates, (n_new, n_targets), from the errors that estimates of past models had.
+
+        The larger of those that errors of models like past ones ask for, and of models better than all. Where nothing
+        is known of the latter they are a tenth larger than the first ask for.
+        """
+        half = calibrated_half_widths(self.error, self.scale, new_scale, level=level)
+        if self.beyond is None:
+            return ALLOWANCE * half
+        far = calibrated_half_widths(self.beyond.error, self.beyond.scale, new_scale, level=level)
+        return np.fmax(half, far)
+
+    def half_widths_out_of_fold(self, fold: IntArray, *, level: float) -> FloatArray:
+        """Half-widths of each fold's models by the errors of the other folds' models, (n_models, n_targets).
+
+        `fold` holds the number of each model's fold, -1 for none.
+        """
+        result = np.full(self.error.shape, np.nan)
+        for number in np.unique(fold):
+            inside = fold == number
+            result[inside] = self.take(~inside).half_widths(self.scale[inside], level=level)
+        return result
+
+    def on(self, target: int) -> "OutOfFold":
+        """Return the estimates of one target."""
+        parts = (self.truth, self.value, self.standard_error, self.scale, self.truth_variance)
+        return OutOfFold(*(None if one is None else one[:, [target]] for one in parts))  # type: ignore[arg-type]
+
+    def take(self, models: BoolArray | IntArray) -> "OutOfFold":
+        """Return the estimates of some models, with those of better ones as they are."""
+        parts = (self.truth, self.value, self.standard_error, self.scale, self.truth_variance)
+        taken = OutOfFold(*(None if one is None else one[models] for one in parts))  # type: ignore[arg-type]
+        return replace(taken, beyond=self.beyond)
 
     @property
     def interval_scores(self) -> FloatArray:
@@ -73,33 +110,6 @@ def without_sampling_error(
     return result
 
 
-def with_tail(
-    estimates: OutOfFold,
-    misfit: FloatArray,  # (n_models,)
-) -> tuple[OutOfFold, float]:
-    """Let the scale grow faster beyond the 90th percentile of the misfit, where that makes better intervals.
-
-    On leaderboards of right and wrong answers it mostly does; where responses are graded, misfit has long tails that
-    errors do not follow, and intervals of unusual models would be three times too wide. So the calibration models left
-    out decide: by Winkler's score of the overall score's 95 % intervals.
-
-    Returns OutOfFold: With the scale that serves better; float: The 90th percentile, or infinity.
-    """
-    known = misfit[~np.isnan(misfit)]
-    if known.size == 0:
-        return estimates, np.inf
-    tail = float(np.quantile(known, UNUSUAL))
-    other = replace(estimates, scale=grown(estimates.scale, misfit[:, None], tail))
-    lost = estimates.interval_scores - other.interval_scores
-    return (other, tail) if np.nansum(lost) > 0.0 else (estimates, np.inf)
-
-
-def grown(scale: FloatArray, misfit: FloatArray, tail: float) -> FloatArray:
-    """Let a scale grow with the root of the misfit where this lies beyond the tail; all (n_models, n_targets)."""
-    result: FloatArray = scale * np.sqrt(np.maximum(misfit / tail, 1.0))
-    return result
-
-
 def with_intervals(
     targets: ScoreTargets,
     summary: ResponseSummary,
@@ -129,7 +139,7 @@ def with_intervals(
     half = reach * error
     if past is not None and scale is not None:
         scale = np.where(unseen > 0.0, scale, 0.0)
-        measured = calibrated_half_widths(past.error, past.scale, scale, level=level)
+        measured = past.half_widths(scale, level=level)
         is_unknown = np.isnan(measured)
         half = np.where(is_unknown, half, measured)
         error = np.where(is_unknown, error, scale * error_inflation(past.error, past.scale))

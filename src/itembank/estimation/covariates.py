@@ -8,6 +8,7 @@ import polars as pl
 
 from itembank.bank.banks import Bank
 from itembank.errors import DataError
+from itembank.estimation.calibrated_scores import ALLOWANCE
 from itembank.estimation.estimates import Scores
 from itembank.estimation.estimator_specs import Stacked
 from itembank.estimation.folds import folds
@@ -68,8 +69,12 @@ def with_forecast(members: MembersOutOfFold, forecast: Forecast, spec: Stacked) 
 
 
 def beside(members: MembersOutOfFold, forecast: Forecast) -> MembersOutOfFold:
-    """Add the forecast to the members of 'stacked'."""
-    return replace(members, values=np.concatenate([members.values, forecast.past[None]]))
+    """Add the forecast to the members of 'stacked'; what it is worth for better models than past ones is not known."""
+    far = members.beyond
+    if far is not None:
+        nothing = np.full((1, *far.truth.shape), np.nan)
+        far = replace(far, values=np.concatenate([far.values, nothing]))
+    return replace(members, values=np.concatenate([members.values, forecast.past[None]]), beyond=far)
 
 
 def explain_forecast(members: MembersOutOfFold, forecast: Forecast, spec: Stacked) -> str:
@@ -100,7 +105,7 @@ def forecast_alone(bank: Bank, forecast: Forecast, *, level: float) -> Scores:
     Intervals are as wide as the forecasts' errors of past models ask for, the same for all models.
     """
     errors = forecast.past - bank.known_scores.value
-    half = calibrated_half_widths(errors, np.ones(errors.shape), np.ones(forecast.new.shape), level=level)
+    half = ALLOWANCE * calibrated_half_widths(errors, np.ones(errors.shape), np.ones(forecast.new.shape), level=level)
     size = np.broadcast_to(np.sqrt(mean_where_known(errors**2)), half.shape)
     value = forecast.new
     return Scores(value, size.copy(), np.clip(value - half, 0.0, 1.0), np.clip(value + half, 0.0, 1.0))

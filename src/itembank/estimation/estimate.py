@@ -18,7 +18,8 @@ from itembank.bank.bank_views import with_target
 from itembank.bank.banks import Bank
 from itembank.bank.selections import Selection
 from itembank.checks import check_fraction, check_one_of
-from itembank.errors import DataError, DataWarning, ParameterError, remedy, shown, warn
+from itembank.errors import DataError, DataWarning, ParameterError, warn
+from itembank.estimation.beyond import StackWeights
 from itembank.estimation.calibrated_scores import with_intervals
 from itembank.estimation.covariates import (
     explain_alone,
@@ -178,7 +179,6 @@ def estimate(
         estimates = estimates if of_links is None else _widened(estimates, of_links)
     if estimand != RUN:
         estimates = _widened(estimates, run_variance(bank, matrix, known.summary.abilities))
-    warn_of_shift(estimates, bank.n_compared_models)
     is_owed = np.pad(known.summary.n_observed > 0, ((0, 0), (0, 1)))  # the overall score may lack a scenario
     return checked(estimates, is_owed)
 
@@ -374,10 +374,10 @@ def _of_group(
         values = np.stack([point_scores(known, member) for member in spec.members])
         weights = None if past is None else past.weights
         if weights is None:  # too few models to learn weights from
-            weights = np.full((len(spec.members), values.shape[2]), 1.0 / len(spec.members))
-        if forecast is not None and weights.shape[0] > values.shape[0]:  # it served past models
+            weights = StackWeights(np.full((len(spec.members), values.shape[2]), 1.0 / len(spec.members)))
+        if forecast is not None and weights.usual.shape[0] > values.shape[0]:  # it served past models
             values = np.concatenate([values, forecast.new[None]])
-        value = stacked_scores(bank.targets, summary, values, weights)
+        value = stacked_scores(bank.targets, summary, values, weights, None if past is None else past.place)
     else:
         value = point_scores(known, spec)
     if interval != "calibrated" or past is None:
@@ -387,11 +387,15 @@ def _of_group(
     if bank.headline is not None and learner is not None:
         learnt = learnt_score(known, learner, bank.headline.past)
     expected = Expectations.of(known)
+    plain = value
     value, scale = past.read(expected, value, learnt)
     scores = with_intervals(
         bank.targets, summary, value, past=past.estimates, scale=scale, level=level, headline=bank.headline
     )
-    return scores, past.misfit.typicality_of(expected.misfit[:, -1])
+    typicality = past.misfit.typicality_of(expected.misfit[:, -1])
+    if past.place is not None:
+        typicality = typicality._replace(beyond=past.place.beyond(plain[:, -1]))
+    return scores, typicality
 
 
 def _past(
@@ -417,16 +421,3 @@ def _past(
 def _widened(estimates: ScoreEstimates, variance: FloatArray) -> ScoreEstimates:
     """Add a variance (n_models, n_targets) of independent chance."""
     return replace(estimates, scores=widened(estimates.scores, variance, level=estimates.level))
-
-
-def warn_of_shift(estimates: ScoreEstimates, n_past: int) -> None:
-    """Warn where the new models as a group answered unlike the calibration models."""
-    if estimates.typicality.is_shift(n_past):
-        flagged = estimates.flagged_models
-        how = remedy("interval='design'", "--interval design")
-        warn(
-            f"{len(flagged)} of {estimates.n_models} models answered unlike the bank's models, where one in ten is "
-            f"expected: {shown(flagged)}. Estimates of such models may all be off in one direction, which no interval "
-            f"shows. Draw items at random and take {how}, or calibrate again with models like these.",
-            DataWarning,
-        )

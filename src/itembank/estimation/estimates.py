@@ -5,12 +5,10 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from scipy.special import gammaln
 
 from itembank.errors import DataError, shown, visible
 from itembank.estimation.estimator_specs import RUN
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
-from itembank.numerics.gamma import log_beta
 from itembank.responses.score_names import OVERALL
 from itembank.tabular import Tabular
 
@@ -54,10 +52,8 @@ FLAGGED = 0.1
 OUTSIDE_GUARANTEE = "outside the guarantee"
 """What is said of intervals of such models: they are calibrated on models that answer otherwise."""
 
-MOST_FLAGGED = 0.25
-"""Fraction of the new models beyond which it is not some models that are unusual, but all new ones that differ."""
-CHANCE = 0.05
-"""Of as many flagged models among typical ones: two flagged models of three are no shift yet."""
+BEYOND = 0.5
+"""A model is said to be better than all past ones from here on (`Place.beyond`)."""
 
 
 class Typicality(NamedTuple):
@@ -72,6 +68,8 @@ class Typicality(NamedTuple):
     # on these items, and of the others.
     past_error_flagged: FloatArray
     past_error_others: FloatArray  # (n_models,)
+    # (n_models,): How surely a model is better than all past ones, from 0 to 1 (`Place.beyond`).
+    beyond: FloatArray
 
     @classmethod
     def unknown(cls, n_models: int) -> Self:
@@ -89,40 +87,28 @@ class Typicality(NamedTuple):
         result: BoolArray = self.typicality < FLAGGED
         return result
 
-    def is_shift(
-        self,
-        n_past: int,  # Calibration models that the new ones are compared with
-    ) -> bool:
-        """Whether more than a quarter of the models are flagged, and more than chance would flag of typical ones.
-
-        Where new and past models answer alike, every order of their misfits is as likely as another. Then the number of
-        flagged models of n is beta-binomial with parameters k and ``n_past + 1 - k``, where a model is flagged when
-        fewer than k past models fit no better.
-        """
-        n_known, n_flagged = int(np.sum(~np.isnan(self.typicality))), int(np.sum(self.is_flagged))
-        k = int(np.ceil(FLAGGED * n_past))
-        if n_flagged <= MOST_FLAGGED * n_known:
-            return False
-        count, b = np.arange(n_flagged, n_known + 1), n_past + 1 - k
-        choices = gammaln(n_known + 1) - gammaln(count + 1) - gammaln(n_known - count + 1)
-        at_least = float(np.exp(choices + log_beta(count + k, n_known - count + b) - log_beta(k, b)).sum())
-        return at_least < CHANCE
-
-    def flagged_in_words(self, model_ids: Sequence[str], n_past: int) -> str:
-        """Say which of the models are flagged, and how large the errors of such past models were; '' where none is."""
+    def in_words(self, model_ids: Sequence[str], n_past: int) -> list[str]:
+        """Say which of the models are better than all past ones, and which answered unlike them; [] where none does."""
+        said = []
+        better = [model_ids[row] for row in np.flatnonzero(self.beyond >= BEYOND).tolist()]
+        if better:
+            said.append(
+                f"{visible(shown(better))}: better than all {n_past} past models, or nearly. Estimate and interval are "
+                "learnt from past models that were better than those that judged them."
+            )
         rows = np.flatnonzero(self.is_flagged).tolist()
-        if not rows:
-            return ""
-        unlike, others = 100.0 * self.past_error_flagged[rows[0]], 100.0 * self.past_error_others[rows[0]]
-        errors = "how large errors of such past models were is not known"
-        if not np.isnan(unlike):
-            rest = "" if np.isnan(others) else f", of others {others:.1f}"
-            errors = f"errors of such past models were {unlike:.1f} points on average{rest}"
-        return (
-            f"{visible(shown([model_ids[row] for row in rows]))}: answered unlike most of the {n_past} past models "
-            f"(typicality below {FLAGGED:g}). The interval is {OUTSIDE_GUARANTEE}: {errors}. "
-            "What does not fit: itembank check."
-        )
+        if rows:
+            unlike, others = 100.0 * self.past_error_flagged[rows[0]], 100.0 * self.past_error_others[rows[0]]
+            errors = "how large errors of such past models were is not known"
+            if not np.isnan(unlike):
+                rest = "" if np.isnan(others) else f", of others {others:.1f}"
+                errors = f"errors of such past models were {unlike:.1f} points on average{rest}"
+            said.append(
+                f"{visible(shown([model_ids[row] for row in rows]))}: answered unlike most of the {n_past} past models "
+                f"(typicality below {FLAGGED:g}). The interval is {OUTSIDE_GUARANTEE}: {errors}. "
+                "What does not fit: itembank check."
+            )
+        return said
 
     def set_rows(self, rows: IntArray, other: "Typicality") -> None:
         """Write those of some of the models in place."""
@@ -158,8 +144,8 @@ class PastMisfit(NamedTuple):
         if self.misfit.size == 0:
             return Typicality.unknown(misfit.size)
         typicality = np.where(np.isnan(misfit), np.nan, _fraction_above(self.misfit, misfit))
-        errors = (np.full(misfit.size, error) for error in (self.error_flagged, self.error_others))
-        return Typicality(misfit, typicality, *errors)
+        flagged, others, beyond = (np.full(misfit.size, one) for one in (self.error_flagged, self.error_others, np.nan))
+        return Typicality(misfit, typicality, flagged, others, beyond)
 
 
 def _fraction_above(ordered: FloatArray, values: FloatArray) -> FloatArray:
@@ -206,8 +192,8 @@ class ScoreEstimates(Tabular):
         MAP ability of each model from all its responses.
     ability_covariance : (n_models, n_dims, n_dims)
     typicality : Typicality
-        How typical each model's answers are of the calibration models; unknown (NaN) where intervals are not
-        calibrated.
+        How typical each model's answers are of the calibration models, and whether it is better than all of them;
+        unknown (NaN) where intervals are not calibrated.
     estimand : str
         Which score the intervals are for: 'run' or 'expected' (`itembank.estimation.estimands`).
     """
@@ -287,6 +273,7 @@ class ScoreEstimates(Tabular):
                 "n_total": int(self.n_total[t]),
                 "n_missing": int(self.n_missing[l]),
                 "typicality": known_number(self.typicality.typicality[l]),
+                "beyond": known_number(self.typicality.beyond[l]),
                 "method": self.method,
                 "bank": self.bank_id,
                 "target_id": self.target_id,

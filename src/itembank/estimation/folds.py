@@ -1,9 +1,9 @@
 """Banks calibrated without some of the calibration models, and trials of methods on these models."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property, partial
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -31,11 +31,15 @@ learn from."""
 MANY_MODELS = 100
 N_FOLDS_MANY, N_FOLDS_FEW = 5, 10
 """With few models a fit is cheap and each model left out matters more: more, smaller folds."""
+SHARES_BELOW = (0.5, 0.75)
+"""Of the models, by score: those that a fold beyond is fitted on."""
+FEWEST_BELOW, FEWEST_BEYOND = 10, 3
 TOLERANCE = 1e-5
 """Tolerance of the fits, ten times the default: it changes predictions by far less than leaving models out does.
 
 Folds of a bank that was fitted with a larger tolerance take that tolerance."""
 SEED = 20
+ABSENT = "absent"
 MAY_BE_INFINITE = ("thresholds_", "places_")
 """Beginnings of the names of arrays of a fold that need not be finite."""
 
@@ -46,6 +50,7 @@ class Fold:
 
     number: int  # From 0
     held_out: IntArray  # (n_held_out,): Rows of the whole bank's responses
+    seen: IntArray  # (n_seen,): Those that it was fitted to
     # Puts the bank together: that takes a copy of the responses, which what was tried before does not need.
     make_bank: Callable[[], Bank]
 
@@ -54,9 +59,16 @@ class Fold:
         """Bank of the other models; same items in the same order, same targets."""
         return self.make_bank()
 
-    def __reduce__(self) -> tuple[type["Fold"], tuple[int, IntArray, Callable[[], Bank]]]:
+    def __reduce__(self) -> tuple[type["Fold"], tuple[int, IntArray, IntArray, Callable[[], Bank]]]:
         """Send the bank itself to other processes, without what it is made of."""
-        return Fold, (self.number, self.held_out, partial(_itself, self.bank))
+        return Fold, (self.number, self.held_out, self.seen, partial(_itself, self.bank))
+
+
+class Folds(NamedTuple):
+    """Fits without some of a bank's models; none where that is impossible."""
+
+    random: tuple[Fold, ...] = ()  # Each model is left out in one of them
+    beyond: tuple[Fold, ...] = ()  # Without the better models: these are judged by worse ones alone
 
 
 def folds(bank: Bank, *, progress: ProgressCallback = silent) -> tuple[Fold, ...]:
@@ -70,7 +82,16 @@ def folds(bank: Bank, *, progress: ProgressCallback = silent) -> tuple[Fold, ...
 
     Empty with fewer than ten models to try, or where a fit without some of them is impossible.
     """
-    return bank.cache.remember("folds", lambda: _make_folds(bank, progress))
+    return bank.cache.remember("folds", lambda: _make_folds(bank, progress)).random
+
+
+def folds_beyond(bank: Bank) -> tuple[Fold, ...]:
+    """Fit the worse half of the bank's models, and the worse three quarters, and leave the better ones out.
+
+    What errors are of models that are better than all past ones, random folds cannot say. Both are fitted with
+    `folds`; a fold that would leave fewer than three models out, or fewer than ten in, is not there.
+    """
+    return bank.cache.remember("folds", lambda: _make_folds(bank, silent)).beyond
 
 
 def fold_numbers(bank: Bank) -> IntArray:
@@ -102,35 +123,53 @@ def spec_of(calibration: Calibration) -> CalibrationSpec:
         ) from error
 
 
-def _make_folds(bank: Bank, progress: ProgressCallback) -> tuple[Fold, ...]:
+def _make_folds(bank: Bank, progress: ProgressCallback) -> Folds:
     if bank.distinct_models.size < MINIMUM_FOR_FOLDS:
-        return ()
+        return Folds()
     # dealt out in order of their scores; siblings of the models to try are neither tried nor trained on
     tried, group = bank.distinct_models, bank.siblings
     n_folds = N_FOLDS_MANY if tried.size >= MANY_MODELS else N_FOLDS_FEW
     fold = np.full(bank.n_models, -1, dtype=np.int64)
     fold[group[tried]] = dealt_out(order_by_answers(bank.responses, tried), n_folds, np.random.default_rng(SEED))
-    splits = [Split(split.train, np.intersect1d(split.test, tried)) for split in splits_of(fold[group])]
+    random = [Split(split.train, np.intersect1d(split.test, tried)) for split in splits_of(fold[group])]
+    splits = [*random, *_splits_beyond(bank)]
     try:
         arrays = bank.cache.arrays(
-            "folds", lambda: _fit_all(bank, splits, progress), fits=lambda found: _is_whole(found, bank, splits)
+            "folds",
+            lambda: _fit_all(bank, splits, len(random), progress),
+            fits=lambda found: _is_whole(found, bank, splits, len(random)),
         )
     except DataError:  # without some models the rest may leave no item that tells them apart
-        return ()
+        return Folds()
     without_cache = replace(bank)  # folds lie in the cache: with it they would hold themselves
     made = []
     for number, split in enumerate(splits):
-        cache = bank.cache.of_part(cache_name("fold", split.train))
-        make_bank = partial(_fold_bank, without_cache, split.train, arrays, number, cache)
-        made.append(Fold(number, split.test, make_bank))
-    return tuple(made)
+        if f"{ABSENT}_{number}" not in arrays:
+            cache = bank.cache.of_part(cache_name("fold", split.train))
+            make_bank = partial(_fold_bank, without_cache, split.train, arrays, number, cache)
+            made.append(Fold(number, split.test, split.train, make_bank))
+    return Folds(tuple(made[: len(random)]), tuple(made[len(random) :]))
 
 
-def _fit_all(bank: Bank, splits: Sequence[Split], progress: ProgressCallback) -> dict[str, FloatArray]:
-    """Fit without each fold; arrays by name and number of the fold."""
+def _splits_beyond(bank: Bank) -> Iterator[Split]:
+    """Leave the better models out, by their known overall scores."""
+    tried, group, score = bank.distinct_models, bank.siblings, bank.known_scores.value[:, -1]
+    ascending = tried[np.argsort(score[tried], kind="stable")]
+    ascending = ascending[~np.isnan(score[ascending])]
+    sizes = {max(FEWEST_BELOW, round(share * ascending.size)) for share in SHARES_BELOW}
+    for size in sorted(size for size in sizes if ascending.size - size >= FEWEST_BEYOND):
+        better = ascending[size:]
+        is_better = np.isin(group, group[better])
+        yield Split(np.flatnonzero(~is_better), np.sort(better))
+
+
+def _fit_all(bank: Bank, splits: Sequence[Split], n_random: int, progress: ProgressCallback) -> dict[str, FloatArray]:
+    """Fit without each fold; arrays by name and number of the fold. Random folds, which come first, are owed."""
     spec = spec_of(bank.calibration)
     spec = replace(spec, tolerance=max(TOLERANCE, spec.tolerance))
-    parts = [(bank.responses, bank.targets, spec, split.train) for split in splits]
+    parts = [
+        (bank.responses, bank.targets, spec, split.train, number < n_random) for number, split in enumerate(splits)
+    ]
     arrays = {}
     for number, fitted in parts_with_progress(_fit, parts, progress, "fitting without models"):
         arrays.update({f"{name}_{number}": array for name, array in fitted.items()})
@@ -138,7 +177,24 @@ def _fit_all(bank: Bank, splits: Sequence[Split], progress: ProgressCallback) ->
     return arrays
 
 
-def _fit(
+def _fit(  # noqa: PLR0917 (parts are positional)
+    responses: ResponseMatrix,
+    targets: ScoreTargets,
+    spec: CalibrationSpec,
+    rows: IntArray,
+    is_owed: bool,
+    progress: ProgressCallback,
+) -> dict[str, FloatArray]:
+    """Fit the items to the models at these rows, or say that it cannot be done where it is not owed."""
+    try:
+        return _fitted(responses, targets, spec, rows, progress)
+    except DataError:  # the worse models of a hard benchmark may solve nothing
+        if is_owed:
+            raise
+        return {ABSENT: np.ones(1)}
+
+
+def _fitted(
     responses: ResponseMatrix, targets: ScoreTargets, spec: CalibrationSpec, rows: IntArray, progress: ProgressCallback
 ) -> dict[str, FloatArray]:
     """Fit the items to the models at these rows; items that none of them answered get the mean of the others.
@@ -182,15 +238,18 @@ def _fit(
     }
 
 
-def _is_whole(arrays: dict[str, FloatArray], bank: Bank, splits: Sequence[Split]) -> bool:
+def _is_whole(arrays: dict[str, FloatArray], bank: Bank, splits: Sequence[Split], n_random: int) -> bool:
     """Whether arrays from a file are those of these folds."""
     n_dims, names = bank.calibration.n_dims, {"is_degenerate", "prior_mean", "prior_covariance", "thresholds"}
     names |= set() if bank.parameters.steps is None else {"places", "levels"}
     names |= set() if bank.parameters.precision is None else {"precision"}
     return all(
-        arrays.get(f"coefficients_{number}", np.empty(0)).shape == (bank.n_items, n_dims + 1)
-        and arrays.get(f"abilities_{number}", np.empty(0)).shape == (split.train.size, n_dims)
-        and {f"{name}_{number}" for name in names} <= set(arrays)
+        (f"{ABSENT}_{number}" in arrays and number >= n_random)
+        or (
+            arrays.get(f"coefficients_{number}", np.empty(0)).shape == (bank.n_items, n_dims + 1)
+            and arrays.get(f"abilities_{number}", np.empty(0)).shape == (split.train.size, n_dims)
+            and {f"{name}_{number}" for name in names} <= set(arrays)
+        )
         for number, split in enumerate(splits)
     ) and all(np.isfinite(array).all() for name, array in arrays.items() if not name.startswith(MAY_BE_INFINITE))
 
@@ -260,6 +319,7 @@ def run_trial(
     try_fold: Callable[[Fold, ProgressCallback], FloatArray],
     shape: tuple[int, ...],  # Of the result: (..., n_models, n_targets)
     *,
+    beyond: bool = False,  # By the folds beyond: models are then those they leave out, fold after fold
     progress: ProgressCallback = silent,
 ) -> FloatArray:
     """Apply a method to the models that each fold leaves out, as the whole bank will apply it to new models.
@@ -269,15 +329,19 @@ def run_trial(
 
     def try_all() -> dict[str, FloatArray]:
         result = np.full(shape, np.nan)
-        parts = folds(bank, progress=part_of(progress, 0.0, FRACTION_OF_FITS))
+        random = folds(bank, progress=part_of(progress, 0.0, FRACTION_OF_FITS))
+        parts = folds_beyond(bank) if beyond else random
+        rows = [fold.held_out for fold in parts]
+        if beyond:
+            rows = np.split(np.arange(shape[-2]), np.cumsum([one.size for one in rows])[:-1])
         own_progress = part_of(progress, FRACTION_OF_FITS, 1.0)
         for number, found in parts_with_progress(
             try_fold, [(fold,) for fold in parts], own_progress, elsewhere="trying on models left out"
         ):
-            result[..., parts[number].held_out, :] = found
+            result[..., rows[number], :] = found
         return {"found": result}
 
     def fits(arrays: dict[str, FloatArray]) -> bool:
         return "found" in arrays and arrays["found"].shape == shape
 
-    return bank.cache.arrays(name, try_all, fits=fits)["found"]
+    return bank.cache.arrays(f"{name}-beyond" if beyond else name, try_all, fits=fits)["found"]

@@ -112,13 +112,13 @@ class HeadlineTrial:
             combined_value[inside] = _combined(members[:, inside], self._weights(members - past, is_tried & ~inside))
         rest = _rest(combined_value - past, variance)
         reader = HeadlineReader(_rule(self.headline, past, plain, is_tried), weights, rest)
-        scale, exact = np.sqrt(variance + rest), np.where(np.isnan(past), np.nan, 0.0)
-        ours = (plain.truth, plain.value, plain.standard_error, plain.scale, plain.truth_variance)
-        parts = [
-            None if one is None else np.column_stack([one[:, :-1], last])
-            for one, last in zip(ours, (past, combined_value, scale, scale, exact), strict=True)
-        ]
-        return OutOfFold(*parts), reader  # type: ignore[arg-type]
+        return _with_last(plain, past, combined_value, np.sqrt(variance + rest)), reader
+
+    def read_by(self, reader: "HeadlineReader", plain: OutOfFold) -> OutOfFold:
+        """Put the headline score into the last column as it is read off new models, for better models left out."""
+        past = self.headline.past if self.rows is None else self.headline.past[self.rows]
+        value, scale = reader.read(plain.value, plain.scale, self.learnt, self.rows)
+        return _with_last(plain, past, value[:, -1], scale[:, -1])
 
     def _weights(self, errors: FloatArray, rows: BoolArray) -> FloatArray:
         """Weights of the estimate from scenario scores and of the learnt one, from errors (n_members, n_models)."""
@@ -140,10 +140,11 @@ class HeadlineReader:
         value: FloatArray,  # (n_models, n_targets): Estimates, and the expected sizes of their errors up to a factor
         scale: FloatArray,  # (n_models, n_targets)
         learnt: FloatArray | None,  # (n_models,)
+        own: IntArray | None = None,  # (n_models,): Rows among the past models; None for new ones
     ) -> tuple[FloatArray, FloatArray]:
         """Put the headline score and the expected size of its error into the last columns, (n_models, n_targets)."""
-        nobody = np.full(value.shape[0], -1, dtype=np.int64)
-        read, variance = self.rule.moments(value[:, :-1], scale[:, :-1], nobody)
+        own = np.full(value.shape[0], -1, dtype=np.int64) if own is None else own
+        read, variance = self.rule.moments(value[:, :-1], scale[:, :-1], own)
         members = np.stack([read] if learnt is None or self.weights.size == 1 else [read, learnt])
         size = np.sqrt(variance + self.rest)
         return np.column_stack([value[:, :-1], _combined(members, self.weights)]), np.column_stack(
@@ -217,6 +218,17 @@ def _rule(headline: Headline, past: FloatArray, plain: OutOfFold, rows: BoolArra
     if known.sum() < 2:
         return LineRule(np.nan, np.zeros(scores.shape[1]), inflation)
     return LineRule(*ridge_line(scores[known], past[known]), inflation)
+
+
+def _with_last(plain: OutOfFold, truth: FloatArray, value: FloatArray, scale: FloatArray) -> OutOfFold:
+    """Put a score, which past models have without error, its estimates and their sizes into the last columns."""
+    exact = np.where(np.isnan(truth), np.nan, 0.0)
+    ours = (plain.truth, plain.value, plain.standard_error, plain.scale, plain.truth_variance)
+    parts = [
+        None if one is None else np.column_stack([one[:, :-1], last])
+        for one, last in zip(ours, (truth, value, scale, scale, exact), strict=True)
+    ]
+    return OutOfFold(*parts)  # type: ignore[arg-type]
 
 
 def _combined(members: FloatArray, weights: FloatArray) -> FloatArray:

@@ -9,13 +9,14 @@ import numpy as np
 from itembank.bank.bank_cache import cache_name
 from itembank.bank.bank_factors import bank_factor_model
 from itembank.bank.bank_views import repeatable
-from itembank.bank.banks import Bank, PublishedSubset
+from itembank.bank.banks import BEYOND, Bank, PublishedSubset
 from itembank.bank.selections import Selection
 from itembank.errors import DataError, ParameterError
-from itembank.estimation.calibrated_scores import OutOfFold, grown, with_tail
+from itembank.estimation.beyond import Place, StackWeights, best_and_middle, learn_line, places
+from itembank.estimation.calibrated_scores import OutOfFold
 from itembank.estimation.estimates import PastMisfit
 from itembank.estimation.estimator_specs import Factor, PointSpec, Stacked
-from itembank.estimation.folds import Fold, fold_numbers, run_trial
+from itembank.estimation.folds import Fold, folds, folds_beyond, run_trial
 from itembank.estimation.headlines import HeadlineReader, HeadlineTrial, learnt_by
 from itembank.estimation.observations import Observations
 from itembank.estimation.point_methods import Known, factor_prediction, learnt_score, point_scores
@@ -23,7 +24,7 @@ from itembank.estimation.predictions import standard_error
 from itembank.estimation.regressions import FactorPrediction, combined, predict_factor, reconciled, stack_weights
 from itembank.estimation.response_summary import posterior_moments
 from itembank.irt.linear_gaussian import FactorModel
-from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.numerics.ties import clearly_best
 from itembank.progress import ProgressCallback, silent
 
@@ -123,9 +124,9 @@ class Past:
     """How a method did on calibration models left out."""
 
     estimates: OutOfFold
-    weights: FloatArray | None  # (n_members, n_targets): Of the members of 'stacked', from all calibration models
+    weights: StackWeights | None  # Of the members of 'stacked', from all calibration models
     misfit: PastMisfit
-    tail: float  # Misfit from which errors grow faster, infinite where they do not
+    place: Place | None  # Where past models stand; None where no better models were left out
     # Whether the size of errors is what the item model alone expects, as far as it is known up to a factor.
     follows_item_model: bool = False
     reader: HeadlineReader | None = None  # How a headline score is read off new models' scenario scores
@@ -139,9 +140,7 @@ class Past:
         that learns it from the answers (`learnt_by`).
         """
         scale = expected.standard_error(value) if self.follows_item_model else expected.error_scale(value)
-        if self.reader is not None:
-            value, scale = self.reader.read(value, scale, learnt)
-        return value, grown(scale, expected.misfit, self.tail)
+        return (value, scale) if self.reader is None else self.reader.read(value, scale, learnt)
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +155,10 @@ class MembersOutOfFold:
     truth_variance: FloatArray | None = None  # (n_models, n_targets): As in `OutOfFold`
     # Where a headline score was asked for: estimates have it in place of the overall score; the arrays above do not.
     headline: HeadlineTrial | None = None
+    # (2, n_models): Overall score of the best and of the middle one of the models that each was judged by
+    reference: FloatArray | None = None
+    # Of better models, by fits to worse ones alone: fold after fold, so that a model may stand here twice
+    beyond: Self | None = None
 
     @property
     def errors(self) -> FloatArray:
@@ -172,52 +175,95 @@ class MembersOutOfFold:
         prefer_item_model: bool = False,
     ) -> "Past":
         """Return what intervals of the method that has these members rest on."""
-        (estimates, reader), misfit = self._read(self._values(spec)), self.expectations.misfit[:, -1]
+        value, far_value = self._values(spec)
         weights = self.weights(spec) if isinstance(spec, Stacked) else None
-        candidates = [(False, *with_tail(estimates, misfit))]
+        estimates, reader = self._read(value, far_value)
+        follows = False
         if prefer_item_model:
             plain = replace(estimates, scale=estimates.standard_error)
-            candidates = [(True, plain, np.inf), (True, *with_tail(plain, misfit)), *candidates]
-        best = clearly_best([found.interval_scores for _, found, _ in candidates])
-        follows, estimates, tail = candidates[best]
-        of_misfit = PastMisfit.of(misfit, estimates.error[:, -1])
-        return Past(estimates, weights, of_misfit, tail, follows, reader)
+            follows = clearly_best([found.interval_scores for found in (plain, estimates)]) == 0
+            estimates = plain if follows else estimates
+        misfit = PastMisfit.of(self.expectations.misfit[:, -1], estimates.error[:, -1])
+        place = None
+        if far_value is not None:
+            everybody = np.full(self.fold.shape, True)
+            line = self._line(value, far_value, everybody, self._all_beyond) if weights is None else weights.line
+            place = None if line is None else Place.of(self.truth[:, -1], line)
+        return Past(estimates, weights, misfit, place, follows, reader)
 
     def by(self, spec: PointSpec | Stacked) -> OutOfFold:
         """Return the estimates of the method that has these members."""
-        return self._read(self._values(spec))[0]
+        return self._read(*self._values(spec))[0]
 
     def single(self, member: int) -> OutOfFold:
         """Return the estimates of one method."""
-        return self._read(self.values[member])[0]
+        return self._read(self.values[member], None if self.beyond is None else self.beyond.values[member])[0]
 
     def stacked(self, spec: Stacked) -> OutOfFold:
         """Return the stacked estimates, each fold's with weights from the other folds."""
         return self.by(spec)
 
-    def _values(self, spec: PointSpec | Stacked) -> FloatArray:
-        """Estimates of the method that has these members, (n_models, n_targets)."""
+    def _values(self, spec: PointSpec | Stacked) -> tuple[FloatArray, FloatArray | None]:
+        """Estimates of the method that has these members, (n_models, n_targets); and of better models left out."""
+        far = self.beyond
         if not isinstance(spec, Stacked):
-            single: FloatArray = self.values[0]
-            return single
+            return self.values[0], None if far is None else far.values[0]
+        # weights that had seen the errors of a fold would make its stacked errors too small
+        value = self._combined(lambda inside: self._taught(spec, ~inside, self._all_beyond))
+        if far is None:
+            return value, None
+        everybody = np.full(self.fold.shape, True)
+        return value, far._combined(lambda inside: self._taught(spec, everybody, ~inside))
+
+    def _combined(self, weights_without: Callable[[BoolArray], StackWeights]) -> FloatArray:
+        """Combine the members, each fold's with weights that know nothing of it."""
         value = np.full(self.truth.shape, np.nan)
         for number in np.unique(self.fold[self.fold >= 0]):
             inside = self.fold == number
-            # weights that had seen the errors of this fold would make its stacked errors too small
-            weights = _weights(self.errors[:, ~inside], spec)
-            value[inside] = combined(self.values[:, inside], weights)
+            reference = None if self.reference is None else self.reference[:, inside]
+            value[inside] = weights_without(inside).combine(self.values[:, inside], reference)
         return reconciled(value, self.expectations.variance, self.scenario_weights)
 
-    def weights(self, spec: Stacked) -> FloatArray:
-        """Weights of the methods from all calibration models, (n_members, n_targets)."""
-        return _weights(self.errors, spec)
+    @property
+    def _all_beyond(self) -> BoolArray:
+        return np.full(0 if self.beyond is None else self.beyond.fold.size, True)
 
-    def _read(self, value: FloatArray) -> tuple[OutOfFold, HeadlineReader | None]:
+    def _taught(self, spec: Stacked, rows: BoolArray, far_rows: BoolArray) -> StackWeights:
+        """Learn weights from some of the models, and of the better ones left out."""
+        usual, far = _weights(self.errors[:, rows], spec), self.beyond
+        if far is None or not far_rows.any():
+            return StackWeights(usual)
+        line = self._line(combined(self.values, usual), combined(far.values, usual), rows, far_rows)
+        return StackWeights(usual, _weights(far.errors[:, far_rows], spec), line)
+
+    def _line(self, value: FloatArray, far_value: FloatArray, rows: BoolArray, far_rows: BoolArray) -> FloatArray:
+        """Learn where models stand which are better than all that judge them."""
+        nothing, far = np.zeros(0), self.beyond
+        if far is None or far.reference is None or self.reference is None:
+            return learn_line(nothing, nothing)
+        usual = places(value[rows, -1], *self.reference[:, rows])
+        return learn_line(usual, places(far_value[far_rows, -1], *far.reference[:, far_rows]))
+
+    def weights(self, spec: Stacked) -> StackWeights:
+        """Weights of the methods from all calibration models."""
+        return self._taught(spec, np.full(self.fold.shape, True), self._all_beyond)
+
+    def _read(self, value: FloatArray, far_value: FloatArray | None) -> tuple[OutOfFold, HeadlineReader | None]:
         """Return estimates with the sizes of their errors, and how a headline score among them is read."""
+        plain, far = self._plain(value), self.beyond
+        far_plain = None if far is None or far_value is None else far._plain(far_value)
+        if self.headline is None:
+            return replace(plain, beyond=far_plain), None
+        estimates, reader = self.headline.read(plain, self.fold)
+        if far is not None and far.headline is not None and far_plain is not None:
+            estimates = replace(estimates, beyond=far.headline.read_by(reader, far_plain))
+        return estimates, reader
+
+    def _plain(self, value: FloatArray) -> OutOfFold:
         expected = self.expectations
-        scale = expected.error_scale(value)
-        plain = OutOfFold(self.truth, value, expected.standard_error(value), scale, self.truth_variance)
-        return (plain, None) if self.headline is None else self.headline.read(plain, self.fold)
+        return OutOfFold(
+            self.truth, value, expected.standard_error(value), expected.error_scale(value), self.truth_variance
+        )
 
 
 def _weights(errors: FloatArray, spec: Stacked) -> FloatArray:
@@ -252,7 +298,7 @@ def members_out_of_fold(
     if bank.headline is None or learner is None:
         return members
 
-    past = bank.headline.past
+    headline, past = bank.headline, bank.headline.past
 
     def learn_fold(fold: Fold, _: ProgressCallback) -> FloatArray:
         answers = choose(fold).answered_by_calibration_models(bank, fold.held_out, attempts=attempts)
@@ -260,8 +306,15 @@ def members_out_of_fold(
         return learnt_score(Known.of(fold.bank, answers), learner, others)[:, None]
 
     name = cache_name("learnt-out-of-fold", learner, *about, past)
-    learnt = run_trial(bank, name, learn_fold, (bank.n_models, 1))[:, 0]
-    return replace(members, headline=HeadlineTrial(bank.headline, learnt, len(specs) == 1))
+
+    def with_learnt(those: MembersOutOfFold, *, beyond: bool) -> MembersOutOfFold:
+        shape = (those.fold.size, 1)
+        learnt = run_trial(bank, name, learn_fold, shape, beyond=beyond)[:, 0]
+        rows = None if those.headline is None else those.headline.rows
+        return replace(those, headline=HeadlineTrial(headline, learnt, len(specs) == 1, rows))
+
+    far = None if members.beyond is None else with_learnt(members.beyond, beyond=True)
+    return replace(with_learnt(members, beyond=False), beyond=far)
 
 
 def members_out_of_fold_each(
@@ -296,18 +349,32 @@ def _of_trial(
     progress: ProgressCallback,
 ) -> MembersOutOfFold:
     """Run a trial whose folds give estimates of all methods and what is expected of them."""
-    shape = (len(specs) + len(Expectations._fields), bank.n_models, bank.targets.n_scenarios + 1)
-    values = run_trial(bank, name, try_fold, shape, progress=progress)
-    n_members = len(specs)
-    return MembersOutOfFold(
-        bank.known_scores.value,
-        values[:n_members],
-        Expectations(*values[n_members:]),
-        fold_numbers(bank),
-        bank.targets.scenario_weights,
-        bank.known_scores.variance,
-        None if bank.headline is None else HeadlineTrial(bank.headline),
-    )
+    known, n_members = bank.known_scores, len(specs)
+
+    def members(parts: Sequence[Fold], *, beyond: MembersOutOfFold | None, is_beyond: bool) -> MembersOutOfFold:
+        rows = np.concatenate([fold.held_out for fold in parts]) if is_beyond else np.arange(bank.n_models)
+        fold, reference, first = np.full(rows.size, -1), np.full((2, rows.size), np.nan), 0
+        for part in parts:
+            ours = slice(first, first + part.held_out.size) if is_beyond else part.held_out
+            fold[ours] = part.number
+            reference[:, ours] = np.array(best_and_middle(known.value[part.seen, -1]))[:, None]
+            first += part.held_out.size
+        shape = (n_members + len(Expectations._fields), rows.size, bank.targets.n_scenarios + 1)
+        values = run_trial(bank, name, try_fold, shape, beyond=is_beyond, progress=progress)
+        return MembersOutOfFold(
+            known.value[rows],
+            values[:n_members],
+            Expectations(*values[n_members:]),
+            fold,
+            bank.targets.scenario_weights,
+            known.variance[rows],
+            None if bank.headline is None else HeadlineTrial(bank.headline, rows=rows if is_beyond else None),
+            reference,
+            beyond,
+        )
+
+    random, far = folds(bank), folds_beyond(bank)
+    return members(random, is_beyond=False, beyond=members(far, is_beyond=True, beyond=None) if far else None)
 
 
 def _estimates(fold: Fold, answered: Observations, specs: Sequence[PointSpec]) -> FloatArray:
@@ -351,4 +418,10 @@ def published_past(subset: PublishedSubset) -> Past:
     truth = np.zeros(subset.errors.shape)
     estimates = OutOfFold(truth, subset.errors, subset.standard_errors, subset.scales)
     flagged, others = subset.misfit_errors.tolist()
-    return Past(estimates, subset.weights, PastMisfit(subset.misfit, flagged, others), float(subset.tail[0]))
+    weights, place = StackWeights(subset.weights), None
+    if BEYOND[0] in subset.beyond:
+        better, errors, standard_errors, scales, where = (subset.beyond[name] for name in BEYOND)
+        place = Place(float(where[0]), float(where[1]), where[2:])
+        weights = StackWeights(subset.weights, better, place.line)
+        estimates = replace(estimates, beyond=OutOfFold(np.zeros(errors.shape), errors, standard_errors, scales))
+    return Past(estimates, weights, PastMisfit(subset.misfit, flagged, others), place)

@@ -5,7 +5,7 @@ from typing import TypeVar
 import numpy as np
 from scipy.special import ndtri, stdtrit
 
-from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.numerics.arrays import FloatArray
 
 FEWEST_FOR_QUANTILE = 19
 """Below this many errors no 95 % interval follows from their order: ceil((n + 1) 0.95) <= n needs n >= 19.
@@ -14,11 +14,6 @@ The same limit holds for every level: with fewer errors an interval of a lower l
 wider than the 95 % interval by Student's t."""
 ROUNDING = 1e-12
 """Errors and scales below this are rounding: sums of the same numbers in another order differ by as much."""
-ALLOWANCE = 1.1
-"""New models differ more from past ones than past ones from each other: intervals are a tenth wider than the errors
-of calibration models ask for. On five leaderboards, shifted splits among them, 95 % intervals then held for 0.949 of
-8,686 estimates, without it for 0.931 (`benchmarks/tables/tables.md`)."""
-
 
 Number = TypeVar("Number", float, FloatArray)
 
@@ -76,25 +71,7 @@ def calibrated_half_widths(errors: FloatArray, scale: FloatArray, new_scale: Flo
         known = ratios[~np.isnan(ratios[:, target]), target]
         if known.size >= 2:
             quantile = _quantile(np.sort(known), level)
-            result[:, target] = ALLOWANCE * quantile * np.maximum(new_scale[:, target], floor[target])
-    return result
-
-
-def half_widths_out_of_fold(errors: FloatArray, scale: FloatArray, fold: IntArray, *, level: float) -> FloatArray:
-    """Half-widths of each fold's models by the errors of the other folds' models, (n_models, n_targets).
-
-    Parameters
-    ----------
-    errors, scale : (n_models, n_targets)
-        As for `calibrated_half_widths`.
-    fold : (n_models,)
-        Number of each model's fold, -1 for none.
-    level : float
-    """
-    result = np.full(errors.shape, np.nan)
-    for number in np.unique(fold):
-        inside = fold == number
-        result[inside] = calibrated_half_widths(errors[~inside], scale[~inside], scale[inside], level=level)
+            result[:, target] = quantile * np.maximum(new_scale[:, target], floor[target])
     return result
 
 

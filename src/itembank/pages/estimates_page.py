@@ -115,9 +115,8 @@ def _few(made: Estimated) -> Iterator[Section]:
 def cautions(made: Estimated) -> Iterator[Caution]:
     """Yield what a reader must not miss."""
     estimates, bank = made.estimates, made.bank
-    flagged = estimates.typicality.flagged_in_words(estimates.model_ids, bank.n_compared_models)
-    if flagged:
-        yield Caution(flagged)
+    for words in estimates.typicality.in_words(estimates.model_ids, bank.n_compared_models):
+        yield Caution(words)
     known = set(bank.responses.model_ids) & set(estimates.model_ids)
     if known:
         yield Caution(

@@ -221,12 +221,10 @@ def _run_round(responses: ResponseMatrix, n_items: int, rng: np.random.Generator
     seed = int(rng.integers(2**31))
     methods = dict.fromkeys(strategy.selection for strategy in STRATEGIES)
     selections = {method: select(bank, n_items, method=method, rng=seed) for method in methods}
-    with warnings.catch_warnings():  # whole training runs are new, and the result says which models are unusual
-        warnings.filterwarnings("ignore", ".*answered unlike the bank's models", DataWarning)
-        estimates = tuple(
-            estimate(bank, held_out, selection=selections[strategy.selection], method=strategy.method)
-            for strategy in STRATEGIES
-        )
+    estimates = tuple(
+        estimate(bank, held_out, selection=selections[strategy.selection], method=strategy.method)
+        for strategy in STRATEGIES
+    )
     true = bank.targets.with_overall(bank.targets.scenario_means(held_out.responses))
     return Round(bank, held_out, true, selections, estimates)
 

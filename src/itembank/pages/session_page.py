@@ -135,9 +135,8 @@ def _budget_words(session: AdaptiveSession) -> Iterator[str]:
 
 
 def _cautions(session: AdaptiveSession, bank: Bank, scores: ScoreEstimates) -> Iterator[Caution]:
-    flagged = scores.typicality.flagged_in_words(scores.model_ids, bank.n_compared_models)
-    if flagged:
-        yield Caution(flagged)
+    for words in scores.typicality.in_words(scores.model_ids, bank.n_compared_models):
+        yield Caution(words)
     if session.model_id in set(bank.responses.model_ids):
         yield Caution("This model helped to calibrate the bank: the interval is too narrow.")
 

@@ -11,7 +11,7 @@ from itembank.checks import check_fraction, check_whole
 from itembank.estimation.estimator_specs import Stacked
 from itembank.estimation.folds import MINIMUM_FOR_FOLDS
 from itembank.numerics.arrays import FloatArray, IntArray
-from itembank.numerics.intervals import half_widths_out_of_fold, t_reach
+from itembank.numerics.intervals import t_reach
 from itembank.numerics.parallel import one_blas_thread
 from itembank.planning.auto import AUTO
 from itembank.planning.goals import ALWAYS_TRIED, Goal, PrecisionCurve, Trial, costs_of, estimates_of_size
@@ -143,7 +143,7 @@ def _measured(bank: Bank, level: float, progress: ProgressCallback) -> dict[str,
         chosen, members = estimates_of_size(bank, size, selector=AUTO, spec=spec, seed=seed)
         found = members.past(spec).estimates
         errors.append(found.error)
-        half_widths.append(half_widths_out_of_fold(found.error, found.scale, members.fold, level=level))
+        half_widths.append(found.half_widths_out_of_fold(members.fold, level=level))
         trials.append(Trial.of(size, found, overall, costs_of(bank, chosen)))
     goal = Goal.of(bank, overall, PlanSpec(level), half_width=None, difference=None)
     trials.reverse()

@@ -1,4 +1,4 @@
-"""What `auto` takes, by errors on calibration models left out: which method of selection, one batch or stages."""
+"""What `auto` takes: V-optimal items, ahead of past models, or random ones; one batch or stages, by past errors."""
 
 import shlex
 from collections.abc import Collection
@@ -16,20 +16,14 @@ from itembank.estimation.folds import MINIMUM_FOR_FOLDS, folds
 from itembank.estimation.headlines import headline_slopes
 from itembank.estimation.method_trials import sample_of, too_few, try_methods, try_stages
 from itembank.numerics.arrays import FloatArray
-from itembank.numerics.parallel import one_blas_thread, parts_with_progress
+from itembank.numerics.parallel import one_blas_thread
 from itembank.numerics.ties import clearly_best
 from itembank.progress import ProgressCallback, part_of, silent
 from itembank.responses.score_names import OVERALL
 from itembank.selection.recipes import LATER_SCENARIOS, STAGE, STAGES, Recipe, read_recipe, stages_of
 from itembank.selection.select import candidates, select_by_recipe
-from itembank.selection.selector_specs import METHODS, AnchorLatent, SelectionSpec, Stratified, VOptimal
+from itembank.selection.selector_specs import METHODS, SelectionSpec, Stratified, VOptimal
 
-CANDIDATES: tuple[SelectionSpec, ...] = (
-    VOptimal(),
-    AnchorLatent(allow_degenerate=True),
-    Stratified("proportional"),
-)
-"""The first is taken unless another is clearly better: with few models many candidates make a lucky winner."""
 FALLBACK = Stratified("proportional")
 WEIGHT_DIGITS = 3
 FRACTION_OF_FITS = 0.7
@@ -66,70 +60,49 @@ def choose_selection(
     seed: int,
     progress: ProgressCallback = silent,
 ) -> Selection:
-    """Choose V-optimal items, or items of a method with clearly smaller errors on calibration models left out.
+    """Choose V-optimal items, ahead of past models, and say how far estimates from them were off for past models.
 
-    Every candidate chooses anew without the models it is judged by. With too few models for that, items are drawn at
-    random from strata, which asks nothing of the bank.
+    With too few models to leave some out, items are drawn at random from strata, which asks nothing of the bank.
     """
     ids = tuple(sorted(excluded)), tuple(sorted(included))
-    specs = (*aimed_at_headline(bank), *CANDIDATES)
-    recipes = [Recipe(spec, n_items, per_scenario, *ids) for spec in specs]
-    # any number of items that a method can choose this one can: refuses before the long work what none could
+    recipe = Recipe(aimed_at_headline(bank), n_items, per_scenario, *ids)
+    # any number of items that the method can choose this one can: refuses before the long work what none could
     is_short = not per_scenario and n_items < bank.targets.n_scenarios
-    fallback = select_by_recipe(bank, replace(recipes[0], spec=VOptimal() if is_short else FALLBACK), seed)
+    fallback = select_by_recipe(bank, replace(recipe, spec=VOptimal() if is_short else FALLBACK), seed)
     if bank.published is not None:
         why = "the bank was published without past models' responses to compare methods on"
         return replace(fallback, explanation=f"{fallback.method}, since {why}.")
     if not folds(bank, progress=part_of(progress, 0.0, FRACTION_OF_FITS)):
         return replace(fallback, explanation=f"{fallback.method}, since {too_few(bank)}.")
-    parts = [(bank, recipe, seed) for recipe in recipes]
-    report = part_of(progress, FRACTION_OF_FITS, 1.0)
-    found = dict(parts_with_progress(_errors_or_refusal, parts, report, elsewhere="tried methods"))
-    outcomes = [(recipe, found[number]) for number, recipe in enumerate(recipes)]
-    tried = [Tried(recipe, errors) for recipe, errors in outcomes if not isinstance(errors, ParameterError)]
-    if not tried:
-        raise next(error for _, error in reversed(outcomes) if isinstance(error, ParameterError))
-    progress("trying methods", 1.0)
-    best = best_of(tried)
-    chosen = select_by_recipe(bank, best.recipe, seed)
-    if np.isinf(best.error):
-        nothing = "no calibration model left out has a score and an estimate to compare methods by"
-        return replace(chosen, explanation=f"{best.label}: {nothing}.")
-    listed = ", ".join(f"{each.label} {100.0 * each.error:.2f}" for each in tried)
-    is_smallest = best.error <= min(each.error for each in tried)
-    reason = "" if is_smallest else f"; {best.label} is taken unless another is clearly better"
+    chosen, label = select_by_recipe(bank, recipe, seed), METHODS.label(recipe.spec)
+    progress("trying the items on past models", FRACTION_OF_FITS)
+    typical = Tried(recipe, errors_of(bank, recipe, seed)).error
+    progress("trying the items on past models", 1.0)
+    if np.isinf(typical):
+        nothing = "no calibration model left out has a score and an estimate to judge them by"
+        return replace(chosen, explanation=f"{label}: {nothing}.")
     return replace(
         chosen,
-        explanation=f"{best.label}. Mean errors of {bank.targets.last_in_words} of calibration models left out in "
-        f"turn, in points: {listed}{reason}.",
+        explanation=f"{label}. Mean error of {bank.targets.last_in_words} of calibration models left out in turn: "
+        f"{100.0 * typical:.2f} points.",
     )
 
 
-def aimed_at_headline(bank: Bank) -> tuple[VOptimal, ...]:
-    """Return V-optimal items for what a bank's headline score is in scenario scores; none for the overall score.
+def aimed_at_headline(bank: Bank) -> VOptimal:
+    """Return V-optimal items for the score that a bank is asked for: the overall one, or a headline score.
 
-    Each scenario weighs as much as the headline score rises with its score among the bank's models (`headline_slopes`).
+    For a headline score each scenario weighs as much as it rises with the scenario's score among the bank's models
+    (`headline_slopes`).
     """
     if bank.headline is None:
-        return ()
+        return VOptimal()
     slopes = headline_slopes(bank.headline, bank.known_scores.value[:, :-1])
     largest = float(np.abs(slopes).max())
     if not largest > 0.0:
-        return ()
+        return VOptimal()
     # few digits, so that what is tried goes by the same name on every processor
     weights = np.round(slopes / largest, WEIGHT_DIGITS)
-    return (VOptimal(scenario_weights=dict(zip(bank.targets.scenarios, weights.tolist(), strict=True))),)
-
-
-def _errors_or_refusal(
-    bank: Bank, recipe: Recipe, seed: int, progress: ProgressCallback
-) -> FloatArray | ParameterError:
-    """Return the errors, or why the method cannot choose: methods differ in which items they may choose."""
-    progress(f"trying {METHODS.label(recipe.spec)}", 0.0)
-    try:
-        return errors_of(bank, recipe, seed)
-    except ParameterError as error:
-        return error
+    return VOptimal(scenario_weights=dict(zip(bank.targets.scenarios, weights.tolist(), strict=True)))
 
 
 def errors_of(bank: Bank, recipe: Recipe, seed: int, *, progress: ProgressCallback = silent) -> FloatArray:
@@ -202,7 +175,7 @@ def routing_method(bank: Bank) -> SelectionSpec:
     """
     if bank.distinct_models.size < MINIMUM_FOR_FOLDS:
         return FALLBACK
-    return next(iter(aimed_at_headline(bank)), VOptimal())
+    return aimed_at_headline(bank)
 
 
 def first_of_stages(selection: Selection, sizes: tuple[int, ...], later_scenarios: int | None = None) -> Selection:

@@ -17,11 +17,11 @@ from itembank.errors import DataError, ParameterError
 from itembank.estimation.calibrated_scores import OutOfFold
 from itembank.estimation.estimands import run_variance
 from itembank.estimation.estimator_specs import RUN, Auto, EstimationSpec, PointSpec, Stacked
-from itembank.estimation.folds import folds
+from itembank.estimation.folds import folds, folds_beyond
 from itembank.estimation.method_trials import sample_of, try_methods
 from itembank.estimation.past_errors import MembersOutOfFold, members_out_of_fold
 from itembank.numerics.arrays import FloatArray, IntArray
-from itembank.numerics.intervals import calibrated_half_widths, normal_quantile, normal_reach, t_quantile
+from itembank.numerics.intervals import normal_quantile, normal_reach, t_quantile
 from itembank.numerics.parallel import one_blas_thread
 from itembank.planning.auto import FALLBACK, choose_selection
 from itembank.planning.plan_spec import PlanSpec
@@ -96,10 +96,12 @@ def expected_half_width(
     scale: FloatArray | None = None,
     *,
     level: float,
+    beyond: OutOfFold | None = None,  # Of better models left out, on this one target
 ) -> float:
     """Half-width of the interval that `estimate` gives a typical model, from errors of calibration models."""
-    size = np.ones(errors.shape) if scale is None else scale
-    return float(np.median(calibrated_half_widths(errors[:, None], size[:, None], size[:, None], level=level)))
+    size = (np.ones(errors.shape) if scale is None else scale)[:, None]
+    found = OutOfFold(np.zeros(size.shape), errors[:, None], size, size, beyond=beyond)
+    return float(np.median(found.half_widths(size, level=level)))
 
 
 def detectable_difference(errors: FloatArray, *, level: float, power: float) -> float:
@@ -125,6 +127,7 @@ class Trial:
     errors: FloatArray  # (n_models,): Estimate less truth of every calibration model whose truth is known
     scale: FloatArray  # (n_models,): Expected size of each error up to a factor, which the widths of intervals follow
     costs: dict[str, float]  # Expected cost of the chosen items, where the bank knows it
+    beyond: OutOfFold | None = None  # Of better models left out, on the target alone
 
     @classmethod
     def of(cls, n_items: int, found: OutOfFold, target: int, costs: dict[str, float]) -> Self:
@@ -133,7 +136,8 @@ class Trial:
         known = ~np.isnan(errors)
         if known.sum() < 2:
             raise DataError("a plan needs calibration models whose full score is known, got fewer than two.")
-        return cls(n_items, errors[known], found.scale[known, target], costs)
+        beyond = None if found.beyond is None else found.beyond.on(target)
+        return cls(n_items, errors[known], found.scale[known, target], costs, beyond)
 
 
 @one_blas_thread()
@@ -159,11 +163,12 @@ def estimates_of_size(
         if not taken.is_random:
             return [taken], try_methods(bank, sample_of(bank, taken), taken, spec.members)
         selector = FALLBACK
+    every = (*folds(bank), *folds_beyond(bank))
     chosen = [
         select(fold.bank, n_items, method=selector, rng=np.random.default_rng([seed, n_items, fold.number]))
-        for fold in folds(bank)
+        for fold in every
     ]
-    samples = [sample_of(fold.bank, selection) for fold, selection in zip(folds(bank), chosen, strict=True)]
+    samples = [sample_of(fold.bank, selection) for fold, selection in zip(every, chosen, strict=True)]
     how = ("plan", repr(selector), str(seed))
     return chosen, members_out_of_fold(bank, spec.members, lambda fold: samples[fold.number], samples[0], *how)
 
@@ -242,7 +247,7 @@ class Goal:
         level = self.spec.level
         if of_pairs:
             return detectable_difference(trial.errors, level=level, power=self.spec.power)
-        return expected_half_width(trial.errors, trial.scale, level=level)
+        return expected_half_width(trial.errors, trial.scale, level=level, beyond=trial.beyond)
 
     def _curve(self, trials: list[Trial], *, of_pairs: bool) -> PrecisionCurve:
         sizes = np.array([trial.n_items for trial in trials])

@@ -9,7 +9,7 @@ import polars as pl
 from itembank.bank.arguments import GivenBank, GivenSelection, as_bank, as_selection
 from itembank.bank.bank_factors import fitted_factor_model, measured_discrepancy
 from itembank.bank.bank_views import history_of_view
-from itembank.bank.banks import Bank, Published, PublishedSubset, bank_fingerprint
+from itembank.bank.banks import BEYOND, Bank, Published, PublishedSubset, bank_fingerprint
 from itembank.bank.selections import Selection
 from itembank.errors import ParameterError
 from itembank.estimation.estimator_specs import Stacked
@@ -18,7 +18,6 @@ from itembank.estimation.method_trials import choose_method, sample_of, try_meth
 from itembank.estimation.past_errors import stacked_methods
 from itembank.estimation.response_summary import noise_ratio
 from itembank.numerics.arrays import FloatArray
-from itembank.numerics.intervals import half_widths_out_of_fold
 from itembank.numerics.parallel import one_blas_thread
 from itembank.progress import ProgressCallback, silent
 from itembank.responses.responses import ResponseMatrix
@@ -95,23 +94,27 @@ def _subset(bank: Bank, selection: Selection, bank_id: str, progress: ProgressCa
     explanation = choose_method(bank, sample, selection, progress=progress).explanation
     if not folds(bank):
         none = np.empty((0, bank.targets.n_scenarios + 1))
-        return PublishedSubset(
-            moved, none, none, none, none, np.empty(0), np.full(2, np.nan), np.full(1, np.inf), explanation, ()
-        )
+        return PublishedSubset(moved, none, none, none, none, np.empty(0), np.full(2, np.nan), {}, explanation, ())
     trials = try_methods(bank, sample, selection, stacked.members)
     past = trials.past(stacked)
+    weights, far = trials.weights(stacked), past.estimates.beyond
     errors, standard_errors, scales = _shuffled(
         past.estimates.error, past.estimates.standard_error, past.estimates.scale
     )
+    beyond = {}
+    if far is not None and past.place is not None and weights.beyond is not None:
+        place = np.array([past.place.best, past.place.middle, *past.place.line])
+        of_better = (weights.beyond, *_shuffled(far.error, far.standard_error, far.scale), place)
+        beyond = dict(zip(BEYOND, of_better, strict=True))
     return PublishedSubset(
         moved,
-        trials.weights(stacked),
+        weights.usual,
         errors,
         standard_errors,
         scales,
         past.misfit.misfit,
         np.array([past.misfit.error_flagged, past.misfit.error_others]),
-        np.array([past.tail]),
+        beyond,
         explanation,
         stacked_methods(),
     )
@@ -156,7 +159,7 @@ def held_out_scores(bank: Bank, selection: Selection, *, progress: ProgressCallb
         return None
     trials = try_methods(bank, sample_of(bank, selection), selection, Stacked().members, progress=progress)
     past = trials.stacked(Stacked())
-    half = half_widths_out_of_fold(past.error, past.standard_error, trials.fold, level=LEVEL)
+    half = past.half_widths_out_of_fold(trials.fold, level=LEVEL)
     true, value, half = past.truth[:, -1], past.value[:, -1], half[:, -1]
     known = ~(np.isnan(true) | np.isnan(value) | np.isnan(half))
     true, value, half = true[known], value[known], half[known]

@@ -1,10 +1,4 @@
-"""The next items of one model, V-optimal for what its answers so far say of it: the later stages of a test in stages.
-
-Near a model's ability the item model is linear and Gaussian: responses rise with ability as steeply as the items'
-curves do there, and scatter as much as they do there. What the item model does not explain of the calibration models'
-responses is a factor model of its own. Together they say which items tell most about models of this ability, where
-`bank_factor_model` takes slopes and scatter of an average one.
-"""
+"""The later stages of a test: the items that are V-optimal for what one model's answers so far say of it."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -12,91 +6,16 @@ from typing import Self
 
 import numpy as np
 
-from itembank.bank.bank_factors import bank_factor_model, fitted_factor_model
+from itembank.bank.bank_factors import bank_factor_model
 from itembank.bank.banks import Bank
-from itembank.irt.bernoulli import probability
-from itembank.irt.families import ResponseModel
-from itembank.irt.linear_gaussian import FactorModel, factor_posterior, fit_factor_model
-from itembank.irt.parameters import ItemParameters
+from itembank.irt.linear_gaussian import factor_posterior
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.selection.anchors import latent_features, weighted_by_nearest
+from itembank.selection.local_model import LocalModel
 from itembank.selection.pools import ScenarioPool
 from itembank.selection.select import candidates, scenario_pools
 from itembank.selection.selector_specs import VOptimal
-from itembank.selection.v_optimal import greedy_v_optimal, wanted_scores
-
-N_NODES = 7
-"""Gauss-Hermite nodes over a model's uncertain ability: exact for polynomials of degree 13 in the logit."""
-SMALLEST_NOISE = 0.02
-"""Least noise of an item at any ability, as a fraction of the items' mean: curves are never known to be so flat."""
-
-
-@dataclass(frozen=True, slots=True)
-class LocalModel:
-    """What of a bank the linear-Gaussian models at all abilities are made of."""
-
-    parameters: ItemParameters
-    prior_root: FloatArray  # (n_dims, n_dims): Lower Cholesky factor of the covariance of the ability prior
-    residual: FactorModel  # Of the calibration responses less the item model's means
-    shifts: FloatArray  # (n_items, n_shifts): Loadings of the shifts of `bank_factor_model`
-    # (n_items,): Mean of p (1 - p) over the calibration models: what the residuals' size belongs to.
-    scatter: FloatArray
-
-    @classmethod
-    def of_bank(cls, bank: Bank, spec: VOptimal) -> Self:
-        """Fit the residuals of the calibration models, which the bank must hold."""
-        means = probability(bank.parameters, bank.calibration.abilities)  # (n_models, n_items)
-        usual = bank_factor_model(bank, n_factors=spec.n_factors, discrepancy=spec.discrepancy)
-        return cls(
-            bank.parameters,
-            np.linalg.cholesky(bank.calibration.prior.covariance),
-            _residual_model(bank.responses.responses - means, spec),
-            usual.loadings[:, fitted_factor_model(bank, spec.n_factors).n_factors :],
-            np.mean(means * (1.0 - means), axis=0),
-        )
-
-    def at(
-        self,
-        theta: FloatArray,  # (n_dims,): Posterior of ability; a covariance of zero for one that is known
-        covariance: FloatArray,  # (n_dims, n_dims)
-    ) -> FactorModel:
-        """Linear-Gaussian model of one model's responses: its factors are ability, those of residuals, and shifts.
-
-        ``y_i = E p_i + E[dp_i/dtheta]' (theta - E theta) + k_i (R_i f + e_i) + S_i u`` with expectations over the
-        posterior of ability, R and ``Var e_i`` of the residuals, shifts S, and ``k_i^2 = E[p_i (1 - p_i)]`` over its
-        mean for the calibration models: residuals keep their size in units of a response's standard deviation, and
-        shifts, which stand for what calibration models do not show, in points. In every family of responses their
-        variance is ``p (1 - p)`` times a factor of the item (for one: one over the number of trials), so that
-        residuals measured on the responses themselves serve all families. The factors of ability have the prior's
-        covariance, which the answers then narrow as any other factor's.
-        """
-        parameters, residual = self.parameters, self.residual
-        spread = np.sqrt(np.einsum("id,de,ie->i", parameters.loadings, covariance, parameters.loadings))
-        mean, slope, scatter = _expected_curve(parameters, parameters.loadings @ theta + parameters.intercept, spread)
-        ratio = scatter / np.maximum(self.scatter, np.finfo(np.float64).tiny)
-        noise = np.maximum(residual.noise * ratio, SMALLEST_NOISE * residual.noise.mean())
-        of_ability = slope[:, None] * (parameters.loadings @ self.prior_root)
-        of_residual = residual.loadings * np.sqrt(ratio)[:, None]
-        return FactorModel(mean, np.column_stack([of_ability, of_residual, self.shifts]), noise)
-
-
-def _expected_curve(
-    parameters: ItemParameters, logit: FloatArray, spread: FloatArray
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Means over a normal logit of each item of p, its slope in the logit, and p (1 - p), each (n_items,)."""
-    model = ResponseModel.of(parameters)
-    nodes, weights = np.polynomial.hermite_e.hermegauss(N_NODES)
-    result = np.zeros((3, logit.size))
-    for node, weight in zip(nodes, weights / weights.sum(), strict=True):
-        result += weight * np.stack(model.mean(logit + node * spread))
-    return result[0], result[1], result[2]
-
-
-def _residual_model(residual: FloatArray, spec: VOptimal) -> FactorModel:
-    """Fit residuals (n_models, n_items) of responses in [0, 1]."""
-    # as numbers in [0, 1], since missing responses are filled in as such
-    fitted = fit_factor_model((residual + 1.0) / 2.0, n_factors=spec.n_factors)
-    return FactorModel(2.0 * fitted.mean - 1.0, 2.0 * fitted.loadings, 4.0 * fitted.noise)
+from itembank.selection.v_optimal import LinearModel, greedy_v_optimal, wanted_scores
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,8 +67,7 @@ class LocalDesign:
 
         def chosen_of(is_candidate: BoolArray) -> IntArray:
             order, _ = greedy_v_optimal(
-                loadings[items],
-                model.noise[items],
+                (LinearModel(loadings[items], model.noise[items]),),
                 weights[items],
                 self.importance,
                 min(n_items, int(is_candidate.sum())),

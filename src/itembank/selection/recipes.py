@@ -6,7 +6,7 @@ from typing import Any
 
 from itembank.bank.selections import INCLUDED, Selection
 from itembank.errors import ParameterError
-from itembank.selection.selector_specs import METHODS, SelectionSpec, VOptimal
+from itembank.selection.selector_specs import METHODS, NOT_NAMED, SelectionSpec, VOptimal
 
 STAGES, STAGE, ROUTING, LATER_SCENARIOS = "stages", "stage", "routing", "later_scenarios"
 """Stand in a recipe where a model is asked in stages: their numbers of items, the stage, the first stage's method, and
@@ -47,9 +47,11 @@ def recipe_of(
     spec: SelectionSpec, n_items: int, *, per_scenario: bool, excluded: Collection[str], included: Collection[str] = ()
 ) -> dict[str, Any]:
     """Return the recipe as a selection file holds it."""
-    options = dataclasses.asdict(spec)  # weights of scenarios only where there are some, as in the spec's own words
-    if isinstance(spec, VOptimal) and spec.scenario_weights is None:
-        del options["scenario_weights"]
+    options = dataclasses.asdict(spec)
+    if isinstance(spec, VOptimal):
+        for name, usual in NOT_NAMED.items():
+            if options[name] is usual:
+                del options[name]
     return {
         "n_items": int(n_items),
         "per_scenario": bool(per_scenario),
@@ -102,7 +104,7 @@ def read_recipe(selection: Selection) -> Recipe | None:
         if most is not None and int(most) < 1:
             raise ValueError(f"{most} scenarios")
         recipe = Recipe(
-            kind(**about["options"]),
+            kind(**{**(NOT_NAMED if kind is VOptimal else {}), **about["options"]}),
             int(about["n_items"]),
             bool(about["per_scenario"]),
             tuple(str(item) for item in about["excluded"]),

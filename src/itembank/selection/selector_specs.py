@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 Allocation = Literal["equal", "proportional"]
 BenchmarkAllocation = Literal["free", "equal"]
+NOT_NAMED = {"scenario_weights": None, "ahead": False}
+"""Choices of V-optimal items that came later, as they were before: not named in texts and files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +177,10 @@ class VOptimal(SelectionSpec):
     scenario_weights : mapping of str to float, or None
         Weights of scenario scores in the overall score that is wanted, in place of the bank's; 0 for those not named.
         For a score that the bank's overall one is not, as a leaderboard's own of a few scenarios.
+    ahead : bool
+        Let items count half for how well they tell models apart at five places from the middle of past models to
+        twice as far as the mean of their best quarter (`models_ahead`). Items that no past model solved may come then,
+        too. Without it items tell past models apart, and models better than all of them much worse.
     """
 
     target: str | Mapping[str, float] = "balanced"
@@ -183,6 +189,7 @@ class VOptimal(SelectionSpec):
     minimum_per_scenario: int = 1
     discrepancy: float | Literal["auto"] = "auto"
     scenario_weights: Mapping[str, float] | None = None
+    ahead: bool = True
 
     def __post_init__(self) -> None:
         """Check the choices."""
@@ -202,13 +209,18 @@ class VOptimal(SelectionSpec):
                 f"importance of the targets must be finite numbers >= 0, not all zero, got {dict(self.target)!r}."
             )
 
+    @property
+    def allow_degenerate(self) -> bool:
+        """Items that all past models failed, or nearly all, may be those that tell better models apart."""
+        return self.ahead
+
     def may_skip_scenarios(self, *, is_short: bool) -> bool:
         """Skip some where one item of each is wished for, and there are fewer items; more than one is a condition."""
         return is_short and self.allocation == "free" and self.minimum_per_scenario <= 1
 
     def __repr__(self) -> str:
         """Leave out weights that are not there: what was tried before there were any is kept under these words."""
-        absent = () if self.scenario_weights is not None else ("scenario_weights",)
+        absent = [name for name, value in NOT_NAMED.items() if getattr(self, name) is value]
         named = [f"{one.name}={getattr(self, one.name)!r}" for one in fields(self) if one.name not in absent]
         return f"VOptimal({', '.join(named)})"
 

@@ -2,10 +2,12 @@
 
 Responses follow a linear-Gaussian factor model, ``y_i = m_i + L_i f + e_i`` with ``f ~ N(0, I)`` and
 ``e_i ~ N(0, s_i)`` independent, so that the posterior variance of a weighted sum of responses depends on which
-items are observed and not on what the responses are: the items can be chosen beforehand.
+items are observed and not on what the responses are: the items can be chosen beforehand. Several such models may have
+a say: one of past models as they are, and others of models better than most of them (`models_ahead`).
 """
 
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -18,11 +20,14 @@ from itembank.responses.score_names import OVERALL
 from itembank.responses.targets import ScoreTargets
 from itembank.selection.anchors import latent_features, weighted_by_nearest
 from itembank.selection.greedy import allowed_scenarios
+from itembank.selection.local_model import models_ahead
 from itembank.selection.pools import Choice, ItemPools
 from itembank.selection.selector_specs import VOptimal
 
 SMALLEST_VARIANCE = 1e-12
 """An item whose variance given the chosen items is smaller is known from them; its response adds nothing."""
+SHARE_AHEAD = 0.5
+"""What models ahead count of the criterion; from a quarter to three quarters it makes little difference."""
 
 
 def choose_v_optimal(pools: ItemPools, spec: VOptimal) -> list[Choice]:
@@ -49,9 +54,14 @@ def choose_v_optimal(pools: ItemPools, spec: VOptimal) -> list[Choice]:
     # a longer order begins as a shorter one, unless the shorter one had to end with scenarios that had too few
     n_each = np.bincount(group[order[:n_items]], minlength=at_least.size)
     if order.size < n_items or (n_each < at_least).any():
+        ahead = models_ahead(bank, spec) if spec.ahead else ()
+        share = SHARE_AHEAD / len(ahead) if ahead else 0.0
+        shares = [1.0 - share * len(ahead), *[share] * len(ahead)]
         order, _ = greedy_v_optimal(
-            model.loadings[items],
-            model.noise[items],
+            [
+                LinearModel(one.loadings[items], one.noise[items], s)
+                for one, s in zip((model, *ahead), shares, strict=True)
+            ],
             weights,
             importance,
             n_items,
@@ -114,9 +124,46 @@ def _bounds(spec: VOptimal, pools: ItemPools) -> tuple[IntArray, IntArray]:
     return at_least, capacities
 
 
+@dataclass(slots=True)
+class LinearModel:
+    """Variances under one linear-Gaussian model, given the responses to the items chosen so far."""
+
+    loadings: FloatArray  # (n_items, n_factors): L
+    noise: FloatArray  # (n_items,): s, variances
+    share: float = 1.0  # Of the targets' variances under this model in their mean over all models
+    factors: FloatArray = field(init=False)  # (n_factors, n_factors): A
+    variance: FloatArray = field(init=False)  # (n_items,): v
+    covariance: FloatArray = field(init=False)  # (n_items, n_targets): c
+    target_variance: FloatArray = field(init=False)  # (n_targets,)
+
+    def begin(self, target_weights: FloatArray) -> None:
+        """Before the first item A = I, v_i = |L_i|^2 + s_i and c_it = sum_j omega_jt Cov(y_j, y_i)."""
+        loadings, noise = self.loadings, self.noise
+        self.factors = np.eye(loadings.shape[1])
+        self.variance = np.sum(loadings**2, axis=1) + noise
+        self.covariance = loadings @ (loadings.T @ target_weights) + noise[:, None] * target_weights
+        self.target_variance = np.sum(target_weights * self.covariance, axis=0)
+
+    def gain(self, importance: FloatArray) -> FloatArray:
+        """Sum over targets of importance times c_it^2 / v_i, (n_items,)."""
+        result: FloatArray = (self.covariance**2 @ importance) / np.maximum(self.variance, SMALLEST_VARIANCE)
+        return result
+
+    def observe(self, item: int) -> None:
+        """Condition on one more response."""
+        direction = self.factors @ self.loadings[item]
+        of_item = max(float(self.variance[item]), SMALLEST_VARIANCE)
+        with_targets = self.covariance[item].copy()
+        with_items = self.loadings @ direction  # b, (n_items,)
+        with_items[item] += self.noise[item]  # an item shares its own noise with itself only
+        self.factors = self.factors - np.outer(direction, direction) / of_item
+        self.variance = self.variance - with_items**2 / of_item
+        self.covariance = self.covariance - with_items[:, None] * (with_targets / of_item)
+        self.target_variance = self.target_variance - with_targets**2 / of_item
+
+
 def greedy_v_optimal(
-    loadings: FloatArray,  # (n_items, n_factors): L
-    noise: FloatArray,  # (n_items,): s, variances
+    models: Sequence[LinearModel],
     target_weights: FloatArray,  # (n_items, n_targets): omega
     importance: FloatArray,  # (n_targets,): Non-negative
     n_items: int,  # How many to choose; the candidates, `at_least` and `at_most` leave room for them
@@ -131,7 +178,8 @@ def greedy_v_optimal(
 
     Targets are ``Z_t = sum_i omega_it y_i``, with each item's own noise. Given the chosen items S, item i lowers
     the variance of ``Z_t`` by ``c_it^2 / v_i`` with ``c_it = Cov(Z_t, y_i | S)`` and ``v_i = Var(y_i | S)``;
-    the item of the largest sum over targets of importance times reduction comes next. Choosing item i changes
+    the item of the largest sum over models and targets of share times importance times reduction comes next. In each
+    model, choosing item i changes
 
     ``v_j <- v_j - b_j^2 / v_i``, ``c_jt <- c_jt - b_j c_it / v_i``, ``A <- A - A L_i' L_i A / v_i``
 
@@ -139,30 +187,27 @@ def greedy_v_optimal(
     costs O(n_items n_factors). (What these say of items already chosen means nothing and is not used.)
 
     Returns the positions in the order of choice, and the posterior variance of each target before the first item and
-    after each, (n_chosen + 1, n_targets).
+    after each, (n_chosen + 1, n_targets), the mean over models.
     """
-    # before the first item A = I, v_i = |L_i|^2 + s_i and c_it = sum_j omega_jt Cov(y_j, y_i)
-    factors = np.eye(loadings.shape[1])
-    variance = np.sum(loadings**2, axis=1) + noise
-    covariance = loadings @ (loadings.T @ target_weights) + noise[:, None] * target_weights
-    target_variances, chosen = [np.sum(target_weights * covariance, axis=0)], []
+    for model in models:
+        model.begin(target_weights)
+
+    def mean_variance() -> FloatArray:
+        mean: FloatArray = np.sum([model.share * model.target_variance for model in models], axis=0)
+        return mean
+
+    target_variances, chosen = [mean_variance()], []
     is_open, counts = is_candidate.copy(), np.zeros(at_most.shape[0], dtype=np.int64)
     first = np.zeros(is_candidate.shape, dtype=bool) if first is None else first
     for n_left in range(n_items, 0, -1):
         is_allowed = is_open & first
         if not is_allowed.any():
             is_allowed = is_open & allowed_scenarios(counts, at_least, at_most, n_left)[group]
-        gain = (covariance**2 @ importance) / np.maximum(variance, SMALLEST_VARIANCE)
+        gain = np.sum([model.share * model.gain(importance) for model in models], axis=0)
         item = int(first_largest(np.where(is_allowed, gain, -np.inf)))  # items with equal answers tie
-        direction = factors @ loadings[item]
-        of_item = max(float(variance[item]), SMALLEST_VARIANCE)
-        with_targets = covariance[item].copy()
-        with_items = loadings @ direction  # b, (n_items,)
-        with_items[item] += noise[item]  # an item shares its own noise with itself only
-        factors = factors - np.outer(direction, direction) / of_item
-        variance = variance - with_items**2 / of_item
-        covariance = covariance - with_items[:, None] * (with_targets / of_item)
-        target_variances.append(target_variances[-1] - with_targets**2 / of_item)
+        for model in models:
+            model.observe(item)
+        target_variances.append(mean_variance())
         is_open[item] = False
         counts[group[item]] += 1
         chosen.append(item)

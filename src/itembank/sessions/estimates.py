@@ -7,6 +7,7 @@ from typing import TypeVar
 import numpy as np
 
 from itembank.bank.known_scores import Headline
+from itembank.estimation.beyond import StackWeights
 from itembank.estimation.calibrated_scores import with_intervals
 from itembank.estimation.estimands import UNLIKE, attempt_ratio, linking_variance, run_noise, widened
 from itembank.estimation.estimates import ScoreEstimates, Scores, Typicality, checked
@@ -228,7 +229,7 @@ def _scores(
     if expected is None or not near:
         value = with_exact(targets, summary, targets.with_overall(summary.posterior_mean))
         return with_intervals(targets, summary, value, level=level)
-    value = stacked_scores(targets, summary, expected.means, mean_weights(near))
+    value = stacked_scores(targets, summary, expected.means, StackWeights(mean_weights(near)))
     parts = []
     for past, share in near:
         read, scale = past.read(expected, value)

@@ -12,6 +12,7 @@ from itembank.bank.banks import Bank
 from itembank.bank.costs import TOKENS, CostUnit, expected_cost, known_units, response_costs
 from itembank.bank.known_scores import Headline
 from itembank.errors import DataError, ParameterError, did_you_mean, shown
+from itembank.estimation.beyond import StackWeights
 from itembank.estimation.calibrated_scores import OutOfFold
 from itembank.estimation.estimands import past_ratio
 from itembank.estimation.estimates import PastMisfit
@@ -63,7 +64,6 @@ class PastSessions:
     # p-IRT serves best.
     weights: FloatArray
     misfit: FloatArray  # (n_checkpoints, n_models)
-    tail: FloatArray  # (n_checkpoints, n_targets): Misfit from which errors grow faster; NaN where they do not
     # (n_checkpoints, n_targets): 1 where the scale is the item model's standard errors (`Past`), else 0.
     follows_item_model: FloatArray
 
@@ -72,7 +72,7 @@ class PastSessions:
         """Return those of which nothing but the truth is known yet, to be filled in by `put`."""
         n_checkpoints, (n_models, n_scores) = n_answered.size, truth.shape
         of_models, of_scores = (n_checkpoints, n_models, n_scores), (n_checkpoints, n_scores)
-        shapes = (of_models,) * 3 + ((n_checkpoints, 3, n_scores), of_models[:2], of_scores, of_scores)
+        shapes = (of_models,) * 3 + ((n_checkpoints, 3, n_scores), of_models[:2], of_scores)
         return cls(n_answered, truth, *(np.full(shape, np.nan) for shape in shapes))
 
     def put(self, checkpoint: int, models: IntArray, columns: IntArray, past: Past) -> None:
@@ -80,8 +80,7 @@ class PastSessions:
         cells = np.ix_(models, columns)
         for name in ("value", "standard_error", "scale"):
             getattr(self, name)[checkpoint][cells] = getattr(past.estimates, name)
-        self.weights[checkpoint][:, columns] = P_IRT_ALONE if past.weights is None else past.weights
-        self.tail[checkpoint, columns] = past.tail if np.isfinite(past.tail) else np.nan
+        self.weights[checkpoint][:, columns] = P_IRT_ALONE if past.weights is None else past.weights.usual
         self.follows_item_model[checkpoint, columns] = past.follows_item_model
 
     @property
@@ -122,15 +121,17 @@ class PastSessions:
         arrays = (array[checkpoint][:, columns] for array in (self.value, self.standard_error, self.scale))
         estimates = OutOfFold(self.truth[:, columns], *arrays)
         misfit = PastMisfit.of(self.misfit[checkpoint], estimates.error[:, -1])
-        tail, follows = (float(array[checkpoint, columns[-1]]) for array in (self.tail, self.follows_item_model))
-        weights = self.weights[checkpoint][:, columns]
+        follows = float(self.follows_item_model[checkpoint, columns[-1]]) > 0.0
+        weights = StackWeights(self.weights[checkpoint][:, columns])
         reader = None if headline is None else reader_of(headline, estimates)
-        return Past(estimates, weights, misfit, np.inf if np.isnan(tail) else tail, follows > 0.0, reader)
+        return Past(estimates, weights, misfit, None, follows, reader)
 
 
 def mean_weights(near: Sequence[tuple[Past, float]]) -> FloatArray:
     """Return the weights of the methods between checkpoints, (3, n_targets)."""
-    result: FloatArray = np.sum([share * past.weights for past, share in near if past.weights is not None], axis=0)
+    result: FloatArray = np.sum(
+        [share * past.weights.usual for past, share in near if past.weights is not None], axis=0
+    )
     return result
 
 

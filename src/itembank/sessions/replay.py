@@ -12,7 +12,6 @@ from itembank.bank.arguments import GivenBank, GivenResponses, as_bank, as_new_r
 from itembank.bank.costs import TOKENS, CostUnit
 from itembank.checks import check_whole
 from itembank.errors import warned_once
-from itembank.estimation.estimate import warn_of_shift
 from itembank.estimation.estimates import ScoreEstimates, Scores, Typicality
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.numerics.parallel import check_jobs, in_parallel
@@ -203,9 +202,7 @@ def replay(
             ends[number] = part
             n_done = sum(map(len, ends.values()))
             progress(f"{n_done} of {n_models} models", before + (1.0 - before) * n_done / n_models)
-    result = joined_sessions([end for number in range(len(parts)) for end in ends[number]])
-    warn_of_shift(result.estimates, bank.n_compared_models)
-    return result
+    return joined_sessions([end for number in range(len(parts)) for end in ends[number]])
 
 
 def _replay_models(pool: SessionPool, recorded: Recorded, batch: int) -> list[SessionEnd]:
