@@ -14,9 +14,8 @@ from itembank.planning.select import next_stage, select
 from itembank.progress import silent
 from itembank.responses.responses import ResponseMatrix
 from itembank.responses.score_names import OVERALL
-from itembank.responses.siblings import sibling_groups
 from itembank.studies.comparison_study import PreparedFold, fold_estimates, prepare_fold
-from itembank.studies.splits import Fold, make_folds
+from itembank.studies.splits import Fold, folds_of
 from itembank.studies.study_specs import StudySpec
 
 DEFAULT = ("auto", "auto")
@@ -28,12 +27,7 @@ ONE_ESTIMATE = ("study", "split", "repeat", "fold", "draw", "budget", "target", 
 
 def parts(name: str, spec: StudySpec, responses: ResponseMatrix) -> dict[str, Callable[[], pl.DataFrame]]:
     """Give the work of a study by name, a part for each fold; each returns a table of estimates."""
-    siblings = sibling_groups(responses)
-    folds = [
-        fold
-        for split in spec.splits
-        for fold in make_folds(split, responses.models, spec.repeats, spec.seed, siblings=siblings)
-    ]
+    folds = folds_of(spec.splits, responses, spec.repeats, spec.seed)
     return {
         f"{fold.split}-{fold.repeats[0]}to{fold.repeats[-1]}-{fold.fold}": partial(
             estimates_of, name, spec, responses, fold

@@ -9,7 +9,7 @@ STUDY = {
     "n_items": [6, 12],
     "repeats": 2,
     "calibration": {"method": "map", "n_dims": 1},
-    "splits": [{"kind": "random"}, {"kind": "date", "column": "date"}],
+    "splits": [{"kind": "random"}, {"kind": "ahead", "column": "date"}],
 }
 PREDICTION = {
     "name": "small",

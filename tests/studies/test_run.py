@@ -10,7 +10,7 @@ from itembank.studies import comparison_study
 from itembank.studies.comparison_study import COLUMNS
 from itembank.studies.results import StudyResult
 from itembank.studies.run import run_study
-from itembank.studies.split_specs import ByDate, KFold, RandomShare
+from itembank.studies.split_specs import Ahead, KFold, RandomShare
 from itembank.studies.study_specs import CalibrationChoice, CostBudget, DataSpec
 from tests.studies.simulated import make_responses, make_spec, numbers
 
@@ -144,7 +144,7 @@ def test_what_is_no_study_is_left_alone(finished, tmp_path):
 
 def test_nothing_is_written_when_the_study_cannot_be(tmp_path):
     with pytest.raises(DataError, match="column 'day'"):
-        run_study(make_spec(splits=(ByDate("day"),)), tmp_path / "study", responses=RESPONSES)
+        run_study(make_spec(splits=(Ahead("day"),)), tmp_path / "study", responses=RESPONSES)
     with pytest.raises(DataError, match="cost 'cost_usd'"):
         budget = CostBudget("cost_usd", (1.0,))
         run_study(make_spec(n_items=(), budget=budget), tmp_path / "study", responses=RESPONSES)

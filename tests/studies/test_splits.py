@@ -6,18 +6,17 @@ import pytest
 
 from itembank.errors import DataError, ParameterError
 from itembank.studies.split_specs import (
-    ByDate,
+    Ahead,
+    Beyond,
     ByGroup,
-    Horizon,
     KFold,
     LeaveOneOut,
     Matching,
-    Months,
     NamedGroup,
     RandomShare,
     TrainingShare,
 )
-from itembank.studies.splits import make_folds, stream
+from itembank.studies.splits import folds_of, make_folds, stream
 from tests.studies.simulated import make_prompt_responses, make_responses
 
 
@@ -43,20 +42,24 @@ EVERY = (
     KFold(4),
     RandomShare(0.25),
     LeaveOneOut(),
-    ByDate("date"),
-    Horizon("date"),
+    Ahead("date"),
+    Ahead(until="2024-06-15", name="until"),
+    Beyond(),
     ByGroup("org"),
     ByGroup("org", k=5, name="each org"),
     NamedGroup("org", ("org-1", "org-3")),
-    Months("date", "2024-06-15", (1, 2, 6)),
+    Ahead("date", until="2024-06-15", months=(1, 2, 6), name="months"),
     Matching("org", "[13]$"),
     TrainingShare((10, 20)),
     TrainingShare(shares=(0.5, 1.0), name="shares"),
 )
 
 
+SCORES = np.random.default_rng(0).permutation(MODELS.height) / MODELS.height
+
+
 def folds(split, *, models=MODELS, repeats=3, seed=0):
-    return make_folds(split, models, repeats, seed)
+    return make_folds(split, models, repeats, seed, scores=SCORES)
 
 
 @pytest.mark.parametrize("split", EVERY, ids=lambda one: one.name)
@@ -96,12 +99,36 @@ def test_random_shares_differ_by_repeat_and_seed():
 
 
 def test_the_newest_are_tested_and_no_date_is_on_both_sides():
-    (fold,) = folds(ByDate("date", 0.25))
+    (fold,) = folds(Ahead("date", 0.25))
     dates = MODELS["date"].to_numpy()
     assert dates[fold.train].max() < dates[fold.test].min()
     assert fold.test.size == pytest.approx(0.25 * 41, abs=2)
-    (long,) = folds(Horizon("date"))
+    (long,) = folds(Ahead(test_share=0.75))  # in the column called 'date'
     assert long.test.size == pytest.approx(0.75 * 41, abs=2)
+    (until,) = folds(Ahead(until="2024-06-15"))
+    assert dates[until.train].max() <= "2024-06-15" < dates[until.test].min()
+
+
+def test_the_best_are_tested_on_a_bank_of_worse_ones_without_their_siblings():
+    siblings = np.arange(41)
+    best, other = np.argsort(SCORES)[[40, 5]]
+    siblings[other] = siblings[best]
+    (fold,) = make_folds(Beyond(), MODELS, 1, 0, siblings=siblings, scores=SCORES)
+    assert fold.test.size == 10
+    assert SCORES[fold.train].max() < SCORES[fold.test].min()
+    assert sorted([*fold.train, *fold.test, other]) == list(range(41))
+    unknown = np.where(np.arange(41) == best, np.nan, SCORES)
+    (fold,) = make_folds(Beyond(), MODELS, 1, 0, scores=unknown)
+    assert best in fold.train
+    with pytest.raises(DataError, match="'beyond' needs models whose overall scores are known"):
+        make_folds(Beyond(), MODELS, 1, 0)
+
+
+def test_scores_are_those_of_the_responses():
+    responses = make_responses(n_models=41)
+    (fold,) = folds_of([Beyond()], responses)
+    means = responses.responses.mean(axis=1)
+    assert set(fold.test) == set(np.argsort(means)[-10:])
 
 
 @pytest.mark.parametrize(
@@ -117,7 +144,7 @@ def test_the_newest_are_tested_and_no_date_is_on_both_sides():
 )
 def test_dates_are_read_however_they_are_written(dates):
     models = pl.DataFrame({"model_id": ["a", "b", "c", "d"], "date": dates})
-    (fold,) = make_folds(ByDate("date"), models, 1, 0)
+    (fold,) = make_folds(Ahead("date"), models, 1, 0)
     assert (fold.train.tolist(), fold.test.tolist()) == ([1, 2, 3], [0])
 
 
@@ -150,7 +177,7 @@ def test_models_are_tested_by_what_their_names_match():
 
 def test_months_test_what_came_in_each_on_one_bank():
     """Dates are enumerated: the 14 or so models of each month, none before the last date of calibration."""
-    found = folds(Months("date", "2024-06-15", (1, 2, 6)))
+    found = folds(Ahead(until="2024-06-15", months=(1, 2, 6), name="months"))
     dates = MODELS["date"].str.to_date().to_list()
     windows = [("06-15", "07-15"), ("07-15", "08-15"), ("08-15", "12-15")]
     assert [fold.split for fold in found] == ["months 1", "months 2", "months 6"]
@@ -164,7 +191,7 @@ def test_months_test_what_came_in_each_on_one_bank():
 def test_a_month_after_the_end_of_a_month_is_the_end_of_the_next():
     days = ["2024-01-31"] * 3 + ["2024-02-29", "2024-03-01", "2024-03-31"]
     models = pl.DataFrame({"model_id": [f"m{i}" for i in range(6)], "date": days})
-    first, second = make_folds(Months("date", "2024-01-31", (1, 2)), models, 1, 0)
+    first, second = make_folds(Ahead(until="2024-01-31", months=(1, 2)), models, 1, 0)
     assert (first.test.tolist(), second.test.tolist()) == ([3], [4, 5])
 
 
@@ -193,16 +220,16 @@ def test_prompt_templates_and_model_sizes_are_left_out_whole():
 @pytest.mark.parametrize(
     ("split", "message"),
     [
-        (ByDate("day"), "column 'day'.*'model_id', 'date', 'org'"),
+        (Ahead("day"), "column 'day'.*'model_id', 'date', 'org'"),
         (ByGroup("lab"), "column 'lab'"),
         (NamedGroup("org", ("org-9",)), "got 'org-9' .str.; it has 'org-0'"),
         (NamedGroup("org", tuple(f"org-{i}" for i in range(5))), "at least 3 models to calibrate on.*got 0 and 41"),
         (ByGroup("org", k=6), "at least 6 groups, got 5"),
         (KFold(42), "of 42 folds needs as many models, got 41"),
         (TrainingShare((10, 32)), "at most the 31 models that are not tested, got '32'"),
-        (Months("date", "2024-11-30", (1, 2)), "'months 2' must leave.*and one to test, got 38 and 0"),
+        (Ahead(until="2024-11-30", months=(1, 2)), "'ahead 2' must leave.*and one to test, got 38 and 0"),
         (Matching("org", "nobody"), "and one to test, got 41 and 0"),
-        (ByDate("org"), "got none for 41 of 41: 'model-0 .org-0.'"),
+        (Ahead("org"), "got none for 41 of 41: 'model-0 .org-0.'"),
     ],
     ids=lambda one: getattr(one, "name", ""),
 )
@@ -214,10 +241,10 @@ def test_a_split_that_cannot_be_says_why(split, message):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Months("date", "June 2024"), "until must be a date such as 2024-01-31, got 'June 2024'"),
-        (lambda: Months("date", "2024-06-15", ()), r"rising whole numbers from 1, got \(\)"),
-        (lambda: Months("date", "2024-06-15", (0, 1)), r"rising whole numbers from 1, got \(0, 1\)"),
-        (lambda: Months("date", "2024-06-15", 3), "rising whole numbers from 1, got 3"),
+        (lambda: Ahead(until="June 2024"), "until must be a date such as 2024-01-31, got 'June 2024'"),
+        (lambda: Ahead(until="2024-06-15", months=(0, 1)), r"rising whole numbers from 1, got \(0, 1\)"),
+        (lambda: Ahead(until="2024-06-15", months=3), "rising whole numbers from 1, got 3"),
+        (lambda: Ahead(months=(1,)), "give until, the last date"),
         (lambda: Matching("org", "("), "pattern must be a regular expression, got '\\('"),
     ],
 )
@@ -229,9 +256,9 @@ def test_choices_of_a_split_are_checked(make, message):
 def test_models_without_a_date_are_named():
     models = MODELS.with_columns(date=pl.when(pl.col("model_id") == "model-7").then(None).otherwise("date"))
     with pytest.raises(DataError, match=r"got none for 1 of 41: 'model-7 \(empty\)'"):
-        folds(ByDate("date"), models=models)
+        folds(Ahead("date"), models=models)
     with pytest.raises(DataError, match="at least two dates"):
-        folds(ByDate("date"), models=MODELS.with_columns(date=pl.lit("2024-01-01")))
+        folds(Ahead("date"), models=MODELS.with_columns(date=pl.lit("2024-01-01")))
 
 
 def test_a_group_of_another_type_is_told_from_one_that_is_not_there():

@@ -10,7 +10,7 @@ import pytest
 
 from itembank.errors import DataError, DataWarning, ParameterError
 from itembank.studies.prediction.prediction_spec import Assessor
-from itembank.studies.split_specs import ByDate, KFold, NamedGroup, TrainingShare
+from itembank.studies.split_specs import Ahead, Beyond, KFold, NamedGroup, RandomShare, TrainingShare
 from itembank.studies.study_files import load_data, load_prediction, load_study, study_of
 from itembank.studies.study_specs import CalibrationChoice, CostBudget, DataSpec
 
@@ -229,7 +229,7 @@ kind = "k-fold"
 k = 5
 
 [[splits]]
-kind = "date"
+kind = "ahead"
 column = "released"
 
 [[splits]]
@@ -263,7 +263,7 @@ def test_every_part_of_a_file_arrives(load, tmp_path):
     spec = load(FULL)
     assert spec.splits == (
         KFold(5),
-        ByDate("released"),
+        Ahead("released"),
         NamedGroup("domain", ("code", "law"), name="specialised"),
         TrainingShare((10, 20)),
     )
@@ -281,6 +281,11 @@ def test_every_part_of_a_file_arrives(load, tmp_path):
     assert (spec.n_draws, spec.repeats, spec.level, spec.interval, spec.seed) == (2, 3, 0.9, "model-based", 5)
 
 
+def test_splits_may_be_named_alone(load):
+    named = SMALL.replace('[[splits]]\nkind = "random"', "").replace("[data]", 'splits = ["random", "beyond"]\n[data]')
+    assert load(named).splits == (RandomShare(), Beyond())
+
+
 def test_a_single_file_needs_no_list(load):
     assert load(SMALL.replace('builtin = "classifiers"', 'responses = "r.csv"')).data.responses == ("r.csv",)
 
@@ -295,7 +300,7 @@ def test_a_single_file_needs_no_list(load):
         ('["weighted"]', '[{method = "weighted", power = 2}]', "must be among none, got 'power'"),
         ('kind = "random"', 'kind = "kfold"', "'k-fold', 'random', 'leave-one-out'.*got 'kfold'"),
         ('kind = "random"', 'kind = "random"\nshare = 0.2', "'test_share', 'name', got 'share'"),
-        ('kind = "random"', 'kind = "date"', "split 'date' needs 'column' as well"),
+        ('kind = "random"', 'kind = "group"', "split 'group' needs 'column' as well"),
         ('kind = "random"', 'kind = "group"\ncolumn = 3', "column of split 'group' must be a text"),
         ("[[splits]]", "[splits]", r"\[\[splits\]\]"),
         ("[data]", "[dat]", r"needs a table \[data\]"),
@@ -365,4 +370,4 @@ def test_the_study_in_the_docs_can_be_read(load):
     """The first of the page; the second is a prediction study."""
     page = (REPOSITORY / "docs" / "studies.md").read_text(encoding="utf-8")
     text, _ = re.findall(r"^```toml\n(.*?)^```$", page, flags=re.MULTILINE | re.DOTALL)
-    assert [one.name for one in load(text).splits] == ["random", "newest"]
+    assert [one.name for one in load(text).splits] == ["random", "ahead", "beyond"]

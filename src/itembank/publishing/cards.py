@@ -11,6 +11,7 @@ import polars as pl
 from itembank.bank.banks import Bank
 from itembank.errors import ParameterError, quoted, visible
 from itembank.publishing.without_responses import HeldOutScores
+from itembank.responses.model_features import date_column
 from itembank.responses.prompts import prompts_in_words
 
 MOST_CHARACTERS = 80
@@ -41,7 +42,6 @@ MOST_SHOWN = 60
 _LICENSE = re.compile(r"[a-z0-9][a-z0-9.+-]{0,60}")
 PROMPT_COLUMNS = ("task", "task_version", "n_shot", "num_fewshot", "metric", "filter")
 """Columns of the item table that say how questions were asked and judged."""
-DATES = ("date", "release_date", "released")
 
 WITHOUT_RESPONSES = """\
 This bank was published **without past models' responses**. With it you can estimate scores (methods `auto`, `gp-irt`,
@@ -192,8 +192,8 @@ def _range(scores: np.ndarray) -> tuple[str, ...]:
 def _dates(bank: Bank) -> str:
     """Say from when to when the models are, where their table says it."""
     models = bank.responses.models
-    name = next((one for one in DATES if one in models.columns), None)
-    if name is None or not models[name].drop_nulls().len():
+    name = date_column(models)
+    if name is None:
         return ""
     dates = models[name].drop_nulls().cast(pl.String)
     return f"{dates.len():,} models of {escaped(dates.min())} to {escaped(dates.max())}."

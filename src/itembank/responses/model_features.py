@@ -1,6 +1,5 @@
 """Columns of a model table as numbers: dates as days, sizes by their logarithm, text as categories."""
 
-import datetime as dt
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
@@ -15,6 +14,9 @@ WIDE = 20.0
 """Positive numbers of which the largest is so many times the smallest may be sizes: parameters, tokens."""
 FIRST_DATE, LAST_DATE = 19900101, 21001231
 """Whole numbers between these are dates like 20241231 if all of a column are."""
+DATES = ("date", "release_date", "released", "submission_date")
+"""Columns of a model table that say how new a model is."""
+DATE_FORMATS = ("%Y-%m-%d", "%Y/%m/%d", "%Y%m%d")
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,20 +135,31 @@ def _skewness(numbers: FloatArray) -> float:
     return float(np.mean(centred**3) / np.mean(centred**2) ** 1.5)
 
 
+def date_column(models: pl.DataFrame) -> str | None:
+    """Name the column that says how new a table's models are; None where there is none."""
+    return next((name for name in DATES if name in models.columns and models[name].null_count() < models.height), None)
+
+
+def dates_of(column: pl.Series) -> pl.Series:
+    """Read dates, text or whole numbers that say year and month, and mostly a day; null where a value is no date."""
+    if column.dtype.is_temporal():
+        return column.cast(pl.Date)
+    text = column.cast(pl.String).str.strip_chars().str.slice(0, 10)
+    day = pl.when(pl.col("text").str.len_chars() == len("2024-12")).then(pl.lit("-01")).otherwise(pl.lit(""))
+    table = pl.DataFrame({"text": text}).select(text=pl.concat_str("text", day))
+    forms = [pl.col("text").str.to_date(form, strict=False) for form in DATE_FORMATS]
+    return table.select(pl.coalesce(forms)).to_series().rename(column.name)
+
+
 def days_of(column: pl.Series) -> FloatArray | None:
-    """Return dates as days, NaN where unknown; None where the column holds others."""
+    """Return dates as days since 1970, NaN where unknown; None where the column holds others."""
     if column.null_count() == column.len():
         return None
-    if column.dtype in (pl.Date, pl.Datetime):
-        dates = column.cast(pl.Date)
-    elif column.dtype == pl.String:
-        dates = column.str.slice(0, 10).str.to_date("%Y-%m-%d", strict=False)
-    elif column.dtype.is_integer() and bool(column.drop_nulls().is_between(FIRST_DATE, LAST_DATE).all()):
-        dates = column.cast(pl.String).str.to_date("%Y%m%d", strict=False)
-    else:
+    if column.dtype.is_integer() and not column.drop_nulls().is_between(FIRST_DATE, LAST_DATE).all():
         return None
+    if not (column.dtype.is_temporal() or column.dtype.is_integer() or column.dtype == pl.String):
+        return None
+    dates = dates_of(column)
     if dates.null_count() > column.null_count():
         return None
-    first = dt.date(1970, 1, 1).toordinal()
-    ordinals = [np.nan if day is None else day.toordinal() - first for day in dates.to_list()]
-    return np.array(ordinals, dtype=np.float64)
+    return dates.to_physical().cast(pl.Float64).fill_null(np.nan).to_numpy()

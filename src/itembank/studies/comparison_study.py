@@ -26,10 +26,9 @@ from itembank.numerics.parallel import one_blas_thread
 from itembank.planning.select import select as select_automatically
 from itembank.responses.responses import ResponseMatrix
 from itembank.responses.score_names import EXTERNAL, WIN_RATE
-from itembank.responses.siblings import sibling_groups
 from itembank.selection.select import select
 from itembank.studies.engine import COMPARISON, ESTIMATES, SUMMARY, Study, Tables, errors_at
-from itembank.studies.splits import Fold, answers_of, calibration_part, check_no_leak, make_folds, stream
+from itembank.studies.splits import Fold, answers_of, calibration_part, check_no_leak, folds_of, stream
 from itembank.studies.study_specs import (
     AUTO,
     MethodChoice,
@@ -311,12 +310,7 @@ def comparison_study(spec: StudySpec, responses: ResponseMatrix) -> Study[Fold]:
             f"a study of cost {spec.cost_unit!r} needs that column with the responses, which have "
             f"{shown(sorted(responses.costs)) or 'no costs'}."
         )
-    siblings = sibling_groups(responses)
-    folds = [
-        fold
-        for split in spec.splits
-        for fold in make_folds(split, responses.models, spec.repeats, spec.seed, siblings=siblings)
-    ]
+    folds = folds_of(spec.splits, responses, spec.repeats, spec.seed)
     # the longest first, so that no process is left alone with one at the end
     units = dict(sorted(enumerate(folds), key=lambda numbered: -len(numbered[1].repeats)))
     run = partial(_run, spec, responses)

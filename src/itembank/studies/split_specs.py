@@ -56,72 +56,63 @@ class LeaveOneOut:
 
 
 @dataclass(frozen=True, slots=True)
-class ByDate:
-    """The newest models are tested; no date is on both sides.
+class Ahead:
+    """The newest models are tested on a bank of older ones; no date is on both sides.
 
     Attributes
     ----------
     column : str
-        Column of the model table: dates, or text or whole numbers that say year, month and day.
+        Column of the model table: dates, or text or whole numbers that say year, month and day. By default the first of
+        'date', 'release_date', 'released' and 'submission_date' that is there.
     test_share : float
-        The date that comes closest to it divides the models.
+        The date that comes closest to it divides the models. 0.75 tests a long time ahead (tinyBenchmarks Figure 11).
+    until : str
+        Instead of a share: the last date to calibrate on, as year-month-day.
+    months : tuple of int
+        With `until`: rising numbers of months after that date. Models are tested from the one before (the date itself,
+        for the first) to each of them, on the same bank: each time is a split of its own.
     name : str
+        Of the split in results; of several times ``name n``, by the month that each ends with.
     """
 
-    column: str
+    column: str = ""
     test_share: float = 0.25
-    name: str = "date"
+    until: str = ""
+    months: tuple[int, ...] = ()
+    name: str = "ahead"
 
     def __post_init__(self) -> None:
         """Check the choices."""
         check_fraction("test_share", self.test_share)
-
-
-@dataclass(frozen=True, slots=True)
-class Horizon(ByDate):
-    """The newest three quarters are tested: a long time ahead (tinyBenchmarks Figure 11).
-
-    Attributes
-    ----------
-    column, test_share, name
-        As for `ByDate`.
-    """
-
-    test_share: float = 0.75
-    name: str = "horizon"
-
-
-@dataclass(frozen=True, slots=True)
-class Months:
-    """One bank of the models until a date, tried on later and later models: each time is a split of its own.
-
-    Attributes
-    ----------
-    column : str
-        As for `ByDate`.
-    until : str
-        The last date to calibrate on, as year-month-day.
-    months : tuple of int
-        Rising numbers of months after that date. Models are tested from the one before (the date itself, for the
-        first) to each of them.
-    name : str
-        The results call each split ``name n``, by the month it ends with.
-    """
-
-    column: str
-    until: str
-    months: tuple[int, ...] = (1, 2, 3)
-    name: str = "months"
-
-    def __post_init__(self) -> None:
-        """Check the choices."""
         try:
-            date.fromisoformat(self.until)
+            if self.until:
+                date.fromisoformat(self.until)
         except (TypeError, ValueError) as error:
             raise ParameterError(f"until must be a date such as 2024-01-31, got {self.until!r}.") from error
         is_rising = isinstance(self.months, tuple) and all(map(is_whole, self.months))
-        if not is_rising or not self.months or any(b <= a for a, b in pairwise((0, *self.months))):
+        if not is_rising or any(b <= a for a, b in pairwise((0, *self.months))):
             raise ParameterError(f"months must be a list of rising whole numbers from 1, got {self.months!r}.")
+        if self.months and not self.until:
+            raise ParameterError("months are counted from a date: give until, the last date to calibrate on.")
+
+
+@dataclass(frozen=True, slots=True)
+class Beyond:
+    """The best models are tested on a bank of worse ones: as the next generation will be, with no date needed.
+
+    Attributes
+    ----------
+    test_share : float
+        Share of the models whose overall score is known.
+    name : str
+    """
+
+    test_share: float = 0.25
+    name: str = "beyond"
+
+    def __post_init__(self) -> None:
+        """Check the choices."""
+        check_fraction("test_share", self.test_share)
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,7 +225,7 @@ class TrainingShare:
 
 
 SplitSpec: TypeAlias = (
-    KFold | RandomShare | LeaveOneOut | ByDate | Horizon | Months | ByGroup | NamedGroup | Matching | TrainingShare
+    KFold | RandomShare | LeaveOneOut | Ahead | Beyond | ByGroup | NamedGroup | Matching | TrainingShare
 )
 
 # The classes without defaults are never made by their name alone.
@@ -244,9 +235,8 @@ SPLITS: MethodTable[SplitSpec] = MethodTable(
         "k-fold": KFold,
         "random": RandomShare,
         "leave-one-out": LeaveOneOut,
-        "date": ByDate,
-        "horizon": Horizon,
-        "months": Months,
+        "ahead": Ahead,
+        "beyond": Beyond,
         "group": ByGroup,
         "named-group": NamedGroup,
         "matching": Matching,

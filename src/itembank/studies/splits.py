@@ -9,19 +9,23 @@ import numpy as np
 import polars as pl
 
 from itembank.bank.banks import Bank
+from itembank.bank.known_scores import KnownScores
 from itembank.calibration.calibrate import MINIMUM_MODELS
 from itembank.errors import DataError, shown
-from itembank.numerics.arrays import BoolArray, IntArray
+from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.numerics.splits import Split, dealt_out, first_tested, splits_of
+from itembank.responses.model_features import DATES, date_column, dates_of
 from itembank.responses.responses import ResponseMatrix, column_of
 from itembank.responses.score_names import EXTERNAL
+from itembank.responses.siblings import sibling_groups
+from itembank.responses.targets import ScoreTargets
 from itembank.studies.split_specs import (
-    ByDate,
+    Ahead,
+    Beyond,
     ByGroup,
     KFold,
     LeaveOneOut,
     Matching,
-    Months,
     NamedGroup,
     RandomShare,
     SplitSpec,
@@ -36,7 +40,6 @@ def stream(seed: int, *path: str | int) -> np.random.Generator:
 
 
 NO_GROUP = "(none)"
-DATE_FORMATS = ("%Y-%m-%d", "%Y/%m/%d", "%Y%m%d", "%Y-%m")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +69,18 @@ class Fold(Split):
         return place + self.train.tobytes() + b"/" + self.test.tobytes()
 
 
+def folds_of(splits: Sequence[SplitSpec], responses: ResponseMatrix, repeats: int = 1, seed: int = 0) -> list[Fold]:
+    """Return all folds of some splits of the models of these responses."""
+    siblings, scores = sibling_groups(responses), None
+    if any(isinstance(split, Beyond) for split in splits):
+        scores = KnownScores.of(responses, ScoreTargets.create(responses.items)).value[:, -1]
+    return [
+        fold
+        for split in splits
+        for fold in make_folds(split, responses.models, repeats, seed, siblings=siblings, scores=scores)
+    ]
+
+
 def make_folds(
     split: SplitSpec,
     models: pl.DataFrame,
@@ -75,10 +90,11 @@ def make_folds(
     # (n_models,): Group of each model (`sibling_groups`): where chance divides models, none is calibrated on a tested
     # one's sibling. Dates and named groups say themselves what is known when
     siblings: IntArray | None = None,
+    scores: FloatArray | None = None,  # (n_models,): Overall scores, NaN where unknown; `Beyond` needs them
 ) -> list[Fold]:
     """Return all folds of a split."""
-    folds = list(_folds(split, models, repeats, seed))
-    if siblings is not None and isinstance(split, LeaveOneOut | KFold | RandomShare):
+    folds = list(_folds(split, models, repeats, seed, scores))
+    if siblings is not None and isinstance(split, LeaveOneOut | KFold | RandomShare | Beyond):
         folds = [replace(fold, train=fold.train[~np.isin(siblings[fold.train], siblings[fold.test])]) for fold in folds]
     for fold in folds:
         if fold.train.size < MINIMUM_MODELS or fold.test.size < 1:
@@ -89,16 +105,22 @@ def make_folds(
     return folds
 
 
-def _folds(split: SplitSpec, models: pl.DataFrame, repeats: int, seed: int) -> Iterator[Fold]:
+def _folds(
+    split: SplitSpec, models: pl.DataFrame, repeats: int, seed: int, scores: FloatArray | None
+) -> Iterator[Fold]:
     n_models, every = models.height, tuple(range(repeats))
     match split:
         case LeaveOneOut():
             yield from _numbered(split.name, every, splits_of(np.arange(n_models)))
-        case ByDate():  # and `Horizon`
-            is_new = _newest(_dates(models, split.column), split.test_share, split.name)
-            yield from _numbered(split.name, every, [Split.of(is_new)])
-        case Months():
-            yield from _months_after(split, _dates(models, split.column), every)
+        case Ahead():
+            dates = _dates(models, split.column or date_column(models) or DATES[0])
+            if split.months:
+                yield from _months_after(split, dates, every)
+            else:
+                is_new = dates > _days(split.until) if split.until else _newest(dates, split.test_share, split.name)
+                yield from _numbered(split.name, every, [Split.of(is_new)])
+        case Beyond():
+            yield from _numbered(split.name, every, [Split.of(_best(scores, split))])
         case Matching():
             texts = column_of(models, split.column, f"split {split.name!r}").cast(pl.String).to_list()
             found = [text is not None and re.search(split.pattern, text) is not None for text in texts]
@@ -202,19 +224,7 @@ def _named(models: pl.DataFrame, split: NamedGroup) -> BoolArray:
 def _dates(models: pl.DataFrame, column: str) -> IntArray:
     """Days since 1970 of each model; `DataError` names models without a date."""
     values = column_of(models, column, "a split by date")
-    if values.dtype.is_temporal():
-        days = values.cast(pl.Date)
-    else:
-        text = values.cast(pl.String).str.strip_chars().str.slice(0, 10)
-        table = pl.DataFrame({"text": text})
-        days = table.select(
-            pl.coalesce(
-                pl.concat_str("text", pl.lit("-01")).str.to_date("%Y-%m-%d", strict=False)
-                if form == "%Y-%m"
-                else pl.col("text").str.to_date(form, strict=False)
-                for form in DATE_FORMATS
-            )
-        ).to_series()
+    days = dates_of(values)
     unknown = days.is_null()
     if unknown.any():
         named = models.select("model_id", text=values.cast(pl.String)).filter(unknown)
@@ -226,14 +236,27 @@ def _dates(models: pl.DataFrame, column: str) -> IntArray:
     return days.to_physical().cast(pl.Int64).to_numpy()
 
 
-def _months_after(split: Months, dates: IntArray, repeats: tuple[int, ...]) -> Iterator[Fold]:
+def _months_after(split: Ahead, dates: IntArray, repeats: tuple[int, ...]) -> Iterator[Fold]:
     """Yield one fold a month: the same calibration models, and the models dated after the month before."""
-    until = pl.Series([split.until]).str.to_date()
-    ends = [int(until.dt.offset_by(f"{month}mo").to_physical()[0]) for month in (0, *split.months)]
+    ends = [_days(split.until, month) for month in (0, *split.months)]
     known = np.flatnonzero(dates <= ends[0])
     for month, after, end in zip(split.months, ends, ends[1:], strict=False):
         tested = np.flatnonzero((dates > after) & (dates <= end))
         yield from _numbered(f"{split.name} {month}", repeats, [Split(known, tested)])
+
+
+def _days(day: str, months_later: int = 0) -> int:
+    """Days since 1970 of a date, or of some months after it."""
+    return int(pl.Series([day]).str.to_date().dt.offset_by(f"{months_later}mo").to_physical()[0])
+
+
+def _best(scores: FloatArray | None, split: Beyond) -> BoolArray:
+    """Mark the share of the models that score best."""
+    if scores is None or np.isnan(scores).all():
+        raise DataError(f"split {split.name!r} needs models whose overall scores are known, got none.")
+    known = np.flatnonzero(~np.isnan(scores))
+    best = known[np.argsort(scores[known], kind="stable")][-_n_tested(known.size, split.test_share) :]
+    return np.isin(np.arange(scores.size), best)
 
 
 def _newest(dates: IntArray, share: float, name: str) -> BoolArray:

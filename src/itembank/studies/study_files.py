@@ -178,6 +178,8 @@ def prediction_of(content: dict[str, Any], folder: Path) -> PredictionSpec:
     content["item_models"] = {name: _calibration_choice(table) for name, table in models.items()}
     tables = _list_of_tables(content, "assessors")
     content["assessors"] = tuple(assessor for table in tables for assessor in _assessors(table))
+    if "split" in content:
+        content["split"] = _split(content["split"])
     return PredictionSpec(**_checked_table(content, PredictionSpec, "a prediction study"))
 
 
@@ -199,7 +201,8 @@ def _calibration_choice(content: Any) -> CalibrationChoice:
 
 
 def _split(content: Any) -> SplitSpec:
-    table = dict(_as_table(content, "[[splits]]"))
+    """Read a split: a table, or its kind alone."""
+    table = {"kind": content} if isinstance(content, str) else dict(_as_table(content, "a split"))
     kind = table.pop("kind", None)
     if not isinstance(kind, str) or kind not in SPLITS.kinds:
         names = shown(list(SPLITS.kinds), len(SPLITS.kinds))

@@ -400,13 +400,16 @@ def _check_methods(spec: StudySpec) -> None:
 def _check_splits(spec: StudySpec) -> None:
     if not spec.splits:
         raise ParameterError("a study needs at least one of splits, got none.")
-    kinds = tuple(SPLITS.kinds.values())
     for one in spec.splits:
-        if not isinstance(one, kinds):
-            raise ParameterError(
-                f"a split must be one of {shown([k.__name__ for k in kinds], len(kinds))}, got {one!r}."
-            )
+        check_split(one)
     check_unique([one.name for one in spec.splits], "splits")
+
+
+def check_split(split: object) -> None:
+    """Refuse what is no split."""
+    kinds = tuple(SPLITS.kinds.values())
+    if not isinstance(split, kinds):
+        raise ParameterError(f"a split must be one of {shown([k.__name__ for k in kinds], len(kinds))}, got {split!r}.")
 
 
 def _check_sizes(spec: StudySpec) -> None:

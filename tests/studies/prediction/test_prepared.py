@@ -1,13 +1,15 @@
 import numpy as np
 import pytest
 
-from itembank.errors import DataError
+from itembank.errors import DataError, ParameterError
 from itembank.studies.prediction.prepared import (
     budgets_of,
     calibration_task_counts,
     find_tasks,
     make_partition,
 )
+from itembank.studies.split_specs import Beyond
+from itembank.studies.splits import folds_of
 from tests.studies.prediction.simulated import make_responses, make_spec
 
 RESPONSES = make_responses()
@@ -78,3 +80,21 @@ def test_a_number_of_training_models_can_be_asked_for():
         make_partition(make_spec(n_train=19), RESPONSES, tasks, 0)
     with pytest.raises(DataError, match="must leave at least 3"):
         make_partition(make_spec(n_test=22), RESPONSES, tasks, 0)
+
+
+def test_test_models_may_be_drawn_from_the_best_ones():
+    tasks = find_tasks(make_spec(), RESPONSES)
+    (best,) = folds_of([Beyond(0.5)], RESPONSES)
+    one, other = (make_partition(make_spec(split=Beyond(0.5)), RESPONSES, tasks, number, best) for number in range(2))
+    assert set(one.test) < set(best.test)
+    assert set(one.train) == set(best.train)
+    assert set(one.test) != set(other.test)
+    with pytest.raises(DataError, match="of 13 test models"):
+        make_partition(make_spec(n_test=13), RESPONSES, tasks, 0, best)
+
+
+def test_a_study_says_which_models_it_tests():
+    assert make_spec().to_dict()["split"] is None
+    assert make_spec(split=Beyond()).to_dict()["split"] == {"kind": "beyond", "test_share": 0.25, "name": "beyond"}
+    with pytest.raises(ParameterError, match="a split must be one of"):
+        make_spec(split="soon")

@@ -8,12 +8,14 @@ from typing import Any, Literal, get_args
 from itembank.checks import check_fraction, check_not_negative, check_one_of, check_whole, is_number
 from itembank.errors import ParameterError, shown
 from itembank.selection.criteria import CRITERIA as KNOWN_CRITERIA
+from itembank.studies.split_specs import SPLITS, SplitSpec
 from itembank.studies.study_specs import (
     AUTO,
     CalibrationChoice,
     DataSpec,
     MethodChoice,
     check_name,
+    check_split,
     check_unique,
     plain_study,
     resolve_choice,
@@ -132,6 +134,9 @@ class PredictionSpec:
         Test models of each.
     n_train : int or None
         Training models; all others if None.
+    split : SplitSpec or None
+        Which models may be test models: any by default. With `Ahead` or `Beyond` they are drawn from the newest or the
+        best ones, and only older or worse ones train. Of a split of several folds the first counts.
     n_calibration_tasks : tuple of int
         Numbers of interpolation tasks: those whose items may be chosen. All other tasks are extrapolation. At most
         half of the tasks.
@@ -167,6 +172,7 @@ class PredictionSpec:
     n_partitions: int = 20
     n_test: int = 10
     n_train: int | None = None
+    split: SplitSpec | None = None
     n_calibration_tasks: tuple[int, ...] = (1, 4, 16)
     n_held_out: int = 128
     largest_held_out_share: float = 0.5
@@ -201,7 +207,9 @@ class PredictionSpec:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, for JSON: all that the numbers depend on, but the responses themselves."""
-        return plain_study(self)
+        content = plain_study(self)
+        content["split"] = self.split and SPLITS.to_plain(self.split, "kind")
+        return content
 
 
 def _check_numbers(spec: PredictionSpec) -> None:
@@ -223,6 +231,8 @@ def _check_numbers(spec: PredictionSpec) -> None:
         raise ParameterError(f"n_items must rise, got {shown(spec.n_items)}.")
     if len(set(spec.n_calibration_tasks)) < len(spec.n_calibration_tasks):
         raise ParameterError(f"n_calibration_tasks must differ, got {shown(spec.n_calibration_tasks)}.")
+    if spec.split is not None:
+        check_split(spec.split)
     check_fraction("largest_held_out_share", spec.largest_held_out_share)
     check_not_negative("input_weight", spec.input_weight)
     bad = [level for level in spec.levels if not is_number(level) or not 0.0 < level < 1.0]

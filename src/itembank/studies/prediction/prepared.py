@@ -16,7 +16,7 @@ from itembank.errors import DataError, ItembankWarning, shown
 from itembank.irt.binarise import apply_thresholds, item_thresholds
 from itembank.irt.family_names import WITH_PRECISION
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray, mean_where_known
-from itembank.numerics.splits import Split, first_of_each, first_tested
+from itembank.numerics.splits import Split, first_of_each
 from itembank.responses.responses import ResponseMatrix, column_of
 from itembank.responses.targets import ScoreTargets
 from itembank.studies.prediction.prediction_spec import PredictionSpec
@@ -109,17 +109,25 @@ def budgets_of(spec: PredictionSpec, tasks: Tasks, n_calibration_tasks: int) -> 
     return tuple(n for n in spec.n_items if n <= most)
 
 
-def make_partition(spec: PredictionSpec, responses: ResponseMatrix, tasks: Tasks, number: int) -> Partition:
+def make_partition(
+    spec: PredictionSpec,
+    responses: ResponseMatrix,
+    tasks: Tasks,
+    number: int,
+    among: Split | None = None,  # Models that may be tested, and those that may train; all may be either by default
+) -> Partition:
     """Draw a partition: the same for the same seed and number, whatever else is in the study."""
-    n_models = responses.n_models
-    n_train = n_models - spec.n_test if spec.n_train is None else spec.n_train
-    if n_train < MINIMUM_MODELS or n_train + spec.n_test > n_models:
+    order = stream(spec.seed, "models", number).permutation(responses.n_models)
+    may_train = order if among is None else order[np.isin(order, among.train)]
+    test = (order if among is None else order[np.isin(order, among.test)])[: spec.n_test]
+    train = may_train[~np.isin(may_train, test)]
+    least = MINIMUM_MODELS if spec.n_train is None else spec.n_train
+    if test.size < spec.n_test or train.size < max(least, MINIMUM_MODELS):
         raise DataError(
-            f"a partition of {spec.n_test} test models must leave at least {max(MINIMUM_MODELS, n_train)} to train on, "
-            f"got {n_models} models in all. Lower n_test or n_train."
+            f"a partition of {spec.n_test} test models must leave at least {max(MINIMUM_MODELS, least)} to train on, "
+            f"got {test.size + train.size} models in all. Lower n_test or n_train."
         )
-    order = stream(spec.seed, "models", number).permutation(n_models)
-    models = first_tested(order, spec.n_test, n_train)
+    models = Split(np.sort(train[: spec.n_train]), np.sort(test))
     items = np.argsort(stream(spec.seed, "held-out", number).random(tasks.index.size), kind="stable")
     is_held_out = np.zeros(tasks.index.size, dtype=bool)
     is_held_out[first_of_each(items[tasks.index[items] >= 0], tasks.index, tasks.n_held_out)] = True

@@ -48,7 +48,7 @@ from itembank.studies.prediction.prepared import (
     make_partition,
     prepare,
 )
-from itembank.studies.splits import stream
+from itembank.studies.splits import folds_of, stream
 
 SECONDS_COLUMNS = {
     "n_calibration_tasks": pl.Int32,
@@ -193,7 +193,8 @@ def prediction_study(spec: PredictionSpec, responses: ResponseMatrix) -> Study[P
     if spec.cost:
         response_costs(responses, CostUnit(spec.cost, spec.input_weight))
     tasks = find_tasks(spec, responses)
-    partitions = [make_partition(spec, responses, tasks, number) for number in range(spec.n_partitions)]
+    among = None if spec.split is None else folds_of([spec.split], responses)[0]
+    partitions = [make_partition(spec, responses, tasks, number, among) for number in range(spec.n_partitions)]
     return Study.of(
         PREDICTION,
         spec,
