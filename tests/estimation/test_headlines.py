@@ -13,6 +13,7 @@ from itembank.calibration.build import build_bank
 from itembank.calibration.calibration_specs import Variational
 from itembank.comparison.compare import compare
 from itembank.errors import DataError, ParameterError, command_line_words
+from itembank.estimation.calibrated_scores import OutOfFold
 from itembank.estimation.estimate import estimate
 from itembank.estimation.headlines import HeadlineReader, LineRule, expected_win_rates, headline_slopes
 from itembank.estimation.regressions import predict_ridge, ridge_line
@@ -250,9 +251,10 @@ def test_stages_are_aimed_at_the_score_that_was_asked_for():
 
 
 def test_what_stages_gain_is_said_of_the_score_asked_for():
-    errors = np.array([0.01, 0.03, 0.02])
-    batch = Tried(Recipe(VOptimal(), 60, False, ()), 2.0 * errors)
-    stages = Tried(Recipe(VOptimal(), 20, False, (), (), (20, 40)), errors)
+    errors, size = np.array([[0.01], [0.03], [0.02]]), np.ones((3, 1))
+    found = [OutOfFold(np.zeros((3, 1)), factor * errors, size, size) for factor in (1.0, 2.0)]
+    batch = Tried(Recipe(VOptimal(), 60, False, ()), found[1])
+    stages = Tried(Recipe(VOptimal(), 20, False, (), (), (20, 40)), found[0])
     board = StagesCompared(batch, stages, "board")
     assert "Mean errors of 'board' of calibration models" in board.explanation
     assert "mean error of 'board' from 60 items falls from 4.00" in board.advice

@@ -66,6 +66,49 @@ def test_of_errors_of_better_models_left_out_the_larger_widths_count_without_an_
     np.testing.assert_allclose(found[0], [expected[0][0], expected[1][1]])
 
 
+def test_the_surer_a_model_is_better_than_all_past_ones_the_more_their_errors_count(rng):
+    """Half of the way at .25, all of it from .5 on, and where it is not known."""
+    scale = np.full((40, 1), 0.02)
+    usual, better = 0.02 * rng.standard_normal((40, 1)), 0.1 * rng.standard_normal((40, 1))
+    past, new = out_of_fold(usual, scale, out_of_fold(better, scale)), scale[:5]
+    found = past.half_widths(new, np.array([0.0, 0.25, 0.5, 0.9, np.nan]), level=0.95)[:, 0]
+    near, far = (calibrated_half_widths(one, scale, new[:1], level=0.95)[0, 0] for one in (usual, better))
+    np.testing.assert_allclose(found, [near, (near + far) / 2.0, far, far, far])
+    swapped = out_of_fold(better, scale, out_of_fold(usual, scale)).half_widths(new, np.full(5, 0.9), level=0.95)
+    np.testing.assert_allclose(swapped, far)
+
+
+def test_few_errors_of_better_models_are_filled_up_with_typical_others(rng):
+    """Student's t of 18: three errors alone would have the quantile of two degrees of freedom, 4.3."""
+    scale, few = np.full((40, 1), 0.02), np.array([[0.06], [-0.03], [0.09]])
+    usual = 0.02 * rng.standard_normal((40, 1))
+    found = out_of_fold(usual, scale, out_of_fold(few, scale[:3])).half_widths(scale[:1], level=0.95)[0, 0]
+    square = (np.sum(few**2) + 15 * np.mean(usual**2)) / 18
+    by_t = t.ppf(0.975, 17) * np.sqrt(square * (1 + 1 / 18))
+    np.testing.assert_allclose(found, max(by_t, calibrated_half_widths(usual, scale, scale[:1], level=0.95)[0, 0]))
+
+
+def typical(errors, scale=None, *, level):
+    size = np.ones(errors.shape) if scale is None else scale
+    return out_of_fold(errors[:, None], size[:, None]).typical_half_width(level=level)
+
+
+def test_half_width_is_the_normal_quantile_of_many_errors_and_its_allowance(rng):
+    assert typical(rng.normal(size=50_000), level=0.9) == pytest.approx(ALLOWANCE * norm.ppf(0.95), rel=0.02)
+
+
+def test_half_width_of_few_errors_is_the_conformal_order_statistic():
+    # 19 errors: the 95 % interval reaches to the largest
+    assert typical(np.arange(1.0, 20.0), level=0.95) == pytest.approx(19.0 * ALLOWANCE)
+    assert typical(np.append(np.arange(1.0, 20.0), np.nan), level=0.9) == pytest.approx(18.0 * ALLOWANCE)
+
+
+def test_half_width_is_that_of_the_typical_model(rng):
+    scale = rng.uniform(0.5, 2.0, 20_000)
+    found = typical(scale * rng.normal(size=20_000), scale, level=0.9)
+    assert found == pytest.approx(ALLOWANCE * norm.ppf(0.95) * np.median(scale), rel=0.03)
+
+
 def test_widths_out_of_fold_know_nothing_of_a_folds_own_errors(rng):
     errors, scale, fold = 0.02 * rng.standard_normal((40, 1)), np.full((40, 1), 0.02), np.arange(40) % 4
     errors[fold == 1] *= 10.0

@@ -7,10 +7,13 @@ from itembank.bank.bank_files import load_bank, save_bank
 from itembank.bank.selections import Selection
 from itembank.errors import DataError, ParameterError
 from itembank.estimation import method_trials, past_errors
+from itembank.estimation.calibrated_scores import OutOfFold
+from itembank.estimation.design_based import expected_half_width
 from itembank.estimation.estimate import estimate
 from itembank.estimation.estimator_specs import PIRT, Stacked, Weighted
 from itembank.estimation.folds import folds, folds_beyond
 from itembank.estimation.method_trials import sample_of, try_methods
+from itembank.planning import auto
 from itembank.planning.auto import Tried, best_of, choose_selection
 from itembank.selection.recipes import Recipe, read_recipe
 from itembank.selection.select import select, select_by_recipe
@@ -44,7 +47,13 @@ def chosen_from(bank, n_items=12, **changes):
 
 def tried(*errors):
     """Candidates with these errors, one array each."""
-    return [Tried(Recipe(CANDIDATES[k], 10, False, ()), np.asarray(one, float)) for k, one in enumerate(errors)]
+    return [Tried(Recipe(CANDIDATES[k], 10, False, ()), with_errors(one)) for k, one in enumerate(errors)]
+
+
+def with_errors(errors, beyond=None):
+    """Estimates with these errors of the one score, all of the same expected size."""
+    signed = np.asarray(errors, float)[:, None]
+    return OutOfFold(np.zeros(signed.shape), signed, np.ones(signed.shape), np.ones(signed.shape), beyond=beyond)
 
 
 def test_the_first_is_kept_while_another_is_better_by_less_than_the_doubt():
@@ -97,11 +106,31 @@ def test_what_no_method_could_choose_is_refused_before_anything_is_fitted(choice
 def test_items_are_v_optimal_and_the_error_told_is_that_of_models_left_out(bank, chosen):
     expected = select(bank, 12, method=VOptimal(), rng=5)
     assert (chosen.item_ids, chosen.method) == (expected.item_ids, "v-optimal")
-    trials = try_methods(bank, sample_of(bank, expected), expected, Stacked().members)
-    points = 100.0 * np.abs(trials.stacked(Stacked()).error[:, -1]).mean()
-    assert chosen.explanation == (
-        f"v-optimal. Mean error of the overall score of calibration models left out in turn: {points:.2f} points."
+    found = try_methods(bank, sample_of(bank, expected), expected, Stacked().members).by(Stacked())
+    points = 100.0 * np.abs(found.error[:, -1]).mean()
+    half = found.half_widths(found.scale, found.share, level=0.95)[:, -1]
+    far = found.half_widths(found.beyond.scale, level=0.95)[:, -1]
+    assert chosen.explanation.startswith(
+        f"v-optimal. Mean error of the overall score of calibration models left out in turn: {points:.2f} points. "
+        f"95 % interval of a model like past ones about ±{100 * np.median(half):.1f} points, of one better than all of "
+        f"them ±{100 * np.median(far):.1f}."
     )
+
+
+def test_where_random_items_give_better_models_narrower_intervals_it_says_so(bank, monkeypatch):
+    usual, better = (with_errors(size * np.linspace(-1.0, 1.0, 41)) for size in (0.02, 0.3))
+    found = dataclasses.replace(usual, beyond=better, share=np.zeros(41))
+    drawn = select(bank, 12, method=Stratified("proportional"), rng=0)
+    half = 100.0 * expected_half_width(bank, drawn, level=0.95)
+    assert 1.5 * half < 30.0
+    text = auto._widths_in_words(bank, found, drawn)
+    assert text.startswith("95 % interval of a model like past ones about ±2.0 points, of one better than all of them")
+    assert text.endswith(
+        f"give such a model about ±{half:.1f} (method='stratified' and estimate(..., interval='design'))."
+    )
+    monkeypatch.setattr(auto, "MUCH_WIDER", 100.0)
+    assert auto._widths_in_words(bank, found, drawn).endswith("of one better than all of them ±30.0.")
+    assert "better" not in auto._widths_in_words(bank, usual, drawn)
 
 
 def test_items_are_chosen_anew_without_the_models_they_are_judged_by(monkeypatch):

@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from itembank.estimation.calibrated_scores import ALLOWANCE
-from itembank.planning.goals import detectable_difference, expected_half_width, grid_sizes, precision_curve
+from itembank.planning.goals import detectable_difference, grid_sizes, precision_curve
 
 
 def sampling_error(sizes, n_total, scale=1.0):
@@ -64,23 +63,6 @@ def test_the_sizes_that_are_tried_are_the_same_for_all_banks():
     assert grid_sizes(1100).tolist() == [10, 20, 30, 50, 100, 200, 300, 500, 1100]
     assert grid_sizes(10).tolist() == [10]
     assert grid_sizes(7).tolist() == [7]
-
-
-def test_half_width_is_the_normal_quantile_of_many_errors_and_its_allowance(rng):
-    found = expected_half_width(rng.normal(size=50_000), level=0.9)
-    assert found == pytest.approx(ALLOWANCE * norm.ppf(0.95), rel=0.02)
-
-
-def test_half_width_of_few_errors_is_the_conformal_order_statistic():
-    # 19 errors: the 95 % interval reaches to the largest
-    assert expected_half_width(np.arange(1.0, 20.0), level=0.95) == pytest.approx(19.0 * ALLOWANCE)
-    assert expected_half_width(np.arange(1.0, 20.0), level=0.9) == pytest.approx(18.0 * ALLOWANCE)
-
-
-def test_half_width_is_that_of_the_typical_model(rng):
-    scale = rng.uniform(0.5, 2.0, 20_000)
-    found = expected_half_width(scale * rng.normal(size=20_000), scale, level=0.9)
-    assert found == pytest.approx(ALLOWANCE * norm.ppf(0.95) * np.median(scale), rel=0.03)
 
 
 def test_a_detectable_difference_is_found_with_its_power(rng):

@@ -8,7 +8,6 @@ from itembank.errors import DataError, ParameterError
 from itembank.estimation.estimator_specs import Stacked
 from itembank.estimation.method_trials import sample_of, try_methods
 from itembank.irt.bernoulli import probability
-from itembank.planning.goals import expected_half_width
 from itembank.planning.plan import plan
 from itembank.planning.plan_spec import PlanSpec
 from itembank.planning.select import select
@@ -205,8 +204,7 @@ def test_auto_is_decided_at_each_number_of_items_as_select_decides_it(monkeypatc
         chosen = select(bank, n_items, rng=0)
         # the trial on which the intervals of `estimate` rest
         past = try_methods(bank, sample_of(bank, chosen), chosen, Stacked().members).past(Stacked()).estimates
-        beyond = past.beyond.on(-1)
-        measured.append(expected_half_width(past.error[:, -1], past.scale[:, -1], level=0.95, beyond=beyond))
+        measured.append(past.typical_half_width(level=0.95))
     assert measured[0] > measured[1]  # so none are pooled
     np.testing.assert_allclose(found.table.half_widths, measured, rtol=1e-9)
     assert found.selector == "auto"

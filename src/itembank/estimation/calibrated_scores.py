@@ -1,15 +1,23 @@
 """Intervals of estimates from the errors of past models left out (`OutOfFold`), or from the item model alone."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from itembank.bank.known_scores import Headline
-from itembank.estimation.estimates import Scores
+from itembank.estimation.estimates import BEYOND, Scores
 from itembank.estimation.predictions import standard_error
 from itembank.estimation.response_summary import ResponseSummary, posterior_moments
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
-from itembank.numerics.intervals import ROUNDING, calibrated_half_widths, cut_to_possible, interval_scores, normal_reach
+from itembank.numerics.intervals import (
+    FEWEST_FOR_QUANTILE,
+    ROUNDING,
+    calibrated_half_widths,
+    cut_to_possible,
+    interval_scores,
+    normal_reach,
+)
 from itembank.responses.targets import ScoreTargets
 
 ALLOWANCE = 1.1
@@ -35,6 +43,7 @@ class OutOfFold:
     truth_variance: FloatArray | None = None
     # The same of models better than all that they were judged by, by fits to worse ones; None where there are none
     beyond: "OutOfFold | None" = None
+    share: FloatArray | None = None  # (n_models,): How surely each is better than all that it was judged by
 
     @property
     def error(self) -> FloatArray:
@@ -44,17 +53,32 @@ class OutOfFold:
             return error
         return without_sampling_error(error, self.truth_variance, self.scale)
 
-    def half_widths(self, new_scale: FloatArray, *, level: float) -> FloatArray:
+    def half_widths(self, new_scale: FloatArray, share: FloatArray | None = None, *, level: float) -> FloatArray:
         """Half-widths of new estimates, (n_new, n_targets), from the errors that estimates of past models had.
 
-        The larger of those that errors of models like past ones ask for, and of models better than all. Where nothing
-        is known of the latter they are a tenth larger than the first ask for.
+        For a model that is surely better than all past ones (a `share` (n_new,) of `BEYOND` or more, or unknown) the
+        larger of those that errors of models like past ones ask for and of models better than all; for others between
+        the two. Where nothing is known of the latter they are a tenth larger than the first ask for.
         """
         half = calibrated_half_widths(self.error, self.scale, new_scale, level=level)
         if self.beyond is None:
             return ALLOWANCE * half
-        far = calibrated_half_widths(self.beyond.error, self.beyond.scale, new_scale, level=level)
-        return np.fmax(half, far)
+        far = calibrated_half_widths(*self._of_better(self.beyond), new_scale, level=level)
+        if share is None:
+            return np.fmax(half, far)
+        counts = np.clip(np.nan_to_num(share, nan=BEYOND) / BEYOND, 0.0, 1.0)[:, None]
+        wider: FloatArray = half + counts * np.nan_to_num(np.fmax(far - half, 0.0))
+        return wider
+
+    def _of_better(self, beyond: "OutOfFold") -> tuple[FloatArray, FloatArray]:
+        """Errors of better models and their scale; of so few that Student's t decides, with typical other errors.
+
+        As many as are lacking to that limit. By three errors alone intervals would be four times as wide as they are.
+        """
+        n_lacking = max(FEWEST_FOR_QUANTILE - 1 - beyond.error.shape[0], 0)
+        scale = np.tile(np.nanmedian(beyond.scale, axis=0), (n_lacking, 1))
+        errors = error_inflation(self.error, self.scale) * scale
+        return np.concatenate([beyond.error, errors]), np.concatenate([beyond.scale, scale])
 
     def half_widths_out_of_fold(self, fold: IntArray, *, level: float) -> FloatArray:
         """Half-widths of each fold's models by the errors of the other folds' models, (n_models, n_targets).
@@ -64,19 +88,34 @@ class OutOfFold:
         result = np.full(self.error.shape, np.nan)
         for number in np.unique(fold):
             inside = fold == number
-            result[inside] = self.take(~inside).half_widths(self.scale[inside], level=level)
+            own = None if self.share is None else self.share[inside]
+            result[inside] = self.take(~inside).half_widths(self.scale[inside], own, level=level)
         return result
+
+    def typical_half_width(self, *, level: float, beyond: bool = False) -> float:
+        """Half-width of the interval that a typical model gets, for the last target; NaN where nothing is known.
+
+        Of a model like past ones, or of one that is better than all of them.
+        """
+        of = self.beyond if beyond else self
+        known = None if of is None else of.take(~np.isnan(of.error[:, -1]))
+        if known is None or not known.error.size:
+            return np.nan
+        return float(np.median(self.half_widths(known.scale, None if beyond else known.share, level=level)[:, -1]))
 
     def on(self, target: int) -> "OutOfFold":
         """Return the estimates of one target."""
-        parts = (self.truth, self.value, self.standard_error, self.scale, self.truth_variance)
-        return OutOfFold(*(None if one is None else one[:, [target]] for one in parts))  # type: ignore[arg-type]
+        beyond = None if self.beyond is None else self.beyond.on(target)
+        return replace(self._each(lambda one: one[:, [target]]), beyond=beyond, share=self.share)
 
     def take(self, models: BoolArray | IntArray) -> "OutOfFold":
         """Return the estimates of some models, with those of better ones as they are."""
+        share = None if self.share is None else self.share[models]
+        return replace(self._each(lambda one: one[models]), beyond=self.beyond, share=share)
+
+    def _each(self, change: Callable[[FloatArray], FloatArray]) -> "OutOfFold":
         parts = (self.truth, self.value, self.standard_error, self.scale, self.truth_variance)
-        taken = OutOfFold(*(None if one is None else one[models] for one in parts))  # type: ignore[arg-type]
-        return replace(taken, beyond=self.beyond)
+        return OutOfFold(*(None if one is None else change(one) for one in parts))  # type: ignore[arg-type]
 
     @property
     def interval_scores(self) -> FloatArray:
@@ -119,6 +158,7 @@ def with_intervals(
     past: OutOfFold | None = None,  # A score of which no error is known gets the interval of the item model
     # (n_models, n_targets): Expected size of each error up to a factor, as `past` has it for the calibration models
     scale: FloatArray | None = None,
+    share: FloatArray | None = None,  # (n_models,): How surely each is better than all past models
     headline: Headline | None = None,  # The score that the last column is of, where it is not the overall one
 ) -> Scores:
     """Give estimates intervals as wide as past errors ask for (`calibrated_half_widths`), or the item model's.
@@ -139,7 +179,7 @@ def with_intervals(
     half = reach * error
     if past is not None and scale is not None:
         scale = np.where(unseen > 0.0, scale, 0.0)
-        measured = past.half_widths(scale, level=level)
+        measured = past.half_widths(scale, share, level=level)
         is_unknown = np.isnan(measured)
         half = np.where(is_unknown, half, measured)
         error = np.where(is_unknown, error, scale * error_inflation(past.error, past.scale))

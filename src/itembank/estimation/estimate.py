@@ -387,15 +387,13 @@ def _of_group(
     if bank.headline is not None and learner is not None:
         learnt = learnt_score(known, learner, bank.headline.past)
     expected = Expectations.of(known)
-    plain = value
+    beyond = np.full(value.shape[0], np.nan) if past.place is None else past.place.beyond(value[:, -1])
     value, scale = past.read(expected, value, learnt)
+    errors, headline = past.estimates, bank.headline
     scores = with_intervals(
-        bank.targets, summary, value, past=past.estimates, scale=scale, level=level, headline=bank.headline
+        bank.targets, summary, value, past=errors, scale=scale, share=beyond, level=level, headline=headline
     )
-    typicality = past.misfit.typicality_of(expected.misfit[:, -1])
-    if past.place is not None:
-        typicality = typicality._replace(beyond=past.place.beyond(plain[:, -1]))
-    return scores, typicality
+    return scores, past.misfit.typicality_of(expected.misfit[:, -1])._replace(beyond=beyond)
 
 
 def _past(

@@ -53,7 +53,7 @@ OUTSIDE_GUARANTEE = "outside the guarantee"
 """What is said of intervals of such models: they are calibrated on models that answer otherwise."""
 
 BEYOND = 0.5
-"""A model is said to be better than all past ones from here on (`Place.beyond`)."""
+"""From here on (`Place.beyond`) a model is said to be better than all past ones, and has the interval of such."""
 
 
 class Typicality(NamedTuple):

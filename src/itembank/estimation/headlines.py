@@ -6,7 +6,7 @@ the errors of the headline score follow in the same way.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import ndtr
@@ -228,7 +228,7 @@ def _with_last(plain: OutOfFold, truth: FloatArray, value: FloatArray, scale: Fl
         None if one is None else np.column_stack([one[:, :-1], last])
         for one, last in zip(ours, (truth, value, scale, scale, exact), strict=True)
     ]
-    return OutOfFold(*parts)  # type: ignore[arg-type]
+    return replace(OutOfFold(*parts), share=plain.share)  # type: ignore[arg-type]
 
 
 def _combined(members: FloatArray, weights: FloatArray) -> FloatArray:

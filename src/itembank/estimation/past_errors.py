@@ -12,7 +12,7 @@ from itembank.bank.bank_views import repeatable
 from itembank.bank.banks import BEYOND, Bank, PublishedSubset
 from itembank.bank.selections import Selection
 from itembank.errors import DataError, ParameterError
-from itembank.estimation.beyond import Place, StackWeights, best_and_middle, learn_line, places
+from itembank.estimation.beyond import Place, StackWeights, best_and_middle, learn_line, places, share_beyond
 from itembank.estimation.calibrated_scores import OutOfFold
 from itembank.estimation.estimates import PastMisfit
 from itembank.estimation.estimator_specs import Factor, PointSpec, Stacked
@@ -176,28 +176,28 @@ class MembersOutOfFold:
     ) -> "Past":
         """Return what intervals of the method that has these members rest on."""
         value, far_value = self._values(spec)
-        weights = self.weights(spec) if isinstance(spec, Stacked) else None
-        estimates, reader = self._read(value, far_value)
+        weights, line, place = self.weights(spec) if isinstance(spec, Stacked) else None, None, None
+        if far_value is not None:
+            everybody = np.full(self.fold.shape, True)
+            line = self._line(value, far_value, everybody, self._all_beyond) if weights is None else weights.line
+        if line is not None:
+            place = Place.of(self.truth[:, -1], line)
+        estimates, reader = self._read(value, far_value, line)
         follows = False
         if prefer_item_model:
             plain = replace(estimates, scale=estimates.standard_error)
             follows = clearly_best([found.interval_scores for found in (plain, estimates)]) == 0
             estimates = plain if follows else estimates
         misfit = PastMisfit.of(self.expectations.misfit[:, -1], estimates.error[:, -1])
-        place = None
-        if far_value is not None:
-            everybody = np.full(self.fold.shape, True)
-            line = self._line(value, far_value, everybody, self._all_beyond) if weights is None else weights.line
-            place = None if line is None else Place.of(self.truth[:, -1], line)
         return Past(estimates, weights, misfit, place, follows, reader)
 
     def by(self, spec: PointSpec | Stacked) -> OutOfFold:
         """Return the estimates of the method that has these members."""
-        return self._read(*self._values(spec))[0]
+        return self.past(spec).estimates
 
     def single(self, member: int) -> OutOfFold:
         """Return the estimates of one method."""
-        return self._read(self.values[member], None if self.beyond is None else self.beyond.values[member])[0]
+        return self._read(self.values[member], None, None)[0]
 
     def stacked(self, spec: Stacked) -> OutOfFold:
         """Return the stacked estimates, each fold's with weights from the other folds."""
@@ -248,9 +248,13 @@ class MembersOutOfFold:
         """Weights of the methods from all calibration models."""
         return self._taught(spec, np.full(self.fold.shape, True), self._all_beyond)
 
-    def _read(self, value: FloatArray, far_value: FloatArray | None) -> tuple[OutOfFold, HeadlineReader | None]:
+    def _read(
+        self, value: FloatArray, far_value: FloatArray | None, line: FloatArray | None
+    ) -> tuple[OutOfFold, HeadlineReader | None]:
         """Return estimates with the sizes of their errors, and how a headline score among them is read."""
         plain, far = self._plain(value), self.beyond
+        if line is not None and self.reference is not None:
+            plain = replace(plain, share=share_beyond(line, places(value[:, -1], *self.reference)))
         far_plain = None if far is None or far_value is None else far._plain(far_value)
         if self.headline is None:
             return replace(plain, beyond=far_plain), None

@@ -11,6 +11,8 @@ from itembank.bank.banks import Bank
 from itembank.bank.selections import Selection
 from itembank.checks import is_whole
 from itembank.errors import ParameterError, remedy
+from itembank.estimation.calibrated_scores import OutOfFold
+from itembank.estimation.design_based import expected_half_width
 from itembank.estimation.estimator_specs import IN_STAGES, Stacked
 from itembank.estimation.folds import MINIMUM_FOR_FOLDS, folds
 from itembank.estimation.headlines import headline_slopes
@@ -25,6 +27,9 @@ from itembank.selection.select import candidates, select_by_recipe
 from itembank.selection.selector_specs import METHODS, SelectionSpec, Stratified, VOptimal
 
 FALLBACK = Stratified("proportional")
+LEVEL = 0.95
+MUCH_WIDER = 1.5
+"""Than design-based intervals of as many random items: from here on a selection says so."""
 WEIGHT_DIGITS = 3
 FRACTION_OF_FITS = 0.7
 """Part of the progress bar for fitting without some models, where that was not done before."""
@@ -32,10 +37,16 @@ FRACTION_OF_FITS = 0.7
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """A candidate, and the errors of estimates from its items on calibration models left out."""
+    """A way to choose items, and how estimates from its items did on calibration models left out."""
 
     recipe: Recipe
-    errors: FloatArray  # (n_models,): Absolute errors of the overall score by 'stacked'; NaN where unknown
+    found: OutOfFold  # By what 'auto' takes
+
+    @property
+    def errors(self) -> FloatArray:
+        """Absolute errors of the overall score, NaN where unknown, (n_models,)."""
+        result: FloatArray = np.abs(self.found.error[:, -1])
+        return result
 
     @property
     def label(self) -> str:
@@ -76,16 +87,32 @@ def choose_selection(
         return replace(fallback, explanation=f"{fallback.method}, since {too_few(bank)}.")
     chosen, label = select_by_recipe(bank, recipe, seed), METHODS.label(recipe.spec)
     progress("trying the items on past models", FRACTION_OF_FITS)
-    typical = Tried(recipe, errors_of(bank, recipe, seed)).error
+    tried = try_recipe(bank, recipe, seed)
     progress("trying the items on past models", 1.0)
-    if np.isinf(typical):
+    if np.isinf(tried.error):
         nothing = "no calibration model left out has a score and an estimate to judge them by"
         return replace(chosen, explanation=f"{label}: {nothing}.")
-    return replace(
-        chosen,
-        explanation=f"{label}. Mean error of {bank.targets.last_in_words} of calibration models left out in turn: "
-        f"{100.0 * typical:.2f} points.",
+    words = (
+        f"{label}. Mean error of {bank.targets.last_in_words} of calibration models left out in turn: "
+        f"{100.0 * tried.error:.2f} points."
     )
+    return replace(chosen, explanation=f"{words} {_widths_in_words(bank, tried.found, fallback)}")
+
+
+def _widths_in_words(bank: Bank, found: OutOfFold, drawn: Selection) -> str:
+    """Say how wide intervals will be, and where items drawn by chance give narrower ones for better models."""
+    usual, beyond = (100.0 * found.typical_half_width(level=LEVEL, beyond=beyond) for beyond in (False, True))
+    text = f"{100 * LEVEL:g} % interval of a model like past ones about ±{usual:.1f} points"
+    if np.isnan(beyond):
+        return f"{text}."
+    text += f", of one better than all of them ±{beyond:.1f}."
+    by_chance = np.inf if bank.headline is not None else 100.0 * expected_half_width(bank, drawn, level=LEVEL)
+    if beyond <= MUCH_WIDER * by_chance:
+        return text
+    how = remedy(
+        "method='stratified' and estimate(..., interval='design')", "--method stratified, estimate --interval design"
+    )
+    return f"{text} Items drawn at random give such a model about ±{by_chance:.1f} ({how})."
 
 
 def aimed_at_headline(bank: Bank) -> VOptimal:
@@ -105,27 +132,22 @@ def aimed_at_headline(bank: Bank) -> VOptimal:
     return VOptimal(scenario_weights=dict(zip(bank.targets.scenarios, weights.tolist(), strict=True)))
 
 
-def errors_of(bank: Bank, recipe: Recipe, seed: int, *, progress: ProgressCallback = silent) -> FloatArray:
-    """Absolute errors of the overall score by what 'auto' takes, (n_models,), found once for each way of choosing.
+def try_recipe(bank: Bank, recipe: Recipe, seed: int, *, progress: ProgressCallback = silent) -> Tried:
+    """Estimate past models left out, from items chosen so, by what 'auto' takes; found once for each way of choosing.
 
     Where the items are drawn at random the errors depend on the seed; else each fold chooses its own items, the same
     for every seed.
     """
 
-    def measure() -> FloatArray:
+    def measure() -> OutOfFold:
         if recipe.stages:
-            stacked = IN_STAGES
-            tried = try_stages(bank, recipe, stacked.members, progress=progress)
-        else:
-            stacked, chosen = Stacked(), select_by_recipe(bank, recipe, seed)
-            tried = try_methods(bank, sample_of(bank, chosen), chosen, stacked.members)
-        result: FloatArray = np.abs(tried.stacked(stacked).error[:, -1])
-        return result
+            return try_stages(bank, recipe, IN_STAGES.members, progress=progress).by(IN_STAGES)
+        chosen = select_by_recipe(bank, recipe, seed)
+        return try_methods(bank, sample_of(bank, chosen), chosen, Stacked().members).by(Stacked())
 
-    return bank.cache.remember(
-        ("errors of items", bank.targets.last, *recipe.name, seed if isinstance(recipe.spec, Stratified) else None),
-        measure,
-    )
+    by_chance = seed if isinstance(recipe.spec, Stratified) else None
+    found = bank.cache.remember(("tried items", bank.targets.last, *recipe.name, by_chance), measure)
+    return Tried(recipe, found)
 
 
 def best_of(tried: list[Tried]) -> Tried:
@@ -267,8 +289,8 @@ def compare_stages(
     sizes, _ = stages_of(routing)
     in_stages, seed = replace(recipes[1], stages=sizes), batch.seed or 0
     return StagesCompared(
-        Tried(recipes[0], errors_of(bank, recipes[0], seed)),
-        Tried(in_stages, errors_of(bank, in_stages, seed, progress=progress)),
+        try_recipe(bank, recipes[0], seed),
+        try_recipe(bank, in_stages, seed, progress=progress),
         bank.targets.last,
     )
 

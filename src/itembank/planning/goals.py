@@ -89,21 +89,6 @@ def grid_sizes(largest: int) -> IntArray:
     return np.append(sizes[sizes * LEAST_STEP <= largest], largest)
 
 
-def expected_half_width(
-    errors: FloatArray,  # (n_models,)
-    # (n_models,): Expected size of each error, as in `calibrated_half_widths`, whose median over models this is; by
-    # default, one for all
-    scale: FloatArray | None = None,
-    *,
-    level: float,
-    beyond: OutOfFold | None = None,  # Of better models left out, on this one target
-) -> float:
-    """Half-width of the interval that `estimate` gives a typical model, from errors of calibration models."""
-    size = (np.ones(errors.shape) if scale is None else scale)[:, None]
-    found = OutOfFold(np.zeros(size.shape), errors[:, None], size, size, beyond=beyond)
-    return float(np.median(found.half_widths(size, level=level)))
-
-
 def detectable_difference(errors: FloatArray, *, level: float, power: float) -> float:
     """Find the true difference that shows as significant with this power between two models like the calibration ones.
 
@@ -124,20 +109,16 @@ class Trial:
     """Results with one number of items."""
 
     n_items: int
-    errors: FloatArray  # (n_models,): Estimate less truth of every calibration model whose truth is known
-    scale: FloatArray  # (n_models,): Expected size of each error up to a factor, which the widths of intervals follow
+    found: OutOfFold  # Of every calibration model whose truth is known, on one target
     costs: dict[str, float]  # Expected cost of the chosen items, where the bank knows it
-    beyond: OutOfFold | None = None  # Of better models left out, on the target alone
 
     @classmethod
     def of(cls, n_items: int, found: OutOfFold, target: int, costs: dict[str, float]) -> Self:
         """Take one target of what was found."""
-        errors = found.error[:, target]
-        known = ~np.isnan(errors)
+        known = ~np.isnan(found.error[:, target])
         if known.sum() < 2:
             raise DataError("a plan needs calibration models whose full score is known, got fewer than two.")
-        beyond = None if found.beyond is None else found.beyond.on(target)
-        return cls(n_items, errors[known], found.scale[known, target], costs, beyond)
+        return cls(n_items, found.on(target).take(known), costs)
 
 
 @one_blas_thread()
@@ -246,8 +227,8 @@ class Goal:
     def _measured(self, trial: Trial, *, of_pairs: bool) -> float:
         level = self.spec.level
         if of_pairs:
-            return detectable_difference(trial.errors, level=level, power=self.spec.power)
-        return expected_half_width(trial.errors, trial.scale, level=level, beyond=trial.beyond)
+            return detectable_difference(trial.found.error[:, 0], level=level, power=self.spec.power)
+        return trial.found.typical_half_width(level=level)
 
     def _curve(self, trials: list[Trial], *, of_pairs: bool) -> PrecisionCurve:
         sizes = np.array([trial.n_items for trial in trials])

@@ -126,7 +126,7 @@ class PlanTable:
             sizes,
             half_widths.at(sizes),
             differences.at(sizes),
-            np.array([float(np.mean(np.abs(trial.errors))) for trial in trials]),
+            np.array([float(np.mean(np.abs(trial.found.error))) for trial in trials]),
             {unit: np.array([trial.costs[unit] for trial in trials]) for unit in trials[0].costs},
         )
 

@@ -12,6 +12,7 @@ from itembank.bank.bank_views import asked_for
 from itembank.bank.banks import Bank
 from itembank.checks import check_fraction, check_whole
 from itembank.errors import DataError, ParameterError, did_you_mean, remedy, shown
+from itembank.estimation.calibrated_scores import OutOfFold
 from itembank.estimation.estimator_specs import IN_STAGES, Stacked
 from itembank.estimation.folds import MINIMUM_FOR_FOLDS, folds
 from itembank.estimation.method_trials import sample_of, try_methods, try_stages
@@ -19,7 +20,6 @@ from itembank.numerics.arrays import FloatArray
 from itembank.numerics.parallel import one_blas_thread
 from itembank.numerics.ties import clearly_best
 from itembank.planning.auto import choose_selection
-from itembank.planning.goals import expected_half_width
 from itembank.planning.plan import plan
 from itembank.planning.plan_spec import PlanSpec
 from itembank.planning.select import select
@@ -94,10 +94,12 @@ class SessionPlan(Tabular):
         for design in self.designs:
             error, doubt = _mean(design.errors)
             gain, doubt_of_gain = _mean(self.designs[0].errors - design.errors)
-            known = design.signed_errors[~np.isnan(design.signed_errors)]
+            signed = design.signed_errors[:, None]
+            one = np.ones(signed.shape)  # the same size is expected of all
+            half_width = OutOfFold(np.zeros(signed.shape), signed, one, one).typical_half_width(level=self.level)
             row = {"design": design.name, "n_items": self.n_items, "mean_absolute_error": error}
             row |= {"standard_error": doubt, "gain": gain, "standard_error_of_gain": doubt_of_gain}
-            row |= {"half_width": expected_half_width(known, level=self.level), "is_taken": design is self.best}
+            row |= {"half_width": half_width, "is_taken": design is self.best}
             rows.append({**row, "command": design.command})
         return rows
 
