@@ -67,13 +67,13 @@ def test_of_errors_of_better_models_left_out_the_larger_widths_count_without_an_
 
 
 def test_the_surer_a_model_is_better_than_all_past_ones_the_more_their_errors_count(rng):
-    """Half of the way at .25, all of it from .5 on, and where it is not known."""
+    """Half of the way for any new model, all of it from .5 on, and where it is not known."""
     scale = np.full((40, 1), 0.02)
     usual, better = 0.02 * rng.standard_normal((40, 1)), 0.1 * rng.standard_normal((40, 1))
     past, new = out_of_fold(usual, scale, out_of_fold(better, scale)), scale[:5]
     found = past.half_widths(new, np.array([0.0, 0.25, 0.5, 0.9, np.nan]), level=0.95)[:, 0]
     near, far = (calibrated_half_widths(one, scale, new[:1], level=0.95)[0, 0] for one in (usual, better))
-    np.testing.assert_allclose(found, [near, (near + far) / 2.0, far, far, far])
+    np.testing.assert_allclose(found, [(near + far) / 2.0, 0.25 * near + 0.75 * far, far, far, far])
     swapped = out_of_fold(better, scale, out_of_fold(usual, scale)).half_widths(new, np.full(5, 0.9), level=0.95)
     np.testing.assert_allclose(swapped, far)
 

@@ -124,7 +124,7 @@ def test_where_random_items_give_better_models_narrower_intervals_it_says_so(ban
     half = 100.0 * expected_half_width(bank, drawn, level=0.95)
     assert 1.5 * half < 30.0
     text = auto._widths_in_words(bank, found, drawn)
-    assert text.startswith("95 % interval of a model like past ones about ±2.0 points, of one better than all of them")
+    assert text.startswith("95 % interval of a model like past ones about ±16.0 points, of one better than all of them")
     assert text.endswith(
         f"give such a model about ±{half:.1f} (method='stratified' and estimate(..., interval='design'))."
     )

@@ -6,10 +6,11 @@ import pytest
 from scipy.stats import norm
 
 from itembank.errors import DataError, ParameterError
-from itembank.irt.bernoulli import information_weights, probability
-from itembank.irt.parameters import AbilityPrior
+from itembank.irt.bernoulli import information_weights
 from itembank.selection.greedy import Constraints
-from itembank.sessions.choosing import choose, probability_above, start_abilities, with_pending
+from itembank.selection.select import select
+from itembank.selection.selector_specs import VOptimal
+from itembank.sessions.choosing import choose, probability_above, with_pending
 from itembank.sessions.events import Asked, Told, state_after
 from itembank.sessions.limits import Budget, Decision, Stopping
 from itembank.sessions.pool import SessionPool
@@ -38,7 +39,7 @@ def test_pending_items_add_their_information():
 def test_v_optimal_choice_is_brute_force_best():
     """The item whose answer leaves the target's items least uncertain, by direct inversion for every item."""
     pool = pool_of(target="law")
-    session = model_based(BANK, target="law")
+    session = model_based(BANK, target="law", n_start=0)
     run(session, ANSWERS, most=5)
     found = session.estimate()
     loadings = BANK.parameters.loadings
@@ -54,42 +55,64 @@ def test_v_optimal_choice_is_brute_force_best():
     assert session.ask() == (BANK.item_ids[int(np.argmin(left))],)
 
 
-def test_starting_abilities_are_quantiles_of_the_score_they_foretell():
-    """The starts are what ability is expected to be at quantiles of the target's score, to first order."""
-    prior = AbilityPrior(np.array([0.2, -0.1]), np.array([[1.0, 0.5], [0.5, 2.0]]))
-    pool = pool_of(n_start=5, target="law")
-    starts = start_abilities(pool, prior)
-    law = pool.target_weights
-    step, gradient = 1e-5, np.empty(2)
-    for d in range(2):
-        shift = step * np.eye(2)[d]
-        up, down = (probability(BANK.parameters, (prior.mean + s * shift)[None])[0] @ law for s in (1, -1))
-        gradient[d] = (up - down) / (2 * step)
-    direction = prior.covariance @ gradient / np.sqrt(gradient @ prior.covariance @ gradient)
-    z = (starts - prior.mean) @ direction / (direction @ direction)
-    np.testing.assert_allclose(np.sort(z), norm.ppf([0.1, 0.3, 0.5, 0.7, 0.9]), atol=1e-6)
-    np.testing.assert_allclose(starts, prior.mean + z[:, None] * direction, atol=1e-9)
-    assert abs(z[0]) < 1e-12  # the middle comes first
-    assert start_abilities(pool_of(), prior).shape == (0, 2)
+def leading(bank, n_items, **choices):
+    return set(select(bank, n_items, method=VOptimal(**choices), rng=0).item_ids)
 
 
-@pytest.mark.parametrize("n", [1, 6])
-def test_a_cold_start_spreads_difficulty(n):
-    bank = session_bank(n_items=300, n_dims=1, seed=4)
-    difficulty = dict(zip(bank.item_ids, bank.parameters.difficulty.tolist(), strict=True))
+def test_two_thirds_of_the_items_are_those_of_a_selection_ahead_whatever_the_answers():
+    for seed in (1, 2):
+        told = run(model_based(BANK, budget=Budget(15)), true_answers(BANK, seed=seed))
+        assert set(told[:10]) == leading(BANK, 10)
+        assert len(set(told)) == 15
+    assert set(run(model_based(BANK), ANSWERS, most=20)) == leading(BANK, 20)  # no budget says how many
 
-    def first_six(**choices):
-        session = model_based(bank, "fisher", **choices)
-        return [difficulty[item] for _ in range(6 // n) for item in session.ask(n)]
 
-    spread, plain = first_six(n_start=6), first_six()
-    wanted = norm.ppf((np.arange(6) + 0.5) / 6)
-    np.testing.assert_allclose(np.sort(spread), wanted, atol=0.5)
-    assert np.ptp(plain) < 0.5 * np.ptp(spread)
+def test_the_first_items_are_for_the_scenario_that_is_wanted():
+    told = run(model_based(BANK, n_start=6, target="law"), ANSWERS, most=6)
+    assert set(told) == leading(BANK, 6, target={"law": 1.0})
+
+
+@pytest.mark.parametrize(
+    "choices",
+    [
+        {"criterion": "d-optimal"},
+        {"cost": "output_tokens"},
+        {"budget": Budget(15, {"output_tokens": 50.0})},
+        {"target": {BANK.item_ids[0]: 1.0}},
+        {"n_start": 0},
+    ],
+    ids=["criterion", "cost", "budget", "custom", "none"],
+)
+def test_elsewhere_no_item_comes_first_unless_it_is_asked_for(choices):
+    assert not pool_of(**choices).is_lead.any()
+    assert pool_of(**{**choices, "n_start": 5}).is_lead.sum() == 5
+
+
+def test_items_that_no_past_model_solved_may_come_first_and_excluded_ones_not():
+    is_degenerate = BANK.calibration.is_degenerate.copy()
+    is_degenerate[:40] = True
+    bank = dataclasses.replace(BANK, calibration=dataclasses.replace(BANK.calibration, is_degenerate=is_degenerate))
+    first = run(model_based(bank, n_start=30), ANSWERS, most=60)
+    assert set(first[:30]) & set(bank.item_ids[:40])
+    assert not set(first[30:]) & set(bank.item_ids[:40])  # by information they tell nothing
+    excluded = tuple(first[:10])
+    again = run(model_based(bank, n_start=30, constraints=Constraints(excluded=excluded)), ANSWERS, most=40)
+    assert not set(again) & set(excluded)
+
+
+def test_limits_of_scenarios_and_failures_hold_among_the_first_items_too():
+    session = model_based(BANK, n_start=12, constraints=Constraints(at_most=2), budget=Budget(12))
+    told = run(session, ANSWERS)
+    scenario = dict(zip(BANK.item_ids, BANK.responses.items["scenario"], strict=True))
+    assert max(np.unique([scenario[item] for item in told], return_counts=True)[1]) <= 2
+    session = model_based(BANK, n_start=4)
+    (failed,) = session.ask()
+    session.tell_failed(failed)
+    assert failed not in run(session, ANSWERS, most=6)
 
 
 def test_after_the_start_the_estimate_decides():
-    start, plain = model_based(BANK, n_start=3), model_based(BANK)
+    start, plain = model_based(BANK, n_start=3), model_based(BANK, n_start=0)
     for item in run(start, ANSWERS, most=3):
         plain.tell(item, ANSWERS[item])
     assert start.ask() == plain.ask()
@@ -100,10 +123,8 @@ def test_a_batch_is_what_one_by_one_would_be():
     rich = pool_of(criterion="d-optimal", budget=Budget(costs={"output_tokens": 1e6}))
     plain = pool_of(criterion="d-optimal")
     theta, covariance = np.array([0.2, 0.1]), 0.3 * np.eye(2)
-    nothing = np.empty((0, 2))
     chosen = [
-        choose(pool, state_after(pool.items, pool.positions, []), theta, covariance, start=nothing, n=9)
-        for pool in (rich, plain)
+        choose(pool, state_after(pool.items, pool.positions, []), theta, covariance, n=9) for pool in (rich, plain)
     ]
     np.testing.assert_array_equal(*chosen)
     assert len(set(chosen[0].tolist())) == 9

@@ -82,7 +82,7 @@ def test_linked_items_that_were_not_asked_widen_all_scores_as_in_estimate():
 @pytest.mark.usefixtures("stacked")
 @pytest.mark.parametrize("n_answers", [8, 12])
 def test_stacked_estimates_are_those_of_the_same_members_on_the_same_answers(n_answers):
-    """8 answers are a checkpoint of past sessions; 12 lie between two."""
+    """8 answers are a checkpoint of past sessions; 12 lie between two. So few models leave no better ones out."""
     session = begin(BANK, budget=Budget(16), stopping=Stopping(level=0.3))  # narrow, so that nothing cuts them
     told = {item: ANSWERS[item] for item in run(session, ANSWERS, most=n_answers)}
     found, targets = session.estimate().scores, BANK.targets
@@ -207,7 +207,7 @@ def test_the_overall_target_as_weights_gives_the_overall_score():
     found = session.estimate().scores
     for name in ("value", "standard_error", "low", "high"):
         np.testing.assert_allclose(getattr(found, name)[0, -1], getattr(found, name)[0, -2], rtol=1e-12)
-    assert run(model_based(BANK), ANSWERS, most=10) == list(session_order(session))
+    assert run(model_based(BANK, n_start=0), ANSWERS, most=10) == list(session_order(session))
 
 
 def session_order(session):

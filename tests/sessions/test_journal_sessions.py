@@ -33,7 +33,7 @@ from tests.living.living import named_bank
 from tests.sessions.session_worker import response_to, work
 from tests.sessions.simulated import begin
 
-SPEC = SessionSpec(budget=Budget(8), interval="model-based")
+SPEC = SessionSpec(budget=Budget(8), interval="model-based", n_start=4)
 
 
 @pytest.fixture
@@ -264,7 +264,7 @@ def test_answers_become_responses_in_the_order_of_the_bank(bank):
 
 
 def test_a_session_that_is_over_goes_on_with_a_larger_budget(journal, bank):
-    """It ends with the answers of one that had the larger budget from the start."""
+    """It ends with the answers of one that had the larger budget from the start, and the same first items."""
     with open_session(journal, bank) as session:
         work(session)
         assert session.reason_stopped == "budget: 8 items"

@@ -9,7 +9,7 @@ from itembank.bank.known_scores import Headline
 from itembank.estimation.estimates import BEYOND, Scores
 from itembank.estimation.predictions import standard_error
 from itembank.estimation.response_summary import ResponseSummary, posterior_moments
-from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+from itembank.numerics.arrays import BoolArray, FloatArray, IntArray, mean_where_known
 from itembank.numerics.intervals import (
     FEWEST_FOR_QUANTILE,
     ROUNDING,
@@ -56,9 +56,10 @@ class OutOfFold:
     def half_widths(self, new_scale: FloatArray, share: FloatArray | None = None, *, level: float) -> FloatArray:
         """Half-widths of new estimates, (n_new, n_targets), from the errors that estimates of past models had.
 
-        For a model that is surely better than all past ones (a `share` (n_new,) of `BEYOND` or more, or unknown) the
-        larger of those that errors of models like past ones ask for and of models better than all; for others between
-        the two. Where nothing is known of the latter they are a tenth larger than the first ask for.
+        For a model that is surely better than all past ones (a `share` (n_new,) of a half or more, or unknown) the
+        larger of those that errors of models like past ones ask for and of models better than all; for others half of
+        the way and more: new models differ from past ones in more than in how good they are. Where nothing is known
+        of better models they are a tenth larger than the first ask for.
         """
         half = calibrated_half_widths(self.error, self.scale, new_scale, level=level)
         if self.beyond is None:
@@ -66,7 +67,7 @@ class OutOfFold:
         far = calibrated_half_widths(*self._of_better(self.beyond), new_scale, level=level)
         if share is None:
             return np.fmax(half, far)
-        counts = np.clip(np.nan_to_num(share, nan=BEYOND) / BEYOND, 0.0, 1.0)[:, None]
+        counts = np.minimum(1.0 - BEYOND + np.nan_to_num(share, nan=BEYOND), 1.0)[:, None]
         wider: FloatArray = half + counts * np.nan_to_num(np.fmax(far - half, 0.0))
         return wider
 
@@ -76,7 +77,7 @@ class OutOfFold:
         As many as are lacking to that limit. By three errors alone intervals would be four times as wide as they are.
         """
         n_lacking = max(FEWEST_FOR_QUANTILE - 1 - beyond.error.shape[0], 0)
-        scale = np.tile(np.nanmedian(beyond.scale, axis=0), (n_lacking, 1))
+        scale = np.tile(mean_where_known(beyond.scale), (n_lacking, 1))
         errors = error_inflation(self.error, self.scale) * scale
         return np.concatenate([beyond.error, errors]), np.concatenate([beyond.scale, scale])
 
@@ -102,6 +103,11 @@ class OutOfFold:
         if known is None or not known.error.size:
             return np.nan
         return float(np.median(self.half_widths(known.scale, None if beyond else known.share, level=level)[:, -1]))
+
+    def by_item_model(self) -> "OutOfFold":
+        """Return the same with the item model's own standard errors as the scale."""
+        beyond = None if self.beyond is None else self.beyond.by_item_model()
+        return replace(self, scale=self.standard_error, beyond=beyond)
 
     def on(self, target: int) -> "OutOfFold":
         """Return the estimates of one target."""

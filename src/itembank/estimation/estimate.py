@@ -387,13 +387,17 @@ def _of_group(
     if bank.headline is not None and learner is not None:
         learnt = learnt_score(known, learner, bank.headline.past)
     expected = Expectations.of(known)
-    beyond = np.full(value.shape[0], np.nan) if past.place is None else past.place.beyond(value[:, -1])
+    typicality = past.typicality_of(expected.misfit[:, -1], value[:, -1])
     value, scale = past.read(expected, value, learnt)
-    errors, headline = past.estimates, bank.headline
     scores = with_intervals(
-        bank.targets, summary, value, past=errors, scale=scale, share=beyond, level=level, headline=headline
+        *(bank.targets, summary, value),
+        past=past.estimates,
+        scale=scale,
+        share=typicality.beyond,
+        level=level,
+        headline=bank.headline,
     )
-    return scores, past.misfit.typicality_of(expected.misfit[:, -1])._replace(beyond=beyond)
+    return scores, typicality
 
 
 def _past(

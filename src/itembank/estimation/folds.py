@@ -16,6 +16,7 @@ from itembank.calibration.calibration_specs import METHODS, CalibrationSpec, Ite
 from itembank.calibration.families import without_repeated_warnings
 from itembank.calibration.item_model_bias import response_variance
 from itembank.errors import DataError, IntegrityError, ParameterError
+from itembank.estimation.beyond import best_and_middle
 from itembank.irt.parameters import AbilityPrior, ItemParameters, Steps
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.numerics.parallel import parts_with_progress
@@ -94,12 +95,25 @@ def folds_beyond(bank: Bank) -> tuple[Fold, ...]:
     return bank.cache.remember("folds", lambda: _make_folds(bank, silent)).beyond
 
 
-def fold_numbers(bank: Bank) -> IntArray:
-    """Return the number of the fold that leaves each calibration model out, (n_models,); -1 where none does."""
-    result = np.full(bank.n_models, -1, dtype=np.int64)
-    for fold in folds(bank):
-        result[fold.held_out] = fold.number
-    return result
+class LeftOut(NamedTuple):
+    """Models that folds leave out: those of the bank in its order, or, beyond, fold after fold (one may come twice)."""
+
+    rows: IntArray  # (n_rows,): Of the bank
+    fold: IntArray  # (n_rows,): Number of the fold, -1 for none
+    reference: FloatArray  # (2, n_rows): Score of the best and of the middle one of the models that judge each
+
+
+def left_out(bank: Bank, scores: FloatArray, *, beyond: bool) -> LeftOut:
+    """Say whom the folds leave out, and where those stand who judge them by some scores of the bank's (n_models,)."""
+    parts = folds_beyond(bank) if beyond else folds(bank)
+    rows = np.concatenate([fold.held_out for fold in parts]) if beyond else np.arange(bank.n_models)
+    numbers, reference = np.full(rows.size, -1), np.full((2, rows.size), np.nan)
+    starts = np.cumsum([0, *(fold.held_out.size for fold in parts)]).tolist()
+    for part, start in zip(parts, starts, strict=False):
+        ours = slice(start, start + part.held_out.size) if beyond else part.held_out
+        numbers[ours] = part.number
+        reference[:, ours] = np.array(best_and_middle(scores[part.seen]))[:, None]
+    return LeftOut(rows, numbers, reference)
 
 
 def spec_of(calibration: Calibration) -> CalibrationSpec:

@@ -12,11 +12,11 @@ from itembank.bank.bank_views import repeatable
 from itembank.bank.banks import BEYOND, Bank, PublishedSubset
 from itembank.bank.selections import Selection
 from itembank.errors import DataError, ParameterError
-from itembank.estimation.beyond import Place, StackWeights, best_and_middle, learn_line, places, share_beyond
+from itembank.estimation.beyond import Place, StackWeights, learn_line, places, share_beyond
 from itembank.estimation.calibrated_scores import OutOfFold
-from itembank.estimation.estimates import PastMisfit
+from itembank.estimation.estimates import PastMisfit, Typicality
 from itembank.estimation.estimator_specs import Factor, PointSpec, Stacked
-from itembank.estimation.folds import Fold, folds, folds_beyond, run_trial
+from itembank.estimation.folds import Fold, folds_beyond, left_out, run_trial
 from itembank.estimation.headlines import HeadlineReader, HeadlineTrial, learnt_by
 from itembank.estimation.observations import Observations
 from itembank.estimation.point_methods import Known, factor_prediction, learnt_score, point_scores
@@ -142,6 +142,19 @@ class Past:
         scale = expected.standard_error(value) if self.follows_item_model else expected.error_scale(value)
         return (value, scale) if self.reader is None else self.reader.read(value, scale, learnt)
 
+    @property
+    def is_stacked(self) -> bool:
+        """Whether more methods than the first have a weight."""
+        return self.weights is not None and bool(self.weights.usual[1:].any())
+
+    def beyond(self, score: FloatArray) -> FloatArray:
+        """How surely models of these overall scores (n_models,) are better than all past ones; NaN where unknown."""
+        return np.full(score.shape, np.nan) if self.place is None else self.place.beyond(score)
+
+    def typicality_of(self, misfit: FloatArray, score: FloatArray) -> Typicality:
+        """How typical answers of this misfit are, and how surely their models are better than all past ones."""
+        return self.misfit.typicality_of(misfit)._replace(beyond=self.beyond(score))
+
 
 @dataclass(frozen=True, slots=True)
 class MembersOutOfFold:
@@ -185,7 +198,7 @@ class MembersOutOfFold:
         estimates, reader = self._read(value, far_value, line)
         follows = False
         if prefer_item_model:
-            plain = replace(estimates, scale=estimates.standard_error)
+            plain = estimates.by_item_model()
             follows = clearly_best([found.interval_scores for found in (plain, estimates)]) == 0
             estimates = plain if follows else estimates
         misfit = PastMisfit.of(self.expectations.misfit[:, -1], estimates.error[:, -1])
@@ -355,14 +368,8 @@ def _of_trial(
     """Run a trial whose folds give estimates of all methods and what is expected of them."""
     known, n_members = bank.known_scores, len(specs)
 
-    def members(parts: Sequence[Fold], *, beyond: MembersOutOfFold | None, is_beyond: bool) -> MembersOutOfFold:
-        rows = np.concatenate([fold.held_out for fold in parts]) if is_beyond else np.arange(bank.n_models)
-        fold, reference, first = np.full(rows.size, -1), np.full((2, rows.size), np.nan), 0
-        for part in parts:
-            ours = slice(first, first + part.held_out.size) if is_beyond else part.held_out
-            fold[ours] = part.number
-            reference[:, ours] = np.array(best_and_middle(known.value[part.seen, -1]))[:, None]
-            first += part.held_out.size
+    def members(*, is_beyond: bool, beyond: MembersOutOfFold | None) -> MembersOutOfFold:
+        rows, fold, reference = left_out(bank, known.value[:, -1], beyond=is_beyond)
         shape = (n_members + len(Expectations._fields), rows.size, bank.targets.n_scenarios + 1)
         values = run_trial(bank, name, try_fold, shape, beyond=is_beyond, progress=progress)
         return MembersOutOfFold(
@@ -377,8 +384,7 @@ def _of_trial(
             beyond,
         )
 
-    random, far = folds(bank), folds_beyond(bank)
-    return members(random, is_beyond=False, beyond=members(far, is_beyond=True, beyond=None) if far else None)
+    return members(is_beyond=False, beyond=members(is_beyond=True, beyond=None) if folds_beyond(bank) else None)
 
 
 def _estimates(fold: Fold, answered: Observations, specs: Sequence[PointSpec]) -> FloatArray:

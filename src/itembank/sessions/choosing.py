@@ -10,18 +10,17 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtr
 
 from itembank.bank.costs import INPUT_TOKENS, OUTPUT_TOKENS, TOKENS, CostUnit
 from itembank.errors import DataError, DataWarning, did_you_mean, remedy, shown, warn
 from itembank.estimation.estimates import ScoreEstimates
-from itembank.irt.parameters import AbilityPrior
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.readers.reading_specs import COST_COLUMNS
 from itembank.responses.score_names import OVERALL
 from itembank.selection.criteria import uses_chance
 from itembank.selection.greedy import next_items
-from itembank.selection.item_worth import goal_matrix, updated_covariance
+from itembank.selection.item_worth import updated_covariance
 from itembank.sessions.estimates import SessionEstimate
 from itembank.sessions.events import SessionState, checked_costs
 from itembank.sessions.limits import Decision
@@ -178,14 +177,13 @@ def choose(
     theta: FloatArray,  # (n_dims,): Ability from what is answered
     covariance: FloatArray,  # (n_dims, n_dims)
     *,
-    start: FloatArray,  # (n_start, n_dims): Abilities for which the first items are chosen, see `start_abilities`
     n: int,
     is_precise: bool = False,  # Whether nothing is wanted any more but items of scenarios that lack some
 ) -> IntArray:
     """Choose the n best items, fewer when no more may be asked: positions in the order of choice.
 
-    Pending items count as answered. With a budget of costs, or while the first items cover the range of ability, items
-    are chosen one by one, since what may follow depends on each.
+    Pending items count as answered. With a budget of costs, or among the first items, which are the same for every
+    model, items are chosen one by one, since what may follow depends on each.
     """
     budget = pool.spec.budget
     n_left = int(state.n_open.sum()) if budget.n_items is None else budget.n_items - state.n_used
@@ -204,18 +202,20 @@ def choose(
         goal=pool.goal,
     )
     covariance = with_pending(pool, state, theta, covariance)
-    if not budget.costs and state.n_used >= len(start):
+    n_lead = int(pool.is_lead.sum())
+    if not budget.costs and state.n_used >= n_lead:
         return best_of(theta, covariance, n, is_open=state.is_open, counts=state.counts, n_left=n_left)
     is_open, counts, costs = state.is_open.copy(), state.counts.copy(), own_costs(pool, state)
     left = left_of_budget(pool, state, costs)
     chosen: list[int] = []
     for step in range(min(n, n_left)):
-        number = state.n_used + step
-        at = start[number] if number < len(start) else theta
         may, is_enough = with_reserve(pool, is_open, counts, left, costs)
         # of what cannot be had in full, scenarios that lack items get what is left
         n_more = n_left - step if is_enough else 1
-        best = best_of(at, covariance, 1, is_open=may, counts=counts, n_left=n_more)
+        leading = may & pool.is_lead if state.n_used + step < n_lead else may
+        best = best_of(theta, covariance, 1, is_open=leading, counts=counts, n_left=n_more)
+        if not best.size:  # none of the first items may come next
+            best = best_of(theta, covariance, 1, is_open=may, counts=counts, n_left=n_more)
         if not best.size:
             break
         item = int(best[0])
@@ -223,30 +223,9 @@ def choose(
         is_open[item] = False
         counts[pool.items.scenario_index[item]] += 1
         left = {name: amount - float(costs[name][item]) for name, amount in left.items()}
-        weight = float(_weights(pool, best, at)[0])
+        weight = float(_weights(pool, best, theta)[0])
         covariance = updated_covariance(covariance, pool.items.loadings[item], weight)
     return np.array(chosen, dtype=np.int64)
-
-
-def start_abilities(pool: SessionPool, prior: AbilityPrior) -> FloatArray:
-    """Abilities for which the first `n_start` items are chosen, (n_start, n_dims), the middle first.
-
-    Quantiles ``(k + 1/2) / n_start`` of the prior along the direction in which the wanted score varies most with
-    ability as it is distributed: ``mu + z Sigma g / sqrt(g' Sigma g)`` with g the score's gradient at mu, which is the
-    expected ability given how far the score lies from its mean, to first order.
-    """
-    n_start = pool.spec.n_start
-    if n_start == 0:
-        return np.empty((0, prior.n_dims))
-    quantiles = ndtri((np.arange(n_start) + 0.5) / n_start)
-    quantiles = quantiles[np.argsort(np.abs(quantiles), kind="stable")]
-    outer = goal_matrix(pool.items, pool.target_weights, prior.mean, of="score")
-    gradient = np.linalg.eigh(outer)[1][:, -1]
-    along = prior.covariance @ gradient
-    length = float(np.sqrt(gradient @ along))
-    direction = along / length if length > 0.0 else np.zeros(prior.n_dims)
-    result: FloatArray = prior.mean + quantiles[:, None] * direction
-    return result
 
 
 def with_pending(pool: SessionPool, state: SessionState, theta: FloatArray, covariance: FloatArray) -> FloatArray:

@@ -7,7 +7,6 @@ from typing import TypeVar
 import numpy as np
 
 from itembank.bank.known_scores import Headline
-from itembank.estimation.beyond import StackWeights
 from itembank.estimation.calibrated_scores import with_intervals
 from itembank.estimation.estimands import UNLIKE, attempt_ratio, linking_variance, run_noise, widened
 from itembank.estimation.estimates import ScoreEstimates, Scores, Typicality, checked
@@ -22,7 +21,7 @@ from itembank.irt.parameters import AbilityPrior
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.responses.targets import ScoreTargets
 from itembank.sessions.events import SessionState
-from itembank.sessions.pool import SessionPool, mean_weights
+from itembank.sessions.pool import SessionPool
 from itembank.sessions.session_spec import CALIBRATED, MODEL_BASED
 
 BY_ITEM_MODEL, STACKED = "p-irt", "stacked"
@@ -157,8 +156,8 @@ def session_estimate(
         n_items, n_total = [*n_items, counts[positions].sum()], [*n_total, counts.sum()]
     typicality = Typicality.unknown(1)
     if expected is not None and near[0] and positions.size:
-        misfit = expected.misfit[:, 0]
-        typicality = _mixed([(past.misfit.typicality_of(misfit), share) for past, share in near[0]])
+        misfit, overall = expected.misfit[:, 0], parts[0].value[:, -1]
+        typicality = _mixed([(past.typicality_of(misfit, overall), share) for past, share in near[0]])
     estimates = ScoreEstimates(
         model_ids=(model_id,),
         targets=pool.score_names,
@@ -167,7 +166,7 @@ def session_estimate(
         n_total=np.array(n_total, dtype=np.int64),
         n_missing=np.zeros(1, dtype=np.int64),
         level=level,
-        method=STACKED if near[0] and mean_weights(near[0])[1:].any() else BY_ITEM_MODEL,
+        method=STACKED if any(past.is_stacked for past, _ in near[0]) else BY_ITEM_MODEL,
         explanation="",
         bank_id=pool.bank_id,
         target_id=pool.target_id,
@@ -227,13 +226,25 @@ def _scores(
 ) -> Scores:
     """Estimate one model's scores on these targets, with their intervals, by what is known of past sessions."""
     if expected is None or not near:
-        value = with_exact(targets, summary, targets.with_overall(summary.posterior_mean))
-        return with_intervals(targets, summary, value, level=level)
-    value = stacked_scores(targets, summary, expected.means, StackWeights(mean_weights(near)))
+        plain = with_exact(targets, summary, targets.with_overall(summary.posterior_mean))
+        return with_intervals(targets, summary, plain, level=level)
+    stacked = [
+        share * stacked_scores(targets, summary, expected.means, past.weights, past.place)
+        for past, share in near
+        if past.weights is not None
+    ]
+    value: FloatArray = np.sum(stacked, axis=0)
     parts = []
     for past, share in near:
         read, scale = past.read(expected, value)
-        found = with_intervals(targets, summary, read, past=past.estimates, scale=scale, level=level, headline=headline)
+        found = with_intervals(
+            *(targets, summary, read),
+            past=past.estimates,
+            scale=scale,
+            share=past.beyond(value[:, -1]),
+            level=level,
+            headline=headline,
+        )
         parts.append((found, share))
     return _mixed(parts)
 

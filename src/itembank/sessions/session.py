@@ -18,7 +18,6 @@ from itembank.sessions.choosing import (
     limit_reason,
     own_costs,
     rule_that_holds,
-    start_abilities,
     told_costs,
     warn_of_silent_costs,
     whole_costs,
@@ -117,7 +116,6 @@ class AdaptiveSession:
             )
         self._pool = pool.with_spec(**changes) if changes else pool
         self._prior = ability_prior(self._pool.known, self._pool.spec.prior)
-        self._start = start_abilities(self._pool, self._prior)
         self._state = state_after(self._pool.items, self._pool.positions, events)
         self._journal = journal
         self._forget()
@@ -151,7 +149,6 @@ class AdaptiveSession:
                 self._state,
                 theta,
                 covariance,
-                start=self._start,
                 n=int(n),
                 is_precise=self._rule_that_holds() is not None,
             )

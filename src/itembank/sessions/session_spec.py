@@ -48,8 +48,10 @@ class SessionSpec:
     constraints : Constraints
     prior : 'bank', GroupPrior or RegressionPrior
         What is known of the model before its first answer.
-    n_start : int
-        So many first items are chosen for abilities spread over the prior instead of for the current estimate.
+    n_start : int or None
+        So many first items are the same for every model: those of `select`, which tell apart models near and beyond
+        the best past ones, too. By default two thirds of the budget's items (20 without one) where the criterion is
+        'v-optimal' and nothing costs; else none.
     seed : int
         Of all chance in the session.
     interval : {'calibrated', 'model-based'}
@@ -68,7 +70,7 @@ class SessionSpec:
     stopping: Stopping = field(default_factory=Stopping)
     constraints: Constraints = field(default_factory=Constraints)
     prior: PriorSpec = BANK
-    n_start: int = 0
+    n_start: int | None = None
     seed: int = 0
     interval: SessionInterval = CALIBRATED
     estimand: Estimand = RUN
@@ -84,8 +86,9 @@ class SessionSpec:
         checked_prior(self.prior)
         for name in ("n_start", "seed"):
             value = getattr(self, name)
-            check_whole(name, value, least=0)
-            object.__setattr__(self, name, int(value))
+            if value is not None or name == "seed":
+                check_whole(name, value, least=0)
+                object.__setattr__(self, name, int(value))
         check_one_of("interval", self.interval, get_args(SessionInterval))
         check_one_of("estimand", self.estimand, ESTIMANDS)
         if not isinstance(self.target, str):

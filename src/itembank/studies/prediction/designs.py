@@ -218,6 +218,7 @@ def session_pool(assessor: Assessor, known: Known, pool: Pool, most: int) -> tup
         criterion,
         cost=CostUnit(STUDY_COST) if assessor.per_cost else None,
         budget=Budget(n_items=most),
+        n_start=0,
         interval="model-based",
     )
     if not needs_targets(criterion):

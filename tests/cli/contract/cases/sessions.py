@@ -186,7 +186,7 @@ CASES = {
         values={**SESSION, **ALLOWED, **COMMON, **options("--batch 2 --jobs 2 --output out/asked.csv")},
         no_effect={
             **no_chance("table", *(name for name in _REPLAYED if name in _SURE)),
-            **_alike("threshold", "--target", "--max-items", "--max-cost", "--half-width"),
+            **_alike("threshold", "--half-width"),
         },
         never={**MIXED, "--jobs": "models end as they do in one process"},
     ),
