@@ -469,8 +469,12 @@ class Bank(Compact):
 
         Their siblings are left out with them.
         """
-        known = self.known_scores.models
-        return np.sort(one_of_each(self.siblings, known[order_by_answers(self.responses, known)]))
+
+        def find() -> IntArray:
+            known = self.known_scores.models
+            return np.sort(one_of_each(self.siblings, known[order_by_answers(self.responses, known)]))
+
+        return self.cache.remember("distinct models", find)
 
     @property
     def best_known_scores(self) -> FloatArray:

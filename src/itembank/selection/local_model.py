@@ -11,6 +11,7 @@ from typing import Self
 
 import numpy as np
 
+from itembank.bank.bank_cache import cache_name
 from itembank.bank.bank_factors import bank_factor_model, columns_of, fitted_factor_model
 from itembank.bank.banks import Bank
 from itembank.irt.bernoulli import probability
@@ -22,6 +23,7 @@ from itembank.selection.selector_specs import VOptimal
 
 N_NODES = 7
 """Gauss-Hermite nodes over a model's uncertain ability: exact for polynomials of degree 13 in the logit."""
+SCATTER = "scatter"
 SMALLEST_NOISE = 0.02
 """Least noise of an item at any ability, as a fraction of the items' mean: curves are never known to be so flat."""
 
@@ -44,22 +46,36 @@ class LocalModel:
 
     @classmethod
     def _of_bank(cls, bank: Bank, spec: VOptimal) -> Self:
-        scatter = np.empty(bank.n_items)
+        def fit() -> dict[str, FloatArray]:
+            scatter = np.empty(bank.n_items)
 
-        def residuals(place: slice, responses: FloatArray) -> FloatArray:
-            means = probability(bank.parameters.take(np.arange(place.start, place.stop)), bank.calibration.abilities)
-            scatter[place] = np.mean(means * (1.0 - means), axis=0)
-            # as numbers in [0, 1], since missing responses are filled in as such
-            return (responses - means + 1.0) / 2.0
+            def residuals(place: slice, responses: FloatArray) -> FloatArray:
+                items = np.arange(place.start, place.stop)
+                means = probability(bank.parameters.take(items), bank.calibration.abilities)
+                scatter[place] = np.mean(means * (1.0 - means), axis=0)
+                # as numbers in [0, 1], since missing responses are filled in as such
+                return (responses - means + 1.0) / 2.0
 
-        fitted = fit_factor_model(columns_of(bank.responses).changed(residuals), n_factors=spec.n_factors)
+            fitted = fit_factor_model(columns_of(bank.responses).changed(residuals), n_factors=spec.n_factors)
+            loadings = np.ascontiguousarray(2.0 * fitted.loadings)
+            return {
+                "mean": 2.0 * fitted.mean - 1.0,
+                "loadings": loadings,
+                "noise": 4.0 * fitted.noise,
+                SCATTER: scatter,
+            }
+
+        def fits(kept: dict[str, FloatArray]) -> bool:
+            return kept.keys() == {"mean", "loadings", "noise", SCATTER} and len(kept[SCATTER]) == bank.n_items
+
+        found = dict(bank.cache.arrays(cache_name("residuals", str(spec.n_factors)), fit, fits=fits))
         usual = bank_factor_model(bank, n_factors=spec.n_factors, discrepancy=spec.discrepancy)
         return cls(
             bank.parameters,
             np.linalg.cholesky(bank.calibration.prior.covariance),
-            FactorModel(2.0 * fitted.mean - 1.0, 2.0 * fitted.loadings, 4.0 * fitted.noise),
-            usual.loadings[:, fitted_factor_model(bank, spec.n_factors).n_factors :],
-            scatter,
+            scatter=found.pop(SCATTER),
+            residual=FactorModel(**found),
+            shifts=usual.loadings[:, fitted_factor_model(bank, spec.n_factors).n_factors :],
         )
 
     def at(
@@ -92,7 +108,7 @@ def _expected_curve(
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Means over a normal logit of each item of p, its slope in the logit, and p (1 - p), each (n_items,)."""
     model = ResponseModel.of(parameters)
-    nodes, weights = np.polynomial.hermite_e.hermegauss(N_NODES)
+    nodes, weights = np.polynomial.hermite_e.hermegauss(N_NODES if spread.any() else 1)
     result = np.zeros((3, logit.size))
     for node, weight in zip(nodes, weights / weights.sum(), strict=True):
         result += weight * np.stack(model.mean(logit + node * spread))

@@ -156,10 +156,10 @@ class LinearModel:
         with_targets = self.covariance[item].copy()
         with_items = self.loadings @ direction  # b, (n_items,)
         with_items[item] += self.noise[item]  # an item shares its own noise with itself only
-        self.factors = self.factors - np.outer(direction, direction) / of_item
-        self.variance = self.variance - with_items**2 / of_item
-        self.covariance = self.covariance - with_items[:, None] * (with_targets / of_item)
-        self.target_variance = self.target_variance - with_targets**2 / of_item
+        self.factors -= np.outer(direction, direction / of_item)
+        self.variance -= with_items**2 / of_item
+        self.covariance -= with_items[:, None] * (with_targets / of_item)
+        self.target_variance -= with_targets**2 / of_item
 
 
 def greedy_v_optimal(

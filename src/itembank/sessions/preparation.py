@@ -29,6 +29,8 @@ from itembank.numerics.ties import clearly_best
 from itembank.progress import ProgressCallback, part_of, silent
 from itembank.responses.responses import ResponseMatrix
 from itembank.responses.score_names import OVERALL
+from itembank.selection.local_model import LocalModel
+from itembank.selection.selector_specs import VOptimal
 from itembank.sessions.events import Told, counts_behind
 from itembank.sessions.limits import Budget, Stopping
 from itembank.sessions.pool import PastSessions, SessionPool
@@ -397,7 +399,7 @@ def _on_the_way(
 
 
 def prepare(bank: GivenBank, *, keep_in_bank: bool = False, progress: ProgressCallback = silent) -> Bank:
-    """Get a bank ready for calibrated estimates: fit its items without each group of its models.
+    """Get a bank ready for calibrated estimates: fit its items, and what items are chosen by, without some models.
 
     `estimate`, `select`, `compare` and `plan` do this themselves when they need it first; what was found is kept in the
     user's cache folder, so it takes time once a bank.
@@ -421,9 +423,12 @@ def prepare(bank: GivenBank, *, keep_in_bank: bool = False, progress: ProgressCa
     """
     bank = as_bank(bank)
     bank.check_responses("To be got ready, a bank needs")
-    folds(bank, progress=progress)
+    every = (*folds(bank, progress=progress), *folds_beyond(bank))
     if keep_in_bank:
         bank.cache.keep_in_bank()
+    if bank.calibration.is_fitted:  # larger than the fits and made in a second or two: kept in the user's cache alone
+        for part in (bank, *(fold.bank for fold in every)):
+            LocalModel.of_bank(part, VOptimal())
     return bank
 
 
