@@ -46,8 +46,6 @@ from .sessions.limits import Stopping as Stopping
 from .sessions.pool import SessionPool as SessionPool
 from .sessions.preparation import prepare as prepare
 from .sessions.preparation import prepare_sessions as prepare_sessions
-from .sessions.priors import GroupPrior as GroupPrior
-from .sessions.priors import RegressionPrior as RegressionPrior
 from .sessions.replay import ReplayResult as ReplayResult
 from .sessions.replay import replay as replay
 from .sessions.session import AdaptiveSession as AdaptiveSession

@@ -1,8 +1,6 @@
 import dataclasses
-import datetime
 
 import numpy as np
-import polars as pl
 import pytest
 
 from itembank.calibration.build import build_bank
@@ -27,7 +25,6 @@ from itembank.sessions.preparation import (
     past_orders,
     past_sessions,
 )
-from itembank.sessions.priors import GroupPrior, RegressionPrior
 from itembank.sessions.session import AdaptiveSession, expectations_of
 from itembank.sessions.session_spec import SessionSpec
 from tests.sessions.simulated import begin, forget_past_sessions, run, session_bank, true_answers
@@ -206,51 +203,6 @@ def test_rules_seeds_and_names_change_no_past_error():
     rules = Stopping(half_width={"overall": 0.1}, decision=Decision(threshold=0.5))
     second = past_sessions(BANK, SessionSpec(budget=BUDGET, seed=2, stopping=rules))
     assert np.shares_memory(second.value, first.value)  # not even made again
-
-
-def test_a_prior_is_given_to_each_model_as_it_would_be():
-    plain = past_sessions(BANK, SessionSpec(budget=BUDGET))
-    by_size = past_sessions(BANK, SessionSpec(budget=BUDGET, prior=RegressionPrior(("size",), {"size": 3.0})))
-    assert np.nanmax(np.abs(by_size.value[0] - plain.value[0])) > 0.0
-    part = folds(BANK)[0]
-    row = int(part.held_out[0])
-    own = RegressionPrior(("size",), {"size": BANK.responses.models["size"][row]})
-    _, expected = past_expectations(BANK, SessionSpec(budget=BUDGET, prior=RegressionPrior(("size",), {"size": 3.0})))
-    np.testing.assert_array_equal(expected[0, -1, row], by_hand(part, row, 9, prior=own).estimate().scores.value[0])
-
-
-def test_dates_and_gaps_in_a_column_are_what_they_are_to_a_prior(monkeypatch):
-    """A gap counts as average, NaN as null; a date is a category named by its text."""
-    monkeypatch.setattr("itembank.estimation.folds.N_FOLDS_FEW", 2)
-    day = datetime.date(2024, 5, 1)
-    found = []
-    for gap, days in ((None, [day] * 12), (float("nan"), [day.isoformat()] * 12)):
-        columns = {"log_size": pl.Series([gap, *np.arange(11.0)]), "day": pl.Series(days)}
-        changed = dataclasses.replace(BANK.responses, models=BANK.responses.models.with_columns(**columns))
-        bank = dataclasses.replace(BANK, responses=changed)
-        prior = RegressionPrior(("log_size", "day"), {"log_size": 3.0})
-        found.append(past_sessions(bank, SessionSpec(budget=Budget(n_items=2), prior=prior)))
-    np.testing.assert_array_equal(found[0].value, found[1].value)
-    assert np.isfinite(found[0].value).all()
-
-
-def test_a_group_too_small_to_be_tried_counts_like_all():
-    few = past_sessions(BANK, SessionSpec(budget=BUDGET, prior=GroupPrior("size", 3.0)))
-    np.testing.assert_array_equal(few.value, past_sessions(BANK, SessionSpec(budget=BUDGET)).value)
-
-
-def test_a_group_is_the_one_that_its_prior_is_of(monkeypatch):
-    """A number given as text, as a command does, names the same models."""
-    monkeypatch.setattr("itembank.estimation.folds.N_FOLDS_FEW", 2)
-    models = BANK.responses.models.with_columns(generation=pl.Series([3.0] * 11 + [4.0]))
-    bank = dataclasses.replace(BANK, responses=dataclasses.replace(BANK.responses, models=models))
-    budget = Budget(n_items=2)
-    by_number, by_text = (
-        past_sessions(bank, SessionSpec(budget=budget, prior=GroupPrior("generation", value))) for value in (3, "3")
-    )
-    np.testing.assert_array_equal(by_text.value, by_number.value)
-    assert np.isnan(by_text.value[:, 11]).all()
-    assert not np.isnan(by_text.value[:, :11]).all(axis=2).any()
 
 
 def test_items_that_must_be_asked_have_room_beyond_the_usual_number(monkeypatch):

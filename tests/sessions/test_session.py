@@ -13,7 +13,6 @@ from itembank.selection.criteria import CRITERIA
 from itembank.sessions.events import Asked, Failed, Told
 from itembank.sessions.limits import Budget, Stopping
 from itembank.sessions.pool import SessionPool
-from itembank.sessions.priors import GroupPrior
 from itembank.sessions.session import AdaptiveSession
 from itembank.sessions.session_spec import SessionSpec
 from tests.bank.banks import make_bank
@@ -286,8 +285,8 @@ def test_events_of_another_session_are_refused():
 
 
 def test_a_pool_serves_many_models(travelled_pool):
-    alone = model_based(BANK, "random", budget=Budget(7), seed=3, model_id="b", prior=GroupPrior("size", 3.0))
-    shared = AdaptiveSession(travelled_pool, model_id="b", seed=3, prior=GroupPrior("size", 3.0))
+    alone = model_based(BANK, "random", budget=Budget(7), seed=3, model_id="b")
+    shared = AdaptiveSession(travelled_pool, model_id="b", seed=3)
     assert shared.pool.spec == alone.pool.spec
     run(alone, ANSWERS), run(shared, ANSWERS)
     assert facts(shared) == facts(alone)
@@ -299,14 +298,6 @@ def travelled_pool():
     """A pool that has been to another process and back."""
     made = SessionPool.create(BANK, SessionSpec("random", budget=Budget(7), interval="model-based"))
     return joblib.Parallel(n_jobs=2)([joblib.delayed(dataclasses.replace)(made)])[0]
-
-
-def test_a_group_prior_moves_the_start():
-    session = model_based(BANK, prior=GroupPrior("size", 3.0, bank_models=1.0))
-    row = 2  # size 1.5 a model
-    np.testing.assert_allclose(
-        session.estimate().theta, 0.5 * (BANK.calibration.prior.mean + BANK.calibration.abilities[row])
-    )
 
 
 def test_costs_are_summed_by_unit():

@@ -9,7 +9,6 @@ from itembank.errors import DataError, ParameterError
 from itembank.selection.criteria import CRITERIA, Trace, VOptimality
 from itembank.selection.greedy import Constraints
 from itembank.sessions.limits import Budget, Decision, Stopping
-from itembank.sessions.priors import PRIORS, GroupPrior, RegressionPrior
 from itembank.sessions.session_spec import SessionSpec
 
 RICH = SessionSpec(
@@ -19,7 +18,6 @@ RICH = SessionSpec(
     budget=Budget(10, {"tokens": 3}),
     stopping=Stopping(0.3, {"overall": 0.02}, Decision(model="other"), 0.9, 5),
     constraints=Constraints({"x": 1}, 4, ("a",), 3),
-    prior=RegressionPrior(("size", "family"), {"size": 3.2, "family": "x"}),
     n_start=3,
     seed=2**70,
 )
@@ -30,7 +28,6 @@ RICH = SessionSpec(
     [
         RICH,
         *(SessionSpec(kind()) for kind in CRITERIA.kinds.values()),
-        SessionSpec(Trace(), prior=GroupPrior("family", "x", 2.0)),
         SessionSpec(Trace(), stopping=Stopping(decision=Decision("math", 0.5))),
     ],
 )
@@ -45,9 +42,6 @@ def test_json_keeps_settings_whole(settings):
         {"criterion": {"name": "trace", "of": "score"}},
         {"budget": {"n_items": 0, "costs": {}}},
         {"budget": {"n_days": 1}},
-        {"prior": {"kind": "hunch"}},
-        {"prior": "hunch"},
-        {"prior": 3},
         {"n_start": -1},
         {"seed": "x"},
         {"target": {"a": -1.0}},
@@ -73,30 +67,16 @@ def test_numbers_of_numpy_become_pythons():
         Trace(),
         budget=Budget(one, {"tokens": half}),
         stopping=Stopping(half, {"overall": half}, Decision(threshold=half), min_items=one),
-        prior=RegressionPrior(("size", "is_open"), {"size": one, "is_open": np.bool_(True)}),
         n_start=one,
         seed=one,
     )
     assert SessionSpec.from_dict(json.loads(json.dumps(settings.to_dict()))) == settings
-    assert json.dumps(PRIORS.to_plain(GroupPrior("size", one), "kind")) == json.dumps(
-        PRIORS.to_plain(GroupPrior("size", 1), "kind")
-    )
-    with pytest.raises(ParameterError, match="known"):
-        GroupPrior("size", [1])
 
 
 @pytest.mark.parametrize("target", [{}, {"a": 0.0}, {"a": float("nan")}, {"a": 1.0, "b": -1.0}])
 def test_weights_of_a_target_must_be_weights(target):
     with pytest.raises(ParameterError, match="weights of a target"):
         SessionSpec(Trace(), target=target)
-
-
-@pytest.mark.parametrize(
-    ("choices", "message"), [(((),), "columns"), (("size",), "columns"), ((("size",), {"family": "x"}), "besides")]
-)
-def test_a_regression_needs_columns_and_knows_these_only(choices, message):
-    with pytest.raises(ParameterError, match=message):
-        RegressionPrior(*choices)
 
 
 @pytest.mark.parametrize(

@@ -95,10 +95,6 @@ def start(*, bank: Path, output: Path, model_id: str, choices: Mapping[str, Any]
       ability_error = 0.3
       [constraints]
       at_least = {math = 3, law = 3}
-      [prior]
-      kind = "group"
-      column = "family"
-      value = "llama"
     """  # noqa: D301
     from itembank.selection.criteria import CRITERIA, uses_chance  # noqa: PLC0415
 

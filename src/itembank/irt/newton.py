@@ -7,7 +7,6 @@ between, or as a product of larger matrices, may round otherwise. Here every mod
 the one that `map_abilities` makes for this model alone: the results are the same bits, in a fraction of the calls.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -148,7 +147,7 @@ def map_side_by_side(
     intercept: FloatArray,
     responses: FloatArray,
     model: ResponseModel,
-    priors: Sequence[AbilityPrior],
+    prior: AbilityPrior,
 ) -> Abilities:
     """Find the mode of each model's posterior of ability, as `map_abilities` does for it alone.
 
@@ -161,26 +160,25 @@ def map_side_by_side(
         None missing; each counts once.
     model : ResponseModel
         See `can_stand_side_by_side`.
-    priors : sequence of n_models priors
+    prior : AbilityPrior
 
     Returns
     -------
     Abilities
     """
     first, second = triangle(loadings.shape[2])
-    distinct = {id(prior): prior for prior in priors}  # most models share one
-    precisions = {key: np.linalg.inv(prior.covariance) for key, prior in distinct.items()}
+    n_models = responses.shape[0]
     problem = SideBySide(
         responses,
         loadings,
         intercept,
         loadings[..., first] * loadings[..., second],
         model,
-        np.stack([prior.mean for prior in priors]),
-        np.stack([precisions[id(prior)] for prior in priors]),
+        np.tile(prior.mean, (n_models, 1)),
+        np.tile(np.linalg.inv(prior.covariance), (n_models, 1, 1)),
     )
     maximum = maximise(problem, problem.mean, is_concave=True)
-    never = np.zeros(len(priors), dtype=bool)
+    never = np.zeros(n_models, dtype=bool)
     return Abilities(maximum.theta, inverse(maximum.precision), never, maximum.converged, "map")
 
 

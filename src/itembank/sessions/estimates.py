@@ -17,7 +17,6 @@ from itembank.estimation.response_summary import ResponseSummary, ScoreBasis, po
 from itembank.irt.abilities import Abilities
 from itembank.irt.binarise import apply_thresholds
 from itembank.irt.newton import can_stand_side_by_side, map_abilities, map_side_by_side
-from itembank.irt.parameters import AbilityPrior
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.responses.targets import ScoreTargets
 from itembank.sessions.events import SessionState
@@ -60,7 +59,7 @@ class SessionEstimate:
         return result
 
 
-def session_ability(pool: SessionPool, state: SessionState, prior: AbilityPrior) -> Abilities:
+def session_ability(pool: SessionPool, state: SessionState) -> Abilities:
     """Find the MAP ability (one row) from all answers, whatever order they came in.
 
     Responses are made binary where the calibration's were; the mean of repeated trials that is not counts once a
@@ -70,6 +69,7 @@ def session_ability(pool: SessionPool, state: SessionState, prior: AbilityPrior)
     positions, trials = state.answered, state.n_trials
     thresholds = pool.thresholds[positions]
     parameters, responses = pool.basis.parameters.take(positions), apply_thresholds(state.responses, thresholds)
+    prior = pool.basis.prior
     if not np.any(trials != 1.0):
         return map_abilities(parameters, responses, prior)
     if parameters.family != "bernoulli":
@@ -77,9 +77,7 @@ def session_ability(pool: SessionPool, state: SessionState, prior: AbilityPrior)
     return map_abilities(parameters, responses, prior, weights=np.where(np.isnan(thresholds), trials, 1.0))
 
 
-def session_abilities(
-    pool: SessionPool, states: Sequence[SessionState], priors: Sequence[AbilityPrior]
-) -> list[Abilities]:
+def session_abilities(pool: SessionPool, states: Sequence[SessionState]) -> list[Abilities]:
     """Find `session_ability` of several sessions over the same items, to the same bits.
 
     Sessions with as many answers are computed side by side where their likelihood allows it.
@@ -99,13 +97,10 @@ def session_abilities(
                 parameters.intercept[positions],
                 apply_thresholds(raw, pool.thresholds[positions]),
                 pool.items.model,
-                [priors[number] for number in numbers],
+                pool.basis.prior,
             )
             found.update((number, together.row(row)) for row, number in enumerate(numbers))
-    return [
-        found[number] if number in found else session_ability(pool, state, prior)
-        for number, (state, prior) in enumerate(zip(states, priors, strict=True))
-    ]
+    return [found[number] if number in found else session_ability(pool, state) for number, state in enumerate(states)]
 
 
 def _size_if_plain(pool: SessionPool, state: SessionState) -> int:

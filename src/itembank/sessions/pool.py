@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 import polars as pl
@@ -31,7 +31,6 @@ from itembank.selection.item_worth import DesignItems, goal_matrix
 from itembank.selection.select import candidates, select
 from itembank.selection.selector_specs import VOptimal as VOptimalItems
 from itembank.sessions.limits import Decision
-from itembank.sessions.priors import KnownModels, ability_prior
 from itembank.sessions.session_spec import CUSTOM, SessionSpec
 from itembank.tabular import Compact
 
@@ -296,7 +295,6 @@ class SessionPool(Compact):
     basis : ScoreBasis
     custom : ScoreBasis or None
         The same with targets whose 'overall' is the custom one.
-    known : KnownModels
     bounds : Bounds
     target_weights : (n_items,)
         Of the score that is wanted.
@@ -337,7 +335,6 @@ class SessionPool(Compact):
     items: DesignItems
     basis: ScoreBasis
     custom: ScoreBasis | None
-    known: KnownModels
     bounds: Bounds
     target_weights: FloatArray
     goal: FloatArray | None
@@ -400,7 +397,6 @@ class SessionPool(Compact):
             items,
             basis,
             None if custom is None else ScoreBasis.of_bank(bank, custom),
-            KnownModels.of_bank(bank),
             Bounds(bounds.at_least, np.where(bounds.at_most >= available, NO_LIMIT, bounds.at_most)),
             weights,
             goal,
@@ -424,7 +420,6 @@ class SessionPool(Compact):
                 f"a rule must name a score among {shown(scores)}, got {shown(unknown)}.{did_you_mean(unknown, scores)}"
             )
         _check_budget(pool)
-        ability_prior(pool.known, spec.prior)
         return pool
 
     @property
@@ -445,12 +440,9 @@ class SessionPool(Compact):
             weights = np.column_stack([weights, self.target_weights])
         return replace(self, factors=FactorModels.of_bank(bank, weights))
 
-    def with_spec(self, **changes: Any) -> Self:
-        """Return the same pool for another `seed` or `prior`."""
-        others = sorted(set(changes) - {"seed", "prior"})
-        if others:
-            raise ParameterError(f"{shown(others)} of a pool is settled when it is made; make another pool.")
-        return replace(self, spec=replace(self.spec, **changes))
+    def with_seed(self, seed: int) -> Self:
+        """Return the same pool for sessions with another seed."""
+        return replace(self, spec=replace(self.spec, seed=seed))
 
 
 def _custom_targets(target: str | Mapping[str, float], bank: Bank, positions: Mapping[str, int]) -> ScoreTargets | None:

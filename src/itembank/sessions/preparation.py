@@ -34,7 +34,6 @@ from itembank.selection.selector_specs import VOptimal
 from itembank.sessions.events import Told, counts_behind
 from itembank.sessions.limits import Budget, Stopping
 from itembank.sessions.pool import PastSessions, SessionPool
-from itembank.sessions.priors import BANK, GroupPrior, PriorSpec, RegressionPrior, group_rows, warn_of_unheard_values
 from itembank.sessions.session import AdaptiveSession, expectations_of, find_abilities
 from itembank.sessions.session_spec import CALIBRATED, MODEL_BASED, SessionSpec
 
@@ -149,9 +148,7 @@ def past_sessions(
     others. The latter is kept where it is better by more than a standard error, checkpoint by checkpoint. The best
     models are tried over banks of worse ones, too (`folds_beyond`): these teach weights and widths for models better
     than all past ones.
-    Rules of stopping are left out, so that the errors are those at a number of answers. With a group's prior the
-    group's own models are tried, if they are ten or more; with one by regression each model's own columns count.
-    Kept in the bank's cache.
+    Rules of stopping are left out, so that the errors are those at a number of answers. Kept in the bank's cache.
     """
     if bank.distinct_models.size < MINIMUM_FOR_FOLDS:
         return None
@@ -309,22 +306,17 @@ def _method(members: MembersOutOfFold) -> PIRT | Stacked:
 
 def _tried_spec(bank: Bank, spec: SessionSpec) -> SessionSpec:
     """Return the spec without the choices that do not change the errors after a number of answers."""
-    n_items, prior, constraints = spec.budget.n_items or USUAL_ITEMS, spec.prior, spec.constraints
+    n_items, constraints = spec.budget.n_items or USUAL_ITEMS, spec.constraints
     at_least = constraints.at_least
     least = sum(at_least.values()) if isinstance(at_least, Mapping) else at_least * bank.targets.n_scenarios
     if least > MOST_ITEMS:  # sessions as long as that would take hours
         least, constraints = 0, replace(constraints, at_least=0)
-    if isinstance(prior, RegressionPrior):
-        prior = replace(prior, known={})
-    elif isinstance(prior, GroupPrior) and _tried_models(bank, spec).size < MINIMUM_FOR_FOLDS:
-        prior = BANK
     return replace(
         spec,
         target=spec.target if bank.headline is None else OVERALL,  # the same items are asked
         stopping=Stopping(),
         budget=Budget(n_items=max(min(n_items, MOST_ITEMS), least)),
         constraints=constraints,
-        prior=prior,
         seed=SEED,
         interval=MODEL_BASED,
         estimand=RUN,
@@ -350,33 +342,18 @@ def _sessions(bank: Bank, fold: Fold, spec: SessionSpec, most: int | None = None
         pool = SessionPool.create(fold.bank, spec).with_factors(fold.bank)
     except (DataError, ParameterError):  # without some models a bank may lack what the spec names
         return {}
-    places = np.flatnonzero(np.isin(fold.held_out, _tried_models(bank, spec))).tolist()
+    places = np.flatnonzero(np.isin(fold.held_out, _tried_models(bank))).tolist()
     if most is not None and len(places) > most:
         places = [places[k] for k in np.linspace(0, len(places) - 1, most).round().astype(np.int64).tolist()]
-    priors = {place: _prior_without_model(bank, spec.prior, int(fold.held_out[place])) for place in places}
-    return {place: AdaptiveSession(pool, model_id=PAST_MODEL, prior=prior) for place, prior in priors.items()}
+    return {place: AdaptiveSession(pool, model_id=PAST_MODEL) for place in places}
 
 
-def _tried_models(bank: Bank, spec: SessionSpec) -> IntArray:
+def _tried_models(bank: Bank) -> IntArray:
     """Rows of the calibration models that are tried: of those whose scores are known."""
-    rows, prior = bank.distinct_models, spec.prior
-    if isinstance(prior, GroupPrior):
-        rows = np.intersect1d(rows, group_rows(bank.responses.models, prior))
+    rows = bank.distinct_models
     if rows.size <= MOST_MODELS:
         return rows
     return np.sort(np.random.default_rng(SEED).choice(rows, MOST_MODELS, replace=False))
-
-
-def _prior_without_model(bank: Bank, prior: PriorSpec, row: int) -> PriorSpec:
-    """Return the prior as it would be given for a calibration model."""
-    if not isinstance(prior, RegressionPrior):
-        return prior
-    record = bank.responses.models.select(prior.columns).fill_nan(None).row(row, named=True)
-    told = {name: value for name, value in record.items() if value is not None}
-    # dates and the like as text, as a caller would give them for a new model
-    return replace(
-        prior, known={name: one if isinstance(one, str | int | float) else str(one) for name, one in told.items()}
-    )
 
 
 def _on_the_way(
@@ -464,7 +441,6 @@ def prepare_sessions(
     """
     bank, spec = as_bank(bank), SessionSpec() if spec is None else spec
     pool = ready_pool(bank, spec, progress=progress)
-    warn_of_unheard_values(bank.responses.models, spec.prior)
     if keep_in_bank:
         bank.cache.keep_in_bank()
     return pool

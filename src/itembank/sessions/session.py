@@ -42,7 +42,6 @@ from itembank.sessions.events import (
     state_after,
 )
 from itembank.sessions.pool import ROUNDING, SessionPool
-from itembank.sessions.priors import PriorSpec, ability_prior
 
 
 class EventLog(Protocol):
@@ -72,8 +71,6 @@ class AdaptiveSession:
     model_id : str
     seed : int, optional
         Of all chance in this session; by default that of the pool's spec.
-    prior : 'bank', GroupPrior or RegressionPrior, optional
-        What is known of this model before its first answer; by default the prior of the pool's spec.
     events : iterable of Event
         What has happened in the session so far.
     journal : object with `append`, optional
@@ -84,7 +81,7 @@ class AdaptiveSession:
     DataError
         When the events are not those of one session over this bank.
     ParameterError
-        For an empty `model_id`, or a prior that does not fit the bank.
+        For an empty `model_id`.
 
     Examples
     --------
@@ -102,20 +99,16 @@ class AdaptiveSession:
         *,
         model_id: str = "model",
         seed: int | None = None,
-        prior: PriorSpec | None = None,
         events: Iterable[Event] = (),
         journal: EventLog | None = None,
     ) -> None:
-        given = {"seed": seed, "prior": prior}
-        changes = {name: value for name, value in given.items() if value is not None}
         self._model_id = check_model_id(model_id)
         if not isinstance(pool, SessionPool):
             raise ParameterError(
                 f"a session needs what prepare_sessions returns, got {type(pool).__name__}: "
                 "AdaptiveSession(prepare_sessions(bank, SessionSpec(...)), model_id=...)."
             )
-        self._pool = pool.with_spec(**changes) if changes else pool
-        self._prior = ability_prior(self._pool.known, self._pool.spec.prior)
+        self._pool = pool if seed is None else pool.with_seed(seed)
         self._state = state_after(self._pool.items, self._pool.positions, events)
         self._journal = journal
         self._forget()
@@ -264,7 +257,7 @@ class AdaptiveSession:
 
     @property
     def pool(self) -> SessionPool:
-        """The bank as it was made ready, and the spec; with the session's own seed and prior."""
+        """The bank as it was made ready, and the spec; with the session's own seed."""
         return self._pool
 
     @property
@@ -363,7 +356,7 @@ class AdaptiveSession:
     def _ability(self) -> Abilities:
         if self._abilities is None:
             with one_blas_thread():
-                self._abilities = session_ability(self._pool, self._state, self._prior)
+                self._abilities = session_ability(self._pool, self._state)
         return self._abilities
 
     def _rule_that_holds(self) -> str | None:
@@ -383,9 +376,7 @@ def find_abilities(sessions: Sequence[AdaptiveSession]) -> None:
     if not waiting:
         return
     with one_blas_thread():
-        found = session_abilities(
-            waiting[0]._pool, [session._state for session in waiting], [session._prior for session in waiting]
-        )
+        found = session_abilities(waiting[0]._pool, [session._state for session in waiting])
     for session, abilities in zip(waiting, found, strict=True):
         session._abilities = abilities
 

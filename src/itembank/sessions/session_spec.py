@@ -15,14 +15,13 @@ from itembank.responses.score_names import OVERALL
 from itembank.selection.criteria import CRITERIA, Criterion, criterion_by_name
 from itembank.selection.greedy import Constraints
 from itembank.sessions.limits import Budget, SessionInterval, Stopping
-from itembank.sessions.priors import BANK, PRIORS, PriorSpec, checked_prior
 
 CALIBRATED: Final = "calibrated"
 MODEL_BASED: Final = "model-based"
 
 CUSTOM = "custom"
 """Name of the score of a session whose target is given as item weights."""
-_NAMED: Named = {"criterion": (CRITERIA, "name"), "prior": (PRIORS, "kind")}
+_NAMED: Named = {"criterion": (CRITERIA, "name")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +45,6 @@ class SessionSpec:
     stopping : Stopping
         Rules of precision.
     constraints : Constraints
-    prior : 'bank', GroupPrior or RegressionPrior
-        What is known of the model before its first answer.
     n_start : int or None
         So many first items are the same for every model: those of `select`, which tell apart models near and beyond
         the best past ones, too. By default two thirds of the budget's items (20 without one) where the criterion is
@@ -69,7 +66,6 @@ class SessionSpec:
     budget: Budget = field(default_factory=Budget)
     stopping: Stopping = field(default_factory=Stopping)
     constraints: Constraints = field(default_factory=Constraints)
-    prior: PriorSpec = BANK
     n_start: int | None = None
     seed: int = 0
     interval: SessionInterval = CALIBRATED
@@ -83,7 +79,6 @@ class SessionSpec:
             criterion = criterion_by_name(criterion, has_cost=unit is not None)
         object.__setattr__(self, "cost", unit)
         object.__setattr__(self, "criterion", CRITERIA.resolve(criterion))
-        checked_prior(self.prior)
         for name in ("n_start", "seed"):
             value = getattr(self, name)
             if value is not None or name == "seed":
@@ -112,12 +107,7 @@ class SessionSpec:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, for JSON."""
-        prior = self.prior if isinstance(self.prior, str) else PRIORS.to_plain(self.prior, "kind")
-        return {
-            **asdict(self),
-            "criterion": CRITERIA.to_plain(CRITERIA.resolve(self.criterion), "name"),
-            "prior": prior,
-        }
+        return {**asdict(self), "criterion": CRITERIA.to_plain(CRITERIA.resolve(self.criterion), "name")}
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Self:

@@ -13,7 +13,6 @@ from itembank.publishing import without_responses
 from itembank.selection.criteria import DOptimality, VOptimality
 from itembank.selection.greedy import Constraints
 from itembank.sessions.limits import Budget, Decision, Stopping
-from itembank.sessions.priors import GroupPrior, RegressionPrior
 from itembank.sessions.session_spec import SessionSpec
 from tests.bank.banks import make_bank
 from tests.cli.session.loops import FAST, LIMIT, ids, session_file, settings_of
@@ -37,10 +36,6 @@ at_least = {math = 2, law = 1}
 at_most = 15
 excluded = ["math/0", "code/1"]
 randomesque = 2
-[prior]
-kind = "group"
-column = "size"
-value = "3"
 """
 
 
@@ -59,7 +54,6 @@ def test_a_file_and_options_become_settings_and_options_win(run, bank_folder, tm
         budget=Budget(40, {"output_tokens": 5000.0}),
         stopping=Stopping(0.2, {"math": 0.05, "overall": 0.1}, Decision("math", 0.6, None, 0.9), 0.8, 4),
         constraints=Constraints({"math": 2, "law": 1}, 15, ("math/0", "code/1"), 2),
-        prior=GroupPrior("size", "3"),
         n_start=3,
         seed=5,
         interval="model-based",
@@ -70,7 +64,6 @@ REGRESSION = """
 criterion = {name = "v-optimal", of = "score"}
 cost = {name = "seconds", input_weight = 0.25}
 constraints = {at_least = 1}
-prior = {kind = "regression", columns = ["size"], known = {size = 4.5}}
 """
 
 
@@ -86,7 +79,6 @@ def test_a_criterion_with_its_choices_is_divided_by_the_cost_that_is_asked_for(r
     assert settings.budget == Budget(costs={"tokens": 900.0})
     assert settings.stopping.decision == Decision("overall", model="org/model-3")
     assert settings.constraints == Constraints(at_least=1)
-    assert settings.prior == RegressionPrior(("size",), {"size": 4.5})
 
 
 @pytest.mark.parametrize(
@@ -121,8 +113,6 @@ def test_choices_that_do_not_fit_leave_no_journal(run, bank_folder, tmp_path, op
         ("constraints.at_least.physics = 1", 2, "physics"),
         ("constraints = {at_least = {math = 4}, at_most = 3}", 2, "math (4 > 3)"),
         ("constraints.at_least.math = 7", 2, "7 items in all, and 6"),
-        ("prior = {kind = 'group', column = 'size'}", 2, "[prior] needs 'value' as well"),
-        ("prior = {kind = 'group', column = 'colour', value = 'red'}", 1, "colour"),
         ("criterion = 'fisher'", 2, "2 dimensions"),
         ("criterion = {name = 'random', of = 'score'}", 2, "[criterion] must be empty"),
         ("criterion = 'd-optimum'", 2, "session.toml: criterion method must be one of"),
