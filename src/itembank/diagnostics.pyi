@@ -8,6 +8,8 @@ from .auditing.item_audit import ItemAudit as ItemAudit
 from .auditing.item_audit import audit_items as audit_items
 from .auditing.item_drift import ItemDrift as ItemDrift
 from .auditing.item_drift import item_drift as item_drift
+from .auditing.outlook import Outlook as Outlook
+from .auditing.outlook import outlook as outlook
 from .auditing.person_fit import FitCheck as FitCheck
 from .auditing.person_fit import check_fit as check_fit
 from .studies.papers.dimensions import Dimensionality as Dimensionality

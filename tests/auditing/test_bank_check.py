@@ -125,7 +125,7 @@ def test_hints_tell_of_scores_and_dates_beyond_the_banks(bank, new):
     first = repr(best.model_ids[0])
     assert [hint.split(" (")[0] for hint in hints] == [
         f"{first}: the overall score is above those of all models of the bank",
-        "The bank's models are from 2024-01-01 to 2024-01-20",
+        "The bank's newest model is of 2024-01-20.",
         f"{first}: newer than all models of the bank.",
     ]
 

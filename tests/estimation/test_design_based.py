@@ -7,8 +7,6 @@ from scipy.stats import binomtest, linregress
 from scipy.stats import t as student
 
 from itembank.bank.selections import Selection
-from itembank.calibration.build import build_bank
-from itembank.calibration.calibration_specs import Variational
 from itembank.errors import DataError, DataWarning, ParameterError
 from itembank.estimation import response_summary
 from itembank.estimation.design_based import (
@@ -16,7 +14,6 @@ from itembank.estimation.design_based import (
     difference_values,
     difference_variances,
     drawn,
-    expected_half_width,
     guarded_variances,
     n_rarer,
     overall_variances,
@@ -230,20 +227,6 @@ def test_a_right_item_model_narrows_the_intervals_and_a_wrong_one_hardly_widens_
     plain = 2 * 1.97 * np.mean(np.sqrt((scores * (1 - scores)).sum(axis=1) * 0.75 / 50) / 3)
     assert half[False] < 0.85 * plain
     assert half[True] < 1.06 * plain
-
-
-def test_the_half_width_to_expect_is_that_of_models_like_the_best_past_ones():
-    """The item model's own population: past models, of whom the best are asked again, and items drawn at random."""
-    rng = np.random.default_rng(3)
-    bank, responses = simulated(wrong=False, n_items=600, n_models=80)
-    bank = build_bank(responses, Variational("mirt", n_dims=2), rng=0)
-    best = np.argsort(bank.known_scores.value[:, -1])[-20:]
-    again = responses.take(models=best)
-    for n_items in (60, 240):
-        chosen = select(bank, n_items, method="stratified", rng=rng)
-        _, _, low, high = design_based_estimates(bank, again, chosen)
-        found = expected_half_width(bank, chosen, level=0.95)
-        assert found == pytest.approx(np.median(high - low, axis=0)[-1] / 2, rel=0.2)
 
 
 POPULATION = np.array([0.0, 1.0, 1.0, 0.0, 1.0, 0.3, 0.9, 1.0])

@@ -1,6 +1,9 @@
 """Typicality against counting, the binomial distribution, and models that are made unusual on purpose."""
 
+import dataclasses
+
 import numpy as np
+import polars as pl
 import pytest
 
 from itembank.estimation.estimate import estimate
@@ -20,7 +23,7 @@ def test_typicality_is_the_fraction_that_fitted_no_better():
 
 def test_past_errors_that_are_not_known_are_said_to_be_so():
     def words(flagged, others):
-        found = Typicality(*(np.array([value]) for value in (9.0, 0.0, flagged, others, np.nan)))
+        found = Typicality(*(np.array([value]) for value in (9.0, 0.0, flagged, others, np.nan, np.nan)))
         return found.in_words(["new"], 30)[0]
 
     assert "errors of such past models were 4.0 points on average, of others 1.0. What" in words(0.04, 0.01)
@@ -46,8 +49,29 @@ def test_without_known_misfit_nothing_is_said():
 def test_models_better_than_all_past_ones_are_named():
     found = Typicality.unknown(3)._replace(beyond=np.array([0.2, 0.7, np.nan]))
     (words,) = found.in_words(["a", "b", "c"], 30)
-    assert words.startswith("'b': better than all 30 past models, or nearly.")
+    assert words.startswith("'b': better than all 30 past models, or nearly. Estimate and interval")
+    newer = found._replace(beyond=np.array([0.9, 0.7, np.nan]), months_ahead=np.array([np.nan, 7.2, 20.0]))
+    (words,) = newer.in_words(["a", "b", "c"], 30)
+    assert words.startswith(
+        "'a', 'b': better than all 30 past models, or nearly. Newer than these by 7 months. Estimate"
+    )
     assert Typicality.unknown(1).in_words(["a"], 30) == []
+
+
+def test_months_ahead_count_from_the_newest_past_model():
+    bank = shared_bank()
+    dates = pl.Series(["2024-01-31", *(["2023-05-01"] * (bank.n_models - 1))])
+    dated = dataclasses.replace(
+        bank, responses=dataclasses.replace(bank.responses, models=bank.responses.models.with_columns(date=dates))
+    )
+    answers = bank.responses.take(models=np.arange(3))
+    new = ["2024-07-31", None, "2023-10-31"]
+    models = pl.DataFrame({"model_id": ["a", "b", "c"], "released": new})
+    responses = dataclasses.replace(answers, models=models)
+    found = estimate(dated, responses)
+    np.testing.assert_allclose(found.typicality.months_ahead, [6.0, np.nan, -3.0], atol=0.03)
+    assert [row["months_ahead"] is None for row in found.rows()[:: len(found.targets)]] == [False, True, False]
+    assert np.isnan(estimate(bank, responses).typicality.months_ahead).all()
 
 
 def test_models_that_answer_like_no_other_are_flagged_and_get_wider_intervals(rng):

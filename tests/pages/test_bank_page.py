@@ -19,7 +19,7 @@ from itembank.irt.family_names import FAMILIES
 from itembank.irt.parameters import AbilityPrior
 from itembank.pages import bank_items, bank_page
 from itembank.pages.bank_items import information_chart
-from itembank.pages.bank_models import date_column, group_columns, iso_day, size_column
+from itembank.pages.bank_models import dates_of_models, group_columns, iso_day, size_column
 from itembank.pages.blocks import Chart
 from itembank.planning.accuracy import Accuracy
 from itembank.planning.goals import PrecisionCurve
@@ -332,10 +332,10 @@ def models_with(**columns):
 
 def test_dates_are_found_by_content_and_chosen_by_name():
     days = ["2024-01-02", None, "2024-03-04"]
-    found = date_column(models_with(first_seen=["2023-01-01", "2023-01-02", "2023-01-03"], released=days, note=IDS))
+    found = dates_of_models(models_with(first_seen=["2023-01-01", "2023-01-02", "2023-01-03"], released=days, note=IDS))
     assert found.name == "released"
     assert [iso_day(day) for day in found.values[[0, 2]]] == ["2024-01-02", "2024-03-04"]
-    assert date_column(models_with(note=IDS, date=["2024-01-02"] * 3)) is None  # all the same
+    assert dates_of_models(models_with(note=IDS, date=["2024-01-02"] * 3)) is None  # all the same
 
 
 @pytest.mark.parametrize(

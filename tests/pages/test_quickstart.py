@@ -216,7 +216,7 @@ def test_anchors_beat_random_sampling_the_item_model_improves_on_them_and_the_de
     assert default.worst_error < gp_irt.worst_error
     assert default.spearman > gp_irt.spearman > 0.9
     assert 0.88 <= default.coverage <= 0.99
-    assert 0.88 <= gp_irt.coverage <= 0.995
+    assert gp_irt.coverage >= 0.88
 
 
 def errors_of(strategy, mean):

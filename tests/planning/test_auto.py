@@ -8,7 +8,6 @@ from itembank.bank.selections import Selection
 from itembank.errors import DataError, ParameterError
 from itembank.estimation import method_trials, past_errors
 from itembank.estimation.calibrated_scores import OutOfFold
-from itembank.estimation.design_based import expected_half_width
 from itembank.estimation.estimate import estimate
 from itembank.estimation.estimator_specs import PIRT, Stacked, Weighted
 from itembank.estimation.folds import folds, folds_beyond
@@ -120,17 +119,32 @@ def test_items_are_v_optimal_and_the_error_told_is_that_of_models_left_out(bank,
 def test_where_random_items_give_better_models_narrower_intervals_it_says_so(bank, monkeypatch):
     usual, better = (with_errors(size * np.linspace(-1.0, 1.0, 41)) for size in (0.02, 0.3))
     found = dataclasses.replace(usual, beyond=better, share=np.zeros(41))
-    drawn = select(bank, 12, method=Stratified("proportional"), rng=0)
-    half = 100.0 * expected_half_width(bank, drawn, level=0.95)
-    assert 1.5 * half < 30.0
-    text = auto._widths_in_words(bank, found, drawn)
+    recipe = Recipe(VOptimal(), 12, False, ())
+    half = 100.0 * auto.by_chance_beyond(bank, recipe, 0)
+    assert 0.0 < 1.5 * half < 30.0
+    text = auto._widths_in_words(bank, Tried(recipe, found), 0)
     assert text.startswith("95 % interval of a model like past ones about ±16.0 points, of one better than all of them")
-    assert text.endswith(
-        f"give such a model about ±{half:.1f} (method='stratified' and estimate(..., interval='design'))."
-    )
+    assert text.endswith(f"give such a model about ±{half:.1f} (method='random' and estimate(..., interval='design')).")
     monkeypatch.setattr(auto, "MUCH_WIDER", 100.0)
-    assert auto._widths_in_words(bank, found, drawn).endswith("of one better than all of them ±30.0.")
-    assert "better" not in auto._widths_in_words(bank, usual, drawn)
+    assert auto._widths_in_words(bank, Tried(recipe, found), 0).endswith("of one better than all of them ±30.0.")
+    assert "better" not in auto._widths_in_words(bank, Tried(recipe, usual), 0)
+
+
+def test_the_width_by_chance_is_what_better_models_left_out_get_from_random_items(bank):
+    recipe = Recipe(VOptimal(), 18, False, ())
+    half = []
+    for fold in folds_beyond(bank):
+        scores = estimate(
+            fold.bank,
+            bank.responses.take(models=fold.held_out),
+            selection=select(fold.bank, 18, method="random", rng=4),
+            interval="design",
+        )
+        half.extend((scores.high - scores.low)[:, -1] / 2.0)
+    assert auto.by_chance_beyond(bank, recipe, 4) == pytest.approx(np.median(half))
+    assert np.isnan(auto.by_chance_beyond(small_bank(n_models=12, n_items=36), recipe, 4))  # none can be left out
+    few = dataclasses.replace(recipe, n_items=1)
+    assert np.isnan(auto.by_chance_beyond(bank, few, 4))
 
 
 def test_items_are_chosen_anew_without_the_models_they_are_judged_by(monkeypatch):

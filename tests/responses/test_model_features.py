@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 from itembank.errors import DataError
-from itembank.responses.model_features import ModelFeatures
+from itembank.responses.model_features import ModelFeatures, model_dates
 
 
 def table(**columns):
@@ -68,3 +68,14 @@ def test_columns_that_are_not_there_or_hold_something_else_are_refused():
 def test_a_column_of_nothing_says_nothing():
     features = ModelFeatures.fit(table(size=pl.Series([None, None], dtype=pl.Float64)), ["size"])
     np.testing.assert_allclose(features.of(table(size=[3.0])), [[0.0]])
+
+
+def test_the_column_whose_name_says_most_clearly_how_new_models_are_is_taken():
+    days = ["2024-01-02", None, "2024-03-04"]
+    models = table(
+        model_id=["2024-01-01"] * 3, seen=days[::-1], release_date=days, date=["soon", "2024", ""], n=[1, 2, 3]
+    )
+    found = model_dates(models)
+    assert (found.name, found.to_list()) == ("release_date", [dt.date(2024, 1, 2), None, dt.date(2024, 3, 4)])
+    assert model_dates(models, "seen").name == "seen"
+    assert model_dates(models, "n") is model_dates(models, "absent") is model_dates(models.select("model_id")) is None

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
-import polars as pl
 from scipy.special import bdtrc
 
 from itembank.bank.arguments import GivenBank, GivenResponses, GivenSelection, as_bank, as_new_responses, as_selection
@@ -23,6 +22,7 @@ from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.planning.select import select
 from itembank.progress import ProgressCallback, part_of, silent
 from itembank.readers.agreement import only_items
+from itembank.responses.model_features import model_dates
 from itembank.responses.responses import ResponseMatrix
 from itembank.responses.score_names import OVERALL
 from itembank.tabular import Tabular
@@ -292,14 +292,10 @@ def _hints(bank: Bank, responses: ResponseMatrix, truth: FloatArray) -> Iterator
                 f"{shown(names)}: the overall score is {where} those of all models of the bank ({low:.3f} to "
                 f"{high:.3f})."
             )
-    for name, kind in bank.responses.models.schema.items():
-        days = bank.responses.models[name].drop_nulls()
-        if kind not in {pl.Date, pl.Datetime} or not days.len():
-            continue
-        days, models = days.cast(pl.Date), responses.models
-        yield f"The bank's models are from {days.min()!s} to {days.max()!s} ({name})."
-        if models.schema.get(name) not in {pl.Date, pl.Datetime}:
-            continue
-        newer = models.filter(pl.col(name).cast(pl.Date) > days.max())["model_id"].to_list()
+    newest, dates = bank.newest, model_dates(responses.models)
+    if newest is not None:
+        yield f"The bank's newest model is of {newest!s}."
+    if newest is not None and dates is not None:
+        newer = responses.models.filter(dates > newest)["model_id"].to_list()
         if newer:
             yield f"{shown(newer)}: newer than all models of the bank."

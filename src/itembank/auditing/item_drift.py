@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import polars as pl
 
 from itembank.auditing.drift_statistics import PastResiduals, find_drift, marked_by_chance, surest_variance
 from itembank.auditing.past_fit import LEAST_ANSWERED, check_folds, factor_model_of, patterns
@@ -14,12 +13,13 @@ from itembank.auditing.run_conditions import check_marked_alike
 from itembank.bank.arguments import GivenBank, GivenResponses, as_bank, as_new_responses
 from itembank.bank.bank_factors import fitted_factor_model
 from itembank.bank.banks import Bank
-from itembank.errors import DataError, ParameterError, remedy
+from itembank.errors import DataError, ParameterError, remedy, shown
 from itembank.estimation.folds import folds
 from itembank.estimation.observations import found_items, known_items
 from itembank.irt.linear_gaussian import item_residuals
 from itembank.numerics.arrays import FloatArray, IntArray, mean_where_known
 from itembank.progress import ProgressCallback, silent
+from itembank.responses.model_features import model_dates
 from itembank.responses.responses import ResponseMatrix
 from itembank.tabular import Tabular
 
@@ -149,7 +149,7 @@ def item_drift(
     since : date or text, optional
         Only models of this day or later ('2025-01-31').
     date_column : str, optional
-        Column of the model table with the dates; by default the only one that has dates.
+        Column of the model table with the dates; by default the one whose name says most clearly that it has.
     ignore_unknown : bool
         Leave out items that the bank does not hold.
     progress : ProgressCallback
@@ -222,16 +222,12 @@ def _past_residuals(bank: Bank, items: IntArray) -> tuple[FloatArray, FloatArray
 
 def _newer(matrix: ResponseMatrix, first_day: datetime.date, column: str | None) -> ResponseMatrix:
     """Return the models of this day or later."""
-    found = _dates(matrix.models)
-    if column is not None:
-        found = {name: days for name, days in found.items() if name == column}
-    if len(found) != 1:
-        have = f"got {', '.join(sorted(found))}" if found else f"got none among {', '.join(matrix.models.columns)}"
+    days = model_dates(matrix.models, column)
+    if days is None:
         raise ParameterError(
-            f"one column of the model table must hold the dates of models{f', {column!r}' if column else ''}, {have}. "
-            f"Name it ({remedy('date_column=', '--since COLUMN=DATE')}), or add one to the table of models."
+            f"a column of the model table must hold the dates of models, got {column or 'none'} among "
+            f"{shown(matrix.models.columns)}. Name it ({remedy('date_column=', '--since COLUMN=DATE')}), or add one."
         )
-    (days,) = found.values()
     rows = np.flatnonzero((days >= first_day).fill_null(value=False).to_numpy())
     if rows.size == 0:
         raise DataError(
@@ -239,16 +235,3 @@ def _newer(matrix: ResponseMatrix, first_day: datetime.date, column: str | None)
             f"newest is of {days.max()!s}."
         )
     return matrix.take(models=rows)
-
-
-def _dates(models: pl.DataFrame) -> dict[str, pl.Series]:
-    """Columns of dates: those of a date type, and texts that are all dates (2025-01-31)."""
-    found = {}
-    for name, kind in models.schema.items():
-        if kind in {pl.Date, pl.Datetime}:
-            found[name] = models[name].cast(pl.Date)
-        elif kind == pl.String and name != "model_id":
-            days = models[name].str.slice(0, 10).str.to_date("%Y-%m-%d", strict=False)
-            if days.null_count() == models[name].null_count() < models.height:
-                found[name] = days
-    return found

@@ -1,5 +1,6 @@
 """`Bank`: a calibrated item bank, its calibration, its id, and what stands in for responses that are not published."""
 
+import datetime
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
@@ -19,6 +20,7 @@ from itembank.irt.discrepancy import Discrepancy
 from itembank.irt.linear_gaussian import FactorModel
 from itembank.irt.parameters import AbilityPrior, ItemParameters
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+from itembank.responses.model_features import model_dates
 from itembank.responses.responses import ResponseMatrix
 from itembank.responses.siblings import one_of_each, order_by_answers, sibling_groups
 from itembank.responses.targets import ScoreTargets
@@ -225,6 +227,7 @@ class Published:
     factor_model: FactorModel  # Of the responses, with as many factors as suit them
     discrepancy: Discrepancy  # What new models may differ by, measured on past models left out
     subset: PublishedSubset | None = None  # None where any items may be run
+    newest: datetime.date | None = None  # Of the newest past model; None where unknown
 
     def record(self) -> dict[str, Any]:
         """Return everything that is not an array."""
@@ -236,6 +239,7 @@ class Published:
             "selection": None if subset is None else subset.selection.to_dict(),
             "explanation": "" if subset is None else subset.explanation,
             "methods": [] if subset is None else list(subset.methods),
+            "newest": None if self.newest is None else self.newest.isoformat(),
         }
 
     def arrays(self) -> dict[str, FloatArray]:
@@ -273,6 +277,7 @@ def read_published(record: Mapping[str, Any], arrays: Mapping[str, FloatArray]) 
         FactorModel(found["factor_mean"], found["factor_loadings"], found["factor_noise"]),
         Discrepancy(float(record["discrepancy"]["level"]), float(record["discrepancy"]["subgroup"])),
         subset,
+        datetime.date.fromisoformat(record["newest"]) if record.get("newest") else None,  # earlier banks have none
     )
 
 
@@ -410,6 +415,14 @@ class Bank(Compact):
     def n_calibration_models(self) -> int:
         """Number of calibration models, also of a bank that was published without their responses."""
         return self.n_models if self.published is None else self.published.n_models
+
+    @property
+    def newest(self) -> datetime.date | None:
+        """Day of the newest calibration model, as the table of models tells (`model_dates`); None where it does not."""
+        if self.published is not None:
+            return self.published.newest
+        dates = model_dates(self.responses.models)
+        return None if dates is None else dates.max()  # type: ignore[return-value]
 
     @property
     def n_compared_models(self) -> int:

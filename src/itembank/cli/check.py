@@ -186,6 +186,8 @@ def _check_items(sources: tuple[Path, ...], asked: Mapping[str, Any], output_for
         note(f"No item is {' or '.join(dict.fromkeys(reasons)) or 'flagged'}.")
     if chosen.height > asked["n_rows"]:
         note(f"{asked['n_rows']} of {chosen.height} shown: --most N for more, -o FILE for all.")
+    if isinstance(given, ib.Bank) and (words := ib.diagnostics.outlook(given).in_words):
+        note(words)
     report_result(asked["report"], output_format, partial(_page, audit))
     found = [f"{audit.counts[reason]} {reason}" for reason in dict.fromkeys(fail_on) if audit.counts[reason]]
     if found:

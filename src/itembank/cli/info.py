@@ -34,9 +34,14 @@ if TYPE_CHECKING:
     from itembank.planning.accuracy import Accuracy
     from itembank.responses.responses import ResponseMatrix
 
+OUTLOOK = (
+    "What the item model expects of better models: their score, and which share of it is on items that tell them apart "
+    "(open), that nearly all solve, or nearly all fail"
+)
 WORDS = {
     "density": "share of responses that are there",
     "n_degenerate_items": "all models answered alike",
+    "n_never_solved": "no past model solved them",
     "n_negative_items": "stronger models fail more often; check their keys",
 }
 """What numbers count, in a few words."""
@@ -96,6 +101,9 @@ def _show_bank(bank: Path, figure: Path | None, selection: Path | None, output_f
         chosen = None if selection is None else ib.Selection.load(selection)
         write_figure(information_chart(loaded, selection=chosen), figure)
     about = _about(loaded)
+    outlook = ib.diagnostics.outlook(loaded)
+    about |= {"newest_model": outlook.newest and outlook.newest.isoformat(), "months_old": outlook.months_old()}
+    about |= {"n_never_solved": outlook.n_never_solved, "outlook": outlook.rows()}
     print_record(
         _explained(about) if output_format == "table" else about,
         "scenarios",
@@ -107,6 +115,8 @@ def _show_bank(bank: Path, figure: Path | None, selection: Path | None, output_f
         least=("precision", "item_model_bias", "weight"),
     )
     if output_format == "table":
+        if rows := outlook.rows():
+            print_rows(rows, "table", title=OUTLOOK)
         note(f"To see more as a page: itembank report {bank} -o bank.html")
 
 
@@ -266,6 +276,11 @@ def _explained(about: dict[str, Any]) -> dict[str, Any]:
     rows = {name: f"{value:.4g} ({WORDS[name]})" if name in WORDS else value for name, value in about.items()}
     if "prompts" in about:
         rows["prompts"] = "; ".join(about["prompts"])
+    old = rows.pop("months_old", None)
+    if old is not None:
+        rows["newest_model"] = f"{rows['newest_model']}, {old:.0f} months ago"
+    if not rows.pop("outlook"):
+        del rows["n_never_solved"]
     if "version" in about:
         parent = rows.pop("parent")
         came_from = f", from bank {parent}" if parent else ""

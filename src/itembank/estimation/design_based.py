@@ -18,7 +18,7 @@ from itembank.estimation.response_summary import blocks_of_models, score_basis
 from itembank.irt.bernoulli import probability
 from itembank.irt.newton import map_abilities
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
-from itembank.numerics.intervals import normal_reach, t_reach
+from itembank.numerics.intervals import t_reach
 from itembank.numerics.parallel import one_blas_thread
 from itembank.numerics.splits import dealt_out, splits_of
 from itembank.responses.responses import ResponseMatrix
@@ -77,23 +77,6 @@ def design_based_estimates(
     check_design(bank, selection)
     known = Known.of(bank, found_items(bank, responses, selection))
     return scores_by_design(known, responses.model_ids, selection, level=level)
-
-
-def expected_half_width(bank: Bank, drawn_items: Selection, *, level: float) -> float:
-    """Half-width of the overall score's interval that a model like the best past ones may expect from items drawn so.
-
-    ``z sqrt(sum_s W_s^2 (1 / n_s - 1 / N_s) S_s^2)`` over scenarios of weight W, n of N items drawn and a mean squared
-    residual S^2 of the item model on the answers of the best quarter (Cochran 1977, eq. 5.13, of residuals).
-    """
-    targets, known = bank.targets, bank.distinct_models
-    order = known[np.argsort(bank.known_scores.value[known, -1], kind="stable")]
-    best = order[-min(max(order.size // 4, 1), MOST_MODELS) :]
-    answers = bank.responses.take(models=best).responses
-    residual = np.nanmean((answers - probability(bank.parameters, bank.calibration.abilities[best])) ** 2, axis=0)
-    n_drawn = np.array([drawn_items.scenarios.count(name) for name in targets.scenarios])
-    lacking = 1.0 / np.maximum(n_drawn, 1) - 1.0 / targets.scenario_sizes
-    squares = np.nan_to_num(targets.scenario_means(residual[None], missing=True)[0])
-    return float(normal_reach(level) * np.sqrt(np.sum(targets.scenario_weights**2 * lacking * squares)))
 
 
 def check_design(bank: Bank, selection: Selection) -> None:

@@ -53,6 +53,7 @@ from itembank.estimation.point_methods import Known, gp_irt_share, learnt_score,
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.numerics.parallel import one_blas_thread
 from itembank.progress import ProgressCallback, silent
+from itembank.responses.model_features import model_dates, months_between
 from itembank.responses.responses import ResponseMatrix
 
 MOST_KEPT = 8
@@ -174,6 +175,7 @@ def estimate(
         estimates = replace(estimates, scores=scores, method="covariates", explanation=why, interval_kind="calibrated")
     else:
         estimates = _by_answers(estimates, known, selection, spec, progress=progress)
+    estimates.typicality.months_ahead[:] = _months_ahead(bank, matrix)
     if interval != "design":
         of_links = linking_variance(bank.responses.items, bank.targets, observations.answered(bank.n_items))
         estimates = estimates if of_links is None else _widened(estimates, of_links)
@@ -181,6 +183,14 @@ def estimate(
         estimates = _widened(estimates, run_variance(bank, matrix, known.summary.abilities))
     is_owed = np.pad(known.summary.n_observed > 0, ((0, 0), (0, 1)))  # the overall score may lack a scenario
     return checked(estimates, is_owed)
+
+
+def _months_ahead(bank: Bank, responses: ResponseMatrix) -> FloatArray:
+    """Months that models are newer than the newest past one, NaN where unknown, (n_models,)."""
+    newest, dates = bank.newest, model_dates(responses.models)
+    if newest is None or dates is None:
+        return np.full(responses.n_models, np.nan)
+    return np.array([np.nan if day is None else months_between(newest, day) for day in dates.to_list()])
 
 
 def _check_choices(spec: EstimationSpec, interval: str, covariates: Sequence[str]) -> None:

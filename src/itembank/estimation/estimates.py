@@ -70,6 +70,8 @@ class Typicality(NamedTuple):
     past_error_others: FloatArray  # (n_models,)
     # (n_models,): How surely a model is better than all past ones, from 0 to 1 (`Place.beyond`).
     beyond: FloatArray
+    # (n_models,): Months that a model is newer than the newest past one, as columns of dates tell; negative if older.
+    months_ahead: FloatArray
 
     @classmethod
     def unknown(cls, n_models: int) -> Self:
@@ -90,11 +92,14 @@ class Typicality(NamedTuple):
     def in_words(self, model_ids: Sequence[str], n_past: int) -> list[str]:
         """Say which of the models are better than all past ones, and which answered unlike them; [] where none does."""
         said = []
-        better = [model_ids[row] for row in np.flatnonzero(self.beyond >= BEYOND).tolist()]
-        if better:
+        better = np.flatnonzero(self.beyond >= BEYOND)
+        if better.size:
+            months = float(np.fmax.reduce(self.months_ahead[better]))
+            newer = f" Newer than these by {months:.0f} months." if months >= 1.0 else ""
             said.append(
-                f"{visible(shown(better))}: better than all {n_past} past models, or nearly. Estimate and interval are "
-                "learnt from past models that were better than those that judged them."
+                f"{visible(shown([model_ids[row] for row in better.tolist()]))}: better than all {n_past} past models, "
+                f"or nearly.{newer} Estimate and interval are learnt from past models that were better than those that "
+                "judged them. Full runs of such models, added to the bank, make later intervals narrower."
             )
         rows = np.flatnonzero(self.is_flagged).tolist()
         if rows:
@@ -144,8 +149,12 @@ class PastMisfit(NamedTuple):
         if self.misfit.size == 0:
             return Typicality.unknown(misfit.size)
         typicality = np.where(np.isnan(misfit), np.nan, _fraction_above(self.misfit, misfit))
-        flagged, others, beyond = (np.full(misfit.size, one) for one in (self.error_flagged, self.error_others, np.nan))
-        return Typicality(misfit, typicality, flagged, others, beyond)
+        return Typicality.unknown(misfit.size)._replace(
+            misfit=misfit,
+            typicality=typicality,
+            past_error_flagged=np.full(misfit.size, self.error_flagged),
+            past_error_others=np.full(misfit.size, self.error_others),
+        )
 
 
 def _fraction_above(ordered: FloatArray, values: FloatArray) -> FloatArray:
@@ -274,6 +283,7 @@ class ScoreEstimates(Tabular):
                 "n_missing": int(self.n_missing[l]),
                 "typicality": known_number(self.typicality.typicality[l]),
                 "beyond": known_number(self.typicality.beyond[l]),
+                "months_ahead": known_number(self.typicality.months_ahead[l]),
                 "method": self.method,
                 "bank": self.bank_id,
                 "target_id": self.target_id,

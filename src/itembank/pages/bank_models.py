@@ -1,7 +1,6 @@
 """The past models of a bank: their scores, over time, by maker and by size, as columns of the model table tell."""
 
 import datetime as dt
-import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -16,9 +15,8 @@ from itembank.pages.blocks import Block, Chart, Column, Data, Section, Table, Te
 from itembank.pages.grammar import IN_BRUSH, Spec, brushed, marks, nominal, number, of, picture, score, span, tips, when
 from itembank.pages.theme import count, in_words, interval_words, percent, plural
 from itembank.readers.compute import counts
-from itembank.responses.model_features import days_of
+from itembank.responses.model_features import DATE_WORDS, days_of, model_dates, place_of_word
 
-DATE_WORDS = ("released", "release", "published", "date", "created", "seen", "day", "time")
 SIZE_WORDS = ("params", "parameters", "param", "size")
 MAKER_WORDS = (
     *("org", "organization", "organisation", "developer", "creator", "company", "provider", "vendor", "lab"),
@@ -60,11 +58,10 @@ class Groups(NamedTuple):
     values: list[str | None]
 
 
-def date_column(models: pl.DataFrame) -> Numbers | None:
-    """Return the column of dates whose name says most clearly that it is one; None where there is none."""
-    found = [Numbers(column.name, days) for column in models if (days := days_of(column)) is not None]
-    usable = [one for one in found if one.n_different > 1]
-    return min(usable, key=lambda one: _place(one.name, DATE_WORDS), default=None)
+def dates_of_models(models: pl.DataFrame) -> Numbers | None:
+    """Return how new models are, where they differ in it."""
+    dates = model_dates(models)
+    return None if dates is None or dates.n_unique() < 2 else Numbers(dates.name, days_of(dates))
 
 
 def size_column(models: pl.DataFrame) -> Numbers | None:
@@ -91,7 +88,7 @@ def group_columns(models: pl.DataFrame) -> list[Groups]:
 def tells_of_models(name: str) -> bool:
     """Whether a column's name says that it tells when models came out, how large they are, or whose."""
     words = (*DATE_WORDS, *SIZE_WORDS, *MAKER_WORDS, *KIND_WORDS)
-    return _place(name, words) < len(words)
+    return place_of_word(name, words) < len(words)
 
 
 def iso_day(day: float) -> str:
@@ -101,14 +98,8 @@ def iso_day(day: float) -> str:
 
 def _named(models: pl.DataFrame, words: Sequence[str]) -> list[str]:
     """Names of columns that hold one of the words, the clearest first."""
-    names = [name for name in models.columns if name != "model_id" and _place(name, words) < len(words)]
-    return sorted(names, key=lambda name: _place(name, words))
-
-
-def _place(name: str, words: Sequence[str]) -> int:
-    """Place of the first word that a name holds; that of none is behind the last."""
-    parts = set(re.split(r"[^a-z]+", name.casefold()))
-    return next((k for k, word in enumerate(words) if word in parts), len(words))
+    names = [name for name in models.columns if name != "model_id" and place_of_word(name, words) < len(words)]
+    return sorted(names, key=lambda name: place_of_word(name, words))
 
 
 class Past(NamedTuple):
@@ -156,7 +147,7 @@ def _past(bank: Bank) -> Past:
     rows = np.flatnonzero(np.isfinite(scores[:, -1]))
     rows = rows[np.argsort(-scores[rows, -1], kind="stable")]
     models = bank.responses.models[rows.tolist()]
-    date, size, groups = date_column(models), size_column(models), group_columns(models)
+    date, size, groups = dates_of_models(models), size_column(models), group_columns(models)
     columns: dict[str, Any] = {"model": models["model_id"].to_list(), "score": scores[rows, -1]}
     if date is not None:
         days = [int(day) if np.isfinite(day) else None for day in date.values.tolist()]

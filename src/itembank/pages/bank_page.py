@@ -16,7 +16,7 @@ from itembank.numerics.arrays import IntArray
 from itembank.pages.audit_page import items_table, reasons_table, said
 from itembank.pages.bank_accuracy import accuracy_answer, accuracy_section
 from itembank.pages.bank_items import abilities_section, items_section
-from itembank.pages.bank_models import date_column, iso_day, models_section, scores_in_words
+from itembank.pages.bank_models import models_section, scores_in_words
 from itembank.pages.blocks import (
     Answer,
     Answers,
@@ -36,6 +36,7 @@ from itembank.pages.grammar import marks, nominal, picture, score, span, tips
 from itembank.pages.render import Page
 from itembank.pages.theme import count, money, percent, plural, unit_words
 from itembank.planning.accuracy import Accuracy, kept_accuracy
+from itembank.responses.model_features import model_dates
 
 DENSE = 0.9
 """Share of responses that are there, below which a page says how many are missing."""
@@ -96,6 +97,8 @@ def _answers(bank: Bank, accuracy: Accuracy | None) -> Iterator[Answer]:
     overall = bank.best_known_scores[:, -1]
     overall = overall[np.isfinite(overall)]
     words = f"with {scores_in_words(overall)}" if overall.size else ""
+    if bank.newest is not None:
+        words = f"{words}, the newest of {bank.newest!s}".removeprefix(", ")
     yield Answer("Past models", count(bank.n_calibration_models), words=words)
 
 
@@ -272,10 +275,9 @@ def _made(bank: Bank) -> Iterator[Pair]:
         yield "Pulled from", bank.cache.source
     if bank.published is not None:
         yield "Published from bank", bank.published.whole_bank
-    date = date_column(bank.responses.models) if bank.n_models else None
-    if date is not None:
-        days = date.values[np.isfinite(date.values)]
-        yield f"Models' dates ({date.name})", f"{iso_day(days.min())} to {iso_day(days.max())}"
+    dates = model_dates(bank.responses.models)
+    if dates is not None:
+        yield f"Models' dates ({dates.name})", f"{dates.min()!s} to {dates.max()!s}"
     if bank.history is not None:
         yield "Version", bank.version
 

@@ -10,11 +10,11 @@ import numpy as np
 from itembank.bank.banks import Bank
 from itembank.bank.selections import Selection
 from itembank.checks import is_whole
-from itembank.errors import ParameterError, remedy
+from itembank.errors import DataError, ParameterError, remedy
 from itembank.estimation.calibrated_scores import OutOfFold
-from itembank.estimation.design_based import expected_half_width
+from itembank.estimation.design_based import design_based_estimates
 from itembank.estimation.estimator_specs import IN_STAGES, Stacked
-from itembank.estimation.folds import MINIMUM_FOR_FOLDS, folds
+from itembank.estimation.folds import MINIMUM_FOR_FOLDS, folds, folds_beyond
 from itembank.estimation.headlines import headline_slopes
 from itembank.estimation.method_trials import sample_of, too_few, try_methods, try_stages
 from itembank.numerics.arrays import FloatArray
@@ -24,7 +24,7 @@ from itembank.progress import ProgressCallback, part_of, silent
 from itembank.responses.score_names import OVERALL
 from itembank.selection.recipes import LATER_SCENARIOS, STAGE, STAGES, Recipe, read_recipe, stages_of
 from itembank.selection.select import candidates, select_by_recipe
-from itembank.selection.selector_specs import METHODS, SelectionSpec, Stratified, VOptimal
+from itembank.selection.selector_specs import METHODS, Random, SelectionSpec, Stratified, VOptimal
 
 FALLBACK = Stratified("proportional")
 LEVEL = 0.95
@@ -96,23 +96,42 @@ def choose_selection(
         f"{label}. Mean error of {bank.targets.last_in_words} of calibration models left out in turn: "
         f"{100.0 * tried.error:.2f} points."
     )
-    return replace(chosen, explanation=f"{words} {_widths_in_words(bank, tried.found, fallback)}")
+    return replace(chosen, explanation=f"{words} {_widths_in_words(bank, tried, seed)}")
 
 
-def _widths_in_words(bank: Bank, found: OutOfFold, drawn: Selection) -> str:
+def _widths_in_words(bank: Bank, tried: Tried, seed: int) -> str:
     """Say how wide intervals will be, and where items drawn by chance give narrower ones for better models."""
-    usual, beyond = (100.0 * found.typical_half_width(level=LEVEL, beyond=beyond) for beyond in (False, True))
+    usual, beyond = (100.0 * tried.found.typical_half_width(level=LEVEL, beyond=beyond) for beyond in (False, True))
     text = f"{100 * LEVEL:g} % interval of a model like past ones about ±{usual:.1f} points"
     if np.isnan(beyond):
         return f"{text}."
     text += f", of one better than all of them ±{beyond:.1f}."
-    by_chance = np.inf if bank.headline is not None else 100.0 * expected_half_width(bank, drawn, level=LEVEL)
-    if beyond <= MUCH_WIDER * by_chance:
+    by_chance = 100.0 * by_chance_beyond(bank, tried.recipe, seed)
+    if not beyond > MUCH_WIDER * by_chance:
         return text
-    how = remedy(
-        "method='stratified' and estimate(..., interval='design')", "--method stratified, estimate --interval design"
-    )
+    how = remedy("method='random' and estimate(..., interval='design')", "--method random, estimate --interval design")
     return f"{text} Items drawn at random give such a model about ±{by_chance:.1f} ({how})."
+
+
+def by_chance_beyond(bank: Bank, recipe: Recipe, seed: int) -> float:
+    """Half-width that better past models, left out, typically get by design from as many items drawn at random.
+
+    NaN where none can be left out, or where a design says nothing: of too few items, of some that were not drawn, of
+    another score.
+    """
+    found = [np.empty(0)]
+    for fold in folds_beyond(bank) if bank.headline is None else ():
+        try:
+            drawn = select_by_recipe(fold.bank, replace(recipe, spec=Random()), seed)
+            answers = bank.responses.take(models=fold.held_out)
+            answered = ~np.isnan(answers.of_items(sample_of(bank, drawn).positions))
+            whole = answers.take(models=np.flatnonzero(answered.all(axis=1)))
+            scores = design_based_estimates(fold.bank, whole, drawn, level=LEVEL)
+        except (DataError, ParameterError):
+            return np.nan
+        found.append((scores.high - scores.low)[:, -1] / 2.0)
+    widths = np.concatenate(found)
+    return float(np.median(widths)) if widths.size else np.nan
 
 
 def aimed_at_headline(bank: Bank) -> VOptimal:

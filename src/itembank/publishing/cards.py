@@ -11,7 +11,7 @@ import polars as pl
 from itembank.bank.banks import Bank
 from itembank.errors import ParameterError, quoted, visible
 from itembank.publishing.without_responses import HeldOutScores
-from itembank.responses.model_features import date_column
+from itembank.responses.model_features import model_dates
 from itembank.responses.prompts import prompts_in_words
 
 MOST_CHARACTERS = 80
@@ -191,12 +191,10 @@ def _range(scores: np.ndarray) -> tuple[str, ...]:
 
 def _dates(bank: Bank) -> str:
     """Say from when to when the models are, where their table says it."""
-    models = bank.responses.models
-    name = date_column(models)
-    if name is None:
+    dates = model_dates(bank.responses.models)
+    if dates is None:
         return ""
-    dates = models[name].drop_nulls().cast(pl.String)
-    return f"{dates.len():,} models of {escaped(dates.min())} to {escaped(dates.max())}."
+    return f"{dates.len() - dates.null_count():,} models of {dates.min()!s} to {dates.max()!s}."
 
 
 def _prompts(bank: Bank) -> str:

@@ -55,7 +55,12 @@ def without_responses(
             " has none. Push it as it is."
         )
     published = Published(
-        bank.n_models, bank.bank_id, noise_ratio(bank), fitted_factor_model(bank), measured_discrepancy(bank)
+        bank.n_models,
+        bank.bank_id,
+        noise_ratio(bank),
+        fitted_factor_model(bank),
+        measured_discrepancy(bank),
+        newest=bank.newest,
     )
     models = pl.DataFrame({"model_id": []}, schema={"model_id": pl.String})
     responses = ResponseMatrix(np.zeros((0, bank.n_items)), models, bank.responses.items)

@@ -1,5 +1,7 @@
 """Columns of a model table as numbers: dates as days, sizes by their logarithm, text as categories."""
 
+import datetime
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
@@ -14,8 +16,8 @@ WIDE = 20.0
 """Positive numbers of which the largest is so many times the smallest may be sizes: parameters, tokens."""
 FIRST_DATE, LAST_DATE = 19900101, 21001231
 """Whole numbers between these are dates like 20241231 if all of a column are."""
-DATES = ("date", "release_date", "released", "submission_date")
-"""Columns of a model table that say how new a model is."""
+DATE_WORDS = ("released", "release", "published", "date", "created", "seen", "day", "time")
+"""Words in the name of a column that says how new a model is, the clearest first."""
 DATE_FORMATS = ("%Y-%m-%d", "%Y/%m/%d", "%Y%m%d")
 
 
@@ -32,15 +34,15 @@ class NumberFeature:
     @classmethod
     def fit(cls, column: pl.Series) -> "NumberFeature | None":
         """Learn from a column; None where it holds no numbers or dates."""
-        days = days_of(column)
-        if days is None and not column.dtype.is_numeric():
+        dates = known_dates(column)
+        if dates is None and not column.dtype.is_numeric():
             return None
-        numbers = days if days is not None else column.cast(pl.Float64).fill_null(np.nan).to_numpy()
+        numbers = days_of(dates) if dates is not None else column.cast(pl.Float64).fill_null(np.nan).to_numpy()
         known = numbers[np.isfinite(numbers)]
-        is_log = days is None and _is_size(known)
+        is_log = dates is None and _is_size(known)
         known = np.log(known) if is_log else known
         centre, spread = (float(known.mean()), float(known.std())) if known.size else (0.0, 0.0)
-        return cls(column.name, days is not None, is_log, centre, spread)
+        return cls(column.name, dates is not None, is_log, centre, spread)
 
     def of(self, column: pl.Series) -> FloatArray:
         """Return the feature of models (n_models, 1)."""
@@ -54,7 +56,8 @@ class NumberFeature:
         if column.null_count() == column.len():
             return np.full(column.len(), np.nan)
         if self.is_date:
-            found = days_of(column)
+            dates = known_dates(column)
+            found = None if dates is None else days_of(dates)
         else:
             as_numbers = column.cast(pl.Float64, strict=False)
             is_lost = as_numbers.null_count() > column.null_count()
@@ -135,9 +138,20 @@ def _skewness(numbers: FloatArray) -> float:
     return float(np.mean(centred**3) / np.mean(centred**2) ** 1.5)
 
 
-def date_column(models: pl.DataFrame) -> str | None:
-    """Name the column that says how new a table's models are; None where there is none."""
-    return next((name for name in DATES if name in models.columns and models[name].null_count() < models.height), None)
+def model_dates(models: pl.DataFrame, column: str | None = None) -> pl.Series | None:
+    """Return how new models are, null where unknown, by the name of its column; None where it holds no dates.
+
+    Without `column`, that of a column whose name says most clearly how new models are.
+    """
+    names = [name for name in models.columns if (name != "model_id" if column is None else name == column)]
+    found = [dates for name in names if (dates := known_dates(models[name])) is not None]
+    return min(found, key=lambda dates: place_of_word(dates.name, DATE_WORDS), default=None)
+
+
+def place_of_word(name: str, words: Sequence[str]) -> int:
+    """Place of the first word that a column's name holds; that of none is behind the last."""
+    parts = set(re.split(r"[^a-z]+", name.casefold()))
+    return next((k for k, word in enumerate(words) if word in parts), len(words))
 
 
 def dates_of(column: pl.Series) -> pl.Series:
@@ -151,8 +165,8 @@ def dates_of(column: pl.Series) -> pl.Series:
     return table.select(pl.coalesce(forms)).to_series().rename(column.name)
 
 
-def days_of(column: pl.Series) -> FloatArray | None:
-    """Return dates as days since 1970, NaN where unknown; None where the column holds others."""
+def known_dates(column: pl.Series) -> pl.Series | None:
+    """Return a column of dates as such, null where unknown; None where it holds others, or nothing."""
     if column.null_count() == column.len():
         return None
     if column.dtype.is_integer() and not column.drop_nulls().is_between(FIRST_DATE, LAST_DATE).all():
@@ -160,6 +174,14 @@ def days_of(column: pl.Series) -> FloatArray | None:
     if not (column.dtype.is_temporal() or column.dtype.is_integer() or column.dtype == pl.String):
         return None
     dates = dates_of(column)
-    if dates.null_count() > column.null_count():
-        return None
+    return None if dates.null_count() > column.null_count() else dates
+
+
+def days_of(dates: pl.Series) -> FloatArray:
+    """Return dates as days since 1970, NaN where unknown."""
     return dates.to_physical().cast(pl.Float64).fill_null(np.nan).to_numpy()
+
+
+def months_between(first: datetime.date, last: datetime.date) -> float:
+    """Months of 365.25 / 12 days from one day to another."""
+    return (last - first).days * 12.0 / 365.25

@@ -6,6 +6,7 @@ responses is a factor model of its own. Together they say which items tell most 
 `bank_factor_model` takes slopes and scatter of an average one: past models of all abilities taken together.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
 
@@ -128,12 +129,21 @@ def models_ahead(bank: Bank, spec: VOptimal) -> tuple[FactorModel, ...]:
     """
     if bank.published is not None or not bank.calibration.is_fitted:
         return ()
-    abilities = bank.calibration.abilities
-    parameters, size = bank.parameters, bank.n_models
-    score = ResponseModel.of(parameters).mean(abilities @ parameters.loadings.T + parameters.intercept)[0]
-    order = np.argsort(score @ bank.targets.overall_weights, kind="stable")
-    n_top = max(size // 4, 1)
-    top, middle = abilities[order[-n_top:]].mean(axis=0), abilities[order[size // 4 : -n_top]]
-    start = middle.mean(axis=0) if middle.size else top
+    abilities = abilities_ahead(bank)
     local, known = LocalModel.of_bank(bank, spec), np.zeros((abilities.shape[1],) * 2)
-    return tuple(local.at(start + place * (top - start), known) for place in PLACES_AHEAD)
+    return tuple(local.at(theta, known) for theta in abilities)
+
+
+def abilities_ahead(bank: Bank, places: Sequence[float] = PLACES_AHEAD) -> FloatArray:
+    """Abilities on the line from the middle half of past models to the mean of their best quarter, (n_places, n_dims).
+
+    Past models stand in the order of the overall score that the item model expects of them.
+    """
+    abilities = bank.calibration.abilities
+    score = probability(bank.parameters, abilities) @ bank.targets.overall_weights
+    order = np.argsort(score, kind="stable")
+    n_top = max(bank.n_models // 4, 1)
+    top, middle = abilities[order[-n_top:]].mean(axis=0), abilities[order[bank.n_models // 4 : -n_top]]
+    start = middle.mean(axis=0) if middle.size else top
+    result: FloatArray = start + np.outer(places, top - start)
+    return result

@@ -14,7 +14,7 @@ from itembank.calibration.calibrate import MINIMUM_MODELS
 from itembank.errors import DataError, shown
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.numerics.splits import Split, dealt_out, first_tested, splits_of
-from itembank.responses.model_features import DATES, date_column, dates_of
+from itembank.responses.model_features import dates_of, model_dates
 from itembank.responses.responses import ResponseMatrix, column_of
 from itembank.responses.score_names import EXTERNAL
 from itembank.responses.siblings import sibling_groups
@@ -113,7 +113,8 @@ def _folds(
         case LeaveOneOut():
             yield from _numbered(split.name, every, splits_of(np.arange(n_models)))
         case Ahead():
-            dates = _dates(models, split.column or date_column(models) or DATES[0])
+            found = model_dates(models) if split.column is None else None
+            dates = _dates(models, split.column or ("date" if found is None else found.name))
             if split.months:
                 yield from _months_after(split, dates, every)
             else:

@@ -1,0 +1,124 @@
+"""How far a bank's items will tell the next models apart: the verb `outlook` and its result."""
+
+import datetime
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from itembank.bank.arguments import GivenBank, as_bank
+from itembank.irt.bernoulli import probability
+from itembank.responses.model_features import months_between
+from itembank.selection.local_model import abilities_ahead
+from itembank.tabular import Tabular
+
+HALF = 0.5
+"""Responses above it count as solved where answers are graded."""
+UNSOLVED, SOLVED = 0.1, 0.9
+"""Expected responses up to which nearly all models fail an item, and from which nearly all solve it."""
+MODELS = {"typical past models": 0.0, "best quarter of these": 1.0, "twice as far ahead": 2.0}
+"""Places of `abilities_ahead`: the last is where the best quarter stood for banks that were made without it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ahead:
+    """What the item model expects of models at one place ahead of the typical past model.
+
+    Attributes
+    ----------
+    models : str
+        A name of `MODELS`.
+    score : float
+        Expected overall score.
+    open, solved, unsolved : float
+        Shares of the overall score's weight on items that tell such models apart, that nearly all of them solve, and
+        that nearly all fail. They sum to one.
+    """
+
+    models: str
+    score: float
+    open: float
+    solved: float
+    unsolved: float
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Outlook(Tabular):
+    """How far a bank's items will tell the next models apart.
+
+    Attributes
+    ----------
+    bank_id : str
+    newest : date or None
+        Of the newest past model; None where the table of models tells no dates.
+    n_items, n_never_solved : int
+        All items, and those with no response above 0.5 of any past model.
+    ahead : tuple of Ahead
+        By the item model, for typical past models, their best quarter and models twice as far ahead; empty where the
+        bank has no item model, or no past models.
+    """
+
+    bank_id: str
+    newest: datetime.date | None
+    n_items: int
+    n_never_solved: int
+    ahead: tuple[Ahead, ...]
+
+    def months_old(self, today: datetime.date | None = None) -> float | None:
+        """Months from the newest past model to this day, by default today; None where no dates are known."""
+        return None if self.newest is None else months_between(self.newest, today or datetime.date.today())
+
+    @property
+    def in_words(self) -> str:
+        """Say which share of the score tells models apart, and how many items nobody solved; '' where unknown."""
+        if not self.ahead:
+            return ""
+        now, later = self.ahead[0].open, self.ahead[-1].open
+        never = f" No past model solved {self.n_never_solved} of {self.n_items} items." if self.n_never_solved else ""
+        return (
+            f"{now:.0%} of the score is on items that tell typical past models apart, {later:.0%} on those that will "
+            f"tell models apart that are twice as far ahead as the best quarter.{never}"
+        )
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One record a place."""
+        return [
+            {name: getattr(one, name) for name in ("models", "score", "open", "solved", "unsolved")}
+            for one in self.ahead
+        ]
+
+
+def outlook(bank: GivenBank) -> Outlook:
+    """Tell how old a bank is, and which share of it will tell better models apart than those it was made of.
+
+    An item tells models apart whose expected response to it lies between 0.1 and 0.9. Models that are better than all
+    past ones are judged by what is open to them: where that share is small, the benchmark is nearly saturated, and
+    where items that no past model solved make it up, nobody knows yet how hard they are.
+
+    Parameters
+    ----------
+    bank : Bank or path
+
+    Returns
+    -------
+    Outlook
+
+    Examples
+    --------
+    >>> outlook(bank).in_words  # doctest: +SKIP
+    """
+    bank = as_bank(bank)
+    ahead: list[Ahead] = []
+    n_never_solved = 0
+    if bank.n_models:
+        best = np.zeros(bank.n_items)
+        for part in bank.responses.parts():
+            best = np.fmax(best, np.fmax.reduce(part.responses, axis=0, initial=0.0))
+        n_never_solved = int((best <= HALF).sum())
+    if bank.n_models and bank.calibration.is_fitted:
+        weights = bank.targets.overall_weights
+        expected = probability(bank.parameters, abilities_ahead(bank, tuple(MODELS.values())))
+        for name, p in zip(MODELS, expected, strict=True):
+            solved, unsolved = float(weights[p >= SOLVED].sum()), float(weights[p <= UNSOLVED].sum())
+            ahead.append(Ahead(name, float(weights @ p), 1.0 - solved - unsolved, solved, unsolved))
+    return Outlook(bank.bank_id, bank.newest, bank.n_items, n_never_solved, tuple(ahead))
