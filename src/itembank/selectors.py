@@ -4,7 +4,6 @@ from itembank.planning.select import next_stage
 from itembank.selection.selector_specs import (
     AnchorCorrectness,
     AnchorIRT,
-    AnchorLatent,
     OptimalDesign,
     Random,
     Stratified,
@@ -14,7 +13,6 @@ from itembank.selection.selector_specs import (
 __all__ = [
     "AnchorCorrectness",
     "AnchorIRT",
-    "AnchorLatent",
     "OptimalDesign",
     "Random",
     "Stratified",

@@ -189,7 +189,6 @@ def test_every_criterion_of_the_library_is_offered(run, costly_folder, tmp_path)
 
 WHOLE = """
 criterion = "v-optimal"
-of = "score"
 per_cost = true
 cost = "tokens"
 input_weight = 0.25
@@ -204,7 +203,6 @@ def test_a_file_and_options_reach_the_spec(run, costly_folder, tmp_path):
     content = chosen_by(run, costly_folder, *words)
     assert content["recipe"]["options"] == {
         "criterion": "v-optimal",
-        "of": "score",
         "target": "law",
         "per_cost": True,
         "cost": "tokens",
@@ -272,7 +270,7 @@ def test_a_scenario_is_no_target_of_auto(run, costly_folder):
 
 
 def test_an_unknown_unit_names_the_known_ones(run, costly_folder, tmp_path):
-    design = spec_file(tmp_path, 'criterion = "kl"\nper_cost = true\ncost = "euros"')
+    design = spec_file(tmp_path, 'criterion = "trace"\nper_cost = true\ncost = "euros"')
     outcome = run("select", costly_folder, "-n", 6, *DESIGN, *design)
     assert (outcome.code, outcome.out) == (1, "")
     assert "must be one of 'tokens', 'output_tokens', got 'euros'" in " ".join(outcome.err.split())

@@ -69,12 +69,6 @@ def test_mean_slope_and_variance_are_those_of_the_levels():
     np.testing.assert_allclose(found.slope, derivative(lambda x: graded.mean_terms(x, STEPS).mean), atol=1e-7)
 
 
-def test_divergence_is_the_sum_over_levels():
-    p, q = level_probabilities()[:, :1], level_probabilities(X + 0.7)[:, :1]
-    found = graded.divergence(X[:, :1], X[:, :1] + 0.7, STEPS.take(np.array([0])))
-    np.testing.assert_allclose(found, np.sum(p * np.log(p / q), axis=-1), rtol=1e-9)
-
-
 def test_two_levels_are_right_and_wrong():
     steps = Steps(np.array([0.0, 1.0]), np.zeros((2, 1)))
     loadings, intercept, theta = np.array([[0.8], [1.7]]), np.array([0.3, -1.0]), np.linspace(-3, 3, 7)[:, None]

@@ -16,10 +16,10 @@ from itembank.planning import auto
 from itembank.planning.auto import Tried, best_of, choose_selection
 from itembank.selection.recipes import Recipe, read_recipe
 from itembank.selection.select import select, select_by_recipe
-from itembank.selection.selector_specs import METHODS, AnchorLatent, Stratified, VOptimal
+from itembank.selection.selector_specs import METHODS, AnchorIRT, Stratified, VOptimal
 from tests.estimation.simulated import new_models, small_bank
 
-CANDIDATES = (VOptimal(), AnchorLatent(), Stratified())
+CANDIDATES = (VOptimal(), AnchorIRT(), Stratified())
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -16,7 +16,7 @@ from itembank.estimation.estimate import estimate
 from itembank.planning.select import select
 from itembank.responses.responses import ResponseMatrix
 
-QUICK = ("v-optimal", "anchor-correctness", "anchor-irt", "anchor-latent", "stratified")
+QUICK = ("v-optimal", "anchor-correctness", "anchor-irt", "stratified")
 SELECTIONS = (*QUICK, "auto")
 ESTIMATES = ("p-irt", "gp-irt", "factor", "ridge", "auto")
 # every item is there twice, which makes chance look like kinship

@@ -16,13 +16,13 @@ from itembank.selection.pools import Choice, ItemPools, ScenarioPool
 from itembank.selection.random_items import equal_counts
 from itembank.selection.recipes import read_recipe
 from itembank.selection.select import select, select_by_recipe
-from itembank.selection.selector_specs import METHODS, AnchorLatent, OptimalDesign, Stratified, VOptimal
+from itembank.selection.selector_specs import METHODS, OptimalDesign, Stratified, VOptimal
 from itembank.selection.v_optimal import LinearModel, greedy_v_optimal
 from tests.bank.banks import make_bank
 
 ALL = pytest.mark.parametrize(
     "method",
-    [*METHODS.kinds, VOptimal(allocation="equal"), Stratified("proportional"), AnchorLatent(allow_degenerate=True)],
+    [*METHODS.kinds, VOptimal(allocation="equal"), Stratified("proportional")],
     ids=str,
 )
 RANDOM = pytest.mark.parametrize("method", ["random", "stratified"])

@@ -3,15 +3,10 @@ import dataclasses
 import numpy as np
 import polars as pl
 import pytest
-from scipy.integrate import quad
-from scipy.stats import beta as beta_distribution
-from scipy.stats import norm
 
 from itembank.errors import DataError, ParameterError
-from itembank.irt import beta
 from itembank.irt.bernoulli import probability
 from itembank.irt.families import ResponseModel
-from itembank.irt.logistic import asymptotes_of
 from itembank.irt.parameters import ItemParameters
 from itembank.responses.targets import ScoreTargets
 from itembank.selection.criteria import (
@@ -20,7 +15,6 @@ from itembank.selection.criteria import (
     DOptimality,
     Fisher,
     MinimumCost,
-    VOptimality,
     check_criterion,
     criterion_of,
     uses_cost,
@@ -124,37 +118,6 @@ def test_the_rank_one_update_is_the_inverse_of_the_summed_information():
     np.testing.assert_allclose(updated, np.linalg.inv(information), rtol=1e-10)
 
 
-@ALL_KINDS
-def test_the_divergence_is_that_of_numerical_integration(kind):
-    parameters = make_parameters(2, n_items=12, kind=kind)
-    items = make_items(parameters)
-    theta, covariance = make_posterior(2)
-    covariance *= 4.0 / np.einsum("ij,jk,ik->i", items.loadings, covariance, items.loadings).max()
-    lower, upper = KINDS[kind]
-
-    def divergence(a, c):
-        eta, deviation = float(a @ theta + c), float(np.sqrt(a @ covariance @ a))
-        p = lower + (upper - lower) / (1.0 + np.exp(-eta))
-
-        def integrand(z):
-            there = lower + (upper - lower) / (1.0 + np.exp(-eta - deviation * z))
-            return norm.pdf(z) * (p * np.log(p / there) + (1.0 - p) * np.log((1.0 - p) / (1.0 - there)))
-
-        return quad(integrand, -10.0, 10.0, epsabs=1e-12)[0]
-
-    expected = [divergence(a, c) for a, c in zip(parameters.loadings, parameters.intercept, strict=True)]
-    np.testing.assert_allclose(scores(items, "kl", theta, covariance), expected, rtol=0.006)
-
-
-@ALL_KINDS
-def test_the_divergence_of_a_narrow_posterior_is_half_the_information_times_its_variance(kind):
-    items = make_items(make_parameters(kind=kind))
-    theta, covariance = make_posterior()
-    narrow = 1e-6 * covariance
-    variance = np.einsum("ij,jk,ik->i", items.loadings, narrow, items.loadings)
-    np.testing.assert_allclose(scores(items, "kl", theta, narrow), 0.5 * items.weights(theta) * variance, rtol=1e-3)
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_criteria_are_finite_and_not_negative_for_hopeless_items(kind):
     parameters = ItemParameters.create([[3.0], [3.0], [0.0]], [900.0, -900.0, 0.0], *KINDS[kind])
@@ -167,9 +130,8 @@ def test_criteria_are_finite_and_not_negative_for_hopeless_items(kind):
 
 
 @pytest.mark.parametrize("name", [name for name in INFORMATION if name not in {"fisher", "trace", "a-optimal"}])
-@pytest.mark.parametrize("of", ["logits", "probabilities", "score"])
 @ALL_KINDS
-def test_the_scale_and_rotation_of_ability_do_not_matter(name, of, kind):
+def test_the_scale_and_rotation_of_ability_do_not_matter(name, kind):
     parameters = make_parameters(kind=kind)
     theta, covariance = make_posterior()
     mixing = np.random.default_rng(3).normal(size=(3, 3))  # theta = K theta'
@@ -179,38 +141,25 @@ def test_the_scale_and_rotation_of_ability_do_not_matter(name, of, kind):
     found = []
     for one, ability, spread in ((parameters, theta, covariance), (turned, back @ theta, back @ covariance @ back.T)):
         items = make_items(one)
-        goal = goal_matrix(items, weights, ability, of=of)
+        goal = goal_matrix(items, weights)
         found.append(scores(items, name, ability, spread, goal=goal))
     np.testing.assert_allclose(found[1], found[0], rtol=1e-6)
 
 
-@ALL_KINDS
-def test_goals_are_those_of_their_definitions(kind):
-    parameters = make_parameters(kind=kind)
-    items = make_items(parameters)
-    theta, covariance = make_posterior()
+def test_the_goal_is_that_of_its_definition():
+    parameters = make_parameters()
     weights = np.random.default_rng(2).dirichlet(np.ones(parameters.n_items))
     a = parameters.loadings
-    np.testing.assert_allclose(goal_matrix(items, weights, theta, of="logits"), (a.T * weights) @ a, rtol=1e-12)
-    # gradients of each probability, and of the expected score, by finite differences
-    steps = 1e-5 * np.eye(3)
-    gradients = (probability(parameters, theta + steps) - probability(parameters, theta - steps)).T / 2e-5
-    expected = (gradients.T * weights) @ gradients
-    np.testing.assert_allclose(goal_matrix(items, weights, theta, of="probabilities"), expected, rtol=1e-7)
-    gradient = weights @ gradients
-    found = goal_matrix(items, weights, theta, of="score")
-    np.testing.assert_allclose(np.trace(found @ covariance), gradient @ covariance @ gradient, rtol=1e-7)
-    assert np.linalg.matrix_rank(found) == 1
+    np.testing.assert_allclose(goal_matrix(make_items(parameters), weights), (a.T * weights) @ a, rtol=1e-12)
 
 
 def test_degenerate_items_are_no_goal():
     parameters = make_parameters()
     is_degenerate = np.arange(24) < 5
     weights = np.full(24, 1.0 / 24.0)
-    for of in ("logits", "probabilities", "score"):
-        left_out = goal_matrix(make_items(parameters, is_degenerate=is_degenerate), weights, np.zeros(3), of=of)
-        without = goal_matrix(make_items(parameters), np.where(is_degenerate, 0.0, weights), np.zeros(3), of=of)
-        np.testing.assert_array_equal(left_out, without)
+    left_out = goal_matrix(make_items(parameters, is_degenerate=is_degenerate), weights)
+    without = goal_matrix(make_items(parameters), np.where(is_degenerate, 0.0, weights))
+    np.testing.assert_array_equal(left_out, without)
 
 
 @pytest.mark.parametrize("name", INFORMATION)
@@ -352,14 +301,14 @@ def test_only_candidates_need_a_cost(bank):
     assert np.all(items.cost[items.is_candidate] == 1.0)
 
 
-ALL = ("fisher", "trace", "d-optimal", "a-optimal", "v-optimal", "kl", "random", "uniform", "min-cost")
+ALL = ("fisher", "trace", "d-optimal", "a-optimal", "v-optimal", "random", "uniform", "min-cost")
 
 
 def test_names_stand_for_specs():
     assert tuple(CRITERIA.kinds) == ALL
     for name in ALL:
         assert CRITERIA.name_of(criterion_of(name)) == name
-    assert INFORMATION == tuple(name for name in ALL if uses_information(criterion_of(name))) == ALL[:6]
+    assert INFORMATION == tuple(name for name in ALL if uses_information(criterion_of(name))) == ALL[:5]
 
 
 @pytest.mark.parametrize("name", INFORMATION)
@@ -372,22 +321,12 @@ def test_every_criterion_of_information_can_be_divided_by_cost(name):
     assert criterion_of(divided) is divided
 
 
-@pytest.mark.parametrize("name", ALL[6:])
+@pytest.mark.parametrize("name", ALL[5:])
 def test_what_is_not_information_cannot_be_divided(name):
     with pytest.raises(ParameterError, match=f"only information can be divided by cost, got criterion '{name}'"):
         criterion_of(name, per_cost=True)
     assert criterion_of(name, per_cost=False) == criterion_of(name)
     assert uses_cost(criterion_of(name)) == (name == "min-cost")
-
-
-def test_choices_of_v_optimality():
-    assert criterion_of("v-optimal") == VOptimality("logits", per_cost=False)
-    assert criterion_of("v-optimal", of="score", per_cost=True) == VOptimality("score", per_cost=True)
-    assert criterion_of(VOptimality(per_cost=True), of="score") == VOptimality("score", per_cost=True)
-    with pytest.raises(ParameterError, match="of must be one of 'logits', 'probabilities', 'score', got 'points'"):
-        criterion_of("v-optimal", of="points")
-    with pytest.raises(ParameterError, match="of is a choice of 'v-optimal', got criterion 'kl'"):
-        criterion_of("kl", of="score")
 
 
 def test_an_unknown_name_is_refused_with_the_known_ones():
@@ -408,10 +347,10 @@ def with_family(parameters, family, precision):
     return dataclasses.replace(parameters, family=family, precision=np.full(parameters.n_items, precision))
 
 
-def scores_in_family(items, name, goal_of="logits"):
+def scores_in_family(items, name):
     """Worth of every item by a criterion, at a made-up posterior."""
     theta, covariance = make_posterior()
-    goal = goal_matrix(items, np.full(items.n_items, 1.0 / items.n_items), theta, of=goal_of)
+    goal = goal_matrix(items, np.full(items.n_items, 1.0 / items.n_items))
     return criterion_scores(
         items,
         CRITERIA.resolve(name),
@@ -423,54 +362,7 @@ def scores_in_family(items, name, goal_of="logits"):
     )
 
 
-def _densities(logit, other, phi, lower, upper):
-    """Beta densities at two logits."""
-    p, q = (lower + (upper - lower) / (1.0 + np.exp(-x)) for x in (logit, other))
-    return beta_distribution(p * phi, (1 - p) * phi), beta_distribution(q * phi, (1 - q) * phi)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("precision", [4.0, 60.0])
-@pytest.mark.parametrize(("logit", "other"), [(0.3, 0.31), (0.0, 1.5), (1.0, -1.0)])
-def test_divergence_is_the_integral_of_the_log_ratio(kind, precision, logit, other):
-    here, there = _densities(logit, other, precision, *KINDS[kind])
-    inside, _ = quad(
-        lambda y: here.pdf(y) * (here.logpdf(y) - there.logpdf(y)), 1e-6, 1.0 - 1e-6, epsabs=1e-10, limit=400
-    )
-    below = here.cdf(1e-6) * (here.logcdf(1e-6) - there.logcdf(1e-6))
-    expected = inside + below + here.sf(1.0 - 1e-6) * (here.logsf(1.0 - 1e-6) - there.logsf(1.0 - 1e-6))
-    asymptotes = asymptotes_of(*(np.array(bound) for bound in KINDS[kind]))
-    found = beta.divergence(np.array(logit), np.array(other), np.array(precision), asymptotes)
-    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-9)
-
-
-def test_divergence_keeps_its_digits_near_zero():
-    x = np.linspace(-3.0, 3.0, 7)
-    step = 1e-4
-    for precision in (0.5, 30.0, 1e6):
-        found = beta.divergence(x, x + step, np.array(precision))
-        np.testing.assert_allclose(found, 0.5 * step**2 * beta.information_weights(x, precision), rtol=2e-3)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_expected_divergence_of_probabilities(kind):
-    """By Monte Carlo over the posterior of the logit."""
-    items = make_items(with_family(make_parameters(kind=kind, n_items=6), "beta", 15.0))
-    theta, covariance = make_posterior()
-    rng = np.random.default_rng(1)
-    eta = items.logit(theta)
-    spread = np.sqrt(np.einsum("id,de,ie->i", items.loadings, covariance, items.loadings))
-    draws = eta + spread * rng.normal(size=(40_000, 6))
-    sampled = beta.divergence(eta, draws, np.array(15.0), items.model.asymptotes)
-    error = sampled.std(axis=0) / 200.0
-    # the nodes are those of a variance of the logit of up to 4
-    is_narrow = spread**2 < 4.0
-    assert np.all(
-        np.abs(scores_in_family(items, "kl") - sampled.mean(axis=0))[is_narrow] < 4.0 * error[is_narrow] + 0.02
-    )
-
-
-@pytest.mark.parametrize("name", ["d-optimal", "a-optimal", "v-optimal", "trace", "kl"])
+@pytest.mark.parametrize("name", ["d-optimal", "a-optimal", "v-optimal", "trace"])
 def test_counts_of_one_trial_are_worth_what_an_answer_is(name):
     plain = make_parameters(kind="lower")
     expected = scores_in_family(make_items(plain), name)
@@ -479,7 +371,7 @@ def test_counts_of_one_trial_are_worth_what_an_answer_is(name):
         np.testing.assert_array_equal(scores_in_family(make_items(other), name), expected)
 
 
-@pytest.mark.parametrize("name", ["d-optimal", "a-optimal", "v-optimal", "trace", "kl"])
+@pytest.mark.parametrize("name", ["d-optimal", "a-optimal", "v-optimal", "trace"])
 def test_precise_probabilities_are_worth_more(name):
     plain = make_parameters()
     worth = [scores_in_family(make_items(with_family(plain, "beta", precision)), name) for precision in (5.0, 50.0)]

@@ -155,7 +155,7 @@ def test_exposure_is_spread_by_drawing_among_the_best(bank):
     [
         OptimalDesign(),
         OptimalDesign("d-optimal", per_cost=True, cost="cost_usd", at_least={"law": 2}, at_most=6),
-        OptimalDesign(of="score", target="code", input_weight=0.1, at_least=0, randomesque=3),
+        OptimalDesign(target="code", input_weight=0.1, at_least=0, randomesque=3),
     ],
 )
 def test_a_recipe_comes_back_from_a_file(bank, spec, tmp_path):
@@ -172,7 +172,6 @@ def test_a_recipe_comes_back_from_a_file(bank, spec, tmp_path):
     [
         ({"criterion": "best"}, "criterion method must be one of"),
         ({"criterion": "random", "per_cost": True}, "only information can be divided by cost"),
-        ({"criterion": "kl", "of": "score"}, "of is a choice of 'v-optimal'"),
         ({"at_least": -1}, "at_least must be a whole number >= 0"),
         ({"randomesque": 0}, "randomesque must be a whole number >= 1"),
         ({"input_weight": -1.0}, "input_weight must be a finite number"),

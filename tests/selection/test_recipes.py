@@ -9,7 +9,6 @@ from itembank.selection.select import select
 from itembank.selection.selector_specs import (
     METHODS,
     AnchorIRT,
-    AnchorLatent,
     OptimalDesign,
     Stratified,
     VOptimal,
@@ -21,10 +20,9 @@ SPECS = [
     VOptimal(target={"overall": 1.0, "law": 0.5}, n_factors=3, allocation="equal", discrepancy=0.1),
     VOptimal(target="math", minimum_per_scenario=0),
     AnchorIRT(n_restarts=2, standardise=False, allow_degenerate=True),
-    AnchorLatent(n_components=2),
     Stratified("proportional"),
     OptimalDesign("d-optimal", at_least={"law": 3}, at_most=5, randomesque=2),
-    OptimalDesign(of="score", target="math", at_least=0),
+    OptimalDesign(target="math", at_least=0),
 ]
 
 

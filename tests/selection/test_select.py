@@ -12,7 +12,7 @@ from itembank.responses.targets import ScoreTargets
 from itembank.selection.anchors import correctness_features, irt_features, spread
 from itembank.selection.pools import ScenarioPool
 from itembank.selection.select import select
-from itembank.selection.selector_specs import METHODS, AnchorCorrectness, AnchorIRT, AnchorLatent, Stratified, VOptimal
+from itembank.selection.selector_specs import METHODS, AnchorCorrectness, AnchorIRT, Stratified, VOptimal
 from tests.bank.banks import make_bank
 
 FREE = ("v-optimal", "optimal-design")
@@ -21,7 +21,7 @@ ALL_METHODS = pytest.mark.parametrize("method", list(METHODS.kinds))
 EQUAL_COUNTS = pytest.mark.parametrize(
     "method", [*(name for name in METHODS.kinds if name not in FREE), VOptimal(allocation="equal")]
 )
-ANCHORS = pytest.mark.parametrize("method", ["anchor-correctness", "anchor-irt", "anchor-latent"])
+ANCHORS = pytest.mark.parametrize("method", ["anchor-correctness", "anchor-irt"])
 NOT_RANDOM = pytest.mark.parametrize("method", [name for name in METHODS.kinds if name not in RANDOM])
 
 
@@ -160,7 +160,7 @@ def test_a_scenario_of_degenerate_items_only_still_gets_its_items(bank, method):
 
 @pytest.mark.parametrize(
     "spec",
-    [AnchorCorrectness(allow_degenerate=True), AnchorIRT(allow_degenerate=True), AnchorLatent(allow_degenerate=True)],
+    [AnchorCorrectness(allow_degenerate=True), AnchorIRT(allow_degenerate=True)],
 )
 def test_degenerate_items_stand_for_their_like_when_allowed(bank, spec):
     degenerate = np.arange(0, 24)
@@ -287,7 +287,7 @@ def test_an_unknown_excluded_item_is_an_error(bank):
         select(bank, 5, excluded=["math/nope", bank.item_ids[0]])
 
 
-@pytest.mark.parametrize("spec", [AnchorIRT, AnchorCorrectness, AnchorLatent])
+@pytest.mark.parametrize("spec", [AnchorIRT, AnchorCorrectness])
 def test_specs_check_their_choices(spec):
     with pytest.raises(ParameterError, match="n_restarts must be a whole number >= 1"):
         spec(n_restarts=0)

@@ -9,7 +9,6 @@ from itembank.errors import DataError, ParameterError
 from itembank.irt.bernoulli import probability
 from itembank.progress import silent
 from itembank.responses.responses import ResponseMatrix
-from itembank.selection.criteria import VOptimality
 from itembank.selection.greedy import Constraints
 from itembank.sessions.limits import Budget, Stopping
 from itembank.sessions.replay import replay
@@ -78,7 +77,6 @@ CHOICES = {
     "a target": {"target": {"math/0": 1.0, "code/1": 2.0}, "budget": Budget(n_items=6)},
     "calibrated": {"stopping": Stopping(half_width={"overall": 0.15}), "budget": Budget(10), "batch": 2}
     | {"interval": "calibrated"},
-    "the score": {"criterion": VOptimality("score"), "budget": Budget(n_items=6)},
 }
 
 

@@ -12,7 +12,7 @@ from itembank.sessions.limits import Budget, Decision, Stopping
 from itembank.sessions.session_spec import SessionSpec
 
 RICH = SessionSpec(
-    VOptimality("score", per_cost=True),
+    VOptimality(per_cost=True),
     cost=CostUnit("tokens", 0.25),
     target={"a": 1, "b": 2.5},
     budget=Budget(10, {"tokens": 3}),

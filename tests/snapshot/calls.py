@@ -1,7 +1,7 @@
 """The calls of the snapshot: command lines over every method, family and law, in an order in which files are there."""
 
 _SMALL = "--no-folds --format json"
-_SELECTORS = (*("auto", "random", "stratified", "anchor-correctness", "anchor-irt", "anchor-latent", "v-optimal"),)
+_SELECTORS = (*("auto", "random", "stratified", "anchor-correctness", "anchor-irt", "v-optimal"),)
 _CRITERIA = ("trace", "d-optimal", "a-optimal", "v-optimal", "random", "uniform", "min-cost")
 _ESTIMATORS = (
     *("mean", "weighted", "p-irt", "gp-irt", "task-mean", "task-mean-eb", "ridge", "factor", "stacked", "auto"),
@@ -41,7 +41,6 @@ CALLS = {
     },
     **{f"select by {name}": f"select bank-auto -n 12 {_DESIGN}{name}.toml -o by-{name}.json" for name in _CRITERIA},
     "select by fisher": f"select bank-2pl -n 12 {_DESIGN}fisher.toml -o by-fisher.json",
-    "select by kl": f"select bank-2pl -n 12 {_DESIGN}kl.toml -o by-kl.json",
     **{
         f"estimate {name}": f"estimate bank new.parquet --selection v-optimal.json --method {name} --format json"
         for name in _ESTIMATORS
@@ -58,11 +57,9 @@ CALLS = {
     "plan difference": "plan bank --difference 0.05 --selector random --method gp-irt --max-items 60 --format json",
     "replay": "replay bank two-new.parquet --max-items 10 --format json -o asked.csv",
     "replay trace": "replay bank two-new.parquet --session trace.toml --max-items 8 --format json",
-    "replay kl": "replay bank-2pl two-new.parquet --session kl.toml --max-items 8 --format json",
     "replay per cost": "replay bank two-new.parquet --session drawn.toml --cost seconds --max-items 8 --format json",
     "replay threshold": "replay bank two-new.parquet --session sure.toml --threshold 0.6 --max-items 30 --format json",
-    "session start": "session start bank -o run.jsonl --model-id new --max-items 6 --half-width 0.1 --session "
-    "group.toml",
+    "session start": "session start bank -o run.jsonl --model-id new --max-items 6 --half-width 0.1",
     "session ask": "session ask run.jsonl -n 3",
     "session tell": "session tell run.jsonl - --format json",
     "session status": "session status run.jsonl --format json",
@@ -132,7 +129,7 @@ CALLS = {
     "compare page": f"compare bank two-new.parquet --report comparison.html {_CHOSEN}",
     "plan mean win rate": "plan bank --half-width 0.05 --target mean_win_rate --selector random --method factor "
     "--max-items 40 --format json",
-    "replay prior": "replay bank-2pl two-new.parquet --session prior.toml --max-items 8 --format json",
+    "replay ability": "replay bank-2pl two-new.parquet --session ability.toml --max-items 8 --format json",
     "replay better than": f"replay bank-2pl two-new.parquet --better-than lda/shrinkage=0.01/share=0.3 {_QUICK}",
     "plan session": "plan bank-2pl --session -n 6 --format json",
     "session run": "session run run.jsonl --command 'echo 1' --format json",

@@ -66,12 +66,9 @@ _MODEL_BASED = 'interval = "model-based"\n'
 RARE = {
     "quick": _MODEL_BASED,
     "trace": f'{_MODEL_BASED}criterion = "trace"',
-    "kl": f'{_MODEL_BASED}criterion = "kl"',
     "drawn": f'{_MODEL_BASED}criterion = "d-optimal"\nconstraints = {{at_least = 1, randomesque = 3}}',
     "sure": f"{_MODEL_BASED}stopping.decision = {{threshold = 0.5, confidence = 0.9}}",
-    "group": 'prior = {kind = "group", column = "family", value = "tree"}',
-    "prior": f"{_MODEL_BASED}stopping.ability_error = 0.3\n"
-    'prior = {kind = "regression", columns = ["training_share"], known = {training_share = 1}}',
+    "ability": f"{_MODEL_BASED}stopping.ability_error = 0.3",
     **{f"design-{name}": f'criterion = "{name}"' for name in CRITERIA.builtin_names},
     "design-min-cost": 'criterion = "min-cost"\ncost = "seconds"',
     "one-size": "n_checked = 1",

@@ -122,7 +122,6 @@ predictor = "nested"
 paradigm = "adaptation"
 selector = "v-optimal"
 per_cost = true
-options = {of = "score"}
 """
 
 
@@ -134,7 +133,7 @@ def loaded(study_file):
 def test_a_file_says_a_study(loaded, tmp_path):
     spec = loaded(SMALL_PREDICTION)
     assert spec.item_models == {"nested": CalibrationChoice("map", 4, "nested", options={"l1": 0.2})}
-    adaptive = Assessor("nested", "adaptation", "v-optimal", per_cost=True, options={"of": "score"})
+    adaptive = Assessor("nested", "adaptation", "v-optimal", per_cost=True)
     assert spec.assessors == (Assessor("nested"), adaptive)
     assert spec.n_items == (1, 2)
     assert spec.data.responses == ("responses.parquet",)
@@ -169,7 +168,7 @@ per_cost = [false, true]
     [
         ("n_items", "n_item", "keys of a prediction study must be among .* got 'n_item'"),
         ("selector =", "select =", r"keys of \[\[assessors\]\] must be among .* got 'select'"),
-        ('{of = "score"}', "3", "options of an assessor must be a table, got 3"),
+        ("per_cost = true", "options = 3", "options of an assessor must be a table, got 3"),
         ("[[assessors]]", "[assessors.x]", "assessors must be a list of tables"),
         ("[data]", "[date]", r"needs a table \[data\]"),
         ("n_dims = 4", "n_dims = 0", "n_dims"),

@@ -52,7 +52,6 @@ class BernoulliModel(ResponseModel):
 
     __slots__ = ()
     is_logistic = True
-    has_divergence = False
 
     @property
     def is_concave(self) -> bool:

@@ -194,27 +194,6 @@ def information_slopes(
     return information_weights(x, precision, asymptotes), slope, second_derivative
 
 
-def divergence(
-    x: FloatArray, other: FloatArray, precision: FloatArray, asymptotes: Asymptotes | None = None
-) -> FloatArray:
-    """Kullback-Leibler divergence of the distribution at logits `other` from that at x, both of precision phi.
-
-    Of the density it is ``A(x) - A(other) + phi (p - p_other) m``, without differences of large numbers: with s for A
-    less phi times the entropy of p, ``s(x) - s(other) + phi KL(p_other || p) + phi (p - p_other) [S(a) - S(b)]``.
-    Clipping takes away ``P_0 (e^d - 1 - d)``, ``d = log(p_other / p)``, and the same at the other end.
-    """
-    here, there = bounded_mean(x, asymptotes), bounded_mean(other, asymptotes)
-    binary = there.p * (there.log_p - here.log_p) + there.q * (there.log_q - here.log_q)
-    remainders = digamma_rest(precision * here.p) - digamma_rest(precision * here.q)
-    spreads = _spread(here, precision) - _spread(there, precision)
-    result: FloatArray = spreads + precision * (binary + (here.p - there.p) * remainders)
-    ratios = (there.log_p - here.log_p, there.log_q - here.log_q)
-    # d = log(p_other / p) at the low end and log(q_other / q) at the high one.
-    for ratio, (_, log_probability) in zip(ratios, _ends(here, precision), strict=True):
-        result = result - np.exp(log_probability) * (np.expm1(ratio) - ratio)
-    return result
-
-
 def _ends(mean: Mean, precision: FloatArray) -> Iterator[tuple[EndRatio, FloatArray]]:
     """Give the low and the high end, each with the log of its probability."""
     for end, y in ((low_end(mean, precision), EPSILON), (high_end(mean, precision), 1.0 - EPSILON)):
@@ -300,10 +279,6 @@ class BetaModel(ResponseModel):
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
         """By the function of this name."""
         return information_slopes(x, self.phi, self.asymptotes)
-
-    def divergence(self, x: FloatArray, other: FloatArray) -> FloatArray:
-        """By the function of this name."""
-        return divergence(x, other, self.phi, self.asymptotes)
 
     def log_likelihood_at(self, x: FloatArray, responses: FloatArray, weights: FloatArray | None) -> FloatArray:
         """``log f = A(x) + phi p L + (phi - 1) log(1 - y) - log y``: two matrix products, and a term without x."""

@@ -248,7 +248,6 @@ class BetaBinomialModel(ResponseModel):
     """Counts of trials that agree more than chance, with a precision of every item."""
 
     __slots__ = ()
-    has_divergence = False
     is_slow = True
 
     def relative_information(self, n_trials: FloatArray | None = None) -> FloatArray:

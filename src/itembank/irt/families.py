@@ -33,8 +33,6 @@ class ResponseModel(ABC):
 
     is_logistic: ClassVar[bool] = False
     """Whether a response's log-likelihood is a multiple of ``y log p + (1 - y) log(1 - p)``."""
-    has_divergence: ClassVar[bool] = True
-    """Whether `divergence` is defined, of a single response; else it is that of a right or wrong answer."""
     is_slow: ClassVar[bool] = False
     """Whether a likelihood costs so much that fewer nodes are worth some work."""
 
@@ -100,10 +98,6 @@ class ResponseModel(ABC):
     def information_weights(self, x: FloatArray, n_trials: FloatArray | None = None) -> FloatArray:
         """Fisher information of a response in the logit; of counts, that of all their trials together."""
         return self.information_slopes(x, n_trials)[0]
-
-    def divergence(self, x: FloatArray, other: FloatArray) -> FloatArray:
-        """Kullback-Leibler divergence of a response at logits `other` from one at x."""
-        raise NotImplementedError
 
     def log_likelihood_at(
         self,

@@ -24,8 +24,6 @@ from itembank.numerics.stable import sigmoid_slope, softplus
 
 MOST_OF_LEVELS = 4.0 / 3.0
 """Information of ever more levels, in units of 1/4: 1/3 is that of a logistic variable itself."""
-SMALLEST = 1e-300
-"""Probabilities of levels are raised to this before their logarithm is taken."""
 
 
 class GradedMean(NamedTuple):
@@ -84,22 +82,6 @@ def information_slopes(x: FloatArray, steps: Steps) -> tuple[FloatArray, FloatAr
     )
 
 
-def divergence(x: FloatArray, other: FloatArray, steps: Steps) -> FloatArray:
-    """Kullback-Leibler divergence of the levels at logits `other` from those at x, elementwise."""
-    here, there = _levels(x, steps), _levels(other, steps)
-    result: FloatArray = np.sum(here * (np.log(here) - np.log(there)), axis=-1)
-    return result
-
-
-def _levels(x: FloatArray, steps: Steps) -> FloatArray:
-    """Probability of every level, (..., n_items, n_steps + 1), raised to the smallest that has a logarithm."""
-    reached, _ = steps.reached(x)
-    ends = np.ones((*reached.shape[:-1], 1))
-    whole = np.concatenate([ends, reached, 0.0 * ends], axis=-1)
-    result: FloatArray = np.maximum(whole[..., :-1] - whole[..., 1:], SMALLEST)
-    return result
-
-
 def _span(values: FloatArray, *, begin: float) -> FloatArray:
     """Value of the step before less that of the step after; `begin` before the first, zero after the last."""
     ends = np.zeros((*values.shape[:-1], 1))
@@ -153,10 +135,6 @@ class GradedModel(ResponseModel):
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
         """By the function of this name."""
         return information_slopes(x, self._steps)
-
-    def divergence(self, x: FloatArray, other: FloatArray) -> FloatArray:
-        """By the function of this name."""
-        return divergence(x, other, self._steps)
 
     @property
     def _steps(self) -> Steps:

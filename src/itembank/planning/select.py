@@ -65,7 +65,7 @@ def select(
     method : spec or str
         'auto': what would have served the calibration models best (`choose_selection`; the selection's `method` names
         it and its `explanation` says why). Or 'random', 'stratified', 'anchor-correctness', 'anchor-irt',
-        'anchor-latent', 'v-optimal', 'optimal-design', or a spec with its choices.
+        'v-optimal', 'optimal-design', or a spec with its choices.
     stages : int or 'auto'
         With 2 or 3, choose the routing stage of a multistage test of `n_items` in all: a third of them, by the method
         (with 'auto' by 'v-optimal'). What a model answers to them decides its next stage (`next_stage`). 'auto' takes

@@ -4,7 +4,6 @@ from collections.abc import Callable
 
 import numpy as np
 
-from itembank.bank.bank_factors import bank_factor_model
 from itembank.bank.banks import Bank
 from itembank.irt.bernoulli import probability
 from itembank.irt.linear_gaussian import FactorModel
@@ -13,7 +12,7 @@ from itembank.numerics.kmeans import nearest_centroid, squared_distances_to_own,
 from itembank.numerics.splits import first_of_each
 from itembank.numerics.ties import first_largest, rounded
 from itembank.selection.pools import Choice, ItemPools, ScenarioPool
-from itembank.selection.selector_specs import AnchorCorrectness, AnchorIRT, AnchorLatent
+from itembank.selection.selector_specs import AnchorCorrectness, AnchorIRT
 
 NO_SPREAD = 1e-6
 """A feature with a smaller spread counts as constant; dividing by the spread would only magnify rounding errors."""
@@ -29,15 +28,9 @@ def anchors_on_parameters(pools: ItemPools, spec: AnchorIRT) -> list[Choice]:
     return _anchors(pools, spec, lambda pool: irt_features(pools.bank, pool, standardise=spec.standardise))
 
 
-def anchors_on_components(pools: ItemPools, spec: AnchorLatent) -> list[Choice]:
-    """Cluster items with similar mean and loadings on the leading components of the responses."""
-    features = latent_features(bank_factor_model(pools.bank, n_factors=spec.n_components))
-    return _anchors(pools, spec, lambda pool: features[pool.items])
-
-
 def _anchors(
     pools: ItemPools,
-    spec: AnchorCorrectness | AnchorIRT | AnchorLatent,
+    spec: AnchorCorrectness | AnchorIRT,
     features: Callable[[ScenarioPool], FloatArray],
 ) -> list[Choice]:
     """Cluster the items of each scenario by their features."""

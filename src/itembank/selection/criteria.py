@@ -9,8 +9,6 @@ trace       ``w |a|^2``                            trace of the item's informati
 d-optimal   ``log(1 + w a'Ca)``                    fall of ``log det C`` (Segall 1996)
 a-optimal   ``w |Ca|^2 / (1 + w a'Ca)``            fall of ``tr C``, the sum of the abilities' variances
 v-optimal   ``w (Ca)'M(Ca) / (1 + w a'Ca)``        fall of ``tr MC``: the target items' uncertainty (WILD eq. 6)
-kl          ``E KL(p(eta) || p(x))``               ``x ~ N(eta, a'Ca)`` about the logit eta at the estimate (Chang
-                                                   and Ying 1996; Veldkamp and van der Linden 2002)
 random                                             uniform over items
 uniform                                            the scenario asked least so far, items of it by chance (WILD 6.4)
 min-cost    ``- expected cost``                    the cheapest item (WILD 6.4)
@@ -19,13 +17,10 @@ min-cost    ``- expected cost``                    the cheapest item (WILD 6.4)
 
 import dataclasses
 from dataclasses import dataclass
-from typing import Literal, TypeAlias, get_args
+from typing import TypeAlias
 
-from itembank.checks import check_one_of
 from itembank.errors import ParameterError, shown
 from itembank.methods import MethodTable
-
-Goal = Literal["logits", "probabilities", "score"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,27 +59,7 @@ class AOptimality:
 
 @dataclass(frozen=True, slots=True)
 class VOptimality:
-    """Smallest uncertainty about the target items (WILD eq. 6): the score that is wanted steers the choice.
-
-    Attributes
-    ----------
-    of : {'logits', 'probabilities', 'score'}
-        Whose variance falls, items weighing as in the target: 'logits' of the items one by one (WILD's M);
-        'probabilities' of a right answer, one by one; 'score': their weighted sum, the expected score.
-    per_cost : bool
-    """
-
-    of: Goal = "logits"
-    per_cost: bool = False
-
-    def __post_init__(self) -> None:
-        """Check the choices."""
-        check_one_of("of", self.of, get_args(Goal))
-
-
-@dataclass(frozen=True, slots=True)
-class KullbackLeibler:
-    """Information about ability over all its posterior, not only at the estimate: for the first few items."""
+    """Smallest variance of the target items' logits (WILD eq. 6): the score that is wanted steers the choice."""
 
     per_cost: bool = False
 
@@ -104,7 +79,7 @@ class MinimumCost:
     """The item of least expected cost."""
 
 
-InformationCriterion: TypeAlias = Fisher | Trace | DOptimality | AOptimality | VOptimality | KullbackLeibler
+InformationCriterion: TypeAlias = Fisher | Trace | DOptimality | AOptimality | VOptimality
 Criterion: TypeAlias = InformationCriterion | RandomItem | UniformOverScenarios | MinimumCost
 
 CRITERIA: MethodTable[Criterion] = MethodTable(
@@ -115,7 +90,6 @@ CRITERIA: MethodTable[Criterion] = MethodTable(
         "d-optimal": DOptimality,
         "a-optimal": AOptimality,
         "v-optimal": VOptimality,
-        "kl": KullbackLeibler,
         "random": RandomItem,
         "uniform": UniformOverScenarios,
         "min-cost": MinimumCost,
@@ -127,8 +101,8 @@ INFORMATION = tuple(name for name in CRITERIA.kinds if name not in {"random", "u
 """Names of the criteria that measure the information of an item, and so can be divided by its cost."""
 
 
-def criterion_of(criterion: Criterion | str, *, per_cost: bool | None = None, of: str | None = None) -> Criterion:
-    """Return a criterion by name or as given, with these choices changed."""
+def criterion_of(criterion: Criterion | str, *, per_cost: bool | None = None) -> Criterion:
+    """Return a criterion by name or as given, divided by cost or not."""
     spec = CRITERIA.resolve(criterion)
     if per_cost is not None:
         if not isinstance(spec, RandomItem | UniformOverScenarios | MinimumCost):
@@ -138,10 +112,6 @@ def criterion_of(criterion: Criterion | str, *, per_cost: bool | None = None, of
                 f"only information can be divided by cost, got criterion {CRITERIA.name_of(spec)!r}. Take one of "
                 f"{shown(INFORMATION, limit=len(INFORMATION))}, or leave the cost out."
             )
-    if of is not None:
-        if not isinstance(spec, VOptimality):
-            raise ParameterError(f"of is a choice of 'v-optimal', got criterion {CRITERIA.name_of(spec)!r}.")
-        spec = VOptimality(of, spec.per_cost)  # type: ignore[arg-type]  # checked when made
     return spec
 
 

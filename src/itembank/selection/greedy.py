@@ -166,7 +166,7 @@ def next_items(
     Returns (n_chosen,): Positions in the order of choice; fewer than n when no more may be chosen.
     """
     if isinstance(criterion, VOptimality) and goal is None:
-        goal = goal_matrix(items, target_weights, theta, of=criterion.of)
+        goal = goal_matrix(items, target_weights)
     weights = items.weights(theta) if uses_information(criterion) else np.zeros(items.n_items)
     is_open, counts = is_open.copy(), counts.copy()
     chosen: list[int] = []

@@ -5,43 +5,27 @@ Kernels over all items at once. Quadratic forms of all loadings are one product:
 """
 
 from dataclasses import dataclass
-from typing import NamedTuple, Self
+from typing import Self
 
 import numpy as np
 
 from itembank.bank.banks import Bank
 from itembank.bank.costs import CostUnit, expected_cost
 from itembank.irt.families import ResponseModel
-from itembank.irt.logistic import Asymptotes
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
-from itembank.numerics.stable import sigmoid_pair, sigmoid_slope, softplus
 from itembank.numerics.symmetric import packed_products, triangle, unpack
 from itembank.selection.criteria import (
     AOptimality,
     Criterion,
     DOptimality,
     Fisher,
-    Goal,
     InformationCriterion,
-    KullbackLeibler,
     MinimumCost,
     RandomItem,
     Trace,
     UniformOverScenarios,
     VOptimality,
 )
-
-SMALLEST = 1e-300
-"""Probabilities are raised to at least this before their logarithm is taken, so that it stays finite."""
-
-
-_NODES, _SHARES = np.polynomial.hermite_e.hermegauss(7)
-OUTER_NODES = [(node, share / _SHARES.sum()) for node, share in zip(_NODES, _SHARES, strict=True) if node != 0.0]
-CENTRE = float(_SHARES[3] / _SHARES.sum())
-"""Seven nodes for the Kullback-Leibler criterion: its error is below 0.6 % up to a logit variance of 4, 4 % up to 9.
-
-The middle node is the estimate itself, where the divergence is zero; only its weight is needed.
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,34 +86,14 @@ class DesignItems:
         return self.model.information_weights(self.logit(theta))
 
 
-def goal_matrix(
-    items: DesignItems,
-    weights: FloatArray,  # (n_items,): Of the items in the target
-    theta: FloatArray,  # (n_dims,)
-    *,
-    of: Goal,
-) -> FloatArray:
-    """Matrix M for which ``tr MC`` is the uncertainty of the target items, (n_dims, n_dims).
+def goal_matrix(items: DesignItems, weights: FloatArray) -> FloatArray:
+    """Matrix ``M = sum_t w_t a_t a_t'`` for which ``tr MC`` is the uncertainty of the target items, (n_dims, n_dims).
 
-    With ``d_t = dp_t / d eta_t``: 'logits' ``sum_t w_t a_t a_t'`` (WILD eq. 6), 'probabilities'
-    ``sum_t w_t d_t^2 a_t a_t'``, 'score' ``g g'`` with ``g = sum_t w_t d_t a_t``, so that ``tr MC = g'Cg`` is the
-    variance of the expected score.
-    Items that every calibration model answered alike count for nothing, here as in WILD (A.1), although their curves
-    rise a little with ability: their loadings come from other items, and nearly all of any model's answers to them are
-    as before. So 'score' is the variance of what the other items contribute.
+    WILD eq. 6, for weights (n_items,) of the items in the target. Items that every calibration model answered alike
+    count for nothing, here as in WILD (A.1), although their curves rise a little with ability: their loadings come from
+    other items, and nearly all of any model's answers to them are as before.
     """
-    weights = np.where(items.is_degenerate, 0.0, weights)
-    if of == "logits":
-        return unpack(weights @ items.products, items.n_dims)
-    slopes = sigmoid_slope(items.logit(theta))  # dp / d eta
-    if items.model.steps is not None:
-        slopes = items.model.mean(items.logit(theta))[1]
-    elif items.model.asymptotes is not None:
-        slopes = slopes * _Curve.of(items.model.asymptotes).height
-    if of == "probabilities":
-        return unpack((weights * slopes**2) @ items.products, items.n_dims)
-    gradient = (weights * slopes) @ items.loadings
-    return np.outer(gradient, gradient)
+    return unpack(np.where(items.is_degenerate, 0.0, weights) @ items.products, items.n_dims)
 
 
 def criterion_scores(
@@ -156,7 +120,7 @@ def criterion_scores(
         case MinimumCost():
             return -items.cost
     weights = items.weights(theta) if weights is None else weights
-    gain = _information(items, criterion, theta, weights, covariance, goal=goal)
+    gain = _information(items, criterion, weights, covariance, goal=goal)
     return gain / items.cost if criterion.per_cost else gain
 
 
@@ -175,7 +139,6 @@ def updated_covariance(covariance: FloatArray, loading: FloatArray, weight: floa
 def _information(
     items: DesignItems,
     criterion: InformationCriterion,
-    theta: FloatArray,
     weights: FloatArray,
     covariance: FloatArray,
     *,
@@ -196,8 +159,6 @@ def _information(
             reduction, variance = _quadratic_forms(items, covariance @ matrix @ covariance, covariance)
             result: FloatArray = weights * reduction / (1.0 + weights * variance)
             return result
-        case KullbackLeibler():
-            return _expected_divergence(items, theta, _quadratic_forms(items, covariance)[0])
 
 
 def _quadratic_forms(items: DesignItems, *matrices: FloatArray) -> list[FloatArray]:
@@ -208,51 +169,3 @@ def _quadratic_forms(items: DesignItems, *matrices: FloatArray) -> list[FloatArr
     packed = (twice * (matrix[first, second] + matrix[second, first]) for matrix in matrices)
     # one product for each: BLAS takes twice as long for a matrix of two columns
     return [items.products @ one for one in packed]
-
-
-def _expected_divergence(items: DesignItems, theta: FloatArray, variance: FloatArray) -> FloatArray:
-    """``E KL(p(eta) || p(x))`` for ``x ~ N(eta, variance)``, by Gauss-Hermite nodes; never below zero.
-
-    Without asymptotes ``KL(p(eta) || p(x)) = log(1 + e^x) - log(1 + e^eta) - p(eta) (x - eta)``. The last term has
-    expectation zero, and ``E log(1 + e^x) - log(1 + e^eta)`` is left.
-    """
-    eta, spread = items.logit(theta), np.sqrt(variance)
-    if items.model.has_divergence:
-        total = np.zeros(eta.shape)
-        for node, weight in OUTER_NODES:
-            total += weight * items.model.divergence(eta, eta + node * spread)
-        return np.maximum(total, 0.0)
-    if items.model.asymptotes is None:
-        # the middle node contributes CENTRE * softplus(eta), which is taken off -softplus(eta) here
-        mean: FloatArray = -softplus(eta) * (1.0 - CENTRE)
-        for node, weight in OUTER_NODES:
-            mean += weight * softplus(eta + node * spread)
-        return np.maximum(mean, 0.0)  # never negative by Jensen's inequality, but for rounding
-    curve = _Curve.of(items.model.asymptotes)
-    p, q = curve.probabilities(eta)
-    # E KL = p log p + q log q - E[p log p(x) + q log q(x)], the middle node of the expectation cancelled as above
-    total = (1.0 - CENTRE) * (p * np.log(p) + q * np.log(q))
-    for node, weight in OUTER_NODES:
-        there_p, there_q = curve.probabilities(eta + node * spread)
-        total -= weight * (p * np.log(there_p) + q * np.log(there_q))
-    return np.maximum(total, 0.0)
-
-
-class _Curve(NamedTuple):
-    """Asymptotes as probabilities, and the height of the curve between them, each (n_items,)."""
-
-    lower: FloatArray
-    height: FloatArray
-    one_minus_upper: FloatArray
-
-    @classmethod
-    def of(cls, asymptotes: Asymptotes) -> Self:
-        lower = np.exp(asymptotes.log_lower)
-        return cls(lower, np.exp(asymptotes.log_upper) - lower, np.exp(asymptotes.log_one_minus_upper))
-
-    def probabilities(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Probability of a right and of a wrong answer, never quite zero: sums of positive terms only."""
-        rising, falling = sigmoid_pair(x)
-        # q is not 1 - p: the difference would lose its digits where p is near one
-        p, q = self.lower + self.height * rising, self.one_minus_upper + self.height * falling
-        return np.maximum(p, SMALLEST), np.maximum(q, SMALLEST)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal, Self, get_args
 from itembank.checks import check_one_of, check_whole
 from itembank.errors import ParameterError
 from itembank.methods import Method, MethodTable
-from itembank.selection.criteria import Criterion, Goal, criterion_of
+from itembank.selection.criteria import Criterion, criterion_of
 
 if TYPE_CHECKING:
     from itembank.bank.costs import CostUnit
@@ -125,32 +125,6 @@ class AnchorIRT(SelectionSpec):
 
 
 @dataclass(frozen=True, slots=True)
-class AnchorLatent(SelectionSpec):
-    """Anchor points: clusters of items with similar mean and loadings on the leading components of the responses.
-
-    Like `AnchorCorrectness`, but on what of the responses is not noise; a mean and some dozen loadings an item.
-
-    Attributes
-    ----------
-    n_components : int or 'auto'
-        At most this many components; 'auto' takes those that stand out from noise, up to 50 (`fit_factor_model`).
-    n_restarts : int
-        Starts of k-means; the smallest inertia wins.
-    allow_degenerate : bool
-        As for `AnchorIRT`.
-    """
-
-    n_components: int | Literal["auto"] = "auto"
-    n_restarts: int = 5
-    allow_degenerate: bool = False
-
-    def __post_init__(self) -> None:
-        """Check the choices."""
-        check_whole("n_components", self.n_components, least=1, word="auto")
-        check_whole("n_restarts", self.n_restarts, least=1)
-
-
-@dataclass(frozen=True, slots=True)
 class VOptimal(SelectionSpec):
     """Items whose responses leave the least uncertainty about the wanted scores, in a linear-Gaussian factor model.
 
@@ -239,9 +213,7 @@ class OptimalDesign(SelectionSpec):
     ----------
     criterion : str
         A short name of `itembank.selection.criteria`: 'v-optimal', 'd-optimal', 'a-optimal', 'trace', 'fisher' (one
-        dimension), 'kl', 'random', 'uniform', 'min-cost'.
-    of : {'logits', 'probabilities', 'score'} or None
-        For 'v-optimal', whose variance is to fall (`VOptimality`); None for its default.
+        dimension), 'random', 'uniform', 'min-cost'.
     target : str
         For 'v-optimal', the score that is wanted: 'overall' or a scenario.
     per_cost : bool
@@ -256,7 +228,6 @@ class OptimalDesign(SelectionSpec):
     """
 
     criterion: str = "v-optimal"
-    of: Goal | None = None
     target: str = "overall"
     per_cost: bool = False
     cost: str = "tokens"
@@ -276,7 +247,7 @@ class OptimalDesign(SelectionSpec):
     @property
     def full_criterion(self) -> Criterion:
         """The criterion with its choices."""
-        return criterion_of(self.criterion, per_cost=self.per_cost, of=self.of)
+        return criterion_of(self.criterion, per_cost=self.per_cost)
 
     @property
     def constraints(self) -> "Constraints":
@@ -300,7 +271,6 @@ METHODS: MethodTable[SelectionSpec] = MethodTable(
         "stratified": Method(Stratified, "itembank.selection.random_items:from_strata"),
         "anchor-correctness": Method(AnchorCorrectness, "itembank.selection.anchors:anchors_on_correctness"),
         "anchor-irt": Method(AnchorIRT, "itembank.selection.anchors:anchors_on_parameters"),
-        "anchor-latent": Method(AnchorLatent, "itembank.selection.anchors:anchors_on_components"),
         "v-optimal": Method(VOptimal, "itembank.selection.v_optimal:choose_v_optimal"),
         "optimal-design": Method(OptimalDesign, "itembank.selection.optimal_design:choose_optimal_design"),
     },

@@ -381,8 +381,8 @@ class SessionPool(Compact):
         names = dict.fromkeys([*known_units(bank.responses), *units])
         costs = {name: response_costs(bank.responses, units.get(name, name)) for name in names}
         goal = None
-        if isinstance(criterion, VOptimality) and criterion.of == "logits":
-            goal = goal_matrix(items, weights, np.zeros(items.n_dims), of=criterion.of)
+        if isinstance(criterion, VOptimality):
+            goal = goal_matrix(items, weights)
         # a scenario that may be asked in full has no limit, whatever else applies
         bounds = spec.constraints.bounds(bank.targets, items.is_candidate, spec.budget.n_items)
         available = np.bincount(items.scenario_index[items.is_candidate], minlength=items.n_scenarios)

@@ -62,8 +62,8 @@ class Ahead:
     Attributes
     ----------
     column : str
-        Column of the model table: dates, or text or whole numbers that say year, month and day. By default the first of
-        'date', 'release_date', 'released' and 'submission_date' that is there.
+        Column of the model table: dates, or text or whole numbers that say year, month and day. By default the one
+        whose name says most clearly how new a model is, such as 'release_date' or 'date'.
     test_share : float
         The date that comes closest to it divides the models. 0.75 tests a long time ahead (tinyBenchmarks Figure 11).
     until : str

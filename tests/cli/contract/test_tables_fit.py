@@ -194,7 +194,7 @@ def test_a_narrow_terminal_shows_less_and_says_so(capsys, monkeypatch):
 
 def test_the_table_of_the_quickstart_fits():
     row = {
-        "strategy": "itembank's default", "selection": "auto", "selections_used": "4 v-optimal, 1 anchor-latent",
+        "strategy": "itembank's default", "selection": "auto", "selections_used": "4 v-optimal, 1 anchor-irt",
         "method": "auto", "methods_used": "stacked", "mean_absolute_error": 1.523, "worst_error": 10.53,
         "spearman": 0.971, "coverage": 0.961, "level": 0.95,
     }  # fmt: skip

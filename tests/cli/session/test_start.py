@@ -61,7 +61,7 @@ def test_a_file_and_options_become_settings_and_options_win(run, bank_folder, tm
 
 
 REGRESSION = """
-criterion = {name = "v-optimal", of = "score"}
+criterion = {name = "v-optimal"}
 cost = {name = "seconds", input_weight = 0.25}
 constraints = {at_least = 1}
 """
@@ -74,7 +74,7 @@ def test_a_criterion_with_its_choices_is_divided_by_the_cost_that_is_asked_for(r
     )
     assert run("session", "start", bank_folder, "-o", tmp_path / "j", "--model-id", "m", *options).code == 0
     settings = settings_of(tmp_path / "j")
-    assert settings.criterion == VOptimality(of="score", per_cost=True)
+    assert settings.criterion == VOptimality(per_cost=True)
     assert settings.cost == CostUnit("tokens", 0.25)
     assert settings.budget == Budget(costs={"tokens": 900.0})
     assert settings.stopping.decision == Decision("overall", model="org/model-3")

@@ -1,7 +1,6 @@
 import numpy as np
 import pytest
 
-from itembank.selection.criteria import VOptimality
 from itembank.selection.greedy import Constraints
 from itembank.sessions.limits import Budget
 from itembank.studies.prediction.designs import choose_adaptively, choose_static, criterion_of, uniform_order
@@ -10,11 +9,10 @@ from itembank.studies.prediction.prepared import STUDY_COST
 from tests.sessions.simulated import begin
 
 
-@pytest.mark.parametrize("of", ["logits", "probabilities", "score"])
 @pytest.mark.parametrize("per_cost", [False, True])
-def test_sessions_ask_what_a_session_with_the_targets_in_its_bank_asks(prepared, pool, of, per_cost):
+def test_sessions_ask_what_a_session_with_the_targets_in_its_bank_asks(prepared, pool, per_cost):
     """By the public session, driven by hand, whose target is the held-out items by weight."""
-    assessor = Assessor("mirt", "adaptation", "v-optimal", per_cost=per_cost, options={"of": of})
+    assessor = Assessor("mirt", "adaptation", "v-optimal", per_cost=per_cost)
     found = choose_adaptively(assessor, prepared.known, prepared.new, pool, (3, 9))
     columns = np.concatenate([pool.items, pool.targets])
     bank = prepared.known.bank("mirt", columns)
@@ -147,8 +145,3 @@ def test_fisher_information_is_taken_at_the_median_ability(prepared, pool):
     (cheap,) = chosen(prepared, pool, "fisher", budgets=(6,), per_cost=True).values()
     value = (information / prepared.known.cost)[pool.items[is_open]]
     assert cheap.tolist() == pool.items[is_open][np.argsort(-value)][:6].tolist()
-
-
-def test_options_reach_the_criterion():
-    assessor = Assessor("mirt", "selection", "v-optimal", per_cost=True, options={"of": "score"})
-    assert criterion_of(assessor) == VOptimality("score", per_cost=True)

@@ -32,6 +32,8 @@ N_START = 61
 """Nodes to begin with."""
 N_WARM_UP = 10
 """Rounds after which the nodes are made fine enough for the sharpest posterior of ability."""
+SMALLEST = 1e-300
+"""Probabilities of levels are raised to this before their logarithm is taken."""
 SMALLEST_GAP = 1e-3
 """Of neighbouring thresholds, in logits: a step that brings them closer is halved."""
 LARGEST_SLOPE = 30.0
@@ -295,7 +297,7 @@ def level_probabilities(items: FloatArray, theta: FloatArray) -> FloatArray:
     # S_k - S_(k+1) as a product: the difference of two numbers near 1 would lose all digits
     result = np.concatenate([ends, reached], axis=1) * np.concatenate([missed, ends], axis=1)
     result[:, 1:-1] *= -np.expm1(np.diff(items[:, 1:], axis=1))[..., None]
-    positive: FloatArray = np.maximum(result, graded.SMALLEST)
+    positive: FloatArray = np.maximum(result, SMALLEST)
     return positive
 
 

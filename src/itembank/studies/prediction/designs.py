@@ -14,7 +14,7 @@ from itembank.numerics.splits import places_within
 from itembank.numerics.symmetric import packed_products
 from itembank.selection.anchors import NO_SPREAD, choose_anchors, spread
 from itembank.selection.criteria import CRITERIA, Criterion, VOptimality
-from itembank.selection.greedy import Bounds, Constraints, next_items
+from itembank.selection.greedy import Bounds, next_items
 from itembank.selection.item_worth import DesignItems, goal_matrix
 from itembank.selection.pools import ScenarioPool
 from itembank.sessions.events import Told
@@ -104,11 +104,9 @@ def greedy_order(assessor: Assessor, known: Known, pool: Pool, n: int, rng: np.r
     The centre is the median ability where there is one (WILD 6.4), else the prior's mean.
     """
     open_items, criterion = _informative(known, pool), criterion_of(assessor)
-    needed = pool.targets if needs_targets(criterion) else pool.targets[:0]
-    columns = np.concatenate([open_items, needed])
-    calibration = part_of(known.calibrations[assessor.design_model], columns)
-    is_open = np.arange(columns.size) < open_items.size
-    items = _design_items(calibration, is_open, _cost(known)[columns] if assessor.per_cost else None)
+    calibration = part_of(known.calibrations[assessor.design_model], open_items)
+    is_open = np.ones(open_items.size, dtype=bool)
+    items = _design_items(calibration, is_open, _cost(known)[open_items] if assessor.per_cost else None)
     prior, n = calibration.prior, min(n, open_items.size)
     chosen = next_items(
         items,
@@ -116,20 +114,15 @@ def greedy_order(assessor: Assessor, known: Known, pool: Pool, n: int, rng: np.r
         np.median(calibration.abilities, axis=0) if prior.n_dims == 1 else prior.mean,
         prior.covariance,
         n,
-        target_weights=np.concatenate([np.zeros(open_items.size), pool.target_weights[: needed.size]]),
+        target_weights=np.zeros(open_items.size),
         is_open=is_open,
         counts=np.zeros(1, dtype=np.int64),
-        bounds=Bounds(np.zeros(1, dtype=np.int64), np.array([columns.size])),
+        bounds=Bounds(np.zeros(1, dtype=np.int64), np.array([open_items.size])),
         n_left=n,
         rng=rng,
-        goal=None if needed.size else fixed_goal(assessor, known, pool),
+        goal=fixed_goal(assessor, known, pool),
     )
-    return columns[chosen]
-
-
-def needs_targets(criterion: Criterion) -> bool:
-    """Whether the target items themselves must be at hand: where what is wanted of them depends on ability."""
-    return isinstance(criterion, VOptimality) and criterion.of != "logits"
+    return open_items[chosen]
 
 
 def fixed_goal(assessor: Assessor, known: Known, pool: Pool) -> FloatArray | None:
@@ -138,11 +131,11 @@ def fixed_goal(assessor: Assessor, known: Known, pool: Pool) -> FloatArray | Non
     Taken once, so that choosing does not weigh the target items, often far more than there are to choose from.
     """
     criterion = criterion_of(assessor)
-    if not isinstance(criterion, VOptimality) or needs_targets(criterion):
+    if not isinstance(criterion, VOptimality):
         return None
     calibration = part_of(known.calibrations[assessor.design_model], pool.targets)
     items = _design_items(calibration, np.zeros(pool.targets.size, dtype=bool), None)
-    return goal_matrix(items, pool.target_weights, calibration.prior.mean, of=criterion.of)
+    return goal_matrix(items, pool.target_weights)
 
 
 def _design_items(calibration: Calibration, is_open: BoolArray, cost: FloatArray | None) -> DesignItems:
@@ -198,7 +191,7 @@ def choose_adaptively(
     Returns mapping of budget to (n_test, n): Columns in the order of asking; -1 where a session ended before.
     """
     most = min(max(budgets), pool.items.size)
-    sessions, columns = session_pool(assessor, known, pool, most)
+    sessions, columns = session_pool(assessor, known, pool, most), pool.items
     n_trials = None if new.n_trials is None else new.n_trials[:, columns]
     recorded = Recorded(new.model_ids, np.arange(columns.size), new.responses[:, columns], n_trials, costs={})
     asked = np.full((len(new.model_ids), most), -1, dtype=np.int64)
@@ -208,28 +201,17 @@ def choose_adaptively(
     return {n: asked[:, :n] for n in budgets}
 
 
-def session_pool(assessor: Assessor, known: Known, pool: Pool, most: int) -> tuple[SessionPool, IntArray]:
-    """Lay out what the sessions of all test models share, and return it with the columns of its items.
-
-    The target items are among these, not to be asked, where the criterion needs them at every step.
-    """
-    criterion = criterion_of(assessor)
+def session_pool(assessor: Assessor, known: Known, pool: Pool, most: int) -> SessionPool:
+    """Lay out what the sessions of all test models share."""
     spec = SessionSpec(
-        criterion,
+        criterion_of(assessor),
         cost=CostUnit(STUDY_COST) if assessor.per_cost else None,
         budget=Budget(n_items=most),
         n_start=0,
         interval="model-based",
     )
-    if not needs_targets(criterion):
-        sessions = SessionPool.create(known.bank(assessor.design_model, pool.items), spec)
-        return replace(sessions, goal=fixed_goal(assessor, known, pool)), pool.items
-    columns = np.concatenate([pool.items, pool.targets])
-    bank = known.bank(assessor.design_model, columns)
-    targets = bank.item_ids[pool.items.size :]
-    weights = dict(zip(targets, pool.target_weights.tolist(), strict=True))
-    spec = replace(spec, target=weights, constraints=Constraints(excluded=tuple(targets)))
-    return SessionPool.create(bank, spec), columns
+    sessions = SessionPool.create(known.bank(assessor.design_model, pool.items), spec)
+    return replace(sessions, goal=fixed_goal(assessor, known, pool))
 
 
 def answered_in_turn(session: AdaptiveSession, recorded: Recorded, row: int, most: int) -> IntArray:

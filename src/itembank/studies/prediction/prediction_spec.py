@@ -25,7 +25,7 @@ Paradigm = Literal["prediction", "selection", "adaptation"]
 
 BASELINES = ("task-mean", "task-mean-eb", "ridge")
 """Predictors without an item model."""
-CRITERIA = ("fisher", "trace", "d-optimal", "a-optimal", "v-optimal", "kl")
+CRITERIA = ("fisher", "trace", "d-optimal", "a-optimal", "v-optimal")
 """Selectors that rank items by what their answers would tell of ability."""
 ANCHORS = ("anchor-binary", "anchor-irt")
 UNINFORMED = ("random", "uniform", "min-cost")
