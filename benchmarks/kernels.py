@@ -40,7 +40,6 @@ ON_OPENLLM = (
     "v-optimal",
     "anchor-correctness",
     "anchor-irt",
-    "anchor-latent",
     "auto",
 )
 METHODS = ("weighted", "p-irt", "gp-irt", "factor", "ridge", "stacked", "auto")

@@ -1,8 +1,8 @@
 """Models unlike those that calibrated: ``python -m benchmarks.shifts -o DIR``.
 
-Runs the studies of benchmarks/studies on specialised models, merges and families, on later and later months, and on
-prompts as models (tinyBenchmarks Figures 5, 7, 11 and 15), and writes one table of each: errors of the overall score
-in points, rank correlations, and how often the default's 95 % intervals held. A study that was stopped goes on.
+Runs the studies of benchmarks/studies on specialised models, merges and families, and on prompts as models
+(tinyBenchmarks Figures 5, 7 and 15), and writes one table of each: errors of the overall score in points, rank
+correlations, and how often the default's 95 % intervals held. A study that was stopped goes on.
 """
 
 import argparse
@@ -20,7 +20,7 @@ from itembank.studies.run import run_study
 from itembank.studies.study_files import load_study
 
 STUDIES = Path(__file__).parent / "studies"
-NAMES = ("specialised_openllm1", "months_swebench", "months_alpacaeval2", "prompts_livecodebench", "prompts_bfcl")
+NAMES = ("specialised_openllm1", "prompts_livecodebench", "prompts_bfcl")
 METHODS = {
     "random": ("random", "weighted"),
     "correctness": ("anchor-correctness", "weighted"),

@@ -1,7 +1,7 @@
-"""The work of a study of the panel, fold by fold: every pair of methods, and the default in two stages."""
+"""The work of a study of the panel, fold by fold: every pair of methods, and the default in stages and sessions."""
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import numpy as np
@@ -9,77 +9,108 @@ import polars as pl
 
 from itembank.errors import ItembankWarning
 from itembank.estimation.estimate import estimate
+from itembank.estimation.estimates import ScoreEstimates, Typicality
 from itembank.planning.auto import compare_stages
 from itembank.planning.select import next_stage, select
 from itembank.progress import silent
 from itembank.responses.responses import ResponseMatrix
 from itembank.responses.score_names import OVERALL
+from itembank.sessions.limits import Budget
+from itembank.sessions.replay import replay
+from itembank.sessions.session_spec import SessionSpec
 from itembank.studies.comparison_study import PreparedFold, fold_estimates, prepare_fold
 from itembank.studies.splits import Fold, folds_of
 from itembank.studies.study_specs import StudySpec
 
 DEFAULT = ("auto", "auto")
 STAGES = ("two stages", "auto")
+SESSION = ("session", "auto")
 BY_TRIAL = ("stages by trial", "auto")
 """Two stages where the calibration models left out say so, one batch elsewhere: what ``stages='auto'`` does."""
 ONE_ESTIMATE = ("study", "split", "repeat", "fold", "draw", "budget", "target", "model_id")
 
 
-def parts(name: str, spec: StudySpec, responses: ResponseMatrix) -> dict[str, Callable[[], pl.DataFrame]]:
+def parts(
+    name: str, spec: StudySpec, responses: ResponseMatrix, *, with_sessions: bool = False
+) -> dict[str, Callable[[], pl.DataFrame]]:
     """Give the work of a study by name, a part for each fold; each returns a table of estimates."""
     folds = folds_of(spec.splits, responses, spec.repeats, spec.seed)
     return {
         f"{fold.split}-{fold.repeats[0]}to{fold.repeats[-1]}-{fold.fold}": partial(
-            estimates_of, name, spec, responses, fold
+            estimates_of, name, spec, responses, fold, with_sessions=with_sessions
         )
         for fold in folds
     }
 
 
-def estimates_of(name: str, spec: StudySpec, responses: ResponseMatrix, fold: Fold) -> pl.DataFrame:
+def estimates_of(
+    name: str, spec: StudySpec, responses: ResponseMatrix, fold: Fold, *, with_sessions: bool = False
+) -> pl.DataFrame:
     """Return the estimates of all methods in a fold.
 
-    The default in two stages has rows as if it were a selector of the study, for the overall score, and
+    The default in two stages, and in sessions, has rows as if it were a selector of the study, for the overall score.
     `takes_stages` says there whether ``stages='auto'`` would have taken them.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ItembankWarning)
         prepared = prepare_fold(spec, responses, fold)
-        found = fold_estimates(spec, prepared, fold)
-        in_stages = [_in_stages(prepared, int(n_items)) for n_items in spec.n_items]
-    stages = pl.concat(in_stages).join(pl.DataFrame({"repeat": fold.repeats}), how="cross")
+        found = [fold_estimates(spec, prepared, fold)]
+        for size in map(int, spec.n_items):
+            found.append(_of(STAGES, prepared, size, *_in_stages(prepared, size)))
+            if with_sessions:
+                replayed = replay(prepared.bank, prepared.new, SessionSpec(budget=Budget(size)))
+                found.append(_of(SESSION, prepared, size, [replayed.estimates]))
     place = {"split": fold.split, "fold": fold.fold, "draw": 0, "target": OVERALL, "failure": ""}
-    place |= dict(zip(("selector", "estimator"), STAGES, strict=True)) | {"n_calibration": prepared.bank.n_models}
-    stages = stages.with_columns(pl.lit(value).alias(key) for key, value in place.items())
-    return pl.concat([found, stages], how="diagonal_relaxed").with_columns(study=pl.lit(name))
+    repeats = pl.DataFrame({"repeat": fold.repeats})
+    asked = pl.concat(found[1:], how="diagonal").with_columns(pl.lit(value).alias(key) for key, value in place.items())
+    return pl.concat([found[0], asked.join(repeats, how="cross")], how="diagonal_relaxed").with_columns(
+        study=pl.lit(name)
+    )
 
 
-def _in_stages(prepared: PreparedFold, n_items: int) -> pl.DataFrame:
+def _of(
+    method: tuple[str, str],
+    prepared: PreparedFold,
+    n_items: int,
+    found: Sequence[ScoreEstimates],
+    takes_stages: bool | None = None,
+) -> pl.DataFrame:
+    """Return the overall scores of all tested models, estimated together or one by one."""
+    typicality = Typicality.joined([one.typicality for one in found])
+    numbers = {
+        name: np.concatenate([getattr(one, name)[:, -1] for one in found]) for name in ("low", "high", "n_items")
+    }
+    selector, estimator = method
+    return pl.DataFrame(
+        {
+            "model_id": prepared.new.model_ids,
+            "truth": prepared.truth[:, -1],
+            "estimate": np.concatenate([one.value[:, -1] for one in found]),
+            "low": numbers["low"],
+            "high": numbers["high"],
+            "misfit": typicality.misfit,
+            "typicality": typicality.typicality,
+            "beyond": typicality.beyond,
+            "n_used": numbers["n_items"],
+        }
+    ).with_columns(
+        budget=pl.lit(float(n_items)),
+        n_items=n_items,
+        n_calibration=prepared.bank.n_models,
+        selector=pl.lit(selector),
+        estimator=pl.lit(estimator),
+        takes_stages=takes_stages,
+    )
+
+
+def _in_stages(prepared: PreparedFold, n_items: int) -> tuple[list[ScoreEstimates], bool]:
     """Ask every tested model its own items in a second stage, and say whether the bank's own trials take stages."""
     bank, new = prepared.bank, prepared.new
     routing = select(bank, n_items, stages=2, rng=0)
     compared = compare_stages(bank, select(bank, n_items, rng=0), routing, silent)
-    takes_stages = compared is not None and compared.stages_pay
-    rows = []
-    for row in range(new.n_models):
-        model = new.take(models=np.array([row]))
-        found = estimate(bank, model, selection=next_stage(bank, routing, model))
-        rows.append(
-            {
-                "budget": float(n_items),
-                "n_items": n_items,
-                "model_id": model.model_ids[0],
-                "truth": float(prepared.truth[row, -1]),
-                "estimate": float(found.value[0, -1]),
-                "low": float(found.low[0, -1]),
-                "high": float(found.high[0, -1]),
-                "misfit": float(found.typicality.misfit[0]),
-                "typicality": float(found.typicality.typicality[0]),
-                "n_used": int(found.n_items[0, -1]),
-                "takes_stages": takes_stages,
-            }
-        )
-    return pl.DataFrame(rows)
+    models = [new.take(models=np.array([row])) for row in range(new.n_models)]
+    found = [estimate(bank, model, selection=next_stage(bank, routing, model)) for model in models]
+    return found, compared is not None and compared.stages_pay
 
 
 def of_method(estimates: pl.DataFrame, method: tuple[str, str]) -> pl.DataFrame:
