@@ -101,7 +101,7 @@ def test_leaked_items_are_found_beside_others_and_the_rise_is_told(suspected):
         assert other.p_value <= one.p_value
     assert np.mean([one.is_flagged for one in after]) >= 0.5
     assert not raised.suits
-    assert any("public" in sentence and "outside the guarantee" in sentence for sentence in raised.verdicts)
+    assert any("public" in sentence and "No interval covers that" in sentence for sentence in raised.verdicts)
     assert any("a rise of" in hint for hint in raised.hints)
     assert ONE_RUN not in raised.hints
 

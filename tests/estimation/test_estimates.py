@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from itembank.estimation.estimate import estimate
-from itembank.estimation.estimates import PastMisfit, Scores, Typicality
+from itembank.estimation.estimates import Scores, Typicality, typicality_among
 from itembank.responses.responses import ResponseMatrix
 from tests.estimation.simulated import shared_bank
 
@@ -16,34 +16,21 @@ pytestmark = pytest.mark.usefixtures("few_folds")
 
 def test_typicality_is_the_fraction_that_fitted_no_better():
     past = np.array([0.5, 1.0, 1.0, 2.0, np.nan])
-    found = PastMisfit.of(past, np.zeros(5)).typicality_of(np.array([0.4, 1.0, 1.5, 3.0, np.nan]))
-    np.testing.assert_allclose(found.typicality, [1.0, 0.75, 0.25, 0.0, np.nan])
-    np.testing.assert_array_equal(found.is_flagged, [False, False, False, True, False])
-
-
-def test_past_errors_that_are_not_known_are_said_to_be_so():
-    def words(flagged, others):
-        found = Typicality(*(np.array([value]) for value in (9.0, 0.0, flagged, others, np.nan, np.nan)))
-        return found.in_words(["new"], 30)[0]
-
-    assert "errors of such past models were 4.0 points on average, of others 1.0. What" in words(0.04, 0.01)
-    assert "errors of such past models were 4.0 points on average. What" in words(0.04, np.nan)
-    assert "guarantee: how large errors of such past models were is not known. What" in words(np.nan, 0.0)
-
-
-def test_past_errors_are_those_of_the_models_that_would_have_been_flagged():
-    misfit = np.arange(20.0)
-    error = np.where(misfit >= 18.0, -0.06, 0.01)
-    error[3] = np.nan
-    found = PastMisfit.of(misfit, error).typicality_of(np.array([1.0, 30.0]))
-    np.testing.assert_allclose(found.past_error_flagged, 0.06)
-    np.testing.assert_allclose(found.past_error_others, 0.01)
+    new = np.array([0.4, 1.0, 1.5, 3.0, np.nan])
+    np.testing.assert_allclose(typicality_among(past, new), [1.0, 0.75, 0.25, 0.0, np.nan])
 
 
 def test_without_known_misfit_nothing_is_said():
-    found = PastMisfit.of(np.full(12, np.nan), np.ones(12)).typicality_of(np.ones(3))
-    assert np.isnan(found.typicality).all()
-    assert not found.is_flagged.any()
+    found = typicality_among(np.full(12, np.nan), np.ones(3))
+    assert np.isnan(found).all()
+    assert not Typicality.unknown(3)._replace(typicality=found).is_flagged.any()
+
+
+def test_models_unlike_past_ones_are_named():
+    found = Typicality.unknown(3)._replace(typicality=np.array([0.1, 0.05, np.nan]))
+    np.testing.assert_array_equal(found.is_flagged, [False, True, False])
+    (words,) = found.in_words(["a", "b", "c"], 30)
+    assert words.startswith("'b': answered unlike most of the 30 past models")
 
 
 def test_models_better_than_all_past_ones_are_named():

@@ -145,7 +145,6 @@ def spoiled(published, **changes):
         (lambda kept: {"subset": dataclasses.replace(kept.subset, weights=-kept.subset.weights)}, "weights must be"),
         (lambda kept: {"subset": dataclasses.replace(kept.subset, scales=-kept.subset.scales)}, "scales >= 0"),
         (lambda kept: {"subset": dataclasses.replace(kept.subset, misfit=kept.subset.misfit[::-1])}, "ascending order"),
-        (lambda kept: {"subset": dataclasses.replace(kept.subset, misfit_errors=np.ones(3))}, "two numbers"),
         (
             lambda kept: {"subset": dataclasses.replace(kept.subset, beyond={"place": np.ones(4)})},
             "of better models must",

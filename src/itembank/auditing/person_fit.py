@@ -30,7 +30,7 @@ from itembank.bank.arguments import GivenBank, GivenResponses, as_bank, as_new_r
 from itembank.bank.bank_views import aside_items
 from itembank.bank.banks import Bank
 from itembank.errors import DataError, DataWarning, ParameterError, remedy, shown, warn
-from itembank.estimation.estimates import OUTSIDE_GUARANTEE, PastMisfit, known_number
+from itembank.estimation.estimates import known_number, typicality_among
 from itembank.estimation.observations import bank_positions, known_items
 from itembank.irt.linear_gaussian import item_residuals, successive_residuals
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
@@ -223,13 +223,14 @@ class ModelFit:
             where = ", ".join(one.in_words() for one in self.unusual_groups)
             yield (
                 f"{self.model_id}: answers unlike the bank's models (typicality {self.typicality:.2f}, "
-                f"p {self.p_value:.3f}){': ' + where if where else ''}. Its intervals are {OUTSIDE_GUARANTEE}. Wrong "
-                f"against expectation: {_listed(self.wrong)}; right against it: {_listed(self.right)}."
+                f"p {self.p_value:.3f}){': ' + where if where else ''}. Its intervals are learnt from models that "
+                f"answer otherwise. Wrong against expectation: {_listed(self.wrong)}; right against it: "
+                f"{_listed(self.right)}."
             )
         for group in self.raised_groups:
             yield (
                 f"{self.model_id}: {group.in_words()} than its other answers let expect (p {group.p_value:.3f}): it "
-                f"may know these items. Its intervals are {OUTSIDE_GUARANTEE}: trust the other items alone."
+                f"may know these items. No interval covers that: trust the other items alone."
             )
         if self.order is not None and self.order.is_flagged:
             yield f"{self.model_id}: {self.order.in_words()}."
@@ -440,7 +441,7 @@ def model_fits(
     else:
         past = past_session_statistics(bank, answered.session, items.size, groups, progress=progress)
     p_values = fit_p_values(found, past, groups)
-    typicality = PastMisfit.of(past.misfit, past.misfit).typicality_of(found.misfit).typicality
+    typicality = typicality_among(past.misfit, found.misfit)
     residual, variance = item_residuals(factors, items, answered.responses)
     detectable = detectable_rises(past)
     n_past = int(np.sum(~np.isnan(past.misfit)))

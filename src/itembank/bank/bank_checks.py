@@ -161,8 +161,6 @@ def _subset_problems(bank: Bank) -> Iterator[str]:
         yield "published errors must be finite or unknown, and their scales >= 0."
     elif subset.misfit.ndim != 1 or not _is_some(subset.misfit).all() or np.any(np.diff(subset.misfit) < 0.0):
         yield "published misfit must be finite numbers >= 0 in ascending order."
-    elif subset.misfit_errors.shape != (2,) or np.isinf(subset.misfit_errors).any():
-        yield "published misfit_errors must be two numbers."
     else:
         yield from _beyond_problems(subset, n_targets)
 

@@ -184,12 +184,10 @@ class Calibration(Compact):
 _BANK_ID = re.compile(r"[0-9a-f]{1,64}")
 PART = "published."
 """Begins the names of its arrays in a bank's files."""
-OF_SUBSET = ("weights", "errors", "standard_errors", "scales", "misfit", "misfit_errors")
+OF_SUBSET = ("weights", "errors", "standard_errors", "scales", "misfit")
 """Arrays of a `PublishedSubset`."""
 BEYOND = ("beyond_weights", "beyond_errors", "beyond_standard_errors", "beyond_scales", "place")
 """Arrays that a `PublishedSubset` has where better models were left out."""
-FORMER = "tail"
-"""An array of earlier banks, which nothing uses."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,8 +206,6 @@ class PublishedSubset:
     standard_errors: FloatArray  # (n_models, n_targets): The size of each error that the item model expects
     scales: FloatArray  # (n_models, n_targets): The size that the widths of intervals follow
     misfit: FloatArray  # (n_models,): How far past models' answers lay from what is expected of them, ascending
-    # (2,): Mean absolute error of the overall score for the tenth with the largest misfit, and for the others.
-    misfit_errors: FloatArray
     # By the names `BEYOND`, where better models were left out: weights and errors of these, as above, and (4,) overall
     # score of the best and the middle past model, and the line of `Place`
     beyond: Mapping[str, FloatArray]
@@ -266,7 +262,7 @@ def read_published(record: Mapping[str, Any], arrays: Mapping[str, FloatArray]) 
             explanation=visible(str(record["explanation"])),  # it is shown, and may be a stranger's
             methods=tuple(map(str, record["methods"])),
             **{name: found[name] for name in OF_SUBSET},
-            beyond={name: found[name] for name in (*BEYOND, FORMER) if name in found},
+            beyond={name: found[name] for name in BEYOND if name in found},
         )
     if not _BANK_ID.fullmatch(str(record["whole_bank"])):
         raise ValueError(f"whole_bank must be the id of a bank, got {quoted(record['whole_bank'])}")

@@ -49,9 +49,6 @@ class Scores(NamedTuple):
 FLAGGED = 0.1
 """A model is flagged where fewer of the calibration models than this answered at least as unusually."""
 
-OUTSIDE_GUARANTEE = "outside the guarantee"
-"""What is said of intervals of such models: they are calibrated on models that answer otherwise."""
-
 BEYOND = 0.5
 """From here on (`Place.beyond`) a model is said to be better than all past ones, and has the interval of such."""
 
@@ -64,10 +61,6 @@ class Typicality(NamedTuple):
     misfit: FloatArray
     # (n_models,): Fraction of the calibration models, left out in turn, that fitted no better: 0 is unlike them all.
     typicality: FloatArray
-    # (n_models,): Mean absolute error of the overall score of calibration models left out that would have been flagged
-    # on these items, and of the others.
-    past_error_flagged: FloatArray
-    past_error_others: FloatArray  # (n_models,)
     # (n_models,): How surely a model is better than all past ones, from 0 to 1 (`Place.beyond`).
     beyond: FloatArray
     # (n_models,): Months that a model is newer than the newest past one, as columns of dates tell; negative if older.
@@ -103,15 +96,9 @@ class Typicality(NamedTuple):
             )
         rows = np.flatnonzero(self.is_flagged).tolist()
         if rows:
-            unlike, others = 100.0 * self.past_error_flagged[rows[0]], 100.0 * self.past_error_others[rows[0]]
-            errors = "how large errors of such past models were is not known"
-            if not np.isnan(unlike):
-                rest = "" if np.isnan(others) else f", of others {others:.1f}"
-                errors = f"errors of such past models were {unlike:.1f} points on average{rest}"
             said.append(
                 f"{visible(shown([model_ids[row] for row in rows]))}: answered unlike most of the {n_past} past models "
-                f"(typicality below {FLAGGED:g}). The interval is {OUTSIDE_GUARANTEE}: {errors}. "
-                "What does not fit: itembank check."
+                f"(typicality below {FLAGGED:g}), from which its interval is learnt. What does not fit: itembank check."
             )
         return said
 
@@ -121,47 +108,17 @@ class Typicality(NamedTuple):
             ours[rows] = theirs
 
 
-class PastMisfit(NamedTuple):
-    """Misfit of calibration models left out, on items like those of new models, and the errors that went with it."""
+def typicality_among(past: FloatArray, misfit: FloatArray) -> FloatArray:
+    """Fraction of past models, left out in turn, that fitted no better than each new one; NaN where unknown, (n_new,).
 
-    misfit: FloatArray  # (n_models,): Ascending, where it is known
-    # Mean absolute error of the overall score of those that would have been flagged, and of the others; NaN where there
-    # are none.
-    error_flagged: float
-    error_others: float
-
-    @classmethod
-    def of(
-        cls,
-        misfit: FloatArray,  # (n_models,): NaN where unknown. Errors are those of the overall score.
-        error: FloatArray,  # (n_models,)
-    ) -> Self:
-        """Gather them from models left out."""
-        known = np.sort(misfit[~np.isnan(misfit)])
-        if known.size == 0:
-            return cls(known, np.nan, np.nan)
-        was_flagged = _fraction_above(known, misfit) <= FLAGGED
-        sizes = [np.abs(error[rows & ~np.isnan(error)]) for rows in (was_flagged, ~was_flagged)]
-        return cls(known, *(float(size.mean()) if size.size else np.nan for size in sizes))
-
-    def typicality_of(self, misfit: FloatArray) -> Typicality:
-        """Compare the misfit of new models (n_new,) with these."""
-        if self.misfit.size == 0:
-            return Typicality.unknown(misfit.size)
-        typicality = np.where(np.isnan(misfit), np.nan, _fraction_above(self.misfit, misfit))
-        return Typicality.unknown(misfit.size)._replace(
-            misfit=misfit,
-            typicality=typicality,
-            past_error_flagged=np.full(misfit.size, self.error_flagged),
-            past_error_others=np.full(misfit.size, self.error_others),
-        )
-
-
-def _fraction_above(ordered: FloatArray, values: FloatArray) -> FloatArray:
-    """Fraction of the ordered numbers that are no less than each value."""
-    n_above = ordered.size - np.searchsorted(ordered, values, side="left")
-    result: FloatArray = n_above / ordered.size  # 3 of 30 must be 0.1 exactly, as FLAGGED is
-    return result
+    Misfit of past models is NaN where it is not known.
+    """
+    known = np.sort(past[~np.isnan(past)])
+    if known.size == 0:
+        return np.full(misfit.shape, np.nan)
+    n_above = known.size - np.searchsorted(known, misfit, side="left")
+    # 3 of 30 must be 0.1 exactly, as FLAGGED is
+    return np.where(np.isnan(misfit), np.nan, n_above / known.size)
 
 
 @dataclass(frozen=True, slots=True, repr=False)

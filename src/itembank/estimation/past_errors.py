@@ -14,7 +14,7 @@ from itembank.bank.selections import Selection
 from itembank.errors import DataError, ParameterError
 from itembank.estimation.beyond import Place, StackWeights, learn_line, places, share_beyond
 from itembank.estimation.calibrated_scores import OutOfFold
-from itembank.estimation.estimates import PastMisfit, Typicality
+from itembank.estimation.estimates import Typicality, typicality_among
 from itembank.estimation.estimator_specs import Factor, PointSpec, Stacked
 from itembank.estimation.folds import Fold, folds_beyond, left_out, run_trial
 from itembank.estimation.headlines import HeadlineReader, HeadlineTrial, learnt_by
@@ -125,7 +125,7 @@ class Past:
 
     estimates: OutOfFold
     weights: StackWeights | None  # Of the members of 'stacked', from all calibration models
-    misfit: PastMisfit
+    misfit: FloatArray  # (n_models,): How far the answers of past models, left out, lay from what was expected of them
     place: Place | None  # Where past models stand; None where no better models were left out
     # Whether the size of errors is what the item model alone expects, as far as it is known up to a factor.
     follows_item_model: bool = False
@@ -153,7 +153,8 @@ class Past:
 
     def typicality_of(self, misfit: FloatArray, score: FloatArray) -> Typicality:
         """How typical answers of this misfit are, and how surely their models are better than all past ones."""
-        return self.misfit.typicality_of(misfit)._replace(beyond=self.beyond(score))
+        unknown = np.full(misfit.shape, np.nan)
+        return Typicality(misfit, typicality_among(self.misfit, misfit), self.beyond(score), unknown)
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,8 +202,7 @@ class MembersOutOfFold:
             plain = estimates.by_item_model()
             follows = clearly_best([found.interval_scores for found in (plain, estimates)]) == 0
             estimates = plain if follows else estimates
-        misfit = PastMisfit.of(self.expectations.misfit[:, -1], estimates.error[:, -1])
-        return Past(estimates, weights, misfit, place, follows, reader)
+        return Past(estimates, weights, self.expectations.misfit[:, -1], place, follows, reader)
 
     def by(self, spec: PointSpec | Stacked) -> OutOfFold:
         """Return the estimates of the method that has these members."""
@@ -427,11 +427,10 @@ def published_past(subset: PublishedSubset) -> Past:
     """Return the errors in the form of estimates of models left out; their scores are not kept, and count as zero."""
     truth = np.zeros(subset.errors.shape)
     estimates = OutOfFold(truth, subset.errors, subset.standard_errors, subset.scales)
-    flagged, others = subset.misfit_errors.tolist()
     weights, place = StackWeights(subset.weights), None
     if BEYOND[0] in subset.beyond:
         better, errors, standard_errors, scales, where = (subset.beyond[name] for name in BEYOND)
         place = Place(float(where[0]), float(where[1]), where[2:])
         weights = StackWeights(subset.weights, better, place.line)
         estimates = replace(estimates, beyond=OutOfFold(np.zeros(errors.shape), errors, standard_errors, scales))
-    return Past(estimates, weights, PastMisfit(subset.misfit, flagged, others), place)
+    return Past(estimates, weights, subset.misfit, place)

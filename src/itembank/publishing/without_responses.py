@@ -99,7 +99,7 @@ def _subset(bank: Bank, selection: Selection, bank_id: str, progress: ProgressCa
     explanation = choose_method(bank, sample, selection, progress=progress).explanation
     if not folds(bank):
         none = np.empty((0, bank.targets.n_scenarios + 1))
-        return PublishedSubset(moved, none, none, none, none, np.empty(0), np.full(2, np.nan), {}, explanation, ())
+        return PublishedSubset(moved, none, none, none, none, np.empty(0), {}, explanation, ())
     trials = try_methods(bank, sample, selection, stacked.members)
     past = trials.past(stacked)
     weights, far = trials.weights(stacked), past.estimates.beyond
@@ -117,8 +117,7 @@ def _subset(bank: Bank, selection: Selection, bank_id: str, progress: ProgressCa
         errors,
         standard_errors,
         scales,
-        past.misfit.misfit,
-        np.array([past.misfit.error_flagged, past.misfit.error_others]),
+        np.sort(past.misfit[~np.isnan(past.misfit)]),
         beyond,
         explanation,
         stacked_methods(),

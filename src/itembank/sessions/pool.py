@@ -15,7 +15,6 @@ from itembank.errors import DataError, ParameterError, did_you_mean, shown
 from itembank.estimation.beyond import Place, StackWeights
 from itembank.estimation.calibrated_scores import OutOfFold
 from itembank.estimation.estimands import past_ratio
-from itembank.estimation.estimates import PastMisfit
 from itembank.estimation.estimator_specs import RUN
 from itembank.estimation.headlines import reader_of
 from itembank.estimation.past_errors import FactorModels, Past
@@ -128,7 +127,7 @@ class PastSessions:
     def around(
         self,
         n: int,
-        # (n_columns,): Targets to take, in this order; the last one's errors say what unusual models' errors were
+        # (n_columns,): Targets to take, in this order
         columns: IntArray,
         headline: Headline | None = None,  # The score that the last of them is, where it is not the overall one
     ) -> list[tuple[Past, float]]:
@@ -151,7 +150,6 @@ class PastSessions:
 
     def _at(self, checkpoint: int, columns: IntArray, headline: Headline | None) -> Past:
         estimates, weights, place = self._estimates(checkpoint, columns), self.weights[checkpoint][:, columns], None
-        misfit = PastMisfit.of(self.misfit[checkpoint], estimates.error[:, -1])
         follows = float(self.follows_item_model[checkpoint, columns[-1]]) > 0.0
         reader = None if headline is None else reader_of(headline, estimates)
         stack, (best, middle, *line) = StackWeights(weights), self.place[checkpoint, columns[-1]].tolist()
@@ -159,7 +157,7 @@ class PastSessions:
             place = Place(best, middle, np.array(line))
             stack = StackWeights(weights, self.beyond.weights[checkpoint][:, columns], place.line)
             estimates = replace(estimates, beyond=self.beyond._estimates(checkpoint, columns))
-        return Past(estimates, stack, misfit, place, follows, reader)
+        return Past(estimates, stack, self.misfit[checkpoint], place, follows, reader)
 
     def _estimates(self, checkpoint: int, columns: IntArray) -> OutOfFold:
         arrays = (array[checkpoint][:, columns] for array in (self.value, self.standard_error, self.scale))
