@@ -6,7 +6,6 @@ from itembank.selection.criteria import (
     Fisher,
     MinimumCost,
     RandomItem,
-    Trace,
     UniformOverScenarios,
     VOptimality,
 )
@@ -17,7 +16,6 @@ __all__ = [
     "Fisher",
     "MinimumCost",
     "RandomItem",
-    "Trace",
     "UniformOverScenarios",
     "VOptimality",
 ]

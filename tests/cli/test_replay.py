@@ -168,7 +168,6 @@ def test_mistakes_are_named_and_nothing_is_written(run, data):
         (("-o", data / "asked.txt"), 2, "must end in .csv or .parquet, got 'asked.txt'"),
         (("-o", data / "new.parquet" / "asked.csv"), 2, "asked.csv cannot be written"),
         (("--jobs", 0), 2, "n_jobs must be -1"),
-        (session_file(data, 'criterion = "fisher"'), 2, "criterion 'fisher' is for one ability"),
         (("--cost", "seconds", "-o", data / "asked.csv"), 1, "'seconds'"),
         (("--half-width", "physics=0.1"), 2, "'physics'"),
     ):

@@ -42,7 +42,7 @@ def bounds(at_least, at_most):
 
 @pytest.mark.parametrize("kind", ["none", "both"])
 @pytest.mark.parametrize("per_cost", [False, True])
-@pytest.mark.parametrize("name", ["trace", "d-optimal", "a-optimal", "v-optimal"])
+@pytest.mark.parametrize("name", ["fisher", "d-optimal", "a-optimal", "v-optimal"])
 @pytest.mark.parametrize("n_dims", [1, 3])
 def test_a_batch_is_what_inverting_anew_after_each_item_gives(name, per_cost, kind, n_dims):
     parameters = make_parameters(n_dims, kind=kind)
@@ -215,18 +215,18 @@ def test_cost_buys_more_information():
 
 def test_randomesque_draws_uniformly_among_the_best():
     items = make_items(make_parameters())
-    best = choose(items, "trace", 4)  # no item changes what others are worth by this criterion
-    drawn = [int(choose(items, "trace", 1, randomesque=4, rng=np.random.default_rng(s))[0]) for s in range(2000)]
+    best = choose(items, "fisher", 4)  # no item changes what others are worth by this criterion
+    drawn = [int(choose(items, "fisher", 1, randomesque=4, rng=np.random.default_rng(s))[0]) for s in range(2000)]
     assert set(drawn) == set(best.tolist())
     counts = np.array([drawn.count(item) for item in best])
     assert np.sum((counts - 500.0) ** 2 / 500.0) < 20.0
-    assert choose(items, "trace", 4, randomesque=1).tolist() == best.tolist()
+    assert choose(items, "fisher", 4, randomesque=1).tolist() == best.tolist()
 
 
 def test_randomesque_takes_what_there_is_when_there_are_fewer():
     items = make_items(make_parameters())
     is_open = np.arange(N_ITEMS) < 3
-    assert sorted(choose(items, "trace", 5, randomesque=10, is_open=is_open)) == [0, 1, 2]
+    assert sorted(choose(items, "fisher", 5, randomesque=10, is_open=is_open)) == [0, 1, 2]
 
 
 def test_the_same_chance_chooses_the_same():

@@ -12,10 +12,6 @@ from itembank.responses.targets import ScoreTargets
 from itembank.selection.criteria import (
     CRITERIA,
     INFORMATION,
-    DOptimality,
-    Fisher,
-    MinimumCost,
-    check_criterion,
     criterion_of,
     uses_cost,
     uses_information,
@@ -65,7 +61,7 @@ def test_every_gain_is_that_of_inverting_the_information_anew(kind, n_dims, seed
     goal = root @ root.T
     after = [covariance_after(covariance, a, w) for a, w in zip(parameters.loadings, weights, strict=True)]
     expected = {
-        "trace": [w * np.trace(np.outer(a, a)) for a, w in zip(parameters.loadings, weights, strict=True)],
+        "fisher": [w * np.trace(np.outer(a, a)) for a, w in zip(parameters.loadings, weights, strict=True)],
         "d-optimal": [np.linalg.slogdet(covariance)[1] - np.linalg.slogdet(new)[1] for new in after],
         "a-optimal": [np.trace(covariance) - np.trace(new) for new in after],
         "v-optimal": [np.trace(goal @ covariance) - np.trace(goal @ new) for new in after],
@@ -103,7 +99,7 @@ def test_in_one_dimension_variance_criteria_order_items_as_fisher_information_do
     items = make_items(make_parameters(1, kind=kind))
     theta, covariance = make_posterior(1)
     order = np.argsort(scores(items, "fisher", theta, covariance))
-    for name in ("trace", "d-optimal", "a-optimal", "v-optimal"):
+    for name in ("d-optimal", "a-optimal", "v-optimal"):
         np.testing.assert_array_equal(np.argsort(scores(items, name, theta, covariance, goal=np.eye(1))), order)
 
 
@@ -129,7 +125,7 @@ def test_criteria_are_finite_and_not_negative_for_hopeless_items(kind):
         np.testing.assert_allclose(found, 0.0, atol=1e-12)
 
 
-@pytest.mark.parametrize("name", [name for name in INFORMATION if name not in {"fisher", "trace", "a-optimal"}])
+@pytest.mark.parametrize("name", [name for name in INFORMATION if name not in {"fisher", "a-optimal"}])
 @ALL_KINDS
 def test_the_scale_and_rotation_of_ability_do_not_matter(name, kind):
     parameters = make_parameters(kind=kind)
@@ -301,14 +297,14 @@ def test_only_candidates_need_a_cost(bank):
     assert np.all(items.cost[items.is_candidate] == 1.0)
 
 
-ALL = ("fisher", "trace", "d-optimal", "a-optimal", "v-optimal", "random", "uniform", "min-cost")
+ALL = ("fisher", "d-optimal", "a-optimal", "v-optimal", "random", "uniform", "min-cost")
 
 
 def test_names_stand_for_specs():
     assert tuple(CRITERIA.kinds) == ALL
     for name in ALL:
         assert CRITERIA.name_of(criterion_of(name)) == name
-    assert INFORMATION == tuple(name for name in ALL if uses_information(criterion_of(name))) == ALL[:5]
+    assert INFORMATION == tuple(name for name in ALL if uses_information(criterion_of(name))) == ALL[:4]
 
 
 @pytest.mark.parametrize("name", INFORMATION)
@@ -321,7 +317,7 @@ def test_every_criterion_of_information_can_be_divided_by_cost(name):
     assert criterion_of(divided) is divided
 
 
-@pytest.mark.parametrize("name", ALL[5:])
+@pytest.mark.parametrize("name", ALL[4:])
 def test_what_is_not_information_cannot_be_divided(name):
     with pytest.raises(ParameterError, match=f"only information can be divided by cost, got criterion '{name}'"):
         criterion_of(name, per_cost=True)
@@ -332,14 +328,6 @@ def test_what_is_not_information_cannot_be_divided(name):
 def test_an_unknown_name_is_refused_with_the_known_ones():
     with pytest.raises(ParameterError, match=r"criterion method must be one of 'fisher', .*'min-cost', got 'best'"):
         criterion_of("best")
-
-
-def test_fisher_information_is_for_one_dimension():
-    check_criterion(Fisher(), 1)
-    check_criterion(DOptimality(), 3)
-    check_criterion(MinimumCost(), 3)
-    with pytest.raises(ParameterError, match=r"for one ability, got 3 dimensions.*'trace', 'd-optimal'"):
-        check_criterion(Fisher(), 3)
 
 
 def with_family(parameters, family, precision):
@@ -362,7 +350,7 @@ def scores_in_family(items, name):
     )
 
 
-@pytest.mark.parametrize("name", ["d-optimal", "a-optimal", "v-optimal", "trace"])
+@pytest.mark.parametrize("name", ["d-optimal", "a-optimal", "v-optimal", "fisher"])
 def test_counts_of_one_trial_are_worth_what_an_answer_is(name):
     plain = make_parameters(kind="lower")
     expected = scores_in_family(make_items(plain), name)
@@ -371,7 +359,7 @@ def test_counts_of_one_trial_are_worth_what_an_answer_is(name):
         np.testing.assert_array_equal(scores_in_family(make_items(other), name), expected)
 
 
-@pytest.mark.parametrize("name", ["d-optimal", "a-optimal", "v-optimal", "trace"])
+@pytest.mark.parametrize("name", ["d-optimal", "a-optimal", "v-optimal", "fisher"])
 def test_precise_probabilities_are_worth_more(name):
     plain = make_parameters()
     worth = [scores_in_family(make_items(with_family(plain, "beta", precision)), name) for precision in (5.0, 50.0)]

@@ -42,7 +42,7 @@ def positions(bank, selection):
     return sorted(bank.responses.item_indices(selection.item_ids).tolist())
 
 
-@pytest.mark.parametrize("name", [name for name in CRITERIA.kinds if name != "fisher"])
+@pytest.mark.parametrize("name", CRITERIA.kinds)
 def test_items_are_those_of_the_kernel_at_the_prior(bank, name):
     prior = bank.calibration.prior
     expected = next_items(
@@ -62,18 +62,6 @@ def test_items_are_those_of_the_kernel_at_the_prior(bank, name):
     assert positions(bank, selection) == sorted(expected.tolist())
     assert selection.method == "optimal-design"
     assert selection.inclusion_probabilities is None
-
-
-def test_fisher_information_chooses_for_one_ability():
-    one = make_bank(n_models=20, n_items=60, n_dims=1)
-    assert positions(one, select(one, 9, method=OptimalDesign("fisher"))) == positions(
-        one, select(one, 9, method=OptimalDesign("trace"))
-    )
-
-
-def test_fisher_information_is_refused_for_more(bank):
-    with pytest.raises(ParameterError, match="for one ability, got 2 dimensions"):
-        select(bank, 9, method=OptimalDesign("fisher"))
 
 
 def test_dividing_by_cost_saves(bank):

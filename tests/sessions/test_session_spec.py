@@ -6,7 +6,7 @@ import pytest
 
 from itembank.bank.costs import CostUnit
 from itembank.errors import DataError, ParameterError
-from itembank.selection.criteria import CRITERIA, Trace, VOptimality
+from itembank.selection.criteria import CRITERIA, Fisher, VOptimality
 from itembank.selection.greedy import Constraints
 from itembank.sessions.limits import Budget, Decision, Stopping
 from itembank.sessions.session_spec import SessionSpec
@@ -28,7 +28,7 @@ RICH = SessionSpec(
     [
         RICH,
         *(SessionSpec(kind()) for kind in CRITERIA.kinds.values()),
-        SessionSpec(Trace(), stopping=Stopping(decision=Decision("math", 0.5))),
+        SessionSpec(Fisher(), stopping=Stopping(decision=Decision("math", 0.5))),
     ],
 )
 def test_json_keeps_settings_whole(settings):
@@ -39,7 +39,7 @@ def test_json_keeps_settings_whole(settings):
     "change",
     [
         {"criterion": {"name": "best"}},
-        {"criterion": {"name": "trace", "of": "score"}},
+        {"criterion": {"name": "fisher", "of": "score"}},
         {"budget": {"n_items": 0, "costs": {}}},
         {"budget": {"n_days": 1}},
         {"n_start": -1},
@@ -64,7 +64,7 @@ def test_a_field_too_few_or_too_many_is_refused():
 def test_numbers_of_numpy_become_pythons():
     one, half = np.int64(1), np.float64(0.5)
     settings = SessionSpec(
-        Trace(),
+        Fisher(),
         budget=Budget(one, {"tokens": half}),
         stopping=Stopping(half, {"overall": half}, Decision(threshold=half), min_items=one),
         n_start=one,
@@ -76,7 +76,7 @@ def test_numbers_of_numpy_become_pythons():
 @pytest.mark.parametrize("target", [{}, {"a": 0.0}, {"a": float("nan")}, {"a": 1.0, "b": -1.0}])
 def test_weights_of_a_target_must_be_weights(target):
     with pytest.raises(ParameterError, match="weights of a target"):
-        SessionSpec(Trace(), target=target)
+        SessionSpec(Fisher(), target=target)
 
 
 @pytest.mark.parametrize(

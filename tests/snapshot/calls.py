@@ -2,7 +2,7 @@
 
 _SMALL = "--no-folds --format json"
 _SELECTORS = (*("auto", "random", "stratified", "anchor-correctness", "anchor-irt", "v-optimal"),)
-_CRITERIA = ("trace", "d-optimal", "a-optimal", "v-optimal", "random", "uniform", "min-cost")
+_CRITERIA = ("fisher", "d-optimal", "a-optimal", "v-optimal", "random", "uniform", "min-cost")
 _ESTIMATORS = (
     *("mean", "weighted", "p-irt", "gp-irt", "task-mean", "task-mean-eb", "ridge", "factor", "stacked", "auto"),
 )
@@ -40,7 +40,6 @@ CALLS = {
         for name in _SELECTORS
     },
     **{f"select by {name}": f"select bank-auto -n 12 {_DESIGN}{name}.toml -o by-{name}.json" for name in _CRITERIA},
-    "select by fisher": f"select bank-2pl -n 12 {_DESIGN}fisher.toml -o by-fisher.json",
     **{
         f"estimate {name}": f"estimate bank new.parquet --selection v-optimal.json --method {name} --format json"
         for name in _ESTIMATORS
@@ -56,7 +55,7 @@ CALLS = {
     "plan half-width": "plan bank --half-width 0.04 --selector random --method p-irt --max-items 60 --format json",
     "plan difference": "plan bank --difference 0.05 --selector random --method gp-irt --max-items 60 --format json",
     "replay": "replay bank two-new.parquet --max-items 10 --format json -o asked.csv",
-    "replay trace": "replay bank two-new.parquet --session trace.toml --max-items 8 --format json",
+    "replay fisher": "replay bank two-new.parquet --session fisher.toml --max-items 8 --format json",
     "replay per cost": "replay bank two-new.parquet --session drawn.toml --cost seconds --max-items 8 --format json",
     "replay threshold": "replay bank two-new.parquet --session sure.toml --threshold 0.6 --max-items 30 --format json",
     "session start": "session start bank -o run.jsonl --model-id new --max-items 6 --half-width 0.1",

@@ -65,7 +65,7 @@ selector = "v-optimal"
 _MODEL_BASED = 'interval = "model-based"\n'
 RARE = {
     "quick": _MODEL_BASED,
-    "trace": f'{_MODEL_BASED}criterion = "trace"',
+    "fisher": f'{_MODEL_BASED}criterion = "fisher"',
     "drawn": f'{_MODEL_BASED}criterion = "d-optimal"\nconstraints = {{at_least = 1, randomesque = 3}}',
     "sure": f"{_MODEL_BASED}stopping.decision = {{threshold = 0.5, confidence = 0.9}}",
     "ability": f"{_MODEL_BASED}stopping.ability_error = 0.3",

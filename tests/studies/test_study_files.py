@@ -149,7 +149,7 @@ def test_lists_stand_for_all_combinations(loaded):
 [[assessors]]
 predictor = "nested"
 paradigm = ["selection", "adaptation"]
-selector = ["d-optimal", "trace"]
+selector = ["d-optimal", "fisher"]
 per_cost = [false, true]
 """
     )
@@ -158,7 +158,7 @@ per_cost = [false, true]
     assert {(one.paradigm, one.selector, one.per_cost) for one in made} == {
         (paradigm, selector, per_cost)
         for paradigm in ("selection", "adaptation")
-        for selector in ("d-optimal", "trace")
+        for selector in ("d-optimal", "fisher")
         for per_cost in (False, True)
     }
 

@@ -4,8 +4,7 @@ In all of them larger is better. With the logit ``a . theta + c`` of an item, th
 (asymptotes included) and the posterior covariance C of ability:
 
 =========== ====================================== ==========================================================
-fisher      ``w a^2``                              one dimension (Lord 1980; WILD eq. 3)
-trace       ``w |a|^2``                            trace of the item's information matrix (WILD 3.2)
+fisher      ``w |a|^2``                            trace of the item's information (Lord 1980; WILD eq. 3 and 3.2)
 d-optimal   ``log(1 + w a'Ca)``                    fall of ``log det C`` (Segall 1996)
 a-optimal   ``w |Ca|^2 / (1 + w a'Ca)``            fall of ``tr C``, the sum of the abilities' variances
 v-optimal   ``w (Ca)'M(Ca) / (1 + w a'Ca)``        fall of ``tr MC``: the target items' uncertainty (WILD eq. 6)
@@ -25,20 +24,13 @@ from itembank.methods import MethodTable
 
 @dataclass(frozen=True, slots=True)
 class Fisher:
-    """Fisher information about the one ability; for banks of one dimension.
+    """Fisher information; of several abilities the trace of its matrix. It ignores what the answers so far say.
 
     Attributes
     ----------
     per_cost : bool
         Divide by the item's expected cost, as with every criterion of information (WILD 5.3, "-tau").
     """
-
-    per_cost: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Trace:
-    """Trace of the item's Fisher information matrix; it ignores what the answers so far say."""
 
     per_cost: bool = False
 
@@ -79,14 +71,13 @@ class MinimumCost:
     """The item of least expected cost."""
 
 
-InformationCriterion: TypeAlias = Fisher | Trace | DOptimality | AOptimality | VOptimality
+InformationCriterion: TypeAlias = Fisher | DOptimality | AOptimality | VOptimality
 Criterion: TypeAlias = InformationCriterion | RandomItem | UniformOverScenarios | MinimumCost
 
 CRITERIA: MethodTable[Criterion] = MethodTable(
     "criterion",
     {
         "fisher": Fisher,
-        "trace": Trace,
         "d-optimal": DOptimality,
         "a-optimal": AOptimality,
         "v-optimal": VOptimality,
@@ -133,12 +124,3 @@ def uses_chance(criterion: Criterion) -> bool:
 def uses_cost(criterion: Criterion) -> bool:
     """Whether the criterion needs the items' expected cost."""
     return isinstance(criterion, MinimumCost) or bool(getattr(criterion, "per_cost", False))
-
-
-def check_criterion(criterion: Criterion, n_dims: int) -> None:
-    """Raise `ParameterError` for Fisher information in more than one dimension, where it is a matrix."""
-    if isinstance(criterion, Fisher) and n_dims > 1:
-        raise ParameterError(
-            f"criterion 'fisher' is for one ability, got {n_dims} dimensions: information is a matrix there. "
-            "Take 'trace', 'd-optimal' or 'v-optimal'."
-        )

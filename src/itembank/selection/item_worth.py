@@ -22,7 +22,6 @@ from itembank.selection.criteria import (
     InformationCriterion,
     MinimumCost,
     RandomItem,
-    Trace,
     UniformOverScenarios,
     VOptimality,
 )
@@ -147,7 +146,7 @@ def _information(
     """Worth of each item by a criterion of information, cost apart, (n_items,)."""
     identity = np.eye(items.n_dims)
     match criterion:
-        case Fisher() | Trace():
+        case Fisher():
             return weights * _quadratic_forms(items, identity)[0]  # w a'a
         case DOptimality():
             # determinant lemma: det(C^-1 + w a a') = det(C^-1) (1 + w a'Ca)

@@ -8,7 +8,7 @@ from itembank.bank.banks import Bank
 from itembank.errors import ParameterError, shown
 from itembank.numerics.arrays import IntArray
 from itembank.selection.anchors import irt_features, weighted_by_nearest
-from itembank.selection.criteria import check_criterion, uses_cost, uses_information
+from itembank.selection.criteria import uses_cost, uses_information
 from itembank.selection.greedy import Bounds, check_goal, next_items
 from itembank.selection.item_worth import DesignItems, updated_covariance
 from itembank.selection.pools import Choice, ItemPools
@@ -36,7 +36,6 @@ def choose_optimal_design(pools: ItemPools, spec: OptimalDesign) -> list[Choice]
     if spec.at_least == 1 and n_items < bank.targets.n_scenarios:  # as far as the items go
         spec = replace(spec, at_least=0)
     criterion, constraints = spec.full_criterion, spec.constraints
-    check_criterion(criterion, bank.calibration.n_dims)
     is_candidate = np.zeros(bank.n_items, dtype=bool)
     for pool in pools.scenarios:
         is_candidate[pool.items] = pool.is_candidate

@@ -212,8 +212,8 @@ class OptimalDesign(SelectionSpec):
     Attributes
     ----------
     criterion : str
-        A short name of `itembank.selection.criteria`: 'v-optimal', 'd-optimal', 'a-optimal', 'trace', 'fisher' (one
-        dimension), 'random', 'uniform', 'min-cost'.
+        A short name of `itembank.selection.criteria`: 'v-optimal', 'd-optimal', 'a-optimal', 'fisher', 'random',
+        'uniform', 'min-cost'.
     target : str
         For 'v-optimal', the score that is wanted: 'overall' or a scenario.
     per_cost : bool

@@ -24,7 +24,7 @@ from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.numerics.intervals import normal_reach
 from itembank.responses.score_names import OVERALL
 from itembank.responses.targets import ScoreTargets
-from itembank.selection.criteria import CRITERIA, Criterion, VOptimality, check_criterion, uses_cost
+from itembank.selection.criteria import CRITERIA, Criterion, VOptimality, uses_cost
 from itembank.selection.greedy import Bounds, askable_items, check_goal
 from itembank.selection.item_worth import DesignItems, goal_matrix
 from itembank.selection.select import candidates, select
@@ -364,7 +364,6 @@ class SessionPool(Compact):
         """
         bank.check_item_model("An adaptive session needs")
         criterion, cost = CRITERIA.resolve(spec.criterion), spec.cost_unit
-        check_criterion(criterion, bank.parameters.n_dims)
         unit = (cost or CostUnit()) if uses_cost(criterion) else None
         may_be_asked, is_lead = askable_items(bank, spec.constraints.excluded), lead_items(bank, spec, criterion)
         items = DesignItems.of_bank(bank, may_be_asked | is_lead, cost=unit)

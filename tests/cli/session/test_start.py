@@ -113,7 +113,6 @@ def test_choices_that_do_not_fit_leave_no_journal(run, bank_folder, tmp_path, op
         ("constraints.at_least.physics = 1", 2, "physics"),
         ("constraints = {at_least = {math = 4}, at_most = 3}", 2, "math (4 > 3)"),
         ("constraints.at_least.math = 7", 2, "7 items in all, and 6"),
-        ("criterion = 'fisher'", 2, "2 dimensions"),
         ("criterion = {name = 'random', of = 'score'}", 2, "[criterion] must be empty"),
         ("criterion = 'd-optimum'", 2, "session.toml: criterion method must be one of"),
         ("stopping.halfwidth = 0.1", 2, "Did you mean 'half_width'?"),

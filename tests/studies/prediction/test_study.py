@@ -24,8 +24,8 @@ PREDICTED = ("n_calibration_tasks", "assessor", "budget", "model_id", "task", "p
 EVERY_ASSESSOR = [
     *(Assessor(predictor) for predictor in ("2pl", "mirt", "task-mean", "task-mean-eb", "ridge")),
     *(Assessor("mirt", "selection", one) for one in UNINFORMED),
-    *(Assessor("2pl" if one == "fisher" else "mirt", "selection", one) for one in (*CRITERIA, *ANCHORS)),
-    *(Assessor("2pl" if one == "fisher" else "mirt", "adaptation", one) for one in CRITERIA),
+    *(Assessor("mirt", "selection", one) for one in (*CRITERIA, *ANCHORS)),
+    *(Assessor("mirt", "adaptation", one) for one in CRITERIA),
     Assessor("mirt", "adaptation", "v-optimal", per_cost=True),
     Assessor("ridge", "adaptation", "v-optimal", design="mirt"),
 ]

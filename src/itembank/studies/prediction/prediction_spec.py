@@ -25,7 +25,7 @@ Paradigm = Literal["prediction", "selection", "adaptation"]
 
 BASELINES = ("task-mean", "task-mean-eb", "ridge")
 """Predictors without an item model."""
-CRITERIA = ("fisher", "trace", "d-optimal", "a-optimal", "v-optimal")
+CRITERIA = ("fisher", "d-optimal", "a-optimal", "v-optimal")
 """Selectors that rank items by what their answers would tell of ability."""
 ANCHORS = ("anchor-binary", "anchor-irt")
 UNINFORMED = ("random", "uniform", "min-cost")
@@ -268,12 +268,6 @@ def _check_assessors(spec: PredictionSpec) -> None:
             raise ParameterError(
                 f"design of assessor {one.name!r} must be an item model, one of "
                 f"{shown(list(spec.item_models))}, got {one.design_model!r}."
-            )
-        n_dims = spec.item_models[one.design_model].n_dims if one.design_model else 1
-        if one.selector == "fisher" and n_dims != 1:
-            raise ParameterError(
-                f"criterion 'fisher' is for one ability, and item model {one.design_model!r} of assessor {one.name!r} "
-                f"has {n_dims}. Take 'trace', 'd-optimal' or 'v-optimal', or another item model."
             )
         if (one.per_cost or one.selector == "min-cost") and not spec.cost:
             raise ParameterError(f"assessor {one.name!r} needs the study to name a cost.")
