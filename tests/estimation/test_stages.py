@@ -73,18 +73,6 @@ def test_where_no_fold_can_follow_nothing_is_known(bank):
     assert np.isnan(found.values).all()
 
 
-def test_trials_ask_of_as_few_scenarios_as_new_models_will_be(bank):
-    limited = dataclasses.replace(RECIPE, later_scenarios=1)
-    scenario = bank.targets.scenario_index
-    for fold in folds(bank)[:2]:
-        first = np.sort(bank.responses.item_indices(select_by_recipe(fold.bank, limited, SEED).item_ids))
-        for one in answered_in_stages(bank, fold, limited):
-            later = np.setdiff1d(one.positions, first)
-            assert later.size == sum(SIZES[1:])
-            assert np.unique(scenario[later]).size <= 2  # one for each later stage
-    assert not np.allclose(try_stages(bank, limited, SPECS).values, try_stages(bank, RECIPE, SPECS).values)
-
-
 def test_what_was_found_for_two_stages_is_not_taken_for_three(bank):
     two = dataclasses.replace(RECIPE, stages=(6, 9))
     assert repr(two) == repr(RECIPE)  # names of trials of one batch are what they were before there were stages

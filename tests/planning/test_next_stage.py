@@ -137,34 +137,12 @@ def test_one_model_at_a_time(bank, routing):
         next_stage(bank, routing, new_models(bank, 2))
 
 
-@pytest.mark.parametrize("most", [1, 2])
-def test_later_stages_ask_of_the_scenarios_that_are_least_sure(bank, most):
-    routing = through_json(select(bank, 18, stages=3, later_scenarios=most, rng=0))
-    free = select(bank, 18, stages=3, rng=0)
-    routes = set()
-    for one in range(12):
-        model = new_models(bank, 12).take(models=np.array([one]))
-        module, wanted = (next_stage(bank, first, model) for first in (routing, free))
-        counts = {scenario: wanted.scenarios.count(scenario) for scenario in wanted.scenarios}
-        found = set(module.scenarios)
-        assert len(found) == min(most, len(counts))
-        assert module.n_items == 6
-        assert min(counts[one] for one in found) >= max((counts[one] for one in set(counts) - found), default=0)
-        last = next_stage(bank, module, model)
-        assert len(set(last.scenarios)) <= most
-        assert read_recipe(last.whole).later_scenarios == most
-        routes.add(module.item_ids)
-    assert len(routes) > 1  # the branch depends on the answers
-
-
 @pytest.mark.parametrize(
     ("choices", "message"),
     [
         ({"stages": 4}, "stages must be 1, 2, 3 or 'auto', got 4"),
         ({"stages": "two"}, "stages must be 1, 2, 3 or 'auto', got 'two'"),
         ({"stages": 2, "per_scenario": True}, "stages and per_scenario do not go together"),
-        ({"later_scenarios": 1}, "it goes with stages 2 or 3"),
-        ({"stages": 2, "later_scenarios": 4}, "must be from 1 to 3, the scenarios of the bank, got 4"),
         ({"stages": "auto", "method": "random"}, "compares stages with the method 'auto'"),
     ],
 )
@@ -173,8 +151,6 @@ def test_what_does_not_go_together_is_refused(bank, choices, message):
         select(bank, 12, **choices)
 
 
-@pytest.mark.parametrize(
-    "change", [{"stage": 3}, {"stages": "x"}, {"stages": [5, 0]}, {"stage": None}, {"later_scenarios": 0}]
-)
+@pytest.mark.parametrize("change", [{"stage": 3}, {"stages": "x"}, {"stages": [5, 0]}, {"stage": None}])
 def test_a_recipe_that_cannot_be_is_ignored(routing, change):
     assert read_recipe(dataclasses.replace(routing, recipe={**routing.recipe, **change})) is None

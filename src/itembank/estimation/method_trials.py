@@ -51,7 +51,6 @@ def next_module(
     *,
     # (n_asked,): Positions of the items that it was asked: none of them is asked again, answered or not
     asked: IntArray,
-    most_scenarios: int | None = None,  # How many scenarios they are of at most
 ) -> IntArray:
     """Positions of the items that one model is asked next, in the order of choice, (n_items,)."""
     basis, positions = score_basis(bank), answers.positions
@@ -62,9 +61,7 @@ def next_module(
         n_trials=answers.n_trials,
     )
     answered = positions[~np.isnan(answers.responses[0])]
-    return design.next_items(
-        ability.theta[0], ability.covariance[0], answered, n_items, asked=asked, most_scenarios=most_scenarios
-    )
+    return design.next_items(ability.theta[0], ability.covariance[0], answered, n_items, asked=asked)
 
 
 def answered_in_stages(
@@ -82,7 +79,7 @@ def answered_in_stages(
         asked = first
         for size in recipe.stages[1:]:
             answers = _recorded(bank, row, asked, design)
-            module = next_module(fold.bank, design, answers, size, asked=asked, most_scenarios=recipe.later_scenarios)
+            module = next_module(fold.bank, design, answers, size, asked=asked)
             asked = np.sort(np.concatenate([asked, module]))
         yield _recorded(bank, row, asked, design)
 

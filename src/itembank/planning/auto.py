@@ -22,7 +22,7 @@ from itembank.numerics.parallel import one_blas_thread
 from itembank.numerics.ties import clearly_best
 from itembank.progress import ProgressCallback, part_of, silent
 from itembank.responses.score_names import OVERALL
-from itembank.selection.recipes import LATER_SCENARIOS, STAGE, STAGES, Recipe, read_recipe, stages_of
+from itembank.selection.recipes import STAGE, STAGES, Recipe, read_recipe, stages_of
 from itembank.selection.select import candidates, select_by_recipe
 from itembank.selection.selector_specs import METHODS, Random, SelectionSpec, Stratified, VOptimal
 
@@ -185,17 +185,10 @@ MOST_STAGES = 3
 """Each stage is a run of the harness, and more would gain little."""
 
 
-def check_stages(bank: Bank, stages: object, later_scenarios: object, *, is_auto: bool, per_scenario: bool) -> None:
+def check_stages(bank: Bank, stages: object, *, is_auto: bool, per_scenario: bool) -> None:
     """Refuse another number of stages, and what does not go together with stages."""
     if not (stages == AUTO or (is_whole(stages) and 1 <= stages <= MOST_STAGES)):
         raise ParameterError(f"stages must be 1, 2, {MOST_STAGES} or {AUTO!r}, got {stages!r}.")
-    most = bank.targets.n_scenarios
-    if later_scenarios is not None and stages == 1:
-        raise ParameterError("later_scenarios says of what later stages ask: it goes with stages 2 or 3.")
-    if later_scenarios is not None and not (is_whole(later_scenarios) and 1 <= later_scenarios <= most):
-        raise ParameterError(
-            f"later_scenarios must be from 1 to {most}, the scenarios of the bank, got {later_scenarios!r}."
-        )
     if stages == 1:
         return
     if per_scenario:
@@ -219,10 +212,9 @@ def routing_method(bank: Bank) -> SelectionSpec:
     return aimed_at_headline(bank)
 
 
-def first_of_stages(selection: Selection, sizes: tuple[int, ...], later_scenarios: int | None = None) -> Selection:
+def first_of_stages(selection: Selection, sizes: tuple[int, ...]) -> Selection:
     """Make a selection the routing stage of so many items in all stages."""
-    limit = {} if later_scenarios is None else {LATER_SCENARIOS: int(later_scenarios)}
-    return replace(selection, recipe={**(selection.recipe or {}), STAGES: list(sizes), STAGE: 1, **limit})
+    return replace(selection, recipe={**(selection.recipe or {}), STAGES: list(sizes), STAGE: 1})
 
 
 def stage_sizes(

@@ -45,7 +45,6 @@ def select(
     *,
     method: SelectionSpec | str = AUTO,
     stages: int | Literal["auto"] = 1,
-    later_scenarios: int | None = None,
     per_scenario: bool = False,
     rng: np.random.Generator | int | None = None,
     excluded: Collection[str] = (),
@@ -63,17 +62,14 @@ def select(
         score wants. With fewer items than scenarios 'auto', 'v-optimal' and the designs leave some scenarios out, with
         a `DataWarning` that names them.
     method : spec or str
-        'auto': what would have served the calibration models best (`choose_selection`; the selection's `method` names
-        it and its `explanation` says why). Or 'random', 'stratified', 'anchor-correctness', 'anchor-irt',
+        'auto': V-optimal items, ahead of past models (`choose_selection`; the selection's `explanation` says how far
+        estimates were off). Or 'random', 'stratified', 'anchor-correctness', 'anchor-irt',
         'v-optimal', 'optimal-design', or a spec with its choices.
     stages : int or 'auto'
         With 2 or 3, choose the routing stage of a multistage test of `n_items` in all: a third of them, by the method
         (with 'auto' by 'v-optimal'). What a model answers to them decides its next stage (`next_stage`). 'auto' takes
         two stages where they would have served the calibration models clearly better than one batch; it needs the
         method 'auto'.
-    later_scenarios : int or None
-        Scenarios of which each later stage asks at most: those that are least sure for the model. By default each item
-        is chosen for itself, whatever scenario it is of.
     per_scenario : bool
         Make `n_items` the number for each scenario instead, whatever the method.
     rng : Generator, int or None
@@ -84,7 +80,7 @@ def select(
         Items that must be chosen, among the `n_items`, whatever the method. Where each scenario is chosen from by
         itself they stand for themselves alone, with inclusion probability 1, and the other chosen items for the rest.
     progress : ProgressCallback
-        'auto' fits the item model anew without some models the first time it is asked.
+        'auto' fits the item model anew without some models the first time.
 
     Returns
     -------
@@ -110,7 +106,7 @@ def select(
     """
     bank = as_bank(bank)
     check_whole("the number of items", n_items, least=1)
-    check_stages(bank, stages, later_scenarios, is_auto=method == AUTO, per_scenario=per_scenario)
+    check_stages(bank, stages, is_auto=method == AUTO, per_scenario=per_scenario)
     about = {"per_scenario": per_scenario, "excluded": excluded, "included": included}
     seed = rng if method != AUTO or is_whole(rng) else int(as_generator(rng).integers(2**31))
 
@@ -133,7 +129,7 @@ def select(
         return chosen
     sizes = stage_sizes(bank, n_items, stages, excluded=excluded, n_included=len(included))
     first = choose(sizes[0], routing_method(bank) if method == AUTO else method)
-    routing = first_of_stages(first, sizes, later_scenarios)
+    routing = first_of_stages(first, sizes)
     return better_of_stages(bank, choose(n_items, method), routing, progress) if stages == AUTO else routing
 
 
@@ -143,7 +139,7 @@ def next_stage(bank: GivenBank, selection: GivenSelection, responses: GivenRespo
 
     Each item is the one that leaves the least uncertainty about this model's scores: at its ability, with what its
     answers have settled, over all scenarios at once. So the model gets most items of those scenarios that are least
-    sure for it; with `later_scenarios` it gets items of these alone.
+    sure for it.
 
     Parameters
     ----------
@@ -183,7 +179,7 @@ def next_stage(bank: GivenBank, selection: GivenSelection, responses: GivenRespo
     observations = observe(bank, answers, done)
     design = local_design(bank, recipe.later_spec, recipe.excluded)
     asked = bank_positions(bank, pl.Series(done.item_ids, dtype=pl.String), "the selection")
-    module = next_module(bank, design, observations, sizes[number], asked=asked, most_scenarios=recipe.later_scenarios)
+    module = next_module(bank, design, observations, sizes[number], asked=asked)
     chosen = np.sort(module)
     if chosen.size == 0:
         raise DataError("a next stage needs items that were not asked before and tell models apart, and none is left.")

@@ -9,7 +9,7 @@ import numpy as np
 from itembank.bank.bank_factors import bank_factor_model
 from itembank.bank.banks import Bank
 from itembank.irt.linear_gaussian import factor_posterior
-from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.selection.anchors import latent_features, weighted_by_nearest
 from itembank.selection.local_model import LocalModel
 from itembank.selection.pools import ScenarioPool
@@ -52,8 +52,6 @@ class LocalDesign:
         *,
         # (n_asked,): Positions of the items that it was asked, answered or not: none is chosen again
         asked: IntArray,
-        # How many scenarios they are of at most: those of which most would be chosen without this limit
-        most_scenarios: int | None = None,
     ) -> IntArray:
         """Positions of the items that leave the least uncertainty about one model's scores, in the order of choice."""
         model = self.local.at(theta, covariance)
@@ -64,29 +62,16 @@ class LocalDesign:
         weights = self.target_weights.copy()
         weights[answered] = 0.0
         loadings = model.loadings @ np.linalg.cholesky((given + given.T) / 2.0)
-
-        def chosen_of(is_candidate: BoolArray) -> IntArray:
-            order, _ = greedy_v_optimal(
-                (LinearModel(loadings[items], model.noise[items]),),
-                weights[items],
-                self.importance,
-                min(n_items, int(is_candidate.sum())),
-                is_candidate=is_candidate,
-                group=np.zeros(items.size, dtype=np.int64),
-                at_least=np.zeros(1, dtype=np.int64),
-                at_most=np.array([items.size]),
-            )
-            return order
-
-        chosen = chosen_of(is_open)
-        if most_scenarios is not None:
-            scenario = np.repeat(np.arange(len(self.pools)), [pool.items.size for pool in self.pools])
-            # those of which most were chosen; of equals those with more open items, then the first
-            counts, room = (np.bincount(scenario[which], minlength=len(self.pools)) for which in (chosen, is_open))
-            order = np.lexsort((-room, -counts))[:most_scenarios]
-            kept = order[counts[order] > 0]
-            if kept.size < np.unique(scenario[chosen]).size:
-                chosen = chosen_of(is_open & np.isin(scenario, kept))
+        chosen, _ = greedy_v_optimal(
+            (LinearModel(loadings[items], model.noise[items]),),
+            weights[items],
+            self.importance,
+            min(n_items, int(is_open.sum())),
+            is_candidate=is_open,
+            group=np.zeros(items.size, dtype=np.int64),
+            at_least=np.zeros(1, dtype=np.int64),
+            at_most=np.array([items.size]),
+        )
         return items[chosen]
 
     def weights_of(self, chosen: IntArray) -> FloatArray:

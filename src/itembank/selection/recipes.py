@@ -8,9 +8,8 @@ from itembank.bank.selections import INCLUDED, Selection
 from itembank.errors import ParameterError
 from itembank.selection.selector_specs import METHODS, NOT_NAMED, SelectionSpec, VOptimal
 
-STAGES, STAGE, ROUTING, LATER_SCENARIOS = "stages", "stage", "routing", "later_scenarios"
-"""Stand in a recipe where a model is asked in stages: their numbers of items, the stage, the first stage's method, and
-the most scenarios that a later stage asks of."""
+STAGES, STAGE, ROUTING = "stages", "stage", "routing"
+"""Stand in a recipe where a model is asked in stages: their numbers of items, the stage, the first stage's method."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -18,8 +17,7 @@ class Recipe:
     """Every argument of `select` besides the bank and the random numbers.
 
     `stages` are the numbers of items of the stages that a model answers, `n_items` of the first among them; empty where
-    all items come at once. `later_scenarios` is the most scenarios that each stage after the first asks of; None for
-    any number.
+    all items come at once.
     """
 
     spec: SelectionSpec
@@ -29,13 +27,11 @@ class Recipe:
     included: tuple[str, ...] = ()
     # not in the text that names what was tried before there were stages
     stages: tuple[int, ...] = dataclasses.field(default=(), repr=False)
-    later_scenarios: int | None = dataclasses.field(default=None, repr=False)
 
     @property
     def name(self) -> tuple[object, ...]:
         """What trials of this recipe are kept under."""
-        limit = self.later_scenarios if self.stages else None
-        return (repr(self), self.stages, *([] if limit is None else [limit]))
+        return (repr(self), self.stages)
 
     @property
     def later_spec(self) -> VOptimal:
@@ -100,9 +96,6 @@ def read_recipe(selection: Selection) -> Recipe | None:
         return None
     try:
         sizes, number = stages_of(selection)
-        most = about.get(LATER_SCENARIOS)
-        if most is not None and int(most) < 1:
-            raise ValueError(f"{most} scenarios")
         recipe = Recipe(
             kind(**{**(NOT_NAMED if kind is VOptimal else {}), **about["options"]}),
             int(about["n_items"]),
@@ -110,7 +103,6 @@ def read_recipe(selection: Selection) -> Recipe | None:
             tuple(str(item) for item in about["excluded"]),
             tuple(str(item) for item in about.get(INCLUDED, ())),
             sizes[:number] if number > 1 else (),
-            None if most is None else int(most),
         )
     except (KeyError, TypeError, ValueError, ParameterError):
         return None

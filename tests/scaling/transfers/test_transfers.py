@@ -81,10 +81,7 @@ def test_errors_are_absolute_differences(found):
     rows = by_method(found)
     errors = np.abs(found.prediction.value - found.actual)
     assert rows["calibrated"]["error"] == pytest.approx(errors.mean())
-    of_groups = found.group_errors()
-    assert set(of_groups) == {f"r{i}" for i in range(8)}
-    assert of_groups["r3"] == pytest.approx(errors[3::8].mean())
-    values = np.array(list(of_groups.values()))
+    values = np.array([errors[i::8].mean() for i in range(8)])
     assert rows["calibrated"]["error_standard_error"] == pytest.approx(values.std(ddof=1) / np.sqrt(8))
 
 
@@ -117,7 +114,6 @@ def test_a_new_model_is_predicted_from_a_bank_and_its_source_alone(made):
     by_name = transfer(made, "s0", "s1", calibration=made.model_ids[:100])
     np.testing.assert_allclose(found.prediction.value, by_name.prediction.value, atol=1e-12)
     assert np.isnan(found.actual).all()
-    assert found.group_errors() == {}
     with pytest.raises(DataError, match="must not be calibration models"):
         transfer(past, "s0", "s1", calibration=build_bank(past, Variational(tolerance=1e-4)))
 

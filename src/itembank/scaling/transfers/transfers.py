@@ -224,13 +224,6 @@ class Transfer(Tabular):
         """``|predicted - actual|`` of the prediction, (n_models, n_k)."""
         return np.abs(self.prediction.value - self.actual)
 
-    def group_errors(self) -> dict[str, float]:
-        """Mean absolute error of each group's curve (IRSL Figs 6, 11, 19), or each model's without groups."""
-        names = np.asarray(self.model_ids if self.groups is None else self.groups)
-        errors = self.errors
-        means = {str(name): _mean(errors[names == name]) for name in dict.fromkeys(names.tolist())}
-        return {name: value for name, value in means.items() if np.isfinite(value)}
-
     def method_rows(self) -> list[dict[str, Any]]:
         """One record a method, with that of no response at all last."""
         rows = [self._method_row(name, prediction) for name, prediction in self.predictions.items()]
