@@ -13,13 +13,11 @@ from itembank.estimation.estimator_specs import PIRT, Stacked, Weighted
 from itembank.estimation.folds import folds, folds_beyond
 from itembank.estimation.method_trials import sample_of, try_methods
 from itembank.planning import auto
-from itembank.planning.auto import Tried, best_of, choose_selection
+from itembank.planning.auto import Tried, choose_selection
 from itembank.selection.recipes import Recipe, read_recipe
 from itembank.selection.select import select, select_by_recipe
-from itembank.selection.selector_specs import METHODS, AnchorIRT, Stratified, VOptimal
+from itembank.selection.selector_specs import METHODS, Stratified, VOptimal
 from tests.estimation.simulated import new_models, small_bank
-
-CANDIDATES = (VOptimal(), AnchorIRT(), Stratified())
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -44,54 +42,10 @@ def chosen_from(bank, n_items=12, **changes):
     return choose_selection(bank, n_items, **{"per_scenario": False, "excluded": (), "seed": 5, **changes})
 
 
-def tried(*errors):
-    """Candidates with these errors, one array each."""
-    return [Tried(Recipe(CANDIDATES[k], 10, False, ()), with_errors(one)) for k, one in enumerate(errors)]
-
-
 def with_errors(errors, beyond=None):
     """Estimates with these errors of the one score, all of the same expected size."""
     signed = np.asarray(errors, float)[:, None]
     return OutOfFold(np.zeros(signed.shape), signed, np.ones(signed.shape), np.ones(signed.shape), beyond=beyond)
-
-
-def test_the_first_is_kept_while_another_is_better_by_less_than_the_doubt():
-    first = np.array([0.03, 0.05, 0.04, 0.06])
-    saving = np.array([0.04, -0.02, 0.03, -0.01])  # mean 0.01; standard deviation 0.0294, standard error 0.0147
-    assert best_of(tried(first, first - saving)).recipe.spec == CANDIDATES[0]
-
-
-def test_another_is_taken_once_it_is_better_by_more_than_the_doubt():
-    first = np.array([0.08, 0.09, 0.08, 0.09])
-    saving = np.array([0.04, 0.01, 0.03, 0.02])  # mean 0.025; standard error 0.0065
-    assert best_of(tried(first, first + 0.01, first - saving)).recipe.spec == CANDIDATES[2]
-
-
-def test_the_doubt_is_that_of_the_pairs_and_not_of_the_errors_themselves():
-    first = np.array([0.01, 0.20, 0.05, 0.12, 0.30])  # its standard error is 0.053
-    saving = np.array([0.004, 0.006, 0.005, 0.005, 0.005])
-    assert best_of(tried(first, first - saving)).recipe.spec == CANDIDATES[1]
-
-
-def test_the_border_is_one_standard_error():
-    saving = np.array([-1.0, 1.0, -1.0, 1.0]) * 0.01
-    doubt = np.std(saving, ddof=1) / 2.0
-    first = np.full(4, 0.1)
-    for factor, spec in ((0.99, CANDIDATES[0]), (1.01, CANDIDATES[1])):
-        assert best_of(tried(first, first - saving - factor * doubt)).recipe.spec == spec
-
-
-def test_models_without_a_score_do_not_count():
-    first = np.array([0.08, 0.09, np.nan, 0.08, 0.09])
-    other = np.array([0.04, 0.08, 0.01, 0.05, np.nan])
-    assert best_of(tried(first, other)).recipe.spec == CANDIDATES[1]
-
-
-def test_a_first_without_any_error_known_gives_way():
-    nothing = np.full(4, np.nan)
-    assert tried(nothing)[0].error == np.inf
-    assert best_of(tried(nothing, np.full(4, 0.1))).recipe.spec == CANDIDATES[1]
-    assert best_of(tried(nothing, nothing)).recipe.spec == CANDIDATES[0]
 
 
 @pytest.mark.parametrize("choices", [{"n_items": 0}, {"n_items": 1000}, {"n_items": 12, "excluded": ["nowhere"]}])

@@ -168,7 +168,6 @@ per_cost = [false, true]
     [
         ("n_items", "n_item", "keys of a prediction study must be among .* got 'n_item'"),
         ("selector =", "select =", r"keys of \[\[assessors\]\] must be among .* got 'select'"),
-        ("per_cost = true", "options = 3", "options of an assessor must be a table, got 3"),
         ("[[assessors]]", "[assessors.x]", "assessors must be a list of tables"),
         ("[data]", "[date]", r"needs a table \[data\]"),
         ("n_dims = 4", "n_dims = 0", "n_dims"),

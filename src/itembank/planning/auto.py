@@ -169,11 +169,6 @@ def try_recipe(bank: Bank, recipe: Recipe, seed: int, *, progress: ProgressCallb
     return Tried(recipe, found)
 
 
-def best_of(tried: list[Tried]) -> Tried:
-    """Return the first, unless another is better than it by more than a standard error of their difference."""
-    return tried[clearly_best([each.errors for each in tried])]
-
-
 def check_method(method: object) -> None:
     """Refuse a name that is neither 'auto' nor in the table, naming all that are allowed."""
     if isinstance(method, str) and method not in METHODS.kinds:
@@ -251,7 +246,7 @@ class StagesCompared:
     @property
     def stages_pay(self) -> bool:
         """Whether errors in stages are smaller, by more than a standard error of the difference."""
-        return best_of([self.batch, self.stages]) is self.stages
+        return clearly_best([self.batch.errors, self.stages.errors]) == 1
 
     @property
     def explanation(self) -> str:

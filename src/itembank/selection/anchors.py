@@ -12,25 +12,25 @@ from itembank.numerics.kmeans import nearest_centroid, squared_distances_to_own,
 from itembank.numerics.splits import first_of_each
 from itembank.numerics.ties import first_largest, rounded
 from itembank.selection.pools import Choice, ItemPools, ScenarioPool
-from itembank.selection.selector_specs import AnchorCorrectness, AnchorIRT
+from itembank.selection.selector_specs import AnchorSpec
 
 NO_SPREAD = 1e-6
 """A feature with a smaller spread counts as constant; dividing by the spread would only magnify rounding errors."""
 
 
-def anchors_on_correctness(pools: ItemPools, spec: AnchorCorrectness) -> list[Choice]:
+def anchors_on_correctness(pools: ItemPools, spec: AnchorSpec) -> list[Choice]:
     """Cluster items that the calibration models answered alike."""
     return _anchors(pools, spec, lambda pool: correctness_features(pools.bank, pool, standardise=spec.standardise))
 
 
-def anchors_on_parameters(pools: ItemPools, spec: AnchorIRT) -> list[Choice]:
+def anchors_on_parameters(pools: ItemPools, spec: AnchorSpec) -> list[Choice]:
     """Cluster items with similar parameters."""
     return _anchors(pools, spec, lambda pool: irt_features(pools.bank, pool, standardise=spec.standardise))
 
 
 def _anchors(
     pools: ItemPools,
-    spec: AnchorCorrectness | AnchorIRT,
+    spec: AnchorSpec,
     features: Callable[[ScenarioPool], FloatArray],
 ) -> list[Choice]:
     """Cluster the items of each scenario by their features."""

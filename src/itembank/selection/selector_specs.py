@@ -77,38 +77,16 @@ class Stratified(RandomSelectionSpec):
 
 
 @dataclass(frozen=True, slots=True)
-class AnchorCorrectness(SelectionSpec):
-    """Anchor points: clusters of items that the calibration models answered alike (tinyBenchmarks 3.2).
+class AnchorSpec(SelectionSpec):
+    """What the specs of anchor points are derived from: clusters of items (tinyBenchmarks 3.2).
 
     Attributes
     ----------
     n_restarts : int
         Starts of k-means; the smallest inertia wins.
     standardise : bool
-        Give every calibration model the same variance over the items of a scenario.
-    allow_degenerate : bool
-        As for `AnchorIRT`.
-    """
-
-    n_restarts: int = 5
-    standardise: bool = True
-    allow_degenerate: bool = False
-
-    def __post_init__(self) -> None:
-        """Check the choices."""
-        check_whole("n_restarts", self.n_restarts, least=1)
-
-
-@dataclass(frozen=True, slots=True)
-class AnchorIRT(SelectionSpec):
-    """Anchor points: clusters of items with similar parameters (tinyBenchmarks 3.2).
-
-    Attributes
-    ----------
-    n_restarts : int
-        Starts of k-means; the smallest inertia wins.
-    standardise : bool
-        Let the loadings together and the intercept count the same, instead of as they come.
+        By correctness: give every calibration model the same variance over the items of a scenario. By item parameters:
+        let the loadings together and the intercept count the same. Else both are taken as they come.
     allow_degenerate : bool
         Let items that every calibration model answered the same way be anchors too, as tinyBenchmarks does. They tell
         these models not apart, but stand for their like better than the nearest informative item does: worth it
@@ -122,6 +100,16 @@ class AnchorIRT(SelectionSpec):
     def __post_init__(self) -> None:
         """Check the choices."""
         check_whole("n_restarts", self.n_restarts, least=1)
+
+
+@dataclass(frozen=True, slots=True)
+class AnchorCorrectness(AnchorSpec):
+    """Anchor points: clusters of items that the calibration models answered alike (`AnchorSpec`)."""
+
+
+@dataclass(frozen=True, slots=True)
+class AnchorIRT(AnchorSpec):
+    """Anchor points: clusters of items with similar parameters (`AnchorSpec`)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,10 @@
 import numpy as np
 import pytest
 
+from itembank.selection.criteria import criterion_of
 from itembank.selection.greedy import Constraints
 from itembank.sessions.limits import Budget
-from itembank.studies.prediction.designs import choose_adaptively, choose_static, criterion_of, uniform_order
+from itembank.studies.prediction.designs import choose_adaptively, choose_static, uniform_order
 from itembank.studies.prediction.prediction_spec import ANCHORS, CRITERIA, UNINFORMED, Assessor
 from itembank.studies.prediction.prepared import STUDY_COST
 from tests.sessions.simulated import begin
@@ -20,7 +21,7 @@ def test_sessions_ask_what_a_session_with_the_targets_in_its_bank_asks(prepared,
     for row in range(2):
         session = begin(
             bank,
-            criterion_of(assessor),
+            criterion_of("v-optimal", per_cost=per_cost),
             cost=STUDY_COST if per_cost else None,
             target=dict(zip(targets, pool.target_weights.tolist(), strict=True)),
             budget=Budget(n_items=9),

@@ -13,7 +13,7 @@ from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.numerics.splits import places_within
 from itembank.numerics.symmetric import packed_products
 from itembank.selection.anchors import NO_SPREAD, choose_anchors, spread
-from itembank.selection.criteria import CRITERIA, Criterion, VOptimality
+from itembank.selection.criteria import criterion_of
 from itembank.selection.greedy import Bounds, next_items
 from itembank.selection.item_worth import DesignItems, goal_matrix
 from itembank.selection.pools import ScenarioPool
@@ -25,7 +25,6 @@ from itembank.sessions.session import AdaptiveSession
 from itembank.sessions.session_spec import SessionSpec
 from itembank.studies.prediction.prediction_spec import ANCHORS, Assessor
 from itembank.studies.prediction.prepared import STUDY_COST, Known, TestModels, part_of
-from itembank.studies.study_specs import MethodChoice, resolve_choice
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +46,6 @@ def make_pool(
     counts = np.bincount(known.task[held_out], minlength=known.n_tasks)
     weights = 1.0 / counts[known.task[held_out]]
     return Pool(np.flatnonzero(is_open), held_out, weights / weights.sum())
-
-
-def criterion_of(assessor: Assessor) -> Criterion:
-    """Return the criterion of an assessor that has one."""
-    options = {**assessor.options, "per_cost": True} if assessor.per_cost else dict(assessor.options)
-    return resolve_choice(MethodChoice(assessor.selector, options), CRITERIA)
 
 
 def choose_static(
@@ -103,14 +96,14 @@ def greedy_order(assessor: Assessor, known: Known, pool: Pool, n: int, rng: np.r
 
     The centre is the median ability where there is one (WILD 6.4), else the prior's mean.
     """
-    open_items, criterion = _informative(known, pool), criterion_of(assessor)
+    open_items = _informative(known, pool)
     calibration = part_of(known.calibrations[assessor.design_model], open_items)
     is_open = np.ones(open_items.size, dtype=bool)
     items = _design_items(calibration, is_open, _cost(known)[open_items] if assessor.per_cost else None)
     prior, n = calibration.prior, min(n, open_items.size)
     chosen = next_items(
         items,
-        criterion,
+        criterion_of(assessor.selector, per_cost=assessor.per_cost),
         np.median(calibration.abilities, axis=0) if prior.n_dims == 1 else prior.mean,
         prior.covariance,
         n,
@@ -130,8 +123,7 @@ def fixed_goal(assessor: Assessor, known: Known, pool: Pool) -> FloatArray | Non
 
     Taken once, so that choosing does not weigh the target items, often far more than there are to choose from.
     """
-    criterion = criterion_of(assessor)
-    if not isinstance(criterion, VOptimality):
+    if assessor.selector != "v-optimal":
         return None
     calibration = part_of(known.calibrations[assessor.design_model], pool.targets)
     items = _design_items(calibration, np.zeros(pool.targets.size, dtype=bool), None)
@@ -167,8 +159,7 @@ def _anchors(assessor: Assessor, known: Known, pool: Pool, n: int, rng: np.rando
         scale = spread(features, everyone)
         scale[:-1] = np.sqrt(np.sum(scale[:-1] ** 2))  # as `irt_features`
         features = features / np.where(scale > NO_SPREAD, scale, 1.0)
-    restarts = int(assessor.options.get("n_restarts", 1))
-    return items[choose_anchors(everyone, features, min(n, items.size), rng, n_restarts=restarts).chosen]
+    return items[choose_anchors(everyone, features, min(n, items.size), rng, n_restarts=1).chosen]
 
 
 def _informative(known: Known, pool: Pool) -> IntArray:
@@ -204,7 +195,7 @@ def choose_adaptively(
 def session_pool(assessor: Assessor, known: Known, pool: Pool, most: int) -> SessionPool:
     """Lay out what the sessions of all test models share."""
     spec = SessionSpec(
-        criterion_of(assessor),
+        criterion_of(assessor.selector, per_cost=assessor.per_cost),
         cost=CostUnit(STUDY_COST) if assessor.per_cost else None,
         budget=Budget(n_items=most),
         n_start=0,

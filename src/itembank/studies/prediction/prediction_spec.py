@@ -2,23 +2,20 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from itembank.checks import check_fraction, check_not_negative, check_one_of, check_whole, is_number
 from itembank.errors import ParameterError, shown
-from itembank.selection.criteria import CRITERIA as KNOWN_CRITERIA
 from itembank.studies.split_specs import SPLITS, SplitSpec
 from itembank.studies.study_specs import (
     AUTO,
     CalibrationChoice,
     DataSpec,
-    MethodChoice,
     check_name,
     check_split,
     check_unique,
     plain_study,
-    resolve_choice,
 )
 
 Paradigm = Literal["prediction", "selection", "adaptation"]
@@ -49,8 +46,6 @@ class Assessor:
         Divide a criterion by the item's expected cost (WILD 5.3, "-tau").
     design : str
         Item model that the selector looks at; the predictor's if empty.
-    options : mapping
-        Of the criterion, such as ``of`` of 'v-optimal'; `n_restarts` of anchors.
     name : str
         In results; made of the rest when empty.
     """
@@ -60,7 +55,6 @@ class Assessor:
     selector: str = "random"
     per_cost: bool = False
     design: str = ""
-    options: Mapping[str, Any] = field(default_factory=dict)
     name: str = ""
 
     def __post_init__(self) -> None:
@@ -73,8 +67,6 @@ class Assessor:
         check_one_of(f"selector of {self.paradigm}", self.selector, known)
         if self.per_cost and self.selector not in CRITERIA:
             raise ParameterError(f"per_cost divides a criterion by cost, which {self.selector!r} is not.")
-        if self.selector in CRITERIA:  # a study would come upon a wrong option only after its item models
-            resolve_choice(MethodChoice(self.selector, self.options), KNOWN_CRITERIA)
         if self.is_designed and not self.design_model:
             raise ParameterError(
                 f"{self.selector!r} looks at an item model, and {self.predictor!r} has none: give it a design, "
@@ -98,11 +90,10 @@ class Assessor:
         return self.design or ("" if self.predictor in BASELINES else self.predictor)
 
     @property
-    def selection_key(self) -> tuple[Any, ...]:
+    def selection_key(self) -> tuple[str, str, bool, str]:
         """What the choice of items depends on: assessors that agree here are given the same items."""
-        options = tuple(sorted((key, repr(value)) for key, value in self.options.items()))
         kind = "adaptation" if self.paradigm == "adaptation" else "selection"
-        return kind, self.selector, self.per_cost, self.design_model, options
+        return kind, self.selector, self.per_cost, self.design_model
 
 
 BUDGETS = tuple(2**power for power in range(11))
