@@ -212,7 +212,10 @@ def markdown(records: list[dict[str, Any]]) -> str:
             *(f"{one.error:.1f} | {one.coverage:.2f}" for one in (stages, session)),
         ]
         lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines)
+    own = [row["batch"] for row in records if row["split"] != POOLED]
+    n_estimates = sum(one.n_estimates for one in own)
+    held = sum(one.coverage * one.n_estimates for one in own) / n_estimates
+    return "\n".join([*lines, "", f"95 % intervals of the default held for {held:.3f} of {n_estimates:,} estimates."])
 
 
 def draw(records: list[dict[str, Any]], path: Path) -> None:
