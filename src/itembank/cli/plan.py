@@ -118,7 +118,7 @@ def plan_command(
         output_format,
         title=f"Plan for bank {bank}; scores from 0 to 1",
         heading="How precise each number of items is",
-        least=("mean_absolute_error",),
+        least=("mean_absolute_error", "half_width_beyond"),
     )
     for text in (made.message, made.stages_advice):
         if text:

@@ -218,6 +218,11 @@ class Goal:
         of_pairs = self.half_width is None
         return float(self._with_chance(np.array(self._measured(trial, of_pairs=of_pairs)), of_pairs=of_pairs))
 
+    def half_width_beyond(self, trial: Trial) -> float:
+        """Half-width that a model better than all past ones typically gets in one trial; NaN where unknown."""
+        measured = trial.found.typical_half_width(level=self.spec.level, beyond=True)
+        return float(self._with_chance(np.array(measured), of_pairs=False))
+
     def least(self, trials: list[Trial]) -> float:
         """Return the measure with all items: 0 but for the chance of another run, or of an external score."""
         if not self.is_exact:
