@@ -20,8 +20,9 @@ from tests.estimation.simulated import full_scores, select_cells
 N_PAST, N_NEW, N_ITEMS, N_BANKS = 120, 200, 180, 12
 """A bank's intervals are as wide as its 120 models happened to ask for: its coverage has a standard deviation of 0.02,
 the mean over twelve banks of 0.006."""
-LEAST, MOST = 0.93, 0.99
-"""Of 95 % intervals, which are a tenth wider than errors of models of the same population ask for (`ALLOWANCE`)."""
+LEAST, MOST = 0.93, 0.997
+"""Of 95 % intervals, which go half of the way to those of better models: wider than this population asks for. A single
+method that is bad for better models is wider still, and has no upper limit; the default has."""
 SPECS = {name: kind() for name, kind in METHODS.kinds.items()}
 WORLDS = {
     "ordinary": {},
@@ -90,9 +91,14 @@ def with_missing(responses, share, seed, *, each_its_own):
     return dataclasses.replace(responses, responses=values)
 
 
-def outside(coverages, least=LEAST, most=MOST):
+def outside(coverages, least=LEAST):
     """Coverages of those methods for which a target's is not in the range."""
-    return {name: found for name, found in coverages.items() if np.any((found < least) | (found > most))}
+    is_default = {"auto", "stacked"}
+    return {
+        name: found
+        for name, found in coverages.items()
+        if np.any(found < least) or (name in is_default and np.any(found > MOST))
+    }
 
 
 @pytest.mark.slow
@@ -125,7 +131,7 @@ def test_they_cover_where_three_in_ten_of_the_selected_items_are_missing(select_
 def test_they_cover_where_other_items_are_missing_for_each_model(method, select_by):
     """More sets of items than get errors of their own: the rest goes by those of all items and its own scale."""
     found = coverage("ordinary", SPECS[method], select_by=select_by, n_items=30, missing=0.3, each_its_own=True)
-    assert not outside({method: found}, most=0.995)
+    assert not outside({method: found})
 
 
 @pytest.mark.slow
@@ -135,8 +141,7 @@ def test_they_cover_with_few_calibration_models(world, n_banks):
         name: coverage(world, SPECS[name], select_by="v-optimal", n_items=12, n_banks=n_banks)
         for name in ("auto", "p-irt", "factor", "weighted", "ridge")
     }
-    # Student's t, the allowance and folds of fewer models all err on the safe side
-    assert not outside(found, most=0.998)
+    assert not outside(found)
 
 
 @pytest.mark.slow

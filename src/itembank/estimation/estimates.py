@@ -92,7 +92,7 @@ class Typicality(NamedTuple):
             said.append(
                 f"{visible(shown([model_ids[row] for row in better.tolist()]))}: better than all {n_past} past models, "
                 f"or nearly.{newer} Estimate and interval are learnt from past models that were better than those that "
-                "judged them. Full runs of such models, added to the bank, make later intervals narrower."
+                "judged them. Full runs of such models, added to the bank, can make later intervals narrower."
             )
         rows = np.flatnonzero(self.is_flagged).tolist()
         if rows:
