@@ -105,6 +105,8 @@ def test_the_newest_are_tested_and_no_date_is_on_both_sides():
     assert fold.test.size == pytest.approx(0.25 * 41, abs=2)
     (long,) = folds(Ahead(test_share=0.75))  # in the column called 'date'
     assert long.test.size == pytest.approx(0.75 * 41, abs=2)
+    (named,) = folds(Ahead("", 0.75), models=MODELS.rename({"date": "release_date"}))  # the one that says so
+    np.testing.assert_array_equal(named.test, long.test)
     (until,) = folds(Ahead(until="2024-06-15"))
     assert dates[until.train].max() <= "2024-06-15" < dates[until.test].min()
 

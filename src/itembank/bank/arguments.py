@@ -10,12 +10,7 @@ from itembank.bank.banks import Bank
 from itembank.bank.selections import Selection
 from itembank.errors import DataError, ParameterError, remedy
 from itembank.files.hub import is_hub_name
-from itembank.readers.agreement import (
-    check_same_content,
-    check_same_prompts,
-    only_items,
-    read_new_responses,
-)
+from itembank.readers.agreement import check_same_content, check_same_prompts, only_items, read_new_responses
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.responses.prompts import how_to_mix
 from itembank.responses.responses import ResponseMatrix

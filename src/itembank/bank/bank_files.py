@@ -19,13 +19,7 @@ from safetensors.numpy import load as load_tensors
 from safetensors.numpy import save as tensors_to_bytes
 
 from itembank.bank.bank_checks import bank_problems
-from itembank.bank.bank_history import (
-    check_history,
-    history_arrays,
-    history_columns,
-    history_record,
-    read_history,
-)
+from itembank.bank.bank_history import check_history, history_arrays, history_columns, history_record, read_history
 from itembank.bank.bank_records import (
     ASIDE_SCHEMA_VERSION,
     FAMILY_SCHEMA_VERSION,

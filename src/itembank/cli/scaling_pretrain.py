@@ -26,11 +26,7 @@ from itembank.cli.options import (
     write_figure,
 )
 from itembank.cli.render import note, print_object, print_rows, progress, warnings_as_notes
-from itembank.cli.scaling_options import (
-    bank_option,
-    read_responses_or_builtin,
-    responses_or_builtin,
-)
+from itembank.cli.scaling_options import bank_option, read_responses_or_builtin, responses_or_builtin
 from itembank.scaling.pretraining.law_specs import DEFAULT_LAWS, LAWS, PretrainingSettings
 
 if TYPE_CHECKING:

@@ -26,15 +26,7 @@ from itembank.cli.options import (
     seed_option,
     spec_file_option,
 )
-from itembank.cli.render import (
-    check_one_a_line,
-    note,
-    print_ids,
-    print_object,
-    print_rows,
-    progress,
-    warnings_as_notes,
-)
+from itembank.cli.render import check_one_a_line, note, print_ids, print_object, print_rows, progress, warnings_as_notes
 from itembank.errors import visible
 from itembank.selection.selector_specs import METHODS
 
@@ -156,7 +148,7 @@ def _asked_for(bank: "Bank", method: str, target: str | None) -> "Bank":
         return bank
     asked = asked_for(bank, target)
     if (asked is bank) == (method == "auto"):
-        what = "v-optimal or optimal-design" if asked is bank else "auto, which chooses by past errors"
+        what = "v-optimal or optimal-design" if asked is bank else "auto"
         raise click.UsageError(f"--target {visible(target)} goes with --method {what}.")
     return asked
 
@@ -215,15 +207,5 @@ def _check_stage(n_items: int | None, after: tuple[Path, ...], selection: Path |
         )
     if not after and n_items is None:
         raise click.UsageError("Say how many items to choose: -n N. Or choose a next stage: --after RESPONSES.")
-    first = (
-        "n_items",
-        "stages",
-        "per_scenario",
-        "method",
-        "target",
-        "spec_file",
-        "exclude",
-        "must_include",
-        "seed",
-    )
+    first = ("n_items", "stages", "per_scenario", "method", "target", "spec_file", "exclude", "must_include", "seed")
     refuse_unused(*((name, not after, "a first stage, not with --after") for name in first))

@@ -251,14 +251,11 @@ class StagesCompared:
     @property
     def explanation(self) -> str:
         """Say what was taken, and why."""
-        taken = self.stages if self.stages_pay else self.batch
-        n_stages = len(self.stages.recipe.stages)
-        is_smallest = taken.error <= min(self.batch.error, self.stages.error)
-        reason = "" if is_smallest else "; one batch is taken unless stages are clearly better"
+        taken, n_stages = self.stages if self.stages_pay else self.batch, len(self.stages.recipe.stages)
         return (
-            f"{taken.label} in {'one batch' if taken is self.batch else f'{n_stages} stages'}. Mean errors of "
-            f"{self.score} of calibration models left out in turn, in points: one batch "
-            f"{100.0 * self.batch.error:.2f}, {n_stages} stages {100.0 * self.stages.error:.2f}{reason}."
+            f"{taken.label} in {f'{n_stages} stages' if self.stages_pay else 'one batch, unless stages clearly pay'}. "
+            f"Mean errors of {self.score} of calibration models left out in turn, in points: one batch "
+            f"{100.0 * self.batch.error:.2f}, {n_stages} stages {100.0 * self.stages.error:.2f}."
         )
 
     @property

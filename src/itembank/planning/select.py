@@ -7,14 +7,7 @@ from typing import Literal
 import numpy as np
 import polars as pl
 
-from itembank.bank.arguments import (
-    GivenBank,
-    GivenResponses,
-    GivenSelection,
-    as_bank,
-    as_new_responses,
-    as_selection,
-)
+from itembank.bank.arguments import GivenBank, GivenResponses, GivenSelection, as_bank, as_new_responses, as_selection
 from itembank.bank.bank_views import repeatable
 from itembank.bank.selections import Selection
 from itembank.checks import check_whole, is_whole

@@ -9,15 +9,7 @@ from itembank.progress import ProgressCallback, silent
 from itembank.readers.json_files import Record, first_record
 from itembank.readers.lm_eval_files import Run, SampleFile
 from itembank.readers.lm_eval_samples import Samples
-from itembank.readers.logged import (
-    Harness,
-    LoggedAnswer,
-    LogKind,
-    content_digest,
-    harness_rows,
-    mapping,
-    samples_of,
-)
+from itembank.readers.logged import Harness, LoggedAnswer, LogKind, content_digest, harness_rows, mapping, samples_of
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.readers.rows import ResponseRows
 

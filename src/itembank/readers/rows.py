@@ -9,14 +9,7 @@ import polars as pl
 from itembank.errors import N_SHOWN, DataError, first_few, quoted, remedy, shown
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.responses.labels import Labels, join_labels
-from itembank.responses.prompts import (
-    DIFFERS,
-    PROMPTS,
-    how_to_mix,
-    join_prompts,
-    prompt_differences,
-    with_prompts,
-)
+from itembank.responses.prompts import DIFFERS, PROMPTS, how_to_mix, join_prompts, prompt_differences, with_prompts
 
 UNCHANGING = ("scenario", "subscenario", "content_hash")
 """Item columns that must say the same in every source."""

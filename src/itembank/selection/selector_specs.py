@@ -134,8 +134,6 @@ class VOptimal(SelectionSpec):
         Standard deviation, on the scale of responses, by which new models may raise or lower all items of a
         scenario, and its items of like difficulty, beyond what the calibration models showed (`with_discrepancy`).
         'auto' measures it on calibration models left out, and that of subscenarios too (`bank_factor_model`).
-        Without it items that past models hardly told apart are never asked, and a model stronger than all of
-        them is a surprise: on AlpacaEval split by date the error of the score was then four times as large.
     scenario_weights : mapping of str to float, or None
         Weights of scenario scores in the overall score that is wanted, in place of the bank's; 0 for those not named.
         For a score that the bank's overall one is not, as a leaderboard's own of a few scenarios.

@@ -29,13 +29,7 @@ from itembank.responses.score_names import EXTERNAL, WIN_RATE
 from itembank.selection.select import select
 from itembank.studies.engine import COMPARISON, ESTIMATES, SUMMARY, Study, Tables, errors_at
 from itembank.studies.splits import Fold, answers_of, calibration_part, check_no_leak, folds_of, stream
-from itembank.studies.study_specs import (
-    AUTO,
-    MethodChoice,
-    StudySpec,
-    estimation_spec,
-    selection_spec,
-)
+from itembank.studies.study_specs import AUTO, MethodChoice, StudySpec, estimation_spec, selection_spec
 from itembank.studies.summary import summarise
 
 MOST_TRIALS = 16

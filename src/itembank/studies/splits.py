@@ -113,8 +113,8 @@ def _folds(
         case LeaveOneOut():
             yield from _numbered(split.name, every, splits_of(np.arange(n_models)))
         case Ahead():
-            found = model_dates(models) if split.column is None else None
-            dates = _dates(models, split.column or ("date" if found is None else found.name))
+            by_name = None if split.column else model_dates(models)
+            dates = _dates(models, split.column or ("date" if by_name is None else by_name.name))
             if split.months:
                 yield from _months_after(split, dates, every)
             else:

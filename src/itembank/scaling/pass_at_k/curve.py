@@ -16,11 +16,7 @@ from itembank.scaling.pass_at_k.cell_posterior import (
     expected_failure,
     pass_at_k_of_rates,
 )
-from itembank.scaling.pass_at_k.kernels import (
-    KnownAbove,
-    plug_in_pass_at_k,
-    unbiased_pass_at_k,
-)
+from itembank.scaling.pass_at_k.kernels import KnownAbove, plug_in_pass_at_k, unbiased_pass_at_k
 from itembank.scaling.pass_at_k.samples import SampledScenario, alike_items, plug_in_rates
 from itembank.scaling.pass_at_k.specs import FEWEST_DRAWS, METHODS, PassAtKSpec
 

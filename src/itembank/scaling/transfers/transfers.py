@@ -17,10 +17,7 @@ from itembank.readers.compute import TrainingCompute
 from itembank.responses.responses import ResponseMatrix
 from itembank.scaling.scenario_fits import ItemSetFit, fit_items, responses_and_spec
 from itembank.scaling.transfers.convergent import CorrelationInterval, correlate_abilities, log_flops_of
-from itembank.scaling.transfers.curves import (
-    CurvePrediction,
-    actual_curves,
-)
+from itembank.scaling.transfers.curves import CurvePrediction, actual_curves
 from itembank.scaling.transfers.parts import ItemSets, Part, bank_part, check_answers, folds, item_sets, named_part
 from itembank.scaling.transfers.transfer_methods import TransferData, score_items
 from itembank.scaling.transfers.transfer_specs import METHODS, TransferSpec
