@@ -19,7 +19,7 @@ from itembank.numerics.arrays import FloatArray
 
 FOLDER = "cache"
 STAMP = "made"
-REVISION = 8
+REVISION = 9
 """Of how kept arrays are made; to be raised when a change within a release makes other numbers of the same bank."""
 
 Value = TypeVar("Value")
