@@ -55,7 +55,7 @@ def test_estimates_are_those_of_the_verbs_and_truth_is_the_mean_of_all_items(che
 def test_expected_errors_are_those_on_the_banks_own_models(check, bank):
     selection = select(bank, 20, rng=0)
     stacked = Stacked()
-    trials = try_methods(bank, sample_of(bank, selection), selection, stacked.members).stacked(stacked)
+    trials = try_methods(bank, sample_of(bank, selection), selection, stacked.members).by(stacked)
     expected = np.abs(trials.value - trials.truth).mean(axis=0)
     last = check.rows()[-4:]
     np.testing.assert_allclose([row["expected_error"] for row in last], expected)

@@ -48,7 +48,7 @@ def test_the_explanation_says_the_errors_it_was_chosen_by(bank):
     chosen = choose_method(bank, observations, selection)
     found = try_methods(bank, observations, selection, DEFAULT_MEMBERS)
     errors = {METHODS.label(spec): found.single(number).error for number, spec in enumerate(DEFAULT_MEMBERS)}
-    errors["stacked"] = found.stacked(Stacked()).error
+    errors["stacked"] = found.by(Stacked()).error
     said = dict(re.findall(r"((?:[a-z-]+)(?: \(discrepancy [\d.]+\))?) (\d+\.\d\d)", chosen.explanation))
     assert said == {name: f"{100.0 * np.mean(np.abs(error[:, -1])):.2f}" for name, error in errors.items()}
     assert chosen.explanation.startswith(f"{METHODS.label(chosen.spec)}. Mean errors of the overall score")

@@ -1,5 +1,7 @@
 """Models better than all past ones: weights and widths against simulation, the blend against direct minimisation."""
 
+import dataclasses
+
 import numpy as np
 from scipy.optimize import minimize
 from scipy.special import expit
@@ -8,6 +10,7 @@ from itembank.calibration.build import build_bank
 from itembank.errors import DataError
 from itembank.estimation import folds as folds_module
 from itembank.estimation.beyond import Place, StackWeights, learn_line, places
+from itembank.estimation.calibrated_scores import OutOfFold
 from itembank.estimation.estimate import estimate
 from itembank.estimation.estimator_specs import PIRT, Stacked
 from itembank.estimation.folds import folds, folds_beyond
@@ -57,6 +60,26 @@ def test_the_better_a_model_is_the_more_the_weights_of_better_ones_count():
     np.testing.assert_array_equal(StackWeights(weights.usual).combine(values, None)[:, 0], values[0, :, 0])
 
 
+def test_weights_of_which_a_member_is_unknown_leave_the_usual_estimate():
+    weights = StackWeights(np.array([[1.0], [0.0]]), np.array([[0.0], [1.0]]), np.array([0.0, 1.0]))
+    values = np.array([[[0.5]], [[np.nan]]])
+    np.testing.assert_allclose(weights.combine(values, np.array([[0.6], [0.4]])), [[0.5]])
+
+
+def test_without_a_known_error_of_a_better_model_intervals_are_a_tenth_wider(rng):
+    errors, size = rng.normal(0.0, 0.03, (40, 2)), np.ones((40, 2))
+    far = np.column_stack([np.full(25, np.nan), np.full(25, np.nan)])
+    far[:3, 1] = [0.05, -0.04, 0.06]
+    better = OutOfFold(np.zeros((25, 2)), far, np.ones((25, 2)), np.ones((25, 2)))
+    past = OutOfFold(np.zeros((40, 2)), errors, size, size, beyond=better)
+    plain = OutOfFold(np.zeros((40, 2)), errors, size, size)
+    found, allowed = (one.half_widths(np.ones((1, 2)), np.ones(1), level=0.95) for one in (past, plain))
+    np.testing.assert_allclose(found[0, 0], allowed[0, 0])
+    assert np.isfinite(past.widening(np.ones((1, 2)), np.ones(1), level=0.95)).all()
+    three = dataclasses.replace(past, beyond=better.take(np.arange(3)))  # rows without an error count for nothing
+    np.testing.assert_allclose(found[0, 1], three.half_widths(np.ones((1, 2)), np.ones(1), level=0.95)[0, 1])
+
+
 def test_folds_beyond_leave_the_better_models_out():
     bank = small_bank(n_models=40, n_items=36)
     score = bank.known_scores.value[:, -1]
@@ -95,7 +118,7 @@ def test_estimates_of_better_models_left_out_are_blended_as_those_of_new_ones():
     spec = Stacked()
     trials = try_methods(bank, sample_of(bank, chosen), chosen, spec.members)
     far = trials.beyond
-    score, found = bank.known_scores.value[:, -1], trials.stacked(spec)
+    score, found = bank.known_scores.value[:, -1], trials.by(spec)
     judges = {fold.number: (score[fold.seen].max(), np.median(score[fold.seen])) for fold in folds_beyond(bank)}
     np.testing.assert_allclose(far.reference, np.transpose([judges[number] for number in far.fold]))
     inside = far.fold == far.fold[0]

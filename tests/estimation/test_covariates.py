@@ -89,7 +89,7 @@ def test_a_forecast_that_misleads_is_left_out():
     few = new.take(items=np.arange(30))
     members = try_methods(bank, observe(bank, few, None), None, Stacked().members)
     truth = bank.targets.with_overall(bank.scenario_scores)
-    errors = members.stacked(Stacked()).error
+    errors = members.by(Stacked()).error
     misleading = Forecast(("x",), truth + 0.5 * np.sign(errors), truth[:1])  # off to the side of each estimate
     assert with_forecast(members, misleading, Stacked()) is members
     assert "does not count" in explain_forecast(members, misleading, Stacked())

@@ -36,11 +36,11 @@ def test_models_unlike_past_ones_are_named():
 def test_models_better_than_all_past_ones_are_named():
     found = Typicality.unknown(3)._replace(beyond=np.array([0.2, 0.7, np.nan]))
     (words,) = found.in_words(["a", "b", "c"], 30)
-    assert words.startswith("'b': better than all 30 past models, or nearly. Estimate and interval")
+    assert words.startswith("'b': better than all 30 past models, or nearly. Estimates and intervals of")
     newer = found._replace(beyond=np.array([0.9, 0.7, np.nan]), months_ahead=np.array([np.nan, 7.2, 20.0]))
     (words,) = newer.in_words(["a", "b", "c"], 30)
     assert words.startswith(
-        "'a', 'b': better than all 30 past models, or nearly. Newer than these by 7 months. Estimate"
+        "'a', 'b': better than all 30 past models, or nearly. Newer than these by 7 months. Estimates"
     )
     assert Typicality.unknown(1).in_words(["a"], 30) == []
 

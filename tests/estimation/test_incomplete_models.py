@@ -72,7 +72,7 @@ def test_adding_incomplete_models_makes_nothing_worse(n_answers):
 def said_error(bank, selection):
     sample = dataclasses.replace(selection, bank="")
     trials = try_methods(bank, sample_of(bank, sample), sample, Stacked().members)
-    return np.nanmean(np.abs(trials.stacked(Stacked()).error[:, -1]))
+    return np.nanmean(np.abs(trials.by(Stacked()).error[:, -1]))
 
 
 @pytest.mark.usefixtures("few_folds")
@@ -124,5 +124,5 @@ def test_scores_known_by_scenario_calibrate_that_scenario():
     found, selection = found_by(bank)
     assert found.interval_kind == "calibrated"
     trials = try_methods(bank, sample_of(bank, selection), selection, Stacked().members)
-    assert np.sum(~np.isnan(trials.stacked(Stacked()).error), axis=0).tolist() == [30, 30, 20, 10]
+    assert np.sum(~np.isnan(trials.by(Stacked()).error), axis=0).tolist() == [30, 30, 20, 10]
     assert np.all(np.isfinite(found.low))

@@ -120,15 +120,15 @@ def test_stack_weights_of_a_fold_come_from_the_others(rng):
     truth = found.truth.copy()
     truth[inside] += rng.standard_normal(truth[inside].shape)
     other = dataclasses.replace(found, truth=truth)
-    np.testing.assert_array_equal(other.stacked(spec).value[inside], found.stacked(spec).value[inside])
-    assert np.all(other.stacked(spec).value[~inside] != found.stacked(spec).value[~inside])
+    np.testing.assert_array_equal(other.by(spec).value[inside], found.by(spec).value[inside])
+    assert np.all(other.by(spec).value[~inside] != found.by(spec).value[~inside])
     assert not np.allclose(other.weights(spec).usual, found.weights(spec).usual)
 
 
 def test_stacked_is_between_its_members_and_better_than_the_worse(rng):
     spec = Stacked((PIRT(), Weighted()))
     found = made_up(rng, 400)
-    stacked = found.stacked(spec)
+    stacked = found.by(spec)
     assert np.all(stacked.value >= found.values.min(axis=0) - 1e-12)
     assert np.all(stacked.value <= found.values.max(axis=0) + 1e-12)
     errors = np.mean(found.errors**2, axis=1)

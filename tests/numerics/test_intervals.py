@@ -63,7 +63,7 @@ def test_of_errors_of_better_models_left_out_the_larger_widths_count_without_an_
     better[:, 1] = np.nan
     found = out_of_fold(usual, scale, out_of_fold(better, scale)).half_widths(scale[:1], level=0.95)
     expected = [calibrated_half_widths(one, scale, scale[:1], level=0.95)[0] for one in (better, usual)]
-    np.testing.assert_allclose(found[0], [expected[0][0], expected[1][1]])
+    np.testing.assert_allclose(found[0], [expected[0][0], ALLOWANCE * expected[1][1]])  # of the last none is known
 
 
 def test_the_surer_a_model_is_better_than_all_past_ones_the_more_their_errors_count(rng):

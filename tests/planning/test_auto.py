@@ -5,6 +5,7 @@ import pytest
 
 from itembank.bank.bank_files import load_bank, save_bank
 from itembank.bank.selections import Selection
+from itembank.calibration.build import build_bank
 from itembank.errors import DataError, ParameterError
 from itembank.estimation import method_trials, past_errors
 from itembank.estimation.calibrated_scores import OutOfFold
@@ -99,6 +100,16 @@ def test_the_width_by_chance_is_what_better_models_left_out_get_from_random_item
     assert np.isnan(auto.by_chance_beyond(small_bank(n_models=12, n_items=36), recipe, 4))  # none can be left out
     few = dataclasses.replace(recipe, n_items=1)
     assert np.isnan(auto.by_chance_beyond(bank, few, 4))
+
+
+def test_better_models_of_which_none_answered_the_items_say_nothing(bank):
+    place = np.array(
+        [np.sum(bank.targets.scenario_index[:k] == one) for k, one in enumerate(bank.targets.scenario_index)]
+    )
+    holes = np.arange(bank.n_models)[:, None] % 12 == place  # one of each scenario
+    thin = build_bank(dataclasses.replace(bank.responses, responses=np.where(holes, np.nan, bank.responses.responses)))
+    assert folds_beyond(thin)
+    assert np.isnan(auto.by_chance_beyond(thin, Recipe(VOptimal(), 33, False, ()), 0))
 
 
 def test_items_are_chosen_anew_without_the_models_they_are_judged_by(monkeypatch):

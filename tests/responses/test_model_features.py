@@ -76,6 +76,8 @@ def test_the_column_whose_name_says_most_clearly_how_new_models_are_is_taken():
         model_id=["2024-01-01"] * 3, seen=days[::-1], release_date=days, date=["soon", "2024", ""], n=[1, 2, 3]
     )
     found = model_dates(models)
+    durations = pl.Series([dt.timedelta(hours=1)] * 3)
+    assert model_dates(models.select("model_id").with_columns(run_date=pl.lit("2024-05-01"), seconds=durations)) is None
     assert (found.name, found.to_list()) == ("release_date", [dt.date(2024, 1, 2), None, dt.date(2024, 3, 4)])
     assert model_dates(models, "seen").name == "seen"
     assert model_dates(models, "n") is model_dates(models, "absent") is model_dates(models.select("model_id")) is None

@@ -69,7 +69,18 @@ def test_two_thirds_of_the_items_are_those_of_a_selection_ahead_whatever_the_ans
 
 def test_the_first_items_are_for_the_scenario_that_is_wanted():
     told = run(model_based(BANK, n_start=6, target="law"), ANSWERS, most=6)
-    assert set(told) == leading(BANK, 6, target={"law": 1.0})
+    assert set(told) == leading(BANK, 6, target={"law": 1.0}, minimum_per_scenario=0)
+
+
+def test_sessions_that_may_ask_nothing_of_a_scenario_have_no_first_items():
+    law = [
+        item
+        for item, scenario in zip(BANK.item_ids, BANK.responses.items["scenario"], strict=True)
+        if scenario == "law"
+    ]
+    told = run(model_based(BANK, budget=Budget(6), constraints=Constraints(excluded=tuple(law))), ANSWERS)
+    assert len(told) == 6
+    assert not set(told) & set(law)
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,7 @@ def test_errors_are_those_of_both_ways_of_asking():
     found = plan_sessions(BANK, 9, target="law")
     column = BANK.targets.names.index("law")
     chosen = select(BANK, 9, rng=0)
-    once = try_methods(BANK, sample_of(BANK, chosen), chosen, Stacked().members).stacked(Stacked())
+    once = try_methods(BANK, sample_of(BANK, chosen), chosen, Stacked().members).by(Stacked())
     past = past_sessions(BANK, SessionSpec(target="law", budget=Budget(n_items=9)))
     np.testing.assert_allclose(found.designs[0].signed_errors, once.error[:, column], atol=1e-12)
     np.testing.assert_allclose(found.designs[2].signed_errors, (past.value[-1] - past.truth)[:, column], atol=1e-12)
@@ -45,7 +45,7 @@ def test_errors_are_those_of_both_ways_of_asking():
     np.testing.assert_allclose(rows[0]["mean_absolute_error"] - rows[1]["mean_absolute_error"], rows[1]["gain"])
     routing = select(BANK, 9, stages=2, rng=0)
     recipe = dataclasses.replace(read_recipe(routing), stages=(3, 6))
-    stages = try_stages(BANK, recipe, IN_STAGES.members).stacked(IN_STAGES)
+    stages = try_stages(BANK, recipe, IN_STAGES.members).by(IN_STAGES)
     np.testing.assert_allclose(found.designs[1].signed_errors, stages.error[:, column], atol=1e-12)
 
 

@@ -51,8 +51,9 @@ class Outlook(Tabular):
     bank_id : str
     newest : date or None
         Of the newest past model; None where the table of models tells no dates.
-    n_items, n_never_solved : int
-        All items, and those with no response above 0.5 of any past model.
+    n_items : int
+    n_never_solved : int or None
+        Items with no response above 0.5 of any past model; None in a bank without responses.
     ahead : tuple of Ahead
         By the item model, for typical past models, their best quarter and models twice as far ahead; empty where the
         bank has no item model, or no past models.
@@ -61,7 +62,7 @@ class Outlook(Tabular):
     bank_id: str
     newest: datetime.date | None
     n_items: int
-    n_never_solved: int
+    n_never_solved: int | None
     ahead: tuple[Ahead, ...]
 
     def months_old(self, today: datetime.date | None = None) -> float | None:
@@ -109,7 +110,7 @@ def outlook(bank: GivenBank) -> Outlook:
     """
     bank = as_bank(bank)
     ahead: list[Ahead] = []
-    n_never_solved = 0
+    n_never_solved = None
     if bank.n_models:
         best = np.zeros(bank.n_items)
         for part in bank.responses.parts():
@@ -120,5 +121,5 @@ def outlook(bank: GivenBank) -> Outlook:
         expected = probability(bank.parameters, abilities_ahead(bank, tuple(MODELS.values())))
         for name, p in zip(MODELS, expected, strict=True):
             solved, unsolved = float(weights[p >= SOLVED].sum()), float(weights[p <= UNSOLVED].sum())
-            ahead.append(Ahead(name, float(weights @ p), 1.0 - solved - unsolved, solved, unsolved))
+            ahead.append(Ahead(name, float(weights @ p), max(0.0, 1.0 - solved - unsolved), solved, unsolved))
     return Outlook(bank.bank_id, bank.newest, bank.n_items, n_never_solved, tuple(ahead))

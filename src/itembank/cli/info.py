@@ -273,7 +273,8 @@ def _about_responses(bank: "Bank") -> dict[str, Any]:
 
 def _explained(about: dict[str, Any]) -> dict[str, Any]:
     """Say beside a number in a few words what it counts."""
-    rows = {name: f"{value:.4g} ({WORDS[name]})" if name in WORDS else value for name, value in about.items()}
+    known = {name: WORDS[name] for name, value in about.items() if name in WORDS and value is not None}
+    rows = {name: f"{value:.4g} ({known[name]})" if name in known else value for name, value in about.items()}
     if "prompts" in about:
         rows["prompts"] = "; ".join(about["prompts"])
     old = rows.pop("months_old", None)

@@ -21,19 +21,11 @@ if TYPE_CHECKING:
     from itembank.sessions.session import AdaptiveSession
     from itembank.sessions.session_spec import SessionSpec
 
-session_file_option = option(
-    "--session FILE.toml session_file",
-    "Rarer choices, such as the criterion, constraints and what is known of the model: fields of SessionSpec. An "
-    "option takes the place of the same field.",
-    FILE,
-)
-cost_option = option("--cost UNIT", "Divide what an item tells by its cost: tokens, cost_usd, seconds, ...")
-
 _FILE_AND_TARGET = (
     option(
         "--session FILE.toml session_file",
-        "Rarer choices, such as the criterion, constraints and what is known of the model: fields of "
-        "SessionSpec. An option takes the place of the same field.",
+        "Rarer choices, such as the criterion and constraints: fields of SessionSpec. An option takes the place of the "
+        "same field.",
         FILE,
     ),
     option("--target", "The wanted score, mean_win_rate, or an external one.", default=OVERALL),

@@ -58,7 +58,8 @@ class StackWeights(NamedTuple):
             return value
         share = share_beyond(self.line, places(value[:, -1], *reference))[:, None]
         share = np.where(np.isnan(share), 0.0, share)
-        result: FloatArray = (1.0 - share) * value + share * combined(values, self.beyond)
+        far = combined(values, self.beyond)
+        result: FloatArray = np.where(np.isnan(far), value, (1.0 - share) * value + share * far)
         return result
 
 

@@ -65,26 +65,33 @@ class OutOfFold:
         if self.beyond is None:
             return ALLOWANCE * half
         far = calibrated_half_widths(*self._of_better(self.beyond), new_scale, level=level)
-        if share is None:
-            return np.fmax(half, far)
-        counts = np.minimum(1.0 - BEYOND + np.nan_to_num(share, nan=BEYOND), 1.0)[:, None]
-        wider: FloatArray = half + counts * np.nan_to_num(np.fmax(far - half, 0.0))
-        return wider
+        surely = np.full(new_scale.shape[0], BEYOND) if share is None else np.nan_to_num(share, nan=BEYOND)
+        wider = half + np.minimum(1.0 - BEYOND + surely, 1.0)[:, None] * np.fmax(far - half, 0.0)
+        return np.where(np.isnan(far), ALLOWANCE * half, wider)
+
+    def widening(self, new_scale: FloatArray, share: FloatArray | None, *, level: float) -> FloatArray:
+        """How much wider new intervals are, (n_new, n_targets), than errors of models like past ones ask for."""
+        usual = calibrated_half_widths(self.error, self.scale, new_scale, level=level)
+        if self.beyond is None:
+            return np.ones(usual.shape)
+        wide = self.half_widths(new_scale, share, level=level)
+        return np.divide(wide, usual, out=np.ones(usual.shape), where=usual > 0.0)
 
     def _of_better(self, beyond: "OutOfFold") -> tuple[FloatArray, FloatArray]:
         """Errors of better models and their scale; of so few that Student's t decides, with typical other errors.
 
         As many as are lacking to that limit. By three errors alone intervals would be four times as wide as they are.
         """
-        n_lacking = max(FEWEST_FOR_QUANTILE - 1 - beyond.error.shape[0], 0)
-        scale = np.tile(mean_where_known(beyond.scale), (n_lacking, 1))
+        n_known = np.sum(~np.isnan(beyond.error), axis=0)
+        is_lacking = np.arange(FEWEST_FOR_QUANTILE - 1)[:, None] >= n_known
+        scale = np.where(is_lacking & (n_known > 0), mean_where_known(beyond.scale), np.nan)
         errors = error_inflation(self.error, self.scale) * scale
         return np.concatenate([beyond.error, errors]), np.concatenate([beyond.scale, scale])
 
     def half_widths_out_of_fold(self, fold: IntArray, *, level: float) -> FloatArray:
         """Half-widths of each fold's models by the errors of the other folds' models, (n_models, n_targets).
 
-        `fold` holds the number of each model's fold, -1 for none.
+        `fold` holds the number of each model's fold, -1 for none. Errors of better models count for every fold.
         """
         result = np.full(self.error.shape, np.nan)
         for number in np.unique(fold):
@@ -188,7 +195,8 @@ def with_intervals(
         measured = past.half_widths(scale, share, level=level)
         is_unknown = np.isnan(measured)
         half = np.where(is_unknown, half, measured)
-        error = np.where(is_unknown, error, scale * error_inflation(past.error, past.scale))
+        size = scale * error_inflation(past.error, past.scale) * past.widening(scale, share, level=level)
+        error = np.where(is_unknown, error, size)
     least = reach * np.sqrt(noise)
     inside, _ = cut_to_possible(value, value, known, unseen)
     low, high = np.fmin(value - half, inside - least), np.fmax(value + half, inside + least)

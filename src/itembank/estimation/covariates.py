@@ -95,7 +95,7 @@ def explain_alone(bank: Bank, forecast: Forecast) -> str:
 
 def _mean_error(members: MembersOutOfFold, spec: Stacked) -> float:
     """Mean absolute error of the overall score by 'stacked', out of fold."""
-    errors = np.abs(members.stacked(spec).error[:, -1])
+    errors = np.abs(members.by(spec).error[:, -1])
     return float(errors[~np.isnan(errors)].mean()) if not np.isnan(errors).all() else np.inf
 
 

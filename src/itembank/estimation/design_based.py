@@ -26,9 +26,6 @@ from itembank.selection.recipes import n_items_asked
 
 N_FOLDS = 10
 """Parts of the sample, each predicted from the others: an ability from nine tenths of it is nearly that from all."""
-
-MOST_MODELS = 100
-"""Past models from which it is learnt how wide intervals will be; more would change nothing."""
 HOW = "Choose the items with --method random or stratified, and exclude none"
 
 

@@ -91,8 +91,8 @@ class Typicality(NamedTuple):
             newer = f" Newer than these by {months:.0f} months." if months >= 1.0 else ""
             said.append(
                 f"{visible(shown([model_ids[row] for row in better.tolist()]))}: better than all {n_past} past models, "
-                f"or nearly.{newer} Estimate and interval are learnt from past models that were better than those that "
-                "judged them. Full runs of such models, added to the bank, can make later intervals narrower."
+                f"or nearly.{newer} Estimates and intervals of scores are learnt from past models that were better "
+                "than those that judged them. Full runs of such models, added to the bank, can narrow later intervals."
             )
         rows = np.flatnonzero(self.is_flagged).tolist()
         if rows:

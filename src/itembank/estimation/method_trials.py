@@ -227,7 +227,7 @@ def choose_method(
     stacked = IN_STAGES if recipe is not None and recipe.stages else Stacked()
     trials = try_methods(bank, observations, selection, stacked.members, progress=progress)
     errors = np.stack([trials.single(number).error for number in range(len(stacked.members))])
-    together = np.abs(trials.stacked(stacked).error[:, -1])
+    together = np.abs(trials.by(stacked).error[:, -1])
     return Chosen(stacked, _why(stacked, bank.targets, np.abs(errors[:, :, -1]), together))
 
 

@@ -173,6 +173,7 @@ class MembersOutOfFold:
     reference: FloatArray | None = None
     # Of better models, by fits to worse ones alone: fold after fold, so that a model may stand here twice
     beyond: Self | None = None
+    everyone: FloatArray | None = None  # (n,): Overall scores of all past models, where those above are some of them
 
     @property
     def errors(self) -> FloatArray:
@@ -194,8 +195,8 @@ class MembersOutOfFold:
         if far_value is not None:
             everybody = np.full(self.fold.shape, True)
             line = self._line(value, far_value, everybody, self._all_beyond) if weights is None else weights.line
-        if line is not None:
-            place = Place.of(self.truth[:, -1], line)
+        if line is not None and np.isfinite(line).all():  # not where nothing is known of one kind
+            place = Place.of(self.truth[:, -1] if self.everyone is None else self.everyone, line)
         estimates, reader = self._read(value, far_value, line)
         follows = False
         if prefer_item_model:
@@ -211,10 +212,6 @@ class MembersOutOfFold:
     def single(self, member: int) -> OutOfFold:
         """Return the estimates of one method."""
         return self._read(self.values[member], None, None)[0]
-
-    def stacked(self, spec: Stacked) -> OutOfFold:
-        """Return the stacked estimates, each fold's with weights from the other folds."""
-        return self.by(spec)
 
     def _values(self, spec: PointSpec | Stacked) -> tuple[FloatArray, FloatArray | None]:
         """Estimates of the method that has these members, (n_models, n_targets); and of better models left out."""

@@ -61,7 +61,7 @@ class Groups(NamedTuple):
 def dates_of_models(models: pl.DataFrame) -> Numbers | None:
     """Return how new models are, where they differ in it."""
     dates = model_dates(models)
-    return None if dates is None or dates.n_unique() < 2 else Numbers(dates.name, days_of(dates))
+    return None if dates is None or dates.drop_nulls().n_unique() < 2 else Numbers(dates.name, days_of(dates))
 
 
 def size_column(models: pl.DataFrame) -> Numbers | None:

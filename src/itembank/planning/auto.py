@@ -1,4 +1,4 @@
-"""What `auto` takes: V-optimal items, ahead of past models, or random ones; one batch or stages, by past errors."""
+"""What `auto` takes: V-optimal items ahead of past models, of few random ones; one batch or stages, by past errors."""
 
 import shlex
 from collections.abc import Collection
@@ -126,6 +126,8 @@ def by_chance_beyond(bank: Bank, recipe: Recipe, seed: int) -> float:
             answers = bank.responses.take(models=fold.held_out)
             answered = ~np.isnan(answers.of_items(sample_of(bank, drawn).positions))
             whole = answers.take(models=np.flatnonzero(answered.all(axis=1)))
+            if not whole.n_models:
+                continue
             scores = design_based_estimates(fold.bank, whole, drawn, level=LEVEL)
         except (DataError, ParameterError):
             return np.nan
@@ -223,7 +225,7 @@ def stage_sizes(
     if not first + n_stages - 1 <= n_items <= most:
         raise ParameterError(
             f"n_items in {n_stages} stages must be from {least + n_stages - 1} (the first stage has an item of every "
-            f"scenario, and all that must be included) to {most} (all that tell models apart), got {n_items}."
+            f"scenario, and all that must be included) to {most} (all that can be chosen), got {n_items}."
         )
     later = n_items - first
     parts = [later // (n_stages - 1) + (number < later % (n_stages - 1)) for number in range(n_stages - 1)]

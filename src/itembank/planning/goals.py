@@ -23,7 +23,7 @@ from itembank.estimation.past_errors import MembersOutOfFold, members_out_of_fol
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.numerics.intervals import normal_quantile, normal_reach, t_quantile
 from itembank.numerics.parallel import one_blas_thread
-from itembank.planning.auto import FALLBACK, choose_selection
+from itembank.planning.auto import choose_selection
 from itembank.planning.plan_spec import PlanSpec
 from itembank.selection.select import select
 from itembank.selection.selector_specs import SelectionSpec
@@ -136,22 +136,19 @@ def estimates_of_size(
 ) -> tuple[list[Selection], MembersOutOfFold]:
     """Choose n items in every fold anew, and estimate the models it left out; return both.
 
-    'auto' takes what `select` takes for as many items, and its trial is the one that `estimate` rests on; where it
-    draws at random, each fold draws its own.
+    'auto' takes what `select` takes for as many items, and its trial is the one that `estimate` rests on.
     """
     if isinstance(selector, str):
         taken = choose_selection(bank, n_items, per_scenario=False, excluded=(), seed=seed)
-        if not taken.is_random:
-            return [taken], try_methods(bank, sample_of(bank, taken), taken, spec.members)
-        selector = FALLBACK
+        return [taken], try_methods(bank, sample_of(bank, taken), taken, spec.members)
     every = (*folds(bank), *folds_beyond(bank))
     chosen = [
         select(fold.bank, n_items, method=selector, rng=np.random.default_rng([seed, n_items, fold.number]))
         for fold in every
     ]
-    samples = [sample_of(fold.bank, selection) for fold, selection in zip(every, chosen, strict=True)]
-    how = ("plan", repr(selector), str(seed))
-    return chosen, members_out_of_fold(bank, spec.members, lambda fold: samples[fold.number], samples[0], *how)
+    samples = {fold.number: sample_of(fold.bank, one) for fold, one in zip(every, chosen, strict=True)}
+    how, first = ("plan", repr(selector), str(seed)), samples[every[0].number]
+    return chosen, members_out_of_fold(bank, spec.members, lambda fold: samples[fold.number], first, *how)
 
 
 def costs_of(bank: Bank, chosen: list[Selection]) -> dict[str, float]:

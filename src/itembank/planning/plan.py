@@ -270,7 +270,7 @@ def plan(
         'overall' or a scenario; 'mean_win_rate', or an external score that the bank keeps. Numbers of items are of all
         scenarios together in any case.
     selector : spec or str
-        How items will be chosen, as for `select`; 'auto' is decided at each number of items.
+        How items will be chosen, as for `select`.
     method : spec or str
         How scores will be estimated, as for `estimate`.
     max_items : int, optional

@@ -79,9 +79,8 @@ def select(
     -------
     Selection
         Items in the order of the bank, with weights that sum to one in each scenario. Items with no weight
-        in their score are never chosen. Methods that do not draw at random choose no item that every calibration
-        model answered the same way (unless a scenario has no other, or their spec allows it); the random methods
-        may, since a random sample is only fair if all items can come.
+        in their score are never chosen. Items that every calibration model answered the same way come by chance, by
+        V-optimality ahead, where a scenario has no other or where a spec allows it, else not.
 
     Raises
     ------

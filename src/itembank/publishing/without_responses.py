@@ -162,7 +162,7 @@ def held_out_scores(bank: Bank, selection: Selection, *, progress: ProgressCallb
     if not folds(bank, progress=progress):
         return None
     trials = try_methods(bank, sample_of(bank, selection), selection, Stacked().members, progress=progress)
-    past = trials.stacked(Stacked())
+    past = trials.by(Stacked())
     half = past.half_widths_out_of_fold(trials.fold, level=LEVEL)
     true, value, half = past.truth[:, -1], past.value[:, -1], half[:, -1]
     known = ~(np.isnan(true) | np.isnan(value) | np.isnan(half))

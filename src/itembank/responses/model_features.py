@@ -141,9 +141,10 @@ def _skewness(numbers: FloatArray) -> float:
 def model_dates(models: pl.DataFrame, column: str | None = None) -> pl.Series | None:
     """Return how new models are, null where unknown, by the name of its column; None where it holds no dates.
 
-    Without `column`, that of a column whose name says most clearly how new models are.
+    Without `column`, that of a column whose name says most clearly how new models are; when they were run says nothing.
     """
-    names = [name for name in models.columns if (name != "model_id" if column is None else name == column)]
+    others = {"model_id", "run_date"}
+    names = [name for name in models.columns if (name not in others if column is None else name == column)]
     found = [dates for name in names if (dates := known_dates(models[name])) is not None]
     return min(found, key=lambda dates: place_of_word(dates.name, DATE_WORDS), default=None)
 
@@ -156,7 +157,7 @@ def place_of_word(name: str, words: Sequence[str]) -> int:
 
 def dates_of(column: pl.Series) -> pl.Series:
     """Read dates, text or whole numbers that say year and month, and mostly a day; null where a value is no date."""
-    if column.dtype.is_temporal():
+    if column.dtype in {pl.Date, pl.Datetime}:
         return column.cast(pl.Date)
     text = column.cast(pl.String).str.strip_chars().str.slice(0, 10)
     day = pl.when(pl.col("text").str.len_chars() == len("2024-12")).then(pl.lit("-01")).otherwise(pl.lit(""))
@@ -171,7 +172,7 @@ def known_dates(column: pl.Series) -> pl.Series | None:
         return None
     if column.dtype.is_integer() and not column.drop_nulls().is_between(FIRST_DATE, LAST_DATE).all():
         return None
-    if not (column.dtype.is_temporal() or column.dtype.is_integer() or column.dtype == pl.String):
+    if not (column.dtype in {pl.Date, pl.Datetime} or column.dtype.is_integer() or column.dtype == pl.String):
         return None
     dates = dates_of(column)
     return None if dates.null_count() > column.null_count() else dates

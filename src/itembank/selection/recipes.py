@@ -10,6 +10,7 @@ from itembank.selection.selector_specs import METHODS, NOT_NAMED, SelectionSpec,
 
 STAGES, STAGE, ROUTING = "stages", "stage", "routing"
 """Stand in a recipe where a model is asked in stages: their numbers of items, the stage, the first stage's method."""
+KNOWN = {STAGES, STAGE, ROUTING, INCLUDED, "n_items", "per_scenario", "options", "excluded"}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -92,7 +93,7 @@ def read_recipe(selection: Selection) -> Recipe | None:
     """
     about = selection.recipe
     kind = METHODS.kinds.get(str((about or {}).get(ROUTING, selection.method)))
-    if about is None or kind is None:
+    if about is None or kind is None or set(about) - KNOWN:
         return None
     try:
         sizes, number = stages_of(selection)

@@ -128,17 +128,18 @@ def session_estimate(
     weights = pool.basis.targets.weights[positions]
     observed = Observations.of_items(state.responses, positions, weights, is_random=True, n_trials=state.n_trials)
     answered = observed.answered(len(pool.item_ids))
-    parts, near = [], []
+    parts, values, near = [], [], []
     for basis, summary, own, headline in zip(pool.bases, summaries, columns, headlines, strict=False):
         known = [] if pool.past is None else pool.past.around(positions.size, own, headline)
         of_targets = None if expected is None else expected.targets(own)
-        part = _scores(basis.targets, summary, of_targets, known, level=level, headline=headline)
+        part, value = _scores(basis.targets, summary, of_targets, known, level=level, headline=headline)
         of_links = linking_variance(pool.item_table, basis.targets, answered)
         if of_links is not None:
             part = widened(part, of_links, level=level)
         if pool.past_ratio is not None:
             part = widened(part, _run_noise(basis, observed, abilities.theta, pool.past_ratio), level=level)
         parts.append(part)
+        values.append(value)
         near.append(known)
     # a custom score is the overall one of its own targets
     scores = parts[0] if pool.custom is None else parts[0].with_targets(parts[1].targets(slice(-1, None)))
@@ -151,7 +152,8 @@ def session_estimate(
         n_items, n_total = [*n_items, counts[positions].sum()], [*n_total, counts.sum()]
     typicality = Typicality.unknown(1)
     if expected is not None and near[0] and positions.size:
-        misfit, overall = expected.misfit[:, 0], parts[0].value[:, -1]
+        # where a headline score stands last, what the items say of the overall one
+        misfit, overall = expected.misfit[:, 0], values[0][:, -1]
         typicality = _mixed([(past.typicality_of(misfit, overall), share) for past, share in near[0]])
     estimates = ScoreEstimates(
         model_ids=(model_id,),
@@ -218,11 +220,14 @@ def _scores(
     *,
     level: float,
     headline: Headline | None,
-) -> Scores:
-    """Estimate one model's scores on these targets, with their intervals, by what is known of past sessions."""
+) -> tuple[Scores, FloatArray]:
+    """Estimate one model's scores on these targets, with their intervals, by what is known of past sessions.
+
+    And the estimates before a headline score takes the place of the overall one, (1, n_targets).
+    """
     if expected is None or not near:
         plain = with_exact(targets, summary, targets.with_overall(summary.posterior_mean))
-        return with_intervals(targets, summary, plain, level=level)
+        return with_intervals(targets, summary, plain, level=level), plain
     stacked = [
         share * stacked_scores(targets, summary, expected.means, past.weights, past.place)
         for past, share in near
@@ -241,7 +246,7 @@ def _scores(
             headline=headline,
         )
         parts.append((found, share))
-    return _mixed(parts)
+    return _mixed(parts), value
 
 
 def _run_noise(basis: ScoreBasis, answered: Observations, theta: FloatArray, past_ratio: float) -> FloatArray:

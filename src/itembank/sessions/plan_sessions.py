@@ -215,7 +215,7 @@ def at_once(bank: Bank, spec: SessionSpec, progress: ProgressCallback) -> FloatA
     """Errors of `estimate` on the items that `select` chooses in every fold anew, (n_models, n_targets)."""
     n_items, stacked = spec.budget.n_items or 0, Stacked()
     chosen = choose_selection(bank, n_items, per_scenario=False, excluded=(), seed=SEED, progress=progress)
-    return try_methods(bank, sample_of(bank, chosen), chosen, stacked.members).stacked(stacked).error
+    return try_methods(bank, sample_of(bank, chosen), chosen, stacked.members).by(stacked).error
 
 
 def in_stages(bank: Bank, spec: SessionSpec, progress: ProgressCallback) -> FloatArray | None:
@@ -228,9 +228,7 @@ def in_stages(bank: Bank, spec: SessionSpec, progress: ProgressCallback) -> Floa
     if recipe is None:
         return None
     sizes, _ = stages_of(routing)
-    return (
-        try_stages(bank, replace(recipe, stages=sizes), IN_STAGES.members, progress=progress).stacked(IN_STAGES).error
-    )
+    return try_stages(bank, replace(recipe, stages=sizes), IN_STAGES.members, progress=progress).by(IN_STAGES).error
 
 
 def one_by_one(bank: Bank, spec: SessionSpec, progress: ProgressCallback) -> FloatArray:

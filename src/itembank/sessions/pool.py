@@ -241,20 +241,27 @@ def lead_items(bank: Bank, spec: SessionSpec, criterion: Criterion) -> BoolArray
     item model is wrong about items that no past model solved, and never asks them: 30 items were 27 points off on
     AlpacaEval sixteen months ahead, and 6 with two thirds of them chosen ahead.
     """
-    n_start = spec.n_start
-    if n_start is None:
-        has_costs = spec.cost is not None or bool(spec.budget.costs)
-        is_usual = isinstance(criterion, VOptimality) and not has_costs and isinstance(spec.target, str)
-        n_start = 2 * (spec.budget.n_items or USUAL_BUDGET) // 3 if is_usual and bank.published is None else 0
-    result = np.zeros(bank.n_items, dtype=bool)
+    n_start, result = n_lead_items(bank, spec, criterion), np.zeros(bank.n_items, dtype=bool)
     if not n_start or not bank.calibration.is_fitted:
         return result
     wanted = spec.target if spec.target in bank.targets.scenarios else None
-    method = VOptimalItems() if wanted is None else VOptimalItems({str(wanted): 1.0})
-    may_come = int(candidates(bank, method, spec.constraints.excluded).sum())
-    chosen = select(bank, min(n_start, may_come), method=method, rng=0, excluded=spec.constraints.excluded)
+    method = VOptimalItems() if wanted is None else VOptimalItems({str(wanted): 1.0}, minimum_per_scenario=0)
+    may_come = candidates(bank, method, spec.constraints.excluded)
+    if np.unique(bank.targets.scenario_index[may_come]).size < bank.targets.n_scenarios:
+        return result  # `select` leaves no scenario out
+    n_start = min(n_start, int(may_come.sum()))
+    chosen = select(bank, n_start, method=method, rng=0, excluded=spec.constraints.excluded)
     result[bank.responses.item_indices(chosen.item_ids)] = True
     return result
+
+
+def n_lead_items(bank: Bank, spec: SessionSpec, criterion: Criterion) -> int:
+    """Return how many first items are the same for every model (`SessionSpec.n_start`)."""
+    if spec.n_start is not None:
+        return spec.n_start
+    has_costs = spec.cost is not None or bool(spec.budget.costs)
+    is_usual = isinstance(criterion, VOptimality) and not has_costs and isinstance(spec.target, str)
+    return 2 * (spec.budget.n_items or USUAL_BUDGET) // 3 if is_usual and bank.published is None else 0
 
 
 def cheapest_cost(
@@ -297,7 +304,7 @@ class SessionPool(Compact):
     target_weights : (n_items,)
         Of the score that is wanted.
     goal : (n_dims, n_dims) or None
-        M of 'v-optimal' where it does not depend on ability.
+        M of 'v-optimal'.
     thresholds : (n_items,)
         From which response on an answer counts as right for ability; NaN where it is taken as it is.
     units : mapping of name to CostUnit

@@ -29,11 +29,12 @@ from itembank.numerics.ties import clearly_best
 from itembank.progress import ProgressCallback, part_of, silent
 from itembank.responses.responses import ResponseMatrix
 from itembank.responses.score_names import OVERALL
+from itembank.selection.criteria import CRITERIA
 from itembank.selection.local_model import LocalModel
 from itembank.selection.selector_specs import VOptimal
 from itembank.sessions.events import Told, counts_behind
 from itembank.sessions.limits import Budget, Stopping
-from itembank.sessions.pool import PastSessions, SessionPool
+from itembank.sessions.pool import PastSessions, SessionPool, n_lead_items
 from itembank.sessions.session import AdaptiveSession, expectations_of, find_abilities
 from itembank.sessions.session_spec import CALIBRATED, MODEL_BASED, SessionSpec
 
@@ -284,6 +285,7 @@ def _members(  # noqa: PLR0917 (the first are bound where it is used)
         gathered,
         who.fold[which],
         scenario_weights,
+        everyone=scores[:, -1],
         headline=None if headline is None else HeadlineTrial(headline, rows=rows),
         reference=who.reference[:, which],
         beyond=beyond,
@@ -317,6 +319,7 @@ def _tried_spec(bank: Bank, spec: SessionSpec) -> SessionSpec:
         stopping=Stopping(),
         budget=Budget(n_items=max(min(n_items, MOST_ITEMS), least)),
         constraints=constraints,
+        n_start=n_lead_items(bank, spec, CRITERIA.resolve(spec.criterion)),
         seed=SEED,
         interval=MODEL_BASED,
         estimand=RUN,

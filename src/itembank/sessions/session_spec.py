@@ -48,7 +48,7 @@ class SessionSpec:
     n_start : int or None
         So many first items are the same for every model: those of `select`, which tell apart models near and beyond
         the best past ones, too. By default two thirds of the budget's items (20 without one) where the criterion is
-        'v-optimal' and nothing costs; else none.
+        'v-optimal', nothing costs and no items are weighed; else none, nor where a scenario may not be asked.
     seed : int
         Of all chance in the session.
     interval : {'calibrated', 'model-based'}
@@ -120,7 +120,10 @@ class SessionSpec:
         """
         names = [one.name for one in fields(cls)]
         if not isinstance(plain, Mapping) or set(plain) != set(names):
-            got = sorted(map(str, plain)) if isinstance(plain, Mapping) else plain
+            got = f"{plain!r}"
+            if isinstance(plain, Mapping):
+                more, lacking = sorted(set(map(str, plain)) - set(names)), sorted(set(names) - set(plain))
+                got = f"others {shown(more)}, and none of {shown(lacking)}; it is of another release"
             raise DataError(f"settings of a session must have the fields {shown(names, limit=len(names))}, got {got}.")
         try:
             return cls(**fields_of(plain, cls, _NAMED))

@@ -304,7 +304,8 @@ def comparison_study(spec: StudySpec, responses: ResponseMatrix) -> Study[Fold]:
             f"a study of cost {spec.cost_unit!r} needs that column with the responses, which have "
             f"{shown(sorted(responses.costs)) or 'no costs'}."
         )
-    folds = folds_of(spec.splits, responses, spec.repeats, spec.seed)
+    how = spec.calibration
+    folds = folds_of(spec.splits, responses, spec.repeats, spec.seed, within=how.within, across=how.across)
     # the longest first, so that no process is left alone with one at the end
     units = dict(sorted(enumerate(folds), key=lambda numbered: -len(numbered[1].repeats)))
     run = partial(_run, spec, responses)

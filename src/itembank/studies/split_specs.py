@@ -86,7 +86,7 @@ class Ahead:
         check_fraction("test_share", self.test_share)
         try:
             if self.until:
-                date.fromisoformat(self.until)
+                object.__setattr__(self, "until", date.fromisoformat(self.until).isoformat())
         except (TypeError, ValueError) as error:
             raise ParameterError(f"until must be a date such as 2024-01-31, got {self.until!r}.") from error
         is_rising = isinstance(self.months, tuple) and all(map(is_whole, self.months))

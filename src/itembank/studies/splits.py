@@ -16,7 +16,7 @@ from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.numerics.splits import Split, dealt_out, first_tested, splits_of
 from itembank.responses.model_features import dates_of, model_dates
 from itembank.responses.responses import ResponseMatrix, column_of
-from itembank.responses.score_names import EXTERNAL
+from itembank.responses.score_names import EXTERNAL, Across, Within
 from itembank.responses.siblings import sibling_groups
 from itembank.responses.targets import ScoreTargets
 from itembank.studies.split_specs import (
@@ -69,11 +69,20 @@ class Fold(Split):
         return place + self.train.tobytes() + b"/" + self.test.tobytes()
 
 
-def folds_of(splits: Sequence[SplitSpec], responses: ResponseMatrix, repeats: int = 1, seed: int = 0) -> list[Fold]:
+def folds_of(
+    splits: Sequence[SplitSpec],
+    responses: ResponseMatrix,
+    repeats: int = 1,
+    seed: int = 0,
+    *,
+    within: Within = "micro",  # How the overall score is made, by which `Beyond` knows the best
+    across: Across = "scenarios",
+) -> list[Fold]:
     """Return all folds of some splits of the models of these responses."""
     siblings, scores = sibling_groups(responses), None
     if any(isinstance(split, Beyond) for split in splits):
-        scores = KnownScores.of(responses, ScoreTargets.create(responses.items)).value[:, -1]
+        targets = ScoreTargets.create(responses.items, within=within, across=across)
+        scores = KnownScores.of(responses, targets).value[:, -1]
     return [
         fold
         for split in splits
