@@ -23,6 +23,7 @@ def asked(journal):
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::itembank.errors.DataWarning")  # some of the built-in models answer alike
 def test_the_page_runs_and_its_two_loops_agree(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     namespace, printed = {"__name__": "example"}, []
