@@ -244,9 +244,9 @@ class MarginalML(CalibrationSpec):
         if self.family == GRADED:
             self._check_graded()
         if self.family in WITH_PRECISION:
+            how = remedy("Variational or JointMAP", "--method variational or map")
             raise ParameterError(
-                f"marginal ML has no family {self.family!r}: it fits 'bernoulli', 'binomial' and 'graded'. "
-                "Use the variational or the map method."
+                f"marginal ML has no family {self.family!r}: it fits 'bernoulli', 'binomial' and 'graded'. Use {how}."
             )
         if not self.bounds[0] < 0.0 < self.bounds[1]:
             raise ParameterError(f"bounds of the nodes must enclose 0, got {self.bounds}.")
