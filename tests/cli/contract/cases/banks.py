@@ -67,6 +67,7 @@ _CALIBRATE = Case(
     stops={
         ("mml", "--family"): "no family 'beta'",
         ("probabilities", "--spec"): "known guessing needs a column",
+        ("probabilities", "--within"): "custom score weights need a column 'weight'",
         ("nested", "--family"): "no family 'beta'",
         ("bifactor", "--family"): "no family 'beta'",
         ("bifactor", "--dims"): "n_dims of item_model 'bifactor' is one more than there are scenarios",
