@@ -59,6 +59,8 @@ _CALIBRATE = Case(
     },
     no_effect={
         ("map", "--force"): "nothing stands there",
+        ("probabilities", "--force"): "nothing stands there",
+        ("probabilities", "--family"): "it is this family already",
         ("items alone", "--items"): "it is this table already",
     },
     never={
