@@ -63,6 +63,7 @@ _CALIBRATE = Case(
         ("probabilities", "--family"): "it is this family already",
         ("items alone", "--items"): "it is this table already",
     },
+    nowhere={"--items": "with past results it is refused or says nothing new, and alone one table is at hand"},
     never={
         "--jobs": "numbers do not depend on the number of processes",
     },
