@@ -72,10 +72,10 @@ def test_an_unknown_figure_format_is_a_clear_error(run, bank_folder, tmp_path):
 
 def test_a_bank_without_responses_says_what_it_was_made_of(run, bank_folder, tmp_path):
     whole = load_bank(bank_folder)
-    save_bank(without_responses(whole, selection=select(whole, 6, method="random", rng=0)), tmp_path / "published")
+    save_bank(without_responses(whole, selections=[select(whole, 6, method="random", rng=0)]), tmp_path / "published")
     content = json.loads(run("info", tmp_path / "published", "--format", "json").out)
     assert content["without_responses_of"] == f"12 models of bank {whole.bank_id}"
-    assert (content["n_models"], content["items_to_run"]) == (0, 6)
+    assert (content["n_models"], content["items_to_run"]) == (0, [6])
     assert "mean_score" not in content["scenarios"][0]
 
 

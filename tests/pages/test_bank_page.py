@@ -172,7 +172,7 @@ def test_a_bank_begun_with_few_models_says_what_it_cannot(bank):
 
 def test_a_published_bank_shows_its_items_and_the_errors_that_were_measured():
     whole = make_bank(n_models=12)
-    page = bank_page(without_responses(whole, selection=select(whole, 9, method="random", rng=0)))
+    page = bank_page(without_responses(whole, selections=[select(whole, 9, method="random", rng=0)]))
     said = words(page)
     assert "published without the answers of its 12 past models" in said
     assert "estimated from the 9 items to run" in said

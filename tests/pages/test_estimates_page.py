@@ -237,7 +237,7 @@ def test_models_of_which_only_a_table_is_known_have_a_page():
 def test_a_bank_without_past_models_has_neither_their_scores_nor_their_answers():
     whole = make_bank()
     selection = select(whole, 12, method="random", rng=1)
-    published = without_responses(whole, selection=selection)
+    published = without_responses(whole, selections=[selection])
     responses = new_models(whole, 1).take(items=whole.responses.item_indices(selection.item_ids))
     page = estimates_page(published, responses, estimate(published, responses))
     titles = [section.title for section in page.sections]

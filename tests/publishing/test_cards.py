@@ -44,7 +44,7 @@ def test_dates_and_prompts_are_told_where_they_are_known():
 
 def test_a_bank_without_responses_says_what_does_not_work():
     bank = make_bank(n_models=24, n_items=36, n_dims=1)
-    text = card(without_responses(bank, selection=ib.select(bank, 12, method="random", rng=0)), OPTIONS, [])
+    text = card(without_responses(bank, selections=[ib.select(bank, 12, method="random", rng=0)]), OPTIONS, [])
     assert "models.parquet" not in text
     assert "results of 24 models" in text
     assert "calibrated intervals for other items than the 12 of `selection.json`" in text

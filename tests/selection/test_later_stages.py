@@ -127,7 +127,7 @@ def test_missing_responses_of_calibration_models_are_filled_in(bank):
 
 
 def test_a_bank_without_responses_is_refused(bank):
-    published = without_responses(bank, selection=select(bank, 9, method="v-optimal"))
+    published = without_responses(bank, selections=[select(bank, 9, method="v-optimal")])
     with pytest.raises(DataError, match=r"next stage needs past models' responses.* published without them"):
         design_of(published)
 

@@ -122,30 +122,45 @@ def _published_problems(bank: Bank) -> Iterator[str]:
     if bank.n_models or published.n_models < 1:
         yield f"a bank without responses must hold no models, and was made of some, got {bank.n_models}."
     yield from _item_id_problems(bank)
-    model, n_scenarios = published.factor_model, bank.targets.n_scenarios
-    n_factors = model.loadings.shape[-1] if model.loadings.ndim else 0
+    model, n_scenarios, rest = published.factor_model, bank.targets.n_scenarios, published.rest
+    n_rows = bank.n_items + (0 if rest is None else n_scenarios)
     wanted = {
         "noise_ratio": (published.noise_ratio, (n_scenarios,)),
-        "factor_mean": (model.mean, (bank.n_items,)),
-        "factor_loadings": (model.loadings, (bank.n_items, n_factors)),
-        "factor_noise": (model.noise, (bank.n_items,)),
+        "factor_mean": (model.mean, (n_rows,)),
+        "factor_loadings": (model.loadings, (n_rows, _n_columns(model.loadings))),
+        "factor_noise": (model.noise, (n_rows,)),
     }
+    signed = {"factor_mean", "factor_loadings", "rest_curves"}
+    if rest is not None:
+        of_curves = np.isin(rest.curve_scenarios, np.arange(n_scenarios)).astype(np.float64)
+        wanted |= {
+            "rest_sizes": (rest.sizes.astype(np.float64), (n_scenarios,)),
+            "rest_weights": (rest.weights, (n_scenarios,)),
+            "rest_squares": (rest.squares, (n_scenarios,)),
+            "rest_curves": (rest.curves, (of_curves.size, 4)),
+            "the weights of rest_curves": (rest.curves[..., 2:], (of_curves.size, 2)),
+            "rest_shifts": (rest.shifts, (n_rows, _n_columns(rest.shifts))),
+            "rest_subgroups": (rest.subgroups, (n_rows, _n_columns(rest.subgroups))),
+        }
+        if not of_curves.all():
+            yield f"rest_curve_scenarios must be from 0 to {n_scenarios - 1}."
     for name, (array, shape) in wanted.items():
         if array.shape != shape or array.dtype.kind != "f" or not np.isfinite(array).all():
             yield f"{name} must be finite numbers of shape {shape}, got {array.dtype} of shape {array.shape}."
-    for name, value in (("noise_ratio", published.noise_ratio), ("factor_noise", model.noise)):
-        if value.dtype.kind == "f" and np.any(value < 0.0):
-            yield f"{name} must be >= 0, got {value.min():g}."
+        elif name not in signed and np.any(array < 0.0):
+            yield f"{name} must be >= 0, got {array.min():g}."
     if not (_is_some(np.array([published.discrepancy.level, published.discrepancy.subgroup]))).all():
         yield f"discrepancy must be finite and >= 0, got {published.discrepancy}."
-    yield from _subset_problems(bank)
+    for subset in published.subsets:
+        yield from _subset_problems(bank, subset)
 
 
-def _subset_problems(bank: Bank) -> Iterator[str]:
+def _n_columns(array: FloatArray) -> int:
+    return array.shape[-1] if array.ndim else 0
+
+
+def _subset_problems(bank: Bank, subset: PublishedSubset) -> Iterator[str]:
     """Items to be run must be the bank's, and the errors kept for them one column a score."""
-    subset = None if bank.published is None else bank.published.subset
-    if subset is None:
-        return
     unknown = sorted(set(subset.selection.item_ids) - set(bank.item_ids))
     if unknown:
         yield f"the published items must be the bank's, got others: {shown(unknown)}."
@@ -263,6 +278,7 @@ def _target_problems(bank: Bank) -> Iterator[str]:
     if problems:
         return
     sums: FloatArray = targets.scenario_means(np.ones((1, targets.n_items)))[0]
+    sums = sums if bank.rest is None else sums + bank.rest.weights
     yield from _unless(
         "score weights in a scenario", "of sum one", sums, names, lambda sum_: abs(sum_ - 1.0) < ROUNDING
     )

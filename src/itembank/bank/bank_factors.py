@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 
 from itembank.bank.banks import Bank
-from itembank.irt.discrepancy import Discrepancy, measure_discrepancy, with_discrepancy
+from itembank.irt.discrepancy import Discrepancy, measure_discrepancy, with_columns, with_discrepancy
 from itembank.irt.linear_gaussian import Columns, FactorModel, fit_factor_model
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.responses.coded_responses import CELLS_AT_ONCE, CodedResponses
@@ -24,15 +24,17 @@ def bank_factor_model(
 
     `discrepancy` is the standard deviation of the shifts of scenarios that new models may show and past ones did not
     (`with_discrepancy`); 'auto' measures it on calibration models left out, of subscenarios too, and takes 0.03 at
-    least for scenarios.
+    least for scenarios. A bank that leaves out items (`Bank.rest`) has one more row for those of each scenario.
     """
     fitted = fitted_factor_model(bank, n_factors)
-    return bank.cache.remember(
-        ("factor model", n_factors, discrepancy),
-        lambda: with_discrepancy(
-            fitted, bank.targets.scenario_index, _discrepancy(bank, discrepancy), subgroups=_subscenarios(bank)
-        ),
-    )
+
+    def make() -> FactorModel:
+        scales = _discrepancy(bank, discrepancy)
+        if bank.rest is not None:
+            return with_columns(fitted, bank.rest.shifts, scales, bank.rest.subgroups)
+        return with_discrepancy(fitted, bank.targets.scenario_index, scales, subgroups=subscenarios(bank))
+
+    return bank.cache.remember(("factor model", n_factors, discrepancy), make)
 
 
 def fitted_factor_model(bank: Bank, n_factors: int | Literal["auto"] = "auto") -> FactorModel:
@@ -63,7 +65,7 @@ def measured_discrepancy(bank: Bank) -> Discrepancy:
         rows = bank.distinct_models  # what others did not answer would be filled in, and seem not to shift
         rows = rows if rows.size else np.arange(bank.n_models)
         in_order = columns_of(bank.responses).of_models(rows[order_by_answers(bank.responses, rows)])
-        found = measure_discrepancy(in_order, bank.targets.scenario_index, subgroups=_subscenarios(bank))
+        found = measure_discrepancy(in_order, bank.targets.scenario_index, subgroups=subscenarios(bank))
         return {"scales": np.array([found.level, found.subgroup])}
 
     def fits(kept: dict[str, FloatArray]) -> bool:
@@ -91,7 +93,7 @@ def _discrepancy(bank: Bank, wanted: float | Literal["auto"]) -> Discrepancy:
     return Discrepancy(max(measured.level, LEAST_LEVEL), measured.subgroup)
 
 
-def _subscenarios(bank: Bank) -> IntArray | None:
+def subscenarios(bank: Bank) -> IntArray | None:
     """Return the number of each item's (scenario, subscenario); None where scenarios have no parts."""
     items = bank.responses.items
     parts = items.select(part=pl.struct("scenario", pl.col("subscenario").fill_null("")).rank("dense"))["part"]

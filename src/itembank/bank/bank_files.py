@@ -96,7 +96,8 @@ def save_bank(bank: Bank, path: str | Path, *, overwrite: bool = False) -> None:
             **({} if whole.history is None else history_arrays(whole.history)),
         }
         for name in ("item_covariance", "ability_covariance", "history"):
-            arrays[name] = np.ascontiguousarray(getattr(whole.calibration, name), dtype=np.float64)
+            kind = np.float64 if whole.published is None else np.float32
+            arrays[name] = np.ascontiguousarray(getattr(whole.calibration, name), dtype=kind)
         (folder / "arrays.safetensors").write_bytes(tensors_to_bytes(arrays))
         record = {
             **_record(whole),
@@ -230,6 +231,9 @@ def _item_table(bank: Bank) -> pl.DataFrame:
         **({} if bank.history is None else history_columns(bank.history)),
         **{f"expected_{name}": cost for name, cost in bank.responses.expected_costs().items()},
     }
+    if bank.published is not None:
+        single = {name: np.asarray(value) for name, value in own.items() if name != "score_weight"}
+        own |= {name: value.astype(np.float32) for name, value in single.items() if value.dtype == np.float64}
     return _with_own(bank.responses.items, own)
 
 
@@ -257,20 +261,24 @@ def _assemble(record: dict[str, Any], content: Mapping[str, bytes]) -> Bank:
         if record[name] != table.height:
             raise ValueError(f"{name} is {quoted(record[name])} and the table has {table.height} rows")
     responses = unpack_responses(read_parquet(content["responses.parquet"]), _theirs(models), _theirs(items))
-    arrays = load_tensors(content["arrays.safetensors"])
+    arrays = {name: _doubled(array) for name, array in load_tensors(content["arrays.safetensors"]).items()}
     calibration = _calibration(record, _ours(items), _ours(models), arrays)
     about = record["targets"]
     names = tuple(about["scenarios"])
     index = items["scenario"].cast(pl.Enum(names)).to_physical().cast(pl.Int64).to_numpy()
     weights = _floats(about["scenario_weights"])
+    published = read_published(record["published"], arrays) if "published" in record else None
+    targets = ScoreTargets(names, index, _ours(items)["score_weight"], weights, about["within"], about["across"])
+    if published is not None and published.rest is not None:
+        targets = replace(targets, rest_sizes=published.rest.sizes)
     whole = Bank(
         str(record["bank_id"]),
         responses,
         calibration,
-        ScoreTargets(names, index, _ours(items)["score_weight"], weights, about["within"], about["across"]),
+        targets,
         _without_null(record["item_model_bias"]),
         _without_null(record["response_variance"]),
-        read_published(record["published"], arrays) if "published" in record else None,
+        published,
     )
     if "history" not in record:
         return whole
@@ -336,7 +344,12 @@ def _ours(table: pl.DataFrame) -> dict[str, Any]:
     for name in own:
         if not (table.schema[name].is_numeric() or table.schema[name] == pl.Boolean):
             raise TypeError(f"column {name} must hold numbers, got {table.schema[name]}")
-    return {name.removeprefix(OWN): table[name].to_numpy() for name in own}
+    return {name.removeprefix(OWN): _doubled(table[name].to_numpy()) for name in own}
+
+
+def _doubled(array: np.ndarray) -> np.ndarray:
+    """Return numbers of single precision, as published banks have them, in double; others as they are."""
+    return array.astype(np.float64) if array.dtype == np.float32 else array
 
 
 def _with_null(values: FloatArray) -> list[float | None]:

@@ -39,7 +39,9 @@ def view_of(whole: Bank, history: BankHistory) -> Bank:
         bank_id=known.bank_id,
         responses=responses,
         calibration=calibration,
-        targets=known.score_targets(responses.items["scenario"].to_list()),
+        targets=replace(
+            known.score_targets(responses.items["scenario"].to_list()), rest_sizes=whole.targets.rest_sizes
+        ),
         item_model_bias=known.item_model_bias,
         response_variance=known.response_variance,
         history=history,

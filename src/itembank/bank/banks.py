@@ -188,6 +188,9 @@ OF_SUBSET = ("weights", "errors", "standard_errors", "scales", "misfit")
 """Arrays of a `PublishedSubset`."""
 BEYOND = ("beyond_weights", "beyond_errors", "beyond_standard_errors", "beyond_scales", "place")
 """Arrays that a `PublishedSubset` has where better models were left out."""
+MEASURED = ("error", "half_width", "coverage")
+"""What a bank's record says of a `PublishedSubset` on past models left out."""
+USUAL_SIZE = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,34 +214,76 @@ class PublishedSubset:
     beyond: Mapping[str, FloatArray]
     explanation: str  # How the methods compared
     methods: tuple[str, ...]  # What 'stacked' combined: a release that combines others cannot use what is kept here
+    # Of the overall score of past models left out: `error` (mean absolute), `half_width` (mean, of 95 % intervals) and
+    # `coverage` (fraction of these that held); empty where none was left out
+    measured: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Rest:
+    """Sums over the items that count in the scores of a published bank and are not in it, since nobody is to run them.
+
+    Estimates need no more of them. The factor model of such a bank has one more row for each scenario: the weighted
+    sum of these items.
+    """
+
+    sizes: IntArray  # (n_scenarios,): How many they are
+    weights: FloatArray  # (n_scenarios,): Sum of their weights in the scenario's score, and that of their squares
+    squares: FloatArray  # (n_scenarios,)
+    # (n_curves, 4): Loading, intercept, and two weights of curves ``p = sigmoid(loading theta + intercept)`` that stand
+    # in for them: one of p in the weighted sum of theirs, one of ``p (1 - p)`` in the sum by squared weights
+    curves: FloatArray
+    curve_scenarios: IntArray  # (n_curves,)
+    shifts: FloatArray  # (n_items + n_scenarios, n_shifts): Of scenarios and subscenarios, as `with_discrepancy` adds
+    subgroups: FloatArray  # (n_items + n_scenarios, n_subgroups)
+    target_id: str  # Of the score on all items
+    target_digest: str
+
+
+OF_REST = ("sizes", "weights", "squares", "curves", "curve_scenarios", "shifts", "subgroups")
+"""Arrays of a `Rest`; their names in a bank's files begin with `rest_`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """What stands in for the responses of past models."""
+    """What stands in for the responses of past models; its numbers have single precision, as in its file."""
 
     n_models: int  # How many models the bank was calibrated on
     whole_bank: str  # Id of the bank that holds their responses
     noise_ratio: FloatArray  # (n_scenarios,): See `itembank.estimation.response_summary.noise_ratio`
     factor_model: FactorModel  # Of the responses, with as many factors as suit them
     discrepancy: Discrepancy  # What new models may differ by, measured on past models left out
-    subset: PublishedSubset | None = None  # None where any items may be run
+    subsets: tuple[PublishedSubset, ...] = ()  # None where any items may be run
     newest: datetime.date | None = None  # Of the newest past model; None where unknown
+    rest: Rest | None = None  # None where the bank has all items
+
+    @property
+    def subset(self) -> PublishedSubset | None:
+        """The items to run where nobody says how many: the subset next to a hundred items."""
+        return min(self.subsets, key=lambda one: abs(one.selection.n_items - USUAL_SIZE), default=None)
 
     def record(self) -> dict[str, Any]:
         """Return everything that is not an array."""
-        subset = self.subset
+        subsets = [
+            {
+                "n_items": one.selection.n_items,
+                **one.measured,
+                "selection": one.selection.to_dict(),
+                "explanation": one.explanation,
+                "methods": list(one.methods),
+            }
+            for one in self.subsets
+        ]
         return {
             "n_models": self.n_models,
             "whole_bank": self.whole_bank,
             "discrepancy": {"level": self.discrepancy.level, "subgroup": self.discrepancy.subgroup},
-            "selection": None if subset is None else subset.selection.to_dict(),
-            "explanation": "" if subset is None else subset.explanation,
-            "methods": [] if subset is None else list(subset.methods),
+            "subsets": subsets,
             "newest": None if self.newest is None else self.newest.isoformat(),
+            "target": None if self.rest is None else [self.rest.target_id, self.rest.target_digest],
         }
 
-    def arrays(self) -> dict[str, FloatArray]:
+    def arrays(self) -> dict[str, np.ndarray]:
         """Return the arrays, by their names in a bank's files."""
         found = {
             "noise_ratio": self.noise_ratio,
@@ -246,34 +291,46 @@ class Published:
             "factor_loadings": self.factor_model.loadings,
             "factor_noise": self.factor_model.noise,
         }
-        if self.subset is not None:
-            found |= {name: getattr(self.subset, name) for name in OF_SUBSET} | dict(self.subset.beyond)
-        return {f"{PART}{name}": np.ascontiguousarray(array, dtype=np.float64) for name, array in found.items()}
+        for number, one in enumerate(self.subsets):
+            arrays = {name: getattr(one, name) for name in OF_SUBSET} | dict(one.beyond)
+            found |= {f"{number}.{name}": array for name, array in arrays.items()}
+        packed = {name: np.ascontiguousarray(array, dtype=np.float32) for name, array in found.items()}
+        if self.rest is not None:  # few numbers, on which every estimate rests
+            packed |= {f"rest_{name}": np.ascontiguousarray(getattr(self.rest, name)) for name in OF_REST}
+        return {f"{PART}{name}": array for name, array in packed.items()}
 
 
 def read_published(record: Mapping[str, Any], arrays: Mapping[str, FloatArray]) -> Published:
     """Read what `Published.record` and `Published.arrays` wrote; what is not there raises as reading a bank does."""
     found = {name.removeprefix(PART): array for name, array in arrays.items() if name.startswith(PART)}
-    subset = None
-    if record["selection"] is not None:
-        selection = Selection.from_dict(record["selection"], source="the published selection")
+    subsets = []
+    for number, about in enumerate(record["subsets"]):
+        own = {name: found[f"{number}.{name}"] for name in (*OF_SUBSET, *BEYOND) if f"{number}.{name}" in found}
+        measured = {name: float(about[name]) for name in MEASURED if name in about}
         subset = PublishedSubset(
-            selection=selection,
-            explanation=visible(str(record["explanation"])),  # it is shown, and may be a stranger's
-            methods=tuple(map(str, record["methods"])),
-            **{name: found[name] for name in OF_SUBSET},
-            beyond={name: found[name] for name in BEYOND if name in found},
+            selection=Selection.from_dict(about["selection"], source="the published selection"),
+            explanation=visible(str(about["explanation"])),  # it is shown, and may be a stranger's
+            methods=tuple(map(str, about["methods"])),
+            **{name: own[name] for name in OF_SUBSET},
+            beyond={name: own[name] for name in BEYOND if name in own},
+            measured=measured,
         )
+        subsets.append(subset)
     if not _BANK_ID.fullmatch(str(record["whole_bank"])):
         raise ValueError(f"whole_bank must be the id of a bank, got {quoted(record['whole_bank'])}")
+    rest = None
+    if record["target"] is not None:
+        target_id, digest = map(visible, map(str, record["target"]))
+        rest = Rest(**{name: found[f"rest_{name}"] for name in OF_REST}, target_id=target_id, target_digest=digest)
     return Published(
         int(record["n_models"]),
         str(record["whole_bank"]),
         found["noise_ratio"],
         FactorModel(found["factor_mean"], found["factor_loadings"], found["factor_noise"]),
         Discrepancy(float(record["discrepancy"]["level"]), float(record["discrepancy"]["subgroup"])),
-        subset,
-        datetime.date.fromisoformat(record["newest"]) if record.get("newest") else None,  # earlier banks have none
+        tuple(subsets),
+        datetime.date.fromisoformat(record["newest"]) if record.get("newest") else None,
+        rest,
     )
 
 
@@ -345,13 +402,15 @@ class Bank(Compact):
     @property
     def target_digest(self) -> str:
         """Digest of the items and weights that its scores are of: banks of the same one estimate the same score."""
+        if self.rest is not None:
+            return self.rest.target_digest
         return self.cache.remember("target", lambda: target_digest(self.item_ids, self.targets))
 
     @property
     def target_id(self) -> str:
         """What its scores estimate: `mmlu_pro@1`, or the digest where the bank has no name."""
         if self.history is None:
-            return self.target_digest
+            return self.target_digest if self.rest is None else self.rest.target_id
         return self.history.targets[self.history.current].target_id
 
     @property
@@ -388,7 +447,7 @@ class Bank(Compact):
     def mean_responses(self) -> FloatArray:
         """Mean response of the calibration models to each item, NaN where none answered, (n_items,)."""
         if self.published is not None:
-            return self.published.factor_model.mean
+            return self.published.factor_model.mean[: self.n_items]
         n_known, total = np.zeros(self.n_items, dtype=np.int64), np.zeros(self.n_items)
         for part in self.responses.parts():
             observed = part.observed
@@ -401,6 +460,16 @@ class Bank(Compact):
     def n_items(self) -> int:
         """Number of items."""
         return self.responses.n_items
+
+    @property
+    def n_total(self) -> int:
+        """Number of items that count in its scores, also those that a published bank leaves out (`rest`)."""
+        return int(self.targets.scenario_sizes.sum())
+
+    @property
+    def rest(self) -> Rest | None:
+        """What stands in for items that count in the scores of a published bank and are not in it."""
+        return None if self.published is None else self.published.rest
 
     @property
     def n_models(self) -> int:

@@ -220,7 +220,8 @@ def _about(bank: "Bank") -> dict[str, Any]:
         "bank": bank.bank_id,
         **_about_versions(bank),
         "n_models": bank.n_models,
-        "n_items": bank.n_items,
+        "n_items": bank.n_total,
+        **({} if bank.rest is None else {"n_items_in_bank": bank.n_items}),
         **_about_responses(bank),
         **({"prompts": asked} if asked else {}),
         "method": calibration.method,
@@ -264,10 +265,11 @@ def _about_responses(bank: "Bank") -> dict[str, Any]:
             "binary": bank.responses.is_binary,
             **({"external_scores": external} if external else {}),
         }
-    about, subset = bank.published, bank.published.subset
+    about, subsets = bank.published, bank.published.subsets
     return {
         "without_responses_of": f"{about.n_models} models of bank {about.whole_bank}",
-        "items_to_run": None if subset is None else subset.selection.n_items,
+        "items_to_run": [one.selection.n_items for one in subsets] or None,
+        "measured": [{"n_items": one.selection.n_items, **one.measured} for one in subsets if one.measured],
     }
 
 
@@ -275,6 +277,11 @@ def _explained(about: dict[str, Any]) -> dict[str, Any]:
     """Say beside a number in a few words what it counts."""
     known = {name: WORDS[name] for name, value in about.items() if name in WORDS and value is not None}
     rows = {name: f"{value:.4g} ({known[name]})" if name in known else value for name, value in about.items()}
+    if "measured" in about:
+        rows["measured"] = "; ".join(
+            f"{one['n_items']} items: mean error {100.0 * one['error']:.1f} points, interval ±{100.0 * one['half_width']:.1f}"
+            for one in about["measured"]
+        )
     if "prompts" in about:
         rows["prompts"] = "; ".join(about["prompts"])
     old = rows.pop("months_old", None)
@@ -313,7 +320,7 @@ def _range(scores: "FloatArray") -> dict[str, float]:
 def _scenario_rows(bank: "Bank") -> list[dict[str, Any]]:
     """One row a scenario, and one for the overall score."""
     scores = bank.best_known_scores
-    sizes = [*bank.targets.scenario_sizes.tolist(), bank.n_items]
+    sizes = [*bank.targets.scenario_sizes.tolist(), bank.n_total]
     weights = [*bank.targets.scenario_weights.tolist(), 1.0]
     biases = [*bank.item_model_bias.tolist(), float("nan")]
     precision = _precision_by_target(bank)

@@ -129,14 +129,14 @@ def select_command(
         check_one_a_line(chosen.item_ids)
     if output is not None:
         chosen.save(output)
-        note(f"{chosen.n_items} of {loaded.n_items} items by {chosen.method} written to {output}.")
+        note(f"{chosen.n_items} of {loaded.n_total} items by {chosen.method} written to {output}.")
         _say_next(chosen, output)
     if output_format == "ids":
         print_ids(chosen.item_ids)
     elif output_format == "json":
         print_object(with_digest(chosen.to_dict()))
     elif output is None or output_format == "csv":
-        title = f"{chosen.n_items} of {loaded.n_items} items of bank {loaded.bank_id} by {chosen.method}"
+        title = f"{chosen.n_items} of {loaded.n_total} items of bank {loaded.bank_id} by {chosen.method}"
         print_rows(chosen.to_dict()["items"], output_format, title=title, is_read_back=True)
 
 

@@ -103,14 +103,13 @@ def session_spec(choices: Mapping[str, Any], seed: int) -> "SessionSpec":
 
 def of_published(bank: "Bank", spec: "SessionSpec", choices: Mapping[str, Any]) -> "SessionSpec":
     """Keep a session to the items that a bank was published with, where it was and no items are left out by name."""
-    from itembank.estimation.past_errors import selection_or_published  # noqa: PLC0415
     from itembank.files.documents import read_toml  # noqa: PLC0415
 
-    published = selection_or_published(bank, None)
+    subsets = () if bank.published is None else bank.published.subsets
     content = {} if choices["session_file"] is None else read_toml(choices["session_file"])
-    if published is None or "excluded" in content.get("constraints", {}):
+    if not subsets or "excluded" in content.get("constraints", {}):
         return spec
-    own = set(published.item_ids)
+    own = {item for one in subsets for item in one.selection.item_ids}
     others = tuple(item for item in bank.item_ids if item not in own)
     note(
         f"Asked are items among the {len(own)} that the bank was published with. With constraints.excluded in the file "

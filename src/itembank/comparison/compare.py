@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from itembank.bank.arguments import GivenBank, GivenResponses, GivenSelection, as_bank, as_new_responses, as_selection
+from itembank.bank.arguments import GivenBank, GivenResponses, GivenSelection, as_bank, as_selection
 from itembank.bank.banks import Bank
 from itembank.comparison.compared_models import ComparedModels, bank_and_targets, chosen_models
 from itembank.comparison.comparison_spec import ComparisonSpec
@@ -27,7 +27,7 @@ from itembank.estimation.estimates import Typicality
 from itembank.estimation.estimator_specs import METHODS, RUN, Auto, Estimand, EstimationSpec, PointSpec, Stacked
 from itembank.estimation.folds import folds
 from itembank.estimation.observations import Observations, known_items
-from itembank.estimation.past_errors import selection_or_published
+from itembank.estimation.past_errors import answers_to_items
 from itembank.estimation.response_summary import summarise_responses
 from itembank.numerics.arrays import FloatArray
 from itembank.numerics.parallel import one_blas_thread
@@ -103,8 +103,7 @@ def compare(
     bank, target = bank_and_targets(as_bank(bank), target)
     if bank.headline is not None:
         check_headline(bank, "calibrated", spec.estimand, (), progress)
-    selection = selection_or_published(bank, as_selection(selection))
-    given = as_new_responses(bank, responses, selection)
+    given, selection = answers_to_items(bank, responses, as_selection(selection))
     matrix = chosen_models(known_items(bank, given, selection, ignore_unknown=ignore_unknown), models)
     compared = ComparedModels.create(bank, matrix, selection, target)
     if estimator is not None:

@@ -11,7 +11,6 @@ from itembank.bank.arguments import (
     GivenResponses,
     GivenSelection,
     as_bank,
-    as_new_responses,
     as_whole_selection,
 )
 from itembank.bank.bank_views import with_target
@@ -48,7 +47,7 @@ from itembank.estimation.folds import folds
 from itembank.estimation.headlines import learnt_by
 from itembank.estimation.method_trials import choose_method, has_too_few, too_few, try_methods
 from itembank.estimation.observations import known_items, observe, usual_attempts
-from itembank.estimation.past_errors import Expectations, Past, published_past, published_subset, selection_or_published
+from itembank.estimation.past_errors import Expectations, Past, answers_to_items, published_past, published_subset
 from itembank.estimation.point_methods import Known, gp_irt_share, learnt_score, point_scores, stacked_scores
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.numerics.parallel import one_blas_thread
@@ -156,8 +155,7 @@ def estimate(
         bank.check_item_model("A model-based interval needs")
     if bank.headline is not None:
         check_headline(bank, interval, estimand, covariates, progress)
-    selection = selection_or_published(bank, as_whole_selection(selection))
-    given = as_new_responses(bank, responses, selection)
+    given, selection = answers_to_items(bank, responses, as_whole_selection(selection))
     matrix = known_items(bank, given, selection, ignore_unknown=ignore_unknown)
     observations = observe(bank, matrix, selection, may_be_silent=bool(covariates))
     forecast = forecast_scores(bank, matrix.models, covariates, progress=progress) if covariates else None

@@ -1,11 +1,13 @@
 """Estimates of each calibration model as if it were new: fits, weights and errors out of fold, and what was kept."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple, Self
 
 import numpy as np
+import polars as pl
 
+from itembank.bank.arguments import GivenResponses, as_new_responses
 from itembank.bank.bank_cache import cache_name
 from itembank.bank.bank_factors import bank_factor_model
 from itembank.bank.bank_views import repeatable
@@ -27,7 +29,11 @@ from itembank.irt.linear_gaussian import FactorModel
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.numerics.ties import clearly_best
 from itembank.progress import ProgressCallback, silent
+from itembank.readers.agreement import only_items
+from itembank.responses.responses import ResponseMatrix
 
+MOSTLY = 0.9
+"""Fraction of published items whose answers show that it was these that were run."""
 LOOSE = 0.1
 """Discrepancy of the second factor model, one of the default's members: new models may be of another kind."""
 
@@ -390,12 +396,37 @@ def _estimates(fold: Fold, answered: Observations, specs: Sequence[PointSpec]) -
     return np.stack([*(point_scores(known, spec) for spec in specs), *Expectations.of(known)])
 
 
-def selection_or_published(bank: Bank, selection: Selection | None) -> Selection | None:
-    """Return the selection, or else the items that a bank was published with, where there are such."""
-    subset = None if bank.published is None else bank.published.subset
-    if selection is None:
-        return None if subset is None else subset.selection
-    return repeatable(bank, selection)
+def selection_or_published(
+    bank: Bank, selection: Selection | None, answered: Collection[str] | None = None
+) -> Selection | None:
+    """Return the selection, or else items that a bank was published with, where there are such.
+
+    Of several sets of items it is the one that answers were given to, `answered`: of those with most of their items
+    answered the largest. Where nobody has answered yet it is the usual one.
+    """
+    if selection is not None:
+        return repeatable(bank, selection)
+    if bank.published is None or not bank.published.subsets:
+        return None
+    usual, known = bank.published.subset, set(answered or ())
+    found = max(
+        ((len(known.intersection(one.selection.item_ids)), one) for one in bank.published.subsets),
+        key=lambda pair: (pair[0] / pair[1].selection.n_items >= MOSTLY, pair[0], -pair[1].selection.n_items),
+    )
+    return found[1].selection if found[0] else usual.selection if usual else None
+
+
+def answers_to_items(
+    bank: Bank, responses: GivenResponses, selection: Selection | None
+) -> tuple[ResponseMatrix, Selection | None]:
+    """Read the responses of new models, and find the items that they are to: `selection_or_published`."""
+    given = as_new_responses(bank, responses, selection)
+    answered = ~np.isnan(given.responses).all(axis=0)
+    chosen = selection_or_published(bank, selection, given.items["item_id"].filter(pl.Series(answered)).to_list())
+    if selection is None and chosen is not None:
+        among, _ = only_items(given, chosen.item_ids)
+        given = among if among.n_items else given
+    return given, chosen
 
 
 def published_subset(bank: Bank, selection: Selection | None, spec: PointSpec | Stacked) -> PublishedSubset | None:
@@ -404,15 +435,14 @@ def published_subset(bank: Bank, selection: Selection | None, spec: PointSpec | 
     It is kept for the stacked estimate from the published items. Where a model left some of them unanswered it still
     serves: widths are in units of what the item model expects of the items answered.
     """
-    subset = None if bank.published is None else bank.published.subset
-    if subset is None or not subset.errors.shape[0] or spec != Stacked() or selection is None:
+    if bank.published is None or spec != Stacked() or selection is None:
         return None
-    if subset.methods != stacked_methods() or subset.weights.shape[0] != len(subset.methods):
-        return None
-    is_same = selection.item_ids == subset.selection.item_ids and np.array_equal(
-        selection.weights, subset.selection.weights
-    )
-    return subset if is_same else None
+    for subset in bank.published.subsets:
+        one, is_usable = subset.selection, subset.methods == stacked_methods() and subset.errors.shape[0]
+        is_same = selection.item_ids == one.item_ids and np.array_equal(selection.weights, one.weights)
+        if is_same and is_usable and subset.weights.shape[0] == len(subset.methods):
+            return subset
+    return None
 
 
 def stacked_methods() -> tuple[str, ...]:

@@ -132,10 +132,18 @@ def weighted_means(
 
 
 def target_weights(bank: Bank) -> FloatArray:
-    """Weight of every item in each target, (n_items, n_scenarios + 1)."""
-    return bank.cache.remember(
-        "target weights", lambda: np.column_stack([bank.targets.target(name).weights for name in bank.targets.names])
-    )
+    """Weight of every row of the bank's factor models in each target, (n_items, n_scenarios + 1).
+
+    Of a bank that leaves out items those of each scenario are one more row (`Bank.rest`).
+    """
+
+    def find() -> FloatArray:
+        targets = bank.targets
+        of_items = np.column_stack([targets.target(name).weights for name in targets.names])
+        of_rest = targets.with_overall(np.eye(targets.n_scenarios))
+        return of_items if bank.rest is None else np.concatenate([of_items, of_rest])
+
+    return bank.cache.remember("target weights", find)
 
 
 def gp_irt(weighted: FloatArray, p_irt: FloatArray, sample_share: FloatArray) -> FloatArray:

@@ -1,6 +1,6 @@
 """Moments of weighted sums of responses under the item model, scenario by scenario."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
@@ -92,6 +92,56 @@ class WeightedItems:
             omega[:, None] * of.loadings,
             of.steps,
         )
+
+    def with_curves(
+        self,
+        curves: FloatArray,  # (n_curves, 4): Loading, intercept, weight, weight of the variance
+        scenario_index: IntArray,  # (n_curves,)
+    ) -> Self:
+        """Add curves of one ability that stand in for further items (`curves_of`); sums are then over all, unmasked."""
+        scenarios = np.arange(len(self.begins) - 1)
+        index = np.concatenate([np.repeat(scenarios, np.diff(self.begins)), scenario_index])
+        order = np.argsort(index, kind="stable")
+        joined = {
+            "loadings": (self.loadings, curves[:, :1]),
+            "intercept": (self.intercept, curves[:, 1]),
+            "weights": (self.weights, curves[:, 2]),
+            "squares": (self.squares, curves[:, 3]),
+            "weighted": (self.weighted, curves[:, 2:3] * curves[:, :1]),
+        }
+        arrays = {name: np.concatenate(pair)[order] for name, pair in joined.items()}
+        return replace(self, **arrays, begins=(0, *np.cumsum(np.bincount(index, minlength=scenarios.size)).tolist()))
+
+
+REACH = 10.0
+"""Abilities up to which stand-ins are as the items: posterior modes lie far within, where the prior's variance is one."""
+N_CANDIDATES = 1000
+
+
+def curves_of(
+    loadings: FloatArray,  # (n_items,): Of items of one ability without asymptotes
+    intercept: FloatArray,  # (n_items,)
+    weights: FloatArray,  # (n_items,): omega
+) -> FloatArray:
+    """Find a few curves whose weighted sums are those of many items, at any ability, (n_curves, 4).
+
+    Columns are loading, intercept, v and u with ``sum v p = sum_i omega_i p_i`` and ``sum u p (1 - p) = sum_i
+    omega_i^2 p_i (1 - p_i)``. Curves of one ability are so alike that some seventy of the items, with other weights,
+    make the sums to 13 digits (non-negative least squares over a grid of abilities).
+    """
+    from scipy.optimize import nnls  # noqa: PLC0415 (takes longer to import than an estimate)
+
+    places = np.linspace(0, loadings.size - 1, min(loadings.size, N_CANDIDATES)).astype(np.int64)
+    some = np.unique(np.concatenate([np.argsort(values, kind="stable")[places] for values in (loadings, intercept)]))
+    theta = np.linspace(-REACH, REACH, 201)[:, None]
+    p = expit(theta * loadings + intercept)
+    result = [np.zeros((some.size, 1)), np.zeros((some.size, 1))]
+    for number, (values, omega) in enumerate(((p, weights), (p * (1.0 - p), weights**2))):
+        wanted = values @ omega
+        scale = float(wanted.max())
+        result[number][:, 0] = scale * nnls(values[:, some], wanted / scale, maxiter=100 * some.size)[0]
+    table = np.column_stack([loadings[some], intercept[some], *result])
+    return table[(table[:, 2:] > 0.0).any(axis=1)]
 
 
 def predicted_sums(

@@ -65,20 +65,28 @@ class ScoreBasis:
     noise_ratio: FloatArray  # (n_scenarios,): See `itembank.estimation.response_summary.noise_ratio`
     weighted: WeightedItems  # The items with their weights in the targets
     n_counting: FloatArray  # (n_scenarios,): Items of each scenario that count in its score
+    squares: FloatArray  # (n_scenarios,): Sum of their squared weights
 
     @classmethod
     def of_bank(cls, bank: Bank, targets: ScoreTargets | None = None) -> Self:
         """Take the parts of a bank that are needed; other targets must have the bank's scenarios."""
         targets = bank.targets if targets is None else targets
-        counts = (targets.weights > 0.0).astype(np.float64)
+        counts, n_scenarios = (targets.weights > 0.0).astype(np.float64), targets.n_scenarios
+        weighted = WeightedItems.create(bank.parameters, targets.weights, targets.scenario_index, n_scenarios)
+        n_counting = np.bincount(targets.scenario_index, weights=counts, minlength=n_scenarios).astype(np.float64)
+        squares = np.bincount(targets.scenario_index, weights=targets.weights**2, minlength=n_scenarios)
+        if bank.rest is not None and targets is bank.targets:
+            weighted = weighted.with_curves(bank.rest.curves, bank.rest.curve_scenarios)
+            n_counting, squares = n_counting + bank.rest.sizes, squares + bank.rest.squares
         return cls(
             bank.parameters,
             bank.calibration.prior,
             targets,
             item_thresholds(bank.calibration.thresholds, bank.targets.scenarios),
             bank.cache.remember("noise ratio", lambda: noise_ratio(bank)),
-            WeightedItems.create(bank.parameters, targets.weights, targets.scenario_index, targets.n_scenarios),
-            np.bincount(targets.scenario_index, weights=counts, minlength=targets.n_scenarios).astype(np.float64),
+            weighted,
+            n_counting,
+            squares,
         )
 
     def answers(self, responses: FloatArray, positions: IntArray) -> FloatArray:
@@ -227,8 +235,7 @@ def summary_at(basis: ScoreBasis, observations: Observations, abilities: Abiliti
         np.where(is_complete[:, :, None], 0.0, unseen.gradient),
     )
     mean, covariance = score_posterior(known, unseen, abilities.covariance, basis.noise_ratio)
-    squares = np.bincount(targets.scenario_index, weights=targets.weights**2, minlength=n_scenarios)
-    unseen_squares = squares - sums(observed * omega**2)
+    unseen_squares = basis.squares - sums(observed * omega**2)
     rest = 0.5 / (observed.sum(axis=1, keepdims=True) + 1.0)
     least = np.where(unseen.noise > 0.0, np.maximum(unseen_squares, 0.0) * rest * (1.0 - rest), 0.0)
     weights = observed * observations.weights

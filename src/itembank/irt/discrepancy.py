@@ -63,12 +63,18 @@ def with_discrepancy(
     -------
     FactorModel
     """
-    added = [discrepancy.level * columns for columns in _all_shifts(model.mean, groups)] if discrepancy.level else []
+    shifts = shift_columns(model.mean, groups) if discrepancy.level else np.zeros((model.n_items, 0))
+    return with_columns(model, shifts, discrepancy, None if subgroups is None else indicators(subgroups))
+
+
+def with_columns(
+    model: FactorModel, shifts: FloatArray, discrepancy: Discrepancy, subgroups: FloatArray | None
+) -> FactorModel:
+    """Add the factors of `with_discrepancy`, given the columns (n_items, n) of `shift_columns` and of `indicators`."""
+    added = [discrepancy.level * shifts] if discrepancy.level else []
     if subgroups is not None and discrepancy.subgroup:
-        added.append(discrepancy.subgroup * _indicators(subgroups))
-    if not added:
-        return model
-    return FactorModel(model.mean, np.column_stack([model.loadings, *added]), model.noise)
+        added.append(discrepancy.subgroup * subgroups)
+    return FactorModel(model.mean, np.column_stack([model.loadings, *added]), model.noise) if added else model
 
 
 def measure_discrepancy(
@@ -97,7 +103,7 @@ def measure_discrepancy(
     filled = additively_filled(columns)
     mean = np.concatenate([part.mean(axis=0) for _, part in filled.parts()])
     bins = _large(np.column_stack([shifts[:, 1:] for shifts in _all_shifts(mean, groups)]))
-    of_subgroups = _large(np.zeros((columns.n_items, 0)) if subgroups is None else _indicators(subgroups))
+    of_subgroups = _large(np.zeros((columns.n_items, 0)) if subgroups is None else indicators(subgroups))
     weights = np.column_stack([bins.weights, of_subgroups.weights])
     excess = np.empty((columns.n_models, weights.shape[1]))
     for split in splits_of(random_folds(columns.n_models, N_FOLDS, np.random.default_rng(SEED))):
@@ -139,6 +145,11 @@ def _scale(excess: FloatArray, groups: _Large) -> float:
     return float(np.sqrt(max(np.average(excess.mean(axis=0), weights=groups.size), 0.0)))
 
 
+def shift_columns(mean: FloatArray, groups: IntArray) -> FloatArray:
+    """Level and bells of all groups, by the items' mean responses (n_items,), (n_items, n_shifts)."""
+    return np.column_stack(_all_shifts(mean, groups))
+
+
 def _all_shifts(mean: FloatArray, groups: IntArray) -> list[FloatArray]:
     return [_shifts(mean, np.flatnonzero(groups == group)) for group in range(int(groups.max(initial=-1)) + 1)]
 
@@ -156,7 +167,7 @@ def _shifts(mean: FloatArray, items: IntArray) -> FloatArray:
     return columns
 
 
-def _indicators(groups: IntArray) -> FloatArray:
+def indicators(groups: IntArray) -> FloatArray:
     """One column of zeros and ones for each group, (n_items, n_groups)."""
     result: FloatArray = (groups[:, None] == np.arange(int(groups.max(initial=-1)) + 1)).astype(np.float64)
     return result

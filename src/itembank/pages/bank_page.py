@@ -93,7 +93,7 @@ def _answers(bank: Bank, accuracy: Accuracy | None) -> Iterator[Answer]:
     if accuracy is not None:
         yield accuracy_answer(accuracy)
     aside = f", {count(bank.n_aside)} more kept aside" if bank.n_aside else ""
-    yield Answer("Items", count(bank.n_items), words=f"in {plural(bank.targets.n_scenarios, 'scenario')}{aside}")
+    yield Answer("Items", count(bank.n_total), words=f"in {plural(bank.targets.n_scenarios, 'scenario')}{aside}")
     overall = bank.best_known_scores[:, -1]
     overall = overall[np.isfinite(overall)]
     words = f"with {scores_in_words(overall)}" if overall.size else ""
@@ -158,7 +158,7 @@ def contents_section(bank: Bank) -> Section:
         blocks.insert(0, _scores_chart(data))
     words = f" The overall score is {targets.overall_in_words}." if targets.overall_in_words else ""
     return Section(
-        "What it holds", tuple(blocks), f"{plural(bank.n_items, 'item')} in {plural(n_scenarios, 'scenario')}.{words}"
+        "What it holds", tuple(blocks), f"{plural(bank.n_total, 'item')} in {plural(n_scenarios, 'scenario')}.{words}"
     )
 
 

@@ -208,6 +208,6 @@ def bank_provenance(bank: "Bank") -> tuple[Pair, ...]:
         ("Bank", f"{named}{bank.bank_id}"),
         ("Score", bank.target_id),
         ("Past models", count(bank.n_calibration_models)),
-        ("Items", count(bank.n_items)),
+        ("Items", count(bank.n_total)),
         ("Item model", f"{calibration.item_model}, {plural(calibration.n_dims, 'dimension')}, by {calibration.method}"),
     )

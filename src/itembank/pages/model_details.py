@@ -53,7 +53,7 @@ class Estimated:
                 f"{shown(responses.model_ids)}. Give what estimate was given."
             )
         known = only_items(responses, bank.responses.items["item_id"])[0]
-        chosen = selection_or_published(bank, None if selection is None else selection.whole)
+        chosen = selection_or_published(bank, None if selection is None else selection.whole, known.item_ids)
         return cls(bank, known, found_items(bank, known, chosen), estimates, PastScores.of(bank))
 
     @property
@@ -283,7 +283,7 @@ def next_blocks(made: Estimated, rows: Sequence[int]) -> tuple[Block, ...]:
     widths = (made.estimates.high - made.estimates.low)[rows, at]
     widths = widths[~np.isnan(widths)]
     half = 0.5 * float(np.median(widths)) if widths.size else 0.0
-    n_items, n_total = int(np.median(made.estimates.n_items[rows, at])), made.bank.n_items
+    n_items, n_total = int(np.median(made.estimates.n_items[rows, at])), made.bank.n_total
     if not half > 0.0 or not 0 < n_items < n_total:
         return ()
     goal = f"{half / 2.0:.4f}"
@@ -318,5 +318,5 @@ def _needed(made: Estimated, half_width: float, n_items: int) -> tuple[int, bool
     known = kept_accuracy(made.bank, level=made.estimates.level)
     if known is not None and known.curve.values[-1] <= half_width / 2.0:
         return known.curve.fewest(half_width / 2.0), True
-    curve = precision_curve(np.array([n_items]), np.array([half_width]), made.bank.n_items)
+    curve = precision_curve(np.array([n_items]), np.array([half_width]), made.bank.n_total)
     return curve.fewest(half_width / 2.0), False

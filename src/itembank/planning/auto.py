@@ -77,12 +77,20 @@ def choose_selection(
     """
     ids = tuple(sorted(excluded)), tuple(sorted(included))
     recipe = Recipe(aimed_at_headline(bank), n_items, per_scenario, *ids)
+    measured = {} if bank.published is None else {one.selection.n_items: one for one in bank.published.subsets}
+    if n_items in measured and not (per_scenario or excluded or included):
+        return replace(measured[n_items].selection, explanation=measured[n_items].explanation)
+    if bank.rest is not None:
+        raise ParameterError(
+            f"this bank holds only the items of its own selections, by method 'auto' and without further wishes, got "
+            f"{n_items}.{_sizes_in_words(bank)}"
+        )
     # any number of items that the method can choose this one can: refuses before the long work what none could
     is_short = not per_scenario and n_items < bank.targets.n_scenarios
     fallback = select_by_recipe(bank, replace(recipe, spec=VOptimal() if is_short else FALLBACK), seed)
     if bank.published is not None:
         why = "the bank was published without past models' responses to compare methods on"
-        return replace(fallback, explanation=f"{fallback.method}, since {why}.")
+        return replace(fallback, explanation=f"{fallback.method}, since {why}.{_sizes_in_words(bank)}")
     if not folds(bank, progress=part_of(progress, 0.0, FRACTION_OF_FITS)):
         return replace(fallback, explanation=f"{fallback.method}, since {too_few(bank)}.")
     chosen, label = select_by_recipe(bank, recipe, seed), METHODS.label(recipe.spec)
@@ -97,6 +105,12 @@ def choose_selection(
         f"{100.0 * tried.error:.2f} points."
     )
     return replace(chosen, explanation=f"{words} {_widths_in_words(bank, tried, seed)}")
+
+
+def _sizes_in_words(bank: Bank) -> str:
+    """Say for how many items a published bank knows the errors of past models."""
+    sizes = [] if bank.published is None else [str(one.selection.n_items) for one in bank.published.subsets]
+    return f" Errors on past models, and so calibrated intervals, are known for {', '.join(sizes)} items." if sizes else ""
 
 
 def _widths_in_words(bank: Bank, tried: Tried, seed: int) -> str:

@@ -11,7 +11,7 @@ from itembank.bank.arguments import GivenBank, GivenResponses, GivenSelection, a
 from itembank.bank.bank_views import repeatable
 from itembank.bank.selections import Selection
 from itembank.checks import check_whole, is_whole
-from itembank.errors import DataError, DataWarning, remedy, shown, warn
+from itembank.errors import DataError, DataWarning, ParameterError, remedy, shown, warn
 from itembank.estimation.method_trials import local_design, next_module
 from itembank.estimation.observations import bank_positions, known_items, observe
 from itembank.numerics.parallel import one_blas_thread
@@ -106,6 +106,11 @@ def select(
         if isinstance(method, str) and method == AUTO:
             return choose_selection(bank, n_items, seed=int(seed), progress=progress, **about)  # type: ignore[arg-type]
         check_method(method)
+        if bank.rest is not None:
+            raise ParameterError(
+                f"bank {bank.bank_id} holds only the items of its own selections: method must be 'auto', got "
+                f"{METHODS.name_of(METHODS.resolve(method))!r}. Leave it out, or take the whole bank."
+            )
         return select_by(bank, n_items, method=method, rng=seed, **about)  # type: ignore[arg-type]
 
     if stages == 1:

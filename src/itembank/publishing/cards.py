@@ -153,7 +153,7 @@ def _section(heading: str, text: str) -> list[str]:
 def _summary(bank: Bank) -> str:
     n_models = bank.n_calibration_models
     return (
-        f"A calibrated item bank of {bank.n_items:,} items in {bank.targets.n_scenarios:,} scenarios, made of the "
+        f"A calibrated item bank of {bank.n_total:,} items in {bank.targets.n_scenarios:,} scenarios, made of the "
         f"results of {n_models:,} models (bank `{bank.bank_id}`). It estimates what a new model would score on all "
         "items from its answers to about a hundred of them, with an interval."
     )

@@ -265,7 +265,7 @@ def publish_tiny(
     chosen = as_selection(selection)
     if chosen is None:
         chosen = select(whole, n_items, rng=0, progress=part_of(progress, 0.0, 0.5))
-    published = without_responses(whole, selection=chosen, progress=part_of(progress, 0.5, 0.9))
+    published = without_responses(whole, selections=[chosen], progress=part_of(progress, 0.5, 0.9))
     subset = published.published.subset if published.published is not None else None
     items = chosen if subset is None else subset.selection
     tiny = Tiny(published, items, held_out_scores(whole, chosen), left_out(given, published))

@@ -1,41 +1,63 @@
 """Banks without past models' responses, with what these taught of estimates; and how well models left out were met."""
 
 import dataclasses
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
 
 from itembank.bank.arguments import GivenBank, GivenSelection, as_bank, as_selection
-from itembank.bank.bank_factors import fitted_factor_model, measured_discrepancy
+from itembank.bank.bank_factors import fitted_factor_model, measured_discrepancy, subscenarios
 from itembank.bank.bank_views import history_of_view
-from itembank.bank.banks import BEYOND, Bank, Published, PublishedSubset, bank_fingerprint
+from itembank.bank.banks import (
+    BEYOND,
+    MEASURED,
+    OF_REST,
+    Bank,
+    Published,
+    PublishedSubset,
+    Rest,
+    bank_fingerprint,
+)
 from itembank.bank.selections import Selection
 from itembank.errors import ParameterError
 from itembank.estimation.estimator_specs import Stacked
 from itembank.estimation.folds import folds
 from itembank.estimation.method_trials import choose_method, sample_of, try_methods
 from itembank.estimation.past_errors import stacked_methods
+from itembank.estimation.predictions import WeightedItems, curves_of
 from itembank.estimation.response_summary import noise_ratio
+from itembank.irt.discrepancy import indicators, shift_columns
+from itembank.irt.linear_gaussian import FactorModel
+from itembank.irt.parameters import Steps
 from itembank.numerics.arrays import FloatArray
 from itembank.numerics.parallel import one_blas_thread
-from itembank.progress import ProgressCallback, silent
+from itembank.progress import ProgressCallback, part_of, silent
 from itembank.responses.responses import ResponseMatrix
 
 
 @one_blas_thread()
 def without_responses(
-    bank: GivenBank, *, selection: GivenSelection | None = None, progress: ProgressCallback = silent
+    bank: GivenBank,
+    *,
+    selections: Sequence[GivenSelection] = (),
+    only_chosen: bool = False,
+    progress: ProgressCallback = silent,
 ) -> Bank:
     """Return the bank without its models: no responses, ids, abilities or scores of any.
 
     Parameters
     ----------
     bank : Bank or path
-    selection : Selection or path, optional
-        The items that are to be run. `estimate` takes them where it is given no other, and gives the very estimates
-        and intervals that the whole bank gives from them: the weights of its methods and the errors made on past
-        models left out stay, the latter in an order of their own for each score.
+    selections : Selections or paths
+        The items that are to be run, of different numbers. `estimate` takes them where it is given no others, and gives
+        the very estimates and intervals that the whole bank gives from them (to single precision): the weights of its
+        methods and the errors made on past models left out stay, the latter in an order of their own for each score.
+    only_chosen : bool
+        Keep only sums of the items that no selection has (`Rest`), where the item model has one ability and no
+        asymptotes: a bank of thousands of items then takes some tens of kilobytes. Only items of the selections can be
+        run.
     progress : ProgressCallback
 
     Returns
@@ -46,26 +68,75 @@ def without_responses(
     Raises
     ------
     ParameterError
-        When the bank has no responses already.
+        When the bank has no responses already, or only the chosen items are to stay and none are chosen, or the item
+        model does not allow it.
     """
-    bank, selection = as_bank(bank), as_selection(selection)
+    bank, chosen = as_bank(bank), [as_selection(one) for one in selections]
     if bank.published is not None:
         raise ParameterError(
             f"the bank must have past models' responses to be published without, bank {bank.bank_id}"
             " has none. Push it as it is."
         )
+    calibration, parameters, model = bank.calibration, bank.parameters, fitted_factor_model(bank)
+    parameters = dataclasses.replace(
+        parameters,
+        **{
+            name: single(getattr(parameters, name))
+            for name in ("loadings", "intercept", "lower_asymptote", "upper_asymptote")
+        },
+        precision=None if parameters.precision is None else single(parameters.precision),
+        steps=None if parameters.steps is None else Steps(parameters.steps.levels, single(parameters.steps.places)),
+    )
+    error = calibration.log_precision_error
+    calibration = dataclasses.replace(
+        calibration,
+        parameters=parameters,
+        item_covariance=single(calibration.item_covariance),
+        log_precision_error=None if error is None else single(error),
+        abilities=calibration.abilities[:0],
+        ability_covariance=calibration.ability_covariance[:0],
+    )
+    models = pl.DataFrame({"model_id": []}, schema={"model_id": pl.String})
     published = Published(
         bank.n_models,
         bank.bank_id,
-        noise_ratio(bank),
-        fitted_factor_model(bank),
+        single(noise_ratio(bank)),
+        FactorModel(single(model.mean), single(model.loadings), single(model.noise)),
         measured_discrepancy(bank),
         newest=bank.newest,
     )
-    models = pl.DataFrame({"model_id": []}, schema={"model_id": pl.String})
-    responses = ResponseMatrix(np.zeros((0, bank.n_items)), models, bank.responses.items)
-    prior, model = bank.calibration.prior, published.factor_model
-    numbers = (
+    bare = dataclasses.replace(
+        bank,
+        responses=ResponseMatrix(np.zeros((0, bank.n_items)), models, bank.responses.items),
+        calibration=calibration,
+        published=published,
+        history=None if only_chosen else bank.history,
+        whole=None,
+    )
+    if only_chosen:
+        bare = _of_chosen(bare, bank, sorted({item for one in chosen for item in one.item_ids}))
+    bank_id = _id_without_responses(bare)
+    subsets = [
+        _subset(bank, one, bank_id, part_of(progress, number / len(chosen), (number + 1) / len(chosen)))
+        for number, one in enumerate(chosen)
+    ]
+    return dataclasses.replace(
+        bare,
+        bank_id=bank_id,
+        published=dataclasses.replace(bare.published, subsets=tuple(subsets)),
+        history=None if only_chosen else history_of_view(bank, bank_id),
+    )
+
+
+def single(array: FloatArray) -> FloatArray:
+    """Round to single precision, in which published banks are written."""
+    return array.astype(np.float32).astype(np.float64)
+
+
+def _id_without_responses(bank: Bank) -> str:
+    prior, published = bank.calibration.prior, bank.published
+    model = published.factor_model
+    numbers = [
         prior.mean,
         prior.covariance,
         bank.item_model_bias,
@@ -74,22 +145,73 @@ def without_responses(
         model.mean,
         model.loadings,
         model.noise,
+    ]
+    if published.rest is not None:
+        numbers += [np.asarray(getattr(published.rest, name), dtype=np.float64) for name in OF_REST]
+    return bank_fingerprint(bank.responses, bank.parameters, bank.targets, *numbers)
+
+
+def _of_chosen(bare: Bank, bank: Bank, item_ids: Sequence[str]) -> Bank:
+    """Leave out all other items of a bank without responses, but for sums over them."""
+    parameters, targets, published = bare.parameters, bare.targets, bare.published
+    plain = WeightedItems.create(parameters, targets.weights, targets.scenario_index, targets.n_scenarios)
+    if not item_ids:
+        raise ParameterError("only the chosen items are to stay, and none are chosen. Give selections.")
+    if parameters.n_dims != 1 or parameters.family != "bernoulli" or plain.asymptotes is not None:
+        raise ParameterError(
+            "only the chosen items can stay where the item model has one ability, right and wrong answers and no "
+            f"asymptotes, got {parameters.n_dims} of family {parameters.family!r}. Keep all items."
+        )
+    positions = np.sort(bare.responses.item_indices(item_ids))
+    others = np.setdiff1d(np.arange(bare.n_items), positions)
+    sums = np.zeros((targets.n_scenarios, bare.n_items))
+    sums[targets.scenario_index[others], others] = targets.weights[others]
+    parts = [others[targets.scenario_index[others] == scenario] for scenario in range(targets.n_scenarios)]
+    curves = [
+        curves_of(parameters.loadings[part, 0], parameters.intercept[part], targets.weights[part])
+        for part in parts
+        if part.size
+    ]
+    whole, groups = published.factor_model, subscenarios(bank)
+    shifts = shift_columns(whole.mean, targets.scenario_index)
+    subgroups = np.zeros((bare.n_items, 0)) if groups is None else indicators(groups)
+
+    def with_sums(rows: FloatArray) -> FloatArray:
+        return np.concatenate([rows[positions], sums @ rows])
+
+    rest = Rest(
+        np.array([part.size for part in parts], dtype=np.int64),
+        sums.sum(axis=1),
+        (sums**2).sum(axis=1),
+        np.concatenate(curves) if curves else np.zeros((0, 4)),
+        np.repeat([scenario for scenario, part in enumerate(parts) if part.size], [len(one) for one in curves]),
+        single(with_sums(shifts)),
+        single(with_sums(subgroups)),
+        bank.target_id,
+        bank.target_digest,
     )
-    bank_id = bank_fingerprint(responses, bank.parameters, bank.targets, *numbers)
-    if selection is not None:
-        published = dataclasses.replace(published, subset=_subset(bank, selection, bank_id, progress))
+    noise = np.concatenate([whole.noise[positions], sums**2 @ whole.noise])
+    model = FactorModel(single(with_sums(whole.mean)), single(with_sums(whole.loadings)), single(noise))
+    error = bare.calibration.log_precision_error
+    calibration = dataclasses.replace(
+        bare.calibration,
+        parameters=parameters.take(positions),
+        item_covariance=bare.calibration.item_covariance[positions],
+        is_degenerate=bare.calibration.is_degenerate[positions],
+        log_precision_error=None if error is None else error[positions],
+    )
+    kept = dataclasses.replace(
+        targets,
+        scenario_index=targets.scenario_index[positions],
+        weights=targets.weights[positions],
+        rest_sizes=rest.sizes,
+    )
     return dataclasses.replace(
-        bank,
-        bank_id=bank_id,
-        responses=responses,
-        calibration=dataclasses.replace(
-            bank.calibration,
-            abilities=bank.calibration.abilities[:0],
-            ability_covariance=bank.calibration.ability_covariance[:0],
-        ),
-        published=published,
-        history=history_of_view(bank, bank_id),
-        whole=None,
+        bare,
+        responses=bare.responses.take(items=positions),
+        calibration=calibration,
+        targets=kept,
+        published=dataclasses.replace(published, factor_model=model, rest=rest),
     )
 
 
@@ -103,24 +225,22 @@ def _subset(bank: Bank, selection: Selection, bank_id: str, progress: ProgressCa
     trials = try_methods(bank, sample, selection, stacked.members)
     past = trials.past(stacked)
     weights, far = trials.weights(stacked), past.estimates.beyond
-    errors, standard_errors, scales = _shuffled(
-        past.estimates.error, past.estimates.standard_error, past.estimates.scale
-    )
+    of_past = _shuffled(past.estimates.error, past.estimates.standard_error, past.estimates.scale)
     beyond = {}
     if far is not None and past.place is not None and weights.beyond is not None:
         place = np.array([past.place.best, past.place.middle, *past.place.line])
         of_better = (weights.beyond, *_shuffled(far.error, far.standard_error, far.scale), place)
-        beyond = dict(zip(BEYOND, of_better, strict=True))
+        beyond = {name: single(array) for name, array in zip(BEYOND, of_better, strict=True)}
+    held_out = held_out_scores(bank, selection)
     return PublishedSubset(
         moved,
-        weights.usual,
-        errors,
-        standard_errors,
-        scales,
-        np.sort(past.misfit[~np.isnan(past.misfit)]),
+        single(weights.usual),
+        *map(single, of_past),
+        single(np.sort(past.misfit[~np.isnan(past.misfit)])),
         beyond,
         explanation,
         stacked_methods(),
+        {} if held_out is None else {name: float(getattr(held_out, name)) for name in MEASURED},
     )
 
 
@@ -149,6 +269,11 @@ class HeldOutScores:
     def error(self) -> float:
         """Mean absolute error."""
         return float(np.abs(self.estimate - self.true).mean())
+
+    @property
+    def half_width(self) -> float:
+        """Mean half-width of the intervals."""
+        return float((self.high - self.low).mean() / 2.0)
 
     @property
     def coverage(self) -> float:

@@ -45,6 +45,8 @@ class ScoreTargets(Compact):
         How the weights were made (see `ScoreTargets.create`).
     last : str
         Name of the last target: 'overall', or that of the headline score that stands in its place (`Bank.headline`).
+    rest_sizes : (n_scenarios,) or None
+        Items of each scenario that count in its score and have no place in the arrays over items (`Bank.rest`).
     """
 
     scenarios: tuple[str, ...]
@@ -54,6 +56,7 @@ class ScoreTargets(Compact):
     within: Within = "micro"
     across: Across = "scenarios"
     last: str = OVERALL
+    rest_sizes: IntArray | None = None
 
     @classmethod
     def create(cls, items: pl.DataFrame, *, within: Within = "micro", across: Across = "scenarios") -> Self:
@@ -110,8 +113,9 @@ class ScoreTargets(Compact):
 
     @property
     def scenario_sizes(self) -> IntArray:
-        """Number of items of each scenario, (n_scenarios,)."""
-        return np.bincount(self.scenario_index, minlength=self.n_scenarios)
+        """Number of items that count in each scenario's score, (n_scenarios,)."""
+        sizes = np.bincount(self.scenario_index, minlength=self.n_scenarios)
+        return sizes if self.rest_sizes is None else sizes + self.rest_sizes
 
     @property
     def overall_weights(self) -> FloatArray:
@@ -127,7 +131,7 @@ class ScoreTargets(Compact):
         """
         if self.last != OVERALL:
             return ""
-        if np.allclose(self.scenario_weights, self.scenario_sizes / self.n_items) and self.across == "scenarios":
+        if np.allclose(self.scenario_weights, self.scenario_sizes / self.scenario_sizes.sum()) and self.across == "scenarios":
             return ""
         if self.across == "items":
             return "the mean over all items (micro)"

@@ -145,7 +145,7 @@ def session_estimate(
     scores = parts[0] if pool.custom is None else parts[0].with_targets(parts[1].targets(slice(-1, None)))
     n_items, n_total = (
         [*summaries[0].n_observed[0].tolist(), positions.size],
-        [*pool.scenario_sizes, len(pool.item_ids)],
+        [*pool.scenario_sizes, pool.scenario_sizes.sum()],
     )
     if pool.custom is not None:
         counts = pool.target_weights > 0.0

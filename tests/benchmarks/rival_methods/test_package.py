@@ -69,7 +69,7 @@ def test_scores_are_estimated_by_name_with_intervals(bank, method):
 def test_a_bank_without_responses_is_refused(method):
     whole = make_bank(n_models=24, n_items=36, n_dims=1, seed=3)
     selection = ib.select(whole, 12, method="v-optimal")
-    published = without_responses(whole, selection=selection)
+    published = without_responses(whole, selections=[selection])
     new = ib.ResponseMatrix.create(np.ones((1, 36)), items=whole.responses.items)
     for call in (
         lambda: ib.estimate(published, new, method=method),

@@ -158,7 +158,7 @@ def test_help_loads_neither_numpy_nor_polars():
 def test_a_bank_that_was_published_with_its_items_asks_these(run, tmp_path, few_folds):
     bank = make_bank(n_models=12)
     chosen = select(bank, 9, method="random", rng=0)
-    save_bank(without_responses(bank, selection=chosen), tmp_path / "tiny")
+    save_bank(without_responses(bank, selections=[chosen]), tmp_path / "tiny")
     words = ("session", "start", tmp_path / "tiny", "--model-id", "new", "-o")
     done = run(*words, tmp_path / "own.jsonl", *FAST)
     assert "Asked are items among the 9 that the bank was published with." in done.err

@@ -173,7 +173,7 @@ def test_absent_samples_exit_with_4_and_epochs_that_cannot_be_run_are_not_to_be_
 
 def test_a_bank_that_was_published_with_its_items_is_run_with_them_by_name_too(hub, environment, place):
     chosen = select(load_bank(place / "bank"), 12)
-    save_bank(without_responses(load_bank(place / "bank"), selection=chosen), place / "tiny")
+    save_bank(without_responses(load_bank(place / "bank"), selections=[chosen]), place / "tiny")
     hub.put("me/tiny", place / "tiny")
     environment = {
         **environment,
