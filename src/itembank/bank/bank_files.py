@@ -173,6 +173,7 @@ def _record(bank: Bank) -> dict[str, Any]:
         "data_fingerprint": data_fingerprint(bank.responses),
         "n_models": bank.n_models,
         "n_items": bank.n_items,
+        **({} if bank.rest is None else {"n_total": bank.n_total}),
         "n_dims": calibration.n_dims,
         "parameterisation": PARAMETERISATION,
         "family": calibration.parameters.family,

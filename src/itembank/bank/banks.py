@@ -190,7 +190,6 @@ BEYOND = ("beyond_weights", "beyond_errors", "beyond_standard_errors", "beyond_s
 """Arrays that a `PublishedSubset` has where better models were left out."""
 MEASURED = ("error", "half_width", "coverage")
 """What a bank's record says of a `PublishedSubset` on past models left out."""
-USUAL_SIZE = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,8 +258,8 @@ class Published:
 
     @property
     def subset(self) -> PublishedSubset | None:
-        """The items to run where nobody says how many: the subset next to a hundred items."""
-        return min(self.subsets, key=lambda one: abs(one.selection.n_items - USUAL_SIZE), default=None)
+        """The items to run where nobody says how many: the first subset."""
+        return self.subsets[0] if self.subsets else None
 
     def record(self) -> dict[str, Any]:
         """Return everything that is not an array."""
