@@ -66,6 +66,7 @@ def _cell(place: dict[str, object], rows: pl.DataFrame, seed: int) -> dict[str, 
         "ratio": errors[DEFAULT] / errors[IRT],
         "best": best,
         "coverage": default["coverage"],
+        "half_width": default["half_width"],
         "half_width_over_p95": default["half_width_over_p95"],
         "beyond": float(of_method(rows, DEFAULT)["beyond"].mean()),
         "spearman": default["spearman"],
@@ -87,8 +88,8 @@ def markdown(records: list[dict[str, object]]) -> str:
     """Return the records as a Markdown table: the default against IRT++ and the best published method."""
     lines = [
         "| data | split | items | auto | IRT++ | ratio | ratio with stages by trial (taken) | best published "
-        "| coverage | with stages | beyond | width | Spearman (best) |",
-        f"|{'---|' * 13}",
+        "| coverage | with stages | half-width | beyond | width | Spearman (best) |",
+        f"|{'---|' * 14}",
     ]
     for row in records:
         errors = row["errors"]
@@ -101,6 +102,7 @@ def markdown(records: list[dict[str, object]]) -> str:
             f"{errors[row['best']].value:.2f} ({', '.join(row['best'])})",
             f"{row['coverage']:.3f}",
             f"{row['by_trial_coverage']:.3f}",
+            f"{100.0 * row['half_width']:.1f}",
             f"{row['beyond']:.2f}",
             f"{row['half_width_over_p95']:.2f}",
             f"{row['spearman']:.3f} ({row['best_spearman']:.3f})",
