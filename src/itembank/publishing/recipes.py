@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from itembank.bank.bank_places import NAME, PACKAGED, PREFIX, packaged_recipes, ready_banks
+from itembank.bank.bank_places import NAME, PREFIX, built_folder, packaged_recipes, ready_banks
 from itembank.bank.bank_records import read_record
 from itembank.calibration.calibration_specs import Variational
 from itembank.errors import ItembankError, ParameterError, did_you_mean, quoted
@@ -236,7 +236,7 @@ def _of_recipe(name: str, recipe: Recipe) -> dict[str, Any]:
     source, state = recipe.public(name), recipe.fetched
     return {
         "n_items": source.n_items,
-        "n_models": source.n_models,
+        "n_models": recipe.n_models or len(recipe.models) or source.n_models,
         "title": recipe.title,
         "harnesses": list(recipe.harnesses),
         "licence": recipe.licence or source.licence,
@@ -258,7 +258,7 @@ def _of_bank(name: str, place: Path, today: datetime.date) -> dict[str, Any]:
     newest = published.get("newest")
     return {
         **({} if recipe is None else _of_recipe(name, recipe)),
-        "status": "package" if place.parent == PACKAGED else "built",
+        "status": "built" if place.parent == built_folder() else "package",
         "sizes": sorted(measured) or ([len(chosen["items"])] if chosen else []),
         "n_items": record["n_items"],
         "n_models": published.get("n_models", record["n_models"]),

@@ -68,7 +68,7 @@ def test_what_cannot_be_fetched_is_said(tmp_path):
 
 def test_repositories_of_models_are_fetched_by_name(tmp_path, monkeypatch):
     asked = []
-    monkeypatch.setattr(fetch, "fetch_repository", lambda *given, **more: asked.append((given, more)))
+    monkeypatch.setattr(fetch, "fetch_repository", lambda *given, **more: asked.append((given, more)) or ("", ""))
     fetch_public("open-llm-leaderboard-v1", tmp_path, models=["org/a", "org/b"])
     assert [given[0] for given, _ in asked] == [f"open-llm-leaderboard-old/details_org__{name}" for name in "ab"]
     assert {given[2] for given, _ in asked} == {("**/details_harness*.parquet",)}

@@ -170,7 +170,7 @@ def test_nothing_to_compare_with(matrix):
 
 NEEDED = {
     "swebench-verified", "open-llm-leaderboard-v1", "open-llm-leaderboard-v2", "alpaca-eval", "bfcl", "evalplus",
-    "livecodebench", "helm", "every-eval-ever",
+    "livecodebench", "helm", "every-eval-ever", "mmlu-pro", "wild", "measurement-db", "openeval", "irsl",
 }  # fmt: skip
 
 
@@ -184,7 +184,7 @@ def test_what_an_entry_names_exists(source):
         if ":" in name:
             module, _, function = name.partition(":")
             assert callable(getattr(import_module(module), function))
-    assert set(source.choices) | set(source.takes) <= {one.name for one in fields(ReadingSpec)}
+    assert set(source.choices) <= {one.name for one in fields(ReadingSpec)}
     assert (source.checked == "-") == (not source.published)
     check_address(source.address.partition(" ")[0])
     if isinstance(source.download, Archive):
