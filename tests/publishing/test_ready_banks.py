@@ -76,8 +76,8 @@ def alpaca_eval(folder):
 
 def live_code_bench(folder):
     counts = np.random.default_rng(5).binomial(10, 0.1 + 0.8 * RIGHT)
-    samples = {j: {f"q{i}": [k < n for k in range(10)] for i, n in enumerate(row)} for j, row in enumerate(counts.tolist())}
-    write_live_code_bench(folder, {MODELS[j]: one for j, one in samples.items()})
+    samples = [{f"q{i}": [k < n for k in range(10)] for i, n in enumerate(row)} for row in counts.tolist()]
+    write_live_code_bench(folder, dict(zip(MODELS, samples, strict=True)))
     return counts / 10
 
 
@@ -124,8 +124,8 @@ def wild(folder):
 
 def measurement_db(folder):
     names = {"subject_id": lambda j, i: MODELS[j], "item_id": lambda j, i: f"{i:02d}"}
-    rest = {"benchmark_id": lambda j, i: "terminal_bench", "trial": lambda j, i: 1, "response": lambda j, i: RIGHT[j, i]}
-    long(folder / "terminal_bench.parquet", **names, **rest, test_condition=lambda j, i: None)
+    rest = {"benchmark_id": lambda j, i: "terminal_bench", "trial": lambda j, i: 1, "test_condition": lambda j, i: None}
+    long(folder / "terminal_bench.parquet", **names, **rest, response=lambda j, i: RIGHT[j, i])
     long(folder / "terminal_bench_traces.parquet", **names, trace=lambda j, i: "...")
     long(folder / "items.parquet", item_id=lambda j, i: f"{i:02d}", content=lambda j, i: "...")
     return RIGHT
@@ -239,10 +239,8 @@ def test_a_name_leads_to_no_other_place(name, small, places):
 
 def test_a_journal_names_the_bank(small, places, tmp_path):
     put(small, places / "banks" / "mine")
-    answers = {}
     with ib.start_session(tmp_path / "run.jsonl", "bank:mine", model_id="m") as session:
-        answers = {one: 1.0 for one in session.ask()}
-    assert answers
+        assert session.ask()
     assert json.loads((tmp_path / "run.jsonl").read_text().partition("\n")[0])["bank_path"] == "bank:mine"
     with ib.open_session(tmp_path / "run.jsonl") as session:
         assert session.ask()
@@ -323,7 +321,7 @@ def test_a_source_that_changed_is_refused_and_nothing_stands(own, places):
         file.write(b"x")
     with pytest.raises(IntegrityError, match="changed at its source"):
         build_ready(own)
-    own.write_text(own.read_text().replace(f"sha256 = ", "# "))
+    own.write_text(own.read_text().replace("sha256 = ", "# "))
     build_ready(own, into=places / "files")
     own.write_text(f'revision = "v2"\n{own.read_text()}')
     with pytest.raises(ParameterError, match="a revision is for archives of GitHub"):
@@ -361,8 +359,8 @@ def test_models_whose_score_is_not_the_published_one_stay_out(places):
         (f"{RECIPE}dims = 0", "dims must be 'auto' or 1"),
         (f"{RECIPE}least_answered = 2", "least_answered must be above 0"),
         (f"{RECIPE}revision = '../x'", "a revision must be a commit or a tag"),
-        (f"{RECIPE}n_models = 5", "keeps none a model, so is fetched whole"),
-        (RECIPE.replace("bfcl", "open-llm-leaderboard-v2"), "keeps one repository a model, so needs models or n_models"),
+        (f"{RECIPE}n_models = 5", "is fetched whole, so models and n_models must be left out"),
+        (RECIPE.replace("bfcl", "open-llm-leaderboard-v2"), "keeps one repository a model, so models or n_models must"),
         (RECIPE.replace("bfcl", "bfc"), "Did you mean 'bfcl'"),
         (f"{RECIPE}[read]\nmetrics = ['a']", r"keys of \[read\] must be among"),
         (f"{RECIPE}[read]\nerrors = 'no'", "errors must be 'missing' or 'wrong'"),

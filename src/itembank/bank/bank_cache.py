@@ -42,7 +42,7 @@ class BankCache:
     bank_id: str = ""  # Files state it: another bank may have taken the folder while this one was at work
     # Where this bank's files lie in the user's cache folder; None for a bank that only lives in memory.
     user_folder: Path | None = None
-    source: str = ""  # Name of a ready bank, or of one pulled from the Hub, with its commit; the folder is not the user's
+    source: str = ""  # Name of a ready bank, or of one pulled from the Hub, with its commit
     # Begins the names of files of a bank that follows from another one, among whose files they lie (`of_part`).
     prefix: str = ""
     memory: dict[Any, Any] = field(default_factory=dict)

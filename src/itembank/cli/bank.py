@@ -68,7 +68,7 @@ def list_command(output_format: str) -> None:
     \b
       itembank bank list
       itembank bank list --format json
-      itembank select bank:swebench-verified -n 60 -o selection.json
+      itembank estimate bank:swebench-verified run/
     """  # noqa: D301
     from itembank.publishing.recipes import list_ready  # noqa: PLC0415
 
@@ -101,8 +101,8 @@ def list_command(output_format: str) -> None:
 def build_command(*, recipe: str, files: Path | None, into: Path | None, force: bool, output_format: str) -> None:
     """Build a ready bank: fetch public results, check them, calibrate, and keep the bank without the results.
 
-    NAME is one of itembank bank list, or a FILE of your own says what to fetch and how to read it (docs/ready-banks.md);
-    the bank gets its name. Every command takes bank:NAME from then on, without a connection. An interrupted download
+    NAME is one of itembank bank list, or a FILE of your own says what to fetch and how to read it, and names the bank
+    (docs/ready-banks.md). Every command takes bank:NAME from then on, without a connection. An interrupted download
     goes on. Mind the licence of the results.
 
     \b
@@ -125,6 +125,7 @@ def build_command(*, recipe: str, files: Path | None, into: Path | None, force: 
         "folder": str(built.folder),
     }
     print_rows([row], output_format, title="Built")
+    note(f"The items to run: {built.folder / 'selection.json'}")
     note(f"Next: itembank estimate bank:{built.name} RESULTS")
 
 

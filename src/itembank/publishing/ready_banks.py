@@ -114,6 +114,8 @@ def build_ready(
     bank = _published(whole, known.sizes, part_of(progress, 0.7, 1.0))
     with replacing_folder(folder) as new:
         save_bank(bank, new)
+        if bank.published is not None and bank.published.subset is not None:
+            bank.published.subset.selection.save(new / "selection.json")
         write_text(new / BESIDE_BANK, _with_state(read_document(path), state))
     return ReadyBank(name, folder, load_bank(folder), state, left_out)
 

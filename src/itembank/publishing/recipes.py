@@ -143,8 +143,11 @@ class Recipe:
         download = self.public("recipe").download
         is_one_a_model = isinstance(download, HubFiles) and download.is_one_a_model
         if is_one_a_model != bool(self.models or self.n_models):
-            need = "needs models or n_models" if is_one_a_model else "is fetched whole: leave models and n_models out"
-            raise ParameterError(f"the source keeps {'one repository' if is_one_a_model else 'none'} a model, so {need}.")
+            raise ParameterError(
+                "the source keeps one repository a model, so models or n_models must be given."
+                if is_one_a_model
+                else "the source is fetched whole, so models and n_models must be left out."
+            )
 
     def public(self, name: str) -> PublicSource:
         """Return the source, as this recipe fetches and reads it; `name` is that of a source of its own."""
@@ -212,8 +215,8 @@ def list_ready(*, today: datetime.date | None = None) -> list[dict[str, Any]]:
     """Return a row for each bank that is ready on this machine, and for each recipe whose bank is not.
 
     Read of the records alone. `status` is 'built' (by the user), 'package', 'recipe' (not built yet) or 'damaged';
-    `error` and `half_width` (with a level of 95 %), as fractions of one, are those measured on past models that were left
-    out, with `at_items` items; None where none were measured.
+    `error` and `half_width` (of 95 % intervals), as fractions of one, are those measured on past models left out, with
+    `at_items` items; None where none were measured.
     """
     found, recipes = ready_banks(), packaged_recipes()
     today = today or datetime.datetime.now(datetime.UTC).date()

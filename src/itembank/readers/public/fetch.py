@@ -1,7 +1,7 @@
 """`fetch_public`: the files of a public source, fetched into a folder."""
 
-import errno
 import datetime
+import errno
 import hashlib
 import http.client
 import json

@@ -105,7 +105,8 @@ def _read_tables(source: PublicSource, folder: Path, spec: ReadingSpec, **known:
     patterns = () if source.download is None else source.download.patterns
     files = [path for path in files_below(folder, spec) if not patterns or matches(path, patterns)]
     if not files:
-        raise DataError(f"{folder} must hold files of {source.name} ({', '.join(patterns) or source.layout}), got none.")
+        wanted = ", ".join(patterns) or source.layout
+        raise DataError(f"{folder} must hold files of {source.name} ({wanted}), got none.")
     if source.reader == "json":
         return read_json_results(files, JsonMapping(spec.columns, source.rows), spec=spec, **known)
     return read_matrix(files, replace(spec, format=source.reader), **known)
