@@ -379,5 +379,8 @@ def test_what_a_recipe_gets_wrong_is_said(text, says, tmp_path):
 def test_a_recipe_that_is_none_is_said(tmp_path):
     with pytest.raises(ParameterError, match="Did you mean 'bfcl'"):
         build_ready("bfc")
+    with pytest.raises(ParameterError, match=r"or a file NAME.toml that is there, got .*none.toml'"):
+        build_ready(tmp_path / "none.toml")
+    (tmp_path / "My bank.toml").write_text(RECIPE)
     with pytest.raises(ParameterError, match="Rename the file"):
         build_ready(tmp_path / "My bank.toml")

@@ -100,8 +100,8 @@ class BankCache:
             raise ParameterError("the bank lives in memory only. Write it with save_bank, which keeps this work too.")
         if self.source:
             raise ParameterError(
-                f"{self.source} is a copy of what was published, and stays so. Copy it into a folder of yours and "
-                "prepare that."
+                f"{self.source} is a copy of what was published, and stays so. Copy it into a folder of yours "
+                "(of the Hub: itembank pull) and prepare that."
             )
         try:
             self.write_to(self.folder, self.bank_id)

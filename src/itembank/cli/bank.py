@@ -61,9 +61,9 @@ def bank_command() -> None:
 def list_command(output_format: str) -> None:
     """List the banks that every command takes as bank:NAME, and those that can be built.
 
-    Sizes are the numbers of items to run. The error is that of the overall score of past models that were left out, in
-    points of a hundred, and the half-width that of 95 % intervals. JSON and CSV have the source, the licence, harnesses
-    and notes as well.
+    So many items are run, of so many, where nobody says; other sizes may be there, too. The error is that of the overall
+    score of past models that were left out, in points of a hundred, and the half-width that of 95 % intervals. JSON and
+    CSV have the sizes, the source, the licence, harnesses and notes as well.
 
     \b
       itembank bank list
@@ -78,16 +78,19 @@ def list_command(output_format: str) -> None:
         return
     shown_rows = [
         {
-            **row,
-            "run": f"{row['sizes'][0]}-{row['sizes'][-1]}" if len(row["sizes"] or ()) > 1 else row["sizes"],
+            "name": row["name"].removeprefix("bank:"),
+            "status": row["status"],
+            "run": row["at_items"],
+            "of": row["n_items"],
+            "models": row["n_models"],
             "newest": row["newest"] and row["newest"][:7],
-            "error": row["error"] and f"{100 * row['error']:.1f} from {row['at_items']}",
-            "half_width": row["half_width"] and f"{100 * row['half_width']:.1f}",
+            "months old": row["months_old"] and f"{row['months_old']:.0f}",
+            "error": row["error"] and f"{100 * row['error']:.1f}",
+            "half-width": row["half_width"] and f"{100 * row['half_width']:.1f}",
         }
         for row in rows
     ]
-    columns = ("name", "status", "run", "n_items", "n_models", "newest", "error", "half_width")
-    print_rows(shown_rows, output_format, title="Ready banks", columns=columns, least=("half_width", "newest"))
+    print_rows(shown_rows, output_format, title="Ready banks, taken as bank:NAME", least=("newest", "half-width"))
     if any(row["status"] == "recipe" for row in rows):
         note("Build one of those that are a recipe yet: itembank bank build NAME")
 

@@ -177,9 +177,9 @@ def find_recipe(name: str | Path) -> tuple[str, Path]:
     if str(name) in known:
         return str(name), known[str(name)]
     path = Path(name)
-    if path.suffix != ".toml":
+    if path.suffix != ".toml" or not path.is_file():
         raise ParameterError(
-            f"a recipe must be one of {', '.join(known)}, or a file NAME.toml, got {quoted(name)}."
+            f"a recipe must be one of {', '.join(known)}, or a file NAME.toml that is there, got {quoted(name)}."
             f"{did_you_mean(str(name), known)}"
         )
     if not NAME.fullmatch(path.stem):
@@ -215,8 +215,8 @@ def list_ready(*, today: datetime.date | None = None) -> list[dict[str, Any]]:
     """Return a row for each bank that is ready on this machine, and for each recipe whose bank is not.
 
     Read of the records alone. `status` is 'built' (by the user), 'package', 'recipe' (not built yet) or 'damaged';
-    `error` and `half_width` (of 95 % intervals), as fractions of one, are those measured on past models left out, with
-    `at_items` items; None where none were measured.
+    `at_items` is how many items are run where nobody says; `error` and `half_width` (of 95 % intervals), as fractions of
+    one, are those measured with so many on past models left out, None where none were measured.
     """
     found, recipes = ready_banks(), packaged_recipes()
     today = today or datetime.datetime.now(datetime.UTC).date()
@@ -228,7 +228,7 @@ def list_ready(*, today: datetime.date | None = None) -> list[dict[str, Any]]:
                 row |= _of_bank(name, found[name], today)
             else:
                 recipe = read_recipe(recipes[name])
-                row |= {**_of_recipe(name, recipe), "sizes": sorted(recipe.sizes)}
+                row |= {**_of_recipe(name, recipe), "sizes": sorted(recipe.sizes), "at_items": recipe.sizes[0]}
         except (ItembankError, *MALFORMED):
             row |= {"status": "damaged", "place": str(found.get(name, recipes.get(name)))}
         rows.append(row)
@@ -257,12 +257,13 @@ def _of_bank(name: str, place: Path, today: datetime.date) -> dict[str, Any]:
     published = record.get("published") or {}
     measured = {one["n_items"]: one for one in published.get("subsets") or ()}
     chosen = published.get("selection")
-    usual = next((size for size in (recipe.sizes if recipe else ()) if size in measured), min(measured, default=None))
+    sizes = sorted(measured) or ([len(chosen["items"])] if chosen else [])
+    usual = next((size for size in (recipe.sizes if recipe else ()) if size in sizes), sizes[0] if sizes else None)
     newest = published.get("newest")
     return {
         **({} if recipe is None else _of_recipe(name, recipe)),
         "status": "built" if place.parent == built_folder() else "package",
-        "sizes": sorted(measured) or ([len(chosen["items"])] if chosen else []),
+        "sizes": sizes,
         "n_items": record["n_items"],
         "n_models": published.get("n_models", record["n_models"]),
         "newest": newest,

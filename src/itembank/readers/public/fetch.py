@@ -95,6 +95,7 @@ def fetch_public(
     source = public_source(name)
     name = source.name
     target = Path(folder) if folder is not None else public_folder(name)
+    (target / STATE).unlink(missing_ok=True)  # of what was fetched before
     revision = ""
     if isinstance(source.download, Archive):
         if models:
