@@ -61,9 +61,9 @@ def bank_command() -> None:
 def list_command(output_format: str) -> None:
     """List the banks that every command takes as bank:NAME, and those that can be built.
 
-    So many items are run, of so many, where nobody says; other sizes may be there, too. The error is that of the overall
-    score of past models that were left out, in points of a hundred, and the half-width that of 95 % intervals. JSON and
-    CSV have the sizes, the source, the licence, harnesses and notes as well.
+    It says how many items are run, of how many, where nobody says. The error is that of the overall score of past
+    models that were left out, in points of a hundred, and the half-width that of 95 % intervals. JSON and CSV have the
+    other sizes, the source, the licence, harnesses and notes as well.
 
     \b
       itembank bank list
@@ -86,11 +86,11 @@ def list_command(output_format: str) -> None:
             "newest": row["newest"] and row["newest"][:7],
             "months old": row["months_old"] and f"{row['months_old']:.0f}",
             "error": row["error"] and f"{100 * row['error']:.1f}",
-            "half-width": row["half_width"] and f"{100 * row['half_width']:.1f}",
+            "half width": row["half_width"] and f"{100 * row['half_width']:.1f}",
         }
         for row in rows
     ]
-    print_rows(shown_rows, output_format, title="Ready banks, taken as bank:NAME", least=("newest", "half-width"))
+    print_rows(shown_rows, output_format, title="Ready banks, taken as bank:NAME", least=("newest", "half width"))
     if any(row["status"] == "recipe" for row in rows):
         note("Build one of those that are a recipe yet: itembank bank build NAME")
 
