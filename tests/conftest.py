@@ -63,6 +63,7 @@ def _cache_of_the_session(tmp_path_factory):
     """Keep what fixtures of the whole session make out of the user's own cache, which other code may have filled."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setenv("ITEMBANK_CACHE", str(tmp_path_factory.getbasetemp() / "caches" / "session"))
+        patched.setenv("ITEMBANK_BANKS", str(tmp_path_factory.getbasetemp() / "caches" / "banks"))
         yield
 
 

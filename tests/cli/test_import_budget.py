@@ -21,6 +21,7 @@ READING = SESSION | {"itembank.readers.read"}
 FITTING = READING | {"scipy.optimize", "scipy.interpolate", "scipy.spatial", "scipy.sparse", "scipy.linalg"}
 COMMANDS = (
     ("session --help", set()),
+    ("bank list", set()),
     ("run lm-eval --help", set()),
     ("run inspect --help", set()),
     ("info bank", SESSION),

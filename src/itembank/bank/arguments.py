@@ -5,18 +5,18 @@ from pathlib import Path
 from typing import TypeAlias
 
 from itembank.bank.bank_files import load_bank
+from itembank.bank.bank_places import is_bank_name
 from itembank.bank.bank_records import RECORD
 from itembank.bank.banks import Bank
 from itembank.bank.selections import Selection
 from itembank.errors import DataError, ParameterError, remedy
-from itembank.files.hub import is_hub_name
 from itembank.readers.agreement import check_same_content, check_same_prompts, only_items, read_new_responses
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.responses.prompts import how_to_mix
 from itembank.responses.responses import ResponseMatrix
 
 GivenBank: TypeAlias = Bank | str | Path
-"""A bank, the path of its folder, or its name on the Hub (``hf:owner/name``)."""
+"""A bank, the path of its folder, or its name: ``bank:name`` of a ready bank, ``hf:owner/name`` of one on the Hub."""
 GivenResponses: TypeAlias = ResponseMatrix | str | Path | Sequence[str | Path]
 """Responses, or the path or paths of files and log folders that `read_responses` reads."""
 GivenSelection: TypeAlias = Selection | str | Path
@@ -101,7 +101,7 @@ def as_bank_or_responses(source: Bank | GivenResponses) -> Bank | ResponseMatrix
     """Return a bank or responses, whichever is given or stands at the path."""
     if isinstance(source, Bank):
         return source
-    if isinstance(source, str | Path) and (is_hub_name(source) or (Path(source) / RECORD).is_file()):
+    if isinstance(source, str | Path) and (is_bank_name(source) or (Path(source) / RECORD).is_file()):
         return load_bank(source)
     return as_responses(source)
 

@@ -42,7 +42,7 @@ class BankCache:
     bank_id: str = ""  # Files state it: another bank may have taken the folder while this one was at work
     # Where this bank's files lie in the user's cache folder; None for a bank that only lives in memory.
     user_folder: Path | None = None
-    source: str = ""  # Name of a bank that was pulled from the Hub, with its commit; its folder is the Hub client's
+    source: str = ""  # Name of a ready bank, or of one pulled from the Hub, with its commit
     # Begins the names of files of a bank that follows from another one, among whose files they lie (`of_part`).
     prefix: str = ""
     memory: dict[Any, Any] = field(default_factory=dict)
@@ -100,8 +100,8 @@ class BankCache:
             raise ParameterError("the bank lives in memory only. Write it with save_bank, which keeps this work too.")
         if self.source:
             raise ParameterError(
-                f"{self.source} is a copy of what the Hub holds, and stays so. Pull it into a folder of yours "
-                "(itembank pull) and prepare that."
+                f"{self.source} is a copy of what was published, and stays so. Copy it into a folder of yours "
+                "(of the Hub: itembank pull) and prepare that."
             )
         try:
             self.write_to(self.folder, self.bank_id)

@@ -20,6 +20,7 @@ from safetensors.numpy import save as tensors_to_bytes
 
 from itembank.bank.bank_checks import bank_problems
 from itembank.bank.bank_history import check_history, history_arrays, history_columns, history_record, read_history
+from itembank.bank.bank_places import is_bank_name, ready_folder
 from itembank.bank.bank_records import (
     ASIDE_SCHEMA_VERSION,
     FAMILY_SCHEMA_VERSION,
@@ -127,12 +128,15 @@ def check_bank_destination(path: Path, *, overwrite: bool = False) -> None:
 
 
 def load_bank(path: str | Path) -> Bank:
-    """Read a bank folder, or the bank ``hf:owner/name[@revision]`` of the Hugging Face Hub.
+    """Read a bank folder, the ready bank ``bank:name``, or ``hf:owner/name[@revision]`` of the Hugging Face Hub.
 
     Raises
     ------
     BankError
-        When there is no bank at `path`, it has a schema version this release cannot read, or it cannot be pulled.
+        When there is no bank at `path`, it has a schema version this release cannot read, it cannot be pulled, or it is
+        a ready bank that is not built yet.
+    ParameterError
+        When there is no ready bank of the name.
     IntegrityError
         When a file is missing, is not the one that was written, or holds numbers that no calibration gives.
     MissingDependencyError
@@ -142,6 +146,10 @@ def load_bank(path: str | Path) -> Bank:
         pulled = pull(path)
         bank = load_bank(pulled.folder)
         bank.cache.source = str(pulled.name)
+        return bank
+    if is_bank_name(path):
+        bank = load_bank(ready_folder(path))
+        bank.cache.source = str(path)
         return bank
     path = Path(path)
     record = read_record(path)

@@ -1,4 +1,4 @@
-"""`itembank bank`: banks that change, each change a new version of the bank."""
+"""`itembank bank`: ready banks, listed and built; banks that change, each change a new version of the bank."""
 
 import functools
 import os
@@ -13,7 +13,9 @@ from itembank.cli.command import Decorator, Group, together
 from itembank.cli.new_results import mixed_prompts_option
 from itembank.cli.options import (
     EXISTING,
+    EXISTING_FOLDER,
     FILE,
+    FOLDER,
     BankPath,
     bank_argument,
     format_option,
@@ -33,16 +35,101 @@ if TYPE_CHECKING:
     from itembank.responses.responses import ResponseMatrix
 
 
-@click.group("bank", cls=Group)
+@click.group(
+    "bank",
+    cls=Group,
+    sections={
+        "Ready banks": ("list", "build"),
+        "Changes": ("add-items", "add-models", "recalibrate", "retire", "merge", "note", "add-scores"),
+    },
+)
 def bank_command() -> None:
-    """Change a bank. Every change writes a new bank; the old one stays as it is, and itembank info --log lists all.
+    """List and build ready banks; change a bank: every change writes a new one, and itembank info --log lists all.
 
     \b
+      itembank bank list
+      itembank bank build swebench-verified
       itembank bank add-models bank new-models.parquet --how random -o bank-2
       itembank bank retire bank wrong-keys.txt --reason "wrong key" -o bank-2
       itembank info bank-2 --log
       itembank estimate bank-2 new-model.csv --target mmlu_pro@1
     """  # noqa: D301
+
+
+@bank_command.command("list")
+@format_option
+def list_command(output_format: str) -> None:
+    """List the banks that every command takes as bank:NAME, and those that can be built.
+
+    It says how many items are run, of how many, where nobody says. The error is that of the overall score of past
+    models that were left out, in points of a hundred, and the half-width that of 95 % intervals. JSON and CSV have the
+    other sizes, the source, the licence, harnesses and notes as well.
+
+    \b
+      itembank bank list
+      itembank bank list --format json
+      itembank estimate bank:swebench-verified run/
+    """  # noqa: D301
+    from itembank.publishing.recipes import list_ready  # noqa: PLC0415
+
+    rows = list_ready()
+    if output_format != "table":
+        print_rows(rows, output_format)
+        return
+    shown_rows = [
+        {
+            "name": row["name"].removeprefix("bank:"),
+            "status": row["status"],
+            "run": row["at_items"],
+            "of": row["n_items"],
+            "models": row["n_models"],
+            "newest": row["newest"] and row["newest"][:7],
+            "months old": row["months_old"] and f"{row['months_old']:.0f}",
+            "error": row["error"] and f"{100 * row['error']:.1f}",
+            "half width": row["half_width"] and f"{100 * row['half_width']:.1f}",
+        }
+        for row in rows
+    ]
+    print_rows(shown_rows, output_format, title="Ready banks, taken as bank:NAME", least=("newest", "half width"))
+    if any(row["status"] == "recipe" for row in rows):
+        note("Build one of those that are a recipe yet: itembank bank build NAME")
+
+
+@bank_command.command("build")
+@click.argument("recipe", metavar="NAME|FILE.toml")
+@option("--from FOLDER files", "Read the source's files in this folder, and fetch nothing.", EXISTING_FOLDER)
+@option("--into FOLDER", "Where to put what is fetched.  [default: the user's cache]", FOLDER)
+@option("--force", "Replace the bank of this name that was built before.", bool)
+@format_option
+def build_command(*, recipe: str, files: Path | None, into: Path | None, force: bool, output_format: str) -> None:
+    """Build a ready bank: fetch public results, check them, calibrate, and keep the bank without the results.
+
+    NAME is one of itembank bank list, or a FILE of your own says what to fetch and how to read it, and names the bank
+    (docs/ready-banks.md). Every command takes bank:NAME from then on, without a connection. An interrupted download
+    goes on. Mind the licence of the results.
+
+    \b
+      itembank bank build swebench-verified
+      itembank bank build bfcl --from BFCL-Result/2024-08-11
+      itembank bank build ./mine.toml
+    """  # noqa: D301
+    refuse_unused(("into", files is None, "results that are fetched, not with --from"))
+    with warnings_as_notes(), progress("bank build") as report:
+        built = ib.publishing.build_ready(recipe, files=files, into=into, overwrite=force, progress=report)
+    published = built.bank.published
+    row = {
+        "name": f"bank:{built.name}",
+        "bank": built.bank.bank_id,
+        "n_models": built.bank.n_calibration_models,
+        "n_left_out": len(built.left_out),
+        "n_items": built.bank.n_items,
+        "n_items_to_run": published.subset.selection.n_items if published and published.subset else None,
+        "revision": built.fetched and built.fetched.revision,
+        "folder": str(built.folder),
+    }
+    print_rows([row], output_format, title="Built")
+    note(f"The items to run: {built.folder / 'selection.json'}")
+    note(f"Next: itembank estimate bank:{built.name} RESULTS")
 
 
 _HOW = option(

@@ -211,7 +211,7 @@ def spec_file_option(of: str, such_as: str) -> Decorator:
 
 
 class BankPath(click.Path):
-    """A bank's folder, or its name on the Hub (hf:owner/name[@revision]).
+    """A bank's folder, or its name: bank:name of a ready bank, hf:owner/name[@revision] of one on the Hub.
 
     Where there is no folder, the message says so of one that a killed command left aside.
     """
@@ -221,11 +221,12 @@ class BankPath(click.Path):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Check that there is a folder, or that the name is one; nothing is pulled yet."""
-        from itembank.files.hub import is_hub_name, parse_hub_name  # noqa: PLC0415
+        from itembank.bank.bank_places import check_bank_name, is_bank_name  # noqa: PLC0415
+        from itembank.files.hub import is_hub_name  # noqa: PLC0415
 
-        if is_hub_name(value):
-            parse_hub_name(value)
-            if is_quiet():
+        if is_bank_name(value):
+            check_bank_name(value)
+            if is_quiet() and is_hub_name(value):
                 from itembank.files.hub import quieten  # noqa: PLC0415
 
                 quieten()
@@ -240,10 +241,10 @@ class BankPath(click.Path):
 
 
 def is_bank(path: Path) -> bool:
-    """Whether a path is that of a bank, or a bank's name on the Hub, and no responses."""
-    from itembank.files.hub import is_hub_name  # noqa: PLC0415
+    """Whether a path is that of a bank, or a bank's name, and no responses."""
+    from itembank.bank.bank_places import is_bank_name  # noqa: PLC0415
 
-    return is_hub_name(path) or (path / "bank.json").is_file()
+    return is_bank_name(path) or (path / "bank.json").is_file()
 
 
 def bank_argument(function: Function) -> Function:

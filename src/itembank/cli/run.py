@@ -458,7 +458,7 @@ def run_inspect_command(
     code is 3 when an adaptive run ends without the precision that was asked for, and 4 when a sample is not the one of
     the bank.
     """  # noqa: D301
-    from itembank.files.hub import is_hub_name  # noqa: PLC0415
+    from itembank.bank.bank_places import is_bank_name  # noqa: PLC0415
     from itembank.harnesses.inspect.command import (  # noqa: PLC0415
         IGNORE_PROMPTS,
         HarnessCall,
@@ -472,7 +472,7 @@ def run_inspect_command(
     n_stages = 1 if n_chosen is None else int(stages)
     check_items(bank, selection, n_chosen, adaptive=adaptive, has_batches=adaptive, choices=choices)
     given: dict[str, Any] = {IGNORE_PROMPTS: True} if ignore_prompts else {}
-    place = str(bank if is_hub_name(bank) else bank.resolve())
+    place = str(bank if is_bank_name(bank) else bank.resolve())
     given |= {"task": task, "bank": place, "scorer": scorer, "task_args": _task_arguments(task_arg)}
     check_arguments(arguments)
     check_release()

@@ -111,9 +111,9 @@ def homogeneity_command(
       itembank study homogeneity bank --figure homogeneity.png
       itembank study homogeneity responses.parquet -n 100 --format csv
     """  # noqa: D301
-    from itembank.files.hub import is_hub_name  # noqa: PLC0415
+    from itembank.bank.bank_places import is_bank_name  # noqa: PLC0415
 
-    is_bank = len(source) == 1 and (is_hub_name(source[0]) or (source[0] / "bank.json").is_file())
+    is_bank = len(source) == 1 and (is_bank_name(source[0]) or (source[0] / "bank.json").is_file())
     refuse_unused(("scenarios", figure is not None, "--figure FILE"))
     with warnings_as_notes():
         past: Any = ib.load_bank(source[0]) if is_bank else read_results(source)

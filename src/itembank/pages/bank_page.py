@@ -272,7 +272,7 @@ def _sources(bank: Bank) -> Iterator[Pair]:
 
 def _made(bank: Bank) -> Iterator[Pair]:
     if bank.cache.source:
-        yield "Pulled from", bank.cache.source
+        yield "Comes from", bank.cache.source
     if bank.published is not None:
         yield "Published from bank", bank.published.whole_bank
     dates = model_dates(bank.responses.models)

@@ -1,4 +1,4 @@
-"""Banks for others: pushed to the Hugging Face Hub, pulled from it, published with a small subset."""
+"""Banks for others: pushed to the Hugging Face Hub, pulled from it, published with a small subset, built by recipes."""
 
 import lazy_loader
 

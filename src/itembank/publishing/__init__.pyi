@@ -2,6 +2,10 @@ from .hub import Pushed as Pushed
 from .hub import PushSpec as PushSpec
 from .hub import pull_bank as pull_bank
 from .hub import push as push
+from .ready_banks import ReadyBank as ReadyBank
+from .ready_banks import build_ready as build_ready
+from .recipes import Recipe as Recipe
+from .recipes import list_ready as list_ready
 from .tiny import Tiny as Tiny
 from .tiny import TinySpec as TinySpec
 from .tiny import publish_tiny as publish_tiny

@@ -12,7 +12,7 @@ from itembank.bank.bank_records import BESIDE, is_file_of_bank
 from itembank.bank.banks import Bank
 from itembank.errors import BankError, DataError, ParameterError, shown
 from itembank.files.atomic import replacing_folder
-from itembank.files.hub import KIND, HubName, hub_client, hub_errors, parse_hub_name
+from itembank.files.hub import KIND, HubName, hub_client, hub_errors, is_hub_name, parse_hub_name
 from itembank.planning.select import select
 from itembank.progress import ProgressCallback, part_of, silent
 from itembank.publishing.cards import CardOptions, card
@@ -139,7 +139,7 @@ def stage(bank: Bank, folder: Path, name: HubName, spec: PushSpec, *, progress: 
     staged = kept if spec.with_responses or bank.published else without_responses(kept)
     save_bank(staged, folder)
     if has_card and old is not None:
-        _copy_beside(old, folder, staged, with_data=spec.include_data, is_of_hub=bool(bank.cache.source))
+        _copy_beside(old, folder, staged, with_data=spec.include_data, is_of_hub=is_hub_name(bank.cache.source))
     else:
         options = CardOptions(name.repository.partition("/")[2], str(HubName(name.repository)), spec.license)
         (folder / CARD).write_text(card(staged, options, held_out, left_out(bank, staged)), encoding="utf-8")

@@ -138,6 +138,21 @@ SOURCES: Mapping[str, Source] = {
         beside=("*_eval.json",),
         takes=(),
     ),
+    "mmlu-pro": Source(
+        "outputs of MMLU-Pro's models",
+        "",
+        _HERE + "mmlu_pro:mmlu_pro_rows",
+        files=("model_outputs_*.zip",),
+        takes=(),
+    ),
+    "open-eval": Source(
+        "response tables of OpenEval",
+        "",
+        _HERE + "open_eval:open_eval_rows",
+        files=("response/*.parquet",),
+        takes=("metric",),
+        is_told_by_name=False,
+    ),
 }
 """By the name that `ReadingSpec.format` and `--as` know them by; the first whose test holds is taken."""
 

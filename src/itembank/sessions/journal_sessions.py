@@ -12,12 +12,12 @@ import numpy as np
 import polars as pl
 
 from itembank.bank.arguments import GivenBank, as_bank
+from itembank.bank.bank_places import is_bank_name
 from itembank.bank.bank_records import RECORD
 from itembank.bank.bank_views import bank_for, whole_bank
 from itembank.bank.banks import Bank
 from itembank.bank.marks import ANSWERED_HOW
 from itembank.errors import BankError, DataError, DataWarning, ParameterError, quoted, shown, visible, warn
-from itembank.files.hub import is_hub_name
 from itembank.progress import ProgressCallback, silent
 from itembank.responses.responses import ResponseMatrix
 from itembank.sessions.answers import way_of
@@ -77,7 +77,7 @@ def start_session(
     check_absent(path)
     pool = prepare_sessions(bank, spec, progress=progress)  # whatever is wrong is said before there is a file
     place = bank.cache.source or (bank_path if bank_path is not None else bank.cache.folder)
-    if place is not None and not (is_hub_name(place) or Path(place).is_absolute()):
+    if place is not None and not (is_bank_name(place) or Path(place).is_absolute()):
         place = os.path.relpath(os.path.realpath(place), os.path.realpath(Path(path).parent))
     header = {
         "itembank_version": importlib.metadata.version("itembank"),
@@ -205,8 +205,8 @@ def _bank_of(content: JournalContent, path: Path, bank: GivenBank | None) -> Ban
         kept = content.header.get("bank_path")
         if not isinstance(kept, str):
             raise BankError(f"{path} does not say where its bank lies. Give the bank (bank=, --bank).")
-        place = Path(kept) if is_hub_name(kept) else path.parent / kept
-        if not (is_hub_name(place) or (place / RECORD).is_file()):
+        place = Path(kept) if is_bank_name(kept) else path.parent / kept
+        if not (is_bank_name(place) or (place / RECORD).is_file()):
             raise BankError(f"the bank of {path} is not at {place} any more. Say where it is now (bank=, --bank).")
         bank = place
     bank = as_bank(bank)

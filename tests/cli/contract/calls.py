@@ -68,12 +68,15 @@ def run(words, stdin=""):
     return code, out.buffer.getvalue().decode(), err.getvalue()
 
 
+KEPT = {"ITEMBANK_CACHE", "ITEMBANK_BANKS"}
+
+
 @contextlib.contextmanager
 def _inside(world):
-    """Work in a folder, free of settings of the environment, but for the cache folder of these tests."""
+    """Work in a folder, free of settings of the environment, but for the folders of these tests."""
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(world)
-        for name in [one for one in os.environ if one.startswith("ITEMBANK_") and one != "ITEMBANK_CACHE"]:
+        for name in [one for one in os.environ if one.startswith("ITEMBANK_") and one not in KEPT]:
             patch.delenv(name)
         yield
 

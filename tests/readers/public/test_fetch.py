@@ -3,12 +3,13 @@
 import io
 import tarfile
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
 from itembank.errors import DataError, ParameterError
 from itembank.readers.public import fetch, sources
-from itembank.readers.public.fetch import fetch_public, public_folder, unpack
+from itembank.readers.public.fetch import fetch_public, hub_models, public_folder, unpack
 from itembank.readers.public.read_public import read_public
 from tests.readers.public.loopback import serving
 from tests.readers.public.stores import write_bfcl
@@ -52,7 +53,7 @@ def test_without_a_folder_it_goes_into_the_cache(web, tmp_path, monkeypatch):
 
 def test_only_some_files(web, tmp_path):
     folder = fetch_public("bfcl", tmp_path / "bfcl", only=("2024-07-06/*",))
-    assert {path.name for path in folder.iterdir()} == {"2024-07-06"}
+    assert {path.name for path in folder.iterdir()} == {"2024-07-06", ".fetched.json"}
 
 
 def test_what_cannot_be_fetched_is_said(tmp_path):
@@ -68,10 +69,22 @@ def test_what_cannot_be_fetched_is_said(tmp_path):
 
 def test_repositories_of_models_are_fetched_by_name(tmp_path, monkeypatch):
     asked = []
-    monkeypatch.setattr(fetch, "fetch_repository", lambda *given, **more: asked.append((given, more)))
+    monkeypatch.setattr(fetch, "fetch_repository", lambda *given, **more: asked.append((given, more)) or ("", ""))
     fetch_public("open-llm-leaderboard-v1", tmp_path, models=["org/a", "org/b"])
     assert [given[0] for given, _ in asked] == [f"open-llm-leaderboard-old/details_org__{name}" for name in "ab"]
     assert {given[2] for given, _ in asked} == {("**/details_harness*.parquet",)}
+
+
+def test_so_many_models_are_chosen_evenly_among_all(monkeypatch):
+    ids = [
+        f"open-llm-leaderboard/{one}" for one in (*(f"org__m{k}-details" for k in range(8)), "blog", "requests-details")
+    ]
+    api = SimpleNamespace(list_datasets=lambda author: [SimpleNamespace(id=one) for one in ids])
+    monkeypatch.setattr(fetch, "hub_client", lambda need: SimpleNamespace(HfApi=lambda: api))
+    source = sources.SOURCES["open-llm-leaderboard-v2"]
+    assert hub_models(source, 4) == ("org/m0", "org/m2", "org/m4", "org/m6")
+    with pytest.raises(DataError, match="must hold repositories of 9 models, got 8"):
+        hub_models(source, 9)
 
 
 MOST = 1_000_000

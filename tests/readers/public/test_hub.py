@@ -66,7 +66,8 @@ def web(monkeypatch, tmp_path):
 
 
 def test_files_that_match_are_fetched(web, tmp_path):
-    folder = fetch_repository("me/store", tmp_path, ("data/**",), most_bytes=10_000)
+    folder, commit = fetch_repository("me/store", tmp_path, ("data/**",), most_bytes=10_000)
+    assert commit == SHA
     found = {str(one.relative_to(folder)): one.read_bytes() for one in (folder / "data").iterdir() if one.is_file()}
     assert found == {name: content for name, content in FILES.items() if name.startswith("data")}
     assert not (folder / "big.bin").exists()

@@ -1,6 +1,7 @@
 """Public sources read from folders in their own layout, and compared with the scores they state."""
 
 import json
+import zipfile
 from dataclasses import fields
 from importlib import import_module
 
@@ -97,6 +98,37 @@ def test_a_caller_may_choose_otherwise(tmp_path):
     assert found.check.n_compared == 0
 
 
+ANSWER = {"question_id": 1, "category": "law", "answer": "A", "pred": "A"}
+
+
+@pytest.mark.parametrize(
+    ("name", "documents", "says"),
+    [
+        ("model_outputs_m.zip", {"a.json": [ANSWER]}, "must be named model_outputs_<model>_<n>shots.zip"),
+        ("model_outputs_m_5shots.zip", {"a.json": [ANSWER], "b.json": []}, "must hold one JSON file, got 2"),
+        ("model_outputs_m_5shots.zip", {"a.json": [{"pred": "A"}]}, "must be laid out as outputs of MMLU-Pro"),
+        ("model_outputs_m_5shots.zip", None, "cannot be read as an archive of one JSON file"),
+    ],
+)
+def test_archives_of_mmlu_pro_that_are_none_are_refused(name, documents, says, tmp_path):
+    if documents is None:
+        (tmp_path / name).write_bytes(b"PK")
+    else:
+        with zipfile.ZipFile(tmp_path / name, "w") as archive:
+            for one, content in documents.items():
+                archive.writestr(one, json.dumps(content))
+    with pytest.raises(DataError, match=says):
+        read_public("mmlu-pro", tmp_path)
+
+
+def test_responses_of_openeval_must_name_their_item(tmp_path):
+    (tmp_path / "response").mkdir()
+    row = {"response_id": "x_1", "model": {"name": "m"}, "scores": {"metric": [{"name": "acc"}], "value": [1.0]}}
+    pl.DataFrame([row]).write_parquet(tmp_path / "response" / "x.parquet")
+    with pytest.raises(DataError, match="a response_id must begin with <benchmark>_<time>_<number>, got 'x_1'"):
+        read_public("openeval", tmp_path)
+
+
 def test_the_real_preferences_give_the_win_rates_of_the_leaderboard(shared_dir, tmp_path):
     """5 models of AlpacaEval 2, written in the store's layout: within 1e-6 of the published win rates."""
     folder = shared_dir / "data" / "alpacaeval2"
@@ -170,7 +202,7 @@ def test_nothing_to_compare_with(matrix):
 
 NEEDED = {
     "swebench-verified", "open-llm-leaderboard-v1", "open-llm-leaderboard-v2", "alpaca-eval", "bfcl", "evalplus",
-    "livecodebench", "helm", "every-eval-ever",
+    "livecodebench", "helm", "every-eval-ever", "mmlu-pro", "wild", "measurement-db", "openeval", "irsl",
 }  # fmt: skip
 
 
@@ -184,7 +216,7 @@ def test_what_an_entry_names_exists(source):
         if ":" in name:
             module, _, function = name.partition(":")
             assert callable(getattr(import_module(module), function))
-    assert set(source.choices) | set(source.takes) <= {one.name for one in fields(ReadingSpec)}
+    assert set(source.choices) <= {one.name for one in fields(ReadingSpec)}
     assert (source.checked == "-") == (not source.published)
     check_address(source.address.partition(" ")[0])
     if isinstance(source.download, Archive):

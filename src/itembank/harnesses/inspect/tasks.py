@@ -24,11 +24,11 @@ from inspect_ai.scorer import Metric, SampleScore, Score, Scorer, Target, metric
 from inspect_ai.scorer._scorer import SCORER_METRICS, scorer_register
 from inspect_ai.solver import SolverSpec, TaskState
 
+from itembank.bank.bank_places import is_bank_name
 from itembank.bank.banks import Bank
 from itembank.bank.selections import Selection
 from itembank.errors import DataError, ParameterError, shown
 from itembank.files.documents import RECORD_KEY, with_digest
-from itembank.files.hub import is_hub_name
 from itembank.harnesses.drive import compare_prompts
 from itembank.harnesses.inspect.samples import (
     MODEL,
@@ -439,8 +439,8 @@ def _about(path: str, selection: Selection) -> dict[str, Any]:
 
 
 def _place(path: str) -> str:
-    """Return a path, or a name of the Hub, that holds wherever the log is read."""
-    return path if is_hub_name(path) else str(Path(path).resolve())
+    """Return a path, or a bank's name, that holds wherever the log is read."""
+    return path if is_bank_name(path) else str(Path(path).resolve())
 
 
 def _spec(known: TaskItems, half_width: float | None, max_items: int | None, seed: int) -> SessionSpec:

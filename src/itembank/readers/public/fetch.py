@@ -1,8 +1,10 @@
 """`fetch_public`: the files of a public source, fetched into a folder."""
 
+import datetime
 import errno
 import hashlib
 import http.client
+import json
 import re
 import shutil
 import tarfile
@@ -11,17 +13,18 @@ import urllib.request
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
 from urllib.parse import urlsplit
 
-from itembank.errors import DataError, IntegrityError, ParameterError, quoted, remedy
-from itembank.files.atomic import check_destination, replacing_file, user_cache_folder
+from itembank.errors import DataError, IntegrityError, ItembankError, ParameterError, quoted, remedy
+from itembank.files.atomic import check_destination, replacing_file, user_cache_folder, write_text
+from itembank.files.documents import read_json
 from itembank.files.hub import hub_client, hub_errors
 from itembank.progress import ProgressCallback, part_of, silent
-from itembank.readers.public.sources import Archive, HubFiles, public_source
+from itembank.readers.public.sources import Archive, Fetched, HubFiles, PublicSource, public_source
 
 
 def public_folder(name: str) -> Path:
@@ -29,8 +32,35 @@ def public_folder(name: str) -> Path:
     return user_cache_folder() / "public" / name
 
 
+STATE = ".fetched.json"
+
+
+def fetched_state(folder: Path) -> Fetched | None:
+    """Return the state that `fetch_public` put into a folder; None where something else did."""
+    try:
+        return Fetched(**read_json(folder / STATE))
+    except (OSError, ItembankError, TypeError):
+        return None
+
+
+def hub_models(source: PublicSource, n_models: int) -> tuple[str, ...]:
+    """Choose models of a source that keeps one repository a model: evenly among all, in the order of their names."""
+    if not isinstance(source.download, HubFiles):
+        raise ParameterError(f"{source.name} keeps no repository a model, so none can be chosen. Leave n_models out.")
+    owner, _, pattern = source.download.repository.partition("/")
+    before, _, after = pattern.partition("{model}")
+    with hub_errors(owner, "listed", DataError):
+        listed = hub_client("files of the Hugging Face Hub need huggingface_hub").HfApi().list_datasets(author=owner)
+        names = sorted(str(one.id).partition("/")[2] for one in listed)
+    own = [one for one in names if one.startswith(before) and one.endswith(after) and "__" in one]
+    models = [one.removeprefix(before).removesuffix(after).replace("__", "/", 1) for one in own]
+    if len(models) < n_models:
+        raise DataError(f"{owner} must hold repositories of {n_models} models, got {len(models)}.")
+    return tuple(models[len(models) * k // n_models] for k in range(n_models))
+
+
 def fetch_public(
-    name: str,
+    name: str | PublicSource,
     folder: str | Path | None = None,
     *,
     models: Sequence[str] = (),
@@ -41,7 +71,7 @@ def fetch_public(
 
     Parameters
     ----------
-    name : str
+    name : str or PublicSource
     folder : path or None
         None: a folder of the user's cache.
     models : list of str
@@ -63,11 +93,14 @@ def fetch_public(
         When models are missing, or given to a source that does not keep them apart.
     """
     source = public_source(name)
+    name = source.name
     target = Path(folder) if folder is not None else public_folder(name)
+    (target / STATE).unlink(missing_ok=True)  # of what was fetched before
+    revision = ""
     if isinstance(source.download, Archive):
         if models:
             raise ParameterError(f"{name} is fetched whole, so no models can be chosen, got {len(models)}.")
-        _from_archive(source.download, target, only, progress)
+        revision = _from_archive(source.download, target, only, progress)
     elif isinstance(source.download, HubFiles):
         files = source.download
         if files.is_one_a_model != bool(models):
@@ -77,17 +110,25 @@ def fetch_public(
         names = [files.repository.format(model=model.replace("/", "__")) for model in models] or [files.repository]
         for done, repository in enumerate(names):
             progress(f"fetching {repository}", done / len(names))
-            fetch_repository(repository, target, only or files.patterns, most_bytes=files.most_bytes)
+            _, commit = fetch_repository(
+                repository, target, only or files.patterns, most_bytes=files.most_bytes, revision=files.revision
+            )
+            revision = "" if files.is_one_a_model else commit
     else:
         put = remedy(f"read_public({name!r}, folder)", f"--from DIR (layout: {source.layout})")
         raise DataError(f"{name}: cannot be fetched by itembank. Get the files from {source.address} and use {put}.")
+    state = Fetched(revision, datetime.datetime.now(datetime.UTC).date().isoformat())
+    write_text(target / STATE, json.dumps(asdict(state)))
     return target
 
 
-def _from_archive(archive: Archive, folder: Path, only: Sequence[str], progress: ProgressCallback) -> None:
-    """Fetch an archive, keep the files that are wanted, and remove it."""
-    file = folder / ".archive.tar.gz"
-    download(archive.url, file, most_bytes=archive.most_bytes, progress=part_of(progress, 0.0, 0.8))
+def _from_archive(archive: Archive, folder: Path, only: Sequence[str], progress: ProgressCallback) -> str:
+    """Fetch an archive, keep the files that are wanted, and remove it; return the commit, or the digest, of it."""
+    file = folder / (".archive.tar.gz" if archive.patterns else urlsplit(archive.url).path.rpartition("/")[2])
+    report = part_of(progress, 0.0, 0.8)
+    download(archive.url, file, most_bytes=archive.most_bytes, sha256=archive.sha256, progress=report)
+    if not archive.patterns:
+        return f"sha256:{_digest(file)}"
     try:
         unpack(
             file,
@@ -96,6 +137,9 @@ def _from_archive(archive: Archive, folder: Path, only: Sequence[str], progress:
             most_bytes=archive.most_bytes,
             progress=part_of(progress, 0.8, 1.0),
         )
+        with tarfile.open(file) as tar:  # git writes the commit into what stands before the first file
+            commit = tar.pax_headers.get("comment", "")
+        return commit if COMMIT.fullmatch(commit) else f"sha256:{_digest(file)}"
     finally:
         file.unlink()
 
@@ -105,6 +149,7 @@ SECONDS_OF_SILENCE = 60.0
 ATTEMPTS = 4
 """Times that a broken connection is made again before the command gives up; what has arrived stays for the next."""
 LOOPBACK = {"127.0.0.1", "::1", "localhost"}
+COMMIT = re.compile(r"[0-9a-f]{40}")
 FULL_RANGE = re.compile(r"bytes (\d+)-\d+/(\d+|\*)")
 
 
@@ -328,14 +373,16 @@ def _name(member: tarfile.TarInfo, patterns: Sequence[str]) -> PurePosixPath | N
     return name if any(fnmatchcase(str(name), pattern) for pattern in patterns) else None
 
 
-def fetch_repository(repository: str, folder: Path, patterns: Sequence[str], *, most_bytes: int) -> Path:
-    """Fetch the files of a data-set repository whose names match.
+def fetch_repository(
+    repository: str, folder: Path, patterns: Sequence[str], *, most_bytes: int, revision: str | None = None
+) -> tuple[Path, str]:
+    """Fetch the files of a data-set repository whose names match; return their folder and the commit.
 
     They stand in ``folder/name`` afterwards, and have at most `most_bytes` together by what the Hub says of them.
     """
     client = hub_client("files of the Hugging Face Hub need huggingface_hub")
     with hub_errors(repository, "fetched", DataError):
-        info = client.HfApi().dataset_info(repository, files_metadata=True)
+        info = client.HfApi().dataset_info(repository, revision=revision, files_metadata=True)
         sizes = {one.rfilename: one.size or 0 for one in info.siblings or ()}
         names = list(client.utils.filter_repo_objects(sizes, allow_patterns=list(patterns)))
         n_bytes = sum(sizes[name] for name in names)
@@ -350,4 +397,4 @@ def fetch_repository(repository: str, folder: Path, patterns: Sequence[str], *, 
         client.snapshot_download(
             repository, repo_type="dataset", revision=info.sha, allow_patterns=names, local_dir=target
         )
-    return target
+    return target, str(info.sha)

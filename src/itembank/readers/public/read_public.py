@@ -3,17 +3,20 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from itembank.errors import N_SHOWN, DataError, DataWarning, quoted, warn
 from itembank.numerics.arrays import FloatArray
 from itembank.progress import ProgressCallback, silent
-from itembank.readers.collecting import laid_out
-from itembank.readers.public.sources import public_source
+from itembank.readers.collecting import files_below, laid_out
+from itembank.readers.json_import import JsonMapping, read_json_results
+from itembank.readers.public.sources import PublicSource, public_source
 from itembank.readers.read import read_matrix
 from itembank.readers.reading_specs import ReadingSpec
-from itembank.readers.sources import function
+from itembank.readers.sources import SOURCES as READERS
+from itembank.readers.sources import function, matches
 from itembank.responses.responses import ResponseMatrix
 
 Published = tuple[str, str | None, float]
@@ -51,7 +54,7 @@ class PublicResponses:
 
 
 def read_public(
-    name: str,
+    name: str | PublicSource,
     folder: str | Path,
     *,
     models: str | Path | None = None,
@@ -63,7 +66,7 @@ def read_public(
 
     Parameters
     ----------
-    name : str
+    name : str or PublicSource
         See `itembank.readers.public.sources.SOURCES`.
     folder : path
     models, items : path or None
@@ -82,16 +85,31 @@ def read_public(
     source = public_source(name)
     place = Path(folder)
     if not place.is_dir():
-        raise DataError(f"{place} must be a folder with the files of {name} ({source.layout}); there is none.")
+        raise DataError(f"{place} must be a folder with the files of {source.name} ({source.layout}); there is none.")
     chosen = replace(ReadingSpec(), **source.choices) if spec is None else spec
-    chosen = replace(chosen, format=source.reader)
-    responses = read_matrix([place], chosen, models=models, items=items, progress=progress)
+    if source.reader in READERS:
+        chosen = replace(chosen, format=source.reader)
+        responses = read_matrix([place], chosen, models=models, items=items, progress=progress)
+    else:
+        responses = _read_tables(source, place, chosen, models=models, items=items, progress=progress)
     check = None
     if source.published:
         with laid_out(place, f"{source.name}, with {source.checked}"):
             published: list[Published] = list(function(source.published)(place))
         check = check_published(responses, published, tolerance=source.tolerance)
     return PublicResponses(responses, check)
+
+
+def _read_tables(source: PublicSource, folder: Path, spec: ReadingSpec, **known: Any) -> ResponseMatrix:
+    """Read tables, or JSON by paths: those files of a folder that the source's download would fetch."""
+    patterns = () if source.download is None else source.download.patterns
+    files = [path for path in files_below(folder, spec) if not patterns or matches(path, patterns)]
+    if not files:
+        wanted = ", ".join(patterns) or source.layout
+        raise DataError(f"{folder} must hold files of {source.name} ({wanted}), got none.")
+    if source.reader == "json":
+        return read_json_results(files, JsonMapping(spec.columns, source.rows), spec=spec, **known)
+    return read_matrix(files, replace(spec, format=source.reader), **known)
 
 
 def check_published(responses: ResponseMatrix, published: Iterable[Published], *, tolerance: float) -> PublishedCheck:

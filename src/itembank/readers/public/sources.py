@@ -1,27 +1,36 @@
 """The table of public sources."""
 
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from itembank.errors import ParameterError, did_you_mean
-from itembank.readers.sources import SOURCES as READERS
+from itembank.errors import ParameterError, did_you_mean, quoted
 
 GIGABYTE = 10**9
 
 
 @dataclass(frozen=True, slots=True)
 class Archive:
-    """A compressed archive of a repository, of which only some files are kept."""
+    """A compressed archive of a repository, of which only some files are kept; or one file of results."""
 
     url: str
-    patterns: tuple[str, ...]  # Names to keep, below the archive's one folder; ``*`` stands for any letters, ``/`` too
+    # Names to keep, below the archive's one folder; ``*`` stands for any letters, ``/`` too. None: the file itself
+    patterns: tuple[str, ...] = ()
     most_bytes: int = 4 * GIGABYTE  # Of the archive, and of what is kept
+    sha256: str | None = None  # Of the archive
 
     @property
     def version(self) -> str:
         """Which state of the repository is fetched: a branch or tag as it stands, or a commit."""
         return self.url.partition("/tar.gz/")[2]
+
+    def at(self, revision: str) -> "Archive":
+        """Return the archive of another state, a commit or a tag."""
+        place, is_github, _ = self.url.partition("/tar.gz/")
+        if not is_github:
+            raise ParameterError(f"a revision is for archives of GitHub (.../tar.gz/BRANCH), got {self.url!r}.")
+        return replace(self, url=f"{place}{is_github}{revision}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,16 +40,37 @@ class HubFiles:
     repository: str  # Its name; ``{model}`` stands for a model's id with ``__`` for ``/``: one repository a model
     patterns: tuple[str, ...]  # Names of the files to fetch
     most_bytes: int = 20 * GIGABYTE  # Of all files together
+    revision: str | None = None  # None is the newest commit of its main branch
 
     @property
     def version(self) -> str:
         """Which state of the repository is fetched."""
-        return "refs/heads/main"
+        return self.revision or "refs/heads/main"
+
+    def at(self, revision: str) -> "HubFiles":
+        """Return the files of another state, a commit or a tag."""
+        return replace(self, revision=revision)
 
     @property
     def is_one_a_model(self) -> bool:
         """Whether each model has a repository of its own."""
         return "{model}" in self.repository
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """Which state of a source stands in a folder."""
+
+    revision: str = ""  # The commit; the SHA-256 of a file or archive that tells none; empty where it is not known
+    date: str = ""  # YYYY-MM-DD
+
+    def __post_init__(self) -> None:
+        """Check that both are what they say, for files tell them."""
+        if not (re.fullmatch(r"[A-Za-z0-9._:-]{0,100}", self.revision) and re.fullmatch(r"[0-9-]{0,10}", self.date)):
+            raise ParameterError(
+                f"the state of a source must be a revision and a day, got {quoted(self.revision)} and "
+                f"{quoted(self.date)}."
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +82,9 @@ class PublicSource:
     licence: str  # As the store states it
     address: str
     layout: str  # What a folder of its files looks like
-    reader: str  # The program whose results it holds: a name in `itembank.readers.sources.SOURCES`
+    # The program whose results it holds, a name in `itembank.readers.sources.SOURCES`; or 'long', 'json' and what else
+    # `itembank import --as` has for tables, whose files are those that the patterns of the download match
+    reader: str
     n_models: int | None = None  # About how many it held when this was written; None where it has no fixed number
     n_items: int | None = None
     choices: Mapping[str, Any] = field(default_factory=dict)  # What the reader is told unless the caller says otherwise
@@ -62,11 +94,7 @@ class PublicSource:
     checked: str = "-"  # What those scores are, for the list
     tolerance: float = 1e-6  # How far a score may stand from the published one: their rounding
     download: Archive | HubFiles | None = None  # Archive, HubFiles
-
-    @property
-    def takes(self) -> tuple[str, ...]:
-        """Fields of `ReadingSpec` beyond those of all results that have a say."""
-        return READERS[self.reader].takes
+    rows: str = ""  # JSON: the path of the rows, as `itembank import --as json --column rows=PATH` has it
 
 
 _READERS = "itembank.readers"
@@ -205,12 +233,87 @@ SOURCES: Mapping[str, PublicSource] = {
             "eee",
             download=HubFiles("evaleval/EEE_datastore", ("data/**/*_samples.jsonl", "data/**/*.json")),
         ),
+        PublicSource(
+            "mmlu-pro",
+            "MMLU-Pro's 14 categories, with chains of thought",
+            "Apache-2.0",
+            "https://github.com/TIGER-AI-Lab/MMLU-Pro",
+            "eval_results/model_outputs_<model>_<n>shots.zip",
+            "mmlu-pro",
+            n_models=48,
+            n_items=12_032,
+            download=Archive(
+                "https://codeload.github.com/TIGER-AI-Lab/MMLU-Pro/tar.gz/refs/heads/main", ("eval_results/*.zip",)
+            ),
+        ),
+        PublicSource(
+            "wild",
+            "27 benchmarks, run by Inspect: MMLU, MMLU-Pro, GSM8K, ARC, IFEval, ...",
+            "Apache-2.0",
+            "https://huggingface.co/datasets/kensho/WILD-raw",
+            "data-<part>-of-<parts>.parquet (model, task, subtask, item_id, score, input_tokens, output_tokens)",
+            "long",
+            n_models=65,
+            n_items=109_566,
+            choices={
+                "columns": {
+                    "model_id": "model",
+                    "scenario": "task",
+                    "subscenario": "subtask",
+                    "response": "score",
+                },
+                "prefix_scenario": True,
+            },
+            download=HubFiles("kensho/WILD-raw", ("data-*.parquet",)),
+        ),
+        PublicSource(
+            "measurement-db",
+            "some 66 benchmarks in one schema, a file each",
+            "of each benchmark; see benchmarks.parquet",
+            "https://huggingface.co/datasets/aims-foundations/measurement-db",
+            "<benchmark>.parquet (subject_id, item_id, benchmark_id, trial, test_condition, response)",
+            "long",
+            choices={"columns": {"model_id": "subject_id", "scenario": "benchmark_id", "epoch": "trial"}},
+            download=HubFiles("aims-foundations/measurement-db", ("[!_]*.parquet",)),
+        ),
+        PublicSource(
+            "openeval",
+            "results of many benchmarks by the item",
+            "CC BY-NC 4.0",
+            "https://huggingface.co/datasets/human-centered-eval/OpenEval",
+            "response/<benchmark>-<part>-of-<parts>.parquet (response_id, model, scores)",
+            "open-eval",
+            choices={"repeats": "mean"},
+            download=HubFiles("human-centered-eval/OpenEval", ("response/*.parquet",)),
+        ),
+        PublicSource(
+            "irsl",
+            "2,560 samples a question of 12 models",
+            NOT_STATED,
+            "https://huggingface.co/datasets/stair-lab/irsl_testtime_resmat2_responses",
+            "<model>_<benchmark>.parquet (question_idx, scores: a list)",
+            "json",
+            n_models=12,
+            choices={
+                "columns": {
+                    "model_id": "@file",
+                    "item_id": "/question_idx",
+                    "response": ".",
+                    "epoch": "@index",
+                },
+                "repeats": "count",
+            },
+            download=HubFiles("stair-lab/irsl_testtime_resmat2_responses", ("*.parquet",)),
+            rows="scores",
+        ),
     )
 }
 
 
-def public_source(name: str) -> PublicSource:
-    """Return a source by its name."""
+def public_source(name: str | PublicSource) -> PublicSource:
+    """Return a source by its name, or itself."""
+    if isinstance(name, PublicSource):
+        return name
     if name not in SOURCES:
         raise ParameterError(
             f"a public source must be one of {', '.join(SOURCES)}, got {name!r}.{did_you_mean(name, SOURCES)}"

@@ -16,7 +16,16 @@ _OPTIONS_OF_PUSH = (
     ),
 )
 
+_BUILT = "it writes into the user's folder: tests/cli/test_ready_banks.py sees it at work"
+_OPTIONS_OF_BUILD = ("--from", "--into", "--force", "--format")
+
 CASES = {
+    "bank list": Case(modes={"list": Mode("")}, values=options("--format json")),
+    "bank build": Case(
+        modes={"unknown": Mode("nothing", codes=(2,))},
+        values=dict.fromkeys(_OPTIONS_OF_BUILD, ""),
+        never=dict.fromkeys(_OPTIONS_OF_BUILD, _BUILT),
+    ),
     "publish-tiny": Case(
         modes={
             "chosen here": Mode("bank -n 9 -o out/tiny"),

@@ -1,0 +1,187 @@
+"""`build_ready`: from a recipe to a bank that everybody can name, ``bank:name``."""
+
+import json
+from dataclasses import asdict, dataclass, replace
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+import numpy as np
+
+from itembank.bank.bank_files import check_bank_destination, load_bank, save_bank
+from itembank.bank.bank_places import built_folder
+from itembank.bank.banks import Bank
+from itembank.calibration.build import build_bank
+from itembank.calibration.dimensions import MINIMUM_TO_CHOOSE, choose_n_dims
+from itembank.errors import DataError, DataWarning, remedy, shown, warn
+from itembank.files.atomic import replacing_folder, write_text
+from itembank.files.documents import read_document
+from itembank.planning.select import select
+from itembank.progress import ProgressCallback, part_of, silent
+from itembank.publishing.publishable import for_publication, question_columns
+from itembank.publishing.recipes import BESIDE_BANK, Recipe, find_recipe, read_recipe
+from itembank.publishing.without_responses import without_responses
+from itembank.readers.public.fetch import fetch_public, fetched_state, hub_models, public_folder
+from itembank.readers.public.read_public import PublicResponses, read_public
+from itembank.readers.public.sources import Fetched, PublicSource
+from itembank.readers.reading_specs import ReadingSpec
+from itembank.responses.responses import ResponseMatrix
+
+
+@dataclass(frozen=True, slots=True)
+class ReadyBank:
+    """What was built.
+
+    Attributes
+    ----------
+    name : str
+        Without its ``bank:``.
+    folder : Path
+    bank : Bank
+        Without past models' responses.
+    fetched : Fetched or None
+        The state of the source; None where files of another origin were read.
+    left_out : tuple of str
+        Models that were read and are not in the bank.
+    """
+
+    name: str
+    folder: Path
+    bank: Bank
+    fetched: Fetched | None
+    left_out: tuple[str, ...]
+
+
+def build_ready(
+    recipe: str | Path,
+    *,
+    files: str | Path | None = None,
+    into: str | Path | None = None,
+    overwrite: bool = False,
+    progress: ProgressCallback = silent,
+) -> ReadyBank:
+    """Build the bank of a recipe: fetch past results, read and check them, calibrate, and keep it without responses.
+
+    Parameters
+    ----------
+    recipe : str or path
+        The name of a recipe of the package, or a TOML file (`Recipe`); the bank gets the file's name.
+    files : path or None
+        A folder with the source's files, in place of fetching them.
+    into : path or None
+        Where to put what is fetched. None: a folder of the user's cache. What was interrupted goes on there.
+    overwrite : bool
+        Replace the bank of this name that was built before.
+    progress : function
+
+    Returns
+    -------
+    ReadyBank
+        That `load_bank` and every command take as ``bank:name`` from here on.
+
+    Raises
+    ------
+    BankError
+        When the bank stands there already.
+    DataError
+        When the results cannot be fetched or read, or too few models and items are left.
+    ParameterError
+        When there is no such recipe, or it is none.
+    IntegrityError
+        When a file is not the one that the recipe names by its SHA-256.
+    MissingDependencyError
+        For files of the Hugging Face Hub, when huggingface_hub is not installed.
+    """
+    name, path = find_recipe(recipe)
+    known = read_recipe(path)
+    source = known.public(name)
+    folder = built_folder() / name
+    check_bank_destination(folder, overwrite=overwrite)
+    if files is None:
+        files = _fetched(known, source, into, part_of(progress, 0.0, 0.3))
+    state = fetched_state(Path(files))
+    if state is not None and known.revision and state.revision != known.revision:
+        raise DataError(
+            f"{files} must hold the state of {source.address} that {path} names, {known.revision}, got "
+            f"{state.revision or 'an unknown one'}. Fetch it; or take another revision into a recipe of your own."
+        )
+    spec = replace(ReadingSpec(), **source.choices)
+    found = read_public(source, files, spec=spec, progress=part_of(progress, 0.3, 0.4))
+    responses = _checked(known, found)
+    left_out = tuple(sorted(set(found.responses.model_ids) - set(responses.model_ids)))
+    if left_out:
+        warn(f"{len(left_out)} of {found.responses.n_models} models are left out: {shown(left_out)}.", DataWarning)
+    whole = _calibrated(known, responses, part_of(progress, 0.4, 0.7))
+    bank = _published(whole, known.sizes, part_of(progress, 0.7, 1.0))
+    with replacing_folder(folder) as new:
+        save_bank(bank, new)
+        if bank.published is not None and bank.published.subset is not None:
+            bank.published.subset.selection.save(new / "selection.json")
+        write_text(new / BESIDE_BANK, _with_state(read_document(path), state))
+    return ReadyBank(name, folder, load_bank(folder), state, left_out)
+
+
+def _fetched(recipe: Recipe, source: PublicSource, into: str | Path | None, progress: ProgressCallback) -> Path:
+    """Fetch the files of a recipe, and return their folder."""
+    target = public_folder(source.name) if into is None else Path(into)
+    try:
+        models = recipe.models or (hub_models(source, recipe.n_models) if recipe.n_models else ())
+        return fetch_public(source, target, models=models, progress=progress)
+    except DataError as error:
+        how = remedy("files='FOLDER'", "--from FOLDER")
+        raise DataError(
+            f"{error} A bank is built without a connection from files that were fetched elsewhere ({how}: "
+            f"{source.layout}), and banks that are built need none."
+        ) from error
+
+
+def _checked(recipe: Recipe, found: PublicResponses) -> ResponseMatrix:
+    """Leave out models that answered too little, that the recipe names, or whose score is not the published one."""
+    responses = found.responses
+    doubtful = set() if found.check is None else {one.model_id for one in found.check.differing}
+    answered = np.concatenate([part.observed.mean(axis=1) for part in responses.parts()])
+    kept = [
+        row
+        for row, (name, fraction) in enumerate(zip(responses.model_ids, answered, strict=True))
+        if fraction >= recipe.least_answered
+        and name not in doubtful
+        and not any(fnmatchcase(name, pattern) for pattern in recipe.exclude_models)
+    ]
+    for what, n_found, least in (
+        (f"models with answers to {recipe.least_answered:.0%} of the items", len(kept), recipe.least_models),
+        ("items", responses.n_items, recipe.least_items),
+    ):
+        if n_found < least:
+            raise DataError(
+                f"the results must have at least {least} {what}, got {n_found} (of {responses.n_models} models and "
+                f"{responses.n_items} items that were read). The source is not what the recipe was written for: look "
+                "at its files, and write a recipe of your own."
+            )
+    return responses if len(kept) == responses.n_models else responses.take(models=np.array(kept))
+
+
+def _calibrated(recipe: Recipe, responses: ResponseMatrix, progress: ProgressCallback) -> Bank:
+    """Calibrate with as many abilities as the recipe says, or as suit the responses."""
+    spec, dims = recipe.calibrate, recipe.dims
+    if spec.n_dims == 1 and dims == "auto":
+        is_few = responses.n_models < MINIMUM_TO_CHOOSE
+        dims = 1 if is_few else choose_n_dims(responses, spec, progress=part_of(progress, 0.0, 0.5)).n_dims
+    if spec.n_dims == 1 and dims != "auto" and dims > 1:
+        spec = replace(spec, item_model="mirt", n_dims=dims)
+    report = part_of(progress, 0.5, 1.0)
+    return build_bank(responses, spec, within=recipe.within, across=recipe.across, progress=report)
+
+
+def _published(bank: Bank, sizes: tuple[int, ...], progress: ProgressCallback) -> Bank:
+    """Return the bank without responses, with the items to run: of the first of these sizes that it has."""
+    kept = for_publication(bank, dropped=question_columns(bank))
+    n_items = next((size for size in sizes if bank.targets.n_scenarios <= size < bank.n_items), bank.n_items)
+    chosen = select(kept, n_items, rng=0, progress=part_of(progress, 0.0, 0.5))
+    return without_responses(kept, selection=chosen, progress=part_of(progress, 0.5, 1.0))
+
+
+def _with_state(text: str, state: Fetched | None) -> str:
+    """Return the text of a recipe that says which state of the source was read."""
+    recipe = text.partition("\n[fetched]")[0].rstrip()
+    told = {} if state is None else asdict(state)
+    lines = [f"{name} = {json.dumps(value)}" for name, value in told.items()]
+    return "\n".join([recipe, *(["", "[fetched]", *lines] if lines else []), ""])

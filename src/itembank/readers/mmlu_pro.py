@@ -1,0 +1,59 @@
+"""Outputs of MMLU-Pro's models: ``model_outputs_<model>_<n>shots.zip``, each with one JSON list of answered questions.
+
+An answer has ``question_id``, ``category``, the key ``answer`` and what was read of the output, ``pred``; an output of
+which nothing could be read is wrong. (MMLU-Pro's own script draws a letter for it, so that its scores are higher.)
+"""
+
+import re
+import zipfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from itembank.errors import DataError
+from itembank.files.documents import MOST_BYTES, parse_json
+from itembank.progress import ProgressCallback, silent
+from itembank.readers.collecting import laid_out, named, own_files, read_each
+from itembank.readers.long_table import rows_of_records
+from itembank.readers.reading_specs import ReadingSpec
+from itembank.readers.rows import ResponseRows
+
+MODEL = re.compile(r"model_outputs_(?P<model>.+?)_\d+-?shots.*")
+LAYOUT = "outputs of MMLU-Pro (question_id, category, answer, pred)"
+
+
+def mmlu_pro_rows(paths: Sequence[Path], spec: ReadingSpec, *, progress: ProgressCallback = silent) -> ResponseRows:
+    """Read archives, one a model; the category is the subscenario."""
+    parts = read_each(own_files(paths, "mmlu-pro", spec), lambda file: list(_answers(file, spec)), progress, spec)
+    return rows_of_records(named(paths), [one for part in parts for one in part], spec)
+
+
+def _answers(file: Path, spec: ReadingSpec) -> Iterator[dict[str, Any]]:
+    found = MODEL.fullmatch(file.name)
+    if found is None:
+        raise DataError(f"{file}: must be named model_outputs_<model>_<n>shots.zip, which names the model.")
+    for one in _document(file):
+        with laid_out(file, LAYOUT):
+            yield {
+                "model_id": found["model"],
+                "item_id": one["question_id"],
+                "response": float(one["pred"] == one["answer"]),
+                "scenario": spec.scenario or "mmlu_pro",
+                "subscenario": one["category"],
+            }
+
+
+def _document(file: Path) -> Any:
+    """Return the content of an archive's one JSON file."""
+    try:
+        with zipfile.ZipFile(file) as archive:
+            names = [name for name in archive.namelist() if name.endswith(".json") and not name.startswith("__MACOSX")]
+            if len(names) != 1:
+                raise DataError(f"{file}: must hold one JSON file, got {len(names)}.")
+            with archive.open(names[0]) as stream:
+                content = stream.read(MOST_BYTES + 1)
+        if len(content) > MOST_BYTES:
+            raise DataError(f"{file}: its JSON file must have at most {MOST_BYTES:,} bytes, got more.")
+        return parse_json(content.decode("utf-8"))
+    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, ValueError) as error:
+        raise DataError(f"{file}: cannot be read as an archive of one JSON file: {error}. Fetch it again.") from error
