@@ -195,13 +195,13 @@ def test_every_recipe_builds_a_bank_of_the_layout_it_was_written_for(name, tmp_p
     row = next(one for one in list_ready() if one["name"] == f"bank:{name}")
     assert (row["status"], row["n_items"], row["n_models"]) == ("built", n_items, N_MODELS)
     assert row["licence"]
-    assert row["sizes"] == [built.bank.published.subset.selection.n_items]
+    assert row["sizes"] == sorted(one.selection.n_items for one in built.bank.published.subsets)
 
 
 @pytest.fixture(scope="module")
 def small(few_folds):
     whole = make_bank(n_models=14, n_items=24, n_dims=1, seed=3)
-    return without_responses(whole, selection=ib.select(whole, 8, rng=0))
+    return without_responses(whole, selections=[ib.select(whole, 8, rng=0)])
 
 
 RECIPE = """
@@ -252,7 +252,7 @@ def test_the_list_tells_what_was_measured_and_survives_what_is_damaged(small, pl
     put(small, places / "banks" / "torn")
     (places / "banks" / "torn" / "bank.json").write_text("{}")
     record = json.loads((places / "ready" / "mine" / "bank.json").read_text())
-    sizes = [{"n_items": n, "error": 0.1 / n, "half_width": 0.3 / n, "coverage": 0.9} for n in (4, 8)]
+    sizes = [{"n_items": n, "error": 0.1 / n, "half_width": 0.3 / n, "coverage": 0.9} for n in (8, 4)]
     record["published"] |= {"subsets": sizes, "newest": "2025-11-28"}
     with monkeypatch.context() as patch:
         patch.setattr("itembank.publishing.recipes.read_record", lambda path: record)
@@ -307,7 +307,7 @@ def test_a_recipe_of_ones_own_is_fetched_built_and_built_again(own, places):
     assert (built.left_out, built.fetched.revision) == (("part",), COMMIT)
     assert sorted(path.name for path in built.folder.parent.iterdir()) == ["ours"]
     (row,) = list_ready()
-    assert (row["licence"], row["revision"], row["sizes"]) == ("MIT", COMMIT, [8])
+    assert (row["licence"], row["revision"], row["sizes"]) == ("MIT", COMMIT, [4, 8])
     with pytest.raises(BankError, match="is a bank already"):
         build_ready(own)
     shutil.copyfile(built.folder / "recipe.toml", own)  # the bank's own recipe builds it again

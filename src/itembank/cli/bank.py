@@ -122,14 +122,13 @@ def build_command(*, recipe: str, files: Path | None, into: Path | None, force: 
         "bank": built.bank.bank_id,
         "n_models": built.bank.n_calibration_models,
         "n_left_out": len(built.left_out),
-        "n_items": built.bank.n_items,
-        "n_items_to_run": published.subset.selection.n_items if published and published.subset else None,
+        "n_items": built.bank.n_total,
+        "n_items_to_run": [one.selection.n_items for one in published.subsets] if published else None,
         "revision": built.fetched and built.fetched.revision,
         "folder": str(built.folder),
     }
     print_rows([row], output_format, title="Built")
-    note(f"The items to run: {built.folder / 'selection.json'}")
-    note(f"Next: itembank estimate bank:{built.name} RESULTS")
+    note(f"Next: itembank select bank:{built.name} -n 60 -o selection.json")
 
 
 _HOW = option(

@@ -1,6 +1,7 @@
 """`build_ready`: from a recipe to a bank that everybody can name, ``bank:name``."""
 
 import json
+from collections.abc import Collection
 from dataclasses import asdict, dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -19,12 +20,15 @@ from itembank.planning.select import select
 from itembank.progress import ProgressCallback, part_of, silent
 from itembank.publishing.publishable import for_publication, question_columns
 from itembank.publishing.recipes import BESIDE_BANK, Recipe, find_recipe, read_recipe
-from itembank.publishing.without_responses import without_responses
+from itembank.publishing.without_responses import has_simple_curves, without_responses
 from itembank.readers.public.fetch import fetch_public, fetched_state, hub_models, public_folder
 from itembank.readers.public.read_public import PublicResponses, read_public
 from itembank.readers.public.sources import Fetched, PublicSource
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.responses.responses import ResponseMatrix
+
+MOST_ITEMS = 1000
+"""Up to so many items a ready bank has all of them, so that other numbers of items can be chosen, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,14 +114,30 @@ def build_ready(
     left_out = tuple(sorted(set(found.responses.model_ids) - set(responses.model_ids)))
     if left_out:
         warn(f"{len(left_out)} of {found.responses.n_models} models are left out: {shown(left_out)}.", DataWarning)
-    whole = _calibrated(known, responses, part_of(progress, 0.4, 0.7))
-    bank = _published(whole, known.sizes, part_of(progress, 0.7, 1.0))
+    bank = ready_bank(known, responses, progress=part_of(progress, 0.4, 1.0))
     with replacing_folder(folder) as new:
         save_bank(bank, new)
-        if bank.published is not None and bank.published.subset is not None:
-            bank.published.subset.selection.save(new / "selection.json")
         write_text(new / BESIDE_BANK, _with_state(read_document(path), state))
     return ReadyBank(name, folder, load_bank(folder), state, left_out)
+
+
+def ready_bank(
+    recipe: Recipe, responses: ResponseMatrix, *, excluded: Collection[str] = (), progress: ProgressCallback = silent
+) -> Bank:
+    """Calibrate a bank as a recipe says, and return it without responses, with the recipe's numbers of items to run.
+
+    Items that are `excluded` count in the score and are not among those to run.
+    """
+    whole = _calibrated(recipe, responses, part_of(progress, 0.0, 0.5))
+    kept = for_publication(whole, dropped=question_columns(whole))
+    fewest = kept.targets.n_scenarios
+    sizes = [size for size in recipe.sizes if fewest <= size < kept.n_items] or [kept.n_items]
+    chosen = []
+    for number, size in enumerate(sizes):
+        progress("choosing items", 0.5 + 0.3 * number / len(sizes))
+        chosen.append(select(kept, size, rng=0, excluded=excluded))
+    only_chosen = kept.n_items > MOST_ITEMS and has_simple_curves(kept.parameters)
+    return without_responses(kept, selections=chosen, only_chosen=only_chosen, progress=part_of(progress, 0.8, 1.0))
 
 
 def _fetched(recipe: Recipe, source: PublicSource, into: str | Path | None, progress: ProgressCallback) -> Path:
@@ -169,14 +189,6 @@ def _calibrated(recipe: Recipe, responses: ResponseMatrix, progress: ProgressCal
         spec = replace(spec, item_model="mirt", n_dims=dims)
     report = part_of(progress, 0.5, 1.0)
     return build_bank(responses, spec, within=recipe.within, across=recipe.across, progress=report)
-
-
-def _published(bank: Bank, sizes: tuple[int, ...], progress: ProgressCallback) -> Bank:
-    """Return the bank without responses, with the items to run: of the first of these sizes that it has."""
-    kept = for_publication(bank, dropped=question_columns(bank))
-    n_items = next((size for size in sizes if bank.targets.n_scenarios <= size < bank.n_items), bank.n_items)
-    chosen = select(kept, n_items, rng=0, progress=part_of(progress, 0.0, 0.5))
-    return without_responses(kept, selection=chosen, progress=part_of(progress, 0.5, 1.0))
 
 
 def _with_state(text: str, state: Fetched | None) -> str:

@@ -256,15 +256,13 @@ def _of_bank(name: str, place: Path, today: datetime.date) -> dict[str, Any]:
     record = read_record(place)
     published = record.get("published") or {}
     measured = {one["n_items"]: one for one in published.get("subsets") or ()}
-    chosen = published.get("selection")
-    sizes = sorted(measured) or ([len(chosen["items"])] if chosen else [])
-    usual = next((size for size in (recipe.sizes if recipe else ()) if size in sizes), sizes[0] if sizes else None)
+    usual = next(iter(measured), None)
     newest = published.get("newest")
     return {
         **({} if recipe is None else _of_recipe(name, recipe)),
         "status": "built" if place.parent == built_folder() else "package",
-        "sizes": sizes,
-        "n_items": record["n_items"],
+        "sizes": sorted(measured),
+        "n_items": record.get("n_total", record["n_items"]),
         "n_models": published.get("n_models", record["n_models"]),
         "newest": newest,
         "months_old": newest and round((today - datetime.date.fromisoformat(newest)).days * 12.0 / 365.25, 1),

@@ -26,11 +26,11 @@ from itembank.estimation.estimator_specs import Stacked
 from itembank.estimation.folds import folds
 from itembank.estimation.method_trials import choose_method, sample_of, try_methods
 from itembank.estimation.past_errors import stacked_methods
-from itembank.estimation.predictions import WeightedItems, curves_of
+from itembank.estimation.predictions import curves_of
 from itembank.estimation.response_summary import noise_ratio
 from itembank.irt.discrepancy import indicators, shift_columns
 from itembank.irt.linear_gaussian import FactorModel
-from itembank.irt.parameters import Steps
+from itembank.irt.parameters import ItemParameters, Steps
 from itembank.numerics.arrays import FloatArray
 from itembank.numerics.parallel import one_blas_thread
 from itembank.progress import ProgressCallback, part_of, silent
@@ -151,13 +151,18 @@ def _id_without_responses(bank: Bank) -> str:
     return bank_fingerprint(bank.responses, bank.parameters, bank.targets, *numbers)
 
 
+def has_simple_curves(parameters: ItemParameters) -> bool:
+    """Whether items have one ability, right and wrong answers, and curves from zero to one (`curves_of`)."""
+    rises = not parameters.lower_asymptote.any() and bool((parameters.upper_asymptote == 1.0).all())
+    return parameters.n_dims == 1 and parameters.family == "bernoulli" and rises
+
+
 def _of_chosen(bare: Bank, bank: Bank, item_ids: Sequence[str]) -> Bank:
     """Leave out all other items of a bank without responses, but for sums over them."""
     parameters, targets, published = bare.parameters, bare.targets, bare.published
-    plain = WeightedItems.create(parameters, targets.weights, targets.scenario_index, targets.n_scenarios)
     if not item_ids:
         raise ParameterError("only the chosen items are to stay, and none are chosen. Give selections.")
-    if parameters.n_dims != 1 or parameters.family != "bernoulli" or plain.asymptotes is not None:
+    if not has_simple_curves(parameters):
         raise ParameterError(
             "only the chosen items can stay where the item model has one ability, right and wrong answers and no "
             f"asymptotes, got {parameters.n_dims} of family {parameters.family!r}. Keep all items."
@@ -217,7 +222,9 @@ def _of_chosen(bare: Bank, bank: Bank, item_ids: Sequence[str]) -> Bank:
 
 def _subset(bank: Bank, selection: Selection, bank_id: str, progress: ProgressCallback) -> PublishedSubset:
     """Try the stacked estimate on past models left out, and keep its weights and errors."""
-    moved, sample, stacked = dataclasses.replace(selection, bank=bank_id), sample_of(bank, selection), Stacked()
+    recipe = {**(selection.recipe or {}), "excluded": []}  # choosing again takes the whole bank
+    moved = dataclasses.replace(selection, bank=bank_id, recipe=recipe if selection.recipe else None)
+    sample, stacked = sample_of(bank, selection), Stacked()
     explanation = choose_method(bank, sample, selection, progress=progress).explanation
     if not folds(bank):
         none = np.empty((0, bank.targets.n_scenarios + 1))
