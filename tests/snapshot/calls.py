@@ -175,6 +175,8 @@ INPUTS = {
 
 NOT_HERE = {
     "download": "its numbers are those of the files that it fetches",
+    "bank build": "it needs a connection, or a folder of a store's files",
+    "bank list": "it shows what stands on this machine",
     "export lm-eval-tasks": "it needs lm_eval",
     "match-names": "it compares names",
     "pull": "it needs the Hub",

@@ -212,6 +212,7 @@ def _response_rows(responses: "ResponseMatrix") -> list[dict[str, Any]]:
 def _about(bank: "Bank") -> dict[str, Any]:
     """Facts on the whole bank."""
     from itembank.pages.bank_items import AbilityAxis  # noqa: PLC0415
+    from itembank.publishing.recipes import origin_of  # noqa: PLC0415
     from itembank.responses.prompts import prompts_in_words  # noqa: PLC0415
 
     calibration, asked = bank.calibration, prompts_in_words(bank.responses.items)
@@ -223,6 +224,7 @@ def _about(bank: "Bank") -> dict[str, Any]:
         "n_items": bank.n_total,
         **({} if bank.rest is None else {"n_items_in_bank": bank.n_items}),
         **_about_responses(bank),
+        **origin_of(bank.cache.folder),
         **({"prompts": asked} if asked else {}),
         "method": calibration.method,
         "item_model": calibration.item_model,
@@ -265,7 +267,8 @@ def _about_responses(bank: "Bank") -> dict[str, Any]:
             "binary": bank.responses.is_binary,
             **({"external_scores": external} if external else {}),
         }
-    about, subsets = bank.published, bank.published.subsets
+    about = bank.published
+    subsets = sorted(about.subsets, key=lambda one: one.selection.n_items)
     return {
         "without_responses_of": f"{about.n_models} models of bank {about.whole_bank}",
         "items_to_run": [one.selection.n_items for one in subsets] or None,
@@ -282,8 +285,9 @@ def _explained(about: dict[str, Any]) -> dict[str, Any]:
             f"{one['n_items']} items: mean error {100.0 * one['error']:.1f} points, interval ±{100.0 * one['half_width']:.1f}"
             for one in about["measured"]
         )
-    if "prompts" in about:
-        rows["prompts"] = "; ".join(about["prompts"])
+    for name in ("prompts", "notes"):
+        if name in about:
+            rows[name] = " ".join(about[name]) if name == "notes" else "; ".join(about[name])
     old = rows.pop("months_old", None)
     if old is not None:
         rows["newest_model"] = f"{rows['newest_model']}, {old:.0f} months ago"

@@ -77,9 +77,10 @@ def choose_selection(
     """
     ids = tuple(sorted(excluded)), tuple(sorted(included))
     recipe = Recipe(aimed_at_headline(bank), n_items, per_scenario, *ids)
-    measured = {} if bank.published is None else {one.selection.n_items: one for one in bank.published.subsets}
-    if n_items in measured and not (per_scenario or excluded or included):
-        return replace(measured[n_items].selection, explanation=measured[n_items].explanation)
+    measured = () if bank.published is None else bank.published.subsets
+    for one in measured:
+        if one.selection.n_items == n_items and not (per_scenario or excluded or included):
+            return one.selection
     if bank.rest is not None:
         raise ParameterError(
             f"this bank holds only the items of its own selections, by method 'auto' and without further wishes, got "

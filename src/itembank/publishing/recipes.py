@@ -251,6 +251,14 @@ def _of_recipe(name: str, recipe: Recipe) -> dict[str, Any]:
     }
 
 
+def origin_of(folder: Path | None) -> dict[str, Any]:
+    """Return title, licence, source, revision, harnesses and notes of the ready bank in a folder; nothing of others."""
+    if folder is None or not (folder / BESIDE_BANK).is_file():
+        return {}
+    about = _of_recipe(folder.name, read_recipe(folder / BESIDE_BANK))
+    return {name: about[name] for name in ("title", "licence", "source", "revision", "harnesses", "notes")}
+
+
 def _of_bank(name: str, place: Path, today: datetime.date) -> dict[str, Any]:
     recipe = read_recipe(place / BESIDE_BANK) if (place / BESIDE_BANK).is_file() else None
     record = read_record(place)
