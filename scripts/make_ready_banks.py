@@ -24,7 +24,7 @@ def swe_bench_verified(folder: Path) -> Results:
     """All agents on all instances, with the days when they were submitted."""
     models = pl.read_csv(folder / "models.csv").select("model_id", date=pl.col("submission_date"))
     table = pl.read_parquet(folder / "responses.parquet").select(
-        "model_id", "item_id", pl.lit("swe_bench_verified").alias("scenario"), "subscenario", "response"
+        "model_id", "item_id", pl.lit("swe-bench-verified").alias("scenario"), "subscenario", "response"
     )
     return ib.responses_from_frame(table, models=models), []
 
