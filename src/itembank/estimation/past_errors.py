@@ -392,10 +392,7 @@ def _estimates(fold: Fold, answered: Observations, specs: Sequence[PointSpec]) -
 
 def selection_or_published(bank: Bank, selection: Selection | None) -> Selection | None:
     """Return the selection, or else the items that a bank was published with, where there are such."""
-    subset = None if bank.published is None else bank.published.subset
-    if selection is None:
-        return None if subset is None else subset.selection
-    return repeatable(bank, selection)
+    return bank.items_to_run if selection is None else repeatable(bank, selection)
 
 
 def published_subset(bank: Bank, selection: Selection | None, spec: PointSpec | Stacked) -> PublishedSubset | None:
