@@ -29,7 +29,7 @@ MEANING = {
 
 IntervalKind = Literal["calibrated", "model-based", "design"]
 ANCHOR_FACTOR = 4.0
-"""How many times smaller the variance of anchor points' weighted mean is than a random sample's (tinyBenchmarks 4.2)."""
+"""How much smaller the variance of anchor points' weighted mean is than a random sample's (tinyBenchmarks 4.2)."""
 Towards = Literal["weights", "zero"]
 
 

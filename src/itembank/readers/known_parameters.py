@@ -5,11 +5,12 @@ intercept ``-a b``.
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from itembank.errors import DataError, ParameterError, remedy, shown
@@ -121,19 +122,26 @@ def _of_table(table: Table, benchmark: str) -> KnownItems:
         found = items[name].cast(pl.Float64, strict=False).fill_null(np.nan).to_numpy()
         wrong = items["item_id"].filter(pl.Series(~np.isfinite(found))).to_list()
         if wrong:
-            raise DataError(f"{table.source}: {name} must be a finite number for every item, and is not for {shown(wrong)}.")
+            raise DataError(
+                f"{table.source}: {name} must be a finite number for every item, and is not for {shown(wrong)}."
+            )
         return found
 
     difficulty = column("difficulty")
     if difficulty is not None:
         slope = numbers(column("discrimination"), 1.0)
-        loadings, intercept = slope[:, None], -slope * numbers(difficulty, 0.0)
+        loadings, intercept = slope[:, None], np.negative(slope) * numbers(difficulty, 0.0)
         upper = numbers(column("upper") or by_name.get("d"), 1.0)
     else:
         places = {int(match[1]): name for name in items.columns if (match := LOADING.fullmatch(name))}
-        level = column("intercept")
+        level, slope_of_one = column("intercept"), column("discrimination")
+        if not places and slope_of_one is not None:
+            places = {1: slope_of_one}
         if level is None or sorted(places) != [*range(1, len(places) + 1)] or not places:
-            raise DataError(f"{table.source}: item parameters must be named, got the columns {shown(frame.columns, 12)}. {ACCEPTED}.")
+            raise DataError(
+                f"{table.source}: item parameters must be named, got the columns "
+                f"{shown(frame.columns, 12)}. {ACCEPTED}."
+            )
         loadings = np.column_stack([numbers(places[k], 0.0) for k in sorted(places)])
         intercept, upper = numbers(level, 0.0), numbers(column("upper"), 1.0)
     lower = numbers(column("lower"), 0.0)
@@ -156,8 +164,8 @@ def _py_irt(path: Path, record: Mapping[str, Any]) -> Table:
         for values in columns.values()
     ):
         raise DataError(
-            f"{path}: parameters of py-irt must be lists of one number an item. Of several abilities releases differ in "
-            f"what they mean: write a table of loading_1, loading_2, ... and intercept. {ACCEPTED}."
+            f"{path}: parameters of py-irt must be lists of one number an item. Of several abilities, releases differ "
+            f"in what they mean: write a table of loading_1, loading_2, ... and intercept. {ACCEPTED}."
         )
     if any(not (isinstance(one, int | float) and one > 0.0) for one in columns.get("discrimination", [])):
         raise DataError(
@@ -165,7 +173,7 @@ def _py_irt(path: Path, record: Mapping[str, Any]) -> Table:
             f"table with its exponential. {ACCEPTED}."
         )
     try:
-        return Table(str(path), pl.DataFrame({"item_id": [str(name) for name in names], **columns}, strict=False))
+        return Table(str(path), pl.DataFrame({"item_id": [name and str(name) for name in names], **columns}, strict=False))
     except (TypeError, pl.exceptions.PolarsError) as error:
         raise DataError(f"{path}: parameters of py-irt must be lists of numbers: {error}.") from error
 
@@ -224,7 +232,7 @@ def _benchmark(one: Mapping[str, Any]) -> KnownItems:
     if (scenario == "").any() or not (weight > 0.0).all() or not ((share >= 0.0) & (share < 1.0)).all():
         raise ValueError("every item must be in a scenario and a subscenario, and every lambda in [0, 1)")
     order = np.concatenate([seen, np.setdiff1d(np.arange(n_items), seen)])
-    columns: dict[str, Iterable[Any]] = {
+    columns: dict[str, npt.NDArray[Any]] = {
         "item_id": ids,
         "scenario": scenario,
         "subscenario": part,

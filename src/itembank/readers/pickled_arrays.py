@@ -8,6 +8,7 @@ what came before; an array is put together when it is asked for.
 
 import io
 import pickletools
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -28,12 +29,6 @@ NUMPY = {
     },
 }
 """What a pickle may name, and the word for it here."""
-VALUES = {
-    *("BININT", "BININT1", "BININT2", "LONG1", "BINFLOAT", "SHORT_BINUNICODE", "BINUNICODE", "BINUNICODE8"),
-    *("SHORT_BINBYTES", "BINBYTES", "BINBYTES8", "BYTEARRAY8"),
-}
-CONSTANTS: dict[str, Any] = {"NONE": None, "NEWTRUE": True, "NEWFALSE": False, "EMPTY_TUPLE": ()}
-TUPLES = {"TUPLE1": 1, "TUPLE2": 2, "TUPLE3": 3}
 KINDS_OF_NUMBERS = frozenset("fiub")
 UNFIT = "its opcodes do not fit together"
 
@@ -104,61 +99,50 @@ class _Reader:
     def follow(self, content: bytes) -> Any:
         """Build what the pickle says."""
         for opcode, argument, _ in pickletools.genops(io.BytesIO(content)):
-            self._step(opcode.name, argument)
-        return self._pop()
+            if opcode.name in PUSHED:
+                self.stack.append(PUSHED[opcode.name](self, argument))
+            elif opcode.name in CHANGED:
+                CHANGED[opcode.name](self, argument)
+            elif opcode.name not in {"PROTO", "FRAME", "STOP"}:
+                raise ValueError(f"it has the opcode {opcode.name}")
+        return self.popped(1)[0]
 
-    def _step(self, word: str, argument: Any) -> None:
-        stack, memo = self.stack, self.memo
-        if word in VALUES:
-            stack.append(argument)
-        elif word in CONSTANTS:
-            stack.append(CONSTANTS[word])
-        elif word == "MARK":
-            self.marks.append(len(stack))
-        elif word in {"EMPTY_LIST", "EMPTY_DICT"}:
-            stack.append([] if word == "EMPTY_LIST" else {})
-        elif word in TUPLES:
-            stack.append(tuple(self._pop() for _ in range(TUPLES[word]))[::-1])
-        elif word == "TUPLE":
-            stack.append(tuple(self._since_mark()))
-        elif word in {"APPEND", "APPENDS"}:
-            values = [self._pop()] if word == "APPEND" else self._since_mark()
-            self._top(list).extend(values)
-        elif word in {"SETITEM", "SETITEMS"}:
-            pairs = [self._pop(), self._pop()][::-1] if word == "SETITEM" else self._since_mark()
-            if not all(isinstance(key, str | int) for key in pairs[::2]):
-                raise ValueError("keys of its dictionaries must be text or whole numbers")
-            self._top(dict).update(zip(pairs[::2], pairs[1::2], strict=True))
-        elif word == "MEMOIZE":
-            memo[len(memo)] = stack[-1]
-        elif word in {"BINPUT", "LONG_BINPUT"}:
-            memo[argument] = stack[-1]
-        elif word in {"BINGET", "LONG_BINGET"}:
-            stack.append(memo[argument])
-        elif word == "GLOBAL":
-            stack.append(_named(*argument.split(" ")))
-        elif word == "STACK_GLOBAL":
-            name, module = self._pop(), self._pop()
-            stack.append(_named(module, name))
-        elif word == "REDUCE":
-            given = self._pop()
-            stack.append(_made(self._pop(), given))
-        elif word == "BUILD":
-            state = self._pop()
-            _fill(stack[-1], state)
-        elif word not in {"PROTO", "FRAME", "STOP"}:
-            raise ValueError(f"it has the opcode {word}")
-
-    def _pop(self) -> Any:
-        if self.marks and len(self.stack) <= self.marks[-1]:
+    def popped(self, n_values: int) -> tuple[Any, ...]:
+        """Take values off the stack, in the order in which they came."""
+        if len(self.stack) - n_values < (self.marks[-1] if self.marks else 0):
             raise ValueError(UNFIT)
-        return self.stack.pop()
+        return tuple(self.stack.pop() for _ in range(n_values))[::-1]
 
-    def _since_mark(self) -> list[Any]:
+    def since_mark(self) -> tuple[Any, ...]:
+        """Take all values off the stack that came after the last mark."""
         place = self.marks.pop()
-        found = self.stack[place:]
+        found = tuple(self.stack[place:])
         del self.stack[place:]
         return found
+
+    def extend(self, values: tuple[Any, ...]) -> None:
+        """Add values to the list on the stack."""
+        self._top(list).extend(values)
+
+    def update(self, pairs: tuple[Any, ...]) -> None:
+        """Add keys and values, in turn, to the dictionary on the stack."""
+        if not all(isinstance(key, str | int) for key in pairs[::2]):
+            raise ValueError("keys of its dictionaries must be text or whole numbers")
+        self._top(dict).update(zip(pairs[::2], pairs[1::2], strict=True))
+
+    def remember(self, place: int) -> None:
+        """Keep what lies on the stack for later."""
+        self.memo[place] = self.stack[-1]
+
+    def fill(self, state: Any) -> None:
+        """Tell an array its numbers, or a kind of numbers the order of bytes."""
+        what = self.stack[-1]
+        if isinstance(what, Dtype) and isinstance(state, tuple) and state[1] in ("<", ">", "|", "="):
+            what.order = state[1]
+        elif isinstance(what, Array) and isinstance(state, tuple):
+            _, what.shape, what.dtype, what.is_fortran, what.content = state
+        else:
+            raise ValueError(UNFIT)
 
     def _top(self, kind: type) -> Any:
         if type(self.stack[-1]) is not kind:
@@ -189,11 +173,38 @@ def _made(what: Any, given: Any) -> Any:
     raise ValueError(UNFIT)
 
 
-def _fill(what: Any, state: Any) -> None:
-    """Tell an array its numbers, or a kind of numbers the order of bytes."""
-    if isinstance(what, Dtype) and isinstance(state, tuple) and state[1] in ("<", ">", "|", "="):
-        what.order = state[1]
-    elif isinstance(what, Array) and isinstance(state, tuple):
-        _, what.shape, what.dtype, what.is_fortran, what.content = state
-    else:
-        raise ValueError(UNFIT)
+PUSHED: dict[str, Callable[[_Reader, Any], Any]] = {
+    **dict.fromkeys(
+        [
+            *("BININT", "BININT1", "BININT2", "LONG1", "BINFLOAT", "SHORT_BINUNICODE", "BINUNICODE", "BINUNICODE8"),
+            *("SHORT_BINBYTES", "BINBYTES", "BINBYTES8", "BYTEARRAY8"),
+        ],
+        lambda _, value: value,
+    ),
+    "NONE": lambda *_: None,
+    "NEWTRUE": lambda *_: True,
+    "NEWFALSE": lambda *_: False,
+    "EMPTY_TUPLE": lambda *_: (),
+    "EMPTY_LIST": lambda *_: [],
+    "EMPTY_DICT": lambda *_: {},
+    "TUPLE": lambda reader, _: reader.since_mark(),
+    "TUPLE1": lambda reader, _: reader.popped(1),
+    "TUPLE2": lambda reader, _: reader.popped(2),
+    "TUPLE3": lambda reader, _: reader.popped(3),
+    **dict.fromkeys(("BINGET", "LONG_BINGET"), lambda reader, place: reader.memo[place]),
+    "GLOBAL": lambda _, names: _named(*names.split(" ")),
+    "STACK_GLOBAL": lambda reader, _: _named(*reader.popped(2)),
+    "REDUCE": lambda reader, _: _made(*reader.popped(2)),
+}
+"""Opcodes that lay a value on the stack."""
+CHANGED: dict[str, Callable[[_Reader, Any], None]] = {
+    "MARK": lambda reader, _: reader.marks.append(len(reader.stack)),
+    "APPEND": lambda reader, _: reader.extend(reader.popped(1)),
+    "APPENDS": lambda reader, _: reader.extend(reader.since_mark()),
+    "SETITEM": lambda reader, _: reader.update(reader.popped(2)),
+    "SETITEMS": lambda reader, _: reader.update(reader.since_mark()),
+    "MEMOIZE": lambda reader, _: reader.remember(len(reader.memo)),
+    **dict.fromkeys(("BINPUT", "LONG_BINPUT"), lambda reader, place: reader.remember(place)),
+    "BUILD": lambda reader, _: reader.fill(*reader.popped(1)),
+}
+"""Opcodes that change what lies there."""
