@@ -46,10 +46,10 @@ def without_responses(
     Raises
     ------
     ParameterError
-        When the bank has no responses already.
+        When the bank has no responses.
     """
     bank, selection = as_bank(bank), as_selection(selection)
-    if bank.published is not None:
+    if not bank.n_models:
         raise ParameterError(
             f"the bank must have past models' responses to be published without, bank {bank.bank_id}"
             " has none. Push it as it is."

@@ -23,14 +23,14 @@ from itembank.readers.read import to_polars
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.readers.table import with_usual_names
 from itembank.readers.table_files import probable_header, read_table_file
-from itembank.responses.opening import Table, file_kind
+from itembank.responses.opening import Table, file_kind, open_binary, translated
 from itembank.responses.score_names import SELECTION_WEIGHT
 
 LAMBDA = "gp_irt_lambda"
 """Column: gp-IRT's lambda of the item's scenario where all items to run are answered, as it was published."""
 NAMES = {
     "difficulty": ("difficulty", "b", "diff"),
-    "discrimination": ("discrimination", "a", "disc", "slope", "a1"),
+    "discrimination": ("discrimination", "a", "disc", "slope"),
     "intercept": ("intercept", "d"),
     "lower": ("lower", "lower_asymptote", "c", "g", "guessing"),
     "upper": ("upper", "upper_asymptote", "u", "feasibility"),
@@ -84,7 +84,7 @@ def read_known_parameters(given: Any, benchmark: str = "") -> KnownItems:
     if not isinstance(given, str | Path):
         return _of_table(Table("the table of items", to_polars(given)), benchmark)
     path = Path(given)
-    with path.open("rb") as file:
+    with translated(path), open_binary(path) as file:
         is_pickle = file.read(1) == b"\x80"
     if is_pickle:
         return _tiny_benchmark(path, benchmark)
@@ -108,47 +108,51 @@ def _of_table(table: Table, benchmark: str) -> KnownItems:
     items, _ = known_table(Table(table.source, frame, table.is_typed, table.found), "item_id")
     if not items.height:
         raise DataError(f"{table.source}: the table of items must have at least one row, got none.")
-    by_name = {name.lower(): name for name in items.columns}
-
-    def column(parameter: str, *but: str) -> str | None:
-        return next((by_name[one] for one in NAMES[parameter] if one in by_name and one not in but), None)
-
-    used: list[str] = []
-
-    def numbers(name: str | None, missing: float) -> FloatArray:
-        if name is None:
-            return np.full(items.height, missing)
-        used.append(name)
-        found = items[name].cast(pl.Float64, strict=False).fill_null(np.nan).to_numpy()
-        wrong = items["item_id"].filter(pl.Series(~np.isfinite(found))).to_list()
-        if wrong:
-            raise DataError(
-                f"{table.source}: {name} must be a finite number for every item, and is not for {shown(wrong)}."
-            )
-        return found
-
-    difficulty = column("difficulty")
-    if difficulty is not None:
-        slope = numbers(column("discrimination"), 1.0)
-        loadings, intercept = slope[:, None], np.negative(slope) * numbers(difficulty, 0.0)
-        upper = numbers(column("upper") or by_name.get("d"), 1.0)
-    else:
-        places = {int(match[1]): name for name in items.columns if (match := LOADING.fullmatch(name))}
-        level, slope_of_one = column("intercept"), column("discrimination")
-        if not places and slope_of_one is not None:
-            places = {1: slope_of_one}
-        if level is None or sorted(places) != [*range(1, len(places) + 1)] or not places:
-            raise DataError(
-                f"{table.source}: item parameters must be named, got the columns "
-                f"{shown(frame.columns, 12)}. {ACCEPTED}."
-            )
-        loadings = np.column_stack([numbers(places[k], 0.0) for k in sorted(places)])
-        intercept, upper = numbers(level, 0.0), numbers(column("upper"), 1.0)
-    lower = numbers(column("lower"), 0.0)
+    columns = _parameter_columns(table.source, items.columns)
+    numbers = {role: _finite(table.source, items, name) for role, name in columns.items()}
+    lower, upper = numbers.pop("lower", np.zeros(items.height)), numbers.pop("upper", np.ones(items.height))
     wrong = items["item_id"].filter(pl.Series(~((lower >= 0.0) & (lower < upper) & (upper <= 1.0)))).to_list()
     if wrong:
         raise DataError(f"{table.source}: asymptotes must keep 0 <= lower < upper <= 1, and do not for {shown(wrong)}.")
-    return KnownItems(items.drop(used), ItemParameters.create(loadings, intercept, lower, upper))
+    if "difficulty" in numbers:
+        slope = numbers.get("discrimination", np.ones(items.height))
+        loadings, intercept = slope[:, None], np.negative(slope) * numbers["difficulty"]
+    else:
+        intercept = numbers.pop("intercept")
+        loadings = np.column_stack([*numbers.values()])
+    return KnownItems(items.drop(columns.values()), ItemParameters.create(loadings, intercept, lower, upper))
+
+
+def _parameter_columns(source: str, columns: Sequence[str]) -> dict[str, str]:
+    """Return the column of each parameter that a table has; loadings by their numbers, in order."""
+    by_name = {name.lower(): name for name in columns}
+    found = {
+        role: next(by_name[one] for one in names if one in by_name)
+        for role, names in NAMES.items()
+        if not by_name.keys().isdisjoint(names)
+    }
+    asymptotes: dict[str, str] = {role: found[role] for role in ("lower", "upper") if role in found}
+    if "difficulty" in found:
+        if "d" in by_name:
+            asymptotes.setdefault("upper", by_name["d"])
+        asymptotes |= {role: found[role] for role in ("difficulty", "discrimination") if role in found}
+        return asymptotes
+    loadings = {int(match[1]): name for name in columns if (match := LOADING.fullmatch(name))}
+    if not loadings and "discrimination" in found:
+        loadings = {1: found["discrimination"]}
+    if not loadings or sorted(loadings) != [*range(1, len(loadings) + 1)] or "intercept" not in found:
+        raise DataError(f"{source}: item parameters must be named, got the columns {shown(columns, 12)}. {ACCEPTED}.")
+    return {str(k): loadings[k] for k in sorted(loadings)} | {"intercept": found["intercept"]} | asymptotes
+
+
+def _finite(source: str, items: pl.DataFrame, name: str) -> FloatArray:
+    """Return a column as finite numbers, (n_items,)."""
+    is_nested = items.schema[name].is_nested()
+    found = np.full(items.height, np.nan) if is_nested else items[name].cast(pl.Float64, strict=False).fill_null(np.nan)
+    wrong = items["item_id"].filter(~pl.Series(found).is_finite()).to_list()
+    if wrong:
+        raise DataError(f"{source}: {name} must be a finite number for every item, and is not for {shown(wrong)}.")
+    return np.asarray(found)
 
 
 def _py_irt(path: Path, record: Mapping[str, Any]) -> Table:
@@ -173,7 +177,8 @@ def _py_irt(path: Path, record: Mapping[str, Any]) -> Table:
             f"table with its exponential. {ACCEPTED}."
         )
     try:
-        return Table(str(path), pl.DataFrame({"item_id": [name and str(name) for name in names], **columns}, strict=False))
+        columns["item_id"] = [name and str(name) for name in names]
+        return Table(str(path), pl.DataFrame(columns, strict=False))
     except (TypeError, pl.exceptions.PolarsError) as error:
         raise DataError(f"{path}: parameters of py-irt must be lists of numbers: {error}.") from error
 
